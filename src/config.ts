@@ -1,0 +1,111 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parse } from 'dotenv';
+import { z } from 'zod';
+
+/**
+ * Configuration is parsed once, here, and nowhere else is `process.env` read. Order of authority: flags, then the
+ * environment, then `FETCH_HOME/.env`, then the defaults below. Every problem is reported at once, by variable name.
+ */
+
+const port = (fallback: number) => z.coerce.number().int().min(1).max(65535).default(fallback);
+const positive = (fallback: number) => z.coerce.number().positive().default(fallback);
+const whole = (fallback: number) => z.coerce.number().int().positive().default(fallback);
+const secret = () => z.string().trim().min(1).optional();
+
+export const settings = {
+  FETCH_HOME: z.string().min(1).describe('Where state lives (databases, logs, tokens); mode 0700'),
+  FETCH_RUNTIME_PORT: port(7878).describe('Runtime API: /v1, events'),
+  FETCH_STATUS_PORT: port(8765).describe('Status API: /api/status, /api/health'),
+  FETCH_TEMPORAL_PORT: port(7233).describe('Embedded Temporal server'),
+  FETCH_TEMPORAL_UI_PORT: port(8233).describe('Temporal Web UI of the embedded server'),
+  FETCH_POSTGRES_PORT: port(7432).describe('Embedded PostgreSQL'),
+  FETCH_HOST: z.string().default('127.0.0.1').describe('Address that the HTTP APIs bind to; loopback by default'),
+  FETCH_RUNTIME_TOKEN: secret().describe('Bearer token of the runtime API; made and stored in FETCH_HOME/runtime-token when unset'),
+  DEEPSEEK_RUNTIME_TOKEN: secret().describe('The same, under the name that existing clients use'),
+  DEEPSEEK_CORS_ORIGINS: z.string().default('').describe('More origins that browsers may call from, comma separated'),
+  ADMIN_TOKEN: secret().describe('Bearer token of the status API; made and stored in FETCH_HOME/admin-token when unset'),
+  OPENAI_BASE_URL: z.url().optional().describe('Any OpenAI-compatible endpoint (Ollama, vLLM, llama.cpp, ...)'),
+  OPENAI_API_KEY: secret().describe('Key for it, or for OpenAI itself'),
+  OPENROUTER_API_KEY: secret().describe('Key for OpenRouter; used when no OpenAI setting is there'),
+  AGENT_MODEL: z.string().trim().min(1).optional().describe('Model name; practice when no model is configured'),
+  FETCH_FALLBACK_MODEL: z.string().trim().min(1).optional().describe('A second model of the same endpoint that takes over when the first one fails'),
+  TEMPORAL_ADDRESS: z.string().trim().min(1).optional().describe('Use this Temporal server and start none'),
+  TEMPORAL_NAMESPACE: z.string().trim().min(1).default('default').describe('Temporal namespace'),
+  DATABASE_URL: z.string().regex(/^postgres(ql)?:\/\//, 'must start with postgres:// or postgresql://').optional().describe('Use this PostgreSQL and start none'),
+  FETCH_WORKSPACE: z.string().min(1).optional().describe('Folder that new threads work in; the current folder by default'),
+  FETCH_USER_NAME: z.string().trim().max(80).optional().describe('What to call the person'),
+  FETCH_TIME_ZONE: z.string().trim().min(1).default('UTC').describe('IANA time zone of the person').refine((zone) => Intl.supportedValuesOf('timeZone').includes(zone) || zone === 'UTC', 'is not an IANA time zone such as Europe/Berlin'),
+  FETCH_AUTONOMY: z.enum(['supervised', 'cautious', 'autonomous']).default('cautious').describe('What runs without asking: see docs/architecture.md'),
+  FETCH_MAX_STEPS: whole(25).describe('Model steps in a turn'),
+  FETCH_MAX_TOOL_CALLS: whole(60).describe('Tool calls in a turn'),
+  FETCH_MAX_TURN_TOKENS: whole(2_000_000).describe('Tokens in a turn'),
+  FETCH_MAX_TURN_USD: positive(5).describe('Money in a turn, US dollars'),
+  FETCH_MAX_DAY_TOKENS: whole(20_000_000).describe('Tokens of a chat in a day (UTC)'),
+  FETCH_MAX_DAY_USD: positive(25).describe('Money of a chat in a day (UTC), US dollars'),
+  FETCH_MAX_TURN_MINUTES: positive(240).describe('Wall time of a turn, not counting waits for a person'),
+  FETCH_CONTEXT_TOKENS: whole(48_000).describe('Tokens of history that a model step may see before it is summed up'),
+  FETCH_QUESTION_REMIND_HOURS: positive(24).describe('Remind once about an open question after this long'),
+  FETCH_QUESTION_EXPIRE_HOURS: positive(24 * 7).describe('An unanswered question expires after this long'),
+  FETCH_MAX_HISTORY_EVENTS: whole(1500).describe('A conversation continues as new between turns above this many history events'),
+  FETCH_ALLOW_PRIVATE_URLS: z.stringbool().default(false).describe('Let web_fetch reach private addresses; for tests and trusted networks only'),
+  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal']).default('info').describe('Log level'),
+} as const;
+
+const schema = z.object(settings);
+export type Config = Readonly<z.infer<typeof schema>> & {
+  /** the effective runtime token setting, whichever of its two names was used */
+  readonly runtimeToken: string | undefined;
+};
+
+/** Thrown with every problem of the configuration; `message` is ready for a person. */
+export class ConfigError extends Error {
+  readonly problems: readonly string[];
+  constructor(problems: readonly string[]) {
+    super(`The configuration has ${problems.length === 1 ? 'a problem' : `${problems.length} problems`}:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`);
+    this.name = 'ConfigError';
+    this.problems = problems;
+  }
+}
+
+/** FETCH_HOME itself cannot come from the file that lies in it. */
+export function fetchHome(flags: Partial<Record<string, string>> = {}, env: NodeJS.ProcessEnv = process.env): string {
+  return resolve(flags.FETCH_HOME || env.FETCH_HOME || join(homedir(), '.fetch'));
+}
+
+export function loadConfig(flags: Partial<Record<string, string>> = {}, env: NodeJS.ProcessEnv = process.env): Config {
+  const home = fetchHome(flags, env);
+  const file = join(home, '.env');
+  let fromFile: Record<string, string> = {};
+  try {
+    if (existsSync(file)) fromFile = parse(readFileSync(file));
+  } catch (error) {
+    throw new ConfigError([`${file} cannot be read: ${(error as Error).message}. Make it readable for this user (chmod 600).`]);
+  }
+  const raw: Record<string, string> = {};
+  for (const name of Object.keys(settings)) {
+    // an empty variable means "unset": shells and compose files cannot easily unset one
+    const value = flags[name] ?? (env[name]?.trim() ? env[name] : undefined) ?? (fromFile[name]?.trim() ? fromFile[name] : undefined);
+    if (value !== undefined) raw[name] = value;
+  }
+  raw.FETCH_HOME = home;
+  const parsed = schema.safeParse(raw);
+  if (!parsed.success) {
+    throw new ConfigError(
+      parsed.error.issues.map((issue) => {
+        const name = String(issue.path[0]);
+        const origin = flags[name] !== undefined ? 'flag' : env[name]?.trim() ? 'environment' : file;
+        return `${name} (${origin}): ${issue.message}`;
+      }),
+    );
+  }
+  return Object.freeze({ ...parsed.data, runtimeToken: parsed.data.FETCH_RUNTIME_TOKEN ?? parsed.data.DEEPSEEK_RUNTIME_TOKEN });
+}
+
+/** The environment of a child role: the parent's, less what npm put there, plus what was decided at start. */
+export function childEnvironment(extra: Record<string, string>, env: NodeJS.ProcessEnv = process.env): Record<string, string> {
+  const clean: Record<string, string> = {};
+  for (const [name, value] of Object.entries(env)) if (value !== undefined && !name.startsWith('npm_')) clean[name] = value;
+  return { ...clean, TZ: 'UTC', ...extra };
+}

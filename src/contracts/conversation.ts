@@ -1,0 +1,140 @@
+import type { Channel } from './ids.ts';
+
+/** What crosses the boundary between the world and the `conversation` workflow. JSON only; fields only grow. */
+
+/** A stored inbox row that concerns this chat. The workflow gets ids, never text. */
+export type Arrival =
+  /** a new turn was opened in the store and is to be run */
+  | { kind: 'turn'; inboxId: string; turnId: string; threadId: string }
+  /** more text for the running turn: the next model step reads it from the store */
+  | { kind: 'steer'; inboxId: string; turnId: string }
+  /** an open question or approval was decided in the store */
+  | { kind: 'answer'; inboxId: string; questionId: string; decision: Decision }
+  /** work on this turn is to stop; what was done is kept */
+  | { kind: 'stop'; inboxId: string; turnId: string }
+  /** a reply that needs no model is ready in the outbox */
+  | { kind: 'reply'; inboxId: string; outboxId: string };
+
+/** `answered`: a question got an answer. `allow`/`deny`: an approval got its decision. */
+export type Decision = 'answered' | 'allow' | 'deny';
+
+export interface ConversationInput {
+  chatId: string;
+  channel: Channel;
+  limits: TurnLimits;
+  /** durations in ms, inputs so that tests can shorten them without patching code */
+  waits: Waits;
+  /** carried over continue-as-new */
+  carried?: Carried;
+}
+
+export interface Waits {
+  /** remind once about an open question after this long */
+  remindAfterMs: number;
+  /** an unanswered question expires after this long */
+  expireAfterMs: number;
+}
+
+/** Budgets of one turn that the workflow itself can check. Money and tokens come back from `think`. */
+export interface TurnLimits {
+  maxSteps: number;
+  maxToolCalls: number;
+  maxTokens: number;
+  maxMicroUsd: number;
+  maxWallMs: number;
+  parallelTools: number;
+  /** continue-as-new between turns above this many history events */
+  maxHistoryEvents: number;
+}
+
+export interface Carried {
+  turns: Array<{ turnId: string; threadId: string }>;
+  replies: string[];
+  /** the last inbox ids seen, newest last, at most 500 */
+  seen: string[];
+  turnsDone: number;
+  spentMicroUsd: number;
+}
+
+/** One tool call of a model step, as `think` found it: danger and effect are those of that moment. */
+export interface CallVerdict {
+  callId: string;
+  name: string;
+  danger: Danger;
+  effect: Effect;
+  /** a few words for the Web UI; never an argument that could be private */
+  summary: string;
+  /** set when the arguments failed the schema: the error is already the call's result */
+  refused?: boolean;
+  timeoutMs: number;
+}
+
+export type Danger = 'SAFE' | 'MODERATE' | 'DANGEROUS';
+export type Effect = 'idempotent' | 'reattachable' | 'once';
+export type Autonomy = 'supervised' | 'cautious' | 'autonomous';
+
+export interface ThinkInput {
+  turnId: string;
+  threadId: string;
+  step: number;
+  /** tell the model that this is its last step and tools are gone: the summary after an exhausted budget */
+  closing?: string;
+}
+
+export interface ThinkResult {
+  /** `closed`: the answer is stored, the turn is over. `continue`: a message arrived meanwhile, think again. */
+  next: 'tools' | 'closed' | 'continue';
+  calls: CallVerdict[];
+  /** outbox row that holds the answer, when the turn is closed */
+  outboxId?: string;
+  autonomy: Autonomy;
+  autoApprove: boolean;
+  usage: { inputTokens: number; outputTokens: number; microUsd: number };
+}
+
+export interface ActInput {
+  callId: string;
+  turnId: string;
+  threadId: string;
+}
+export interface ActResult {
+  ok: boolean;
+  /** size of the stored output in characters */
+  size: number;
+}
+
+export interface AskInput {
+  callId: string;
+  turnId: string;
+  threadId: string;
+  kind: 'question' | 'approval';
+}
+export interface AskResult {
+  questionId: string;
+  outboxId: string;
+  /** the question was decided before we asked (a retried step) */
+  decided?: Decision;
+}
+
+export interface FinishInput {
+  turnId: string;
+  threadId: string;
+  status: 'interrupted' | 'failed';
+  /** from the closed vocabulary in domain/failures */
+  failure?: { type: string; message: string };
+}
+
+export interface DeliverInput {
+  outboxId: string;
+}
+
+/** What an operator's query sees. */
+export interface ConversationView {
+  phase: Phase;
+  turnId: string | null;
+  waitingFor: string | null;
+  queued: number;
+  turnsDone: number;
+  spentMicroUsd: number;
+}
+export type Phase = 'idle' | 'working' | 'waiting';

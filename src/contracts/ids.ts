@@ -1,0 +1,27 @@
+/**
+ * Every id of the system is built here and nowhere else, so that what an operator reads in the
+ * Temporal Web UI and what a client sees over HTTP have one grammar.
+ */
+
+/** Channels that a chat may live on. */
+export type Channel = 'console' | 'api' | 'whatsapp';
+
+/** `chat/<channel>/<key>`; `key` is a keyed hash of the address: ids are never encrypted, so an address never is one. */
+export const conversationId = (channel: Channel, chatKey: string): string => `chat/${channel}/${chatKey}`;
+
+/** `routine/<run id>`: one execution of a routine. */
+export const routineWorkflowId = (runId: string): string => `routine/${runId}`;
+
+/** Temporal Schedule id of a cron. Its firings start workflows `cron/<id>/run-<time>`. */
+export const scheduleId = (cronId: string): string => `cron/${cronId}`;
+export const scheduledRunWorkflowId = (cronId: string): string => `cron/${cronId}/run`;
+
+/** Task queue of workflows, model steps and worker-side tools. */
+export const AGENT_QUEUE = 'agent';
+/** Task queue of sends on a channel: only a process that holds the channel polls it. */
+export const gatewayQueue = (channel: Channel): string => `gateway-${channel}`;
+
+/** Key of the model step `step` of a turn: the same on every attempt. */
+export const stepKey = (turnId: string, step: number): string => `${turnId}/${step}`;
+/** Outgoing message ids are derived from the step that made them, so that a resend carries the same id. */
+export const outboxId = (turnId: string, what: string): string => `out_${turnId.replace(/^turn_/, '')}_${what}`;

@@ -1,0 +1,82 @@
+import { Kysely, PostgresDialect, sql, type Transaction } from 'kysely';
+import pg from 'pg';
+import { migrate } from './migrations.ts';
+import type { Database } from './schema.ts';
+
+// int8 arrives as a string by default; sequence numbers and micro-dollars stay far below 2^53
+pg.types.setTypeParser(pg.types.builtins.INT8, Number);
+
+export type Db = Kysely<Database>;
+export type Tx = Transaction<Database>;
+
+export interface Store {
+  readonly db: Db;
+  /** calls back with the thread id of every committed event; returns how to stop. Misses nothing: on reconnect it calls back with null ("look again"). */
+  listen(onThread: (threadId: string | null) => void): Promise<() => Promise<void>>;
+  close(): Promise<void>;
+}
+
+/** PostgreSQL majors that the queries were run against. */
+export const SUPPORTED_POSTGRES = { min: 14, max: 18 } as const;
+export const EVENTS_CHANNEL = 'fetch_events';
+
+export const json = (value: unknown): string => JSON.stringify(value);
+
+export async function openStore(url: string, options: { max?: number; application?: string; migrate?: boolean } = {}): Promise<Store> {
+  const pool = new pg.Pool({ connectionString: url, max: options.max ?? 10, application_name: options.application ?? 'fetch', connectionTimeoutMillis: 10_000 });
+  // an idle connection that dies with its server must not take the process along: the pool replaces it
+  pool.on('error', () => {});
+  const db: Db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
+  try {
+    await checkVersion(db);
+    if (options.migrate !== false) await migrate(db as unknown as Kysely<never>);
+  } catch (error) {
+    await db.destroy();
+    throw error;
+  }
+  return { db, listen: (onThread) => listen(url, onThread), close: () => db.destroy() };
+}
+
+async function checkVersion(db: Db): Promise<void> {
+  const { rows } = await sql<{ version: string }>`select current_setting('server_version_num') as version`.execute(db);
+  const major = Math.floor(Number(rows[0]?.version ?? 0) / 10_000);
+  if (major < SUPPORTED_POSTGRES.min || major > SUPPORTED_POSTGRES.max) {
+    throw new Error(`PostgreSQL ${major} is not supported (need ${SUPPORTED_POSTGRES.min} to ${SUPPORTED_POSTGRES.max}). Point DATABASE_URL at another server, or unset it to use the embedded one.`);
+  }
+}
+
+async function listen(url: string, onThread: (threadId: string | null) => void): Promise<() => Promise<void>> {
+  let stopped = false;
+  let client: pg.Client | undefined;
+  const connect = async (): Promise<void> => {
+    const next = new pg.Client({ connectionString: url, application_name: 'fetch-listen', keepAlive: true });
+    next.on('notification', (message) => onThread(message.payload ?? null));
+    const again = () => {
+      if (client === next && !stopped) {
+        client = undefined;
+        setTimeout(() => void connect().catch(again), 500).unref();
+      }
+    };
+    client = next;
+    next.on('error', again);
+    next.on('end', again);
+    try {
+      await next.connect();
+      await next.query(`listen ${EVENTS_CHANNEL}`);
+    } catch (error) {
+      next.removeAllListeners('end');
+      client = undefined;
+      if (!stopped) setTimeout(() => void connect().catch(() => {}), 500).unref();
+      void next.end().catch(() => {});
+      void error;
+      return;
+    }
+    // whatever was committed while nobody listened is found by looking again
+    onThread(null);
+  };
+  await connect();
+  return async () => {
+    stopped = true;
+    await client?.end().catch(() => {});
+  };
+}

@@ -1,0 +1,230 @@
+import type { ColumnType, Generated } from 'kysely';
+import type { CallVerdict, Danger, Decision, Effect, ThinkResult } from '../contracts/conversation.ts';
+import type { Channel } from '../contracts/ids.ts';
+import type { ItemKind, ItemStatus, TurnStatus, TurnUsage } from '../contracts/records.ts';
+import type { RoutineStep } from '../contracts/routine.ts';
+
+/** Row types of every table; migrations.ts makes the tables themselves. */
+
+type Created = ColumnType<Date, Date | undefined, never>;
+/** jsonb: written as a string by `json()`, read parsed */
+type Json<T> = ColumnType<T, string, string>;
+type NullableJson<T> = ColumnType<T | null, string | null | undefined, string | null>;
+
+export interface ChatTable {
+  id: string;
+  channel: Channel;
+  /** where to send to; a WhatsApp JID, a console name, a thread id. Never leaves the store except to the channel. */
+  address: string;
+  workflow_id: string;
+  autonomy: 'supervised' | 'cautious' | 'autonomous';
+  created_at: Created;
+  last_activity_at: ColumnType<Date, Date | undefined, Date>;
+}
+export interface ThreadTable {
+  id: string;
+  chat_id: string;
+  model: string;
+  workspace: string;
+  mode: string;
+  allow_shell: boolean;
+  trust_mode: boolean;
+  auto_approve: boolean;
+  archived: boolean;
+  system_prompt: string | null;
+  task_id: string | null;
+  title: string | null;
+  latest_turn_id: string | null;
+  created_at: Created;
+  updated_at: ColumnType<Date, Date | undefined, Date>;
+}
+export interface TurnTable {
+  id: string;
+  thread_id: string;
+  status: TurnStatus;
+  input_summary: string;
+  usage: NullableJson<TurnUsage>;
+  micro_usd: Generated<number>;
+  error: string | null;
+  steer_count: Generated<number>;
+  /** per-turn override of the thread's auto_approve and model */
+  auto_approve: boolean | null;
+  model: string | null;
+  /** the person was told that a restart delayed this turn */
+  delay_told: Generated<boolean>;
+  created_at: Created;
+  started_at: Date | null;
+  ended_at: Date | null;
+}
+export interface ItemTable {
+  ord: Generated<number>;
+  id: string;
+  turn_id: string;
+  thread_id: string;
+  kind: ItemKind;
+  status: ItemStatus;
+  summary: string;
+  detail: string | null;
+  metadata: NullableJson<Record<string, unknown>>;
+  started_at: Date | null;
+  ended_at: Date | null;
+}
+export interface EventTable {
+  seq: Generated<number>;
+  thread_id: string;
+  turn_id: string | null;
+  item_id: string | null;
+  event: string;
+  payload: Json<Record<string, unknown>>;
+  at: Created;
+}
+export interface InboxTable {
+  id: string;
+  chat_id: string;
+  thread_id: string;
+  turn_id: string | null;
+  /** the channel's own message id: the key of deduplication, for ever */
+  channel_message_id: string;
+  /** the arrival that the workflow is signalled with */
+  arrival: Json<unknown>;
+  body: string;
+  received_at: Created;
+  signalled_at: Date | null;
+  /** a model step has read it */
+  consumed_at: Date | null;
+}
+export interface StepTable {
+  key: string;
+  turn_id: string;
+  step: number;
+  model: string;
+  result: Json<ThinkResult>;
+  input_tokens: number;
+  output_tokens: number;
+  micro_usd: number;
+  created_at: Created;
+}
+export interface CallTable {
+  id: string;
+  /** the provider's own id of the call, unique only within one model answer */
+  provider_id: string;
+  turn_id: string;
+  thread_id: string;
+  item_id: string;
+  step: number;
+  position: number;
+  name: string;
+  args: Json<Record<string, unknown>>;
+  danger: Danger;
+  effect: Effect;
+  state: 'pending' | 'running' | 'done';
+  ok: boolean | null;
+  output: string | null;
+  metadata: NullableJson<Record<string, unknown>>;
+  started_at: Date | null;
+  ended_at: Date | null;
+}
+/** What the model said and was told, append-only; context is a view of it. Tool results live in `calls`. */
+export interface TranscriptTable {
+  ord: Generated<number>;
+  id: string;
+  thread_id: string;
+  turn_id: string;
+  role: 'user' | 'assistant';
+  content: string;
+  /** ids of calls that this assistant message made, in order */
+  call_ids: Json<string[]>;
+  tokens: number;
+  created_at: Created;
+}
+export interface SummaryTable {
+  id: string;
+  thread_id: string;
+  /** everything up to and including this `transcript.ord` is summed up */
+  upto: number;
+  body: string;
+  created_at: Created;
+}
+export interface QuestionTable {
+  id: string;
+  chat_id: string;
+  thread_id: string;
+  turn_id: string;
+  call_id: string;
+  kind: 'question' | 'approval';
+  prompt: string;
+  options: Json<string[]>;
+  state: 'open' | 'answered' | 'expired' | 'cancelled';
+  decision: Decision | null;
+  answer: string | null;
+  asked_at: Created;
+  decided_at: Date | null;
+}
+export interface OutboxTable {
+  ord: Generated<number>;
+  id: string;
+  chat_id: string;
+  thread_id: string | null;
+  turn_id: string | null;
+  kind: 'answer' | 'question' | 'notice' | 'progress' | 'result';
+  body: string;
+  state: Generated<'queued' | 'sent' | 'failed'>;
+  attempts: Generated<number>;
+  error: string | null;
+  created_at: Created;
+  sent_at: Date | null;
+}
+export interface RoutineTable {
+  id: string;
+  chat_id: string;
+  name: string;
+  description: string;
+  workspace: string | null;
+  steps: Json<RoutineStep[]>;
+  created_at: Created;
+  updated_at: ColumnType<Date, Date | undefined, Date>;
+}
+export interface RoutineRunTable {
+  id: string;
+  routine_id: string;
+  routine_name: string;
+  chat_id: string;
+  cron_id: string | null;
+  workflow_id: string;
+  scheduled_for: Date | null;
+  status: 'running' | 'completed' | 'failed';
+  summary: string | null;
+  /** one entry a step: name, tool, ok, output */
+  results: Json<Array<{ name: string; tool: string; ok: boolean; output: string }>>;
+  started_at: Created;
+  ended_at: Date | null;
+}
+export interface CronTable {
+  id: string;
+  routine_id: string;
+  chat_id: string;
+  name: string;
+  schedule: string;
+  time_zone: string;
+  created_at: Created;
+}
+
+export interface Database {
+  chats: ChatTable;
+  threads: ThreadTable;
+  turns: TurnTable;
+  items: ItemTable;
+  events: EventTable;
+  inbox: InboxTable;
+  steps: StepTable;
+  calls: CallTable;
+  transcript: TranscriptTable;
+  summaries: SummaryTable;
+  questions: QuestionTable;
+  outbox: OutboxTable;
+  routines: RoutineTable;
+  routine_runs: RoutineRunTable;
+  crons: CronTable;
+}
+
+export type { CallVerdict };

@@ -1,0 +1,47 @@
+import type { Client } from '@temporalio/client';
+import type { z } from 'zod';
+import type { Config } from '../config.ts';
+import type { Danger, Effect } from '../contracts/conversation.ts';
+import type { Db } from '../store/database.ts';
+
+/** Where a tool runs: in this worker process or in a container of the kennel. */
+export type Place = 'worker' | 'kennel';
+
+export interface ToolContext {
+  /** the same on every attempt of one call: the idempotency key of whatever the tool does */
+  callId: string;
+  chatId: string;
+  threadId: string;
+  turnId: string;
+  db: Db;
+  temporal: Client;
+  config: Config;
+  /** aborted on interrupt and time-out; every request and process must follow it */
+  signal: AbortSignal;
+}
+
+/** What the model reads (`output`, prose) and what programs read (`metadata`). An expected failure is `ok: false`, never a throw. */
+export interface ToolOutcome {
+  ok: boolean;
+  output: string;
+  metadata?: Record<string, unknown>;
+}
+
+/** A tool is declared once; the model's schema, validation, policy, retries and help all come from this. */
+export interface Tool<S extends z.ZodType = z.ZodType> {
+  name: string;
+  /** for the model */
+  description: string;
+  schema: S;
+  danger: Danger;
+  /** idempotent: may run again; reattachable: found again by call id; once: never retried, an unknown outcome is reported */
+  effect: Effect;
+  place: Place;
+  timeoutMs: number;
+  /** a few words for the Temporal Web UI, with nothing private in them */
+  summarise?: (args: z.output<S>) => string;
+  run: (args: z.output<S>, context: ToolContext) => Promise<ToolOutcome>;
+}
+
+/** Keeps the schema's type for `run` while a list of tools stays a list of one type. */
+export const defineTool = <S extends z.ZodType>(tool: Tool<S>): Tool => tool as unknown as Tool;
