@@ -33,10 +33,20 @@ export const settings = {
   FETCH_FALLBACK_MODEL: z.string().trim().min(1).optional().describe('A second model of the same endpoint that takes over when the first one fails'),
   TEMPORAL_ADDRESS: z.string().trim().min(1).optional().describe('Use this Temporal server and start none'),
   TEMPORAL_NAMESPACE: z.string().trim().min(1).default('default').describe('Temporal namespace'),
-  DATABASE_URL: z.string().regex(/^postgres(ql)?:\/\//, 'must start with postgres:// or postgresql://').optional().describe('Use this PostgreSQL and start none'),
+  DATABASE_URL: z
+    .string()
+    .regex(/^postgres(ql)?:\/\//, 'must start with postgres:// or postgresql://')
+    .optional()
+    .describe('Use this PostgreSQL and start none'),
   FETCH_WORKSPACE: z.string().min(1).optional().describe('Folder that new threads work in; the current folder by default'),
   FETCH_USER_NAME: z.string().trim().max(80).optional().describe('What to call the person'),
-  FETCH_TIME_ZONE: z.string().trim().min(1).default('UTC').describe('IANA time zone of the person').refine((zone) => Intl.supportedValuesOf('timeZone').includes(zone) || zone === 'UTC', 'is not an IANA time zone such as Europe/Berlin'),
+  FETCH_TIME_ZONE: z
+    .string()
+    .trim()
+    .min(1)
+    .default('UTC')
+    .describe('IANA time zone of the person')
+    .refine((zone) => Intl.supportedValuesOf('timeZone').includes(zone) || zone === 'UTC', 'is not an IANA time zone such as Europe/Berlin'),
   FETCH_AUTONOMY: z.enum(['supervised', 'cautious', 'autonomous']).default('cautious').describe('What runs without asking: see docs/architecture.md'),
   FETCH_MAX_STEPS: whole(25).describe('Model steps in a turn'),
   FETCH_MAX_TOOL_CALLS: whole(60).describe('Tool calls in a turn'),
@@ -63,7 +73,9 @@ export type Config = Readonly<z.infer<typeof schema>> & {
 export class ConfigError extends Error {
   readonly problems: readonly string[];
   constructor(problems: readonly string[]) {
-    super(`The configuration has ${problems.length === 1 ? 'a problem' : `${problems.length} problems`}:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`);
+    super(
+      `The configuration has ${problems.length === 1 ? 'a problem' : `${problems.length} problems`}:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`,
+    );
     this.name = 'ConfigError';
     this.problems = problems;
   }

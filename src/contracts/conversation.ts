@@ -77,8 +77,6 @@ export interface ThinkInput {
   turnId: string;
   threadId: string;
   step: number;
-  /** tell the model that this is its last step and tools are gone: the summary after an exhausted budget */
-  closing?: string;
 }
 
 export interface ThinkResult {

@@ -23,7 +23,12 @@ export const EVENTS_CHANNEL = 'fetch_events';
 export const json = (value: unknown): string => JSON.stringify(value);
 
 export async function openStore(url: string, options: { max?: number; application?: string; migrate?: boolean } = {}): Promise<Store> {
-  const pool = new pg.Pool({ connectionString: url, max: options.max ?? 10, application_name: options.application ?? 'fetch', connectionTimeoutMillis: 10_000 });
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: options.max ?? 10,
+    application_name: options.application ?? 'fetch',
+    connectionTimeoutMillis: 10_000,
+  });
   // an idle connection that dies with its server must not take the process along: the pool replaces it
   pool.on('error', () => {});
   const db: Db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
@@ -41,7 +46,9 @@ async function checkVersion(db: Db): Promise<void> {
   const { rows } = await sql<{ version: string }>`select current_setting('server_version_num') as version`.execute(db);
   const major = Math.floor(Number(rows[0]?.version ?? 0) / 10_000);
   if (major < SUPPORTED_POSTGRES.min || major > SUPPORTED_POSTGRES.max) {
-    throw new Error(`PostgreSQL ${major} is not supported (need ${SUPPORTED_POSTGRES.min} to ${SUPPORTED_POSTGRES.max}). Point DATABASE_URL at another server, or unset it to use the embedded one.`);
+    throw new Error(
+      `PostgreSQL ${major} is not supported (need ${SUPPORTED_POSTGRES.min} to ${SUPPORTED_POSTGRES.max}). Point DATABASE_URL at another server, or unset it to use the embedded one.`,
+    );
   }
 }
 

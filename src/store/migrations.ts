@@ -1,4 +1,5 @@
-import { type Kysely, type Migration, Migrator, sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
+import { type Migration, Migrator } from 'kysely/migration';
 
 /** Versioned migrations, oldest first. A published one is never edited: add the next. */
 const migrations: Record<string, Migration> = {

@@ -1,0 +1,52 @@
+import { activityInfo, cancellationSignal } from '@temporalio/activity';
+import type { ActInput, ActResult } from '../contracts/conversation.ts';
+import { beginCall, findCall, type Outcome, settle } from '../store/calls.ts';
+import { tools } from '../tools/registry.ts';
+import type { ActivityDeps } from './deps.ts';
+import { asFailure, fail } from './failure.ts';
+import { beat } from './heartbeat.ts';
+
+export const UNKNOWN_OUTCOME =
+  'The outcome of this call is unknown: the process that ran it died before it ended. It may or may not have happened and is not run again by itself.';
+
+/** One tool call. Its result is stored once; an expected failure is a result, only infrastructure throws. */
+export const createAct =
+  (deps: ActivityDeps) =>
+  async (input: ActInput): Promise<ActResult> => {
+    const { db, config, temporal } = deps;
+    const stop = beat();
+    try {
+      const call = await findCall(db, input.callId);
+      if (!call) throw fail('NotFound', `Call ${input.callId} is not in the database.`);
+      const begun = await beginCall(db, call.id);
+      if (begun === 'done') return { ok: call.ok ?? false, size: call.output?.length ?? 0 };
+      if (begun === 'again' && call.effect === 'once') return await keep(deps, call, { ok: false, output: UNKNOWN_OUTCOME });
+      const tool = tools.get(call.name);
+      if (!tool) return await keep(deps, call, { ok: false, output: `The tool ${call.name} is no longer there.` });
+      const thread = await db.selectFrom('threads').select('chat_id').where('id', '=', call.thread_id).executeTakeFirstOrThrow();
+      const signal = AbortSignal.any([cancellationSignal(), AbortSignal.timeout(tool.timeoutMs)]);
+      const outcome = await tool
+        .run(call.args as never, { callId: call.id, chatId: thread.chat_id, threadId: call.thread_id, turnId: call.turn_id, db, temporal, config, signal })
+        .catch((error: unknown): Outcome => {
+          if (cancellationSignal().aborted) throw error;
+          if (signal.aborted) return { ok: false, output: `${call.name} took longer than ${Math.round(tool.timeoutMs / 1000)} s and was stopped.` };
+          // it may have had its effect before it threw, and it must not run again
+          if (call.effect === 'once') return { ok: false, output: `${call.name} failed: ${(error as Error).message}. Whether it had an effect is unknown.` };
+          if (activityInfo().attempt >= ATTEMPTS) return { ok: false, output: `${call.name} failed: ${(error as Error).message}` };
+          throw error;
+        });
+      return await keep(deps, call, outcome);
+    } catch (error) {
+      throw asFailure(error);
+    } finally {
+      stop();
+    }
+  };
+
+/** After this many attempts of a repeatable tool its error is its result. */
+export const ATTEMPTS = 4;
+
+async function keep({ db }: ActivityDeps, call: { id: string; thread_id: string }, outcome: Outcome): Promise<ActResult> {
+  await settle(db, call, outcome);
+  return { ok: outcome.ok, size: outcome.output.length };
+}

@@ -1,0 +1,71 @@
+import type { Db } from '../store/database.ts';
+import { lockThread } from '../store/events.ts';
+import { addItem, appendDelta, endItem } from '../store/items.ts';
+
+/** Text is written to the screens' log this often: often enough to look alive, seldom enough that a long answer costs a few rows a second. */
+const FLUSH_MS = 80;
+
+/**
+ * Streams an answer to whoever watches, through the event log and never through Temporal. Short answers that are whole
+ * before the first flush cost nothing here: they are written with the answer itself.
+ */
+export class AnswerStream {
+  readonly #db: Db;
+  readonly #item: { id: string; turnId: string; threadId: string; kind: 'agent_message' | 'agent_reasoning' };
+  #pending = '';
+  #begun = false;
+  #text = '';
+  #timer: NodeJS.Timeout | undefined;
+  #writing: Promise<void> = Promise.resolve();
+  #error: unknown;
+
+  constructor(db: Db, item: { id: string; turnId: string; threadId: string; kind: 'agent_message' | 'agent_reasoning' }) {
+    this.#db = db;
+    this.#item = item;
+  }
+
+  add(text: string): void {
+    this.#pending += text;
+    this.#text += text;
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      this.#writing = this.#writing
+        .then(() => this.#flush())
+        .catch((error) => {
+          this.#error = error;
+        });
+    }, FLUSH_MS);
+  }
+
+  /** Stops writing and tells what has not been written yet; throws when a write failed. */
+  async settle(): Promise<{ id: string; begun: boolean; rest: string }> {
+    clearTimeout(this.#timer);
+    await this.#writing;
+    if (this.#error) throw this.#error;
+    return { id: this.#item.id, begun: this.#begun, rest: this.#pending };
+  }
+
+  /** Ends the item where nothing else will: reasoning, or an answer that broke off. */
+  async end(status: 'completed' | 'interrupted'): Promise<void> {
+    await this.settle();
+    if (!this.#text) return;
+    await this.#db.transaction().execute(async (tx) => {
+      await this.#write(tx);
+      await endItem(tx, this.#item.id, { status, summary: this.#text, detail: this.#text });
+    });
+  }
+
+  async #flush(): Promise<void> {
+    if (!this.#pending) return;
+    await this.#db.transaction().execute((tx) => this.#write(tx));
+  }
+
+  async #write(tx: Parameters<typeof addItem>[0]): Promise<void> {
+    await lockThread(tx, this.#item.threadId);
+    const text = this.#pending;
+    this.#pending = '';
+    if (!this.#begun) await addItem(tx, { ...this.#item, status: 'in_progress', summary: '', detail: '' });
+    this.#begun = true;
+    if (text) await appendDelta(tx, this.#item, text);
+  }
+}

@@ -1,0 +1,57 @@
+import type { Model } from '../adapters/model/model.ts';
+import { type Called, compactionPoint, shownOutput } from '../domain/context.ts';
+import type { Db } from '../store/database.ts';
+import { lockThread } from '../store/events.ts';
+import { addItem } from '../store/items.ts';
+import { derivedId } from '../store/keys.ts';
+import { addSummary, type History, loadHistory } from '../store/transcript.ts';
+
+const INSTRUCTION =
+  'Sum up this conversation for yourself, so that you can go on without it: what the person wants and prefers, what was decided, what was done with which result, what is open. Keep names, paths, ids and numbers exactly. No preamble.';
+
+/** The history of a thread, summed up first where it is over budget. The raw log stays as it is; a summary is a view of it. */
+export async function fittingHistory(
+  db: Db,
+  model: Model,
+  at: { threadId: string; turnId: string; budgetTokens: number; signal: AbortSignal; requestId: string },
+): Promise<History> {
+  const history = await loadHistory(db, at.threadId);
+  const point = compactionPoint(history.messages, history.calls, at.budgetTokens);
+  if (point === null) return history;
+  const old = history.messages.filter((message) => message.ord <= point);
+  const text = [
+    history.summary ? `Summary so far:\n${history.summary}\n` : '',
+    ...old.map((message) => `${message.role}: ${message.content}${toolLines(message.call_ids, history.calls)}`),
+  ].join('\n');
+  const answer = await model.complete({
+    model: model.name,
+    messages: [
+      { role: 'system', content: INSTRUCTION },
+      { role: 'user', content: text.slice(-at.budgetTokens * 4) },
+    ],
+    tools: [],
+    signal: at.signal,
+    onDelta: () => {},
+    requestId: `${at.requestId}/compact-${point}`,
+  });
+  await addSummary(db, at.threadId, point, answer.text);
+  await db.transaction().execute(async (tx) => {
+    await lockThread(tx, at.threadId);
+    await addItem(tx, {
+      id: derivedId('item_', at.threadId, 'compact', point),
+      turnId: at.turnId,
+      threadId: at.threadId,
+      kind: 'context_compaction',
+      status: 'completed',
+      summary: `Summed up ${old.length} earlier messages`,
+      detail: answer.text,
+    });
+  });
+  return await loadHistory(db, at.threadId);
+}
+
+const toolLines = (ids: readonly string[], calls: ReadonlyMap<string, Called>): string =>
+  ids
+    .flatMap((id) => calls.get(id) ?? [])
+    .map((call) => `\n  tool ${call.name} ${JSON.stringify(call.args)} -> ${shownOutput(call).slice(0, 2000)}`)
+    .join('');

@@ -1,0 +1,25 @@
+import { cancellationSignal } from '@temporalio/activity';
+import type { DeliverInput } from '../contracts/conversation.ts';
+import type { ChannelSender } from '../gateway/channel.ts';
+import type { Db } from '../store/database.ts';
+import { findOutgoing, markSent } from '../store/outbox.ts';
+import { asFailure, fail } from './failure.ts';
+import { beat } from './heartbeat.ts';
+
+/** Sends one outbox row on its channel, at most one effect per id: a row that was sent is not sent again. */
+export const createDeliver =
+  (deps: { db: Db; channel: ChannelSender }) =>
+  async ({ outboxId }: DeliverInput): Promise<void> => {
+    const stop = beat();
+    try {
+      const row = await findOutgoing(deps.db, outboxId);
+      if (!row) throw fail('NotFound', `Outbox row ${outboxId} is not in the database.`);
+      if (row.state === 'sent') return;
+      await deps.channel.send({ id: row.id, address: row.address, kind: row.kind, body: row.body }, cancellationSignal());
+      await markSent(deps.db, outboxId);
+    } catch (error) {
+      throw asFailure(error);
+    } finally {
+      stop();
+    }
+  };

@@ -1,0 +1,27 @@
+import { ApplicationFailure } from '@temporalio/common';
+import { ModelError } from '../adapters/model/model.ts';
+import { type FailureType, failures } from '../domain/failures.ts';
+
+/** A failure of the closed vocabulary, as Temporal shows it: type, one sentence, cause. */
+export const fail = (type: FailureType, message: string, options: { nextRetryDelayMs?: number; cause?: Error } = {}): ApplicationFailure =>
+  ApplicationFailure.create({
+    type,
+    message,
+    nonRetryable: !failures[type].retry,
+    ...(options.nextRetryDelayMs !== undefined && { nextRetryDelay: options.nextRetryDelayMs }),
+    ...(options.cause && { cause: options.cause }),
+  });
+
+/** Classifies whatever an activity threw. */
+export function asFailure(error: unknown): Error {
+  if (error instanceof ApplicationFailure) return error;
+  if (error instanceof ModelError)
+    return fail(error.type, error.message, { ...(error.retryAfterMs !== undefined && { nextRetryDelayMs: error.retryAfterMs }) });
+  const code = (error as { code?: string } | null)?.code;
+  // SQLSTATE class 08 (connection), 57P (shutdown), 53 (resources, a full disk among them), and what the socket says
+  if (typeof code === 'string' && /^(08|57P|53|ECONN|ETIMEDOUT|EPIPE)/.test(code))
+    return fail('StoreUnavailable', `The database does not answer: ${(error as Error).message}`, { cause: error as Error });
+  if (error instanceof Error && /Connection terminated|timeout exceeded when trying to connect/.test(error.message))
+    return fail('StoreUnavailable', `The database does not answer: ${error.message}`, { cause: error });
+  return error instanceof Error ? error : new Error(String(error));
+}

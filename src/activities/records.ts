@@ -1,0 +1,40 @@
+import type { RecordActivities } from '../contracts/activities.ts';
+import type { AskInput, AskResult, FinishInput } from '../contracts/conversation.ts';
+import { findCall, settle } from '../store/calls.ts';
+import { finishTurn } from '../store/finish.ts';
+import { ask, expireQuestion, remindQuestion } from '../store/questions.ts';
+import { tools } from '../tools/registry.ts';
+import { UNKNOWN_OUTCOME } from './act.ts';
+import type { ActivityDeps } from './deps.ts';
+import { asFailure } from './failure.ts';
+
+/** Short steps that touch only our own store; they run as local activities: half the latency, a third of the events. */
+export function createRecordActivities({ db }: Pick<ActivityDeps, 'db'>): RecordActivities {
+  const guarded =
+    <I, O>(run: (input: I) => Promise<O>) =>
+    (input: I): Promise<O> =>
+      run(input).catch((error) => {
+        throw asFailure(error);
+      });
+  return {
+    openQuestion: guarded(async (input: AskInput): Promise<AskResult> => {
+      const call = await findCall(db, input.callId);
+      const said = await db
+        .selectFrom('items')
+        .select('detail')
+        .where('turn_id', '=', input.turnId)
+        .where('kind', '=', 'agent_message')
+        .orderBy('ord', 'desc')
+        .limit(1)
+        .executeTakeFirst();
+      return await ask(db, input, { description: tools.get(call?.name ?? '')?.description ?? '', intent: said?.detail ?? null });
+    }),
+    remind: guarded((questionId: string): Promise<string | null> => remindQuestion(db, questionId)),
+    expire: guarded((questionId: string): Promise<boolean> => expireQuestion(db, questionId)),
+    recordUnknown: guarded(async ({ callId, why }: { callId: string; why?: string }): Promise<void> => {
+      const call = await findCall(db, callId);
+      if (call) await settle(db, call, { ok: false, output: why ?? UNKNOWN_OUTCOME });
+    }),
+    finish: guarded((input: FinishInput): Promise<string | null> => finishTurn(db, input)),
+  };
+}

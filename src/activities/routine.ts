@@ -1,0 +1,129 @@
+import { activityInfo, cancellationSignal } from '@temporalio/activity';
+import type { Effect } from '../contracts/conversation.ts';
+import type { Channel } from '../contracts/ids.ts';
+import type { RoutineInput } from '../contracts/routine.ts';
+import { decideUnattended } from '../domain/policy.ts';
+import { chatAutonomy, closeRun, findRoutine, findRun, openRun, type RoutineRun, type StepOutcome, storeStep } from '../store/routines.ts';
+import { recordNotice } from '../store/turns.ts';
+import { tools } from '../tools/registry.ts';
+import type { ToolOutcome } from '../tools/tool.ts';
+import { ATTEMPTS } from './act.ts';
+import type { ActivityDeps } from './deps.ts';
+import { asFailure, fail } from './failure.ts';
+import { beat } from './heartbeat.ts';
+
+export interface OpenedRun {
+  name: string;
+  channel: Channel;
+  /** policy of each step as it is now; arguments stay in the store */
+  steps: Array<{ tool: string; effect: Effect; timeoutMs: number }>;
+}
+export interface StepInput {
+  runId: string;
+  index: number;
+  /** do not run the tool: take the stored outcome, or store this one */
+  settle?: string;
+}
+export interface CloseInput {
+  runId: string;
+  status: 'completed' | 'failed';
+  /** steps there are, for the summary */
+  steps: number;
+  reason?: string;
+}
+
+export function createRoutineActivities(deps: Pick<ActivityDeps, 'db' | 'temporal' | 'config'>) {
+  const { db } = deps;
+  return {
+    /** Null when the routine or its chat is gone. */
+    openRun: async (input: RoutineInput & { runId: string; workflowId: string; scheduledFor: string | null }): Promise<OpenedRun | null> => {
+      try {
+        const [routine, chat] = await Promise.all([findRoutine(db, input.chatId, input.routineId), chatAutonomy(db, input.chatId)]);
+        if (!routine || !chat) return null;
+        const scheduledFor = input.scheduledFor ? new Date(input.scheduledFor) : null;
+        await openRun(db, { id: input.runId, routine, cronId: input.cronId ?? null, workflowId: input.workflowId, scheduledFor });
+        const steps = routine.steps.map(({ tool }) => ({
+          tool,
+          effect: tools.get(tool)?.effect ?? 'idempotent',
+          timeoutMs: tools.get(tool)?.timeoutMs ?? 10_000,
+        }));
+        return { name: routine.name, channel: chat.channel, steps };
+      } catch (error) {
+        throw asFailure(error);
+      }
+    },
+
+    /** One step; its outcome is stored once, and a repeated attempt takes the stored one. */
+    runRoutineStep: async ({ runId, index, settle }: StepInput): Promise<{ ok: boolean }> => {
+      const stop = beat();
+      try {
+        const run = await findRun(db, runId);
+        if (!run) throw fail('NotFound', `Run ${runId} is not in the database.`);
+        const stored = run.results[index];
+        if (stored) return { ok: stored.ok };
+        const routine = await findRoutine(db, run.chat_id, run.routine_id);
+        const step = routine?.steps[index];
+        const label = { name: step?.name ?? `step-${index + 1}`, tool: step?.tool ?? 'unknown' };
+        const outcome = settle !== undefined ? { ok: false, output: settle } : await runTool(run, index, step);
+        return { ok: (await storeStep(db, runId, index, { ...label, ok: outcome.ok, output: outcome.output })).ok };
+      } catch (error) {
+        throw asFailure(error);
+      } finally {
+        stop();
+      }
+    },
+
+    /** Closes the run and puts its result into the outbox of its chat; the outbox id, the same on every attempt. */
+    closeRun: async ({ runId, status, steps, reason }: CloseInput): Promise<string> => {
+      try {
+        const before = await findRun(db, runId);
+        if (!before) throw fail('NotFound', `Run ${runId} is not in the database.`);
+        const run = await closeRun(db, runId, status, summaryOf(before.results, status, steps, reason));
+        const outboxId = `out_${runId}_result`;
+        await recordNotice(db, { chatId: run.chat_id, outboxId, text: resultText(run), kind: 'result' });
+        return outboxId;
+      } catch (error) {
+        throw asFailure(error);
+      }
+    },
+  };
+
+  async function runTool(run: RoutineRun, index: number, step: { tool: string; args: Record<string, unknown> } | undefined): Promise<ToolOutcome> {
+    if (!step) return { ok: false, output: 'The workflow was deleted while it ran.' };
+    const tool = tools.get(step.tool);
+    if (!tool) return { ok: false, output: `The tool ${step.tool} is no longer there.` };
+    // looked at again: the chat may trust the agent less than when the routine was made
+    const chat = await chatAutonomy(db, run.chat_id);
+    if (decideUnattended(tool.danger, chat?.autonomy ?? 'supervised') === 'refuse') {
+      return { ok: false, output: `${tool.name} is ${tool.danger} and would need your consent now; nobody can be asked while a workflow runs.` };
+    }
+    const parsed = tool.schema.safeParse(step.args);
+    if (!parsed.success) return { ok: false, output: `The stored arguments no longer fit ${tool.name}: ${parsed.error.message}` };
+    const signal = AbortSignal.any([cancellationSignal(), AbortSignal.timeout(tool.timeoutMs)]);
+    try {
+      // no turn and no thread stand behind a run: its own id takes their place
+      return await tool.run(parsed.data as never, { ...deps, callId: `${run.id}_${index}`, chatId: run.chat_id, threadId: run.id, turnId: run.id, signal });
+    } catch (error) {
+      if (cancellationSignal().aborted) throw error;
+      if (signal.aborted) return { ok: false, output: `${tool.name} took longer than ${Math.round(tool.timeoutMs / 1000)} s and was stopped.` };
+      if (tool.effect === 'once') return { ok: false, output: `${tool.name} failed: ${(error as Error).message}. Whether it had an effect is unknown.` };
+      if (activityInfo().attempt >= ATTEMPTS) return { ok: false, output: `${tool.name} failed: ${(error as Error).message}` };
+      throw error;
+    }
+  }
+}
+
+export function summaryOf(results: StepOutcome[], status: 'completed' | 'failed', steps: number, reason?: string): string {
+  const done = results.filter((result) => result.ok).length;
+  const failed = results.find((result) => !result.ok);
+  if (status === 'completed') return `${done} of ${steps} steps done`;
+  return `${done} of ${steps} steps done${failed ? `, step ${results.indexOf(failed) + 1} (${failed.name}) failed` : ''}${reason ? `; ${reason}` : ''}`;
+}
+
+/** What the chat gets: the summary, a line for each step, and what the last one said. */
+export function resultText(run: Pick<RoutineRun, 'routine_name' | 'status' | 'summary' | 'results'>): string {
+  const last = run.results.at(-1);
+  const lines = run.results.map((result, index) => `${index + 1}. ${result.name} (${result.tool}): ${result.ok ? 'done' : 'failed'}`);
+  const excerpt = last && (last.output.length > 3000 ? `${last.output.slice(0, 3000)}\n[cut]` : last.output);
+  return [`Workflow "${run.routine_name}" ${run.status}: ${run.summary}.`, lines.join('\n'), excerpt].filter(Boolean).join('\n\n');
+}

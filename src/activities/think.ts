@@ -1,0 +1,166 @@
+import { activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity';
+import { type Model, ModelError } from '../adapters/model/model.ts';
+import type { ThinkInput, ThinkResult } from '../contracts/conversation.ts';
+import { stepKey } from '../contracts/ids.ts';
+import { breachText, dayBreach } from '../domain/budgets.ts';
+import { toModelMessages } from '../domain/context.ts';
+import { microUsd } from '../domain/prices.ts';
+import { derivedId } from '../store/keys.ts';
+import { tellDelay, tellWaiting } from '../store/progress-notes.ts';
+import { type CheckedCall, loadSubject, type StepSubject, spentToday, storeAnswer, storedStep } from '../store/steps.ts';
+import { modelTools, prepareCall } from '../tools/registry.ts';
+import { AnswerStream } from './answer-stream.ts';
+import { fittingHistory } from './compact.ts';
+import type { ActivityDeps } from './deps.ts';
+import { asFailure, fail } from './failure.ts';
+import { beat } from './heartbeat.ts';
+import { systemPrompt } from './prompt.ts';
+
+/** A turn that waits longer than this for its model, or that nobody worked on for this long, is told about it. */
+const TELL_WAITING_MS = 30_000;
+const TELL_DELAY_MS = 8_000;
+
+/**
+ * One model step: loads the context, asks the model, and stores the answer with everything that follows from it in one
+ * transaction. A retry finds the stored answer and pays nothing.
+ */
+export const createThink =
+  (deps: ActivityDeps) =>
+  async (input: ThinkInput): Promise<ThinkResult> => {
+    const { db, model } = deps;
+    const info = activityInfo();
+    const before = info.heartbeatDetails as { modelFailure?: string } | undefined;
+    let modelFailure: string | undefined;
+    const stop = beat(() => ({ modelFailure }));
+    try {
+      const stored = await storedStep(db, input);
+      if (stored) return stored;
+      const subject = await loadSubject(db, input.turnId);
+      if (!subject) throw fail('NotFound', `Turn ${input.turnId} is not in the database.`);
+      if (subject.turn.status !== 'in_progress') return closed(subject);
+      await refuseOverBudget(deps, subject);
+
+      const waitedMs = Date.now() - info.scheduledTimestampMs;
+      if (before?.modelFailure && waitedMs > TELL_WAITING_MS) await tellWaiting(db, input, before.modelFailure);
+      const idleMs =
+        info.attempt > 1
+          ? before?.modelFailure
+            ? 0
+            : waitedMs
+          : input.step === 1
+            ? Date.now() - (subject.turn.started_at ?? subject.turn.created_at).getTime()
+            : 0;
+      if (idleMs > TELL_DELAY_MS) await tellDelay(db, input);
+
+      return await answerWith(deps, model, input, subject).catch(async (error) => {
+        if (error instanceof ModelError && model.fallback && error.type !== 'ContextOverflow' && info.attempt >= 2)
+          return await answerWith(deps, { ...model, name: model.fallback } as Model, input, subject);
+        throw error;
+      });
+    } catch (error) {
+      if (error instanceof ModelError) {
+        modelFailure = error.message;
+        heartbeat({ modelFailure });
+      }
+      throw asFailure(error);
+    } finally {
+      stop();
+    }
+  };
+
+const closed = (subject: StepSubject): ThinkResult => ({
+  next: 'closed',
+  calls: [],
+  autonomy: subject.autonomy,
+  autoApprove: false,
+  usage: { inputTokens: 0, outputTokens: 0, microUsd: 0 },
+});
+
+async function refuseOverBudget({ db, config }: ActivityDeps, subject: StepSubject): Promise<void> {
+  const breach = dayBreach(
+    { tokens: config.FETCH_MAX_DAY_TOKENS, microUsd: Math.round(config.FETCH_MAX_DAY_USD * 1_000_000) },
+    await spentToday(db, subject.chatId),
+  );
+  if (breach) throw fail('BudgetExceeded', breachText(breach));
+}
+
+async function answerWith(deps: ActivityDeps, model: Model, input: ThinkInput, subject: StepSubject): Promise<ThinkResult> {
+  try {
+    return await answerOnce(deps, model, input, subject, deps.config.FETCH_CONTEXT_TOKENS);
+  } catch (error) {
+    // what the endpoint can take is smaller than what we thought: sum up more and try once again
+    if (error instanceof ModelError && error.type === 'ContextOverflow')
+      return await answerOnce(deps, model, input, subject, Math.floor(deps.config.FETCH_CONTEXT_TOKENS / 4));
+    throw error;
+  }
+}
+
+async function answerOnce({ db, config }: ActivityDeps, model: Model, input: ThinkInput, subject: StepSubject, budgetTokens: number): Promise<ThinkResult> {
+  const key = stepKey(input.turnId, input.step);
+  const { attempt } = activityInfo();
+  const signal = cancellationSignal();
+  const history = await fittingHistory(db, model, { threadId: input.threadId, turnId: input.turnId, budgetTokens, signal, requestId: key });
+  const readUpto = history.messages.at(-1)?.ord ?? history.upto;
+  const at = { turnId: input.turnId, threadId: input.threadId };
+  const text = new AnswerStream(db, { ...at, id: derivedId('item_', key, attempt, 'say'), kind: 'agent_message' });
+  const reasoning = new AnswerStream(db, { ...at, id: derivedId('item_', key, attempt, 'reason'), kind: 'agent_reasoning' });
+  try {
+    const answer = await model.complete({
+      model: modelFor(model, subject),
+      messages: toModelMessages(systemPrompt(config, subject), history.summary, history.messages, history.calls),
+      tools: modelTools(),
+      signal,
+      onDelta: (kind, delta) => (kind === 'agent_message' ? text : reasoning).add(delta),
+      requestId: `${key}#${attempt}`,
+    });
+    await reasoning.end('completed');
+    const { usage } = answer;
+    return await storeAnswer(db, input, subject, {
+      text: answer.text,
+      calls: answer.calls.map((call) => checkCall(call)),
+      model: answer.model,
+      usage: { inputTokens: usage.inputTokens, outputTokens: usage.outputTokens, microUsd: microUsd(answer.model, usage) ?? 0 },
+      readUpto,
+      item: await text.settle(),
+    });
+  } catch (error) {
+    // what was streamed so far is kept as interrupted; the next attempt streams under another item
+    await Promise.all([text.end('interrupted'), reasoning.end('interrupted')]).catch(() => {});
+    throw error;
+  }
+}
+
+const modelFor = (model: Model, subject: StepSubject): string => {
+  const chosen = subject.turn.model ?? subject.thread.model;
+  return model.kind === 'practice' || chosen === 'auto' ? model.name : chosen;
+};
+
+function checkCall(call: { id: string; name: string; arguments: string }): CheckedCall {
+  const prepared = prepareCall(call.name, call.arguments);
+  if (!prepared.ok) {
+    // the arguments did not parse: an empty object is kept, so that no later request carries the malformed text
+    return {
+      providerId: call.id,
+      args: {},
+      refusal: prepared.error,
+      verdict: {
+        name: safeName(call.name),
+        danger: 'SAFE',
+        effect: 'idempotent',
+        summary: `${safeName(call.name)}: bad arguments`,
+        refused: true,
+        timeoutMs: 1000,
+      },
+    };
+  }
+  const { tool, args } = prepared;
+  const summary = tool.summarise ? `${tool.name} ${tool.summarise(args as never)}`.slice(0, 100) : tool.name;
+  return {
+    providerId: call.id,
+    args: args as Record<string, unknown>,
+    verdict: { name: tool.name, danger: tool.danger, effect: tool.effect, summary, timeoutMs: tool.timeoutMs },
+  };
+}
+
+/** Providers reject requests whose history has a tool name outside this grammar. */
+const safeName = (name: string): string => name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'unknown';

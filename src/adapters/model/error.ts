@@ -1,0 +1,22 @@
+import { type FailureType, failures } from '../../domain/failures.ts';
+
+/** A failed model call, already classified; `message` is ready for a person and holds no secret. */
+export class ModelError extends Error {
+  readonly type: FailureType;
+  /** how long the endpoint asked to wait, milliseconds */
+  readonly retryAfterMs?: number;
+  /** HTTP status, when there was an answer */
+  readonly status?: number;
+
+  constructor(type: FailureType, message: string, details: { retryAfterMs?: number; status?: number; cause?: unknown } = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.name = 'ModelError';
+    this.type = type;
+    this.retryAfterMs = details.retryAfterMs;
+    this.status = details.status;
+  }
+
+  get retryable(): boolean {
+    return failures[this.type].retry;
+  }
+}

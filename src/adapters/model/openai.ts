@@ -1,0 +1,178 @@
+import OpenAI from 'openai';
+import { Stream } from 'openai/streaming';
+import { accumulator, type WireChunk } from './accumulate.ts';
+import { classify } from './classify.ts';
+import { ModelError } from './error.ts';
+import type { Endpoint, Model, ModelAnswer, ModelKind, ModelMessage, ModelRequest } from './model.ts';
+
+/** No byte for this long and the request is given up, milliseconds. */
+const IDLE_MS = 90_000;
+/** A local server may load a model and read a long prompt for minutes before its first byte; trying again would begin that anew. */
+const FIRST_BYTE_LOCAL_MS = 280_000;
+
+export interface OpenAIOptions {
+  kind: ModelKind;
+  baseUrl: string;
+  apiKey?: string;
+  name: string;
+  fallback?: string;
+  /** milliseconds without a byte before a request is given up */
+  idleMs?: number;
+  /** the same until the first byte */
+  firstByteMs?: number;
+}
+
+/** Any endpoint that speaks OpenAI's chat completions, through the `openai` client with its retries off: Temporal retries. */
+export function openaiModel(options: OpenAIOptions): Model {
+  const client = openaiClient(options);
+  const idleMs = options.idleMs ?? IDLE_MS;
+  const firstByteMs = options.firstByteMs ?? options.idleMs ?? (options.kind === 'custom' ? FIRST_BYTE_LOCAL_MS : IDLE_MS);
+  const secrets = options.apiKey ? [options.apiKey] : [];
+  // learned from a refusal: some servers do not know stream_options, and then tell no usage
+  let askUsage = true;
+
+  const attempt = async (request: ModelRequest): Promise<ModelAnswer> => {
+    const controller = new AbortController();
+    const onAbort = () => controller.abort(request.signal.reason);
+    if (request.signal.aborted) throw request.signal.reason;
+    request.signal.addEventListener('abort', onAbort, { once: true });
+    let phase: 'request' | 'stream' = 'request';
+    const idle = watchdog(firstByteMs, () => {
+      const silence = phase === 'request' ? firstByteMs : idleMs;
+      const said = `no byte for ${Math.round(silence / 1000)} s`;
+      controller.abort(
+        phase === 'request'
+          ? new ModelError('ModelUnavailable', `Network error: ${said}`)
+          : new ModelError('ModelStreamBroken', `Network error: ${said} in the middle of an answer`),
+      );
+    });
+    try {
+      const messages = request.messages.map(wireMessage);
+      const tools = request.tools.map((tool) => ({ type: 'function' as const, function: { ...tool, parameters: { ...tool.parameters } } }));
+      const limit =
+        request.maxTokens === undefined ? {} : options.kind === 'openai' ? { max_completion_tokens: request.maxTokens } : { max_tokens: request.maxTokens };
+      const response = await client.chat.completions
+        .create(
+          {
+            model: request.model,
+            messages,
+            stream: true,
+            ...(askUsage ? { stream_options: { include_usage: true } } : {}),
+            ...(tools.length > 0 ? { tools } : {}),
+            ...limit,
+          },
+          { signal: controller.signal, headers: { 'x-fetch-request-id': request.requestId } },
+        )
+        .asResponse();
+      phase = 'stream';
+      const promptChars = JSON.stringify(messages).length + (tools.length > 0 ? JSON.stringify(tools).length : 0);
+      const answer = accumulator(request.model, promptChars, request.onDelta);
+      const body = watched(response, () => idle.touch(idleMs));
+      if (/\bjson\b/i.test(response.headers.get('content-type') ?? '')) {
+        // a provider that ignores `stream` answers with the whole; OpenRouter puts errors into it with status 200
+        const whole = (await body.json()) as WireChunk & { error?: unknown };
+        if (whole.error) throw Object.assign(new Error('the endpoint reports an error'), { error: whole.error, headers: response.headers });
+        answer.add(whole);
+      } else {
+        for await (const chunk of Stream.fromSSEResponse<WireChunk>(body, controller, client)) answer.add(chunk);
+        // the SDK ends the loop quietly when the request was aborted
+        if (controller.signal.aborted) throw controller.signal.reason;
+      }
+      return answer.finish();
+    } catch (error) {
+      // leaving the loop early makes the SDK abort its own controller, so only our own reasons count
+      if (request.signal.aborted) throw request.signal.reason;
+      if (controller.signal.reason instanceof ModelError) throw controller.signal.reason;
+      throw classify(error, { phase, secrets });
+    } finally {
+      idle.stop();
+      request.signal.removeEventListener('abort', onAbort);
+    }
+  };
+
+  return {
+    name: options.name,
+    fallback: options.fallback,
+    baseUrl: options.baseUrl,
+    kind: options.kind,
+    async complete(request) {
+      try {
+        return await attempt(request);
+      } catch (error) {
+        if (!(askUsage && error instanceof ModelError && error.type === 'ModelRejected' && /stream_options|include_usage/.test(error.message))) throw error;
+        askUsage = false;
+        return attempt(request);
+      }
+    },
+    close: async () => {},
+  };
+}
+
+/** The name for an endpoint where none was configured: the first model that it lists; `default` when it lists none. */
+export async function customModelName(endpoint: Endpoint, timeoutMs = 3_000): Promise<string> {
+  return (await listModels(endpoint, timeoutMs).catch(() => []))[0] ?? 'default';
+}
+
+/** Names of the models that an endpoint lists. Throws `ModelError`. */
+export async function listModels(endpoint: Pick<Endpoint, 'baseUrl' | 'apiKey'>, timeoutMs: number): Promise<string[]> {
+  try {
+    const page = await openaiClient(endpoint).models.list({ signal: AbortSignal.timeout(timeoutMs) });
+    // embedding models cannot chat, and Ollama lists them among the others
+    return (page.data ?? []).map((model) => model.id).filter((id) => typeof id === 'string' && !/embed|rerank|whisper|\btts\b/i.test(id));
+  } catch (error) {
+    throw classify(error, { secrets: endpoint.apiKey ? [endpoint.apiKey] : [] });
+  }
+}
+
+function openaiClient(endpoint: Pick<Endpoint, 'baseUrl' | 'apiKey'>): OpenAI {
+  return new OpenAI({
+    baseURL: endpoint.baseUrl,
+    apiKey: endpoint.apiKey ?? 'none',
+    // everything that the SDK would read from the environment by itself is set, so that config.ts stays the only reader
+    organization: null,
+    project: null,
+    adminAPIKey: null,
+    webhookSecret: null,
+    logLevel: 'off',
+    maxRetries: 0,
+    timeout: 30 * 60_000,
+    defaultHeaders: endpoint.apiKey ? {} : { Authorization: null },
+  });
+}
+
+function wireMessage(message: ModelMessage): OpenAI.ChatCompletionMessageParam {
+  if (message.role === 'tool') return { role: 'tool', tool_call_id: message.callId, content: message.content };
+  if (message.role !== 'assistant') return { role: message.role, content: message.content };
+  if (!message.calls?.length) return { role: 'assistant', content: message.content };
+  return {
+    role: 'assistant',
+    // an empty text block is an error for some providers, null is not
+    content: message.content || null,
+    tool_calls: message.calls.map((call) => ({ id: call.id, type: 'function', function: { name: call.name, arguments: call.arguments } })),
+  };
+}
+
+function watchdog(firstMs: number, onSilence: () => void): { touch(ms: number): void; stop(): void } {
+  let timer = setTimeout(onSilence, firstMs);
+  return {
+    touch(ms) {
+      clearTimeout(timer);
+      timer = setTimeout(onSilence, ms);
+    },
+    stop: () => clearTimeout(timer),
+  };
+}
+
+/** The same response, telling of every chunk of bytes: keep-alive comments, which the SDK swallows, are signs of life too. */
+function watched(response: Response, onBytes: () => void): Response {
+  onBytes();
+  const body = response.body?.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, out) {
+        onBytes();
+        out.enqueue(chunk);
+      },
+    }),
+  );
+  return new Response(body, { status: response.status, headers: response.headers });
+}

@@ -1,0 +1,28 @@
+import type { Context } from 'koa';
+
+/** Where browser clients of this API are developed. Configured origins come on top; a wildcard is never one. */
+const BUILT_IN = ['http://localhost:3000', 'http://127.0.0.1:3000', 'http://localhost:1420', 'http://127.0.0.1:1420', 'tauri://localhost'];
+
+/** `configured` is a comma separated list; entries that are no origin are skipped, a wrong one must not stop the server. */
+export function originList(configured: string): (origin: string) => boolean {
+  const extra = configured
+    .split(',')
+    .map((origin) => origin.trim())
+    .filter((origin) => /^[a-z][a-z0-9+.-]*:\/\/[^\s/*]+$/i.test(origin));
+  const allowed = new Set([...BUILT_IN, ...extra]);
+  return (origin) => allowed.has(origin);
+}
+
+/** Headers are named one by one: browsers do not let `*` cover `Authorization`. */
+const PREFLIGHT = {
+  'Access-Control-Allow-Methods': 'GET,POST,PATCH,DELETE,OPTIONS',
+  'Access-Control-Allow-Headers': 'authorization,content-type,accept,x-codewhale-runtime-token,x-deepseek-runtime-token,idempotency-key,last-event-id',
+};
+
+/** Set on every response, so that caches keep answers for different origins apart. */
+export function setCors(ctx: Context, allowed: (origin: string) => boolean): void {
+  ctx.set('Vary', 'origin, access-control-request-method, access-control-request-headers');
+  const origin = ctx.get('origin');
+  if (origin && allowed(origin)) ctx.set('Access-Control-Allow-Origin', origin);
+  if (ctx.method === 'OPTIONS') ctx.set(PREFLIGHT);
+}

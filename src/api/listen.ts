@@ -1,0 +1,45 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type Koa from 'koa';
+
+export interface Listening {
+  /** `http://127.0.0.1:7878` */
+  url: string;
+  port: number;
+  /** stops accepting, lets running requests end within `graceMs`, then closes every connection */
+  close(graceMs?: number): Promise<void>;
+}
+
+/** A port that is taken is named, with what to do about it. */
+export class PortTaken extends Error {
+  readonly port: number;
+  constructor(host: string, port: number, setting: string) {
+    super(`Port ${port} on ${host} is taken by another program. Stop that program, or choose another port with ${setting}.`);
+    this.name = 'PortTaken';
+    this.port = port;
+  }
+}
+
+/** Binds an app; port 0 takes a free one. `setting` names what changes the port. @throws PortTaken */
+export async function listen(app: Koa, host: string, port: number, setting = 'FETCH_RUNTIME_PORT or FETCH_STATUS_PORT'): Promise<Listening> {
+  const server = createServer(app.callback());
+  // above the 60 s of common proxies: they must be the ones that give an idle connection up
+  server.keepAliveTimeout = 65_000;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => reject(error.code === 'EADDRINUSE' ? new PortTaken(host, port, setting) : error));
+    server.listen(port, host, resolve);
+  });
+  const bound = server.address() as AddressInfo;
+  return { url: `http://${host.includes(':') ? `[${host}]` : host}:${bound.port}`, port: bound.port, close: (graceMs = 2_000) => close(server, graceMs) };
+}
+
+function close(server: Server, graceMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const force = setTimeout(() => server.closeAllConnections(), graceMs);
+    server.close(() => {
+      clearTimeout(force);
+      resolve();
+    });
+    server.closeIdleConnections();
+  });
+}

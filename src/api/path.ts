@@ -1,0 +1,19 @@
+import { EdgeError } from './reply.ts';
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Ids are letters, digits, `_` and `-`; anything else names nothing that we could have made. */
+export const isId = (id: string): boolean => /^[A-Za-z0-9_-]{1,128}$/.test(id);
+
+/** Decodes one path segment. A broken escape stays as it is written. @throws EdgeError 400 when the bytes are not UTF-8 */
+export function decodeSegment(raw: string, name: string): string {
+  const bytes = Buffer.from(
+    raw.replace(/%([0-9a-fA-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))),
+    'latin1',
+  );
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw new EdgeError(400, `Invalid URL: Invalid UTF-8 in \`${name}\``);
+  }
+}

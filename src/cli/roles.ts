@@ -1,0 +1,94 @@
+import { connect } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { devServerArguments } from '../../temporal/dev-server.ts';
+import type { TemporalBinary } from '../../temporal/version.ts';
+import { type Config, childEnvironment, settings } from '../config.ts';
+import { acceptsConnections, clearStalePostmaster, type PostgresCommand } from './postgres.ts';
+import type { RoleName } from './state-file.ts';
+
+export interface RoleSpec {
+  name: RoleName;
+  file: string;
+  args: string[];
+  env: Record<string, string>;
+  uid?: number;
+  gid?: number;
+  /** how it says that it serves: our own roles send a message, the others are asked */
+  readiness: 'message' | (() => Promise<boolean>);
+  /** null: the role's `ready` message brings it */
+  address: string | null;
+  stopSignal: NodeJS.Signals;
+  /** after this long without an end it is killed; all together stay below 10 s */
+  stopLimitMs: number;
+  /** runs before every start */
+  before?: () => Promise<void>;
+}
+
+const ENTRY = fileURLToPath(new URL('../../bin/fetch.js', import.meta.url));
+export const STOP_ORDER: readonly RoleName[] = ['api', 'gateway', 'worker', 'temporal', 'postgres'];
+
+export const temporalRole = (config: Config, binary: TemporalBinary): RoleSpec => ({
+  name: 'temporal',
+  file: binary.path,
+  args: devServerArguments({
+    home: config.FETCH_HOME,
+    server: binary.server,
+    port: config.FETCH_TEMPORAL_PORT,
+    uiPort: config.FETCH_TEMPORAL_UI_PORT,
+    namespace: config.TEMPORAL_NAMESPACE,
+  }),
+  env: childEnvironment({}),
+  readiness: () => answersOn(config.FETCH_TEMPORAL_PORT),
+  address: `127.0.0.1:${config.FETCH_TEMPORAL_PORT}`,
+  stopSignal: 'SIGTERM',
+  stopLimitMs: 1_500,
+});
+
+export const postgresRole = (config: Config, command: PostgresCommand): RoleSpec => ({
+  name: 'postgres',
+  ...command,
+  readiness: () => acceptsConnections(config.FETCH_POSTGRES_PORT),
+  address: `127.0.0.1:${config.FETCH_POSTGRES_PORT}`,
+  stopSignal: 'SIGINT',
+  stopLimitMs: 2_000,
+  before: () => clearStalePostmaster(config.FETCH_HOME),
+});
+
+/** One of our own roles: the same program with another command, so that it runs alike here and on a machine of its own. */
+export const ownRole = (name: 'worker' | 'gateway' | 'api', env: Record<string, string>): RoleSpec => ({
+  name,
+  ...ownCommand(name, env),
+  readiness: 'message',
+  address: null,
+  stopSignal: 'SIGTERM',
+  stopLimitMs: name === 'worker' ? 3_000 : 1_500,
+});
+
+export const ownCommand = (name: string, env: Record<string, string>): { file: string; args: string[]; env: Record<string, string> } => ({
+  file: process.execPath,
+  args: [ENTRY, name],
+  env,
+});
+
+/** What was decided at start reaches every child as environment, so that a restarted role has the settings of its fellows. */
+export function roleEnvironment(config: Config, decided: { temporalAddress: string; databaseUrl: string }): Record<string, string> {
+  const env: Record<string, string> = {};
+  for (const name of Object.keys(settings) as Array<keyof typeof settings>) {
+    const value = config[name];
+    if (value !== undefined && value !== '') env[name] = String(value);
+  }
+  return childEnvironment({ FETCH_WORKSPACE: process.cwd(), ...env, TEMPORAL_ADDRESS: decided.temporalAddress, DATABASE_URL: decided.databaseUrl });
+}
+
+/** True when something accepts connections on a loopback port. */
+export const answersOn = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    const settle = (answer: boolean) => {
+      socket.destroy();
+      resolve(answer);
+    };
+    socket.setTimeout(1000, () => settle(false));
+    socket.once('error', () => settle(false));
+    socket.once('connect', () => settle(true));
+  });

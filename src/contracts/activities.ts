@@ -1,0 +1,21 @@
+import type { ActInput, ActResult, AskInput, AskResult, DeliverInput, FinishInput, ThinkInput, ThinkResult } from './conversation.ts';
+
+/** Activities of a turn. One each for a model step, a tool call and a send: none exists to keep books. */
+export interface TurnActivities {
+  think(input: ThinkInput): Promise<ThinkResult>;
+  act(input: ActInput): Promise<ActResult>;
+  deliver(input: DeliverInput): Promise<void>;
+}
+
+/** Short steps on our own store, run as local activities. */
+export interface RecordActivities {
+  openQuestion(input: AskInput): Promise<AskResult>;
+  /** outbox id of the reminder, or null when the question was decided meanwhile */
+  remind(questionId: string): Promise<string | null>;
+  /** false when an answer came first */
+  expire(questionId: string): Promise<boolean>;
+  /** the result of a call whose worker died, or that could not be run at all (`why`) */
+  recordUnknown(input: { callId: string; why?: string }): Promise<void>;
+  /** outbox id of what the person is told, or null when the turn had ended already */
+  finish(input: FinishInput): Promise<string | null>;
+}

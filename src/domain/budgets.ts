@@ -1,0 +1,50 @@
+import type { TurnLimits } from '../contracts/conversation.ts';
+
+export interface Used {
+  steps: number;
+  toolCalls: number;
+  tokens: number;
+  microUsd: number;
+  wallMs: number;
+}
+
+export interface Breach {
+  budget: string;
+  used: string;
+  limit: string;
+  raise: string;
+}
+
+const usd = (micro: number): string => `$${(micro / 1_000_000).toFixed(micro < 10_000 ? 4 : 2)}`;
+
+/** The first budget of a turn that is used up, or null. Checked before each step: it fails closed. */
+export function turnBreach(limits: TurnLimits, used: Used): Breach | null {
+  if (used.steps >= limits.maxSteps) return { budget: 'steps in a turn', used: `${used.steps}`, limit: `${limits.maxSteps}`, raise: 'FETCH_MAX_STEPS' };
+  if (used.toolCalls >= limits.maxToolCalls)
+    return { budget: 'tool calls in a turn', used: `${used.toolCalls}`, limit: `${limits.maxToolCalls}`, raise: 'FETCH_MAX_TOOL_CALLS' };
+  if (used.tokens >= limits.maxTokens)
+    return { budget: 'tokens in a turn', used: `${used.tokens}`, limit: `${limits.maxTokens}`, raise: 'FETCH_MAX_TURN_TOKENS' };
+  if (used.microUsd >= limits.maxMicroUsd)
+    return { budget: 'money in a turn', used: usd(used.microUsd), limit: usd(limits.maxMicroUsd), raise: 'FETCH_MAX_TURN_USD' };
+  if (used.wallMs >= limits.maxWallMs) {
+    return {
+      budget: 'time in a turn',
+      used: `${Math.round(used.wallMs / 60_000)} min`,
+      limit: `${Math.round(limits.maxWallMs / 60_000)} min`,
+      raise: 'FETCH_MAX_TURN_MINUTES',
+    };
+  }
+  return null;
+}
+
+/** The first budget of a chat's day that is used up, or null. */
+export function dayBreach(limits: { tokens: number; microUsd: number }, used: { tokens: number; microUsd: number }): Breach | null {
+  if (used.tokens >= limits.tokens)
+    return { budget: 'tokens of this chat today', used: `${used.tokens}`, limit: `${limits.tokens}`, raise: 'FETCH_MAX_DAY_TOKENS' };
+  if (used.microUsd >= limits.microUsd)
+    return { budget: 'money of this chat today', used: usd(used.microUsd), limit: usd(limits.microUsd), raise: 'FETCH_MAX_DAY_USD' };
+  return null;
+}
+
+export const breachText = (breach: Breach): string =>
+  `The budget for ${breach.budget} is used up: ${breach.used} of ${breach.limit}. Raise ${breach.raise} and restart to go further; what was done so far is kept.`;

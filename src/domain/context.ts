@@ -1,0 +1,68 @@
+import type { ModelMessage } from '../contracts/model.ts';
+
+/** Tool outputs longer than this are shown cut, with how to read on. */
+export const SHOWN_OUTPUT_CHARS = 8000;
+
+export interface Said {
+  ord: number;
+  role: 'user' | 'assistant';
+  content: string;
+  call_ids: string[];
+  tokens: number;
+}
+export interface Called {
+  id: string;
+  name: string;
+  args: Record<string, unknown>;
+  state: string;
+  output: string | null;
+}
+
+export function shownOutput(call: Pick<Called, 'id' | 'output' | 'state'>): string {
+  if (call.state !== 'done' || call.output === null) return 'No result: this call was interrupted before it ended, so its outcome is unknown.';
+  if (call.output.length <= SHOWN_OUTPUT_CHARS) return call.output;
+  return `${call.output.slice(0, SHOWN_OUTPUT_CHARS)}\n[cut at ${SHOWN_OUTPUT_CHARS} of ${call.output.length} characters; read on with read_output {"callId":"${call.id}","offset":${SHOWN_OUTPUT_CHARS}}]`;
+}
+
+/**
+ * The messages of a model request. A call and its result are made side by side here, from the call's own row, so they
+ * can never be separated, and a call without a result can never poison a later request.
+ */
+export function toModelMessages(system: string, summary: string | null, messages: readonly Said[], calls: ReadonlyMap<string, Called>): ModelMessage[] {
+  const out: ModelMessage[] = [{ role: 'system', content: summary ? `${system}\n\nWhat was said before, summed up:\n${summary}` : system }];
+  for (const message of messages) {
+    if (message.role === 'user') {
+      out.push({ role: 'user', content: message.content });
+      continue;
+    }
+    const made = message.call_ids.flatMap((id) => calls.get(id) ?? []);
+    out.push({
+      role: 'assistant',
+      content: message.content,
+      ...(made.length > 0 && { calls: made.map((call) => ({ id: call.id, name: call.name, arguments: JSON.stringify(call.args) })) }),
+    });
+    for (const call of made) out.push({ role: 'tool', callId: call.id, content: shownOutput(call) });
+  }
+  return out;
+}
+
+const weight = (message: Said, calls: ReadonlyMap<string, Called>): number =>
+  message.tokens + message.call_ids.reduce((sum, id) => sum + Math.ceil(Math.min(calls.get(id)?.output?.length ?? 0, SHOWN_OUTPUT_CHARS) / 4) + 20, 0);
+
+/**
+ * Where to cut the history so that what stays fits half the budget: the `ord` of the last message to sum up, or null
+ * when everything fits. The cut lies before a user message, so that a turn's steps stay together; the newest one always stays.
+ */
+export function compactionPoint(messages: readonly Said[], calls: ReadonlyMap<string, Called>, budgetTokens: number): number | null {
+  const total = messages.reduce((sum, message) => sum + weight(message, calls), 0);
+  if (total <= budgetTokens) return null;
+  let kept = 0;
+  let point: number | null = null;
+  for (let index = messages.length - 1; index > 0; index--) {
+    const message = messages[index]!;
+    kept += weight(message, calls);
+    if (kept > budgetTokens / 2 && point !== null) break;
+    if (message.role === 'user') point = messages[index - 1]!.ord;
+  }
+  return point;
+}

@@ -1,0 +1,18 @@
+import type { Autonomy, Danger } from '../contracts/conversation.ts';
+
+export type Verdict = 'run' | 'ask' | 'refuse';
+
+/**
+ * What happens to a tool call: a pure function of how dangerous the tool is and how much the chat trusts the agent.
+ * Wording plays no part in it, and no argument of the model can change it.
+ */
+const table: Record<Autonomy, Record<Danger, Verdict>> = {
+  supervised: { SAFE: 'run', MODERATE: 'ask', DANGEROUS: 'ask' },
+  cautious: { SAFE: 'run', MODERATE: 'run', DANGEROUS: 'ask' },
+  autonomous: { SAFE: 'run', MODERATE: 'run', DANGEROUS: 'run' },
+};
+
+export const decide = (danger: Danger, autonomy: Autonomy, autoApprove: boolean): Verdict => (autoApprove ? 'run' : table[autonomy][danger]);
+
+/** Nobody can be asked when a schedule fires: what would ask is refused. */
+export const decideUnattended = (danger: Danger, autonomy: Autonomy): Exclude<Verdict, 'ask'> => (table[autonomy][danger] === 'run' ? 'run' : 'refuse');

@@ -1,0 +1,75 @@
+/**
+ * USD per million tokens: input, cached input, output. List prices as of 2026-10, without promotions and surcharges for
+ * prompts above 200,000 tokens. The longest name that a model's name begins with counts, so that dated versions are found.
+ */
+const prices: Record<string, readonly [input: number, cached: number, output: number]> = {
+  'gpt-4o': [2.5, 1.25, 10],
+  'gpt-4o-mini': [0.15, 0.075, 0.6],
+  'gpt-4.1': [2, 0.5, 8],
+  'gpt-4.1-mini': [0.4, 0.1, 1.6],
+  'gpt-4.1-nano': [0.1, 0.025, 0.4],
+  o3: [2, 0.5, 8],
+  'o4-mini': [1.1, 0.275, 4.4],
+  'gpt-5': [1.25, 0.125, 10],
+  'gpt-5-mini': [0.25, 0.025, 2],
+  'gpt-5-nano': [0.05, 0.005, 0.4],
+  'gpt-5.1': [1.25, 0.125, 10],
+  'gpt-5.2': [1.75, 0.175, 14],
+  'gpt-5.3-codex': [1.75, 0.175, 14],
+  'gpt-5.4': [2.5, 0.25, 15],
+  'gpt-5.4-mini': [0.75, 0.075, 4.5],
+  'gpt-5.4-nano': [0.2, 0.02, 1.25],
+  'gpt-5.5': [5, 0.5, 30],
+  'gpt-5.6-sol': [5, 0.5, 30],
+  'gpt-5.6-terra': [2, 0.2, 12],
+  'gpt-5.6-luna': [0.2, 0.02, 1.2],
+  'claude-haiku-4.5': [1, 0.1, 5],
+  'claude-sonnet-4': [3, 0.3, 15],
+  'claude-sonnet-4.5': [3, 0.3, 15],
+  'claude-sonnet-4.6': [3, 0.3, 15],
+  'claude-sonnet-5': [2, 0.2, 10],
+  'claude-opus-4.5': [5, 0.5, 25],
+  'claude-opus-4.6': [5, 0.5, 25],
+  'claude-opus-4.7': [5, 0.5, 25],
+  'claude-opus-4.8': [5, 0.5, 25],
+  'claude-opus-5': [5, 0.5, 25],
+  'claude-fable-5': [10, 1, 50],
+  'gemini-3.1-pro': [2, 0.2, 12],
+  'gemini-3.5-flash': [1.5, 0.15, 9],
+  'gemini-3.6-flash': [1.5, 0.15, 7.5],
+  'grok-4.3': [1.25, 0.2, 2.5],
+  'grok-4.5': [2, 0.5, 6],
+  'grok-4.6': [2, 0.5, 6],
+  'deepseek-v4-pro': [0.435, 0.003625, 0.87],
+  'deepseek-v4-flash': [0.14, 0.0028, 0.28],
+  'kimi-k2.6': [0.95, 0.16, 4],
+  'kimi-k3': [3, 0.3, 15],
+  'glm-5.1': [1.4, 0.26, 4.4],
+  'glm-5.2': [1.4, 0.26, 4.4],
+};
+
+/** What may follow a known name: a date or `latest`, `preview`, and the like; anything else is another model. */
+const SAME_MODEL = /^(-(\d{4}-?\d{2}-?\d{2}|\d{8}|latest|preview|exp|thinking|chat-latest))*(:(online|nitro|exacto|thinking))*$/;
+
+/**
+ * Price of one model call in millionths of a US dollar, rounded up; null for a model that is not in the table. `inputTokens` includes the
+ * cached ones, `outputTokens` the reasoning. A provider prefix (`openai/`, `anthropic/`) does not matter.
+ */
+export function microUsd(model: string, usage: { inputTokens: number; outputTokens: number; cachedTokens?: number }): number | null {
+  const name = (model.split('/').at(-1) ?? '').toLowerCase();
+  if (name === 'practice' || name.endsWith(':free')) return 0;
+  const price = priceOf(name) ?? priceOf(name.replace(/(\d)-(\d)(?!\d)/, '$1.$2'));
+  if (!price) return null;
+  const cached = Math.min(usage.cachedTokens ?? 0, usage.inputTokens);
+  const [input, cachedInput, output] = price;
+  // USD per million tokens is micro-dollars per token; the sum is rounded to hide binary fractions before it is rounded up
+  const exact = (usage.inputTokens - cached) * input + cached * cachedInput + usage.outputTokens * output;
+  return Math.ceil(Number(exact.toFixed(6)));
+}
+
+function priceOf(name: string): (typeof prices)[string] | undefined {
+  const known = Object.keys(prices)
+    .filter((key) => name.startsWith(key) && SAME_MODEL.test(name.slice(key.length)))
+    .sort((a, b) => b.length - a.length)[0];
+  return known === undefined ? undefined : prices[known];
+}

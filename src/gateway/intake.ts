@@ -1,0 +1,219 @@
+import type { Client } from '@temporalio/client';
+import type { Config } from '../config.ts';
+import type { Arrival } from '../contracts/conversation.ts';
+import type { ThreadRecord, TurnRecord } from '../contracts/records.ts';
+import { chooseOption, helpText, isStrayNumber, parseCommand } from '../domain/commands.ts';
+import type { Db, Tx } from '../store/database.ts';
+import { appendEvents, lockThread, NoThread } from '../store/events.ts';
+import { findReceived, receive } from '../store/inbox.ts';
+import { chatKey, derivedId, freshId } from '../store/keys.ts';
+import { answerQuestion, decideQuestion, openQuestion } from '../store/questions.ts';
+import { replyNow, statusText } from '../store/replies.ts';
+import { createThread, getThread, threadOfChat } from '../store/threads.ts';
+import { activeTurn, addUserItem, findTurn, openTurn, toTurnRecord } from '../store/turns.ts';
+import { signalArrival } from './signal.ts';
+
+/** Why a request cannot be taken; `message` is the text that clients of the runtime API know. */
+export class IntakeError extends Error {
+  readonly code: 'not_found' | 'conflict' | 'invalid';
+  constructor(code: 'not_found' | 'conflict' | 'invalid', message: string) {
+    super(message);
+    this.name = 'IntakeError';
+    this.code = code;
+  }
+}
+
+export type Intake = ReturnType<typeof createIntake>;
+export type Said = { kind: 'turn' | 'steer' | 'answer' | 'stop' | 'reply'; turnId: string | null; inboxId: string };
+
+/**
+ * The one way in. Whatever a person does becomes an inbox row, in the same transaction as what it means (a turn, a
+ * steering message, a decision), under the thread's lock. Only then is the conversation signalled: a crash in between
+ * leaves a row that `resignal` finds. An answer from here therefore means "will be answered".
+ */
+export function createIntake({ db, temporal, config, secret }: { db: Db; temporal: Client; config: Config; secret: string }) {
+  /** Runs `act` once for a channel message id; a repeated one gets what the first got, and is signalled again if that was lost. */
+  async function once(
+    threadId: string,
+    channelMessageId: string,
+    body: string,
+    act: (tx: Tx, inboxId: string, chatId: string) => Promise<{ arrival: Arrival; turnId: string | null }>,
+  ): Promise<{ arrival: Arrival; turnId: string | null; inboxId: string }> {
+    const row = await db
+      .transaction()
+      .execute(async (tx) => {
+        await lockThread(tx, threadId);
+        const { chat_id } = await tx.selectFrom('threads').select('chat_id').where('id', '=', threadId).executeTakeFirstOrThrow();
+        const known = await findReceived(tx, chat_id, channelMessageId);
+        if (known) return known;
+        const inboxId = freshId('inb_');
+        const { arrival, turnId } = await act(tx, inboxId, chat_id);
+        await receive(tx, { id: inboxId, chatId: chat_id, threadId, turnId, channelMessageId, arrival, body });
+        return { id: inboxId, arrival, turn_id: turnId, signalled_at: null };
+      })
+      .catch((error) => {
+        throw error instanceof NoThread ? new IntakeError('not_found', error.message) : error;
+      });
+    if (!row.signalled_at) {
+      // the row is committed: a lost signal is sent again by the sweeper, so a Temporal server that is away does not fail the request
+      await signalArrival({ db, temporal, config }, row.id).catch(() => {});
+    }
+    return { arrival: row.arrival as Arrival, turnId: row.turn_id, inboxId: row.id };
+  }
+
+  const turnOf = async (id: string): Promise<TurnRecord> => {
+    const row = await findTurn(db, id);
+    if (!row) throw new IntakeError('not_found', `Turn not found: ${id}`);
+    return toTurnRecord(db, row);
+  };
+
+  async function requireActive(tx: Tx, threadId: string, turnId: string): Promise<void> {
+    const active = await activeTurn(tx, threadId);
+    if (!active) throw new IntakeError('conflict', `No active turn on thread ${threadId}`);
+    if (active.id !== turnId) throw new IntakeError('conflict', `Turn ${turnId} is not active on thread ${threadId}`);
+  }
+
+  async function addSteer(tx: Tx, threadId: string, turnId: string, inboxId: string, text: string): Promise<Arrival> {
+    await tx
+      .updateTable('turns')
+      .set((e) => ({ steer_count: e('steer_count', '+', 1) }))
+      .where('id', '=', turnId)
+      .execute();
+    const itemId = derivedId('item_', inboxId, 'steer');
+    await appendEvents(tx, threadId, [{ event: 'turn.steered', turnId, itemId, payload: { thread_id: threadId, turn_id: turnId, input: text } }]);
+    await addUserItem(tx, { id: itemId, turnId, threadId, text, announceStart: false });
+    return { kind: 'steer', inboxId, turnId };
+  }
+
+  async function addStop(tx: Tx, threadId: string, turnId: string, inboxId: string): Promise<Arrival> {
+    await appendEvents(tx, threadId, [{ event: 'turn.interrupt_requested', turnId, payload: { thread_id: threadId, turn_id: turnId } }]);
+    return { kind: 'stop', inboxId, turnId };
+  }
+
+  return {
+    /** The contract's "start a turn": a second one on an active thread is a conflict, whoever comes second. */
+    async startTurn(input: {
+      threadId: string;
+      prompt: string;
+      inputSummary?: string;
+      model?: string;
+      autoApprove?: boolean;
+      channelMessageId: string;
+    }): Promise<{ thread: ThreadRecord; turn: TurnRecord }> {
+      const { turnId } = await once(input.threadId, input.channelMessageId, input.prompt, async (tx, inboxId) => {
+        if (await activeTurn(tx, input.threadId)) throw new IntakeError('conflict', 'Thread already has an active turn');
+        const turn = await openTurn(tx, {
+          threadId: input.threadId,
+          text: input.prompt,
+          inputSummary: input.inputSummary,
+          model: input.model,
+          autoApprove: input.autoApprove,
+        });
+        return { arrival: { kind: 'turn', inboxId, turnId: turn.id, threadId: input.threadId }, turnId: turn.id };
+      });
+      const thread = await getThread(db, input.threadId);
+      return { thread: thread!, turn: await turnOf(turnId!) };
+    },
+
+    async steer(input: { threadId: string; turnId: string; prompt: string; channelMessageId: string }): Promise<TurnRecord> {
+      await once(input.threadId, input.channelMessageId, input.prompt, async (tx, inboxId) => {
+        await requireActive(tx, input.threadId, input.turnId);
+        return { arrival: await addSteer(tx, input.threadId, input.turnId, inboxId, input.prompt), turnId: input.turnId };
+      });
+      return turnOf(input.turnId);
+    },
+
+    /** Answers with the turn as it is, usually still in progress; `turn.completed` follows. */
+    async interrupt(input: { threadId: string; turnId: string; channelMessageId: string }): Promise<TurnRecord> {
+      await once(input.threadId, input.channelMessageId, '', async (tx, inboxId) => {
+        await requireActive(tx, input.threadId, input.turnId);
+        return { arrival: await addStop(tx, input.threadId, input.turnId, inboxId), turnId: input.turnId };
+      });
+      return turnOf(input.turnId);
+    },
+
+    /** A message as a person writes it: a command, an answer, a steering word or a new turn. Never refused as "busy". */
+    async say(input: { threadId: string; text: string; channelMessageId: string }): Promise<Said> {
+      const { arrival, turnId, inboxId } = await once(input.threadId, input.channelMessageId, input.text, async (tx, inbox, chatId) => {
+        const { threadId, text } = input;
+        const reply = async (body: string) => ({ arrival: await replyNow(tx, { threadId, chatId, inboxId: inbox, said: text, body }), turnId: null });
+        const active = await activeTurn(tx, threadId);
+        const command = parseCommand(text);
+        if (command === 'stop') {
+          if (!active) return reply('Nothing is running, so there is nothing to stop.');
+          return { arrival: await addStop(tx, threadId, active.id, inbox), turnId: active.id };
+        }
+        if (command === 'status') return reply(await statusText(tx, threadId));
+        if (command === 'help') return reply(helpText);
+        const question = await openQuestion(tx, threadId);
+        if (question?.kind === 'approval' && (command === 'yes' || command === 'no')) {
+          const decision = command === 'yes' ? 'allow' : 'deny';
+          await decideQuestion(tx, question, decision, false);
+          return { arrival: { kind: 'answer', inboxId: inbox, questionId: question.id, decision }, turnId: question.turn_id };
+        }
+        if (question?.kind === 'question') {
+          if (isStrayNumber(question.options, text))
+            return reply(`There is no choice ${text.trim()}. Answer with 1 to ${question.options.length}, or in your own words.`);
+          await answerQuestion(tx, question, chooseOption(question.options, text));
+          return { arrival: { kind: 'answer', inboxId: inbox, questionId: question.id, decision: 'answered' }, turnId: question.turn_id };
+        }
+        if (active) return { arrival: await addSteer(tx, threadId, active.id, inbox, text), turnId: active.id };
+        const turn = await openTurn(tx, { threadId, text });
+        return { arrival: { kind: 'turn', inboxId: inbox, turnId: turn.id, threadId }, turnId: turn.id };
+      });
+      return { kind: arrival.kind, turnId, inboxId };
+    },
+
+    async decide(input: { approvalId: string; decision: 'allow' | 'deny'; remember: boolean; channelMessageId: string }): Promise<void> {
+      const missing = new IntakeError('not_found', `no pending approval with id '${input.approvalId}'`);
+      const row = await db.selectFrom('questions').select('thread_id').where('id', '=', input.approvalId).where('kind', '=', 'approval').executeTakeFirst();
+      if (!row) throw missing;
+      await once(row.thread_id, input.channelMessageId, input.decision, async (tx, inboxId) => {
+        const question = await openQuestion(tx, row.thread_id, input.approvalId);
+        if (!question) throw missing;
+        await decideQuestion(tx, question, input.decision, input.remember);
+        return { arrival: { kind: 'answer', inboxId, questionId: question.id, decision: input.decision }, turnId: question.turn_id };
+      });
+    },
+
+    async answer(input: {
+      threadId: string;
+      inputId: string;
+      answers: Array<{ id: string; label: string; value: string }>;
+      channelMessageId: string;
+    }): Promise<void> {
+      const text = input.answers.map((answer) => answer.value || answer.label).join('\n');
+      await once(input.threadId, input.channelMessageId, text, async (tx, inboxId) => {
+        const question = await openQuestion(tx, input.threadId, input.inputId);
+        if (question?.kind !== 'question')
+          throw new IntakeError(
+            'not_found',
+            `no pending user input with id '${input.inputId}' on thread ${input.threadId}: it was answered, has expired, or never was`,
+          );
+        await answerQuestion(tx, question, text);
+        return { arrival: { kind: 'answer', inboxId, questionId: question.id, decision: 'answered' }, turnId: question.turn_id };
+      });
+    },
+
+    /** The thread of this machine's terminal, made on first use. */
+    async consoleThread(): Promise<ThreadRecord> {
+      const known = await threadOfChat(db, 'console', 'terminal');
+      if (known) return known;
+      await createThread(db, {
+        channel: 'console',
+        address: 'terminal',
+        model: config.AGENT_MODEL ?? 'auto',
+        workspace: config.FETCH_WORKSPACE ?? process.cwd(),
+        mode: 'agent',
+        allow_shell: false,
+        trust_mode: false,
+        auto_approve: false,
+        archived: false,
+        autonomy: config.FETCH_AUTONOMY,
+        chatKey: (address) => chatKey(secret, 'console', address),
+      });
+      // two terminals may have come at once: both get the same one
+      return (await threadOfChat(db, 'console', 'terminal'))!;
+    },
+  };
+}

@@ -1,0 +1,43 @@
+import type { Client } from '@temporalio/client';
+import type { Config } from '../config.ts';
+import type { Arrival, ConversationInput } from '../contracts/conversation.ts';
+import { AGENT_QUEUE } from '../contracts/ids.ts';
+import { arrivalSignal, CONVERSATION } from '../contracts/signals.ts';
+import type { Db } from '../store/database.ts';
+import { arrivalOf, markSignalled, unsignalled } from '../store/inbox.ts';
+import { conversationDefaults } from './conversation-settings.ts';
+
+interface Deps {
+  db: Db;
+  temporal: Client;
+  config: Config;
+}
+
+/** Tells the conversation about a stored row, starting it where it does not run. The workflow drops what it has seen, so doing this twice is harmless. */
+export async function signalArrival({ db, temporal, config }: Deps, inboxId: string): Promise<void> {
+  const row = await arrivalOf(db, inboxId);
+  if (!row || row.signalled_at) return;
+  const input: ConversationInput = { chatId: row.chat_id, channel: row.channel, ...conversationDefaults(config) };
+  // a call without a deadline may wait for ever for a server that is away; the sweeper tries again
+  await temporal.withDeadline(Date.now() + 10_000, () =>
+    temporal.workflow.signalWithStart(CONVERSATION, {
+      workflowId: row.workflow_id,
+      taskQueue: AGENT_QUEUE,
+      args: [input],
+      signal: arrivalSignal,
+      signalArgs: [row.arrival as Arrival],
+      staticSummary: `Conversation on ${row.channel}`,
+      staticDetails:
+        'Owns one chat for ever: takes its messages in order, runs turns, waits for answers. Stop a turn by writing "stop" in the chat, not by terminating this workflow.',
+      workflowTaskTimeout: 10_000,
+    }),
+  );
+  await markSignalled(db, inboxId);
+}
+
+/** Signals rows whose signal was lost by a crash. At most `limit` at a time, so that a burst is paced and new messages are not held up behind it. */
+export async function resignal(deps: Deps, olderThanMs = 2000, limit = 50): Promise<number> {
+  const ids = await unsignalled(deps.db, olderThanMs, limit);
+  for (const id of ids) await signalArrival(deps, id);
+  return ids.length;
+}

@@ -1,0 +1,67 @@
+import { sql } from 'kysely';
+import type { EventEnvelope } from '../contracts/records.ts';
+import { type Db, EVENTS_CHANNEL, json, type Tx } from './database.ts';
+
+export interface NewEvent {
+  event: string;
+  turnId?: string | null;
+  itemId?: string | null;
+  payload: Record<string, unknown>;
+}
+
+/** Thrown when a thread does not exist. */
+export class NoThread extends Error {
+  constructor(id: string) {
+    super(`Thread not found: ${id}`);
+    this.name = 'NoThread';
+  }
+}
+
+/**
+ * Locks a thread until the transaction ends. Whatever adds events to a thread holds this lock before it draws a `seq`,
+ * so within a thread sequence numbers become visible in their order and a reader that is at N can never miss a smaller one.
+ * It is also what makes "does a turn run?" and "then start one" one step.
+ */
+export async function lockThread(tx: Tx, threadId: string): Promise<void> {
+  const row = await tx.selectFrom('threads').select('id').where('id', '=', threadId).forUpdate().executeTakeFirst();
+  if (!row) throw new NoThread(threadId);
+}
+
+/** The caller holds `lockThread`. Readers are woken when the transaction commits. */
+export async function appendEvents(tx: Tx, threadId: string, events: NewEvent[]): Promise<void> {
+  if (events.length === 0) return;
+  // one row after the other: a multi-row insert may number its rows in any order
+  for (const event of events) {
+    await tx
+      .insertInto('events')
+      .values({ thread_id: threadId, turn_id: event.turnId ?? null, item_id: event.itemId ?? null, event: event.event, payload: json(event.payload) })
+      .execute();
+  }
+  await sql`select pg_notify(${EVENTS_CHANNEL}, ${threadId})`.execute(tx);
+}
+
+/** Events of a thread after `sinceSeq`, oldest first. */
+export async function readEvents(db: Db, threadId: string, sinceSeq: number, limit: number): Promise<EventEnvelope[]> {
+  const rows = await db.selectFrom('events').selectAll().where('thread_id', '=', threadId).where('seq', '>', sinceSeq).orderBy('seq').limit(limit).execute();
+  return rows.map((row) => ({
+    schema_version: 1,
+    seq: row.seq,
+    event: row.event,
+    kind: row.event,
+    thread_id: row.thread_id,
+    turn_id: row.turn_id,
+    item_id: row.item_id,
+    timestamp: row.at.toISOString(),
+    created_at: row.at.toISOString(),
+    payload: row.payload,
+  }));
+}
+
+/** The store-wide cursor: the largest `seq` so far. */
+export async function latestSeq(db: Db | Tx): Promise<number> {
+  const row = await db
+    .selectFrom('events')
+    .select((e) => e.fn.max('seq').as('seq'))
+    .executeTakeFirst();
+  return row?.seq ?? 0;
+}

@@ -1,0 +1,63 @@
+import type { Arrival } from '../contracts/conversation.ts';
+import { type Db, json, type Tx } from './database.ts';
+
+export interface Received {
+  id: string;
+  arrival: unknown;
+  turn_id: string | null;
+  signalled_at: Date | null;
+}
+
+/** The row of a message that came before, however long ago. */
+export const findReceived = (tx: Tx, chatId: string, channelMessageId: string): Promise<Received | undefined> =>
+  tx
+    .selectFrom('inbox')
+    .select(['id', 'arrival', 'turn_id', 'signalled_at'])
+    .where('chat_id', '=', chatId)
+    .where('channel_message_id', '=', channelMessageId)
+    .executeTakeFirst();
+
+export async function receive(
+  tx: Tx,
+  row: { id: string; chatId: string; threadId: string; turnId: string | null; channelMessageId: string; arrival: Arrival; body: string },
+): Promise<void> {
+  await tx
+    .insertInto('inbox')
+    .values({
+      id: row.id,
+      chat_id: row.chatId,
+      thread_id: row.threadId,
+      turn_id: row.turnId,
+      channel_message_id: row.channelMessageId,
+      arrival: json(row.arrival),
+      body: row.body,
+    })
+    .execute();
+  await tx.updateTable('chats').set({ last_activity_at: new Date() }).where('id', '=', row.chatId).execute();
+}
+
+/** What a signal needs: the arrival and its chat. */
+export const arrivalOf = (db: Db, inboxId: string) =>
+  db
+    .selectFrom('inbox')
+    .innerJoin('chats', 'chats.id', 'inbox.chat_id')
+    .select(['inbox.id', 'inbox.arrival', 'inbox.signalled_at', 'chats.id as chat_id', 'chats.channel', 'chats.workflow_id'])
+    .where('inbox.id', '=', inboxId)
+    .executeTakeFirst();
+
+export const markSignalled = async (db: Db, inboxId: string): Promise<void> => {
+  await db.updateTable('inbox').set({ signalled_at: new Date() }).where('id', '=', inboxId).execute();
+};
+
+/** Rows whose signal was lost: committed at least `olderThanMs` ago and not signalled, oldest first. */
+export async function unsignalled(db: Db, olderThanMs: number, limit: number): Promise<string[]> {
+  const rows = await db
+    .selectFrom('inbox')
+    .select('id')
+    .where('signalled_at', 'is', null)
+    .where('received_at', '<=', new Date(Date.now() - olderThanMs))
+    .orderBy('received_at')
+    .limit(limit)
+    .execute();
+  return rows.map((row) => row.id);
+}

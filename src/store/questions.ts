@@ -1,0 +1,160 @@
+import type { Selectable } from 'kysely';
+import type { AskInput, AskResult, Decision } from '../contracts/conversation.ts';
+import { outboxId } from '../contracts/ids.ts';
+import { settleCall } from './calls.ts';
+import { type Db, json, type Tx } from './database.ts';
+import { appendEvents, lockThread } from './events.ts';
+import { addItem } from './items.ts';
+import { derivedId } from './keys.ts';
+import { inputRequest } from './requests.ts';
+import type { QuestionTable } from './schema.ts';
+
+export type Question = Selectable<QuestionTable>;
+
+/** The open question of a thread: the one with this id, else the latest asked. */
+export async function openQuestion(tx: Tx, threadId: string, id?: string): Promise<Question | undefined> {
+  let query = tx.selectFrom('questions').selectAll().where('thread_id', '=', threadId).where('state', '=', 'open');
+  if (id !== undefined) query = query.where('id', '=', id);
+  return await query.orderBy('asked_at', 'desc').limit(1).executeTakeFirst();
+}
+
+const numbered = (options: readonly string[]): string => options.map((option, index) => `${index + 1}. ${option}`).join('\n');
+
+/** Asks, once for a call: question row, event and outbox row in one transaction. */
+export async function ask(db: Db, input: AskInput, about: { description: string; intent: string | null }): Promise<AskResult> {
+  const questionId = derivedId('qst_', input.callId);
+  const out = outboxId(input.turnId, questionId);
+  return await db.transaction().execute(async (tx) => {
+    await lockThread(tx, input.threadId);
+    const known = await tx.selectFrom('questions').selectAll().where('id', '=', questionId).executeTakeFirst();
+    if (known) return { questionId, outboxId: out, ...(known.state !== 'open' && { decided: known.decision ?? 'deny' }) };
+    const call = await tx.selectFrom('calls').selectAll().where('id', '=', input.callId).executeTakeFirstOrThrow();
+    const { chat_id } = await tx.selectFrom('threads').select('chat_id').where('id', '=', input.threadId).executeTakeFirstOrThrow();
+    const args = call.args as { question?: string; options?: string[] };
+    const options = input.kind === 'question' ? (args.options ?? []) : [];
+    const prompt = input.kind === 'question' ? (args.question ?? '') : `May I run ${call.name}? ${about.description}`;
+    await tx
+      .insertInto('questions')
+      .values({
+        id: questionId,
+        chat_id,
+        thread_id: input.threadId,
+        turn_id: input.turnId,
+        call_id: input.callId,
+        kind: input.kind,
+        prompt,
+        options: json(options),
+        state: 'open',
+        decision: null,
+        answer: null,
+        decided_at: null,
+      })
+      .execute();
+    const shown =
+      input.kind === 'approval'
+        ? `${prompt}\n\nArguments: ${JSON.stringify(call.args)}\n\nAnswer yes or no.`
+        : options.length > 0
+          ? `${prompt}\n${numbered(options)}`
+          : prompt;
+    await tx.insertInto('outbox').values({ id: out, chat_id, thread_id: input.threadId, turn_id: input.turnId, kind: 'question', body: shown }).execute();
+    await appendEvents(tx, input.threadId, [
+      input.kind === 'question'
+        ? { event: 'user_input.required', turnId: input.turnId, payload: inputRequest({ id: questionId, prompt, options }) }
+        : {
+            event: 'approval.required',
+            turnId: input.turnId,
+            payload: {
+              id: questionId,
+              approval_id: questionId,
+              tool_name: call.name,
+              description: about.description,
+              intent_summary: about.intent,
+              input: call.args,
+            },
+          },
+    ]);
+    return { questionId, outboxId: out };
+  });
+}
+
+/** An answer becomes the call's result in the same transaction; nothing has to be carried by hand afterwards. The caller holds `lockThread`. */
+export async function answerQuestion(tx: Tx, question: Question, answer: string): Promise<void> {
+  await decided(tx, question, 'answered', 'answered', answer);
+  await settleCall(tx, question.call_id, { ok: true, output: answer, metadata: { answer } });
+  await appendEvents(tx, question.thread_id, [{ event: 'user_input.answered', turnId: question.turn_id, payload: { input_id: question.id } }]);
+}
+
+/** A denial becomes the call's result; after an allowance the call runs. The caller holds `lockThread`. */
+export async function decideQuestion(tx: Tx, question: Question, decision: 'allow' | 'deny', remember: boolean): Promise<void> {
+  await decided(tx, question, 'answered', decision, decision);
+  await appendEvents(tx, question.thread_id, [
+    { event: 'approval.decided', turnId: question.turn_id, payload: { approval_id: question.id, decision, remember } },
+  ]);
+  if (decision === 'allow' && remember) {
+    await tx.updateTable('threads').set({ auto_approve: true }).where('id', '=', question.thread_id).execute();
+    await tx.updateTable('turns').set({ auto_approve: true }).where('id', '=', question.turn_id).execute();
+  }
+  if (decision === 'deny') {
+    const call = await tx.selectFrom('calls').select('name').where('id', '=', question.call_id).executeTakeFirstOrThrow();
+    await settleCall(tx, question.call_id, { ok: false, output: `Failed to authorize tool execution: Tool '${call.name}' denied by user` });
+  }
+}
+
+/** A question that nobody answered in time ends: a decision, too. False when an answer came first. */
+export async function expireQuestion(db: Db, questionId: string): Promise<boolean> {
+  return await db.transaction().execute(async (tx) => {
+    const question = await tx.selectFrom('questions').selectAll().where('id', '=', questionId).executeTakeFirst();
+    if (!question) return false;
+    await lockThread(tx, question.thread_id);
+    const current = await openQuestion(tx, question.thread_id, questionId);
+    if (!current) return false;
+    await decided(tx, current, 'expired', current.kind === 'approval' ? 'deny' : 'answered', null);
+    await settleCall(tx, current.call_id, {
+      ok: false,
+      output: 'Nobody answered in time; the question has expired. Go on without it where that is safe, or say what is missing.',
+    });
+    await appendEvents(tx, current.thread_id, [
+      current.kind === 'approval'
+        ? { event: 'approval.timeout', turnId: current.turn_id, payload: { approval_id: current.id } }
+        : { event: 'user_input.canceled', turnId: current.turn_id, payload: { id: current.id, terminal: 'expired' } },
+    ]);
+    return true;
+  });
+}
+
+/** The one reminder of an open question: an outbox row and a line on the screens, or null when it was decided meanwhile. */
+export async function remindQuestion(db: Db, questionId: string): Promise<string | null> {
+  return await db.transaction().execute(async (tx) => {
+    const asked = await tx.selectFrom('questions').select('thread_id').where('id', '=', questionId).executeTakeFirst();
+    if (!asked) return null;
+    await lockThread(tx, asked.thread_id);
+    const question = await openQuestion(tx, asked.thread_id, questionId);
+    if (!question) return null;
+    const id = outboxId(question.turn_id, `${questionId}_reminder`);
+    const body = `I am still waiting for your answer:\n${question.prompt}${question.options.length > 0 ? `\n${numbered(question.options)}` : ''}`;
+    await tx
+      .insertInto('outbox')
+      .values({ id, chat_id: question.chat_id, thread_id: question.thread_id, turn_id: question.turn_id, kind: 'notice', body })
+      .onConflict((c) => c.column('id').doNothing())
+      .execute();
+    await addItem(tx, {
+      id: derivedId('item_', id),
+      turnId: question.turn_id,
+      threadId: question.thread_id,
+      kind: 'status',
+      status: 'completed',
+      summary: body,
+      detail: body,
+    });
+    return id;
+  });
+}
+
+async function decided(tx: Tx, question: Question, state: 'answered' | 'expired', decision: Decision, answer: string | null): Promise<void> {
+  await tx
+    .updateTable('questions')
+    .set({ state, decision, answer, decided_at: new Date() })
+    .where('id', '=', question.id)
+    .where('state', '=', 'open')
+    .execute();
+}

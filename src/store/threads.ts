@@ -1,0 +1,152 @@
+import type { Selectable } from 'kysely';
+import type { Autonomy } from '../contracts/conversation.ts';
+import { type Channel, conversationId } from '../contracts/ids.ts';
+import type { ItemRecord, ThreadRecord, TurnRecord } from '../contracts/records.ts';
+import type { Db } from './database.ts';
+import { appendEvents, latestSeq, lockThread } from './events.ts';
+import { toItemRecord } from './items.ts';
+import { freshId } from './keys.ts';
+import { approvalRequest, inputRequest } from './requests.ts';
+import type { ThreadTable } from './schema.ts';
+import { turnRecord } from './turns.ts';
+
+export interface NewThread {
+  channel: Channel;
+  /** the chat's address on its channel; an API thread is its own chat */
+  address?: string;
+  model: string;
+  workspace: string;
+  mode: string;
+  allow_shell: boolean;
+  trust_mode: boolean;
+  auto_approve: boolean;
+  archived: boolean;
+  system_prompt?: string | null;
+  task_id?: string | null;
+  autonomy: Autonomy;
+  chatKey: (address: string) => string;
+}
+
+export const toThreadRecord = (row: Selectable<ThreadTable>): ThreadRecord => ({
+  schema_version: 2,
+  id: row.id,
+  created_at: row.created_at.toISOString(),
+  updated_at: row.updated_at.toISOString(),
+  model: row.model,
+  workspace: row.workspace,
+  mode: row.mode,
+  allow_shell: row.allow_shell,
+  trust_mode: row.trust_mode,
+  auto_approve: row.auto_approve,
+  ...(row.latest_turn_id !== null && { latest_turn_id: row.latest_turn_id }),
+  archived: row.archived,
+  ...(row.system_prompt !== null && { system_prompt: row.system_prompt }),
+  ...(row.task_id !== null && { task_id: row.task_id }),
+  ...(row.title !== null && { title: row.title }),
+  coherence_state: 'healthy',
+});
+
+/** Makes a thread, and its chat where there is none; announces `thread.started`. */
+export async function createThread(db: Db, input: NewThread): Promise<ThreadRecord> {
+  const id = freshId('thr_');
+  const address = input.address ?? id;
+  return await db.transaction().execute(async (tx) => {
+    const key = input.chatKey(address);
+    const chatId = `${input.channel}/${key}`;
+    await tx
+      .insertInto('chats')
+      .values({ id: chatId, channel: input.channel, address, workflow_id: conversationId(input.channel, key), autonomy: input.autonomy })
+      .onConflict((c) => c.column('id').doNothing())
+      .execute();
+    const row = await tx
+      .insertInto('threads')
+      .values({
+        id,
+        chat_id: chatId,
+        model: input.model,
+        workspace: input.workspace,
+        mode: input.mode,
+        allow_shell: input.allow_shell,
+        trust_mode: input.trust_mode,
+        auto_approve: input.auto_approve,
+        archived: input.archived,
+        system_prompt: input.system_prompt || null,
+        task_id: input.task_id ?? null,
+        title: null,
+        latest_turn_id: null,
+      })
+      .returningAll()
+      .executeTakeFirstOrThrow();
+    await lockThread(tx, id);
+    const record = toThreadRecord(row);
+    await appendEvents(tx, id, [{ event: 'thread.started', payload: { thread: record } }]);
+    return record;
+  });
+}
+
+export async function getThread(db: Db, id: string): Promise<ThreadRecord | null> {
+  const row = await db.selectFrom('threads').selectAll().where('id', '=', id).executeTakeFirst();
+  return row ? toThreadRecord(row) : null;
+}
+
+/** The one thread of a chat that is not driven over HTTP. */
+export async function threadOfChat(db: Db, channel: Channel, address: string): Promise<ThreadRecord | null> {
+  const row = await db
+    .selectFrom('threads')
+    .innerJoin('chats', 'chats.id', 'threads.chat_id')
+    .selectAll('threads')
+    .where('chats.channel', '=', channel)
+    .where('chats.address', '=', address)
+    .orderBy('threads.created_at', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return row ? toThreadRecord(row) : null;
+}
+
+/** Newest first. `archived_only` wins over `include_archived`. */
+export async function listThreads(db: Db, options: { limit?: number; include_archived: boolean; archived_only: boolean }): Promise<ThreadRecord[]> {
+  let query = db.selectFrom('threads').selectAll().orderBy('updated_at', 'desc').orderBy('id');
+  if (options.archived_only) query = query.where('archived', '=', true);
+  else if (!options.include_archived) query = query.where('archived', '=', false);
+  if (options.limit !== undefined) query = query.limit(options.limit);
+  return (await query.execute()).map(toThreadRecord);
+}
+
+export interface ThreadDetail {
+  thread: ThreadRecord;
+  turns: TurnRecord[];
+  items: ItemRecord[];
+  latest_seq: number;
+  pending_approvals: Array<Record<string, unknown>>;
+  pending_user_inputs: Array<Record<string, unknown>>;
+}
+
+/** A consistent picture: whatever is newer than `latest_seq` arrives as an event. */
+export async function threadDetail(db: Db, id: string): Promise<ThreadDetail | null> {
+  return await db
+    .transaction()
+    .setIsolationLevel('repeatable read')
+    .execute(async (tx) => {
+      const thread = await tx.selectFrom('threads').selectAll().where('id', '=', id).executeTakeFirst();
+      if (!thread) return null;
+      const [turns, items, open] = [
+        await tx.selectFrom('turns').selectAll().where('thread_id', '=', id).orderBy('created_at').orderBy('id').execute(),
+        await tx.selectFrom('items').selectAll().where('thread_id', '=', id).orderBy('ord').execute(),
+        await tx.selectFrom('questions').selectAll().where('thread_id', '=', id).where('state', '=', 'open').orderBy('asked_at').execute(),
+      ];
+      const byTurn = Map.groupBy(items, (item) => item.turn_id);
+      return {
+        thread: toThreadRecord(thread),
+        turns: turns.map((turn) =>
+          turnRecord(
+            turn,
+            (byTurn.get(turn.id) ?? []).map((item) => item.id),
+          ),
+        ),
+        items: turns.flatMap((turn) => (byTurn.get(turn.id) ?? []).map(toItemRecord)),
+        latest_seq: await latestSeq(tx),
+        pending_approvals: await Promise.all(open.filter((q) => q.kind === 'approval').map((q) => approvalRequest(tx, q))),
+        pending_user_inputs: open.filter((q) => q.kind === 'question').map((q) => ({ ...inputRequest(q), turn_id: q.turn_id })),
+      };
+    });
+}

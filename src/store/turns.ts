@@ -1,0 +1,217 @@
+import { type Selectable, sql } from 'kysely';
+import type { TurnRecord, TurnStatus, TurnUsage } from '../contracts/records.ts';
+import { type Db, json, type Tx } from './database.ts';
+import { appendEvents, lockThread } from './events.ts';
+import { addItem, endOpenItems } from './items.ts';
+import { cut, derivedId, freshId } from './keys.ts';
+import type { TurnTable } from './schema.ts';
+
+export async function toTurnRecord(db: Db | Tx, row: Selectable<TurnTable>): Promise<TurnRecord> {
+  const items = await db.selectFrom('items').select('id').where('turn_id', '=', row.id).orderBy('ord').execute();
+  return turnRecord(
+    row,
+    items.map((item) => item.id),
+  );
+}
+
+export const turnRecord = (row: Selectable<TurnTable>, itemIds: string[]): TurnRecord => ({
+  schema_version: 2,
+  id: row.id,
+  thread_id: row.thread_id,
+  status: row.status,
+  input_summary: row.input_summary,
+  created_at: row.created_at.toISOString(),
+  ...(row.started_at && { started_at: row.started_at.toISOString() }),
+  ...(row.ended_at && { ended_at: row.ended_at.toISOString() }),
+  ...(row.ended_at && row.started_at && { duration_ms: row.ended_at.getTime() - row.started_at.getTime() }),
+  ...(row.usage && { usage: row.usage }),
+  ...(row.error !== null && { error: row.error }),
+  item_ids: itemIds,
+  steer_count: row.steer_count,
+});
+
+export const findTurn = (db: Db | Tx, id: string): Promise<Selectable<TurnTable> | undefined> =>
+  db.selectFrom('turns').selectAll().where('id', '=', id).executeTakeFirst();
+
+export const activeTurn = (db: Db | Tx, threadId: string): Promise<Selectable<TurnTable> | undefined> =>
+  db.selectFrom('turns').selectAll().where('thread_id', '=', threadId).where('status', '=', 'in_progress').executeTakeFirst();
+
+export interface NewTurn {
+  threadId: string;
+  text: string;
+  inputSummary?: string;
+  model?: string | null;
+  autoApprove?: boolean | null;
+}
+
+/** Opens a turn with its user message, in the order that clients expect of the events. The caller holds `lockThread` and knows that no turn runs. */
+export async function openTurn(tx: Tx, input: NewTurn): Promise<TurnRecord> {
+  const id = freshId('turn_');
+  const itemId = derivedId('item_', id, 'user');
+  const now = new Date();
+  const row = await tx
+    .insertInto('turns')
+    .values({
+      id,
+      thread_id: input.threadId,
+      status: 'in_progress',
+      input_summary: cut(input.inputSummary?.trim() || input.text, 280),
+      started_at: now,
+      auto_approve: input.autoApprove ?? null,
+      model: input.model ?? null,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  const record = turnRecord(row, [itemId]);
+  await tx.updateTable('threads').set({ latest_turn_id: id, updated_at: now }).where('id', '=', input.threadId).execute();
+  await appendEvents(tx, input.threadId, [{ event: 'turn.started', turnId: id, payload: { turn: record } }]);
+  await addUserItem(tx, { id: itemId, turnId: id, threadId: input.threadId, text: input.text, announceStart: true });
+  await appendEvents(tx, input.threadId, [{ event: 'turn.lifecycle', turnId: id, payload: { status: 'in_progress' } }]);
+  return record;
+}
+
+/** A user message: born complete, announced as started and completed at once (a steering one only as completed). */
+export async function addUserItem(
+  tx: Tx,
+  item: { id: string; turnId: string; threadId: string; text: string; announceStart: boolean; unheard?: boolean },
+): Promise<void> {
+  const now = new Date();
+  const row = await tx
+    .insertInto('items')
+    .values({
+      id: item.id,
+      turn_id: item.turnId,
+      thread_id: item.threadId,
+      kind: 'user_message',
+      status: 'completed',
+      summary: cut(item.text, 280),
+      detail: item.text,
+      metadata: null,
+      started_at: now,
+      ended_at: now,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  const record = {
+    schema_version: 2,
+    id: row.id,
+    turn_id: row.turn_id,
+    kind: row.kind,
+    status: row.status,
+    summary: row.summary,
+    detail: item.text,
+    artifact_refs: [],
+    started_at: now.toISOString(),
+    ended_at: now.toISOString(),
+  };
+  const names = item.announceStart ? ['item.started', 'item.completed'] : ['item.completed'];
+  await appendEvents(
+    tx,
+    item.threadId,
+    names.map((event) => ({ event, turnId: item.turnId, itemId: item.id, payload: { item: record } })),
+  );
+  // what was answered without the model is not part of what the model reads
+  if (item.unheard) return;
+  await tx
+    .insertInto('transcript')
+    .values({
+      id: derivedId('msg_', item.id),
+      thread_id: item.threadId,
+      turn_id: item.turnId,
+      role: 'user',
+      content: item.text,
+      call_ids: '[]',
+      tokens: Math.ceil(item.text.length / 4) + 4,
+    })
+    .onConflict((c) => c.column('id').doNothing())
+    .execute();
+}
+
+/** Closes a turn once; false when it was closed already. Open items and questions end with it. The caller holds `lockThread`. */
+export async function closeTurn(tx: Tx, turnId: string, status: Exclude<TurnStatus, 'queued' | 'in_progress'>, error?: string): Promise<boolean> {
+  const open = await tx
+    .selectFrom('turns')
+    .select(['id', 'thread_id'])
+    .where('id', '=', turnId)
+    .where('status', '=', 'in_progress')
+    .forUpdate()
+    .executeTakeFirst();
+  if (!open) return false;
+  await endOpenItems(tx, turnId, status === 'interrupted' ? 'interrupted' : 'failed');
+  await tx.updateTable('questions').set({ state: 'cancelled', decided_at: new Date() }).where('turn_id', '=', turnId).where('state', '=', 'open').execute();
+  const { usage, microUsd } = await spent(tx, turnId);
+  const row = await tx
+    .updateTable('turns')
+    .set({ status, ended_at: new Date(), error: error ?? null, usage: json(usage), micro_usd: microUsd })
+    .where('id', '=', turnId)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  await tx.updateTable('threads').set({ updated_at: new Date() }).where('id', '=', row.thread_id).execute();
+  await appendEvents(tx, row.thread_id, [{ event: 'turn.completed', turnId, payload: { turn: await toTurnRecord(tx, row) } }]);
+  return true;
+}
+
+async function spent(tx: Tx, turnId: string): Promise<{ usage: TurnUsage; microUsd: number }> {
+  const row = await tx
+    .selectFrom('steps')
+    .select([
+      sql<number>`coalesce(sum(input_tokens), 0)::int`.as('input'),
+      sql<number>`coalesce(sum(output_tokens), 0)::int`.as('output'),
+      sql<number>`coalesce(sum(micro_usd), 0)::bigint`.as('usd'),
+    ])
+    .where('turn_id', '=', turnId)
+    .executeTakeFirstOrThrow();
+  return { usage: { input_tokens: row.input, output_tokens: row.output }, microUsd: row.usd };
+}
+
+/** A message to the person that no turn asked for (a schedule's result): an outbox row and a turn that is complete from the start, once for an outbox id. */
+export async function recordNotice(db: Db, notice: { chatId: string; outboxId: string; text: string; kind: 'result' | 'notice' }): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    const thread = await tx.selectFrom('threads').select('id').where('chat_id', '=', notice.chatId).orderBy('updated_at', 'desc').limit(1).executeTakeFirst();
+    if (thread) await lockThread(tx, thread.id);
+    const turnId = derivedId('msg_', notice.outboxId).replace('msg_', 'turn_');
+    const fresh = await tx
+      .insertInto('outbox')
+      .values({
+        id: notice.outboxId,
+        chat_id: notice.chatId,
+        thread_id: thread?.id ?? null,
+        turn_id: thread ? turnId : null,
+        kind: notice.kind,
+        body: notice.text,
+      })
+      .onConflict((c) => c.column('id').doNothing())
+      .returning('id')
+      .executeTakeFirst();
+    if (!fresh || !thread) return;
+    const now = new Date();
+    const row = await tx
+      .insertInto('turns')
+      .values({ id: turnId, thread_id: thread.id, status: 'completed', input_summary: cut(notice.text, 280), started_at: now, ended_at: now })
+      .returningAll()
+      .executeTakeFirstOrThrow();
+    await appendEvents(tx, thread.id, [{ event: 'turn.started', turnId, payload: { turn: turnRecord(row, []) } }]);
+    await addItem(tx, {
+      id: derivedId('item_', notice.outboxId),
+      turnId,
+      threadId: thread.id,
+      kind: 'agent_message',
+      status: 'completed',
+      summary: notice.text,
+      detail: notice.text,
+    });
+    await tx
+      .insertInto('transcript')
+      .values({
+        id: derivedId('msg_', notice.outboxId),
+        thread_id: thread.id,
+        turn_id: turnId,
+        role: 'assistant',
+        content: notice.text,
+        call_ids: '[]',
+        tokens: Math.ceil(notice.text.length / 4) + 4,
+      })
+      .execute();
+    await appendEvents(tx, thread.id, [{ event: 'turn.completed', turnId, payload: { turn: await toTurnRecord(tx, row) } }]);
+  });
+}

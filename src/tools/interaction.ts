@@ -1,0 +1,77 @@
+import { z } from 'zod';
+import { recordProgress } from '../store/progress.ts';
+import { findCallOutput } from '../store/routines.ts';
+import { defineTool, type Tool } from './tool.ts';
+
+const unique = (values: string[]): boolean => new Set(values.map((value) => value.trim().toLowerCase())).size === values.length;
+
+export const askUser = defineTool({
+  name: 'ask_user',
+  description:
+    'Ask the person a question and wait for the answer, for as long as it takes. Use it when you cannot go on without a decision or a fact that only the person has; never to ask for permission to use a tool, that is asked for you.',
+  schema: z.strictObject({
+    question: z.string().trim().min(1).max(500),
+    options: z
+      .array(z.string().trim().min(1).max(100))
+      .max(10)
+      .refine(unique, 'options must differ from each other')
+      .optional()
+      .describe('Choices, at most 10; the person may also answer freely'),
+  }),
+  danger: 'SAFE',
+  effect: 'idempotent',
+  place: 'worker',
+  timeoutMs: 10_000,
+  summarise: () => 'question to the person',
+  // the conversation workflow asks and waits: an activity that waited for days would hold a worker slot all the while
+  run: async () => {
+    throw new Error('ask_user is handled by the conversation workflow and has no run of its own');
+  },
+});
+
+export const reportProgress = defineTool({
+  name: 'report_progress',
+  description: 'Tell the person in one sentence what you are doing or have found, during work that takes long. It does not end your turn.',
+  schema: z.strictObject({ message: z.string().trim().min(1).max(500), percent: z.number().min(0).max(100).optional().describe('How much is done, 0 to 100') }),
+  danger: 'SAFE',
+  effect: 'idempotent',
+  place: 'worker',
+  timeoutMs: 10_000,
+  summarise: (args) => (args.percent === undefined ? 'progress' : `progress ${args.percent} %`),
+  run: async (args, context) => {
+    await recordProgress(context.db, context, args.message, args.percent);
+    return { ok: true, output: 'The person has been told.', metadata: { sent: true } };
+  },
+});
+
+export const readOutput = defineTool({
+  name: 'read_output',
+  description:
+    'Read on in the output of an earlier tool call that was shown to you cut. Give the call id that the cut output names and the offset where it stopped.',
+  schema: z.strictObject({
+    callId: z.string().trim().min(1).max(100),
+    offset: z.int().min(0).default(0).describe('Characters from the start'),
+    limit: z.int().min(1).max(20_000).default(8000).describe('Characters to read, at most 20000'),
+  }),
+  danger: 'SAFE',
+  effect: 'idempotent',
+  place: 'worker',
+  timeoutMs: 10_000,
+  summarise: (args) => `from ${args.offset}`,
+  run: async ({ callId, offset, limit }, { db, chatId }) => {
+    const call = await findCallOutput(db, chatId, callId);
+    if (!call) return { ok: false, output: `There is no tool call ${callId} in this chat.` };
+    if (call.output === null) return { ok: false, output: `${call.name} (${callId}) has no output${call.state === 'done' ? '' : ' yet'}.` };
+    const total = call.output.length;
+    if (offset >= total && total > 0) return { ok: false, output: `The output of ${callId} ends at ${total} characters.` };
+    const text = call.output.slice(offset, offset + limit);
+    const end = offset + text.length;
+    const note =
+      end < total
+        ? `\n\n[characters ${offset} to ${end} of ${total}; read on with offset ${end}]`
+        : `\n\n[characters ${offset} to ${end} of ${total}; this is the end]`;
+    return { ok: true, output: text + note, metadata: { callId, offset, end, total } };
+  },
+});
+
+export const interactionTools: Tool[] = [askUser, reportProgress, readOutput];

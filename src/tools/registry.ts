@@ -1,0 +1,57 @@
+import { z } from 'zod';
+import { cronTools } from './crons.ts';
+import { interactionTools } from './interaction.ts';
+import { suggestion } from './nearest.ts';
+import type { Tool } from './tool.ts';
+import { webTools } from './web.ts';
+import { workflowTools } from './workflows.ts';
+
+/** Every tool that the model may call, by name. */
+export const tools: ReadonlyMap<string, Tool> = new Map(
+  [
+    ...interactionTools,
+    ...webTools,
+    ...workflowTools(
+      (name) => tools.get(name),
+      () => tools.keys(),
+    ),
+    ...cronTools,
+  ].map((tool) => [tool.name, tool]),
+);
+
+export interface ModelTool {
+  name: string;
+  description: string;
+  /** JSON Schema of the arguments */
+  parameters: Record<string, unknown>;
+}
+
+const declared: ModelTool[] = [...tools.values()].map(({ name, description, schema }) => {
+  // `input`: what the model writes, so an argument with a default is optional
+  const { $schema: _, ...parameters } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
+  return { name, description, parameters };
+});
+
+/** The declarations that a model request carries; always the same array, so that prompt caches hold. */
+export const modelTools = (): ModelTool[] => declared;
+
+export type PreparedCall = { ok: true; tool: Tool; args: Record<string, unknown> } | { ok: false; error: string };
+
+/** Checks one call of the model. `error` is written for the model, which is expected to correct the call with it. */
+export function prepareCall(name: string, rawArguments: string): PreparedCall {
+  const tool = tools.get(name);
+  if (!tool) return { ok: false, error: `There is no tool "${name.slice(0, 100)}".${suggestion(name.slice(0, 100), tools.keys())}` };
+  let raw: unknown;
+  try {
+    raw = rawArguments.trim() === '' ? {} : JSON.parse(rawArguments);
+  } catch (error) {
+    return { ok: false, error: `The arguments of ${name} are not valid JSON (${(error as Error).message}). Send one JSON object.` };
+  }
+  return checkArguments(tool, raw);
+}
+
+export function checkArguments(tool: Tool, raw: unknown): PreparedCall {
+  const parsed = tool.schema.safeParse(raw);
+  if (parsed.success) return { ok: true, tool, args: parsed.data as Record<string, unknown> };
+  return { ok: false, error: `The arguments of ${tool.name} are not right:\n${z.prettifyError(parsed.error)}\nCorrect them and call it again.` };
+}

@@ -1,0 +1,36 @@
+import { defineSearchAttributeKey } from '@temporalio/common';
+import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
+import type { ConversationView, Phase } from '../contracts/conversation.ts';
+import { AGENT_PHASE } from '../contracts/signals.ts';
+
+const phaseKey = defineSearchAttributeKey(AGENT_PHASE, 'KEYWORD');
+
+/** What an operator reads in the Web UI: what this chat does, waits for and has spent, rebuilt from state at every change. Costs no history but for changes of phase. */
+export class Board {
+  view: ConversationView;
+  step = 0;
+  since: string;
+  tokens = 0;
+  constructor(carried: { turnsDone: number; spentMicroUsd: number }, since: string) {
+    this.view = { phase: 'idle', turnId: null, waitingFor: null, queued: 0, ...carried };
+    this.since = since;
+  }
+
+  show(phase: Phase, what: string, change: Partial<ConversationView> = {}): void {
+    if (phase !== this.view.phase) {
+      this.since = new Date().toISOString();
+      upsertSearchAttributes([{ key: phaseKey, value: phase }]);
+    }
+    this.view = { ...this.view, ...change, phase };
+    setCurrentDetails(
+      [
+        `**${phase === 'idle' ? 'Idle' : phase === 'waiting' ? 'Waiting for a person' : 'Working'}** since ${this.since}: ${what}`,
+        '',
+        `- turn: ${this.view.turnId ? `\`${this.view.turnId}\`, model step ${this.step}` : 'none'}`,
+        `- waits for: ${this.view.waitingFor ?? 'nothing'}`,
+        `- turns queued: ${this.view.queued}, done: ${this.view.turnsDone}`,
+        `- spent: $${(this.view.spentMicroUsd / 1_000_000).toFixed(4)}, ${this.tokens} tokens in this run`,
+      ].join('\n'),
+    );
+  }
+}

@@ -1,0 +1,121 @@
+import {
+  allHandlersFinished,
+  CancellationScope,
+  condition,
+  continueAsNew,
+  defineQuery,
+  defineSignal,
+  isCancellation,
+  log,
+  setDefaultSignalHandler,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { Arrival, Carried, ConversationInput, ConversationView, Decision } from '../contracts/conversation.ts';
+import { arrivalSignal, viewQuery } from '../contracts/signals.ts';
+import { Board } from './board.ts';
+import { deliverOn, records } from './policies.ts';
+import { failureOf, runTurn } from './turn.ts';
+
+/** Inbox ids remembered against a repeated signal. The inbox table is what deduplicates messages for ever; this only covers a signal sent twice. */
+const SEEN_LIMIT = 500;
+
+/**
+ * Owns one chat, for ever. Handlers only deduplicate and enqueue; one loop runs the turns in order and one sends what
+ * they produced, in order. Between turns, when the history has grown, it continues as new with a few kilobytes.
+ */
+export async function conversation(input: ConversationInput): Promise<void> {
+  const carried: Carried = input.carried ?? { turns: [], replies: [], seen: [], turnsDone: 0, spentMicroUsd: 0 };
+  const turns = [...carried.turns];
+  const outgoing = [...carried.replies];
+  const seen = [...carried.seen];
+  const stops: string[] = [];
+  const decisions: Record<string, Decision> = {};
+  const board = new Board({ turnsDone: carried.turnsDone, spentMicroUsd: carried.spentMicroUsd }, workflowInfo().startTime.toISOString());
+  let running: { turnId: string; scope: CancellationScope } | null = null;
+  let sending = false;
+
+  // every handler is registered before the first await, or a signal of the first task would find none
+  setHandler(defineSignal<[Arrival]>(arrivalSignal), (arrival) => {
+    if (seen.includes(arrival.inboxId)) return;
+    seen.push(arrival.inboxId);
+    if (seen.length > SEEN_LIMIT) seen.splice(0, seen.length - SEEN_LIMIT);
+    switch (arrival.kind) {
+      case 'turn':
+        turns.push({ turnId: arrival.turnId, threadId: arrival.threadId });
+        board.view.queued = turns.length;
+        break;
+      case 'answer':
+        decisions[arrival.questionId] = arrival.decision;
+        break;
+      case 'stop':
+        stops.push(arrival.turnId);
+        if (running?.turnId === arrival.turnId) running.scope.cancel();
+        break;
+      case 'reply':
+        outgoing.push(arrival.outboxId);
+        break;
+      case 'steer':
+        // its text is in the store, where the next model step reads it
+        break;
+    }
+  });
+  setHandler(defineQuery<ConversationView>(viewQuery), () => board.view);
+  setDefaultSignalHandler((name) => log.warn('a signal that this version does not know was dropped', { name }));
+
+  const sender = async (): Promise<never> => {
+    for (;;) {
+      await condition(() => outgoing.length > 0);
+      sending = true;
+      const outboxId = outgoing[0]!;
+      // only a row that is gone fails for good: there is nothing left to send then
+      await deliverOn(input.channel, outboxId.includes('qst') ? 'send question' : 'send reply', { outboxId }).catch((error) =>
+        log.error('a message could not be sent', { outboxId, error: failureOf(error).message }),
+      );
+      outgoing.shift();
+      sending = false;
+    }
+  };
+  // it loops for ever and catches what it awaits; it ends with the run
+  void sender().catch((error) => {
+    if (!isCancellation(error)) log.error('the sender stopped', { error: String(error) });
+  });
+
+  for (;;) {
+    const info = workflowInfo();
+    const full = info.continueAsNewSuggested || info.historyLength > input.limits.maxHistoryEvents;
+    if (full && outgoing.length === 0 && !sending) {
+      await condition(allHandlersFinished);
+      return await continueAsNew<typeof conversation>({
+        ...input,
+        carried: { turns, replies: outgoing, seen, turnsDone: board.view.turnsDone, spentMicroUsd: board.view.spentMicroUsd },
+      });
+    }
+    // a full history must not wait for the next message to be renewed: leaving the sender's queue empty is enough
+    await condition(() => turns.length > 0 || (full && outgoing.length === 0 && !sending));
+    const next = turns.shift();
+    if (!next) continue;
+    board.view.queued = turns.length;
+
+    const scope = new CancellationScope();
+    running = { turnId: next.turnId, scope };
+    try {
+      if (stops.includes(next.turnId)) await CancellationScope.nonCancellable(() => end(next, 'interrupted'));
+      else await scope.run(() => runTurn({ ...next, limits: input.limits, waits: input.waits, board, decisions, send: (id) => void outgoing.push(id) }));
+    } catch (error) {
+      const interrupted = isCancellation(error) && scope.consideredCancelled;
+      await CancellationScope.nonCancellable(() => end(next, interrupted ? 'interrupted' : 'failed', error));
+    } finally {
+      running = null;
+      const stop = stops.indexOf(next.turnId);
+      if (stop >= 0) stops.splice(stop, 1);
+    }
+    board.step = 0;
+    board.show('idle', 'nothing to do', { turnId: null, waitingFor: null, turnsDone: board.view.turnsDone + 1 });
+  }
+
+  async function end(turn: { turnId: string; threadId: string }, status: 'interrupted' | 'failed', error?: unknown): Promise<void> {
+    const outboxId = await records.finish({ ...turn, status, ...(status === 'failed' && { failure: failureOf(error) }) });
+    if (outboxId) outgoing.push(outboxId);
+  }
+}

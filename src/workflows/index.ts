@@ -1,0 +1,2 @@
+export { conversation } from './conversation.ts';
+export { routine } from './routine.ts';

@@ -1,0 +1,51 @@
+import { proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
+import type { RecordActivities, TurnActivities } from '../contracts/activities.ts';
+import type { ActInput, ActResult, DeliverInput, ThinkInput, ThinkResult } from '../contracts/conversation.ts';
+import { type Channel, gatewayQueue } from '../contracts/ids.ts';
+import { nonRetryableTypes } from '../domain/failures.ts';
+
+/** Every retry policy of the conversation, named once, each with its reason. Durations in ms. */
+
+const HEARTBEAT_TIMEOUT = 4_000;
+
+/** A model step: long by nature, so its death is noticed by missing heartbeats; retried until the endpoint is back, and a stored answer is found. */
+const model = proxyActivities<Pick<TurnActivities, 'think'>>({
+  startToCloseTimeout: 30 * 60_000,
+  heartbeatTimeout: HEARTBEAT_TIMEOUT,
+  retry: { initialInterval: 300, backoffCoefficient: 2, maximumInterval: 30_000, maximumAttempts: 30, nonRetryableErrorTypes: nonRetryableTypes },
+});
+
+/** Tools that may run again: attempts bounded by the activity, which turns the last error into a result. */
+const repeatable = proxyActivities<Pick<TurnActivities, 'act'>>({
+  startToCloseTimeout: 60 * 60_000,
+  heartbeatTimeout: HEARTBEAT_TIMEOUT,
+  retry: { initialInterval: 300, backoffCoefficient: 2, maximumInterval: 10_000, maximumAttempts: 12, nonRetryableErrorTypes: nonRetryableTypes },
+});
+
+/** Tools that must not run twice: one attempt, and a heartbeat, so that a dead worker costs seconds and the outcome is told as unknown. */
+const onceOnly = proxyActivities<Pick<TurnActivities, 'act'>>({
+  startToCloseTimeout: 60 * 60_000,
+  heartbeatTimeout: HEARTBEAT_TIMEOUT,
+  retry: { maximumAttempts: 1 },
+});
+
+/** Our own store, well under a second, idempotent: local activities. They retry until the database is back. */
+export const records = proxyLocalActivities<RecordActivities>({
+  startToCloseTimeout: 10_000,
+  localRetryThreshold: 60_000,
+  retry: { initialInterval: 100, backoffCoefficient: 2, maximumInterval: 5_000 },
+});
+
+export const thinkAs = (summary: string, input: ThinkInput): Promise<ThinkResult> => model.think.executeWithOptions({ summary }, [input]);
+
+export const actAs = (summary: string, effect: 'idempotent' | 'reattachable' | 'once', input: ActInput): Promise<ActResult> =>
+  (effect === 'once' ? onceOnly : repeatable).act.executeWithOptions({ summary }, [input]);
+
+/** A send: only where the channel is; waits in the queue for as long as the channel is away. */
+export const deliverOn = (channel: Channel, summary: string, input: DeliverInput): Promise<void> =>
+  proxyActivities<Pick<TurnActivities, 'deliver'>>({
+    taskQueue: gatewayQueue(channel),
+    startToCloseTimeout: 2 * 60_000,
+    heartbeatTimeout: HEARTBEAT_TIMEOUT,
+    retry: { initialInterval: 500, backoffCoefficient: 2, maximumInterval: 60_000, nonRetryableErrorTypes: ['NotFound'] },
+  }).deliver.executeWithOptions({ summary }, [input]);

@@ -1,0 +1,91 @@
+import { CancellationScope, isCancellation, proxyActivities, proxyLocalActivities, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
+import type { createRoutineActivities, OpenedRun } from '../activities/routine.ts';
+import type { RoutineInput, RoutineResult } from '../contracts/routine.ts';
+import { nonRetryableTypes } from '../domain/failures.ts';
+import { deliverOn } from './policies.ts';
+
+type Activities = ReturnType<typeof createRoutineActivities>;
+
+/** Our own store, well under a second, idempotent: local activities that retry until the database is back. */
+const records = proxyLocalActivities<Pick<Activities, 'openRun' | 'closeRun'>>({
+  startToCloseTimeout: 10_000,
+  localRetryThreshold: 60_000,
+  retry: { initialInterval: 100, backoffCoefficient: 2, maximumInterval: 5_000, nonRetryableErrorTypes: nonRetryableTypes },
+});
+
+const HEARTBEAT_TIMEOUT = 4_000;
+
+/** One execution of a routine: its steps in order until one fails, then its result to the chat. */
+export async function routine(input: RoutineInput): Promise<RoutineResult> {
+  const { workflowId } = workflowInfo();
+  const runId = input.runId ?? runIdOf(workflowId);
+  const run = await records.openRun({ ...input, runId, workflowId, scheduledFor: input.runId ? null : firingTime(workflowId) });
+  if (!run) return { runId, status: 'failed', outboxId: null };
+
+  let status: RoutineResult['status'] = 'completed';
+  let cancelled: unknown;
+  try {
+    for (const [index, step] of run.steps.entries()) {
+      setCurrentDetails(progress(run, index, 'running'));
+      const { ok } = await runStep(runId, index, step);
+      if (!ok) {
+        status = 'failed';
+        setCurrentDetails(progress(run, index, 'failed'));
+        break;
+      }
+    }
+    if (status === 'completed') setCurrentDetails(progress(run, run.steps.length, 'completed'));
+  } catch (error) {
+    if (!isCancellation(error)) throw error;
+    status = 'failed';
+    cancelled = error;
+  }
+  // also a cancelled run is closed and told: its chat would wait for it for ever
+  return await CancellationScope.nonCancellable(async () => {
+    const outboxId = await records.closeRun({ runId, status, steps: run.steps.length, ...(cancelled !== undefined && { reason: 'it was cancelled' }) });
+    await deliverOn(run.channel, `result of ${runId}`, { outboxId });
+    if (cancelled !== undefined) throw cancelled;
+    return { runId, status, outboxId };
+  });
+}
+
+async function runStep(runId: string, index: number, step: OpenedRun['steps'][number]): Promise<{ ok: boolean }> {
+  const summary = `step ${index + 1}: ${step.tool}`;
+  try {
+    return await stepActivity(step).executeWithOptions({ summary }, [{ runId, index }]);
+  } catch (error) {
+    if (isCancellation(error)) throw error;
+    // the worker died or every attempt failed: what was stored counts, and otherwise nobody knows
+    const settle = step.effect === 'once' ? UNKNOWN_OUTCOME : 'This step could not be run to its end.';
+    return await stepActivity({ ...step, effect: 'idempotent', timeoutMs: 10_000 }).executeWithOptions({ summary: `${summary}: settle` }, [
+      { runId, index, settle },
+    ]);
+  }
+}
+
+const UNKNOWN_OUTCOME =
+  'The outcome of this step is unknown: the process that ran it died before it ended. It may or may not have happened and is not run again by itself.';
+
+/** `once`: one attempt, a dead worker is noticed by its heartbeat. Others may run again; the activity turns the last error into a result. */
+const stepActivity = (step: OpenedRun['steps'][number]) =>
+  proxyActivities<Pick<Activities, 'runRoutineStep'>>({
+    // above the tool's own limit, so that the tool reports its time-out itself
+    startToCloseTimeout: step.timeoutMs + 15_000,
+    heartbeatTimeout: HEARTBEAT_TIMEOUT,
+    retry:
+      step.effect === 'once'
+        ? { maximumAttempts: 1 }
+        : { initialInterval: 300, backoffCoefficient: 2, maximumInterval: 10_000, maximumAttempts: 60, nonRetryableErrorTypes: nonRetryableTypes },
+  }).runRoutineStep;
+
+/** The schedule makes its run ids unique by the time at the end: `cron/cron_x/run-2026-11-21T09:00:00Z` gives `wfr_x_20261121T090000Z`. */
+const runIdOf = (workflowId: string): string =>
+  `wfr_${workflowId
+    .replace(/^cron\/cron_/, '')
+    .replace('/run-', '_')
+    .replace(/[^A-Za-z0-9_]/g, '')}`;
+
+const firingTime = (workflowId: string): string | null => /-(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)$/.exec(workflowId)?.[1] ?? null;
+
+const progress = (run: OpenedRun, current: number, state: string): string =>
+  run.steps.map((step, index) => `${index + 1}. ${step.tool}: ${index < current ? 'done' : index === current ? state : 'to do'}`).join('\n');

@@ -1,0 +1,138 @@
+import { ActivityFailure, ApplicationFailure, condition, isCancellation, TimeoutFailure } from '@temporalio/workflow';
+import type { CallVerdict, Decision, ThinkResult, TurnLimits, Waits } from '../contracts/conversation.ts';
+import { breachText, turnBreach, type Used } from '../domain/budgets.ts';
+import { type FailureType, failures, isFailureType } from '../domain/failures.ts';
+import { decide } from '../domain/policy.ts';
+import type { Board } from './board.ts';
+import { actAs, records, thinkAs } from './policies.ts';
+
+export interface TurnContext {
+  turnId: string;
+  threadId: string;
+  limits: TurnLimits;
+  waits: Waits;
+  board: Board;
+  /** decisions that have arrived, by question id */
+  decisions: Record<string, Decision>;
+  /** queues an outbox row for sending */
+  send(outboxId: string): void;
+}
+
+/** A turn: model step, tool calls, model step, ..., answer. Ends when an answer is stored; throws a failure of the vocabulary, or a cancellation. */
+export async function runTurn(turn: TurnContext): Promise<void> {
+  const { turnId, threadId, limits, board } = turn;
+  const used: Used = { steps: 0, toolCalls: 0, tokens: 0, microUsd: 0, wallMs: 0 };
+  const clock = new WorkClock();
+  for (;;) {
+    used.wallMs = clock.elapsed();
+    const breach = turnBreach(limits, used);
+    if (breach) throw ApplicationFailure.nonRetryable(breachText(breach), 'BudgetExceeded');
+    used.steps += 1;
+    board.step = used.steps;
+    board.show('working', `model step ${used.steps}`, { turnId, waitingFor: null });
+    const result = await thinkAs(`model step ${used.steps}`, { turnId, threadId, step: used.steps });
+    used.tokens += result.usage.inputTokens + result.usage.outputTokens;
+    used.microUsd += result.usage.microUsd;
+    board.tokens += result.usage.inputTokens + result.usage.outputTokens;
+    board.view.spentMicroUsd += result.usage.microUsd;
+    if (result.next === 'closed') {
+      if (result.outboxId) turn.send(result.outboxId);
+      return;
+    }
+    used.toolCalls += result.calls.length;
+    await runCalls(turn, result, clock);
+  }
+}
+
+/** Time at work: waits for a person do not count against the budget. */
+class WorkClock {
+  #begun = Date.now();
+  #waited = 0;
+  elapsed(): number {
+    return Date.now() - this.#begun - this.#waited;
+  }
+  async pause<T>(wait: Promise<T>): Promise<T> {
+    const from = Date.now();
+    try {
+      return await wait;
+    } finally {
+      this.#waited += Date.now() - from;
+    }
+  }
+}
+
+/** Runs the calls of one step, side by side within the limit; questions wait beside them. All have settled when this returns. */
+async function runCalls(turn: TurnContext, result: ThinkResult, clock: WorkClock): Promise<void> {
+  const calls = result.calls.filter((call) => !call.refused);
+  // a question holds no slot: it may wait for days while the other calls go on
+  const asking = calls.filter((call) => route(call, result) === 'ask');
+  const queue = calls.filter((call) => route(call, result) === 'run');
+  const refused = calls.filter((call) => route(call, result) === 'refuse');
+  for (const call of refused)
+    await records.recordUnknown({ callId: call.callId, why: `Refused by policy: ${call.name} is ${call.danger} and this chat is ${result.autonomy}.` });
+  const lane = async () => {
+    for (let call = queue.shift(); call; call = queue.shift()) await runCall(turn, call);
+  };
+  const lanes = Array.from({ length: Math.min(turn.limits.parallelTools, queue.length) }, lane);
+  // one question after the other: a person answers them in order, and "yes" means the one that was asked last
+  const questions = async () => {
+    for (const call of asking) await clock.pause(runAsking(turn, call));
+  };
+  const settled = await Promise.allSettled([...lanes, questions()]);
+  const failed = settled.find((outcome) => outcome.status === 'rejected');
+  if (failed) throw failed.reason;
+}
+
+const route = (call: CallVerdict, result: ThinkResult): 'run' | 'ask' | 'refuse' =>
+  call.name === 'ask_user' ? 'ask' : decide(call.danger, result.autonomy, result.autoApprove);
+
+async function runCall(turn: TurnContext, call: CallVerdict): Promise<void> {
+  const { turnId, threadId, board } = turn;
+  board.show('working', call.summary, { turnId, waitingFor: null });
+  try {
+    await actAs(call.summary, call.effect, { callId: call.callId, turnId, threadId });
+  } catch (error) {
+    if (isCancellation(error)) throw error;
+    // a tool that could not be run is something the model must know, not the end of the turn
+    const lost = error instanceof ActivityFailure && error.cause instanceof TimeoutFailure;
+    await records.recordUnknown({ callId: call.callId, ...(!lost && { why: `${call.name} could not be run: ${failureOf(error).message}` }) });
+  }
+}
+
+/** Asks, waits for as long as it takes, reminds once, expires by policy; an allowed call then runs. */
+async function runAsking(turn: TurnContext, call: CallVerdict): Promise<void> {
+  const { turnId, threadId, waits, board, decisions } = turn;
+  const kind = call.name === 'ask_user' ? 'question' : 'approval';
+  const asked = await records.openQuestion({ callId: call.callId, turnId, threadId, kind });
+  const { questionId } = asked;
+  if (asked.decided) decisions[questionId] ??= asked.decided;
+  const decided = () => decisions[questionId] !== undefined;
+  if (!decided()) {
+    turn.send(asked.outboxId);
+    const what = kind === 'question' ? 'an answer' : `approval of ${call.name}`;
+    board.show('waiting', `waiting for ${what}`, { turnId, waitingFor: what });
+    if (!(await condition(decided, waits.remindAfterMs, { summary: `waiting for ${what}; reminds once` }))) {
+      const reminder = await records.remind(questionId);
+      if (reminder) turn.send(reminder);
+      if (!(await condition(decided, Math.max(waits.expireAfterMs - waits.remindAfterMs, 1), { summary: `waiting for ${what}; then expires` }))) {
+        if (await records.expire(questionId)) decisions[questionId] = kind === 'approval' ? 'deny' : 'answered';
+        else await condition(decided, 60_000, { summary: 'an answer came at the last moment' });
+      }
+    }
+    board.show('working', 'going on after the answer', { turnId, waitingFor: null });
+  }
+  const decision = decisions[questionId];
+  delete decisions[questionId];
+  if (decision === 'allow') await runCall(turn, call);
+}
+
+/** Type and sentence of whatever ended a turn, in the closed vocabulary. */
+export function failureOf(error: unknown): { type: FailureType; message: string } {
+  const cause = error instanceof ActivityFailure ? error.cause : error;
+  if (cause instanceof ApplicationFailure) {
+    const type = cause.type && isFailureType(cause.type) ? cause.type : 'Internal';
+    return { type, message: cause.message || failures[type].tell };
+  }
+  if (cause instanceof TimeoutFailure) return { type: 'Internal', message: 'A step took too long and was given up.' };
+  return { type: 'Internal', message: `${failures.Internal.tell} (${cause instanceof Error ? cause.message : String(cause)})` };
+}

@@ -1,0 +1,140 @@
+import { Connection } from '@temporalio/client';
+import { msToTs } from '@temporalio/common/lib/time.js';
+import { compareVersions, MIN_SERVER } from './version.ts';
+
+/** Closed conversations stay readable this long; the dev server's own default is one day. */
+export const RETENTION_MS = 30 * 24 * 3600 * 1000;
+
+/** temporal.api.enums.v1.IndexedValueType */
+const KEYWORD = 2;
+const INT = 3;
+/** What operators list chats by. */
+export const SEARCH_ATTRIBUTES: Readonly<Record<string, number>> = { AgentPhase: KEYWORD, ChatChannel: KEYWORD, SpendMicroUsd: INT };
+
+export interface Preparation {
+  server: string;
+  /** what could not be prepared on a server that is not ours, with the command that an administrator can run */
+  warnings: string[];
+}
+
+/** gRPC status codes */
+const NOT_FOUND = 5;
+const ALREADY_EXISTS = 6;
+const PERMISSION_DENIED = 7;
+const UNIMPLEMENTED = 12;
+const UNAUTHENTICATED = 16;
+const codeOf = (error: unknown): number | undefined => (error as { code?: number }).code;
+
+/**
+ * Makes a namespace ready: waits until the server answers (at most `waitMs`), checks its version, sees to retention and
+ * search attributes. Changes only what is missing, so it may run at every start and against a server of somebody else.
+ * Throws when the server does not answer, is too old, or has no such namespace and none may be made.
+ */
+export async function prepareNamespace(address: string, namespace: string, options: { waitMs?: number } = {}): Promise<Preparation> {
+  const connection = await connect(address, options.waitMs ?? 60_000);
+  try {
+    const { serverVersion } = await connection.workflowService.getSystemInfo({});
+    const server = serverVersion ?? '';
+    if (server && compareVersions(server, MIN_SERVER) < 0) {
+      throw new Error(
+        `The Temporal server at ${address} is version ${server}; ${MIN_SERVER} or newer is needed. Upgrade it, or unset TEMPORAL_ADDRESS to use the embedded one.`,
+      );
+    }
+    const warnings: string[] = [];
+    await seeToNamespace(connection, namespace, warnings);
+    await seeToSearchAttributes(connection, namespace, warnings);
+    return { server, warnings };
+  } finally {
+    await connection.close();
+  }
+}
+
+async function connect(address: string, waitMs: number): Promise<Connection> {
+  for (const end = Date.now() + waitMs; ; ) {
+    try {
+      return await Connection.connect({ address, connectTimeout: Math.min(waitMs, 2_000) });
+    } catch (error) {
+      if (Date.now() > end)
+        throw new Error(
+          `No Temporal server answers at ${address}: ${(error as Error).message}. Check TEMPORAL_ADDRESS, or unset it to use the embedded server.`,
+        );
+      await new Promise((wake) => setTimeout(wake, 100));
+    }
+  }
+}
+
+async function seeToNamespace(connection: Connection, namespace: string, warnings: string[]): Promise<void> {
+  const { workflowService } = connection;
+  const retention = msToTs(RETENTION_MS);
+  try {
+    const { config } = await workflowService.describeNamespace({ namespace });
+    const seconds = Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0);
+    if (seconds * 1000 >= RETENTION_MS) return;
+    await permitted(
+      () => workflowService.updateNamespace({ namespace, config: { workflowExecutionRetentionTtl: retention } }),
+      `Closed conversations are kept for ${Math.round(seconds / 3600)} hours only: temporal operator namespace update -n ${namespace} --retention 720h`,
+      warnings,
+    );
+  } catch (error) {
+    if (codeOf(error) !== NOT_FOUND) return void (await permitted(() => Promise.reject(error), `Namespace ${namespace} could not be looked at`, warnings));
+    try {
+      await workflowService.registerNamespace({ namespace, workflowExecutionRetentionPeriod: retention });
+    } catch (refusal) {
+      // the dev server makes its own namespace in the same moment
+      if (codeOf(refusal) === ALREADY_EXISTS) return await seeToNamespace(connection, namespace, warnings);
+      throw new Error(
+        `The Temporal server has no namespace "${namespace}" and none could be made (${(refusal as Error).message}). Make it: temporal operator namespace create -n ${namespace} --retention 720h`,
+      );
+    }
+  }
+}
+
+async function seeToSearchAttributes(connection: Connection, namespace: string, warnings: string[]): Promise<void> {
+  const commands = Object.entries(SEARCH_ATTRIBUTES).map(
+    ([name, type]) => `temporal operator search-attribute create -n ${namespace} --name ${name} --type ${type === INT ? 'Int' : 'Keyword'}`,
+  );
+  await permitted(
+    async () => {
+      // a namespace that was made a moment ago is not in every cache of the server yet
+      const { customAttributes } = await whileNotFound(() => connection.operatorService.listSearchAttributes({ namespace }));
+      const present = customAttributes ?? {};
+      const missing = Object.entries(SEARCH_ATTRIBUTES).filter(([name]) => present[name] === undefined);
+      for (const [name, type] of Object.entries(SEARCH_ATTRIBUTES)) {
+        if (present[name] !== undefined && present[name] !== type)
+          throw new Error(
+            `The search attribute ${name} of namespace ${namespace} has another type than Fetch needs. Use another namespace: TEMPORAL_NAMESPACE.`,
+          );
+      }
+      if (missing.length === 0) return;
+      try {
+        await connection.operatorService.addSearchAttributes({ namespace, searchAttributes: Object.fromEntries(missing) });
+      } catch (error) {
+        // another machine prepared it in the same moment
+        if (codeOf(error) !== ALREADY_EXISTS) throw error;
+      }
+    },
+    `Search attributes could not be made: ${commands.join(' && ')}`,
+    warnings,
+  );
+}
+
+async function whileNotFound<T>(call: () => Promise<T>): Promise<T> {
+  for (const end = Date.now() + 20_000; ; await new Promise((wake) => setTimeout(wake, 100))) {
+    try {
+      return await call();
+    } catch (error) {
+      if (codeOf(error) !== NOT_FOUND || Date.now() > end) throw error;
+    }
+  }
+}
+
+/** A server of somebody else may forbid administration: that is a warning, every other error is one. */
+async function permitted(call: () => Promise<unknown>, warning: string, warnings: string[]): Promise<void> {
+  try {
+    await call();
+  } catch (error) {
+    const code = codeOf(error);
+    if (code !== PERMISSION_DENIED && code !== UNAUTHENTICATED && code !== UNIMPLEMENTED) throw error;
+    warnings.push(warning);
+  }
+}

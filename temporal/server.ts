@@ -1,0 +1,96 @@
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { downloadTemporal } from './download.ts';
+import { goBinFolders, goInstallTemporal } from './go-install.ts';
+import { CLI_VERSION, inspect, type TemporalBinary } from './version.ts';
+
+/** What is being done now. `done` and `total` are bytes of a download; without `total` the end is not known. */
+export interface Progress {
+  text: string;
+  done?: number;
+  total?: number;
+}
+export interface Attempt {
+  source: string;
+  reason: string;
+}
+export interface ProvisionOptions {
+  /** FETCH_HOME: `<home>/bin` is looked into first, and written to when `cache` cannot be */
+  home: string;
+  /** folder that all homes of this user share, named by version */
+  cache: string;
+  /** PATH, GOBIN, GOPATH, HOME and proxy settings are looked up here */
+  env: Record<string, string>;
+  /** minor version (`1.29`) of a server that already has a database in this home: the dev server never migrates one */
+  preferServer?: string | null;
+  onProgress?: (progress: Progress) => void;
+  /** false: only look, install nothing */
+  install?: boolean;
+  /** tests point it at a local server */
+  downloadFrom?: string;
+}
+
+/** No server could be had; `message` lists what was tried, why each failed and what the person can do. */
+export class ProvisionError extends Error {
+  override readonly name = 'ProvisionError';
+  readonly attempts: readonly Attempt[];
+  constructor(attempts: readonly Attempt[]) {
+    super(
+      `No Temporal server could be found or installed. What was tried:\n${attempts.map(({ source, reason }) => `  - ${source}: ${reason}`).join('\n')}\n` +
+        `What you can do, any one of:\n` +
+        `  - install the Temporal CLI and start again: https://docs.temporal.io/cli#install\n` +
+        `  - put a "temporal" binary (version ${CLI_VERSION} is the tested one) into the folder bin of the state folder\n` +
+        `  - use a server that runs elsewhere: TEMPORAL_ADDRESS=host:7233 (or --temporal-address)`,
+    );
+    this.attempts = attempts;
+  }
+}
+
+/**
+ * The binary of the embedded Temporal server, verified by running it: one that is there already (PATH, the caches, Go's
+ * folders), else the official download, else a build with Go. Only what was verified is ever returned.
+ */
+export async function provideTemporal(options: ProvisionOptions): Promise<TemporalBinary> {
+  const { home, cache, env, onProgress = () => {} } = options;
+  const attempts: Attempt[] = [];
+  const found: TemporalBinary[] = [];
+  for (const [source, path] of await candidates(home, cache, env)) {
+    if (!existsSync(path)) continue;
+    try {
+      const binary = await inspect(path);
+      if (!options.preferServer || binary.server.startsWith(`${options.preferServer}.`)) return binary;
+      found.push(binary);
+    } catch (error) {
+      attempts.push({ source, reason: (error as Error).message });
+    }
+  }
+  // another minor version than the database's: the conversations in it would be out of reach, but nothing better is at hand
+  if (found[0]) return found[0];
+  if (attempts.length === 0) attempts.push({ source: 'PATH, caches, Go folders', reason: 'no "temporal" binary there' });
+  if (options.install === false) throw new ProvisionError(attempts);
+  for (const [source, obtain] of [
+    ['official download', () => downloadTemporal({ folders: [cache, join(home, 'bin')], from: options.downloadFrom, onProgress })],
+    ['go install', () => goInstallTemporal({ folders: [cache, join(home, 'bin')], env, onProgress })],
+  ] as const) {
+    try {
+      return await inspect(await obtain());
+    } catch (error) {
+      attempts.push({ source, reason: (error as Error).message });
+    }
+  }
+  throw new ProvisionError(attempts);
+}
+
+/** In order of preference, with the name a person knows the place by. */
+async function candidates(home: string, cache: string, env: Record<string, string>): Promise<Array<[source: string, path: string]>> {
+  const name = process.platform === 'win32' ? 'temporal.exe' : 'temporal';
+  return [
+    ...(env.PATH ?? '')
+      .split(delimiter)
+      .filter(Boolean)
+      .map((folder): [string, string] => ['PATH', join(folder, name)]),
+    ['state folder', join(home, 'bin', name)],
+    ['cache', join(cache, name)],
+    ...(await goBinFolders(env)).map((folder): [string, string] => ['Go folder', join(folder, name)]),
+  ];
+}

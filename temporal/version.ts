@@ -1,0 +1,54 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
+/** The oldest server whose API this project uses (user metadata, updates with start, eager execution). */
+export const MIN_SERVER = '1.27.0';
+export const MIN_CLI = '1.3.0';
+/** What is downloaded or built when none is found: the version everything was measured with. */
+export const CLI_VERSION = '1.5.1';
+
+export interface TemporalBinary {
+  path: string;
+  /** `0.0.0-DEV` when built with `go install` */
+  cli: string;
+  server: string;
+}
+
+/** Negative when `a` is older than `b`; suffixes such as `-rc.1` are not compared. */
+export function compareVersions(a: string, b: string): number {
+  const [left, right] = [a, b].map((version) => version.split(/[-+]/)[0]!.split('.').map(Number));
+  for (let index = 0; index < 3; index++) {
+    const difference = (left![index] || 0) - (right![index] || 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}
+
+/** `temporal version 1.5.1 (Server 1.29.1, UI 2.42.1)`; null for anything else. */
+export function parseVersion(output: string): { cli: string; server: string } | null {
+  const found = /temporal version (\S+) \(Server (\d+\.\d+\.\d+[^,\s)]*)/.exec(output);
+  return found ? { cli: found[1]!, server: found[2]! } : null;
+}
+
+/** Why a binary does not fit, or null when it does. A build from source carries no CLI version, but always the server's. */
+export function misfit({ cli, server }: { cli: string; server: string }): string | null {
+  if (compareVersions(server, MIN_SERVER) < 0) return `its server is ${server}, older than ${MIN_SERVER}`;
+  if (compareVersions(server, '2.0.0') >= 0) return `its server is ${server}, a major version that was never tried`;
+  if (cli !== '0.0.0-DEV' && compareVersions(cli, MIN_CLI) < 0) return `its CLI is ${cli}, older than ${MIN_CLI}`;
+  return null;
+}
+
+/** Runs the binary to learn what it is. Throws, with the reason, when it does not run or does not fit. */
+export async function inspect(path: string): Promise<TemporalBinary> {
+  let output: string;
+  try {
+    output = (await promisify(execFile)(path, ['--version'], { timeout: 20_000 })).stdout;
+  } catch (error) {
+    throw new Error(`${path} does not run: ${(error as Error).message.split('\n')[0]}`);
+  }
+  const version = parseVersion(output);
+  if (!version) throw new Error(`${path} is not the Temporal CLI (it says "${output.trim().slice(0, 80)}")`);
+  const reason = misfit(version);
+  if (reason) throw new Error(`${path} does not fit: ${reason}`);
+  return { path, ...version };
+}

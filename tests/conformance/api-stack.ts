@@ -1,0 +1,91 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client, Connection } from '@temporalio/client';
+import { listen } from '../../src/api/listen.ts';
+import { createRuntimeApi } from '../../src/api/runtime-api.ts';
+import { createStatusApi } from '../../src/api/status-api.ts';
+import { databaseUrl, preparePostgres, removeCluster } from '../../src/cli/postgres.ts';
+import { loadConfig } from '../../src/config.ts';
+import { createIntake } from '../../src/gateway/intake.ts';
+import { openStore, type Store } from '../../src/store/database.ts';
+
+export interface ApiStack {
+  port: number;
+  statusPort: number;
+  store: Store;
+  workspace: string;
+  close(): Promise<void>;
+}
+
+/**
+ * Both HTTP servers on a real database. No Temporal server runs: an acknowledgement only needs the stored row, and a turn
+ * that nobody works on stays in progress, which is what conflicts, steering and interrupts need.
+ */
+export async function startApi(options: {
+  token: string;
+  model: string;
+  corsOrigins: string;
+  stream?: { keepaliveMs: number; pollMs: number };
+}): Promise<ApiStack> {
+  const home = mkdtempSync(join(tmpdir(), 'fetch-api-'));
+  const workspace = '/tmp/fetch-workspace';
+  const config = loadConfig({ FETCH_HOME: home, AGENT_MODEL: options.model, FETCH_WORKSPACE: workspace, DEEPSEEK_CORS_ORIGINS: options.corsOrigins }, {});
+  const port = await freePort();
+  const command = await preparePostgres(home, port);
+  const postgres = spawn(command.file, command.args, { env: command.env, uid: command.uid, gid: command.gid, stdio: 'ignore' });
+  const store = await whenReady(() => openStore(databaseUrl(home, port)));
+  const connection = Connection.lazy({ address: '127.0.0.1:1', connectTimeout: 50 });
+  // a closed connection refuses at once, where an unreachable server lets each signal wait for its deadline
+  await connection.close();
+  const temporal = new Client({ connection });
+  const intake = createIntake({ db: store.db, temporal, config, secret: 'secret' });
+  const stopping = new AbortController();
+  const deps = { config, token: options.token, store, intake, version: '0.0.0', startedAt: new Date(), stopping: stopping.signal, stream: options.stream };
+  const runtime = await listen(createRuntimeApi(deps), '127.0.0.1', 0);
+  const status = await listen(createStatusApi(deps), '127.0.0.1', 0);
+  return {
+    port: runtime.port,
+    statusPort: status.port,
+    store,
+    workspace,
+    close: async () => {
+      stopping.abort();
+      await Promise.all([runtime.close(100), status.close(100)]);
+      await store.close();
+      await ended(postgres);
+      removeCluster(home);
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}
+
+const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server = createServer().once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => resolve(port));
+    });
+  });
+
+async function whenReady<T>(attempt: () => Promise<T>): Promise<T> {
+  const deadline = Date.now() + 60_000;
+  for (;;) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (Date.now() > deadline) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+}
+
+const ended = (child: ChildProcess): Promise<void> =>
+  new Promise((resolve) => {
+    if (child.exitCode !== null || child.signalCode !== null) return resolve();
+    child.once('exit', () => resolve());
+    child.kill('SIGINT');
+  });

@@ -1,0 +1,57 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { join } from 'node:path';
+
+/** One recorded exchange of the reference server. Ids, times and ports are replaced by placeholders in the recording. */
+export interface Exchange {
+  case: string;
+  request: { line: string; headers: Record<string, string>; body: string | null };
+  response: { status: number; headers: Record<string, string>; body: string };
+}
+export interface Answer {
+  status: number;
+  headers: Record<string, string | string[] | undefined>;
+  body: string;
+}
+
+const folder = join(import.meta.dirname, 'golden');
+
+export const loadGolden = (): Exchange[] =>
+  readdirSync(folder)
+    .sort()
+    .flatMap((file) =>
+      readFileSync(join(folder, file), 'utf8')
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line) as Exchange),
+    );
+
+/** Sends a path as it is written: `fetch` would normalise `..` and escapes away. */
+export function send(port: number, method: string, path: string, headers: Record<string, string>, body?: Buffer | string | null): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const outgoing = request(
+      { host: '127.0.0.1', port, method, path, headers: { ...headers, ...(body ? { 'Content-Length': String(Buffer.byteLength(body)) } : {}) } },
+      (incoming) => {
+        const chunks: Buffer[] = [];
+        incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+        incoming.on('end', () => resolve({ status: incoming.statusCode!, headers: incoming.headers, body: Buffer.concat(chunks).toString('utf8') }));
+        incoming.on('error', reject);
+      },
+    );
+    outgoing.on('error', reject);
+    outgoing.end(body ?? undefined);
+  });
+}
+
+/** Replaces what differs on every run: ids in order of appearance by kind, times, and the workspace. */
+export function normalise(text: string, workspace: string): string {
+  const seen = new Map<string, string>();
+  const count = { thr: 0, turn: 0, item: 0 };
+  return text
+    .replaceAll(workspace, '<ws>')
+    .replace(/\b(thr|turn|item)_[0-9a-f]{16}\b/g, (id, kind: 'thr' | 'turn' | 'item') => {
+      if (!seen.has(id)) seen.set(id, `${kind}<${++count[kind]}>`);
+      return seen.get(id)!;
+    })
+    .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)/g, '<ts>');
+}

@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ThreadRecord, TurnRecord } from '../../src/contracts/records.ts';
+import { type ApiStack, startApi } from './api-stack.ts';
+import { differences, notCompared } from './differences.ts';
+import { type Answer, type Exchange, loadGolden, normalise, send } from './golden.ts';
+
+const TOKEN = 'tok-golden-1';
+const MODEL = 'deepseek-v4-pro';
+const auth = { Authorization: `Bearer ${TOKEN}` };
+const json = { ...auth, 'Content-Type': 'application/json' };
+
+let api: ApiStack;
+/** no turn; one that runs */
+let quiet: ThreadRecord;
+let busy: { thread: ThreadRecord; turn: TurnRecord };
+
+const post = async <T>(path: string, body: unknown): Promise<T> => JSON.parse((await send(api.port, 'POST', path, json, JSON.stringify(body))).body) as T;
+const newThread = () => post<ThreadRecord>('/v1/threads', {});
+
+beforeAll(async () => {
+  api = await startApi({ token: TOKEN, model: MODEL, corsOrigins: 'http://localhost:5173' });
+  quiet = await newThread();
+  const thread = await newThread();
+  busy = await post(`/v1/threads/${thread.id}/turns`, { prompt: 'work' });
+}, 120_000);
+afterAll(() => api?.close());
+
+const withRunningTurn = /\/turns\/(conflict|steer_good|steer_wrong_id|steer_old_id|interrupt_good|interrupt_wrong_id)$/;
+
+/** Puts real ids where the recording has placeholders, and restores bodies that it cut. */
+async function replay(exchange: Exchange): Promise<Answer> {
+  const name = exchange.case.split('/').at(-1)!;
+  const [method, path] = exchange.request.line.split(' ') as [string, string];
+  const starts = /^http\/turns\/(good|active_start|blank_model|overrides)$/.test(exchange.case);
+  const thread = name.endsWith('_unknown') ? 'thr_missing' : withRunningTurn.test(exchange.case) ? busy.thread.id : starts ? (await newThread()).id : quiet.id;
+  const turn = withRunningTurn.test(exchange.case) && name.endsWith('_good') ? busy.turn.id : 'turn_ffffffffffffffff';
+  const fill = (text: string) => text.replaceAll('thr<1>', thread).replaceAll('turn<1>', turn).replaceAll('TOKEN', TOKEN).replaceAll('<ws>', api.workspace);
+  const port = /127_0_0_1_(\d+)/.exec(name)?.[1] ?? '';
+  const headers = Object.fromEntries(Object.entries(exchange.request.headers).map(([key, value]) => [key, fill(value).replace('<port>', port)]));
+  let body: Buffer | string | null = exchange.request.body === null ? null : fill(exchange.request.body);
+  const size = /\.\.\. (\d+) chars$/.exec(exchange.request.body ?? '')?.[1];
+  if (size && name !== 'active_start') body = `{"system_prompt":"${'x'.repeat(Number(size) - 20)}"}`;
+  if (name === 'badutf8') body = Buffer.from('{"mode":"\xff"}', 'latin1');
+  return send(api.port, method, fill(path), headers, body);
+}
+
+/** The recording, in the same placeholders as our normalised answer. */
+const comparable = (text: string): unknown => {
+  const plain = normalise(text, api.workspace)
+    .replaceAll('thr_missing', 'thr<1>')
+    .replaceAll('turn_ffffffffffffffff', 'turn<1>')
+    .replace('turn<1>ffffffff', 'turn<1>');
+  try {
+    return JSON.parse(plain);
+  } catch {
+    return plain;
+  }
+};
+
+describe('the recorded exchanges of the reference server', () => {
+  for (const exchange of loadGolden()) {
+    if (notCompared.some(({ cases }) => cases.test(exchange.case))) continue;
+    const different = differences.find(({ cases }) => cases.test(exchange.case));
+    it(`${exchange.case} is answered ${different ? `in our own way: ${different.why}` : 'alike'}`, async () => {
+      const { response } = exchange;
+      const answer = await replay(exchange);
+      expect(answer.status).toBe(different?.status ?? response.status);
+      expect(answer.headers.vary).toBe(response.headers.vary);
+      expect((answer.headers['access-control-allow-origin'] as string | undefined)?.replace(/127\.0\.0\.1:\d+/, '127.0.0.1:<port>')).toBe(
+        response.headers['access-control-allow-origin'],
+      );
+      expect(answer.headers['access-control-allow-methods']).toBe(response.headers['access-control-allow-methods']);
+      expect(answer.headers['access-control-allow-headers']).not.toBe('*');
+      expect(answer.headers.allow).toBe(different?.allow ?? response.headers.allow);
+      if (different?.body) return expect(answer.body).toMatch(different.body);
+      if (different?.status === undefined) expect(answer.headers['content-type']).toBe(response.headers['content-type']);
+      if (/just_under$|turns\/(active_start|steer_good|interrupt_good)$/.test(exchange.case)) return;
+      const ours = comparable(answer.body);
+      const theirs = comparable(response.body);
+      // the title and the recorded thread's settings came from earlier requests of that session
+      if (exchange.case.startsWith('http/turns/') && response.status === 201) {
+        const { turn } = theirs as { turn: Record<string, unknown> };
+        return expect((ours as { turn: unknown }).turn).toEqual(turn);
+      }
+      expect(ours).toEqual(/^http\/(auth|cors|empty)\//.test(exchange.case) && response.body === '[]' ? expect.any(Array) : theirs);
+    });
+  }
+});
+
+describe('turns over HTTP', () => {
+  it('the same Idempotency-Key gives the same turn, also while it runs', async () => {
+    const thread = await newThread();
+    const start = () => send(api.port, 'POST', `/v1/threads/${thread.id}/turns`, { ...json, 'Idempotency-Key': 'once' }, '{"prompt":"hello"}');
+    const [first, second] = [await start(), await start()];
+    expect([first.status, second.status]).toEqual([201, 201]);
+    expect(JSON.parse(second.body).turn.id).toBe(JSON.parse(first.body).turn.id);
+  });
+
+  it('exactly one of many simultaneous starts wins, and the others are conflicts', async () => {
+    const thread = await newThread();
+    const answers = await Promise.all(Array.from({ length: 8 }, () => send(api.port, 'POST', `/v1/threads/${thread.id}/turns`, json, '{"prompt":"race"}')));
+    expect(answers.map((answer) => answer.status).sort()).toEqual([201, 409, 409, 409, 409, 409, 409, 409]);
+  });
+
+  it('an approval that nobody asked for is 404, and a decision that is none is 400 before the id is looked at', async () => {
+    const unknown = await send(api.port, 'POST', '/v1/approvals/x', json, '{"decision":"allow"}');
+    expect([unknown.status, JSON.parse(unknown.body).error.message]).toEqual([404, "no pending approval with id 'x'"]);
+    const invalid = await send(api.port, 'POST', '/v1/approvals/x', json, '{"decision":"yes"}');
+    expect(JSON.parse(invalid.body)).toEqual({ error: { message: 'invalid decision \'yes\'; expected "allow" or "deny"', status: 400 } });
+  });
+});

@@ -1,0 +1,56 @@
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/**
+ * `npm test`: types, lint with the import boundaries, then every test on real servers. Says what it does, fetches the
+ * Temporal server where there is none, and ends with a plain count.
+ */
+const root = fileURLToPath(new URL('..', import.meta.url));
+const bin = (name: string): string => join(root, 'node_modules', '.bin', name);
+
+const run = (title: string, file: string, args: string[]): Promise<number> => {
+  console.log(`\n== ${title}`);
+  return new Promise((resolve, reject) => {
+    const child = spawn(file, args, { cwd: root, stdio: 'inherit' });
+    child.once('error', reject);
+    child.once('exit', (code) => resolve(code ?? 1));
+  });
+};
+
+const results = join(mkdtempSync(join(tmpdir(), 'fetch-tests-')), 'results.json');
+const only = process.argv.slice(2);
+let checks = 0;
+let failedChecks = 0;
+const check = async (title: string, file: string, args: string[]): Promise<void> => {
+  checks += 1;
+  if ((await run(title, file, args)) !== 0) failedChecks += 1;
+};
+
+if (only.length === 0) {
+  await check('Types', bin('tsc'), ['--noEmit']);
+  await check('Format, lint and import boundaries', bin('biome'), ['ci', '.', '--error-on-warnings']);
+}
+await check('Temporal server (fetched once where there is none; building it takes some minutes)', process.execPath, [
+  join(root, 'scripts', 'provide-temporal.ts'),
+]);
+await run('Tests on real Temporal and PostgreSQL', bin('vitest'), ['run', ...only, '--reporter=default', '--reporter=json', `--outputFile.json=${results}`]);
+
+const report = existsSync(results)
+  ? (JSON.parse(readFileSync(results, 'utf8')) as {
+      numPassedTests: number;
+      numFailedTests: number;
+      numPendingTests: number;
+      numFailedTestSuites: number;
+      success: boolean;
+    })
+  : null;
+rmSync(join(results, '..'), { recursive: true, force: true });
+const passed = (report?.numPassedTests ?? 0) + checks - failedChecks;
+const skipped = report?.numPendingTests ?? 0;
+// a file that could not even be loaded counts as a failure though no test of it ran
+const failed = failedChecks + (report ? Math.max(report.numFailedTests, report.success ? 0 : 1) : 1);
+console.log(`\n${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`);
+process.exit(failed > 0 || skipped > 0 || passed === checks ? 1 : 0);

@@ -1,0 +1,190 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { databaseUrl, removeCluster } from '../../src/cli/postgres.ts';
+import { liveRunState, type RoleName, type RunState, readRunState } from '../../src/cli/state-file.ts';
+import { childEnvironment } from '../../src/config.ts';
+import type { EventEnvelope, ItemRecord, ThreadRecord, TurnRecord } from '../../src/contracts/records.ts';
+import { openStore, type Store } from '../../src/store/database.ts';
+import { type ScriptedModel, startScriptedModel } from './scripted-model.ts';
+import { until } from './until.ts';
+
+const ENTRY = fileURLToPath(new URL('../../bin/fetch.js', import.meta.url));
+const FETCH_SETTING = /^(FETCH_|TEMPORAL_|DATABASE_URL|OPENAI_|OPENROUTER_|AGENT_MODEL|ADMIN_TOKEN|DEEPSEEK_|LOG_LEVEL)/;
+
+export interface Detail {
+  thread: ThreadRecord;
+  turns: TurnRecord[];
+  items: ItemRecord[];
+  latest_seq: number;
+  pending_approvals: Array<{ id: string }>;
+  pending_user_inputs: Array<{ id: string; request: { questions: Array<{ question: string }> } }>;
+}
+
+/** A whole instance as a person runs it: the supervisor and its five roles as processes, on ports and a home of their own, with the scripted model behind it. */
+export interface TestApp {
+  home: string;
+  baseUrl: string;
+  statusUrl: string;
+  temporalAddress: string;
+  temporalUi: string;
+  model: ScriptedModel;
+  store: Store;
+  supervisor(): ChildProcess;
+  state(): RunState;
+  /** SIGKILLs a role by its pid and returns the pid */
+  kill(role: RoleName | 'supervisor'): number;
+  whenReady(): Promise<void>;
+  /** starts the supervisor again after it was killed or stopped */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  request(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<{ status: number; body: unknown }>;
+  thread(fields?: Record<string, unknown>): Promise<string>;
+  /** starts a turn whose model steps are scripted; returns its id */
+  turn(threadId: string, script: unknown[] | string, key?: string): Promise<string>;
+  say(threadId: string, text: string, key?: string): Promise<{ kind: string; turn_id: string | null }>;
+  detail(threadId: string): Promise<Detail>;
+  /** waits until a turn has ended */
+  ended(threadId: string, turnId: string, ms?: number): Promise<TurnRecord>;
+  events(threadId: string): Promise<EventEnvelope[]>;
+  close(): Promise<void>;
+}
+
+export const script = (steps: unknown[]): string => `SCRIPT:${JSON.stringify(steps)}`;
+
+export async function startTestApp(env: Record<string, string> = {}): Promise<TestApp> {
+  const home = mkdtempSync(join(tmpdir(), 'fetch-test-'));
+  const model = await startScriptedModel();
+  const [runtime, status, temporal, ui, postgres] = await freePorts(5);
+  const clean = Object.fromEntries(Object.entries(childEnvironment({})).filter(([name]) => !FETCH_SETTING.test(name) && !name.startsWith('VITEST')));
+  const settings = {
+    FETCH_HOME: home,
+    FETCH_RUNTIME_PORT: String(runtime),
+    FETCH_STATUS_PORT: String(status),
+    FETCH_TEMPORAL_PORT: String(temporal),
+    FETCH_TEMPORAL_UI_PORT: String(ui),
+    FETCH_POSTGRES_PORT: String(postgres),
+    FETCH_RUNTIME_TOKEN: 'test-token',
+    FETCH_ALLOW_PRIVATE_URLS: 'true',
+    OPENAI_BASE_URL: model.baseUrl,
+    OPENAI_API_KEY: 'test-key',
+    AGENT_MODEL: 'scripted',
+    ...env,
+  };
+  const baseUrl = `http://127.0.0.1:${runtime}`;
+  let child: ChildProcess;
+  let output = '';
+
+  const whenReady = async (): Promise<void> => {
+    await until('every role is ready', async () => {
+      if (child.exitCode !== null) throw new Error(`the instance ended with code ${child.exitCode}:\n${output}`);
+      const state = await liveRunState(home);
+      return state?.roles.length === 5 && state.roles.every((role) => role.state === 'ready');
+    });
+  };
+  const start = async () => {
+    output = '';
+    child = spawn(process.execPath, [ENTRY, 'start'], { env: { ...clean, ...settings }, stdio: ['ignore', 'pipe', 'pipe'] });
+    const keep = (chunk: Buffer) => {
+      output = (output + chunk.toString()).slice(-20_000);
+    };
+    child.stdout?.on('data', keep);
+    child.stderr?.on('data', keep);
+    await whenReady();
+  };
+  const stop = async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill('SIGTERM');
+    await until('the instance has stopped', async () => child.exitCode !== null || child.signalCode !== null, 15_000);
+  };
+  await start();
+  const store = await openStore(databaseUrl(home, postgres!), { max: 4, application: 'fetch-test', migrate: false });
+
+  const request: TestApp['request'] = async (method, path, body, headers = {}) => {
+    const response = await fetch(`${baseUrl}${path}`, {
+      method,
+      headers: { authorization: 'Bearer test-token', ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return { status: response.status, body: text.startsWith('{') || text.startsWith('[') ? JSON.parse(text) : text };
+  };
+  const wanted = async (expected: number, ...args: Parameters<TestApp['request']>): Promise<never> => {
+    const answer = await request(...args);
+    if (answer.status !== expected) throw new Error(`${args[0]} ${args[1]} answered ${answer.status}: ${JSON.stringify(answer.body)}`);
+    return answer.body as never;
+  };
+  const detail = (threadId: string): Promise<Detail> => wanted(200, 'GET', `/v1/threads/${threadId}`);
+
+  return {
+    home,
+    baseUrl,
+    statusUrl: `http://127.0.0.1:${status}`,
+    temporalAddress: `127.0.0.1:${temporal}`,
+    temporalUi: `http://127.0.0.1:${ui}`,
+    model,
+    store,
+    supervisor: () => child,
+    state: () => readRunState(home)!,
+    kill(role) {
+      const pid = role === 'supervisor' ? child.pid! : readRunState(home)!.roles.find((each) => each.name === role)?.pid;
+      if (!pid) throw new Error(`${role} has no pid now`);
+      process.kill(pid, 'SIGKILL');
+      return pid;
+    },
+    whenReady,
+    start,
+    stop,
+    request,
+    thread: async (fields = {}) => ((await wanted(201, 'POST', '/v1/threads', fields)) as { id: string }).id,
+    turn: async (threadId, steps, key) => {
+      const prompt = typeof steps === 'string' ? steps : script(steps);
+      const body: { turn: TurnRecord } = await wanted(201, 'POST', `/v1/threads/${threadId}/turns`, { prompt }, key ? { 'idempotency-key': key } : {});
+      return body.turn.id;
+    },
+    say: (threadId, text, key) => wanted(202, 'POST', `/v1/threads/${threadId}/messages`, { text }, key ? { 'idempotency-key': key } : {}),
+    detail,
+    ended: (threadId, turnId, ms = 60_000) =>
+      until(
+        `turn ${turnId} has ended`,
+        async () => {
+          const turn = (await detail(threadId)).turns.find((each) => each.id === turnId);
+          return turn && turn.status !== 'in_progress' ? turn : null;
+        },
+        ms,
+      ),
+    events: async (threadId) => {
+      const { readEvents } = await import('../../src/store/events.ts');
+      return readEvents(store.db, threadId, 0, 100_000);
+    },
+    async close() {
+      await store.close();
+      await stop();
+      await model.close();
+      removeCluster(home);
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Ports that were free a moment ago. */
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from(
+      { length: count },
+      () =>
+        new Promise<ReturnType<typeof createServer>>((resolve) => {
+          const server = createServer();
+          server.listen(0, '127.0.0.1', () => resolve(server));
+        }),
+    ),
+  );
+  const ports = servers.map((server) => (server.address() as { port: number }).port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}
+
+export const roleLog = (app: TestApp, role: RoleName): string => readFileSync(join(app.home, 'logs', `${role}.log`), 'utf8');

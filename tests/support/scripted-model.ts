@@ -1,0 +1,35 @@
+import { appendFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { type LedgerEntry, startPracticeServer } from '../../src/adapters/model/practice-server.ts';
+
+export interface ScriptedModel {
+  baseUrl: string;
+  /** every request for a completion so far, in order of arrival; entries change as they are answered */
+  requests(): LedgerEntry[];
+  close(): Promise<void>;
+}
+
+/**
+ * A model that answers `SCRIPT:[...]` messages over real HTTP and keeps a ledger. With `ledgerFile` each entry is appended
+ * as a line of JSON at arrival and again when its state changes, so that the ledger outlives a kill; the last line of an `n` counts.
+ */
+export async function startScriptedModel(options: { ledgerFile?: string; port?: number; pace?: number } = {}): Promise<ScriptedModel> {
+  const entries = new Map<number, LedgerEntry>();
+  const server = await startPracticeServer({
+    scripts: true,
+    port: options.port,
+    pace: options.pace ?? 0,
+    ledger: (entry) => {
+      entries.set(entry.n, entry);
+      if (options.ledgerFile) appendFileSync(options.ledgerFile, `${JSON.stringify(entry)}\n`);
+    },
+  });
+  return { baseUrl: server.baseUrl, requests: () => [...entries.values()], close: () => server.close() };
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({ options: { port: { type: 'string' }, ledger: { type: 'string' }, pace: { type: 'string' } } });
+  const model = await startScriptedModel({ port: Number(values.port ?? 0), ledgerFile: values.ledger, pace: Number(values.pace ?? 0) });
+  console.log(JSON.stringify({ baseUrl: model.baseUrl }));
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void model.close().then(() => process.exit(0)));
+}

@@ -1,0 +1,280 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { stripVTControlCharacters } from 'node:util';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { chat, runChat } from '../../src/cli/chat.ts';
+import { loadHistory, rememberLine } from '../../src/cli/chat-history.ts';
+import { elapsed, plain } from '../../src/cli/chat-text.ts';
+import { loadConfig } from '../../src/config.ts';
+import { chatServer, until } from './chat-server.ts';
+
+let server: Awaited<ReturnType<typeof chatServer>>;
+let home: string;
+let leaves: Array<() => void>;
+beforeEach(async () => {
+  server = await chatServer();
+  home = mkdtempSync(join(tmpdir(), 'fetch-chat-'));
+  leaves = [];
+});
+afterEach(async () => {
+  for (const leave of leaves) leave();
+  await server.close();
+  rmSync(home, { recursive: true, force: true });
+});
+
+function open(tty: boolean) {
+  const input = Object.assign(new PassThrough(), { isTTY: tty, setRawMode: () => input });
+  const output = Object.assign(new PassThrough(), { isTTY: tty, columns: 80, rows: 24 });
+  let raw = '';
+  output.on('data', (chunk) => {
+    raw += chunk;
+  });
+  const leave = new AbortController();
+  leaves.push(() => leave.abort());
+  const state = { left: false };
+  const done = chat({
+    baseUrl: server.baseUrl,
+    token: 'right',
+    input,
+    output,
+    home,
+    signal: leave.signal,
+    onLeave: () => Object.assign(state, { left: true }),
+  });
+  done.catch(() => {});
+  return { input, done, state, raw: () => raw, text: () => stripVTControlCharacters(raw), type: (line: string) => void input.write(line) };
+}
+const connected = () => until('a connection', () => server.streams.size === 1);
+const shows = (chat: { text: () => string }, what: string) => until(`"${what}" on the screen`, () => chat.text().includes(what));
+const times = (text: string, part: string) => text.split(part).length - 1;
+
+describe('lines from a script', () => {
+  test('are sent one after the other, each when the last one is answered, and the end of input ends the chat after the last answer', async () => {
+    server.state.onSay = ({ text }) => {
+      const id = text === 'one' ? 'turn_1' : 'turn_2';
+      server.startTurn(id, text);
+      setImmediate(() => {
+        expect(server.said.at(-1)!.text).toBe(text);
+        server.answer(id, `answer to ${text}`);
+        server.endTurn(id);
+      });
+      return { kind: 'turn' };
+    };
+    const script = open(false);
+    script.input.end('one\n\ntwo');
+    await script.done;
+    expect(script.raw()).toBe('answer to one\nanswer to two\n');
+    expect(script.state.left).toBe(true);
+  });
+
+  test('answer a question that is asked meanwhile', async () => {
+    server.state.onSay = ({ text }) => {
+      if (text === 'deploy') {
+        server.startTurn('turn_1', text);
+        server.ask('turn_1', 'qst_1', 'Where to?', ['staging', 'production']);
+        return { kind: 'turn' };
+      }
+      server.state.pending_user_inputs = [];
+      server.emit('user_input.answered', { input_id: 'qst_1' }, { turn: 'turn_1' });
+      server.answer('turn_1', 'deployed');
+      server.endTurn('turn_1');
+      return { kind: 'answer' };
+    };
+    const script = open(false);
+    script.input.end('deploy\n2\n');
+    await script.done;
+    expect(script.text()).toContain('? Where to?\n  1. staging\n  2. production\n');
+    expect(script.text().trimEnd().endsWith('deployed')).toBe(true);
+    expect(server.said.map((message) => message.text)).toEqual(['deploy', '2']);
+  });
+
+  test('get through as "stop" while a turn runs', async () => {
+    server.state.onSay = ({ text }) => {
+      if (text === 'long') server.startTurn('turn_1', text);
+      else server.endTurn('turn_1', 'interrupted');
+      return { kind: text === 'long' ? 'turn' : 'stop' };
+    };
+    const script = open(false);
+    script.input.end('long\nstop\n');
+    await script.done;
+    expect(server.said.map((message) => message.text)).toEqual(['long', 'stop']);
+    expect(script.text()).toContain('(interrupted; what was done is kept)');
+  });
+
+  test('are answered although the stream and an acknowledgement were lost', async () => {
+    server.state.loseAcknowledgements = 1;
+    server.state.onSay = ({ text }) => {
+      server.dropStreams();
+      server.startTurn('turn_1', text);
+      server.answer('turn_1', 'here I am');
+      server.endTurn('turn_1');
+      return { kind: 'turn' };
+    };
+    const script = open(false);
+    await connected();
+    script.input.end('hello\n');
+    await script.done;
+    expect(times(script.text(), 'here I am')).toBe(1);
+    expect(new Set(server.said.map((message) => message.key)).size).toBe(1);
+    expect(script.text()).toContain('reconnecting…');
+  });
+});
+
+describe('a terminal', () => {
+  test('shows what was said before, and a question that is still open', async () => {
+    server.state.items = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((text, index) =>
+      server.item(`i${index}`, 'turn_0', index % 2 ? 'agent_message' : 'user_message', 'completed', `said ${text}`),
+    );
+    server.state.turns = [server.turn('turn_1', 'in_progress')];
+    server.state.pending_user_inputs = [
+      { id: 'qst_1', request: { questions: [{ id: 'qst_1', question: 'Deploy now?', options: [{ label: 'yes' }, { label: 'later' }] }] } },
+    ];
+    const terminal = open(true);
+    await shows(terminal, 'waiting for your answer');
+    expect(terminal.text()).not.toContain('said a');
+    expect(terminal.text()).toContain('said b');
+    expect(terminal.text()).toContain('said g');
+    expect(terminal.text()).toMatch(/\? Deploy now\?\r?\n {2}1\. yes\r?\n {2}2\. later/);
+  });
+
+  test('shows text as it is written and keeps the line that is being typed', async () => {
+    const terminal = open(true);
+    await connected();
+    server.startTurn('turn_1', 'from elsewhere');
+    await shows(terminal, '› from elsewhere');
+    terminal.type('half a thou');
+    server.emit('item.started', { item: server.item('i1', 'turn_1', 'agent_message', 'in_progress', '') }, { turn: 'turn_1', item: 'i1' });
+    for (const delta of ['Hel', 'lo\nwor']) server.emit('item.delta', { delta, kind: 'agent_message' }, { turn: 'turn_1', item: 'i1' });
+    await shows(terminal, 'wor\n› half a thou');
+    server.answer('turn_1', 'Hello\nworld', 'i1');
+    server.endTurn('turn_1');
+    await until('the finished answer', () => terminal.text().includes('world\n'));
+    server.state.onSay = () => ({ kind: 'turn' });
+    terminal.type('ght\r');
+    await until('the typed line', () => server.said.length === 1);
+    expect(server.said[0]!.text).toBe('half a thought');
+  });
+
+  test('does not repeat what was typed here', async () => {
+    server.state.onSay = ({ text }) => {
+      server.startTurn('turn_1', text);
+      server.answer('turn_1', 'hi');
+      return { kind: 'turn' };
+    };
+    const terminal = open(true);
+    await connected();
+    terminal.type('hello there\r');
+    await shows(terminal, 'hi\n');
+    const once = times(terminal.text(), 'hello there');
+    server.startTurn('turn_2', 'hello there');
+    await until('the same text from elsewhere', () => times(terminal.text(), '› hello there') > 1 && times(terminal.text(), 'hello there') > once);
+  });
+
+  test('says what runs and when an answer starts over', async () => {
+    const terminal = open(true);
+    await connected();
+    server.startTurn('turn_1');
+    await shows(terminal, 'thinking, 0 s');
+    const tool = server.item('i1', 'turn_1', 'tool_call', 'in_progress', '');
+    server.emit('item.started', { item: tool, tool: { id: 'c1', name: 'web_fetch', input: { url: 'https://example.com' } } }, { turn: 'turn_1', item: 'i1' });
+    await shows(terminal, 'running web_fetch https://example.com, 0 s');
+    server.emit('item.failed', { item: { ...tool, status: 'failed', summary: 'web_fetch: no route' } }, { turn: 'turn_1', item: 'i1' });
+    await shows(terminal, '✗ web_fetch: no route: failed');
+    const message = (id: string, status: 'in_progress' | 'interrupted') => server.item(id, 'turn_1', 'agent_message', status, '');
+    server.emit('item.started', { item: message('i2', 'in_progress') }, { turn: 'turn_1', item: 'i2' });
+    server.emit('item.delta', { delta: 'The answ', kind: 'agent_message' }, { turn: 'turn_1', item: 'i2' });
+    server.emit('item.interrupted', { item: message('i2', 'interrupted') }, { turn: 'turn_1', item: 'i2' });
+    server.emit('item.started', { item: message('i3', 'in_progress') }, { turn: 'turn_1', item: 'i3' });
+    await shows(terminal, '(starting over)');
+    server.endTurn('turn_1', 'failed', 'The model endpoint does not answer.');
+    await shows(terminal, 'This turn failed: The model endpoint does not answer.');
+  });
+
+  test('shows an approval with everything that is approved', async () => {
+    const terminal = open(true);
+    await connected();
+    server.startTurn('turn_1');
+    server.emit(
+      'approval.required',
+      { id: 'q', approval_id: 'q', tool_name: 'rm', description: 'removes files', intent_summary: 'clean up', input: { path: '/tmp/x' } },
+      { turn: 'turn_1' },
+    );
+    await shows(terminal, 'yes / no');
+    expect(terminal.text()).toContain('May I run rm? removes files');
+    expect(terminal.text()).toContain('{"path":"/tmp/x"}');
+  });
+
+  test('interrupts the turn on Ctrl-C and is left on a second one', async () => {
+    const terminal = open(true);
+    await connected();
+    server.startTurn('turn_1');
+    await shows(terminal, 'thinking');
+    terminal.type('\x03');
+    await until('the interrupt', () => server.interrupted.includes('turn_1'));
+    expect(terminal.state.left).toBe(false);
+    terminal.type('\x03');
+    await terminal.done;
+    expect(terminal.state.left).toBe(true);
+  });
+
+  test('clears the typed line on Ctrl-C when nothing runs', async () => {
+    const terminal = open(true);
+    await connected();
+    terminal.type('rubbish\x03');
+    await shows(terminal, 'Ctrl-C again or /quit leaves');
+    terminal.type('good\r');
+    await until('the message', () => server.said.length === 1);
+    expect(server.said[0]!.text).toBe('good');
+    terminal.type('/quit\r');
+    await terminal.done;
+    expect(server.said).toHaveLength(1);
+    expect(readFileSync(join(home, 'chat-history'), 'utf8')).toBe('good\n/quit\n');
+    expect(statSync(join(home, 'chat-history')).mode & 0o777).toBe(0o600);
+  });
+
+  test('is not driven by text from elsewhere', async () => {
+    const terminal = open(true);
+    await connected();
+    server.startTurn('turn_1');
+    server.answer('turn_1', 'safe \x1b[2Jtext \x1b]0;title\x07and \x9b31mmore\u202e end');
+    await shows(terminal, 'safe text');
+    expect(terminal.raw()).not.toMatch(/\x1b\[2J|\x1b\]|\x9b|\u202e/);
+  });
+});
+
+describe('fetch chat', () => {
+  const config = (port: string) => loadConfig({ FETCH_HOME: home, FETCH_RUNTIME_PORT: port, FETCH_RUNTIME_TOKEN: 'wrong' }, {});
+
+  test('says how to start when nothing answers', async () => {
+    await expect(runChat(config('9'))).rejects.toThrow(/No Fetch answers at http:\/\/127\.0\.0\.1:9: .*fetch start/);
+  });
+
+  test('says where the token is when it is refused', async () => {
+    writeFileSync(join(home, 'run.json'), JSON.stringify({ urls: { runtime: server.baseUrl } }));
+    await expect(runChat(config('9'))).rejects.toThrow(/refused the token.*runtime-token/);
+  });
+
+  test('says so when nothing was ever started with this home', async () => {
+    await expect(runChat(loadConfig({ FETCH_HOME: home }, {}))).rejects.toThrow(/There is no token/);
+  });
+});
+
+describe('text and history', () => {
+  test('a duration is read at a glance', () => {
+    expect([900, 61_000, 3_725_000].map(elapsed)).toEqual(['0 s', '1 min 1 s', '1 h 2 min']);
+  });
+
+  test('newlines and tabs survive what control characters do not', () => {
+    expect(plain('a\r\nb\tc\x00\x07\x1b[31md\x1b')).toBe('a\nb\tcd');
+  });
+
+  test('the history keeps the last 500 lines, newest first', () => {
+    for (let index = 0; index < 510; index++) rememberLine(home, `line ${index}`);
+    expect(loadHistory(home)).toHaveLength(500);
+    expect(loadHistory(home)[0]).toBe('line 509');
+    expect(readFileSync(join(home, 'chat-history'), 'utf8').split('\n')[0]).toBe('line 10');
+    expect(statSync(join(home, 'chat-history')).mode & 0o777).toBe(0o600);
+  });
+});

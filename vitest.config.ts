@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    // worker threads crash with the native core of the Temporal worker
+    pool: 'forks',
+    // every file of these runs real servers on two cores: one at a time keeps time-outs honest
+    fileParallelism: false,
+    testTimeout: 120_000,
+    hookTimeout: 180_000,
+    include: ['tests/**/*.test.ts'],
+  },
+});
