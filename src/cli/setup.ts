@@ -24,7 +24,11 @@ export interface Terminal {
 
 /** Every setting that chooses a model: choosing another one removes what the last choice left. */
 const MODEL_SETTINGS = ['OPENAI_BASE_URL', 'OPENAI_API_KEY', 'OPENROUTER_API_KEY', 'AGENT_MODEL'];
-const PRACTICE: ModelChoice = { label: 'Practice (no model, no key: a built-in guide that shows what Fetch can do)', env: {}, kind: 'practice' };
+const PRACTICE: ModelChoice = {
+  label: 'Practice (no model, no key: a built-in guide that shows what Fetch can do)',
+  env: { AGENT_MODEL: 'practice' },
+  kind: 'practice',
+};
 
 /** Asks when this home has no `.env` yet and a person sits there; true when it asked. */
 export async function firstStart(config: Config): Promise<boolean> {

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import type { Config } from '../config.ts';
 import type { Arrival } from '../contracts/conversation.ts';
@@ -22,6 +23,9 @@ export class IntakeError extends Error {
     this.code = code;
   }
 }
+
+/** How long a request waits for its signal to be taken: usually some milliseconds. */
+const SIGNAL_PATIENCE_MS = 1000;
 
 export type Intake = ReturnType<typeof createIntake>;
 export type Said = { kind: 'turn' | 'steer' | 'answer' | 'stop' | 'reply'; turnId: string | null; inboxId: string };
@@ -56,7 +60,9 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
       });
     if (!row.signalled_at) {
       // the row is committed: a lost signal is sent again by the sweeper, so a Temporal server that is away does not fail the request
-      await signalArrival({ db, temporal, config }, row.id).catch(() => {});
+      const signalled = signalArrival({ db, temporal, config }, row.id).catch(() => {});
+      // and does not hold it up for long
+      await Promise.race([signalled, pause(SIGNAL_PATIENCE_MS, undefined, { ref: false })]);
     }
     return { arrival: row.arrival as Arrival, turnId: row.turn_id, inboxId: row.id };
   }

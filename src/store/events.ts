@@ -57,11 +57,15 @@ export async function readEvents(db: Db, threadId: string, sinceSeq: number, lim
   }));
 }
 
-/** The store-wide cursor: the largest `seq` so far. */
-export async function latestSeq(db: Db | Tx): Promise<number> {
+/**
+ * The cursor of a thread: the largest `seq` of its events that is visible. The largest of the whole store would be wrong to
+ * go on from: another thread's event may be visible before a smaller one of this thread is committed.
+ */
+export async function latestSeq(db: Db | Tx, threadId: string): Promise<number> {
   const row = await db
     .selectFrom('events')
     .select((e) => e.fn.max('seq').as('seq'))
+    .where('thread_id', '=', threadId)
     .executeTakeFirst();
   return row?.seq ?? 0;
 }

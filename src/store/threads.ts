@@ -144,7 +144,7 @@ export async function threadDetail(db: Db, id: string): Promise<ThreadDetail | n
           ),
         ),
         items: turns.flatMap((turn) => (byTurn.get(turn.id) ?? []).map(toItemRecord)),
-        latest_seq: await latestSeq(tx),
+        latest_seq: await latestSeq(tx, id),
         pending_approvals: await Promise.all(open.filter((q) => q.kind === 'approval').map((q) => approvalRequest(tx, q))),
         pending_user_inputs: open.filter((q) => q.kind === 'question').map((q) => ({ ...inputRequest(q), turn_id: q.turn_id })),
       };

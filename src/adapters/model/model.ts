@@ -87,6 +87,8 @@ const OPENROUTER_URL = 'https://openrouter.ai/api/v1';
 
 /** What the settings point at; null: nothing is configured, so practice. */
 export function endpointOf(settings: ModelSettings): Endpoint | null {
+  // said outright: a key that lies in the environment for other programs does not decide then
+  if (settings.AGENT_MODEL === 'practice') return null;
   if (settings.OPENAI_BASE_URL) {
     const { hostname } = new URL(settings.OPENAI_BASE_URL);
     const openrouter = hostname === 'openrouter.ai';
