@@ -95,7 +95,7 @@ describe('the three questions', () => {
     await shows('What may I call you?');
     input.write('\x03');
     await done;
-    expect(saved().AGENT_MODEL).toBeUndefined();
+    expect(saved().AGENT_MODEL).toBe('practice');
   });
 
   test('keep the defaults on Ctrl-C and go on', async () => {

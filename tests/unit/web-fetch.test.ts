@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterEach, expect, test } from 'vitest';
 import { isPublicAddress, type Resolver } from '../../src/adapters/web/address-guard.ts';
+import { convertPage } from '../../src/adapters/web/convert-page.ts';
 import { type FetchOptions, fetchPage } from '../../src/adapters/web/fetch-page.ts';
 import { readablePage } from '../../src/adapters/web/readable.ts';
 
@@ -175,3 +176,13 @@ test.each(['', 'just text', '<p>one</p>', '<body><p>one</p>', '<html><p>one</p><
     expect(readablePage(html, 'https://example.com/').markdown).toBe(html.includes('one') ? 'one' : html === 'just text' ? html : '');
   },
 );
+
+test('converts a page in its own thread, and gives up on one that was made to take for ever', async () => {
+  const signal = new AbortController().signal;
+  expect(await convertPage('<h1>Hi</h1><p>there</p>', 'https://example.com/', undefined, signal)).toMatchObject({ markdown: expect.stringContaining('there') });
+  await expect(convertPage('<p>x</p>', 'https://example.com/', '#none', signal)).rejects.toThrow('Nothing on the page matches');
+  const from = performance.eventLoopUtilization();
+  await expect(convertPage('<div>'.repeat(100_000), 'https://example.com/', undefined, signal, 1000)).rejects.toThrow(/too complicated|could not be turned/);
+  // the process that asked stayed free for its heartbeats
+  expect(performance.eventLoopUtilization(from).utilization).toBeLessThan(0.9);
+});

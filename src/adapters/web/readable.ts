@@ -31,7 +31,7 @@ export class SelectorError extends Error {
   }
 }
 
-/** Above this Readability takes seconds, during which this process answers nobody; such a page is converted as it is. */
+/** Above this Readability takes seconds; such a page is converted as it is. */
 const MAX_ELEMENTS = 20_000;
 /** Above this even parsing takes too long; longer pages are cut here. UTF-16 code units. */
 const MAX_HTML = 2_000_000;
@@ -40,7 +40,6 @@ const NOISE = 'script,style,noscript,template,iframe,object,embed,svg,canvas,lin
 
 /** The readable part of a page, or the first element that `selector` matches, as markdown with absolute links. */
 export function readablePage(html: string, url: string, selector?: string): ReadablePage {
-  if (isUnreasonable(html.slice(0, MAX_HTML))) return { title: '', markdown: plainText(html.slice(0, MAX_HTML)) };
   const document: Document = parseHTML(wrapped(html.slice(0, MAX_HTML))).document as unknown as Document;
   const title = (document.querySelector('title')?.textContent ?? '').replace(/\s+/g, ' ').trim();
   const picked = selector ? pick(document, selector) : null;
@@ -50,30 +49,6 @@ export function readablePage(html: string, url: string, selector?: string): Read
   const article = document.querySelectorAll('*').length <= MAX_ELEMENTS ? extract(document) : null;
   return { title: article?.title || title, markdown: toMarkdown(article?.html ?? document.body?.innerHTML ?? '') };
 }
-
-/** Elements and nesting beyond what people write: converting such a page would hold this process for minutes. */
-const MAX_TAGS = 60_000;
-const MAX_DEPTH = 200;
-
-function isUnreasonable(html: string): boolean {
-  let tags = 0;
-  let depth = 0;
-  // elements that are seldom closed would look like depth
-  for (const [, close, name] of html.matchAll(/<(\/?)([a-z][a-z0-9-]*)/gi)) {
-    if (/^(area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr|p|li|td|tr|th|dt|dd|option)$/i.test(name!)) continue;
-    tags += 1;
-    depth = close ? Math.max(0, depth - 1) : depth + 1;
-    if (tags > MAX_TAGS || depth > MAX_DEPTH) return true;
-  }
-  return false;
-}
-
-const plainText = (html: string): string =>
-  html
-    .replace(/<(script|style)[^>]{0,1000}>[\s\S]*?<\/\1>/gi, ' ')
-    .replace(/<[^<>]*>/g, ' ')
-    .replace(/\s+/g, ' ')
-    .trim();
 
 /** linkedom makes no `html` and `body` of its own, and both are needed below: a page that lacks one of them gets a new frame. */
 function wrapped(html: string): string {

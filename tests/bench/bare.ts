@@ -1,0 +1,40 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { Client } from '@temporalio/client';
+import { historyCost } from './history.ts';
+
+export interface Bare {
+  /** runs one workflow of so many activities to its end; milliseconds from the call to the result */
+  run(activities: number): Promise<number>;
+  /** history of one run of so many activities */
+  cost(activities: number): Promise<{ events: number; bytes: number }>;
+  close(): Promise<void>;
+}
+
+const QUEUE = 'bench-bare';
+
+/** The bare workflow that our turns are measured against: same Temporal server, own task queue, own worker process. */
+export async function startBare(temporal: Client, address: string): Promise<Bare> {
+  const child = fork(fileURLToPath(new URL('./bare-worker.ts', import.meta.url)), ['--address', address, '--queue', QUEUE]);
+  await once(child, 'message');
+  let count = 0;
+  const execute = async (activities: number): Promise<string> => {
+    const workflowId = `bench/bare/${process.pid}-${++count}`;
+    await temporal.workflow.execute('bare', { workflowId, taskQueue: QUEUE, args: [{ id: workflowId, activities }] });
+    return workflowId;
+  };
+  return {
+    async run(activities) {
+      const begun = performance.now();
+      await execute(activities);
+      return performance.now() - begun;
+    },
+    cost: async (activities) => historyCost(temporal, await execute(activities)),
+    async close() {
+      const ended = once(child, 'exit');
+      child.kill('SIGTERM');
+      await ended;
+    },
+  };
+}

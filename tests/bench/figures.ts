@@ -1,0 +1,26 @@
+/** Figures of a series, in the unit of the series; rounded to two decimals. */
+export interface Figures {
+  n: number;
+  median: number;
+  p95: number;
+  min: number;
+}
+
+export const round = (value: number, digits = 2): number => Math.round(value * 10 ** digits) / 10 ** digits;
+
+export const percentile = (values: readonly number[], share: number): number => {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+};
+
+export const median = (values: readonly number[]): number => percentile(values, 0.5);
+
+export const figures = (values: readonly number[]): Figures => ({
+  n: values.length,
+  median: round(median(values)),
+  p95: round(percentile(values, 0.95)),
+  min: round(percentile(values, 0)),
+});
+
+/** One line of a result table; every part of the benchmark returns some. */
+export type Row = Record<string, string | number>;
