@@ -1,6 +1,6 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import type { ActInput, ActResult } from '../contracts/conversation.ts';
-import { beginCall, findCall, type Outcome, settle } from '../store/calls.ts';
+import { beginCall, type Outcome, settle } from '../store/calls.ts';
 import { tools } from '../tools/registry.ts';
 import type { ActivityDeps } from './deps.ts';
 import { asFailure, fail } from './failure.ts';
@@ -16,17 +16,16 @@ export const createAct =
     const { db, config, temporal } = deps;
     const stop = beat();
     try {
-      const call = await findCall(db, input.callId);
-      if (!call) throw fail('NotFound', `Call ${input.callId} is not in the database.`);
-      const begun = await beginCall(db, call.id);
-      if (begun === 'done') return { ok: call.ok ?? false, size: call.output?.length ?? 0 };
-      if (begun === 'again' && call.effect === 'once') return await keep(deps, call, { ok: false, output: UNKNOWN_OUTCOME });
+      const begun = await beginCall(db, input.callId);
+      if (!begun) throw fail('NotFound', `Call ${input.callId} is not in the database.`);
+      const { how, call, chatId } = begun;
+      if (how === 'done') return { ok: call.ok ?? false, size: call.output?.length ?? 0 };
+      if (how === 'again' && call.effect === 'once') return await keep(deps, call, { ok: false, output: UNKNOWN_OUTCOME });
       const tool = tools.get(call.name);
       if (!tool) return await keep(deps, call, { ok: false, output: `The tool ${call.name} is no longer there.` });
-      const thread = await db.selectFrom('threads').select('chat_id').where('id', '=', call.thread_id).executeTakeFirstOrThrow();
       const signal = AbortSignal.any([cancellationSignal(), AbortSignal.timeout(tool.timeoutMs)]);
       const outcome = await tool
-        .run(call.args as never, { callId: call.id, chatId: thread.chat_id, threadId: call.thread_id, turnId: call.turn_id, db, temporal, config, signal })
+        .run(call.args as never, { callId: call.id, chatId, threadId: call.thread_id, turnId: call.turn_id, db, temporal, config, signal })
         .catch((error: unknown): Outcome => {
           if (cancellationSignal().aborted) throw error;
           if (signal.aborted) return { ok: false, output: `${call.name} took longer than ${Math.round(tool.timeoutMs / 1000)} s and was stopped.` };

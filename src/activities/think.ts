@@ -5,6 +5,7 @@ import { stepKey } from '../contracts/ids.ts';
 import { breachText, dayBreach } from '../domain/budgets.ts';
 import { toModelMessages } from '../domain/context.ts';
 import { microUsd } from '../domain/prices.ts';
+import { endStaleAnswers } from '../store/items.ts';
 import { derivedId } from '../store/keys.ts';
 import { tellDelay, tellWaiting } from '../store/progress-notes.ts';
 import { type CheckedCall, loadSubject, type StepSubject, spentToday, storeAnswer, storedStep } from '../store/steps.ts';
@@ -33,11 +34,11 @@ export const createThink =
     let modelFailure: string | undefined;
     const stop = beat(() => ({ modelFailure }));
     try {
-      const stored = await storedStep(db, input);
+      const [stored, subject] = await Promise.all([storedStep(db, input), loadSubject(db, input.turnId)]);
       if (stored) return stored;
-      const subject = await loadSubject(db, input.turnId);
       if (!subject) throw fail('NotFound', `Turn ${input.turnId} is not in the database.`);
       if (subject.turn.status !== 'in_progress') return closed(subject);
+      if (info.attempt > 1) await endStaleAnswers(db, input.turnId, input.threadId);
       await refuseOverBudget(deps, subject);
 
       const waitedMs = Date.now() - info.scheduledTimestampMs;

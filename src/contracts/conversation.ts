@@ -131,7 +131,7 @@ export interface ConversationView {
   phase: Phase;
   turnId: string | null;
   waitingFor: string | null;
-  queued: number;
+  queuedTurns: string[];
   turnsDone: number;
   spentMicroUsd: number;
 }

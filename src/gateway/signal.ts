@@ -29,7 +29,8 @@ export async function signalArrival({ db, temporal, config }: Deps, inboxId: str
       staticSummary: `Conversation on ${row.channel}`,
       staticDetails:
         'Owns one chat for ever: takes its messages in order, runs turns, waits for answers. Stop a turn by writing "stop" in the chat, not by terminating this workflow.',
-      workflowTaskTimeout: 10_000,
+      // a worker killed with a task in its hands keeps it until this runs out (measured: recovery 10 s at the default of 10 s)
+      workflowTaskTimeout: 5_000,
     }),
   );
   await markSignalled(db, inboxId);

@@ -2,14 +2,17 @@ import type { Client } from '@temporalio/client';
 import pino from 'pino';
 import type { Config } from '../config.ts';
 import type { Db } from '../store/database.ts';
+import { reconcile } from './reconcile.ts';
 import { resignal } from './signal.ts';
 
 const SWEEP_MS = 1000;
+const RECONCILE_MS = 30_000;
 
 /** Looks for inbox rows whose signal was lost, for as long as the gateway lives; returns how to stop. Several gateways may do it: a doubled signal is dropped. */
 export function sweep(deps: { db: Db; temporal: Client; config: Config }): () => void {
   const log = pino({ level: deps.config.LOG_LEVEL, base: { part: 'sweeper' } }, pino.destination(2));
   let stopped = false;
+  let reconcileAt = 0;
   let timer: NodeJS.Timeout | undefined;
   const round = async (): Promise<void> => {
     const found = await resignal(deps).catch((error) => {
@@ -17,6 +20,15 @@ export function sweep(deps: { db: Db; temporal: Client; config: Config }): () =>
       return 0;
     });
     if (found > 0) log.info({ found }, 'signalled messages again whose signal was lost');
+    if (Date.now() >= reconcileAt) {
+      reconcileAt = Date.now() + RECONCILE_MS;
+      await reconcile(deps).then(
+        ({ turns, schedules }) => {
+          if (turns + schedules > 0) log.warn({ turns, schedules }, 'brought back what the Temporal server no longer had');
+        },
+        (error) => log.warn({ error: (error as Error).message }, 'could not compare the database with the Temporal server; the next round tries again'),
+      );
+    }
     if (!stopped) timer = setTimeout(() => void round(), SWEEP_MS);
   };
   void round();

@@ -39,16 +39,28 @@ export async function settle(db: Db, call: Pick<Call, 'id' | 'thread_id'>, outco
   });
 }
 
-/** Marks a call as begun; a `once` call that is found begun must not run again. */
-export async function beginCall(db: Db, callId: string): Promise<'begun' | 'again' | 'done'> {
+/**
+ * Marks a call as begun and returns it with its chat; null when there is none. A `once` call that is found begun (`again`)
+ * must not run again.
+ */
+export async function beginCall(db: Db, callId: string): Promise<{ how: 'begun' | 'again' | 'done'; call: Call; chatId: string } | null> {
   const fresh = await db
     .updateTable('calls')
+    .from('threads')
     .set({ state: 'running', started_at: new Date() })
-    .where('id', '=', callId)
-    .where('state', '=', 'pending')
-    .returning('id')
+    .whereRef('threads.id', '=', 'calls.thread_id')
+    .where('calls.id', '=', callId)
+    .where('calls.state', '=', 'pending')
+    .returningAll('calls')
+    .returning('threads.chat_id')
     .executeTakeFirst();
-  if (fresh) return 'begun';
-  const call = await findCall(db, callId);
-  return call?.state === 'done' ? 'done' : 'again';
+  if (fresh) return { how: 'begun', call: fresh, chatId: fresh.chat_id };
+  const known = await db
+    .selectFrom('calls')
+    .innerJoin('threads', 'threads.id', 'calls.thread_id')
+    .selectAll('calls')
+    .select('threads.chat_id')
+    .where('calls.id', '=', callId)
+    .executeTakeFirst();
+  return known ? { how: known.state === 'done' ? 'done' : 'again', call: known, chatId: known.chat_id } : null;
 }

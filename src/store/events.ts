@@ -27,17 +27,18 @@ export async function lockThread(tx: Tx, threadId: string): Promise<void> {
   if (!row) throw new NoThread(threadId);
 }
 
-/** The caller holds `lockThread`. Readers are woken when the transaction commits. */
+/** The caller holds `lockThread`. Readers are woken when the transaction commits. One statement, however many events. */
 export async function appendEvents(tx: Tx, threadId: string, events: NewEvent[]): Promise<void> {
   if (events.length === 0) return;
-  // one row after the other: a multi-row insert may number its rows in any order
-  for (const event of events) {
-    await tx
-      .insertInto('events')
-      .values({ thread_id: threadId, turn_id: event.turnId ?? null, item_id: event.itemId ?? null, event: event.event, payload: json(event.payload) })
-      .execute();
-  }
-  await sql`select pg_notify(${EVENTS_CHANNEL}, ${threadId})`.execute(tx);
+  const rows = events.map((event) => ({ turn_id: event.turnId ?? null, item_id: event.itemId ?? null, event: event.event, payload: event.payload }));
+  // `seq` is drawn after the sort, so the rows are numbered in their order; a multi-row `values` promises no order
+  await sql`
+    with added as (
+      insert into events (thread_id, turn_id, item_id, event, payload)
+      select ${threadId}, row.value ->> 'turn_id', row.value ->> 'item_id', row.value ->> 'event', row.value -> 'payload'
+      from jsonb_array_elements(${json(rows)}::jsonb) with ordinality as row (value, position)
+      order by row.position)
+    select pg_notify(${EVENTS_CHANNEL}, ${threadId})`.execute(tx);
 }
 
 /** Events of a thread after `sinceSeq`, oldest first. */

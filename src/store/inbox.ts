@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Arrival } from '../contracts/conversation.ts';
 import { type Db, json, type Tx } from './database.ts';
 
@@ -61,3 +62,23 @@ export async function unsignalled(db: Db, olderThanMs: number, limit: number): P
     .execute();
   return rows.map((row) => row.id);
 }
+
+/** Turns that have been in progress for longer than `ageMs`, with their conversation and the inbox row that began them. */
+export const longTurns = (db: Db, ageMs: number, limit: number) =>
+  db
+    .selectFrom('turns')
+    .innerJoin('inbox', (join) => join.onRef('inbox.turn_id', '=', 'turns.id'))
+    .innerJoin('chats', 'chats.id', 'inbox.chat_id')
+    .select(['turns.id as turnId', 'inbox.id as inboxId', 'chats.workflow_id as workflowId', 'inbox.signalled_at as signalledAt'])
+    .where('turns.status', '=', 'in_progress')
+    .where('turns.created_at', '<', new Date(Date.now() - ageMs))
+    .where(sql`inbox.arrival->>'kind'`, '=', 'turn')
+    .where('inbox.signalled_at', '<', new Date(Date.now() - ageMs))
+    .orderBy('turns.created_at')
+    .limit(limit)
+    .execute();
+
+/** Lets a row be signalled once more. */
+export const unmarkSignalled = async (db: Db, inboxId: string): Promise<void> => {
+  await db.updateTable('inbox').set({ signalled_at: null }).where('id', '=', inboxId).execute();
+};

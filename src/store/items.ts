@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely';
 import type { ItemKind, ItemRecord, ItemStatus } from '../contracts/records.ts';
-import { json, type Tx } from './database.ts';
-import { appendEvents, type NewEvent } from './events.ts';
+import { type Db, json, type Tx } from './database.ts';
+import { appendEvents, lockThread, type NewEvent } from './events.ts';
 import { cut } from './keys.ts';
 import type { ItemTable } from './schema.ts';
 
@@ -86,6 +86,21 @@ export async function endItem(
 export async function endOpenItems(tx: Tx, turnId: string, status: 'interrupted' | 'failed'): Promise<void> {
   const open = await tx.selectFrom('items').select('id').where('turn_id', '=', turnId).where('status', '=', 'in_progress').orderBy('ord').execute();
   for (const { id } of open) await endItem(tx, id, { status });
+}
+
+/** Ends what an attempt that died was still streaming, so that screens show that the next one starts over. */
+export async function endStaleAnswers(db: Db, turnId: string, threadId: string): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    await lockThread(tx, threadId);
+    const open = await tx
+      .selectFrom('items')
+      .select('id')
+      .where('turn_id', '=', turnId)
+      .where('status', '=', 'in_progress')
+      .where('kind', 'in', ['agent_message', 'agent_reasoning'])
+      .execute();
+    for (const { id } of open) await endItem(tx, id, { status: 'interrupted' });
+  });
 }
 
 /** Adds to an open item's text and streams it. */

@@ -73,7 +73,7 @@ const migrations: Record<string, Migration> = {
         create unique index routines_name on routines (chat_id, lower(name));
         create table crons (
           id text primary key, routine_id text not null references routines on delete cascade, chat_id text not null, name text not null, schedule text not null,
-          time_zone text not null, created_at timestamptz not null default now());
+          time_zone text not null, enabled boolean not null default true, created_at timestamptz not null default now());
         create unique index crons_name on crons (chat_id, lower(name));
         create table routine_runs (
           id text primary key, routine_id text not null, routine_name text not null, chat_id text not null, cron_id text, workflow_id text not null unique,

@@ -56,11 +56,19 @@ export async function deleteRoutine(db: Db, id: string): Promise<void> {
 /** Null when the name is taken in this chat; a second time with the same id gives the stored row. */
 export async function insertCron(
   db: Db,
-  cron: { id: string; routineId: string; chatId: string; name: string; schedule: string; timeZone: string },
+  cron: { id: string; routineId: string; chatId: string; name: string; schedule: string; timeZone: string; enabled: boolean },
 ): Promise<Cron | null> {
   await db
     .insertInto('crons')
-    .values({ id: cron.id, routine_id: cron.routineId, chat_id: cron.chatId, name: cron.name, schedule: cron.schedule, time_zone: cron.timeZone })
+    .values({
+      id: cron.id,
+      routine_id: cron.routineId,
+      chat_id: cron.chatId,
+      name: cron.name,
+      schedule: cron.schedule,
+      time_zone: cron.timeZone,
+      enabled: cron.enabled,
+    })
     .onConflict((c) => c.doNothing())
     .execute();
   return (await db.selectFrom('crons').selectAll().where('id', '=', cron.id).executeTakeFirst()) ?? null;
@@ -76,6 +84,14 @@ export const findCron = (db: Db, chatId: string, idOrName: string): Promise<Cron
     .where('chat_id', '=', chatId)
     .where((e) => e.or([e('id', '=', idOrName), e(sql`lower(name)`, '=', idOrName.toLowerCase())]))
     .executeTakeFirst();
+
+/** Crons of every chat that are older than `ageMs`: their schedules should exist. */
+export const settledCrons = (db: Db, ageMs: number): Promise<Cron[]> =>
+  db
+    .selectFrom('crons')
+    .selectAll()
+    .where('created_at', '<', new Date(Date.now() - ageMs))
+    .execute();
 
 export const cronsOf = (db: Db, routineId: string): Promise<Cron[]> => db.selectFrom('crons').selectAll().where('routine_id', '=', routineId).execute();
 

@@ -206,6 +206,7 @@ export interface CronTable {
   name: string;
   schedule: string;
   time_zone: string;
+  enabled: Generated<boolean>;
   created_at: Created;
 }
 

@@ -23,11 +23,20 @@ export interface StepSubject {
 }
 
 export async function loadSubject(db: Db, turnId: string): Promise<StepSubject | null> {
-  const turn = await db.selectFrom('turns').selectAll().where('id', '=', turnId).executeTakeFirst();
-  if (!turn) return null;
-  const thread = await db.selectFrom('threads').selectAll().where('id', '=', turn.thread_id).executeTakeFirstOrThrow();
-  const chat = await db.selectFrom('chats').select(['id', 'autonomy']).where('id', '=', thread.chat_id).executeTakeFirstOrThrow();
-  return { turn, thread, autonomy: chat.autonomy, chatId: chat.id };
+  const [turn, rest] = await Promise.all([
+    db.selectFrom('turns').selectAll().where('id', '=', turnId).executeTakeFirst(),
+    db
+      .selectFrom('turns')
+      .innerJoin('threads', 'threads.id', 'turns.thread_id')
+      .innerJoin('chats', 'chats.id', 'threads.chat_id')
+      .selectAll('threads')
+      .select('chats.autonomy')
+      .where('turns.id', '=', turnId)
+      .executeTakeFirst(),
+  ]);
+  if (!turn || !rest) return null;
+  const { autonomy, ...thread } = rest;
+  return { turn, thread, autonomy, chatId: thread.chat_id };
 }
 
 /** Tokens and money of a chat since midnight UTC. */

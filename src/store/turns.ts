@@ -1,7 +1,7 @@
 import { type Selectable, sql } from 'kysely';
-import type { TurnRecord, TurnStatus, TurnUsage } from '../contracts/records.ts';
-import { type Db, json, type Tx } from './database.ts';
-import { appendEvents, lockThread } from './events.ts';
+import type { TurnRecord, TurnStatus } from '../contracts/records.ts';
+import type { Db, Tx } from './database.ts';
+import { appendEvents, lockThread, type NewEvent } from './events.ts';
 import { addItem, endOpenItems } from './items.ts';
 import { cut, derivedId, freshId } from './keys.ts';
 import type { TurnTable } from './schema.ts';
@@ -64,17 +64,32 @@ export async function openTurn(tx: Tx, input: NewTurn): Promise<TurnRecord> {
     .executeTakeFirstOrThrow();
   const record = turnRecord(row, [itemId]);
   await tx.updateTable('threads').set({ latest_turn_id: id, updated_at: now }).where('id', '=', input.threadId).execute();
-  await appendEvents(tx, input.threadId, [{ event: 'turn.started', turnId: id, payload: { turn: record } }]);
-  await addUserItem(tx, { id: itemId, turnId: id, threadId: input.threadId, text: input.text, announceStart: true });
-  await appendEvents(tx, input.threadId, [{ event: 'turn.lifecycle', turnId: id, payload: { status: 'in_progress' } }]);
+  const said = await insertUserItem(tx, { id: itemId, turnId: id, threadId: input.threadId, text: input.text, announceStart: true });
+  await appendEvents(tx, input.threadId, [
+    { event: 'turn.started', turnId: id, payload: { turn: record } },
+    ...said,
+    { event: 'turn.lifecycle', turnId: id, payload: { status: 'in_progress' } },
+  ]);
   return record;
 }
 
 /** A user message: born complete, announced as started and completed at once (a steering one only as completed). */
-export async function addUserItem(
-  tx: Tx,
-  item: { id: string; turnId: string; threadId: string; text: string; announceStart: boolean; unheard?: boolean },
-): Promise<void> {
+export async function addUserItem(tx: Tx, item: UserItem): Promise<void> {
+  await appendEvents(tx, item.threadId, await insertUserItem(tx, item));
+}
+
+export interface UserItem {
+  id: string;
+  turnId: string;
+  threadId: string;
+  text: string;
+  announceStart: boolean;
+  /** answered without the model, so not part of what the model reads */
+  unheard?: boolean;
+}
+
+/** The rows of a user message; returns its events for the caller to append. */
+async function insertUserItem(tx: Tx, item: UserItem): Promise<NewEvent[]> {
   const now = new Date();
   const row = await tx
     .insertInto('items')
@@ -105,13 +120,8 @@ export async function addUserItem(
     ended_at: now.toISOString(),
   };
   const names = item.announceStart ? ['item.started', 'item.completed'] : ['item.completed'];
-  await appendEvents(
-    tx,
-    item.threadId,
-    names.map((event) => ({ event, turnId: item.turnId, itemId: item.id, payload: { item: record } })),
-  );
-  // what was answered without the model is not part of what the model reads
-  if (item.unheard) return;
+  const events = names.map((event) => ({ event, turnId: item.turnId, itemId: item.id, payload: { item: record } }));
+  if (item.unheard) return events;
   await tx
     .insertInto('transcript')
     .values({
@@ -125,44 +135,32 @@ export async function addUserItem(
     })
     .onConflict((c) => c.column('id').doNothing())
     .execute();
+  return events;
 }
 
 /** Closes a turn once; false when it was closed already. Open items and questions end with it. The caller holds `lockThread`. */
 export async function closeTurn(tx: Tx, turnId: string, status: Exclude<TurnStatus, 'queued' | 'in_progress'>, error?: string): Promise<boolean> {
-  const open = await tx
-    .selectFrom('turns')
-    .select(['id', 'thread_id'])
-    .where('id', '=', turnId)
-    .where('status', '=', 'in_progress')
-    .forUpdate()
-    .executeTakeFirst();
-  if (!open) return false;
-  await endOpenItems(tx, turnId, status === 'interrupted' ? 'interrupted' : 'failed');
-  await tx.updateTable('questions').set({ state: 'cancelled', decided_at: new Date() }).where('turn_id', '=', turnId).where('state', '=', 'open').execute();
-  const { usage, microUsd } = await spent(tx, turnId);
   const row = await tx
     .updateTable('turns')
-    .set({ status, ended_at: new Date(), error: error ?? null, usage: json(usage), micro_usd: microUsd })
+    .set({ status, ended_at: new Date(), error: error ?? null, ...spent(turnId) })
     .where('id', '=', turnId)
+    .where('status', '=', 'in_progress')
     .returningAll()
-    .executeTakeFirstOrThrow();
+    .executeTakeFirst();
+  if (!row) return false;
+  await endOpenItems(tx, turnId, status === 'failed' ? 'failed' : 'interrupted');
+  await tx.updateTable('questions').set({ state: 'cancelled', decided_at: new Date() }).where('turn_id', '=', turnId).where('state', '=', 'open').execute();
   await tx.updateTable('threads').set({ updated_at: new Date() }).where('id', '=', row.thread_id).execute();
   await appendEvents(tx, row.thread_id, [{ event: 'turn.completed', turnId, payload: { turn: await toTurnRecord(tx, row) } }]);
   return true;
 }
 
-async function spent(tx: Tx, turnId: string): Promise<{ usage: TurnUsage; microUsd: number }> {
-  const row = await tx
-    .selectFrom('steps')
-    .select([
-      sql<number>`coalesce(sum(input_tokens), 0)::int`.as('input'),
-      sql<number>`coalesce(sum(output_tokens), 0)::int`.as('output'),
-      sql<number>`coalesce(sum(micro_usd), 0)::bigint`.as('usd'),
-    ])
-    .where('turn_id', '=', turnId)
-    .executeTakeFirstOrThrow();
-  return { usage: { input_tokens: row.input, output_tokens: row.output }, microUsd: row.usd };
-}
+/** What the steps of a turn used, as columns of the turn. */
+const spent = (turnId: string) => ({
+  usage: sql<string>`(select jsonb_build_object('input_tokens', coalesce(sum(input_tokens), 0), 'output_tokens', coalesce(sum(output_tokens), 0))
+    from steps where turn_id = ${turnId})`,
+  micro_usd: sql<number>`(select coalesce(sum(micro_usd), 0) from steps where turn_id = ${turnId})`,
+});
 
 /** A message to the person that no turn asked for (a schedule's result): an outbox row and a turn that is complete from the start, once for an outbox id. */
 export async function recordNotice(db: Db, notice: { chatId: string; outboxId: string; text: string; kind: 'result' | 'notice' }): Promise<void> {

@@ -39,6 +39,7 @@ export const cronTools: Tool[] = [
       const name = args.name ?? routine.name;
       // the row first: a crash before the schedule exists leaves a retry of this call, which completes both
       const cron = await insertCron(context.db, {
+        enabled: args.enabled,
         id,
         routineId: routine.id,
         chatId: context.chatId,

@@ -12,7 +12,7 @@ export class Board {
   since: string;
   tokens = 0;
   constructor(carried: { turnsDone: number; spentMicroUsd: number }, since: string) {
-    this.view = { phase: 'idle', turnId: null, waitingFor: null, queued: 0, ...carried };
+    this.view = { phase: 'idle', turnId: null, waitingFor: null, queuedTurns: [], ...carried };
     this.since = since;
   }
 
@@ -28,7 +28,7 @@ export class Board {
         '',
         `- turn: ${this.view.turnId ? `\`${this.view.turnId}\`, model step ${this.step}` : 'none'}`,
         `- waits for: ${this.view.waitingFor ?? 'nothing'}`,
-        `- turns queued: ${this.view.queued}, done: ${this.view.turnsDone}`,
+        `- turns queued: ${this.view.queuedTurns.length}, done: ${this.view.turnsDone}`,
         `- spent: $${(this.view.spentMicroUsd / 1_000_000).toFixed(4)}, ${this.tokens} tokens in this run`,
       ].join('\n'),
     );

@@ -35,6 +35,10 @@ export async function conversation(input: ConversationInput): Promise<void> {
   let running: { turnId: string; scope: CancellationScope } | null = null;
   let sending = false;
 
+  const showQueue = () => {
+    board.view.queuedTurns = turns.map((turn) => turn.turnId);
+  };
+
   // every handler is registered before the first await, or a signal of the first task would find none
   setHandler(defineSignal<[Arrival]>(arrivalSignal), (arrival) => {
     if (seen.includes(arrival.inboxId)) return;
@@ -43,7 +47,7 @@ export async function conversation(input: ConversationInput): Promise<void> {
     switch (arrival.kind) {
       case 'turn':
         turns.push({ turnId: arrival.turnId, threadId: arrival.threadId });
-        board.view.queued = turns.length;
+        showQueue();
         break;
       case 'answer':
         decisions[arrival.questionId] = arrival.decision;
@@ -95,7 +99,7 @@ export async function conversation(input: ConversationInput): Promise<void> {
     await condition(() => turns.length > 0 || (full && outgoing.length === 0 && !sending));
     const next = turns.shift();
     if (!next) continue;
-    board.view.queued = turns.length;
+    showQueue();
 
     const scope = new CancellationScope();
     running = { turnId: next.turnId, scope };

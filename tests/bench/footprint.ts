@@ -1,0 +1,42 @@
+import type { Part } from './bench.ts';
+import { type Row, round } from './figures.ts';
+import { diskMb, total, type Usage, usageByRole } from './processes.ts';
+import { steps } from './turns.ts';
+
+const CHATS = 10;
+
+/** Memory of every role and disk of the home, before and after turns in ten chats. */
+export const footprint: Part = {
+  name: 'footprint',
+  title: 'Memory (PSS) and disk (1 tool call a turn)',
+  async run({ app, taker, pick }) {
+    const turns = pick(30, 300, 300);
+    const threads = await Promise.all(Array.from({ length: CHATS }, () => app.thread()));
+    const idle = usageByRole(app);
+    const disk = diskMb(app.home);
+    await Promise.all(
+      threads.map(async (thread) => {
+        for (let at = 0; at < turns / CHATS; at++) await taker.take(thread, steps(1));
+      }),
+    );
+    const after = usageByRole(app);
+    const rows: Row[] = Object.keys(after).map((role) => row(role, idle[role], after[role], turns));
+    rows.push(row('all', sum(idle), sum(after), turns));
+    rows.push({
+      role: 'disk of the home',
+      'idle MB': round(disk, 0),
+      'after MB': round(diskMb(app.home), 0),
+      'MB per 1000 turns': round(((diskMb(app.home) - disk) * 1000) / turns, 0),
+    });
+    return rows;
+  },
+};
+
+const row = (role: string, idle: Usage | undefined, after: Usage | undefined, turns: number): Row => ({
+  role,
+  'idle MB': round(idle?.pssMb ?? 0, 0),
+  'after MB': round(after?.pssMb ?? 0, 0),
+  'CPU ms per turn': round(((after?.cpuMs ?? 0) - (idle?.cpuMs ?? 0)) / turns, 1),
+});
+
+const sum = (usage: Record<string, Usage>): Usage => ({ pssMb: total(usage, 'pssMb'), cpuMs: total(usage, 'cpuMs') });

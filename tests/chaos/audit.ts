@@ -1,0 +1,135 @@
+import type { LedgerEntry } from '../../src/adapters/model/practice-server.ts';
+import type { Db } from '../../src/store/database.ts';
+import { until } from '../support/until.ts';
+import type { Expected } from './chats.ts';
+
+export interface Findings {
+  /** acknowledged messages that were looked at */
+  messages: number;
+  lost: string[];
+  doubled: string[];
+  /** work that never ended: turns, items, calls, rows without their signal */
+  stuck: string[];
+  /** model steps that were asked for more than once, all of them before any answer was stored */
+  askedAgain: number;
+}
+
+/** Clocks of the model and of the database are one; the row's time is that of the beginning of its transaction. */
+const STORED_SLACK_MS = 250;
+
+/** Waits until nothing is left to be sent or signalled, so that the audit looks at the end and not at the way there. */
+export const settled = (db: Db): Promise<unknown> =>
+  until(
+    'everything is signalled and sent',
+    async () => {
+      const queued = await db.selectFrom('outbox').select('id').where('state', '=', 'queued').execute();
+      const waiting = await db.selectFrom('inbox').select('id').where('signalled_at', 'is', null).execute();
+      return queued.length + waiting.length === 0;
+    },
+    90_000,
+  ).catch(() => null);
+
+/** Holds every acknowledged message against the database and the model's own ledger. */
+export async function audit(db: Db, expected: readonly Expected[], ledger: readonly LedgerEntry[]): Promise<Findings> {
+  const findings: Findings = { messages: expected.length, lost: [], doubled: [], stuck: [], askedAgain: 0 };
+  for (const message of expected) await auditMessage(db, message, findings);
+  await auditSends(db, findings);
+  await auditModel(db, ledger, findings);
+  await auditCalls(db, findings);
+  await auditLeftovers(db, findings);
+  return findings;
+}
+
+/** Accepted once, ended, and answered by exactly one item and one outbox row. */
+async function auditMessage(db: Db, message: Expected, findings: Findings): Promise<void> {
+  const rows = await db.selectFrom('inbox').select('id').where('thread_id', '=', message.threadId).where('channel_message_id', '=', message.key).execute();
+  if (rows.length === 0) findings.lost.push(`${message.what}: acknowledged, but not in the inbox`);
+  const turn = await db.selectFrom('turns').select(['status', 'error']).where('id', '=', message.turnId).executeTakeFirst();
+  if (!turn) return void findings.lost.push(`${message.what}: its turn is not there`);
+  const out = await db.selectFrom('outbox').select(['id', 'body']).where('turn_id', '=', message.turnId).where('kind', 'in', ['answer', 'notice']).execute();
+  const ends = out.filter((row) => /_(answer|interrupted|failed)$/.test(row.id));
+  if (ends.length === 0) findings.lost.push(`${message.what}: nothing was sent at its end (${turn.status})`);
+  if (ends.length > 1) findings.doubled.push(`${message.what}: ${ends.length} messages at its end`);
+  const calls = await db.selectFrom('calls').select('id').where('turn_id', '=', message.turnId).execute();
+  if (calls.length > message.calls) findings.doubled.push(`${message.what}: ${calls.length} tool calls instead of ${message.calls}`);
+  if (message.answer === null) return;
+  if (turn.status !== 'completed') findings.lost.push(`${message.what}: its turn is ${turn.status} (${turn.error})`);
+  const items = await db
+    .selectFrom('items')
+    .select('id')
+    .where('turn_id', '=', message.turnId)
+    .where('kind', '=', 'agent_message')
+    .where('status', '=', 'completed')
+    .where('detail', '=', message.answer)
+    .execute();
+  if (items.length === 0) findings.lost.push(`${message.what}: the thread has no answer "${message.answer.slice(0, 60)}"`);
+  if (items.length > 1) findings.doubled.push(`${message.what}: the answer stands ${items.length} times in the thread`);
+  const bodies = ends.filter((row) => row.body.trim() === message.answer);
+  if (bodies.length !== 1) findings.lost.push(`${message.what}: ${bodies.length} outbox rows carry its answer`);
+}
+
+async function auditSends(db: Db, findings: Findings): Promise<void> {
+  for (const row of await db.selectFrom('outbox').select(['id', 'state', 'attempts']).execute()) {
+    if (row.state !== 'sent') findings.lost.push(`outbox row ${row.id} is ${row.state}`);
+    if (row.attempts > 1) findings.doubled.push(`outbox row ${row.id} was sent ${row.attempts} times`);
+  }
+}
+
+/** A stored model step is never asked for again; one that died before may be. */
+async function auditModel(db: Db, ledger: readonly LedgerEntry[], findings: Findings): Promise<void> {
+  const stored = new Map((await db.selectFrom('steps').select(['key', 'created_at']).execute()).map((step) => [step.key, step.created_at.getTime()]));
+  const asked = new Map<string, number>();
+  for (const entry of ledger) {
+    const key = entry.requestId.split('#')[0] ?? '';
+    asked.set(key, (asked.get(key) ?? 0) + 1);
+    const at = stored.get(key);
+    if (at !== undefined && entry.at > at + STORED_SLACK_MS)
+      findings.doubled.push(`model step ${entry.requestId} was asked for ${entry.at - at} ms after its answer was stored`);
+  }
+  findings.askedAgain = [...asked.values()].filter((times) => times > 1).length;
+}
+
+/** Every call has ended; a call of a progress report had its effect once. */
+async function auditCalls(db: Db, findings: Findings): Promise<void> {
+  const open = await db
+    .selectFrom('calls')
+    .leftJoin('questions', 'questions.call_id', 'calls.id')
+    .select(['calls.id', 'calls.name', 'calls.state', 'questions.state as question'])
+    .where('calls.state', '!=', 'done')
+    .execute();
+  for (const call of open.filter((each) => each.question !== 'open')) findings.stuck.push(`call ${call.id} of ${call.name} is ${call.state}`);
+  const reports = await db.selectFrom('calls').select(['id', 'turn_id', 'ok']).where('name', '=', 'report_progress').execute();
+  const effects = await db.selectFrom('items').select(['metadata']).where('kind', '=', 'status').where('metadata', 'is not', null).execute();
+  const counts = new Map<unknown, number>();
+  for (const { metadata } of effects) counts.set(metadata?.call_id, (counts.get(metadata?.call_id) ?? 0) + 1);
+  for (const report of reports) {
+    const count = counts.get(report.id) ?? 0;
+    if (count > 1) findings.doubled.push(`progress report ${report.id} was shown ${count} times`);
+    if (report.ok && count === 0) findings.lost.push(`progress report ${report.id} says done but was not shown`);
+  }
+}
+
+async function auditLeftovers(db: Db, findings: Findings): Promise<void> {
+  const waiting = new Set((await db.selectFrom('questions').select('turn_id').where('state', '=', 'open').execute()).map((row) => row.turn_id));
+  const turns = await db.selectFrom('turns').select(['id', 'status']).where('status', 'in', ['queued', 'in_progress']).execute();
+  for (const turn of turns.filter((each) => !waiting.has(each.id))) findings.stuck.push(`turn ${turn.id} is ${turn.status}`);
+  const items = await db.selectFrom('items').select(['id', 'turn_id', 'kind']).where('status', '=', 'in_progress').execute();
+  for (const item of items.filter((each) => !waiting.has(each.turn_id))) findings.stuck.push(`item ${item.id} (${item.kind}) is in progress`);
+  for (const row of await db.selectFrom('inbox').select('id').where('signalled_at', 'is', null).execute())
+    findings.stuck.push(`inbox row ${row.id} was never signalled`);
+}
+
+/** Every minute that was due while the schedule stood fired once and its result was sent once; gives the minutes. */
+export async function auditSchedule(db: Db, from: Date, to: Date, findings: Findings): Promise<number> {
+  const runs = await db.selectFrom('routine_runs').select(['id', 'status', 'scheduled_for']).where('scheduled_for', 'is not', null).execute();
+  let due = 0;
+  for (let minute = Math.floor(from.getTime() / 60_000 + 1) * 60_000; minute <= to.getTime(); minute += 60_000) {
+    due += 1;
+    const at = new Date(minute).toISOString();
+    const fired = runs.filter((run) => run.scheduled_for?.getTime() === minute);
+    if (fired.length === 0) findings.lost.push(`the schedule did not fire at ${at}`);
+    if (fired.length > 1) findings.doubled.push(`the schedule fired ${fired.length} times at ${at}`);
+    for (const run of fired.filter((each) => each.status !== 'completed')) findings.stuck.push(`the run of ${at} (${run.id}) is ${run.status}`);
+  }
+  return due;
+}

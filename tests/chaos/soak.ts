@@ -1,0 +1,61 @@
+import { parseArgs } from 'node:util';
+import { VICTIMS } from './killer.ts';
+import { type ChaosResult, runChaos } from './run.ts';
+
+const USAGE = `Kills processes of a whole instance at random while scripted chats run, then looks for what was lost or doubled.
+
+  npm run chaos -- --kills 100 --seed 7
+
+  --kills N     processes to kill (default 60)
+  --seed S      seed of the random choices (default: the time)
+  --chats N     chats that talk all the while (default 5)
+  --waiting N   chats that wait on a question all the while (default 3)
+  --minutes M   stop killing after so long`;
+
+const median = (values: readonly number[]): number => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+
+export function report(result: ChaosResult): string {
+  const rows = VICTIMS.map((victim) => {
+    const times = result.kills.filter((kill) => kill.victim === victim).map((kill) => kill.recoveryMs);
+    return `| ${victim} | ${times.length} | ${median(times)} | ${Math.max(0, ...times)} |`;
+  });
+  const all = result.kills.map((kill) => kill.recoveryMs);
+  return [
+    '| role | kills | recovery p50, ms | max, ms |',
+    '|---|---:|---:|---:|',
+    ...rows,
+    `| all | ${all.length} | ${median(all)} | ${Math.max(0, ...all)} |`,
+    '',
+    `messages ${result.messages}, lost ${result.lost.length}, doubled ${result.doubled.length}, stuck ${result.stuck.length}`,
+    `model steps asked again before an answer was stored ${result.askedAgain}, requests repeated by clients ${result.retries}`,
+    `questions kept open ${result.questions}, schedule due ${result.due} times, ${result.seconds} s`,
+    ...[...result.lost, ...result.doubled, ...result.stuck].map((finding) => `- ${finding}`),
+  ].join('\n');
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({
+    options: {
+      kills: { type: 'string', default: '60' },
+      seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+      chats: { type: 'string', default: '5' },
+      waiting: { type: 'string', default: '3' },
+      minutes: { type: 'string' },
+      help: { type: 'boolean', short: 'h' },
+    },
+  });
+  if (values.help) {
+    console.log(USAGE);
+    process.exit(0);
+  }
+  const [kills, seed, chats, waiting] = [values.kills, values.seed, values.chats, values.waiting].map(Number) as [number, number, number, number];
+  if (![kills, seed, chats, waiting].every(Number.isInteger)) {
+    console.error(`Whole numbers are wanted.\n\n${USAGE}`);
+    process.exit(2);
+  }
+  console.log(`seed ${seed}, ${kills} kills`);
+  const maxMinutes = values.minutes === undefined ? undefined : Number(values.minutes);
+  const result = await runChaos({ seed, kills, maxMinutes, chats, waiting, schedule: true });
+  console.log(report(result));
+  process.exit(result.lost.length + result.doubled.length + result.stuck.length > 0 ? 1 : 0);
+}

@@ -1,0 +1,240 @@
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Client, Connection } from '@temporalio/client';
+import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
+import { scheduleId } from '../../src/contracts/ids.ts';
+import { startTestApp, type TestApp } from '../support/app.ts';
+import { until } from '../support/until.ts';
+import { type HistoryJson, privateParts, scrub } from './scrub.ts';
+
+/** Records the golden histories from real runs. Run it when a new path of a workflow ships; a history that is already shipped is kept, not recorded over: `npm run record-histories -- NAME...` records only those. */
+
+const FOLDER = fileURLToPath(new URL('./histories/', import.meta.url));
+/** small enough that some turns fill it, large enough that no single scenario does */
+const MAX_EVENTS = 70;
+const REMIND_MS = 4_000;
+const EXPIRE_MS = 7_000;
+const hours = (ms: number): string => String(ms / 3_600_000);
+
+interface Scene {
+  app: TestApp;
+  temporal: Client;
+}
+/** Runs to be kept: workflow id, and run id where it is not the latest. */
+type Recorded = Array<{ name: string; workflowId: string; runId?: string }>;
+
+const workflowOf = async ({ app }: Scene, thread: string): Promise<string> => {
+  const row = await app.store.db
+    .selectFrom('threads')
+    .innerJoin('chats', 'chats.id', 'threads.chat_id')
+    .select('chats.workflow_id')
+    .where('threads.id', '=', thread)
+    .executeTakeFirstOrThrow();
+  return row.workflow_id;
+};
+
+/** A turn from its script to its end; what happens meanwhile is `during`. */
+async function turn(
+  scene: Scene,
+  script: unknown[],
+  during: (thread: string, turn: string) => Promise<unknown> = async () => {},
+  thread?: string,
+): Promise<string> {
+  const { app } = scene;
+  const on = thread ?? (await app.thread());
+  const id = await app.turn(on, script);
+  await during(on, id);
+  await app.ended(on, id);
+  await sent(scene, on);
+  return on;
+}
+
+const sent = ({ app }: Scene, thread: string) =>
+  until('everything was sent', async () => {
+    const rows = await app.store.db.selectFrom('outbox').select('state').where('thread_id', '=', thread).execute();
+    return rows.length > 0 && rows.every((row) => row.state === 'sent');
+  });
+
+const question = ({ app }: Scene, thread: string) =>
+  until('a question is open', async () =>
+    app.store.db.selectFrom('questions').select(['id', 'kind']).where('thread_id', '=', thread).where('state', '=', 'open').executeTakeFirst(),
+  );
+
+const supervised = async (scene: Scene): Promise<string> => {
+  const thread = await scene.app.thread();
+  await scene.app.store.db
+    .updateTable('chats')
+    .set({ autonomy: 'supervised' })
+    .where('workflow_id', '=', await workflowOf(scene, thread))
+    .execute();
+  return thread;
+};
+
+const ASK = [{ call: [['ask_user', { question: 'Which colour?', options: ['red', 'green'] }]] }, { say: 'You chose $LAST' }];
+const CREATE = { name: 'tidy', steps: ['workflow_list|look', 'cron_list|look again'] };
+
+const conversations: Record<string, (scene: Scene) => Promise<string>> = {
+  'plain-answer': (scene) => turn(scene, [{ say: 'Hello.' }]),
+  'tools-parallel': (scene) =>
+    turn(scene, [
+      {
+        call: [
+          ['report_progress', { message: 'one' }],
+          ['workflow_list', {}],
+          ['cron_list', {}],
+          ['read_output', { callId: 'none' }],
+          ['no_such_tool', {}],
+        ],
+      },
+      { say: 'done' },
+    ]),
+  'question-answered': (scene) =>
+    turn(scene, ASK, async (thread) => {
+      await question(scene, thread);
+      await sent(scene, thread);
+      await scene.app.say(thread, '2');
+    }),
+  'question-beside-tools': (scene) =>
+    turn(
+      scene,
+      [
+        {
+          call: [
+            ['ask_user', { question: 'Which?' }],
+            ['workflow_list', {}],
+            ['ask_user', { question: 'And why?' }],
+          ],
+        },
+        { say: 'thanks' },
+      ],
+      async (thread) => {
+        const first = await question(scene, thread);
+        await scene.app.say(thread, 'this one');
+        await until('the next question', async () => ((await question(scene, thread)).id !== first.id ? true : null));
+        await scene.app.say(thread, 'because');
+      },
+    ),
+  'question-expired': (scene) => turn(scene, ASK),
+  'approval-allowed': async (scene) =>
+    turn(
+      scene,
+      [{ call: [['workflow_create', CREATE]] }, { say: 'done' }],
+      async (thread) => scene.app.request('POST', `/v1/approvals/${(await question(scene, thread)).id}`, { decision: 'allow' }),
+      await supervised(scene),
+    ),
+  'approval-denied': async (scene) =>
+    turn(
+      scene,
+      [{ call: [['workflow_create', CREATE]] }, { say: 'then not' }],
+      async (thread) => {
+        await question(scene, thread);
+        await scene.app.say(thread, 'no');
+      },
+      await supervised(scene),
+    ),
+  steered: (scene) =>
+    turn(scene, [{ say: 'first answer, slowly', pace: 150 }], async (thread, id) => {
+      await until('the model is asked', () => scene.app.model.requests().some((request) => request.requestId.startsWith(id) && request.state === 'open'));
+      await scene.app.say(thread, 'SCRIPT:[{"say":"steered"}]');
+    }),
+  interrupted: async (scene) => {
+    const thread = await turn(scene, [{ say: 'word '.repeat(200), pace: 50 }], async (on, id) => {
+      await until('the model is asked', () => scene.app.model.requests().some((request) => request.requestId.startsWith(id) && request.state === 'open'));
+      await scene.app.say(on, 'stop');
+    });
+    return turn(scene, [{ say: 'back' }], undefined, thread);
+  },
+  'interrupted-question': (scene) =>
+    turn(scene, ASK, async (thread) => {
+      await question(scene, thread);
+      await scene.app.say(thread, 'stop');
+    }),
+  'model-refused': (scene) => turn(scene, [{ fail: 401 }]),
+  'model-retried': (scene) => turn(scene, [{ fail: 500, times: 2, say: 'recovered' }]),
+  'status-reply': async (scene) => {
+    const thread = await scene.app.thread();
+    await scene.app.say(thread, 'status');
+    await sent(scene, thread);
+    return thread;
+  },
+};
+
+async function continuedAsNew(scene: Scene): Promise<Recorded> {
+  const thread = await scene.app.thread();
+  const handle = async () => scene.temporal.workflow.getHandle(await workflowOf(scene, thread));
+  await turn(scene, [{ say: 'turn 1' }], undefined, thread);
+  const first = (await (await handle()).describe()).runId;
+  for (let n = 2; (await (await handle()).describe()).runId === first; n++) {
+    if (n > 20) throw new Error('the conversation never continued as new');
+    await turn(scene, [{ say: `turn ${n}` }], () => scene.app.say(thread, 'status'), thread);
+  }
+  await turn(scene, [{ say: 'after it' }], undefined, thread);
+  const workflowId = await workflowOf(scene, thread);
+  return [
+    { name: 'conversation-continues-as-new', workflowId, runId: first },
+    { name: 'conversation-continued', workflowId },
+  ];
+}
+
+async function routines(scene: Scene): Promise<Recorded> {
+  const { app, temporal } = scene;
+  const thread = await turn(scene, [{ call: [['workflow_create', CREATE]] }, { say: 'made' }]);
+  const failing = { name: 'broken', steps: ['workflow_list', { tool: 'read_output', args: { callId: 'none' } }, 'cron_list'] };
+  await turn(scene, [{ call: [['workflow_create', failing]] }, { say: 'made' }], undefined, thread);
+  const cron = { workflow: 'tidy', schedule: '0 0 1 1 *' };
+  await turn(
+    scene,
+    [
+      {
+        call: [
+          ['workflow_run', { workflow: 'tidy' }],
+          ['workflow_run', { workflow: 'broken' }],
+          ['cron_create', cron],
+        ],
+      },
+      { say: 'started' },
+    ],
+    undefined,
+    thread,
+  );
+  const { id } = await app.store.db.selectFrom('crons').select('id').executeTakeFirstOrThrow();
+  // a firing as the schedule makes it, without the wait for the new year
+  await temporal.schedule.getHandle(scheduleId(id)).trigger();
+  const runs = await until('three runs have ended', async () => {
+    const rows = await app.store.db.selectFrom('routine_runs').selectAll().where('status', '!=', 'running').execute();
+    return rows.length === 3 ? rows : null;
+  });
+  for (const run of runs) await temporal.workflow.getHandle(run.workflow_id).result();
+  return runs.map((run) => ({ name: `routine-${run.cron_id ? 'scheduled' : run.status}`, workflowId: run.workflow_id }));
+}
+
+const only = process.argv.slice(2);
+const app = await startTestApp({
+  FETCH_MAX_HISTORY_EVENTS: String(MAX_EVENTS),
+  FETCH_QUESTION_REMIND_HOURS: hours(REMIND_MS),
+  FETCH_QUESTION_EXPIRE_HOURS: hours(EXPIRE_MS),
+});
+const connection = await Connection.connect({ address: app.temporalAddress });
+try {
+  const scene: Scene = { app, temporal: new Client({ connection }) };
+  const wanted = (name: string) => only.length === 0 || only.includes(name);
+  const recorded: Recorded = [];
+  for (const [name, play] of Object.entries(conversations)) {
+    if (wanted(`conversation-${name}`)) recorded.push({ name: `conversation-${name}`, workflowId: await workflowOf(scene, await play(scene)) });
+  }
+  recorded.push(...(await continuedAsNew(scene)), ...(await routines(scene)));
+  mkdirSync(FOLDER, { recursive: true });
+  if (only.length === 0) for (const file of readdirSync(FOLDER)) rmSync(join(FOLDER, file));
+  for (const { name, workflowId, runId } of recorded.filter((each) => wanted(each.name))) {
+    const history = await scene.temporal.workflow.getHandle(workflowId, runId).fetchHistory();
+    const scrubbed = scrub(JSON.parse(historyToJSON(history)) as HistoryJson);
+    const left = privateParts(scrubbed);
+    if (left.length > 0) throw new Error(`${name} would publish something private:\n${left.join('\n')}`);
+    writeFileSync(join(FOLDER, `${name}.json`), `${JSON.stringify({ workflowId, ...scrubbed }, null, 1)}\n`);
+    console.log(`${name}: ${scrubbed.events.length} events`);
+  }
+} finally {
+  await connection.close();
+  await app.close();
+}
