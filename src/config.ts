@@ -58,7 +58,13 @@ export const settings = {
   FETCH_CONTEXT_TOKENS: whole(48_000).describe('Tokens of history that a model step may see before it is summed up'),
   FETCH_QUESTION_REMIND_HOURS: positive(24).describe('Remind once about an open question after this long'),
   FETCH_QUESTION_EXPIRE_HOURS: positive(24 * 7).describe('An unanswered question expires after this long'),
-  FETCH_MAX_HISTORY_EVENTS: whole(1500).describe('A conversation continues as new between turns above this many history events'),
+  // a run has four events before it does anything: a limit below them would continue as new for ever
+  FETCH_MAX_HISTORY_EVENTS: z.coerce
+    .number()
+    .int()
+    .min(20)
+    .default(1500)
+    .describe('A conversation continues as new between turns above this many history events'),
   FETCH_ALLOW_PRIVATE_URLS: z.stringbool().default(false).describe('Let web_fetch reach private addresses; for tests and trusted networks only'),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal']).default('info').describe('Log level'),
 } as const;

@@ -6,7 +6,7 @@ import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { EnvHttpProxyAgent, fetch } from 'undici';
-import type { Progress } from './server.ts';
+import type { Progress } from './progress.ts';
 import { CLI_VERSION } from './version.ts';
 
 const OFFICIAL = `https://github.com/temporalio/cli/releases/download/v${CLI_VERSION}`;

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { writableFolder } from './download.ts';
-import type { Progress } from './server.ts';
+import type { Progress } from './progress.ts';
 import { CLI_VERSION } from './version.ts';
 
 const findGo = (env: Record<string, string>): string | undefined =>

@@ -2,14 +2,9 @@ import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { downloadTemporal } from './download.ts';
 import { goBinFolders, goInstallTemporal } from './go-install.ts';
+import type { Progress } from './progress.ts';
 import { CLI_VERSION, inspect, type TemporalBinary } from './version.ts';
 
-/** What is being done now. `done` and `total` are bytes of a download; without `total` the end is not known. */
-export interface Progress {
-  text: string;
-  done?: number;
-  total?: number;
-}
 export interface Attempt {
   source: string;
   reason: string;

@@ -1,11 +1,19 @@
 import type { Config } from '../config.ts';
 import type { StepSubject } from '../store/steps.ts';
 
+const dates = new Map<string, Intl.DateTimeFormat>();
+
+/** A formatter of dates costs more to make than a query to the database: one for each time zone is kept. */
+function today(timeZone: string): string {
+  const format = dates.get(timeZone) ?? new Intl.DateTimeFormat('en-CA', { timeZone, dateStyle: 'full' });
+  dates.set(timeZone, format);
+  return format.format(new Date());
+}
+
 /** What the model is told about itself. Static but for the day, so that providers can cache it. */
 export function systemPrompt(config: Config, subject: StepSubject): string {
-  const today = new Intl.DateTimeFormat('en-CA', { timeZone: config.FETCH_TIME_ZONE, dateStyle: 'full' }).format(new Date());
   const lines = [
-    `You are Fetch, a coding assistant that a person reaches by chat${config.FETCH_USER_NAME ? `; the person is called ${config.FETCH_USER_NAME}` : ''}. Today is ${today} (${config.FETCH_TIME_ZONE}).`,
+    `You are Fetch, a coding assistant that a person reaches by chat${config.FETCH_USER_NAME ? `; the person is called ${config.FETCH_USER_NAME}` : ''}. Today is ${today(config.FETCH_TIME_ZONE)} (${config.FETCH_TIME_ZONE}).`,
     'Act on clear requests, then report what you did. Ask with ask_user only when information is missing or a choice is really the person’s; the answer may take days, that is fine.',
     'Use tools for facts instead of guessing. Independent calls may be made together. Never claim that something happened unless a tool result says so.',
     'A tool result that says "unknown" means that it may or may not have happened: say so and check before trying again.',

@@ -1,7 +1,5 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
-import type { Effect } from '../contracts/conversation.ts';
-import type { Channel } from '../contracts/ids.ts';
-import type { RoutineInput } from '../contracts/routine.ts';
+import type { CloseInput, OpenedRun, OpenInput, RoutineActivities, StepInput } from '../contracts/routine.ts';
 import { decideUnattended } from '../domain/policy.ts';
 import { chatAutonomy, closeRun, findRoutine, findRun, openRun, type RoutineRun, type StepOutcome, storeStep } from '../store/routines.ts';
 import { recordNotice } from '../store/turns.ts';
@@ -12,31 +10,11 @@ import type { ActivityDeps } from './deps.ts';
 import { asFailure, fail } from './failure.ts';
 import { beat } from './heartbeat.ts';
 
-export interface OpenedRun {
-  name: string;
-  channel: Channel;
-  /** policy of each step as it is now; arguments stay in the store */
-  steps: Array<{ tool: string; effect: Effect; timeoutMs: number }>;
-}
-export interface StepInput {
-  runId: string;
-  index: number;
-  /** do not run the tool: take the stored outcome, or store this one */
-  settle?: string;
-}
-export interface CloseInput {
-  runId: string;
-  status: 'completed' | 'failed';
-  /** steps there are, for the summary */
-  steps: number;
-  reason?: string;
-}
-
-export function createRoutineActivities(deps: Pick<ActivityDeps, 'db' | 'temporal' | 'config'>) {
+export function createRoutineActivities(deps: Pick<ActivityDeps, 'db' | 'temporal' | 'config'>): RoutineActivities {
   const { db } = deps;
   return {
     /** Null when the routine or its chat is gone. */
-    openRun: async (input: RoutineInput & { runId: string; workflowId: string; scheduledFor: string | null }): Promise<OpenedRun | null> => {
+    openRun: async (input: OpenInput): Promise<OpenedRun | null> => {
       try {
         const [routine, chat] = await Promise.all([findRoutine(db, input.chatId, input.routineId), chatAutonomy(db, input.chatId)]);
         if (!routine || !chat) return null;

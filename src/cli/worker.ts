@@ -4,7 +4,7 @@ import { createAct } from '../activities/act.ts';
 import { createRecordActivities } from '../activities/records.ts';
 import { createRoutineActivities } from '../activities/routine.ts';
 import { createThink } from '../activities/think.ts';
-import { openModel } from '../adapters/model/model.ts';
+import { openModel } from '../adapters/model/open-model.ts';
 import type { Config } from '../config.ts';
 import { AGENT_QUEUE } from '../contracts/ids.ts';
 import { openRole } from './connect.ts';

@@ -1,3 +1,6 @@
+import type { Effect } from './conversation.ts';
+import type { Channel } from './ids.ts';
+
 /** What crosses the boundary of the `routine` workflow: one execution of an ordered list of tool calls. */
 export interface RoutineInput {
   routineId: string;
@@ -18,4 +21,39 @@ export interface RoutineResult {
   runId: string;
   status: 'completed' | 'failed';
   outboxId: string | null;
+}
+
+export interface OpenInput extends RoutineInput {
+  runId: string;
+  workflowId: string;
+  /** RFC 3339; null when no schedule started it */
+  scheduledFor: string | null;
+}
+export interface OpenedRun {
+  name: string;
+  channel: Channel;
+  /** policy of each step as it is now; arguments stay in the store */
+  steps: Array<{ tool: string; effect: Effect; timeoutMs: number }>;
+}
+export interface StepInput {
+  runId: string;
+  index: number;
+  /** do not run the tool: take the stored outcome, or store this one */
+  settle?: string;
+}
+export interface CloseInput {
+  runId: string;
+  status: 'completed' | 'failed';
+  /** steps there are, for the summary */
+  steps: number;
+  reason?: string;
+}
+
+/** Activities of a routine's run. `openRun` and `closeRun` are local: they only touch our own store. */
+export interface RoutineActivities {
+  /** null when the routine or its chat is gone */
+  openRun(input: OpenInput): Promise<OpenedRun | null>;
+  runRoutineStep(input: StepInput): Promise<{ ok: boolean }>;
+  /** the outbox id of the result */
+  closeRun(input: CloseInput): Promise<string>;
 }

@@ -86,17 +86,15 @@ export async function conversation(input: ConversationInput): Promise<void> {
   });
 
   for (;;) {
-    const info = workflowInfo();
-    const full = info.continueAsNewSuggested || info.historyLength > input.limits.maxHistoryEvents;
-    if (full && outgoing.length === 0 && !sending) {
+    if (renewable()) {
       await condition(allHandlersFinished);
       return await continueAsNew<typeof conversation>({
         ...input,
         carried: { turns, replies: outgoing, seen, turnsDone: board.view.turnsDone, spentMicroUsd: board.view.spentMicroUsd },
       });
     }
-    // a full history must not wait for the next message to be renewed: leaving the sender's queue empty is enough
-    await condition(() => turns.length > 0 || (full && outgoing.length === 0 && !sending));
+    // a full history must not wait for the next turn to be renewed: a chat may ask for nothing but its status for weeks
+    await condition(() => turns.length > 0 || renewable());
     const next = turns.shift();
     if (!next) continue;
     showQueue();
@@ -116,6 +114,12 @@ export async function conversation(input: ConversationInput): Promise<void> {
     }
     board.step = 0;
     board.show('idle', 'nothing to do', { turnId: null, waitingFor: null, turnsDone: board.view.turnsDone + 1 });
+  }
+
+  /** The history is full and nothing is under way that continuing as new would lose. */
+  function renewable(): boolean {
+    const { continueAsNewSuggested, historyLength } = workflowInfo();
+    return (continueAsNewSuggested || historyLength > input.limits.maxHistoryEvents) && outgoing.length === 0 && !sending;
   }
 
   async function end(turn: { turnId: string; threadId: string }, status: 'interrupted' | 'failed', error?: unknown): Promise<void> {

@@ -1,13 +1,10 @@
 import { CancellationScope, isCancellation, proxyActivities, proxyLocalActivities, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
-import type { createRoutineActivities, OpenedRun } from '../activities/routine.ts';
-import type { RoutineInput, RoutineResult } from '../contracts/routine.ts';
+import type { OpenedRun, RoutineActivities, RoutineInput, RoutineResult } from '../contracts/routine.ts';
 import { nonRetryableTypes } from '../domain/failures.ts';
 import { deliverOn } from './policies.ts';
 
-type Activities = ReturnType<typeof createRoutineActivities>;
-
 /** Our own store, well under a second, idempotent: local activities that retry until the database is back. */
-const records = proxyLocalActivities<Pick<Activities, 'openRun' | 'closeRun'>>({
+const records = proxyLocalActivities<Pick<RoutineActivities, 'openRun' | 'closeRun'>>({
   startToCloseTimeout: 10_000,
   localRetryThreshold: 60_000,
   retry: { initialInterval: 100, backoffCoefficient: 2, maximumInterval: 5_000, nonRetryableErrorTypes: nonRetryableTypes },
@@ -68,7 +65,7 @@ const UNKNOWN_OUTCOME =
 
 /** `once`: one attempt, a dead worker is noticed by its heartbeat. Others may run again; the activity turns the last error into a result. */
 const stepActivity = (step: OpenedRun['steps'][number]) =>
-  proxyActivities<Pick<Activities, 'runRoutineStep'>>({
+  proxyActivities<Pick<RoutineActivities, 'runRoutineStep'>>({
     // above the tool's own limit, so that the tool reports its time-out itself
     startToCloseTimeout: step.timeoutMs + 15_000,
     heartbeatTimeout: HEARTBEAT_TIMEOUT,

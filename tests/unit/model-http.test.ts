@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { discoverModels, verifyModel } from '../../src/adapters/model/discover.ts';
-import { type ModelMessage, type ModelRequest, type ModelTool, openModel } from '../../src/adapters/model/model.ts';
+import type { ModelMessage, ModelRequest, ModelTool } from '../../src/adapters/model/model.ts';
+import { openModel } from '../../src/adapters/model/open-model.ts';
 import { openaiModel } from '../../src/adapters/model/openai.ts';
 import { startScriptedModel } from '../support/scripted-model.ts';
 

@@ -1,6 +1,6 @@
 import type { Config } from '../../config.ts';
 import { ModelError } from './error.ts';
-import { type ModelSettings, openModel } from './model.ts';
+import { type ModelSettings, openModel } from './open-model.ts';
 import { listModels } from './openai.ts';
 
 /** A model that setup can offer: what to show, and the settings that choose it (may hold a key: never log `env`). */
