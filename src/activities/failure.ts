@@ -21,7 +21,7 @@ export function asFailure(error: unknown): Error {
   // SQLSTATE class 08 (connection), 57P (shutdown), 53 (resources, a full disk among them), and what the socket says
   if (typeof code === 'string' && /^(08|57P|53|ECONN|ETIMEDOUT|EPIPE)/.test(code))
     return fail('StoreUnavailable', `The database does not answer: ${(error as Error).message}`, { cause: error as Error });
-  if (error instanceof Error && /Connection terminated|timeout exceeded when trying to connect/.test(error.message))
+  if (error instanceof Error && /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/.test(error.message))
     return fail('StoreUnavailable', `The database does not answer: ${error.message}`, { cause: error });
   return error instanceof Error ? error : new Error(String(error));
 }

@@ -28,7 +28,7 @@ const words: Record<Command, readonly string[]> = {
   no: ['no', 'n', 'nope', 'no thanks', 'deny', 'reject', '👎', '❌'],
 };
 
-const byWord = new Map(Object.entries(words).flatMap(([command, list]) => list.map((word) => [word, command as Command])));
+const byWord = new Map<string, Command>(Object.entries(words).flatMap(([command, list]) => list.map((word) => [word, command as Command])));
 
 /** The command that a whole message is, or null. Case and closing punctuation do not matter. */
 export function parseCommand(text: string): Command | null {

@@ -31,6 +31,8 @@ export async function openStore(url: string, options: { max?: number; applicatio
   });
   // an idle connection that dies with its server must not take the process along: the pool replaces it
   pool.on('error', () => {});
+  // nor may one in use, between two queries of a transaction, where the pool does not listen: its next query rejects
+  pool.on('connect', (client) => client.on('error', () => {}));
   const db: Db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
   try {
     await checkVersion(db);

@@ -11,6 +11,8 @@ export class Board {
   step = 0;
   since: string;
   tokens = 0;
+  /** type and sentence of the last turn's failure in this run, until a turn ends well */
+  failure: { type: string; message: string } | null = null;
   constructor(carried: { turnsDone: number; spentMicroUsd: number }, since: string) {
     this.view = { phase: 'idle', turnId: null, waitingFor: null, queuedTurns: [], ...carried };
     this.since = since;
@@ -30,6 +32,7 @@ export class Board {
         `- waits for: ${this.view.waitingFor ?? 'nothing'}`,
         `- turns queued: ${this.view.queuedTurns.length}, done: ${this.view.turnsDone}`,
         `- spent: $${(this.view.spentMicroUsd / 1_000_000).toFixed(4)}, ${this.tokens} tokens in this run`,
+        ...(this.failure ? [`- **last turn failed**: ${this.failure.type}: ${this.failure.message}`] : []),
       ].join('\n'),
     );
   }

@@ -104,8 +104,10 @@ export async function conversation(input: ConversationInput): Promise<void> {
     try {
       if (stops.includes(next.turnId)) await CancellationScope.nonCancellable(() => end(next, 'interrupted'));
       else await scope.run(() => runTurn({ ...next, limits: input.limits, waits: input.waits, board, decisions, send: (id) => void outgoing.push(id) }));
+      board.failure = null;
     } catch (error) {
       const interrupted = isCancellation(error) && scope.consideredCancelled;
+      board.failure = interrupted ? null : failureOf(error);
       await CancellationScope.nonCancellable(() => end(next, interrupted ? 'interrupted' : 'failed', error));
     } finally {
       running = null;
