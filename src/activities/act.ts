@@ -3,7 +3,7 @@ import type { ActInput, ActResult } from '../contracts/conversation.ts';
 import { beginCall, type Outcome, settle } from '../store/calls.ts';
 import { tools } from '../tools/registry.ts';
 import type { ActivityDeps } from './deps.ts';
-import { asFailure, fail } from './failure.ts';
+import { asFailure, fail, isStoreAway } from './failure.ts';
 import { beat } from './heartbeat.ts';
 
 export const UNKNOWN_OUTCOME =
@@ -31,6 +31,8 @@ export const createAct =
           if (signal.aborted) return { ok: false, output: `${call.name} took longer than ${Math.round(tool.timeoutMs / 1000)} s and was stopped.` };
           // it may have had its effect before it threw, and it must not run again
           if (call.effect === 'once') return { ok: false, output: `${call.name} failed: ${(error as Error).message}. Whether it had an effect is unknown.` };
+          // our own database being away says nothing about the tool: that is waited out
+          if (isStoreAway(error)) throw error;
           if (activityInfo().attempt >= ATTEMPTS) return { ok: false, output: `${call.name} failed: ${(error as Error).message}` };
           throw error;
         });

@@ -64,7 +64,16 @@ export class AnswerStream {
     await lockThread(tx, this.#item.threadId);
     const text = this.#pending;
     this.#pending = '';
-    if (!this.#begun) await addItem(tx, { ...this.#item, status: 'in_progress', summary: '', detail: '' });
+    if (this.#begun) {
+      // ended from outside (a stop, a newer attempt): what comes after the end would stand on screens as if it went on
+      const item = await tx.selectFrom('items').select('status').where('id', '=', this.#item.id).executeTakeFirst();
+      if (item?.status !== 'in_progress') return;
+    } else {
+      // an attempt that outlived its turn must not open an item that nobody would close
+      const turn = await tx.selectFrom('turns').select('status').where('id', '=', this.#item.turnId).executeTakeFirst();
+      if (turn?.status !== 'in_progress') return;
+      await addItem(tx, { ...this.#item, status: 'in_progress', summary: '', detail: '' });
+    }
     this.#begun = true;
     if (text) await appendDelta(tx, this.#item, text);
   }

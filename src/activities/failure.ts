@@ -17,11 +17,15 @@ export function asFailure(error: unknown): Error {
   if (error instanceof ApplicationFailure) return error;
   if (error instanceof ModelError)
     return fail(error.type, error.message, { ...(error.retryAfterMs !== undefined && { nextRetryDelayMs: error.retryAfterMs }) });
-  const code = (error as { code?: string } | null)?.code;
-  // SQLSTATE class 08 (connection), 57P (shutdown), 53 (resources, a full disk among them), and what the socket says
-  if (typeof code === 'string' && /^(08|57P|53|ECONN|ETIMEDOUT|EPIPE)/.test(code))
-    return fail('StoreUnavailable', `The database does not answer: ${(error as Error).message}`, { cause: error as Error });
-  if (error instanceof Error && /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/.test(error.message))
-    return fail('StoreUnavailable', `The database does not answer: ${error.message}`, { cause: error });
+  if (isStoreAway(error)) return fail('StoreUnavailable', `The database does not answer: ${(error as Error).message}`, { cause: error as Error });
   return error instanceof Error ? error : new Error(String(error));
+}
+
+/** SQLSTATE class 08 (connection), 57P (shutdown), 53 (resources, a full disk among them), and what the socket and the pool say. */
+export function isStoreAway(error: unknown): boolean {
+  const code = (error as { code?: string } | null)?.code;
+  if (typeof code === 'string' && /^(08|57P|53|ECONN|ETIMEDOUT|EPIPE)/.test(code)) return true;
+  return (
+    error instanceof Error && /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/.test(error.message)
+  );
 }

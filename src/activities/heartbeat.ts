@@ -1,6 +1,6 @@
 import { heartbeat } from '@temporalio/activity';
 
-/** How often a running activity says that it lives: recovery after a crash is bounded by the heartbeat time-out, which is four of these. */
+/** How often a running activity says that it lives: recovery after a crash is bounded by the heartbeat time-out, which is three of these. */
 export const HEARTBEAT_MS = 1000;
 
 /**

@@ -7,7 +7,7 @@ import { chooseOption, helpText, isStrayNumber, parseCommand } from '../domain/c
 import type { Db, Tx } from '../store/database.ts';
 import { appendEvents, lockThread, NoThread } from '../store/events.ts';
 import { findReceived, receive } from '../store/inbox.ts';
-import { chatKey, derivedId, freshId } from '../store/keys.ts';
+import { chatKey, freshId, steerItemId } from '../store/keys.ts';
 import { answerQuestion, decideQuestion, openQuestion } from '../store/questions.ts';
 import { replyNow, statusText } from '../store/replies.ts';
 import { createThread, getThread, threadOfChat } from '../store/threads.ts';
@@ -85,7 +85,7 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
       .set((e) => ({ steer_count: e('steer_count', '+', 1) }))
       .where('id', '=', turnId)
       .execute();
-    const itemId = derivedId('item_', inboxId, 'steer');
+    const itemId = steerItemId(inboxId);
     await appendEvents(tx, threadId, [{ event: 'turn.steered', turnId, itemId, payload: { thread_id: threadId, turn_id: turnId, input: text } }]);
     await addUserItem(tx, { id: itemId, turnId, threadId, text, announceStart: false });
     return { kind: 'steer', inboxId, turnId };

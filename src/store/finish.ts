@@ -1,11 +1,13 @@
-import type { FinishInput } from '../contracts/conversation.ts';
+import { sql } from 'kysely';
+import type { Arrival, FinishInput } from '../contracts/conversation.ts';
 import { outboxId } from '../contracts/ids.ts';
 import { settleCall } from './calls.ts';
-import type { Db } from './database.ts';
+import type { Db, Tx } from './database.ts';
 import { lockThread } from './events.ts';
+import { receive } from './inbox.ts';
 import { addItem } from './items.ts';
-import { derivedId } from './keys.ts';
-import { closeTurn } from './turns.ts';
+import { derivedId, steerMessageId } from './keys.ts';
+import { closeTurn, openTurn } from './turns.ts';
 
 /** Ends a turn that did not end with an answer and says why; null when it had ended already. What was done is kept. */
 export async function finishTurn(db: Db, input: FinishInput): Promise<string | null> {
@@ -72,6 +74,42 @@ export async function finishTurn(db: Db, input: FinishInput): Promise<string | n
       })
       .execute();
     await closeTurn(tx, turnId, status, status === 'failed' ? failure?.message : undefined);
+    await carryOver(tx, { turnId, threadId, chatId: chat_id, status });
     return out;
+  });
+}
+
+/**
+ * Messages that came while the turn was ending, and that no model step has read, become a turn of their own: nothing that was
+ * acknowledged goes unanswered. After a stop only what was written after it counts; what came before was stopped with the rest.
+ * The new turn's inbox row is left unsignalled: the sweeper signals it.
+ */
+async function carryOver(tx: Tx, ended: { turnId: string; threadId: string; chatId: string; status: FinishInput['status'] }): Promise<void> {
+  const rows = await tx
+    .selectFrom('inbox')
+    .select(['id', 'arrival', 'body', 'received_at'])
+    .where('turn_id', '=', ended.turnId)
+    .where('consumed_at', 'is', null)
+    .orderBy('received_at')
+    .orderBy('id')
+    .execute();
+  const stop = rows.findLast((row) => (row.arrival as Arrival).kind === 'stop');
+  const unread = rows.filter((row) => (row.arrival as Arrival).kind === 'steer' && (ended.status === 'failed' || !stop || row.received_at > stop.received_at));
+  if (unread.length === 0) return;
+  const turn = await openTurn(tx, { threadId: ended.threadId, text: unread.map((row) => row.body).join('\n'), unheard: true });
+  for (const row of unread) {
+    // what the model has not read comes last, so that it is what the model answers
+    await tx.updateTable('transcript').set({ ord: sql`nextval('transcript_ord_seq')`, turn_id: turn.id }).where('id', '=', steerMessageId(row.id)).execute();
+    await tx.updateTable('inbox').set({ consumed_at: new Date() }).where('id', '=', row.id).execute();
+  }
+  const inboxId = derivedId('msg_', ended.turnId, 'carried').replace('msg_', 'inb_');
+  await receive(tx, {
+    id: inboxId,
+    chatId: ended.chatId,
+    threadId: ended.threadId,
+    turnId: turn.id,
+    channelMessageId: `carried over from ${ended.turnId}`,
+    arrival: { kind: 'turn', inboxId, turnId: turn.id, threadId: ended.threadId },
+    body: '',
   });
 }

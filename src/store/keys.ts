@@ -15,3 +15,7 @@ export const chatKey = (secret: string, channel: string, address: string): strin
 export const roughTokens = (text: string): number => Math.ceil(text.length / 4) + 4;
 
 export const cut = (text: string, length: number): string => (text.length <= length ? text : `${text.slice(0, length - 3)}...`);
+
+/** Item of a steering message, and its row in the transcript. */
+export const steerItemId = (inboxId: string): string => derivedId('item_', inboxId, 'steer');
+export const steerMessageId = (inboxId: string): string => derivedId('msg_', steerItemId(inboxId));

@@ -86,7 +86,11 @@ export async function storeAnswer(db: Db, input: ThinkInput, subject: StepSubjec
   return await db.transaction().execute(async (tx) => {
     await lockThread(tx, threadId);
     const stored = await storedStep(tx, input);
-    if (stored) return stored;
+    if (stored) {
+      // another attempt was faster: what this one streamed is not the answer
+      await endItem(tx, answer.item.id, { status: 'interrupted' });
+      return stored;
+    }
     // the interrupt may have come first: the answer is paid and kept, but nothing follows from it
     const turn = await tx.selectFrom('turns').select(['status', 'auto_approve']).where('id', '=', turnId).executeTakeFirstOrThrow();
     const open = turn.status === 'in_progress';
@@ -102,18 +106,21 @@ export async function storeAnswer(db: Db, input: ThinkInput, subject: StepSubjec
     for (const [position, call] of calls.entries()) {
       if (call.refusal !== undefined) await settleCall(tx, callIdOf(turnId, input.step, position), { ok: false, output: call.refusal });
     }
-    await tx
-      .insertInto('transcript')
-      .values({
-        id: derivedId('msg_', key),
-        thread_id: threadId,
-        turn_id: turnId,
-        role: 'assistant',
-        content: text,
-        call_ids: json(verdicts.map((verdict) => verdict.callId)),
-        tokens: roughTokens(text),
-      })
-      .execute();
+    if (!open) await endItem(tx, answer.item.id, { status: 'interrupted' });
+    // a late answer to a closed turn would stand between the next message and its answer
+    else
+      await tx
+        .insertInto('transcript')
+        .values({
+          id: derivedId('msg_', key),
+          thread_id: threadId,
+          turn_id: turnId,
+          role: 'assistant',
+          content: text,
+          call_ids: json(verdicts.map((verdict) => verdict.callId)),
+          tokens: roughTokens(text),
+        })
+        .execute();
 
     const newer = await tx
       .selectFrom('transcript')

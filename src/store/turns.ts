@@ -42,6 +42,8 @@ export interface NewTurn {
   inputSummary?: string;
   model?: string | null;
   autoApprove?: boolean | null;
+  /** the text is in the transcript already */
+  unheard?: boolean;
 }
 
 /** Opens a turn with its user message, in the order that clients expect of the events. The caller holds `lockThread` and knows that no turn runs. */
@@ -64,7 +66,7 @@ export async function openTurn(tx: Tx, input: NewTurn): Promise<TurnRecord> {
     .executeTakeFirstOrThrow();
   const record = turnRecord(row, [itemId]);
   await tx.updateTable('threads').set({ latest_turn_id: id, updated_at: now }).where('id', '=', input.threadId).execute();
-  const said = await insertUserItem(tx, { id: itemId, turnId: id, threadId: input.threadId, text: input.text, announceStart: true });
+  const said = await insertUserItem(tx, { id: itemId, turnId: id, threadId: input.threadId, text: input.text, announceStart: true, unheard: input.unheard });
   await appendEvents(tx, input.threadId, [
     { event: 'turn.started', turnId: id, payload: { turn: record } },
     ...said,

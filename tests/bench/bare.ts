@@ -5,6 +5,8 @@ import type { Client } from '@temporalio/client';
 import { historyCost } from './history.ts';
 
 export interface Bare {
+  /** of its worker process */
+  pid: number;
   /** runs one workflow of so many activities to its end; milliseconds from the call to the result */
   run(activities: number): Promise<number>;
   /** history of one run of so many activities */
@@ -25,6 +27,7 @@ export async function startBare(temporal: Client, address: string): Promise<Bare
     return workflowId;
   };
   return {
+    pid: child.pid!,
     async run(activities) {
       const begun = performance.now();
       await execute(activities);

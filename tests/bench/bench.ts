@@ -1,5 +1,6 @@
 import { Client, Connection } from '@temporalio/client';
 import { startTestApp, type TestApp } from '../support/app.ts';
+import { until } from '../support/until.ts';
 import { type Bare, startBare } from './bare.ts';
 import type { Row } from './figures.ts';
 import { openTaker, steps, type TurnTaker } from './turns.ts';
@@ -60,4 +61,12 @@ export async function warmUp({ app, bare, taker }: Bench, turns = 15): Promise<v
     await taker.take(thread, steps(1));
     await bare.run(4);
   }
+}
+
+/** Ends the worker, the kind way or the hard one, and waits for its successor: the recorded state may still be that of the dead one. */
+export async function replaceWorker({ app }: Bench, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+  const worker = () => app.state().roles.find((role) => role.name === 'worker');
+  const old = worker()!.pid!;
+  process.kill(old, signal);
+  await until('another worker is ready', () => worker()?.state === 'ready' && worker()?.pid !== old);
 }

@@ -55,6 +55,9 @@ function usageOf(pid: number): Usage | undefined {
   }
 }
 
+/** CPU time of one process so far, without its children. */
+export const cpuMsOf = (pid: number): number => usageOf(pid)?.cpuMs ?? 0;
+
 /** Fields of `/proc/<pid>/stat` after the name, which may itself hold spaces: state, parent, ... */
 function statFields(pid: number): string[] | undefined {
   try {

@@ -1,7 +1,7 @@
 import type { Bench, Part } from './bench.ts';
 import { median, type Row, round } from './figures.ts';
 import { historyCost } from './history.ts';
-import { total, usageByRole } from './processes.ts';
+import { cpuMsOf, total, usageByRole } from './processes.ts';
 import { activitiesOf, steps } from './turns.ts';
 
 /** Our turn against a bare workflow with as many activities, in turns, so that both meet the same machine. */
@@ -25,18 +25,21 @@ async function compare({ app, bare, taker, temporal, workflowOf, pick }: Bench, 
   const sent: number[] = [];
   const theirs: number[] = [];
   let cpuMs = 0;
+  let bareCpuMs = 0;
   let turns = 0;
   let events = Number.NaN;
   for (let at = 0; at < rounds; at++) {
-    const cpu = total(usageByRole(app), 'cpuMs');
+    const start = total(usageByRole(app), 'cpuMs');
     const times = await taker.take(thread, steps(calls));
-    cpuMs += total(usageByRole(app), 'cpuMs') - cpu;
+    cpuMs += total(usageByRole(app), 'cpuMs') - start;
     ours.push(times.seen);
     sent.push(times.sent);
     turns++;
     // the first turns are counted, before a continue-as-new begins a new history
     if (turns === 3) events = (await historyCost(temporal, workflowId)).events - before.events;
+    const bareStart = total(usageByRole(app), 'cpuMs') + cpuMsOf(bare.pid);
     theirs.push(await bare.run(activitiesOf(calls)));
+    bareCpuMs += total(usageByRole(app), 'cpuMs') + cpuMsOf(bare.pid) - bareStart;
   }
   const bareCost = await bare.cost(activitiesOf(calls));
   return {
@@ -49,6 +52,7 @@ async function compare({ app, bare, taker, temporal, workflowOf, pick }: Bench, 
     'sent / bare': round(median(sent) / median(theirs)),
     'bare events': bareCost.events,
     'our events': round(events / 3, 1),
-    'our CPU ms (all roles)': round(cpuMs / turns, 0),
+    'bare CPU ms': round(bareCpuMs / turns, 0),
+    'our CPU ms': round(cpuMs / turns, 0),
   };
 }

@@ -1,5 +1,5 @@
 import { until } from '../support/until.ts';
-import { type Bench, type Part, warmUp } from './bench.ts';
+import { type Bench, type Part, replaceWorker, warmUp } from './bench.ts';
 import { figures, type Row, round } from './figures.ts';
 import { usageByRole } from './processes.ts';
 import { steps } from './turns.ts';
@@ -31,10 +31,12 @@ export const waiting: Part = {
     const rows: Row[] = [{ what: 'memory', chats: count, 'worker +MB': grown('worker'), 'temporal +MB': grown('temporal'), 'postgres +MB': grown('postgres') }];
 
     // a worker that has just started has no conversation in its cache: the wake-up replays it
-    app.kill('worker');
-    await app.whenReady();
+    await replaceWorker(bench, 'SIGTERM');
     await warmUp(bench, 3);
-    rows.push({ what: 'one woken cold', chats: 1, 'answer seen ms': await wake(bench, threads.pop()!) });
+    rows.push({ what: 'one woken cold, after a deployment', chats: 1, 'answer seen ms': await wake(bench, threads.pop()!) });
+    // what a dead worker had in its cache is offered to it first, until the sticky queue's time-out
+    await replaceWorker(bench, 'SIGKILL');
+    rows.push({ what: 'one woken cold, after a crash', chats: 1, 'answer seen ms': await wake(bench, threads.pop()!) });
 
     const interactive = await app.thread();
     await taker.take(interactive, steps(0));

@@ -65,7 +65,8 @@ async function auditMessage(db: Db, message: Expected, findings: Findings): Prom
   if (items.length === 0) findings.lost.push(`${message.what}: the thread has no answer "${message.answer.slice(0, 60)}"`);
   if (items.length > 1) findings.doubled.push(`${message.what}: the answer stands ${items.length} times in the thread`);
   const bodies = ends.filter((row) => row.body.trim() === message.answer);
-  if (bodies.length !== 1) findings.lost.push(`${message.what}: ${bodies.length} outbox rows carry its answer`);
+  if (bodies.length !== 1)
+    findings.lost.push(`${message.what}: ${bodies.length} outbox rows carry its answer, they say "${ends.map((row) => row.body.slice(0, 60))}"`);
 }
 
 async function auditSends(db: Db, findings: Findings): Promise<void> {

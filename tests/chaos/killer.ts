@@ -13,6 +13,8 @@ export interface Kill {
   at: number;
   /** from the kill to the end of a message that was sent right after it */
   recoveryMs: number;
+  /** another process was killed at the same moment */
+  together: boolean;
 }
 
 /** SIGKILLs one process of the instance by the pid on record; false when it has none at the moment. A killed supervisor is started again, as a service manager would. */
@@ -31,7 +33,12 @@ export async function kill(app: TestApp, victim: Victim): Promise<boolean> {
 }
 
 /** Kills at random moments, one after the other or two at once. `probe` sends a message and waits for its answer. */
-export async function killAtRandom(app: TestApp, random: Random, wanted: { kills: number; until?: number }, probe: () => Promise<void>): Promise<Kill[]> {
+export async function killAtRandom(
+  app: TestApp,
+  random: Random,
+  wanted: { kills: number; until?: number; onKill?: (kill: Kill) => void },
+  probe: () => Promise<void>,
+): Promise<Kill[]> {
   const kills: Kill[] = [];
   while (kills.length < wanted.kills && Date.now() < (wanted.until ?? Number.POSITIVE_INFINITY)) {
     await pause(random.between(0, 1500));
@@ -46,7 +53,11 @@ export async function killAtRandom(app: TestApp, random: Random, wanted: { kills
     const [killed] = await Promise.all([restarted, recovered]);
     if (killed) done.push(first);
     const recoveryMs = Date.now() - at;
-    kills.push(...done.map((victim) => ({ victim, at, recoveryMs })));
+    for (const victim of done) {
+      const killedOne = { victim, at, recoveryMs, together: done.length > 1 };
+      kills.push(killedOne);
+      wanted.onKill?.(killedOne);
+    }
   }
   return kills;
 }

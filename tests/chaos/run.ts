@@ -17,6 +17,7 @@ export interface ChaosOptions {
   schedule: boolean;
   /** of a running instance; a new one otherwise */
   app?: TestApp;
+  onKill?: (kill: Kill) => void;
 }
 
 export interface ChaosResult extends Findings {
@@ -56,7 +57,7 @@ async function talkAndKill(app: TestApp, options: ChaosOptions): Promise<ChaosRe
     while (!over) await chat.message().catch((error: Error) => problems.push(error.message));
   });
   const until = options.maxMinutes === undefined ? undefined : begun + options.maxMinutes * 60_000;
-  const kills = await killAtRandom(app, random, { kills: options.kills, until }, () =>
+  const kills = await killAtRandom(app, random, { kills: options.kills, until, onKill: options.onKill }, () =>
     probe!.message('plain').catch((error: Error) => void problems.push(error.message)),
   ).finally(() => {
     over = true;

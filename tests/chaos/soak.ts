@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { VICTIMS } from './killer.ts';
+import { type Kill, VICTIMS } from './killer.ts';
 import { type ChaosResult, runChaos } from './run.ts';
 
 const USAGE = `Kills processes of a whole instance at random while scripted chats run, then looks for what was lost or doubled.
@@ -55,7 +55,12 @@ if (import.meta.main) {
   }
   console.log(`seed ${seed}, ${kills} kills`);
   const maxMinutes = values.minutes === undefined ? undefined : Number(values.minutes);
-  const result = await runChaos({ seed, kills, maxMinutes, chats, waiting, schedule: true });
+  let count = 0;
+  const onKill = ({ victim, recoveryMs }: Kill): void => {
+    count += 1;
+    console.log(`${count}/${kills} ${victim}: answered again after ${recoveryMs} ms`);
+  };
+  const result = await runChaos({ seed, kills, maxMinutes, chats, waiting, schedule: true, onKill });
   console.log(report(result));
   process.exit(result.lost.length + result.doubled.length + result.stuck.length > 0 ? 1 : 0);
 }

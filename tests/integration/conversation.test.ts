@@ -125,6 +125,25 @@ describe('a conversation', () => {
     expect((await app.ended(thread, next)).status).toBe('completed');
   });
 
+  it('answers in a turn of its own what was written after the stop', async () => {
+    const thread = await app.thread();
+    const turn = await app.turn(thread, [{ say: 'word '.repeat(400), pace: 100 }]);
+    await until('text streams', async () => (await names(thread)).includes('item.delta'));
+    // both arrive before the turn has ended, or the second one starts a turn by itself: it is answered either way
+    await Promise.all([
+      app.say(thread, 'stop'),
+      until('the stop is in', async () => (await names(thread)).includes('turn.interrupt_requested')).then(() =>
+        app.say(thread, 'SCRIPT:[{"say":"answered after the stop"}]'),
+      ),
+    ]);
+    expect((await app.ended(thread, turn)).status).toBe('interrupted');
+    const next = await until('the later message has its turn', async () => (await app.detail(thread)).turns.find((each) => each.id !== turn));
+    expect((await app.ended(thread, next.id)).status).toBe('completed');
+    expect(await answerOf(thread, next.id)).toBe('answered after the stop');
+    const ended = (await app.events(thread)).findIndex((event) => event.event === 'item.interrupted');
+    expect((await app.events(thread)).slice(ended + 1).some((event) => event.event === 'item.delta' && event.turn_id === turn)).toBe(false);
+  });
+
   it('fails a turn at once, and readably, when the key is refused', async () => {
     const thread = await app.thread();
     const turn = await app.turn(thread, [{ fail: 401, times: 99 }]);

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
@@ -8,7 +8,10 @@ import { startTestApp, type TestApp } from '../support/app.ts';
 import { until } from '../support/until.ts';
 import { type HistoryJson, privateParts, scrub } from './scrub.ts';
 
-/** Records the golden histories from real runs. Run it when a new path of a workflow ships; a history that is already shipped is kept, not recorded over: `npm run record-histories -- NAME...` records only those. */
+/**
+ * Records the golden histories from real runs: `npm run record-histories [-- NAME...]`, all or the named ones, over what is there.
+ * The gate replays every file, so a history of a version that people run is renamed before (`NAME-v1.json`) and stays.
+ */
 
 const FOLDER = fileURLToPath(new URL('./histories/', import.meta.url));
 /** small enough that some turns fill it, large enough that no single scenario does */
@@ -225,7 +228,6 @@ try {
   }
   recorded.push(...(await continuedAsNew(scene)), ...(await routines(scene)));
   mkdirSync(FOLDER, { recursive: true });
-  if (only.length === 0) for (const file of readdirSync(FOLDER)) rmSync(join(FOLDER, file));
   for (const { name, workflowId, runId } of recorded.filter((each) => wanted(each.name))) {
     const history = await scene.temporal.workflow.getHandle(workflowId, runId).fetchHistory();
     const scrubbed = scrub(JSON.parse(historyToJSON(history)) as HistoryJson);

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { DefaultLogger, DeterminismViolationError, Runtime, Worker } from '@temporalio/worker';
+import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { buildWorkflowBundle } from '../../src/cli/workflow-bundle.ts';
 import { type HistoryEvent, type HistoryJson, privateParts } from './scrub.ts';
@@ -22,7 +22,7 @@ const named = (name: string): Golden => structuredClone(golden.find((history) =>
 
 let workflowBundle: { code: string };
 beforeAll(async () => {
-  Runtime.install({ logger: new DefaultLogger('ERROR', () => {}), telemetryOptions: { logging: { forward: {}, filter: { core: 'OFF', other: 'OFF' } } } });
+  Runtime.install({ logger: new DefaultLogger('ERROR', () => {}), telemetryOptions: { logging: { forward: {}, filter: { core: 'ERROR', other: 'ERROR' } } } });
   workflowBundle = await buildWorkflowBundle();
 });
 
@@ -33,9 +33,9 @@ async function replay(histories: Golden[]): Promise<Array<{ name: string; error?
   return results;
 }
 
+/** Events that answer a command of the workflow carry the id of the workflow task that gave it. */
 const isCommand = (event: HistoryEvent): boolean =>
-  'workflowTaskCompletedEventId' in
-  ((Object.values(event).find((value) => value && typeof value === 'object' && 'workflowTaskCompletedEventId' in value) ?? {}) as object);
+  Object.values(event).some((value) => typeof value === 'object' && value !== null && 'workflowTaskCompletedEventId' in value);
 
 /** Puts two commands of one workflow task, of different kinds, in the other order. */
 function swapCommands(history: Golden): Golden {
@@ -103,6 +103,6 @@ describe('the gate', () => {
     ['a timer that is no longer set', () => dropTimer(named('conversation-question-answered'))],
   ])('stops %s', async (_what, mutated) => {
     const [result] = await replay([mutated()]);
-    expect(result?.error).toBeInstanceOf(DeterminismViolationError);
+    expect(result?.error?.name).toBe('DeterminismViolationError');
   });
 });

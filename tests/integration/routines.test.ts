@@ -1,0 +1,174 @@
+import { Client, Connection, ScheduleNotFoundError } from '@temporalio/client';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { scheduleId } from '../../src/contracts/ids.ts';
+import { arrivalSignal } from '../../src/contracts/signals.ts';
+import { startTestApp, type TestApp } from '../support/app.ts';
+import { until } from '../support/until.ts';
+
+let app: TestApp;
+let connection: Connection;
+let temporal: Client;
+const connect = async () => {
+  connection = await Connection.connect({ address: app.temporalAddress });
+  temporal = new Client({ connection });
+};
+beforeAll(async () => {
+  app = await startTestApp({ FETCH_MAX_HISTORY_EVENTS: '40' });
+  await connect();
+});
+afterAll(async () => {
+  await connection?.close();
+  await app?.close();
+});
+
+/** Lets the model call one tool in a turn of its own; what the tool said. */
+async function call(thread: string, name: string, args: Record<string, unknown>): Promise<{ ok: boolean; output: string }> {
+  const turn = await app.turn(thread, [{ call: [[name, args]] }, { say: 'done' }]);
+  await app.ended(thread, turn);
+  const row = await app.store.db.selectFrom('calls').select(['ok', 'output']).where('turn_id', '=', turn).executeTakeFirstOrThrow();
+  return { ok: row.ok === true, output: row.output ?? '' };
+}
+const results = (thread: string) =>
+  app.store.db.selectFrom('outbox').selectAll().where('thread_id', '=', thread).where('kind', '=', 'result').where('state', '=', 'sent').execute();
+const firstResult = (thread: string, ms?: number) => until('a result was delivered', async () => (await results(thread))[0], ms);
+const workflowOf = async (thread: string): Promise<string> =>
+  (
+    await app.store.db
+      .selectFrom('threads')
+      .innerJoin('chats', 'chats.id', 'threads.chat_id')
+      .select('chats.workflow_id')
+      .where('threads.id', '=', thread)
+      .executeTakeFirstOrThrow()
+  ).workflow_id;
+
+describe('a workflow of the person', () => {
+  it('runs its steps in order and delivers its result to the chat once', async () => {
+    const thread = await app.thread();
+    const made = await call(thread, 'workflow_create', { name: 'Tidy', steps: ['workflow_list|Look', { tool: 'cron_list', name: 'Look again' }] });
+    expect(made).toMatchObject({ ok: true, output: expect.stringContaining('Created workflow "Tidy"') });
+    expect(await call(thread, 'workflow_run', { workflow: 'tidy' })).toMatchObject({ ok: true });
+    const result = await firstResult(thread);
+    expect(result).toMatchObject({ attempts: 1, body: expect.stringMatching(/^Workflow "Tidy" completed: 2 of 2 steps done/) });
+    expect(result.body).toMatch(/1\. Look \(workflow_list\): done\n2\. Look again \(cron_list\): done/);
+    const told = (await app.detail(thread)).items.filter((item) => item.kind === 'agent_message' && item.detail === result.body);
+    expect(told).toHaveLength(1);
+    expect(await results(thread)).toHaveLength(1);
+  });
+
+  it('stops at the first step that fails and says which', async () => {
+    const thread = await app.thread();
+    const steps = ['workflow_list', { tool: 'read_output', name: 'Read', args: { callId: 'none' } }, 'cron_list'];
+    await call(thread, 'workflow_create', { name: 'broken', steps });
+    await call(thread, 'workflow_run', { workflow: 'broken' });
+    const { body } = await firstResult(thread);
+    expect(body).toMatch(/^Workflow "broken" failed: 1 of 3 steps done, step 2 \(Read\) failed/);
+    expect(body).toMatch(/There is no tool call none/);
+    expect(body).not.toMatch(/cron_list/);
+  });
+
+  it('refuses steps that could not run, and says why for each', async () => {
+    const thread = await app.thread();
+    const steps = ['ask_user', 'workflow_run', 'no_such_tool', { tool: 'read_output', args: {} }];
+    const { ok, output } = await call(thread, 'workflow_create', { name: 'bad', steps });
+    expect(ok).toBe(false);
+    expect(output).toMatch(/Step 1 \(ask_user\): this tool cannot be a step/);
+    expect(output).toMatch(/Step 2 \(workflow_run\): this tool cannot be a step/);
+    expect(output).toMatch(/Step 3 \(no_such_tool\): there is no such tool/);
+    expect(output).toMatch(/Step 4 \(read_output\): the arguments are not right/);
+  });
+
+  it('refuses schedules that are wrong, and says what is wrong', async () => {
+    const thread = await app.thread();
+    await call(thread, 'workflow_create', { name: 'tidy', steps: ['workflow_list'] });
+    const refused = async (schedule: string, more = {}) => {
+      const { ok, output } = await call(thread, 'cron_create', { workflow: 'tidy', schedule, ...more });
+      expect(ok).toBe(false);
+      return output;
+    };
+    expect(await refused('every day')).toMatch(/five fields/);
+    expect(await refused('61 * * * *')).toMatch(/The schedule is not right/);
+    expect(await refused('0 0 30 2 *')).toMatch(/never fires/);
+    expect(await refused('0 9 * * FRY')).toMatch(/"FRY".*is not a month or weekday name/);
+    expect(await refused('0 9 * * *', { timezone: 'Mars/Olympus' })).toMatch(/not an IANA time zone/);
+    expect(await refused('0 9 * * *', { workflow: 'tiddy' })).toMatch(/There is no workflow "tiddy".*tidy/);
+  });
+
+  it('fires by its cron with no client attached, is listed with its result, and no more fires once it is deleted', async () => {
+    const thread = await app.thread();
+    await call(thread, 'workflow_create', { name: 'tidy', steps: ['workflow_list'] });
+    expect(await call(thread, 'cron_create', { workflow: 'tidy', schedule: '*/1 * * * *', name: 'often' })).toMatchObject({ ok: true });
+    expect((await call(thread, 'cron_list', {})).output).toMatch(/often .*next /);
+    const cron = await app.store.db.selectFrom('crons').selectAll().where('name', '=', 'often').executeTakeFirstOrThrow();
+    expect((await firstResult(thread, 75_000)).body).toMatch(/^Workflow "tidy" completed: 1 of 1 steps done/);
+    expect((await call(thread, 'cron_list', {})).output).toMatch(/often .*next .*; last .*: completed, 1 of 1 steps done/);
+    expect(await call(thread, 'cron_delete', { cron: 'often' })).toMatchObject({ ok: true });
+    await expect(temporal.schedule.getHandle(scheduleId(cron.id)).describe()).rejects.toBeInstanceOf(ScheduleNotFoundError);
+    expect((await call(thread, 'cron_list', {})).output).toBe('There are no crons in this chat.');
+    const run = await app.store.db.selectFrom('routine_runs').selectAll().where('cron_id', '=', cron.id).executeTakeFirstOrThrow();
+    expect(run.scheduled_for?.getUTCSeconds()).toBe(0);
+  });
+});
+
+describe('a conversation that grows', () => {
+  it('continues as new while messages arrive, and repeats of old messages stay without effect', async () => {
+    const thread = await app.thread();
+    const handle = temporal.workflow.getHandle(await workflowOf(thread));
+    const runs = new Set<string>();
+    const turns: string[] = [];
+    for (let n = 0; n < 10; n++) {
+      const turn = await app.turn(thread, [{ say: `answer ${n}` }], `turn-${n}`);
+      await app.say(thread, 'status', `status-${n}`);
+      expect((await app.ended(thread, turn)).status).toBe('completed');
+      turns.push(turn);
+      runs.add((await handle.describe()).runId);
+    }
+    expect(runs.size).toBeGreaterThan(1);
+    const asked = app.model.requests().length;
+    for (let n = 0; n < 10; n++) expect(await app.turn(thread, [{ say: `answer ${n}` }], `turn-${n}`)).toBe(turns[n]);
+    // the signals themselves once more, as a sweeper might send them
+    const inbox = await app.store.db.selectFrom('inbox').select('arrival').where('thread_id', '=', thread).orderBy('received_at').execute();
+    for (const { arrival } of inbox) await handle.signal(arrivalSignal, arrival);
+    const last = await app.turn(thread, [{ say: 'last' }]);
+    await app.ended(thread, last);
+    expect(app.model.requests().length).toBe(asked + 1);
+    const { items } = await app.detail(thread);
+    for (const [n, turn] of turns.entries()) {
+      expect(items.filter((item) => item.turn_id === turn && item.kind === 'agent_message').map((item) => item.detail)).toEqual([`answer ${n}`]);
+    }
+    const sent = await until('everything was sent', async () => {
+      const rows = await app.store.db.selectFrom('outbox').select(['attempts', 'state']).where('thread_id', '=', thread).execute();
+      return rows.every((row) => row.state === 'sent') ? rows : null;
+    });
+    expect(sent).toHaveLength(21);
+    expect(sent.every((row) => row.attempts === 1)).toBe(true);
+  });
+
+  it('continues as new also when it only ever answers without the model', async () => {
+    const thread = await app.thread();
+    const handle = temporal.workflow.getHandle(await workflowOf(thread));
+    await app.say(thread, 'status');
+    const first = (await handle.describe()).runId;
+    await until('it continued as new', async () => {
+      await app.say(thread, 'status');
+      return (await handle.describe()).runId !== first;
+    });
+  });
+
+  it('keeps an open question over a restart of the whole instance, and goes on with its answer', async () => {
+    const thread = await app.thread();
+    const turn = await app.turn(thread, [{ call: [['ask_user', { question: 'Which colour?', options: ['red', 'green'] }]] }, { say: 'You chose $LAST' }]);
+    const [asked] = await until('the question is open', async () => {
+      const pending = (await app.detail(thread)).pending_user_inputs;
+      return pending.length > 0 ? pending : null;
+    });
+    await connection.close();
+    await app.stop();
+    await app.start();
+    await connect();
+    expect((await app.detail(thread)).pending_user_inputs.map((each) => each.id)).toEqual([asked!.id]);
+    expect((await app.say(thread, 'green')).kind).toBe('answer');
+    expect((await app.ended(thread, turn)).status).toBe('completed');
+    const answers = (await app.detail(thread)).items.filter((item) => item.turn_id === turn && item.kind === 'agent_message');
+    expect(answers.map((item) => item.detail)).toEqual(['You chose green']);
+  });
+});
