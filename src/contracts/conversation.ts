@@ -52,6 +52,8 @@ export interface Carried {
   replies: string[];
   /** the last inbox ids seen, newest last, at most 500 */
   seen: string[];
+  /** turns that are to be stopped when they come up */
+  stops?: string[];
   turnsDone: number;
   spentMicroUsd: number;
 }

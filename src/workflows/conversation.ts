@@ -19,6 +19,7 @@ import { failureOf, runTurn } from './turn.ts';
 
 /** Inbox ids remembered against a repeated signal. The inbox table is what deduplicates messages for ever; this only covers a signal sent twice. */
 const SEEN_LIMIT = 500;
+const STOPS_LIMIT = 20;
 
 /**
  * Owns one chat, for ever. Handlers only deduplicate and enqueue; one loop runs the turns in order and one sends what
@@ -29,7 +30,7 @@ export async function conversation(input: ConversationInput): Promise<void> {
   const turns = [...carried.turns];
   const outgoing = [...carried.replies];
   const seen = [...carried.seen];
-  const stops: string[] = [];
+  const stops = [...(carried.stops ?? [])];
   const decisions: Record<string, Decision> = {};
   const board = new Board({ turnsDone: carried.turnsDone, spentMicroUsd: carried.spentMicroUsd }, workflowInfo().startTime.toISOString());
   let running: { turnId: string; scope: CancellationScope } | null = null;
@@ -53,7 +54,9 @@ export async function conversation(input: ConversationInput): Promise<void> {
         decisions[arrival.questionId] = arrival.decision;
         break;
       case 'stop':
+        // kept for a turn whose own signal comes later; bounded, because most are for the turn that runs
         stops.push(arrival.turnId);
+        if (stops.length > STOPS_LIMIT) stops.shift();
         if (running?.turnId === arrival.turnId) running.scope.cancel();
         break;
       case 'reply':
@@ -90,7 +93,7 @@ export async function conversation(input: ConversationInput): Promise<void> {
       await condition(allHandlersFinished);
       return await continueAsNew<typeof conversation>({
         ...input,
-        carried: { turns, replies: outgoing, seen, turnsDone: board.view.turnsDone, spentMicroUsd: board.view.spentMicroUsd },
+        carried: { turns, replies: outgoing, seen, stops, turnsDone: board.view.turnsDone, spentMicroUsd: board.view.spentMicroUsd },
       });
     }
     // a full history must not wait for the next turn to be renewed: a chat may ask for nothing but its status for weeks
