@@ -149,7 +149,7 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
           if (!active) return reply('Nothing is running, so there is nothing to stop.');
           return { arrival: await addStop(tx, threadId, active.id, inbox), turnId: active.id };
         }
-        if (command === 'status') return reply(await statusText(tx, threadId));
+        if (command === 'status') return reply(await statusText(tx, threadId, chatId));
         if (command === 'help') return reply(helpText);
         const question = await openQuestion(tx, threadId);
         if (question?.kind === 'approval' && (command === 'yes' || command === 'no')) {

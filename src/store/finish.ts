@@ -7,6 +7,7 @@ import { lockThread } from './events.ts';
 import { receive } from './inbox.ts';
 import { addItem } from './items.ts';
 import { derivedId, steerMessageId } from './keys.ts';
+import { remember } from './transcript.ts';
 import { closeTurn, openTurn } from './turns.ts';
 
 /** Ends a turn that did not end with an answer and says why; null when it had ended already. What was done is kept. */
@@ -61,18 +62,7 @@ export async function finishTurn(db: Db, input: FinishInput): Promise<string | n
     }
     const { chat_id } = await tx.selectFrom('threads').select('chat_id').where('id', '=', threadId).executeTakeFirstOrThrow();
     await tx.insertInto('outbox').values({ id: out, chat_id, thread_id: threadId, turn_id: turnId, kind: 'notice', body }).execute();
-    await tx
-      .insertInto('transcript')
-      .values({
-        id: derivedId('msg_', turnId, 'end'),
-        thread_id: threadId,
-        turn_id: turnId,
-        role: 'assistant',
-        content: `[${body}]`,
-        call_ids: '[]',
-        tokens: Math.ceil(body.length / 4) + 4,
-      })
-      .execute();
+    await remember(tx, { id: derivedId('msg_', turnId, 'end'), threadId, turnId, role: 'assistant', content: `[${body}]` });
     await closeTurn(tx, turnId, status, status === 'failed' ? failure?.message : undefined);
     await carryOver(tx, { turnId, threadId, chatId: chat_id, status });
     return out;

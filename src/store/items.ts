@@ -34,8 +34,8 @@ export const toItemRecord = (row: Selectable<ItemTable>): ItemRecord => ({
 
 const eventName = (status: ItemStatus): string => (status === 'in_progress' ? 'item.started' : `item.${status}`);
 
-/** Adds an item and its event; null (and no event) when it is there already. The caller holds `lockThread`. */
-export async function addItem(tx: Tx, item: NewItem): Promise<ItemRecord | null> {
+/** The row of an item; null when it is there already. */
+export async function insertItem(tx: Tx, item: NewItem): Promise<ItemRecord | null> {
   const now = new Date();
   const row = await tx
     .insertInto('items')
@@ -54,9 +54,17 @@ export async function addItem(tx: Tx, item: NewItem): Promise<ItemRecord | null>
     .onConflict((c) => c.column('id').doNothing())
     .returningAll()
     .executeTakeFirst();
-  if (!row) return null;
-  const record = toItemRecord(row);
-  await appendEvents(tx, item.threadId, [{ event: eventName(item.status), turnId: item.turnId, itemId: item.id, payload: { item: record, ...item.announce } }]);
+  return row ? toItemRecord(row) : null;
+}
+
+/** Adds an item and its event; null (and no event) when it is there already. The caller holds `lockThread`. */
+export async function addItem(tx: Tx, item: NewItem): Promise<ItemRecord | null> {
+  const record = await insertItem(tx, item);
+  if (record) {
+    await appendEvents(tx, item.threadId, [
+      { event: eventName(item.status), turnId: item.turnId, itemId: item.id, payload: { item: record, ...item.announce } },
+    ]);
+  }
   return record;
 }
 

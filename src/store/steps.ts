@@ -5,8 +5,9 @@ import { settleCall } from './calls.ts';
 import { type Db, json, type Tx } from './database.ts';
 import { lockThread } from './events.ts';
 import { addItem, appendDelta, endItem } from './items.ts';
-import { derivedId, roughTokens } from './keys.ts';
+import { derivedId } from './keys.ts';
 import type { ThreadTable, TurnTable } from './schema.ts';
+import { remember } from './transcript.ts';
 import { closeTurn } from './turns.ts';
 
 /** The stored result of a model step, or null: a retried step whose answer is here pays nothing. */
@@ -40,7 +41,7 @@ export async function loadSubject(db: Db, turnId: string): Promise<StepSubject |
 }
 
 /** Tokens and money of a chat since midnight UTC. */
-export async function spentToday(db: Db, chatId: string): Promise<{ tokens: number; microUsd: number }> {
+export async function spentToday(db: Db | Tx, chatId: string): Promise<{ tokens: number; microUsd: number }> {
   const row = await db
     .selectFrom('steps')
     .innerJoin('turns', 'turns.id', 'steps.turn_id')
@@ -109,18 +110,14 @@ export async function storeAnswer(db: Db, input: ThinkInput, subject: StepSubjec
     if (!open) await endItem(tx, answer.item.id, { status: 'interrupted' });
     // a late answer to a closed turn would stand between the next message and its answer
     else
-      await tx
-        .insertInto('transcript')
-        .values({
-          id: derivedId('msg_', key),
-          thread_id: threadId,
-          turn_id: turnId,
-          role: 'assistant',
-          content: text,
-          call_ids: json(verdicts.map((verdict) => verdict.callId)),
-          tokens: roughTokens(text),
-        })
-        .execute();
+      await remember(tx, {
+        id: derivedId('msg_', key),
+        threadId,
+        turnId,
+        role: 'assistant',
+        content: text,
+        callIds: verdicts.map((verdict) => verdict.callId),
+      });
 
     const newer = await tx
       .selectFrom('transcript')

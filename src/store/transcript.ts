@@ -1,5 +1,6 @@
 import type { Selectable } from 'kysely';
-import type { Db } from './database.ts';
+import { type Db, json, type Tx } from './database.ts';
+import { roughTokens } from './keys.ts';
 import type { CallTable, TranscriptTable } from './schema.ts';
 
 export interface History {
@@ -31,6 +32,26 @@ export async function addSummary(db: Db, threadId: string, upto: number, body: s
   await db
     .insertInto('summaries')
     .values({ id: `${threadId}/${upto}`, thread_id: threadId, upto, body })
+    .onConflict((c) => c.column('id').doNothing())
+    .execute();
+}
+
+/** Adds what was said to what the model reads; a second time with the same id changes nothing. The caller holds `lockThread`. */
+export async function remember(
+  tx: Tx,
+  said: { id: string; threadId: string; turnId: string; role: 'user' | 'assistant'; content: string; callIds?: string[] },
+): Promise<void> {
+  await tx
+    .insertInto('transcript')
+    .values({
+      id: said.id,
+      thread_id: said.threadId,
+      turn_id: said.turnId,
+      role: said.role,
+      content: said.content,
+      call_ids: json(said.callIds ?? []),
+      tokens: roughTokens(said.content),
+    })
     .onConflict((c) => c.column('id').doNothing())
     .execute();
 }

@@ -2,9 +2,10 @@ import { type Selectable, sql } from 'kysely';
 import type { TurnRecord, TurnStatus } from '../contracts/records.ts';
 import type { Db, Tx } from './database.ts';
 import { appendEvents, lockThread, type NewEvent } from './events.ts';
-import { addItem, endOpenItems } from './items.ts';
+import { addItem, endOpenItems, insertItem } from './items.ts';
 import { cut, derivedId, freshId } from './keys.ts';
 import type { TurnTable } from './schema.ts';
+import { remember } from './transcript.ts';
 
 export async function toTurnRecord(db: Db | Tx, row: Selectable<TurnTable>): Promise<TurnRecord> {
   const items = await db.selectFrom('items').select('id').where('turn_id', '=', row.id).orderBy('ord').execute();
@@ -92,52 +93,11 @@ export interface UserItem {
 
 /** The rows of a user message; returns its events for the caller to append. */
 async function insertUserItem(tx: Tx, item: UserItem): Promise<NewEvent[]> {
-  const now = new Date();
-  const row = await tx
-    .insertInto('items')
-    .values({
-      id: item.id,
-      turn_id: item.turnId,
-      thread_id: item.threadId,
-      kind: 'user_message',
-      status: 'completed',
-      summary: cut(item.text, 280),
-      detail: item.text,
-      metadata: null,
-      started_at: now,
-      ended_at: now,
-    })
-    .returningAll()
-    .executeTakeFirstOrThrow();
-  const record = {
-    schema_version: 2,
-    id: row.id,
-    turn_id: row.turn_id,
-    kind: row.kind,
-    status: row.status,
-    summary: row.summary,
-    detail: item.text,
-    artifact_refs: [],
-    started_at: now.toISOString(),
-    ended_at: now.toISOString(),
-  };
+  const { id, turnId, threadId, text } = item;
+  const record = await insertItem(tx, { id, turnId, threadId, kind: 'user_message', status: 'completed', summary: text, detail: text });
+  if (!item.unheard) await remember(tx, { id: derivedId('msg_', id), threadId, turnId, role: 'user', content: text });
   const names = item.announceStart ? ['item.started', 'item.completed'] : ['item.completed'];
-  const events = names.map((event) => ({ event, turnId: item.turnId, itemId: item.id, payload: { item: record } }));
-  if (item.unheard) return events;
-  await tx
-    .insertInto('transcript')
-    .values({
-      id: derivedId('msg_', item.id),
-      thread_id: item.threadId,
-      turn_id: item.turnId,
-      role: 'user',
-      content: item.text,
-      call_ids: '[]',
-      tokens: Math.ceil(item.text.length / 4) + 4,
-    })
-    .onConflict((c) => c.column('id').doNothing())
-    .execute();
-  return events;
+  return names.map((event) => ({ event, turnId, itemId: id, payload: { item: record } }));
 }
 
 /** Closes a turn once; false when it was closed already. Open items and questions end with it. The caller holds `lockThread`. */
@@ -184,34 +144,23 @@ export async function recordNotice(db: Db, notice: { chatId: string; outboxId: s
       .returning('id')
       .executeTakeFirst();
     if (!fresh || !thread) return;
-    const now = new Date();
-    const row = await tx
-      .insertInto('turns')
-      .values({ id: turnId, thread_id: thread.id, status: 'completed', input_summary: cut(notice.text, 280), started_at: now, ended_at: now })
-      .returningAll()
-      .executeTakeFirstOrThrow();
-    await appendEvents(tx, thread.id, [{ event: 'turn.started', turnId, payload: { turn: turnRecord(row, []) } }]);
-    await addItem(tx, {
-      id: derivedId('item_', notice.outboxId),
-      turnId,
-      threadId: thread.id,
-      kind: 'agent_message',
-      status: 'completed',
-      summary: notice.text,
-      detail: notice.text,
+    await addCompleteTurn(tx, { id: turnId, threadId: thread.id, summary: notice.text }, async () => {
+      const id = derivedId('item_', notice.outboxId);
+      await addItem(tx, { id, turnId, threadId: thread.id, kind: 'agent_message', status: 'completed', summary: notice.text, detail: notice.text });
+      await remember(tx, { id: derivedId('msg_', notice.outboxId), threadId: thread.id, turnId, role: 'assistant', content: notice.text });
     });
-    await tx
-      .insertInto('transcript')
-      .values({
-        id: derivedId('msg_', notice.outboxId),
-        thread_id: thread.id,
-        turn_id: turnId,
-        role: 'assistant',
-        content: notice.text,
-        call_ids: '[]',
-        tokens: Math.ceil(notice.text.length / 4) + 4,
-      })
-      .execute();
-    await appendEvents(tx, thread.id, [{ event: 'turn.completed', turnId, payload: { turn: await toTurnRecord(tx, row) } }]);
   });
+}
+
+/** A turn that is complete from the start, so it may stand beside one that runs; `fill` adds its items. The caller holds `lockThread`. */
+export async function addCompleteTurn(tx: Tx, turn: { id: string; threadId: string; summary: string }, fill: () => Promise<void>): Promise<void> {
+  const now = new Date();
+  const row = await tx
+    .insertInto('turns')
+    .values({ id: turn.id, thread_id: turn.threadId, status: 'completed', input_summary: cut(turn.summary, 280), started_at: now, ended_at: now })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  await appendEvents(tx, turn.threadId, [{ event: 'turn.started', turnId: turn.id, payload: { turn: turnRecord(row, []) } }]);
+  await fill();
+  await appendEvents(tx, turn.threadId, [{ event: 'turn.completed', turnId: turn.id, payload: { turn: await toTurnRecord(tx, row) } }]);
 }
