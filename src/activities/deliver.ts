@@ -14,7 +14,7 @@ export const createDeliver =
     try {
       const row = await findOutgoing(deps.db, outboxId);
       if (!row) throw fail('NotFound', `Outbox row ${outboxId} is not in the database.`);
-      if (row.state === 'sent') return;
+      if (row.state !== 'queued') return;
       await deps.channel.send({ id: row.id, address: row.address, kind: row.kind, body: row.body }, cancellationSignal());
       await markSent(deps.db, outboxId);
     } catch (error) {

@@ -1,4 +1,4 @@
-import type { Db } from './database.ts';
+import type { Db, Tx } from './database.ts';
 
 export const findOutgoing = (db: Db, id: string) =>
   db
@@ -14,6 +14,17 @@ export async function markSent(db: Db, id: string): Promise<void> {
     .updateTable('outbox')
     .set((e) => ({ state: 'sent' as const, sent_at: new Date(), attempts: e('attempts', '+', 1) }))
     .where('id', '=', id)
+    .where('state', '=', 'queued')
+    .execute();
+}
+
+/** A question that was decided before it was sent is not sent any more: nobody should be asked what is settled. */
+export async function dropUnsent(tx: Tx, outboxIds: string[]): Promise<void> {
+  if (outboxIds.length === 0) return;
+  await tx
+    .updateTable('outbox')
+    .set({ state: 'dropped', error: 'decided before it was sent' })
+    .where('id', 'in', outboxIds)
     .where('state', '=', 'queued')
     .execute();
 }

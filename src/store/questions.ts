@@ -6,6 +6,7 @@ import { type Db, json, type Tx } from './database.ts';
 import { appendEvents, lockThread } from './events.ts';
 import { addItem } from './items.ts';
 import { derivedId } from './keys.ts';
+import { dropUnsent } from './outbox.ts';
 import { inputRequest } from './requests.ts';
 import type { QuestionTable } from './schema.ts';
 
@@ -157,4 +158,5 @@ async function decided(tx: Tx, question: Question, state: 'answered' | 'expired'
     .where('id', '=', question.id)
     .where('state', '=', 'open')
     .execute();
+  await dropUnsent(tx, [outboxId(question.turn_id, question.id)]);
 }

@@ -168,7 +168,8 @@ export interface OutboxTable {
   turn_id: string | null;
   kind: 'answer' | 'question' | 'notice' | 'progress' | 'result';
   body: string;
-  state: Generated<'queued' | 'sent' | 'failed'>;
+  /** `dropped`: a question that was decided before it was sent */
+  state: Generated<'queued' | 'sent' | 'failed' | 'dropped'>;
   attempts: Generated<number>;
   error: string | null;
   created_at: Created;

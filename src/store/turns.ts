@@ -1,9 +1,11 @@
 import { type Selectable, sql } from 'kysely';
+import { outboxId } from '../contracts/ids.ts';
 import type { TurnRecord, TurnStatus } from '../contracts/records.ts';
 import type { Db, Tx } from './database.ts';
 import { appendEvents, lockThread, type NewEvent } from './events.ts';
 import { addItem, endOpenItems, insertItem } from './items.ts';
 import { cut, derivedId, freshId } from './keys.ts';
+import { dropUnsent } from './outbox.ts';
 import type { TurnTable } from './schema.ts';
 import { remember } from './transcript.ts';
 
@@ -111,7 +113,17 @@ export async function closeTurn(tx: Tx, turnId: string, status: Exclude<TurnStat
     .executeTakeFirst();
   if (!row) return false;
   await endOpenItems(tx, turnId, status === 'failed' ? 'failed' : 'interrupted');
-  await tx.updateTable('questions').set({ state: 'cancelled', decided_at: new Date() }).where('turn_id', '=', turnId).where('state', '=', 'open').execute();
+  const cancelled = await tx
+    .updateTable('questions')
+    .set({ state: 'cancelled', decided_at: new Date() })
+    .where('turn_id', '=', turnId)
+    .where('state', '=', 'open')
+    .returning('id')
+    .execute();
+  await dropUnsent(
+    tx,
+    cancelled.map((question) => outboxId(turnId, question.id)),
+  );
   await tx.updateTable('threads').set({ updated_at: new Date() }).where('id', '=', row.thread_id).execute();
   await appendEvents(tx, row.thread_id, [{ event: 'turn.completed', turnId, payload: { turn: await toTurnRecord(tx, row) } }]);
   return true;
