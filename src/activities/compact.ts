@@ -1,5 +1,6 @@
 import type { Model } from '../adapters/model/model.ts';
 import { type Called, compactionPoint, shownOutput } from '../domain/context.ts';
+import { microUsd } from '../domain/prices.ts';
 import type { Db } from '../store/database.ts';
 import { lockThread } from '../store/events.ts';
 import { addItem } from '../store/items.ts';
@@ -13,18 +14,18 @@ const INSTRUCTION =
 export async function fittingHistory(
   db: Db,
   model: Model,
-  at: { threadId: string; turnId: string; budgetTokens: number; signal: AbortSignal; requestId: string },
-): Promise<History> {
+  at: { threadId: string; turnId: string; modelName: string; budgetTokens: number; signal: AbortSignal; requestId: string },
+): Promise<{ history: History; spent: { inputTokens: number; outputTokens: number; microUsd: number } }> {
   const history = await loadHistory(db, at.threadId);
   const point = compactionPoint(history.messages, history.calls, at.budgetTokens);
-  if (point === null) return history;
+  if (point === null) return { history, spent: { inputTokens: 0, outputTokens: 0, microUsd: 0 } };
   const old = history.messages.filter((message) => message.ord <= point);
   const text = [
     history.summary ? `Summary so far:\n${history.summary}\n` : '',
     ...old.map((message) => `${message.role}: ${message.content}${toolLines(message.call_ids, history.calls)}`),
   ].join('\n');
   const answer = await model.complete({
-    model: model.name,
+    model: at.modelName,
     messages: [
       { role: 'system', content: INSTRUCTION },
       { role: 'user', content: text.slice(-at.budgetTokens * 4) },
@@ -47,7 +48,8 @@ export async function fittingHistory(
       detail: answer.text,
     });
   });
-  return await loadHistory(db, at.threadId);
+  const { inputTokens, outputTokens } = answer.usage;
+  return { history: await loadHistory(db, at.threadId), spent: { inputTokens, outputTokens, microUsd: microUsd(answer.model, answer.usage) ?? 0 } };
 }
 
 const toolLines = (ids: readonly string[], calls: ReadonlyMap<string, Called>): string =>

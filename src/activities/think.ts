@@ -53,11 +53,16 @@ export const createThink =
             : 0;
       if (idleMs > TELL_DELAY_MS) await tellDelay(db, input);
 
-      return await answerWith(deps, model, input, subject).catch(async (error) => {
-        if (error instanceof ModelError && model.fallback && error.type !== 'ContextOverflow' && info.attempt >= 2)
-          return await answerWith(deps, { ...model, name: model.fallback } as Model, input, subject);
-        throw error;
-      });
+      const name = modelFor(model, subject);
+      try {
+        return await answerWith(deps, name, input, subject);
+      } catch (error) {
+        // the second model takes over where trying the first again is pointless, or has been tried
+        const { fallback } = model;
+        if (!(error instanceof ModelError) || !fallback || fallback === name || error.type === 'ContextOverflow') throw error;
+        if (error.retryable && info.attempt < 2) throw error;
+        return await answerWith(deps, fallback, input, subject);
+      }
     } catch (error) {
       if (error instanceof ModelError) {
         modelFailure = error.message;
@@ -85,29 +90,42 @@ async function refuseOverBudget({ db, config }: ActivityDeps, subject: StepSubje
   if (breach) throw fail('BudgetExceeded', breachText(breach));
 }
 
-async function answerWith(deps: ActivityDeps, model: Model, input: ThinkInput, subject: StepSubject): Promise<ThinkResult> {
+async function answerWith(deps: ActivityDeps, modelName: string, input: ThinkInput, subject: StepSubject): Promise<ThinkResult> {
+  const budgetTokens = deps.config.FETCH_CONTEXT_TOKENS;
   try {
-    return await answerOnce(deps, model, input, subject, deps.config.FETCH_CONTEXT_TOKENS);
+    return await answerOnce(deps, { modelName, budgetTokens }, input, subject);
   } catch (error) {
     // what the endpoint can take is smaller than what we thought: sum up more and try once again
     if (error instanceof ModelError && error.type === 'ContextOverflow')
-      return await answerOnce(deps, model, input, subject, Math.floor(deps.config.FETCH_CONTEXT_TOKENS / 4));
+      return await answerOnce(deps, { modelName, budgetTokens: Math.floor(budgetTokens / 4) }, input, subject);
     throw error;
   }
 }
 
-async function answerOnce({ db, config }: ActivityDeps, model: Model, input: ThinkInput, subject: StepSubject, budgetTokens: number): Promise<ThinkResult> {
+async function answerOnce(
+  { db, config, model }: ActivityDeps,
+  { modelName, budgetTokens }: { modelName: string; budgetTokens: number },
+  input: ThinkInput,
+  subject: StepSubject,
+): Promise<ThinkResult> {
   const key = stepKey(input.turnId, input.step);
   const { attempt } = activityInfo();
   const signal = cancellationSignal();
-  const history = await fittingHistory(db, model, { threadId: input.threadId, turnId: input.turnId, budgetTokens, signal, requestId: key });
+  const { history, spent } = await fittingHistory(db, model, {
+    threadId: input.threadId,
+    turnId: input.turnId,
+    modelName,
+    budgetTokens,
+    signal,
+    requestId: key,
+  });
   const readUpto = history.messages.at(-1)?.ord ?? history.upto;
   const at = { turnId: input.turnId, threadId: input.threadId };
-  const text = new AnswerStream(db, { ...at, id: derivedId('item_', key, attempt, 'say'), kind: 'agent_message' });
-  const reasoning = new AnswerStream(db, { ...at, id: derivedId('item_', key, attempt, 'reason'), kind: 'agent_reasoning' });
+  const text = new AnswerStream(db, { ...at, id: derivedId('item_', key, attempt, modelName, budgetTokens, 'say'), kind: 'agent_message' });
+  const reasoning = new AnswerStream(db, { ...at, id: derivedId('item_', key, attempt, modelName, budgetTokens, 'reason'), kind: 'agent_reasoning' });
   try {
     const answer = await model.complete({
-      model: modelFor(model, subject),
+      model: modelName,
       messages: toModelMessages(systemPrompt(config, subject), history.summary, history.messages, history.calls),
       tools: modelTools(),
       signal,
@@ -120,7 +138,12 @@ async function answerOnce({ db, config }: ActivityDeps, model: Model, input: Thi
       text: answer.text,
       calls: answer.calls.map((call) => checkCall(call)),
       model: answer.model,
-      usage: { inputTokens: usage.inputTokens, outputTokens: usage.outputTokens, microUsd: microUsd(answer.model, usage) ?? 0 },
+      // the summary that made room was paid for as well
+      usage: {
+        inputTokens: usage.inputTokens + spent.inputTokens,
+        outputTokens: usage.outputTokens + spent.outputTokens,
+        microUsd: (microUsd(answer.model, usage) ?? 0) + spent.microUsd,
+      },
       readUpto,
       item: await text.settle(),
     });
@@ -133,7 +156,8 @@ async function answerOnce({ db, config }: ActivityDeps, model: Model, input: Thi
 
 const modelFor = (model: Model, subject: StepSubject): string => {
   const chosen = subject.turn.model ?? subject.thread.model;
-  return model.kind === 'practice' || chosen === 'auto' ? model.name : chosen;
+  // a thread that was begun with the practice model goes on with the real one once there is one
+  return model.kind === 'practice' || chosen === 'auto' || chosen === 'practice' ? model.name : chosen;
 };
 
 function checkCall(call: { id: string; name: string; arguments: string }): CheckedCall {

@@ -208,7 +208,8 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
       await createThread(db, {
         channel: 'console',
         address: 'terminal',
-        model: config.AGENT_MODEL ?? 'auto',
+        // whatever is configured when a turn runs: this chat outlives every choice of a model
+        model: 'auto',
         workspace: config.FETCH_WORKSPACE ?? process.cwd(),
         mode: 'agent',
         allow_shell: false,

@@ -6,7 +6,8 @@ import { nonRetryableTypes } from '../domain/failures.ts';
 
 /** Every retry policy of the conversation, named once, each with its reason. Durations in ms. */
 
-const HEARTBEAT_TIMEOUT = 3_000;
+/** A dead worker is noticed after this long: three missed beats. */
+export const HEARTBEAT_TIMEOUT = 3_000;
 
 /** A model step: long by nature, so its death is noticed by missing heartbeats; retried until the endpoint is back, and a stored answer is found. */
 const model = proxyActivities<Pick<TurnActivities, 'think'>>({

@@ -1,7 +1,7 @@
 import { CancellationScope, isCancellation, proxyActivities, proxyLocalActivities, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import type { OpenedRun, RoutineActivities, RoutineInput, RoutineResult } from '../contracts/routine.ts';
 import { nonRetryableTypes } from '../domain/failures.ts';
-import { deliverOn } from './policies.ts';
+import { deliverOn, HEARTBEAT_TIMEOUT } from './policies.ts';
 
 /** Our own store, well under a second, idempotent: local activities that retry until the database is back. */
 const records = proxyLocalActivities<Pick<RoutineActivities, 'openRun' | 'closeRun'>>({
@@ -9,8 +9,6 @@ const records = proxyLocalActivities<Pick<RoutineActivities, 'openRun' | 'closeR
   localRetryThreshold: 60_000,
   retry: { initialInterval: 100, backoffCoefficient: 2, maximumInterval: 5_000, nonRetryableErrorTypes: nonRetryableTypes },
 });
-
-const HEARTBEAT_TIMEOUT = 4_000;
 
 /** One execution of a routine: its steps in order until one fails, then its result to the chat. */
 export async function routine(input: RoutineInput): Promise<RoutineResult> {
