@@ -14,6 +14,18 @@ const positive = (fallback: number) => z.coerce.number().positive().default(fall
 const whole = (fallback: number) => z.coerce.number().int().positive().default(fallback);
 const secret = () => z.string().trim().min(1).optional();
 
+/** Digits of international phone numbers, comma separated. */
+const phones = z
+  .string()
+  .transform((text) =>
+    text
+      .split(',')
+      .map((number) => number.replace(/[\s()+./-]/g, ''))
+      .filter(Boolean)
+      .join(','),
+  )
+  .refine((text) => text.split(',').every((number) => /^[1-9]\d{6,14}$/.test(number)), 'must be phone numbers in international form, such as +49 170 1234567');
+
 export const settings = {
   FETCH_HOME: z.string().min(1).describe('Where state lives (databases, logs, tokens); mode 0700'),
   FETCH_RUNTIME_PORT: port(7878).describe('Runtime API: /v1, events'),
@@ -66,6 +78,51 @@ export const settings = {
     .default(1500)
     .describe('A conversation continues as new between turns above this many history events'),
   FETCH_ALLOW_PRIVATE_URLS: z.stringbool().default(false).describe('Let web_fetch reach private addresses; for tests and trusted networks only'),
+  WHATSAPP_NUMBER: z
+    .enum(['shared', 'dedicated'])
+    .optional()
+    .describe(
+      "Whose number is linked: shared (the owner's own, everywhere but in the self chat the trigger is needed) or dedicated; settled at pairing when unset",
+    ),
+  OWNER_PHONE_NUMBER: phones.optional().describe('The owner, international form; the linked account itself when unset'),
+  TRUSTED_PHONE_NUMBERS: phones.optional().describe('More people who may use it, comma separated'),
+  FETCH_TRIGGER: z.string().trim().min(1).default('@fetch').describe('Word that calls it in chats where people talk to each other'),
+  WHATSAPP_RATE_LIMIT: whole(30).describe('Messages of one author in a minute that are handled at once; more wait'),
+  WHATSAPP_TEXT_LIMIT: z.coerce
+    .number()
+    .int()
+    .min(200)
+    .max(60_000)
+    .default(4000)
+    .describe('Characters of one WhatsApp message; longer replies are cut at natural places'),
+  WHATSAPP_POLLS: z.stringbool().default(false).describe('Ask questions with choices as polls instead of numbered lists'),
+  WA_VERSION: z
+    .string()
+    .regex(/^\d+\.\d+\.\d+$/, 'must look like 2.3000.1043857760')
+    .optional()
+    .describe('WhatsApp version to announce instead of the bundled one'),
+  FETCH_ENCRYPTION_KEY: z
+    .string()
+    .regex(/^[0-9a-fA-F]{64}$/, 'must be 64 hex digits')
+    .optional()
+    .describe('Key that WhatsApp credentials are encrypted with; made and stored in FETCH_HOME/encryption-key when unset'),
+  WHISPER_BIN: z.string().min(1).optional().describe('whisper.cpp binary for voice notes; whisper-cli on PATH by default'),
+  WHISPER_MODEL: z.string().min(1).optional().describe('Model file of whisper.cpp (ggml-*.bin)'),
+  TRANSCRIPTION_BASE_URL: z.url().optional().describe('OpenAI-compatible endpoint that transcribes voice notes where whisper.cpp is missing'),
+  TRANSCRIPTION_API_KEY: secret().describe('Key for it; OPENAI_API_KEY when unset'),
+  TRANSCRIPTION_MODEL: z.string().min(1).default('whisper-1').describe('Its model'),
+  WA_WEB_SOCKET_URL: z
+    .string()
+    .regex(/^wss?:\/\//, 'must start with ws:// or wss://')
+    .optional()
+    .describe('For tests: another WhatsApp Web server'),
+  WA_NOISE_ROOT_KEY: z
+    .string()
+    .regex(/^[0-9a-fA-F]{64}$/, 'must be 64 hex digits')
+    .optional()
+    .describe("For tests: that server's Noise certificate root, public key"),
+  WA_MEDIA_HOST: z.string().min(1).optional().describe('For tests: host:port that media is loaded from'),
+  WA_ALLOW_INSECURE: z.stringbool().default(false).describe('For tests: allow a ws: address; everything is readable on the wire'),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal']).default('info').describe('Log level'),
 } as const;
 

@@ -3,6 +3,7 @@ import type { CallVerdict, Danger, Decision, Effect, ThinkResult } from '../cont
 import type { Channel } from '../contracts/ids.ts';
 import type { ItemKind, ItemStatus, TurnStatus, TurnUsage } from '../contracts/records.ts';
 import type { RoutineStep } from '../contracts/routine.ts';
+import type { WhatsAppDatabase } from './whatsapp/tables.ts';
 
 /** Row types of every table; migrations.ts makes the tables themselves. */
 
@@ -134,6 +135,8 @@ export interface TranscriptTable {
   content: string;
   /** ids of calls that this assistant message made, in order */
   call_ids: Json<string[]>;
+  /** pictures, documents and recordings that came with a message */
+  attachment_ids: ColumnType<string[], string | undefined, string>;
   tokens: number;
   created_at: Created;
 }
@@ -175,6 +178,21 @@ export interface OutboxTable {
   created_at: Created;
   sent_at: Date | null;
 }
+/** What came with a message besides its text, kept whole. */
+export interface AttachmentTable {
+  id: string;
+  thread_id: string;
+  kind: 'image' | 'document' | 'audio' | 'video';
+  mime: string;
+  name: string | null;
+  /** bytes */
+  size: number;
+  sha256: string;
+  data: Buffer;
+  /** transcript of a recording, text of a document */
+  text: string | null;
+  created_at: Created;
+}
 export interface RoutineTable {
   id: string;
   chat_id: string;
@@ -211,7 +229,7 @@ export interface CronTable {
   created_at: Created;
 }
 
-export interface Database {
+export interface Database extends WhatsAppDatabase {
   chats: ChatTable;
   threads: ThreadTable;
   turns: TurnTable;
@@ -227,6 +245,7 @@ export interface Database {
   routines: RoutineTable;
   routine_runs: RoutineRunTable;
   crons: CronTable;
+  attachments: AttachmentTable;
 }
 
 export type { CallVerdict };

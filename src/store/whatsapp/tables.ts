@@ -1,0 +1,119 @@
+import type { ColumnType, Generated } from 'kysely';
+
+/** Row types of the WhatsApp channel; migration.ts makes the tables. `account` is `default` until one instance holds several. */
+
+type Created = ColumnType<Date, Date | undefined, never>;
+
+/** `GET /api/status` shows these words (contracts/fetch-api.md). */
+export type WhatsAppState = 'initializing' | 'qr_pending' | 'authenticated' | 'disconnected' | 'error';
+
+export interface WaAccountTable {
+  account: string;
+  /** what the person wants: `off` no socket, `on` connected (pairing first when there are no credentials), `out` logged out */
+  wanted: 'off' | 'on' | 'out';
+  /** grows with every request (start, restart, logout, pair): the gateway acts once for each */
+  request: Generated<number>;
+  /** digits to pair with by code instead of QR, null for QR */
+  pair_phone: string | null;
+  state: WhatsAppState;
+  /** what the phone scans, or null; gone as soon as it is used or out of date */
+  qr: string | null;
+  pairing_code: string | null;
+  last_error: string | null;
+  last_code: number | null;
+  /** who must do something: pairing, person, lease, upgrade */
+  needs: string | null;
+  /** no connection before this (a temporary ban) */
+  blocked_until: Date | null;
+  /** own identity once paired */
+  jid: string | null;
+  lid: string | null;
+  name: string | null;
+  number_mode: 'shared' | 'dedicated' | null;
+  /** accepted WhatsApp version after a 405, `2.3000.n` */
+  version: string | null;
+  /** the one gateway that may hold the socket, and until when without a renewal */
+  lease_holder: string | null;
+  lease_until: Date | null;
+  /** the phone itself was last seen acting: unused for 14 days, WhatsApp logs linked devices out */
+  phone_seen_at: Date | null;
+  connected_at: Date | null;
+  updated_at: ColumnType<Date, Date | undefined, Date>;
+  normalized_count: Generated<number>;
+  chunked_count: Generated<number>;
+  fallback_split_count: Generated<number>;
+}
+/** Credentials, encrypted: whoever has them has the account. */
+export interface WaCredsTable {
+  account: string;
+  data: Buffer;
+  updated_at: ColumnType<Date, Date | undefined, Date>;
+}
+/** The Signal key store, one row a key, values encrypted. */
+export interface WaKeyTable {
+  account: string;
+  type: string;
+  id: string;
+  data: Buffer;
+}
+/** Every message that was decrypted, written in the transaction of its ratchet step. Never deleted before it is handled. */
+export interface WaInboxTable {
+  seq: Generated<number>;
+  account: string;
+  /** the five columns that make a message the same one: a device suffix is never part of them */
+  chat: string;
+  participant: string;
+  from_me: boolean;
+  message_id: string;
+  /** proto.Message bytes, unpadded; null for a stub whose content never came */
+  content: Buffer | null;
+  /** attributes of the stanza (t, notify, sender_pn, sender_lid, participant_pn, recipient, addressing_mode, offline, edit) */
+  attrs: ColumnType<Record<string, string>, string, string>;
+  received_at: Created;
+  handled_at: Date | null;
+  /** why it was handled as it was: turn, steer, answer, stop, reply, stranger, not_addressed, echo, owner_typed, old, duplicate, empty, ... */
+  verdict: string | null;
+  /** the inbox row that it became */
+  inbox_id: string | null;
+}
+/** People: LID and phone number of one person are one row. */
+export interface WaContactTable {
+  id: Generated<number>;
+  account: string;
+  lid: string | null;
+  pn: string | null;
+  name: string | null;
+  /** address of the chat that was made for this person first: it stays when another form of the address shows up */
+  chat_address: string;
+  /** the form that the last message came from, which is the form to reply to */
+  reply_jid: string;
+}
+/** One stanza that is to be sent; a long reply has several. */
+export interface WaSendTable {
+  /** `3EB0` and 18 hex digits, derived from outbox id and part: the same on every attempt */
+  message_id: string;
+  account: string;
+  outbox_id: string;
+  part: number;
+  jid: string;
+  /** proto.Message bytes as relayed: a resend uploads no media again, and `getMessage` answers retries from it */
+  content: Buffer;
+  state: 'queued' | 'sent' | 'delivered' | 'read' | 'failed';
+  attempts: Generated<number>;
+  error: string | null;
+  created_at: Created;
+  sent_at: Date | null;
+  delivered_at: Date | null;
+  read_at: Date | null;
+  /** the question that it asks, so that a reaction, a quote or a vote finds it */
+  question_id: string | null;
+}
+
+export interface WhatsAppDatabase {
+  wa_accounts: WaAccountTable;
+  wa_creds: WaCredsTable;
+  wa_keys: WaKeyTable;
+  wa_inbox: WaInboxTable;
+  wa_contacts: WaContactTable;
+  wa_sends: WaSendTable;
+}
