@@ -37,7 +37,7 @@ export const reportProgress = defineTool({
   effect: 'idempotent',
   place: 'worker',
   timeoutMs: 10_000,
-  summarise: (args) => (args.percent === undefined ? 'progress' : `progress ${args.percent} %`),
+  summarise: (args) => (args.percent === undefined ? 'to the person' : `${args.percent} %`),
   run: async (args, context) => {
     await recordProgress(context.db, context, args.message, args.percent);
     return { ok: true, output: 'The person has been told.', metadata: { sent: true } };

@@ -2,6 +2,7 @@ import { defineSearchAttributeKey } from '@temporalio/common';
 import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
 import type { ConversationView, Phase } from '../contracts/conversation.ts';
 import { AGENT_PHASE } from '../contracts/signals.ts';
+import { type FailureType, failures } from '../domain/failures.ts';
 
 const phaseKey = defineSearchAttributeKey(AGENT_PHASE, 'KEYWORD');
 
@@ -12,7 +13,7 @@ export class Board {
   since: string;
   tokens = 0;
   /** type and sentence of the last turn's failure in this run, until a turn ends well */
-  failure: { type: string; message: string } | null = null;
+  failure: { type: FailureType; message: string } | null = null;
   constructor(carried: { turnsDone: number; spentMicroUsd: number }, since: string) {
     this.view = { phase: 'idle', turnId: null, waitingFor: null, queuedTurns: [], ...carried };
     this.since = since;
@@ -32,7 +33,12 @@ export class Board {
         `- waits for: ${this.view.waitingFor ?? 'nothing'}`,
         `- turns queued: ${this.view.queuedTurns.length}, done: ${this.view.turnsDone}`,
         `- spent: $${(this.view.spentMicroUsd / 1_000_000).toFixed(4)}, ${this.tokens} tokens in this run`,
-        ...(this.failure ? [`- **last turn failed**: ${this.failure.type}: ${this.failure.message}`] : []),
+        // an endpoint's own words may repeat what was written, which has no place here; a budget's are ours
+        ...(this.failure
+          ? [
+              `- **last turn failed**: ${this.failure.type}: ${this.failure.type === 'BudgetExceeded' ? this.failure.message : failures[this.failure.type].tell}`,
+            ]
+          : []),
       ].join('\n'),
     );
   }

@@ -1,6 +1,6 @@
 import { proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
 import type { RecordActivities, TurnActivities } from '../contracts/activities.ts';
-import type { ActInput, ActResult, DeliverInput, ThinkInput, ThinkResult } from '../contracts/conversation.ts';
+import type { ActInput, ActResult, AskInput, AskResult, DeliverInput, FinishInput, ThinkInput, ThinkResult } from '../contracts/conversation.ts';
 import { type Channel, gatewayQueue } from '../contracts/ids.ts';
 import { nonRetryableTypes } from '../domain/failures.ts';
 
@@ -31,11 +31,22 @@ const onceOnly = proxyActivities<Pick<TurnActivities, 'act'>>({
 });
 
 /** Our own store, well under a second, idempotent: local activities. They retry until the database is back. */
-export const records = proxyLocalActivities<RecordActivities>({
+const local = proxyLocalActivities<RecordActivities>({
   startToCloseTimeout: 10_000,
   localRetryThreshold: 60_000,
   retry: { initialInterval: 100, backoffCoefficient: 2, maximumInterval: 5_000 },
 });
+
+/** The same under the words that an operator reads beside their markers. */
+export const records = {
+  openQuestion: (what: string, input: AskInput): Promise<AskResult> => local.openQuestion.executeWithOptions({ summary: `ask for ${what}` }, [input]),
+  remind: (questionId: string): Promise<string | null> => local.remind.executeWithOptions({ summary: 'remind of the open question' }, [questionId]),
+  expire: (questionId: string): Promise<boolean> => local.expire.executeWithOptions({ summary: 'nobody answered: the question expires' }, [questionId]),
+  recordUnknown: (what: string, input: { callId: string; why?: string }): Promise<void> =>
+    local.recordUnknown.executeWithOptions({ summary: `note how ${what} ended` }, [input]),
+  finish: (input: FinishInput): Promise<string | null> =>
+    local.finish.executeWithOptions({ summary: input.failure ? `end the turn: ${input.failure.type}` : `end the turn: ${input.status}` }, [input]),
+};
 
 export const thinkAs = (summary: string, input: ThinkInput): Promise<ThinkResult> => model.think.executeWithOptions({ summary }, [input]);
 

@@ -14,7 +14,9 @@ const records = proxyLocalActivities<Pick<RoutineActivities, 'openRun' | 'closeR
 export async function routine(input: RoutineInput): Promise<RoutineResult> {
   const { workflowId } = workflowInfo();
   const runId = input.runId ?? runIdOf(workflowId);
-  const run = await records.openRun({ ...input, runId, workflowId, scheduledFor: input.runId ? null : firingTime(workflowId) });
+  const run = await records.openRun.executeWithOptions({ summary: 'begin the run' }, [
+    { ...input, runId, workflowId, scheduledFor: input.runId ? null : firingTime(workflowId) },
+  ]);
   if (!run) return { runId, status: 'failed', outboxId: null };
 
   let status: RoutineResult['status'] = 'completed';
@@ -37,7 +39,9 @@ export async function routine(input: RoutineInput): Promise<RoutineResult> {
   }
   // also a cancelled run is closed and told: its chat would wait for it for ever
   return await CancellationScope.nonCancellable(async () => {
-    const outboxId = await records.closeRun({ runId, status, steps: run.steps.length, ...(cancelled !== undefined && { reason: 'it was cancelled' }) });
+    const outboxId = await records.closeRun.executeWithOptions({ summary: `end the run: ${status}` }, [
+      { runId, status, steps: run.steps.length, ...(cancelled !== undefined && { reason: 'it was cancelled' }) },
+    ]);
     await deliverOn(run.channel, `result of ${runId}`, { outboxId });
     if (cancelled !== undefined) throw cancelled;
     return { runId, status, outboxId };

@@ -69,7 +69,10 @@ async function runCalls(turn: TurnContext, result: ThinkResult, clock: WorkClock
   const queue = calls.filter((call) => route(call, result) === 'run');
   const refused = calls.filter((call) => route(call, result) === 'refuse');
   for (const call of refused)
-    await records.recordUnknown({ callId: call.callId, why: `Refused by policy: ${call.name} is ${call.danger} and this chat is ${result.autonomy}.` });
+    await records.recordUnknown(call.name, {
+      callId: call.callId,
+      why: `Refused by policy: ${call.name} is ${call.danger} and this chat is ${result.autonomy}.`,
+    });
   const lane = async () => {
     for (let call = queue.shift(); call; call = queue.shift()) await runCall(turn, call);
   };
@@ -95,7 +98,7 @@ async function runCall(turn: TurnContext, call: CallVerdict): Promise<void> {
     if (isCancellation(error)) throw error;
     // a tool that could not be run is something the model must know, not the end of the turn
     const lost = error instanceof ActivityFailure && error.cause instanceof TimeoutFailure;
-    await records.recordUnknown({ callId: call.callId, ...(!lost && { why: `${call.name} could not be run: ${failureOf(error).message}` }) });
+    await records.recordUnknown(call.name, { callId: call.callId, ...(!lost && { why: `${call.name} could not be run: ${failureOf(error).message}` }) });
   }
 }
 
@@ -103,13 +106,13 @@ async function runCall(turn: TurnContext, call: CallVerdict): Promise<void> {
 async function runAsking(turn: TurnContext, call: CallVerdict): Promise<void> {
   const { turnId, threadId, waits, board, decisions } = turn;
   const kind = call.name === 'ask_user' ? 'question' : 'approval';
-  const asked = await records.openQuestion({ callId: call.callId, turnId, threadId, kind });
+  const what = kind === 'question' ? 'an answer' : `approval of ${call.name}`;
+  const asked = await records.openQuestion(what, { callId: call.callId, turnId, threadId, kind });
   const { questionId } = asked;
   if (asked.decided) decisions[questionId] ??= asked.decided;
   const decided = () => decisions[questionId] !== undefined;
   if (!decided()) {
     turn.send(asked.outboxId);
-    const what = kind === 'question' ? 'an answer' : `approval of ${call.name}`;
     board.show('waiting', `waiting for ${what}`, { turnId, waitingFor: what });
     if (!(await condition(decided, waits.remindAfterMs, { summary: `waiting for ${what}; reminds once` }))) {
       const reminder = await records.remind(questionId);
