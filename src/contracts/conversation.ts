@@ -112,6 +112,8 @@ export interface AskInput {
 export interface AskResult {
   questionId: string;
   outboxId: string;
+  /** the beginning of the question, for the timer's summary */
+  title?: string;
   /** the question was decided before we asked (a retried step) */
   decided?: Decision;
 }

@@ -29,16 +29,14 @@ export class Board {
       [
         `**${phase === 'idle' ? 'Idle' : phase === 'waiting' ? 'Waiting for a person' : 'Working'}** since ${this.since}: ${what}`,
         '',
-        `- turn: ${this.view.turnId ? `\`${this.view.turnId}\`, model step ${this.step}` : 'none'}`,
-        `- waits for: ${this.view.waitingFor ?? 'nothing'}`,
-        `- turns queued: ${this.view.queuedTurns.length}, done: ${this.view.turnsDone}`,
-        `- spent: $${(this.view.spentMicroUsd / 1_000_000).toFixed(4)}, ${this.tokens} tokens in this run`,
-        // an endpoint's own words may repeat what was written, which has no place here; a budget's are ours
+        // the Web UI shows some five lines before one has to scroll: what matters most comes first
         ...(this.failure
           ? [
               `- **last turn failed**: ${this.failure.type}: ${this.failure.type === 'BudgetExceeded' ? this.failure.message : failures[this.failure.type].tell}`,
             ]
           : []),
+        `- spent: $${(this.view.spentMicroUsd / 1_000_000).toFixed(4)}, ${this.tokens} tokens in this run`,
+        `- turn: ${this.view.turnId ? `\`${this.view.turnId}\`, model step ${this.step}` : 'none'}; queued ${this.view.queuedTurns.length}, done ${this.view.turnsDone}`,
       ].join('\n'),
     );
   }

@@ -113,11 +113,12 @@ async function runAsking(turn: TurnContext, call: CallVerdict): Promise<void> {
   const decided = () => decisions[questionId] !== undefined;
   if (!decided()) {
     turn.send(asked.outboxId);
-    board.show('waiting', `waiting for ${what}`, { turnId, waitingFor: what });
-    if (!(await condition(decided, waits.remindAfterMs, { summary: `waiting for ${what}; reminds once` }))) {
+    const waited = asked.title ? `${what}: ${asked.title}` : what;
+    board.show('waiting', `waiting for ${waited}`, { turnId, waitingFor: waited });
+    if (!(await condition(decided, waits.remindAfterMs, { summary: `waiting for ${waited} (reminds once)` }))) {
       const reminder = await records.remind(questionId);
       if (reminder) turn.send(reminder);
-      if (!(await condition(decided, Math.max(waits.expireAfterMs - waits.remindAfterMs, 1), { summary: `waiting for ${what}; then expires` }))) {
+      if (!(await condition(decided, Math.max(waits.expireAfterMs - waits.remindAfterMs, 1), { summary: `waiting for ${waited} (then expires)` }))) {
         if (await records.expire(questionId)) decisions[questionId] = kind === 'approval' ? 'deny' : 'answered';
         else await condition(decided, 60_000, { summary: 'an answer came at the last moment' });
       }

@@ -17,6 +17,8 @@ let page: Server;
 let pageUrl: string;
 /** requests for each path of the page; the first one of each is held until the end */
 const pageRequests = new Map<string, number>();
+/** sends the held response */
+const release = new Map<string, () => void>();
 const expected: Expected[] = [];
 
 beforeAll(async () => {
@@ -25,7 +27,9 @@ beforeAll(async () => {
   page = createServer(({ url = '' }, response) => {
     const count = (pageRequests.get(url) ?? 0) + 1;
     pageRequests.set(url, count);
-    if (count > 1) response.writeHead(200, { 'content-type': 'text/plain' }).end('the page');
+    const respond = () => void response.writeHead(200, { 'content-type': 'text/plain' }).end('the page');
+    if (count > 1) respond();
+    else release.set(url, respond);
   });
   await new Promise<void>((resolve) => page.listen(0, '127.0.0.1', resolve));
   pageUrl = `http://127.0.0.1:${(page.address() as AddressInfo).port}`;
@@ -47,6 +51,17 @@ const ended = (threadId: string, turnId: string) =>
   client.watch(`turn ${turnId} has ended`, threadId, (detail) => detail.turns.find((turn) => turn.id === turnId && turn.status === 'completed'));
 const asked = (turnId: string, step = 1): number => app.model.requests().filter((entry) => entry.requestId.startsWith(`${turnId}/${step}#`)).length;
 const storedStep = (turnId: string) => app.store.db.selectFrom('steps').select('key').where('turn_id', '=', turnId).executeTakeFirst();
+
+/** Runs something while the Temporal server is stopped in its tracks: what was committed meanwhile cannot have been reported. */
+async function frozen<T>(instance: TestApp, run: () => Promise<T>): Promise<T> {
+  const pid = instance.state().roles.find((role) => role.name === 'temporal')!.pid!;
+  process.kill(pid, 'SIGSTOP');
+  try {
+    return await run();
+  } finally {
+    process.kill(pid, 'SIGCONT');
+  }
+}
 const allReady = () => app.whenReady();
 
 describe('a kill in the middle of a message', () => {
@@ -55,6 +70,51 @@ describe('a kill in the middle of a message', () => {
     await kill(app, 'temporal');
     const turn = await send(thread, [{ say: 'after the signal' }], 'after the signal');
     await ended(thread, turn);
+    await allReady();
+  });
+
+  it('between commit and signal inside one process: the API dies with the row written and nobody told', async () => {
+    const thread = await app.thread();
+    const turn = await frozen(app, async () => {
+      const sent = app.request('POST', `/v1/threads/${thread}/turns`, { prompt: script([{ say: 'found by the sweeper' }]) }).catch(() => null);
+      const row = await until('the row is committed', () =>
+        app.store.db.selectFrom('inbox').select(['turn_id', 'signalled_at']).where('thread_id', '=', thread).executeTakeFirst(),
+      );
+      expect(row.signalled_at).toBeNull();
+      await kill(app, 'api');
+      await sent;
+      return row.turn_id!;
+    });
+    await ended(thread, turn);
+    expect(asked(turn)).toBe(1);
+    await allReady();
+  });
+
+  it('between an answer stored and its report: the worker dies before Temporal hears of it, and the model is not asked again', async () => {
+    const thread = await app.thread();
+    const turn = await send(thread, [{ say: 'stored but not reported', pace: 250 }], 'stored but not reported');
+    await until('the model answers', () => asked(turn) === 1);
+    await frozen(app, async () => {
+      await until('the answer is stored', () => storedStep(turn));
+      await kill(app, 'worker');
+    });
+    await ended(thread, turn);
+    expect(asked(turn)).toBe(1);
+    await allReady();
+  });
+
+  it('between a tool effect and its report: the worker dies before Temporal hears of it, and the tool does not run again', async () => {
+    const thread = await app.thread();
+    const turn = await send(thread, [{ call: [['web_fetch', { url: `${pageUrl}/kept` }]] }, { say: 'kept' }], 'kept', 1);
+    const done = () => app.store.db.selectFrom('calls').select('id').where('turn_id', '=', turn).where('state', '=', 'done').executeTakeFirst();
+    await until('the page is asked for', () => pageRequests.get('/kept') === 1);
+    await frozen(app, async () => {
+      release.get('/kept')!();
+      await until('the result is stored', done);
+      await kill(app, 'worker');
+    });
+    await ended(thread, turn);
+    expect(pageRequests.get('/kept')).toBe(1);
     await allReady();
   });
 
