@@ -53,4 +53,6 @@ const skipped = report?.numPendingTests ?? 0;
 // a file that could not even be loaded counts as a failure though no test of it ran
 const failed = failedChecks + (report ? Math.max(report.numFailedTests, report.success ? 0 : 1) : 1);
 console.log(`\n${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`);
-process.exit(failed > 0 || skipped > 0 || passed === checks ? 1 : 0);
+// full disks, foreign homes and other users can only be made by root; CI is root, and skips nothing
+const skipsAllowed = process.getuid?.() !== 0;
+process.exit(failed > 0 || (skipped > 0 && !skipsAllowed) || passed === checks ? 1 : 0);

@@ -9,6 +9,9 @@ import { beat } from './heartbeat.ts';
 export const UNKNOWN_OUTCOME =
   'The outcome of this call is unknown: the process that ran it died before it ended. It may or may not have happened and is not run again by itself.';
 
+/** Tools without an effect: their calls are stored once, with the result. */
+const unmarked = [...tools.values()].filter((tool) => tool.readsOnly).map((tool) => tool.name);
+
 /** One tool call. Its result is stored once; an expected failure is a result, only infrastructure throws. */
 export const createAct =
   (deps: ActivityDeps) =>
@@ -16,7 +19,7 @@ export const createAct =
     const { db, config, temporal } = deps;
     const stop = beat();
     try {
-      const begun = await beginCall(db, input.callId);
+      const begun = await beginCall(db, input.callId, unmarked);
       if (!begun) throw fail('NotFound', `Call ${input.callId} is not in the database.`);
       const { how, call, chatId } = begun;
       if (how === 'done') return { ok: call.ok ?? false, size: call.output?.length ?? 0 };

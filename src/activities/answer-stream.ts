@@ -1,6 +1,6 @@
-import type { Db } from '../store/database.ts';
-import { lockThread } from '../store/events.ts';
-import { addItem, appendDelta, endItem } from '../store/items.ts';
+import type { Db, Tx } from '../store/database.ts';
+import { appendEvents, onThread } from '../store/events.ts';
+import { addItem, deltaEvent, endItem } from '../store/items.ts';
 
 /** Text is written to the screens' log this often: often enough to look alive, seldom enough that a long answer costs a few rows a second. */
 const FLUSH_MS = 80;
@@ -24,6 +24,10 @@ export class AnswerStream {
     this.#item = item;
   }
 
+  get isEmpty(): boolean {
+    return this.#text === '';
+  }
+
   add(text: string): void {
     this.#pending += text;
     this.#text += text;
@@ -35,6 +39,16 @@ export class AnswerStream {
           this.#error = error;
         });
     }, FLUSH_MS);
+  }
+
+  /** Writes nothing before `previous` is done: what a model thought ends on screens before what it says begins. */
+  after(previous: Promise<void>): void {
+    this.#writing = Promise.all([this.#writing, previous]).then(
+      () => {},
+      (error) => {
+        this.#error = error;
+      },
+    );
   }
 
   /** Stops writing and tells what has not been written yet; throws when a write failed. */
@@ -49,7 +63,7 @@ export class AnswerStream {
   async end(status: 'completed' | 'interrupted'): Promise<void> {
     await this.settle();
     if (!this.#text) return;
-    await this.#db.transaction().execute(async (tx) => {
+    await onThread(this.#db, this.#item.threadId, async (tx) => {
       await this.#write(tx);
       await endItem(tx, this.#item.id, { status, summary: this.#text, detail: this.#text });
     });
@@ -57,11 +71,10 @@ export class AnswerStream {
 
   async #flush(): Promise<void> {
     if (!this.#pending) return;
-    await this.#db.transaction().execute((tx) => this.#write(tx));
+    await onThread(this.#db, this.#item.threadId, (tx) => this.#write(tx));
   }
 
-  async #write(tx: Parameters<typeof addItem>[0]): Promise<void> {
-    await lockThread(tx, this.#item.threadId);
+  async #write(tx: Tx): Promise<void> {
     const text = this.#pending;
     this.#pending = '';
     if (this.#begun) {
@@ -75,6 +88,6 @@ export class AnswerStream {
       await addItem(tx, { ...this.#item, status: 'in_progress', summary: '', detail: '' });
     }
     this.#begun = true;
-    if (text) await appendDelta(tx, this.#item, text);
+    if (text) await appendEvents(tx, this.#item.threadId, [deltaEvent(this.#item, text)]);
   }
 }

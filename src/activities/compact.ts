@@ -2,7 +2,7 @@ import type { Model } from '../adapters/model/model.ts';
 import { type Called, compactionPoint, shownOutput } from '../domain/context.ts';
 import { microUsd } from '../domain/prices.ts';
 import type { Db } from '../store/database.ts';
-import { lockThread } from '../store/events.ts';
+import { onThread } from '../store/events.ts';
 import { addItem } from '../store/items.ts';
 import { derivedId } from '../store/keys.ts';
 import { addSummary, type History, loadHistory } from '../store/transcript.ts';
@@ -14,9 +14,9 @@ const INSTRUCTION =
 export async function fittingHistory(
   db: Db,
   model: Model,
+  history: History,
   at: { threadId: string; turnId: string; modelName: string; budgetTokens: number; signal: AbortSignal; requestId: string },
 ): Promise<{ history: History; spent: { inputTokens: number; outputTokens: number; microUsd: number } }> {
-  const history = await loadHistory(db, at.threadId);
   const point = compactionPoint(history.messages, history.calls, at.budgetTokens);
   if (point === null) return { history, spent: { inputTokens: 0, outputTokens: 0, microUsd: 0 } };
   const old = history.messages.filter((message) => message.ord <= point);
@@ -36,8 +36,7 @@ export async function fittingHistory(
     requestId: `${at.requestId}/compact-${point}`,
   });
   await addSummary(db, at.threadId, point, answer.text);
-  await db.transaction().execute(async (tx) => {
-    await lockThread(tx, at.threadId);
+  await onThread(db, at.threadId, async (tx) => {
     await addItem(tx, {
       id: derivedId('item_', at.threadId, 'compact', point),
       turnId: at.turnId,

@@ -1,6 +1,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { ModelError } from '../adapters/model/model.ts';
 import { type FailureType, failures } from '../domain/failures.ts';
+import { ChannelAway } from '../gateway/channel.ts';
 
 /** A failure of the closed vocabulary, as Temporal shows it: type, one sentence, cause. */
 export const fail = (type: FailureType, message: string, options: { nextRetryDelayMs?: number; cause?: Error } = {}): ApplicationFailure =>
@@ -17,6 +18,7 @@ export function asFailure(error: unknown): Error {
   if (error instanceof ApplicationFailure) return error;
   if (error instanceof ModelError)
     return fail(error.type, error.message, { ...(error.retryAfterMs !== undefined && { nextRetryDelayMs: error.retryAfterMs }) });
+  if (error instanceof ChannelAway) return fail('ChannelUnavailable', error.message, { nextRetryDelayMs: error.retryAfterMs });
   if (isStoreAway(error)) return fail('StoreUnavailable', `The database does not answer: ${(error as Error).message}`, { cause: error as Error });
   return error instanceof Error ? error : new Error(String(error));
 }

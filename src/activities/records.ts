@@ -1,7 +1,9 @@
 import type { RecordActivities } from '../contracts/activities.ts';
 import type { AskInput, AskResult, FinishInput } from '../contracts/conversation.ts';
+import { stepKey } from '../contracts/ids.ts';
 import { findCall, settle } from '../store/calls.ts';
 import { finishTurn } from '../store/finish.ts';
+import { derivedId } from '../store/keys.ts';
 import { ask, expireQuestion, remindQuestion } from '../store/questions.ts';
 import { tools } from '../tools/registry.ts';
 import { UNKNOWN_OUTCOME } from './act.ts';
@@ -19,15 +21,10 @@ export function createRecordActivities({ db }: Pick<ActivityDeps, 'db'>): Record
   return {
     openQuestion: guarded(async (input: AskInput): Promise<AskResult> => {
       const call = await findCall(db, input.callId);
-      const said = await db
-        .selectFrom('items')
-        .select('detail')
-        .where('turn_id', '=', input.turnId)
-        .where('kind', '=', 'agent_message')
-        .orderBy('ord', 'desc')
-        .limit(1)
-        .executeTakeFirst();
-      return await ask(db, input, { description: tools.get(call?.name ?? '')?.description ?? '', intent: said?.detail ?? null });
+      // what the model said in the step that made the call, not in an earlier one
+      const step = derivedId('msg_', stepKey(input.turnId, call?.step ?? 0));
+      const said = await db.selectFrom('transcript').select('content').where('id', '=', step).executeTakeFirst();
+      return await ask(db, input, { description: tools.get(call?.name ?? '')?.description ?? '', intent: said?.content || null });
     }),
     remind: guarded((questionId: string): Promise<string | null> => remindQuestion(db, questionId)),
     expire: guarded((questionId: string): Promise<boolean> => expireQuestion(db, questionId)),

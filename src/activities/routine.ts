@@ -40,6 +40,8 @@ export function createRoutineActivities(deps: Pick<ActivityDeps, 'db' | 'tempora
         const stored = run.results[index];
         if (stored) return { ok: stored.ok };
         const routine = await findRoutine(db, run.chat_id, run.routine_id);
+        // deleted meanwhile: the run ends, and no step of it has failed
+        if (!routine && settle === undefined) return { ok: false };
         const step = routine?.steps[index];
         const label = { name: step?.name ?? `step-${index + 1}`, tool: step?.tool ?? 'unknown' };
         const outcome = settle !== undefined ? { ok: false, output: settle } : await runTool(run, index, step);
@@ -56,7 +58,9 @@ export function createRoutineActivities(deps: Pick<ActivityDeps, 'db' | 'tempora
       try {
         const before = await findRun(db, runId);
         if (!before) throw fail('NotFound', `Run ${runId} is not in the database.`);
-        const run = await closeRun(db, runId, status, summaryOf(before.results, status, steps, reason));
+        const ended = status === 'failed' && before.results.every((result) => result.ok) && !(await findRoutine(db, before.chat_id, before.routine_id));
+        const why = reason ?? (ended ? 'the workflow was deleted while it ran' : undefined);
+        const run = await closeRun(db, runId, status, summaryOf(before.results, status, steps, why));
         const outboxId = `out_${runId}_result`;
         await recordNotice(db, { chatId: run.chat_id, outboxId, text: resultText(run), kind: 'result' });
         return outboxId;

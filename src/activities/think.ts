@@ -8,7 +8,8 @@ import { microUsd } from '../domain/prices.ts';
 import { endStaleAnswers } from '../store/items.ts';
 import { derivedId } from '../store/keys.ts';
 import { tellDelay, tellWaiting } from '../store/progress-notes.ts';
-import { type CheckedCall, loadSubject, type StepSubject, spentToday, storeAnswer, storedStep } from '../store/steps.ts';
+import { type CheckedCall, loadSubject, type StepSubject, storeAnswer } from '../store/steps.ts';
+import { type History, loadHistory } from '../store/transcript.ts';
 import { modelTools, prepareCall } from '../tools/registry.ts';
 import { AnswerStream } from './answer-stream.ts';
 import { fittingHistory } from './compact.ts';
@@ -34,12 +35,13 @@ export const createThink =
     let modelFailure: string | undefined;
     const stop = beat(() => ({ modelFailure }));
     try {
-      const [stored, subject] = await Promise.all([storedStep(db, input), loadSubject(db, input.turnId)]);
-      if (stored) return stored;
+      // the dialogue is read beside, not after, what decides whether it is needed: it nearly always is
+      const [subject, history] = await Promise.all([loadSubject(db, input), loadHistory(db, input.threadId)]);
       if (!subject) throw fail('NotFound', `Turn ${input.turnId} is not in the database.`);
+      if (subject.stored) return subject.stored;
       if (subject.turn.status !== 'in_progress') return closed(subject);
       if (info.attempt > 1) await endStaleAnswers(db, input.turnId, input.threadId);
-      await refuseOverBudget(deps, subject);
+      refuseOverBudget(deps, subject);
 
       const waitedMs = Date.now() - info.scheduledTimestampMs;
       if (before?.modelFailure && waitedMs > TELL_WAITING_MS) await tellWaiting(db, input, before.modelFailure);
@@ -55,13 +57,13 @@ export const createThink =
 
       const name = modelFor(model, subject);
       try {
-        return await answerWith(deps, name, input, subject);
+        return await answerWith(deps, name, input, subject, history);
       } catch (error) {
         // the second model takes over where trying the first again is pointless, or has been tried
         const { fallback } = model;
         if (!(error instanceof ModelError) || !fallback || fallback === name || error.type === 'ContextOverflow') throw error;
         if (error.retryable && info.attempt < 2) throw error;
-        return await answerWith(deps, fallback, input, subject);
+        return await answerWith(deps, fallback, input, subject, await loadHistory(db, input.threadId));
       }
     } catch (error) {
       if (error instanceof ModelError) {
@@ -82,22 +84,20 @@ const closed = (subject: StepSubject): ThinkResult => ({
   usage: { inputTokens: 0, outputTokens: 0, microUsd: 0 },
 });
 
-async function refuseOverBudget({ db, config }: ActivityDeps, subject: StepSubject): Promise<void> {
-  const breach = dayBreach(
-    { tokens: config.FETCH_MAX_DAY_TOKENS, microUsd: Math.round(config.FETCH_MAX_DAY_USD * 1_000_000) },
-    await spentToday(db, subject.chatId),
-  );
+function refuseOverBudget({ config }: ActivityDeps, subject: StepSubject): void {
+  const limits = { tokens: config.FETCH_MAX_DAY_TOKENS, microUsd: Math.round(config.FETCH_MAX_DAY_USD * 1_000_000) };
+  const breach = dayBreach(limits, subject.spentToday);
   if (breach) throw fail('BudgetExceeded', breachText(breach));
 }
 
-async function answerWith(deps: ActivityDeps, modelName: string, input: ThinkInput, subject: StepSubject): Promise<ThinkResult> {
+async function answerWith(deps: ActivityDeps, modelName: string, input: ThinkInput, subject: StepSubject, history: History): Promise<ThinkResult> {
   const budgetTokens = deps.config.FETCH_CONTEXT_TOKENS;
   try {
-    return await answerOnce(deps, { modelName, budgetTokens }, input, subject);
+    return await answerOnce(deps, { modelName, budgetTokens }, input, subject, history);
   } catch (error) {
     // what the endpoint can take is smaller than what we thought: sum up more and try once again
     if (error instanceof ModelError && error.type === 'ContextOverflow')
-      return await answerOnce(deps, { modelName, budgetTokens: Math.floor(budgetTokens / 4) }, input, subject);
+      return await answerOnce(deps, { modelName, budgetTokens: Math.floor(budgetTokens / 4) }, input, subject, await loadHistory(deps.db, input.threadId));
     throw error;
   }
 }
@@ -107,11 +107,12 @@ async function answerOnce(
   { modelName, budgetTokens }: { modelName: string; budgetTokens: number },
   input: ThinkInput,
   subject: StepSubject,
+  loaded: History,
 ): Promise<ThinkResult> {
   const key = stepKey(input.turnId, input.step);
   const { attempt } = activityInfo();
   const signal = cancellationSignal();
-  const { history, spent } = await fittingHistory(db, model, {
+  const { history, spent } = await fittingHistory(db, model, loaded, {
     threadId: input.threadId,
     turnId: input.turnId,
     modelName,
@@ -122,14 +123,25 @@ async function answerOnce(
   const readUpto = history.messages.at(-1)?.ord ?? history.upto;
   const at = { turnId: input.turnId, threadId: input.threadId };
   const text = new AnswerStream(db, { ...at, id: derivedId('item_', key, attempt, modelName, budgetTokens, 'say'), kind: 'agent_message' });
-  const reasoning = new AnswerStream(db, { ...at, id: derivedId('item_', key, attempt, modelName, budgetTokens, 'reason'), kind: 'agent_reasoning' });
+  const think = (part: number) =>
+    new AnswerStream(db, { ...at, id: derivedId('item_', key, attempt, modelName, budgetTokens, 'reason', part), kind: 'agent_reasoning' });
+  let thoughts = 0;
+  let reasoning = think(thoughts);
+  const onDelta = (kind: 'agent_message' | 'agent_reasoning', delta: string): void => {
+    // a thought is over when the model speaks; one that comes after that is another
+    if (kind === 'agent_message' && !reasoning.isEmpty) {
+      text.after(reasoning.end('completed'));
+      reasoning = think(++thoughts);
+    }
+    (kind === 'agent_message' ? text : reasoning).add(delta);
+  };
   try {
     const answer = await model.complete({
       model: modelName,
-      messages: toModelMessages(systemPrompt(config, subject), history.summary, history.messages, history.calls),
+      messages: toModelMessages(systemPrompt(config, subject), history.summary, history.messages, history.calls, history.files),
       tools: modelTools(),
       signal,
-      onDelta: (kind, delta) => (kind === 'agent_message' ? text : reasoning).add(delta),
+      onDelta,
       requestId: `${key}#${attempt}`,
     });
     await reasoning.end('completed');

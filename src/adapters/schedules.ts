@@ -58,6 +58,18 @@ export async function describeSchedule(temporal: Client, cronId: string): Promis
   }
 }
 
+/** Starts or stops the firings of a schedule; false when there is none. */
+export async function setScheduleEnabled(temporal: Client, cronId: string, enabled: boolean): Promise<boolean> {
+  const handle = temporal.schedule.getHandle(scheduleId(cronId));
+  try {
+    await (enabled ? handle.unpause() : handle.pause());
+    return true;
+  } catch (error) {
+    if (error instanceof ScheduleNotFoundError) return false;
+    throw error;
+  }
+}
+
 /** A schedule that is already gone is fine. Runs that it started go on. */
 export async function deleteSchedule(temporal: Client, cronId: string): Promise<void> {
   try {

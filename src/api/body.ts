@@ -110,7 +110,7 @@ function expected(type: string, name: string): string {
 }
 
 /** Not an async iterator: leaving one early destroys the socket, and the client would never read the 413. */
-function readBody(request: IncomingMessage): Promise<Buffer> {
+export function readBody(request: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const tooLong = () => {
       request.removeAllListeners('data');

@@ -1,6 +1,7 @@
 import Router from '@koa/router';
 import Koa, { type Context, type Next } from 'koa';
 import { IntakeError } from '../gateway/intake.ts';
+import { isDiskFull } from '../store/disk.ts';
 import { NoThread } from '../store/events.ts';
 import { isDatabaseAway } from '../store/health.ts';
 import { postApproval, postUserInput } from './answers.ts';
@@ -90,6 +91,14 @@ async function answering(ctx: Context, next: Next, deps: ApiDeps): Promise<void>
     if (isDatabaseAway(error)) {
       ctx.set('Retry-After', '1');
       return sendError(ctx, 503, 'The database does not answer. Try again, with the same Idempotency-Key if there was one.');
+    }
+    if (isDiskFull(error)) {
+      ctx.set('Retry-After', '10');
+      return sendError(
+        ctx,
+        503,
+        'The disk of the database is full, so this was not taken. Make room and try again, with the same Idempotency-Key if there was one.',
+      );
     }
     sendError(ctx, 500, 'Something went wrong inside; the log says what.');
   }

@@ -41,9 +41,10 @@ export async function getThreads(ctx: Context, deps: ApiDeps): Promise<void> {
   sendJson(ctx, 200, threads);
 }
 
-/** `GET /v1/threads/{id}`: 200 {thread, turns, items, latest_seq, pending_approvals, pending_user_inputs}. */
+/** `GET /v1/threads/{id}?last_turns=`: 200 {thread, turns, items, latest_seq, pending_approvals, pending_user_inputs}; the whole thread without a limit. */
 export async function getThreadDetail(ctx: Context, id: string, deps: ApiDeps): Promise<void> {
-  const detail = isId(id) ? await threadDetail(deps.store.db, id) : null;
+  const { last_turns: lastTurns } = readQuery(ctx.querystring, { last_turns: 'whole' });
+  const detail = isId(id) ? await threadDetail(deps.store.db, id, lastTurns) : null;
   if (!detail) throw threadNotFound(id);
   sendJson(ctx, 200, detail);
 }

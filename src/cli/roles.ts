@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { devServerArguments } from '../../temporal/dev-server.ts';
 import type { TemporalBinary } from '../../temporal/version.ts';
@@ -77,7 +78,14 @@ export function roleEnvironment(config: Config, decided: { temporalAddress: stri
     const value = config[name];
     if (value !== undefined && value !== '') env[name] = String(value);
   }
-  return childEnvironment({ FETCH_WORKSPACE: process.cwd(), ...env, TEMPORAL_ADDRESS: decided.temporalAddress, DATABASE_URL: decided.databaseUrl });
+  return childEnvironment({
+    FETCH_WORKSPACE: process.cwd(),
+    // compiled code is kept between starts: a third of a second of CPU for each role
+    NODE_COMPILE_CACHE: join(config.FETCH_HOME, 'cache', 'node'),
+    ...env,
+    TEMPORAL_ADDRESS: decided.temporalAddress,
+    DATABASE_URL: decided.databaseUrl,
+  });
 }
 
 /** True when something accepts connections on a loopback port. */

@@ -1,6 +1,6 @@
 import { DefaultLogger, Runtime, type WorkerOptions } from '@temporalio/worker';
-import pino from 'pino';
 import type { Config } from '../config.ts';
+import { createLog } from '../log.ts';
 
 let installed = false;
 
@@ -8,7 +8,7 @@ let installed = false;
 export function installRuntime(config: Config): void {
   if (installed) return;
   installed = true;
-  const log = pino({ level: config.LOG_LEVEL, base: { part: 'temporal' } }, pino.destination(2));
+  const log = createLog('temporal', config.LOG_LEVEL);
   const level = { TRACE: 'trace', DEBUG: 'debug', INFO: 'info', WARN: 'warn', ERROR: 'error' } as const;
   Runtime.install({
     logger: new DefaultLogger('WARN', (entry) => log[level[entry.level]]({ ...entry.meta }, entry.message)),

@@ -16,15 +16,18 @@ import { cachedWorkflowBundle } from './workflow-bundle.ts';
 export async function run(config: Config): Promise<void> {
   const role = roleProcess();
   installRuntime(config);
-  const { store, temporal, address, close } = await openRole(config, 'fetch-worker', 20);
-  const model = await openModel(config);
+  const [{ store, temporal, address, close }, model, workflowBundle] = await Promise.all([
+    openRole(config, 'fetch-worker', 20),
+    openModel(config),
+    cachedWorkflowBundle(join(config.FETCH_HOME, 'cache')),
+  ]);
   const deps = { db: store.db, temporal, config, model };
   const connection = await NativeConnection.connect({ address });
   const worker = await Worker.create({
     connection,
     namespace: config.TEMPORAL_NAMESPACE,
     taskQueue: AGENT_QUEUE,
-    workflowBundle: await cachedWorkflowBundle(join(config.FETCH_HOME, 'cache')),
+    workflowBundle,
     activities: { think: createThink(deps), act: createAct(deps), ...createRecordActivities(deps), ...createRoutineActivities(deps) },
     ...workerTimings,
     maxConcurrentActivityTaskExecutions: 100,

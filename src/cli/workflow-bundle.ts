@@ -1,7 +1,9 @@
+import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { bundleWorkflowCode, type WorkflowBundlePath } from '@temporalio/worker';
 
 const source = (folder: string): string => fileURLToPath(new URL(`../${folder}`, import.meta.url));
@@ -30,10 +32,16 @@ export async function cachedWorkflowBundle(cacheFolder: string): Promise<Workflo
   const codePath = join(cacheFolder, `workflows-${hash.digest('hex').slice(0, 16)}.js`);
   if (!existsSync(codePath)) {
     mkdirSync(cacheFolder, { recursive: true });
-    const { code } = await buildWorkflowBundle();
-    // renamed into place: a start that is killed half way leaves no half bundle
-    writeFileSync(`${codePath}.${process.pid}`, code);
-    renameSync(`${codePath}.${process.pid}`, codePath);
+    // in a process of its own: the bundler would leave 140 MB in the memory of a worker that lives for weeks
+    await promisify(execFile)(process.execPath, [fileURLToPath(import.meta.url), codePath]);
   }
   return { codePath };
+}
+
+if (import.meta.main) {
+  const codePath = process.argv[2]!;
+  const { code } = await buildWorkflowBundle();
+  // renamed into place: a start that is killed half way leaves no half bundle
+  writeFileSync(`${codePath}.${process.pid}`, code);
+  renameSync(`${codePath}.${process.pid}`, codePath);
 }

@@ -14,6 +14,16 @@ export interface ChannelSender {
   send(message: Outgoing, signal: AbortSignal): Promise<void>;
 }
 
+/** The channel does not take messages now: nothing was lost, and the same send can work after `retryAfterMs`. `message` says why. */
+export class ChannelAway extends Error {
+  readonly retryAfterMs: number;
+  constructor(message: string, retryAfterMs: number) {
+    super(message);
+    this.name = 'ChannelAway';
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
 /**
  * Channels whose screens read the store (a terminal, an HTTP client): the message was on screen when its event was
  * committed, so taking it is all there is to do.

@@ -2,13 +2,15 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import type { Config } from '../config.ts';
 import type { Arrival } from '../contracts/conversation.ts';
+import type { Channel } from '../contracts/ids.ts';
 import type { ThreadRecord, TurnRecord } from '../contracts/records.ts';
 import { chooseOption, helpText, isStrayNumber, parseCommand } from '../domain/commands.ts';
+import { attach } from '../store/attachments.ts';
 import type { Db, Tx } from '../store/database.ts';
-import { appendEvents, lockThread, NoThread } from '../store/events.ts';
+import { appendEvents, NoThread, onThread } from '../store/events.ts';
 import { findReceived, receive } from '../store/inbox.ts';
-import { chatKey, freshId, steerItemId } from '../store/keys.ts';
-import { answerQuestion, decideQuestion, openQuestion } from '../store/questions.ts';
+import { chatKey, derivedId, freshId, steerItemId } from '../store/keys.ts';
+import { answerQuestion, decideQuestion, openQuestion, type Question } from '../store/questions.ts';
 import { replyNow, statusText } from '../store/replies.ts';
 import { createThread, getThread, threadOfChat } from '../store/threads.ts';
 import { activeTurn, addUserItem, findTurn, openTurn, toTurnRecord } from '../store/turns.ts';
@@ -30,6 +32,23 @@ const SIGNAL_PATIENCE_MS = 1000;
 export type Intake = ReturnType<typeof createIntake>;
 export type Said = { kind: 'turn' | 'steer' | 'answer' | 'stop' | 'reply'; turnId: string | null; inboxId: string };
 
+/** Runs in the intake's transaction, also when the message was known; `inboxId` is the row that it became, now or then, and `kind` what it meant. */
+export type Also = (tx: Tx, inboxId: string, kind: Said['kind']) => Promise<void>;
+
+export interface Saying {
+  threadId: string;
+  text: string;
+  channelMessageId: string;
+  /** who wrote it, where several people write: the model reads it before the text, commands and answers are without it */
+  author?: string;
+  /** it answers exactly this question (a reaction, a vote, a quote); where that is settled, the person is told */
+  questionId?: string;
+  /** never a command and never an answer: text that was put together from several messages */
+  plain?: boolean;
+  attachmentIds?: readonly string[];
+  also?: Also;
+}
+
 /**
  * The one way in. Whatever a person does becomes an inbox row, in the same transaction as what it means (a turn, a
  * steering message, a decision), under the thread's lock. Only then is the conversation signalled: a crash in between
@@ -41,26 +60,27 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
     threadId: string,
     channelMessageId: string,
     body: string,
-    act: (tx: Tx, inboxId: string, chatId: string) => Promise<{ arrival: Arrival; turnId: string | null }>,
+    act: (tx: Tx, at: { inboxId: string; chatId: string; at: Date }) => Promise<{ arrival: Arrival; turnId: string | null }>,
+    also?: Also,
   ): Promise<{ arrival: Arrival; turnId: string | null; inboxId: string }> {
-    const row = await db
-      .transaction()
-      .execute(async (tx) => {
-        await lockThread(tx, threadId);
-        const { chat_id } = await tx.selectFrom('threads').select('chat_id').where('id', '=', threadId).executeTakeFirstOrThrow();
-        const known = await findReceived(tx, chat_id, channelMessageId);
-        if (known) return known;
-        const inboxId = freshId('inb_');
-        const { arrival, turnId } = await act(tx, inboxId, chat_id);
-        await receive(tx, { id: inboxId, chatId: chat_id, threadId, turnId, channelMessageId, arrival, body });
-        return { id: inboxId, arrival, turn_id: turnId, signalled_at: null };
-      })
-      .catch((error) => {
-        throw error instanceof NoThread ? new IntakeError('not_found', error.message) : error;
-      });
+    const { row, chat, chatId } = await onThread(db, threadId, async (tx, { chatId, at }) => {
+      const { chat, known } = await findReceived(tx, chatId, channelMessageId);
+      if (known) {
+        await also?.(tx, known.id, (known.arrival as Arrival).kind);
+        return { row: known, chat, chatId };
+      }
+      const inboxId = freshId('inb_');
+      const { arrival, turnId } = await act(tx, { inboxId, chatId, at });
+      await receive(tx, { id: inboxId, chatId, threadId, turnId, channelMessageId, arrival, body });
+      await also?.(tx, inboxId, arrival.kind);
+      return { row: { id: inboxId, arrival, turn_id: turnId, signalled_at: null }, chat, chatId };
+    }).catch((error) => {
+      throw error instanceof NoThread ? new IntakeError('not_found', error.message) : error;
+    });
     if (!row.signalled_at) {
+      const signal = { inboxId: row.id, arrival: row.arrival as Arrival, chatId, channel: chat.channel, workflowId: chat.workflow_id };
       // the row is committed: a lost signal is sent again by the sweeper, so a Temporal server that is away does not fail the request
-      const signalled = signalArrival({ db, temporal, config }, row.id).catch(() => {});
+      const signalled = signalArrival({ db, temporal, config }, signal).catch(() => {});
       // and does not hold it up for long
       await Promise.race([signalled, pause(SIGNAL_PATIENCE_MS, undefined, { ref: false })]);
     }
@@ -73,10 +93,11 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
     return toTurnRecord(db, row);
   };
 
-  async function requireActive(tx: Tx, threadId: string, turnId: string): Promise<void> {
+  async function requireActive(tx: Tx, threadId: string, turnId: string): Promise<NonNullable<Awaited<ReturnType<typeof activeTurn>>>> {
     const active = await activeTurn(tx, threadId);
     if (!active) throw new IntakeError('conflict', `No active turn on thread ${threadId}`);
     if (active.id !== turnId) throw new IntakeError('conflict', `Turn ${turnId} is not active on thread ${threadId}`);
+    return active;
   }
 
   async function addSteer(tx: Tx, threadId: string, turnId: string, inboxId: string, text: string): Promise<Arrival> {
@@ -96,6 +117,41 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
     return { kind: 'stop', inboxId, turnId };
   }
 
+  /** What a text means for an open question: its answer, a number that is no choice, or nothing, when an approval needs a plain yes or no. */
+  async function answerWith(tx: Tx, question: Question, text: string, inboxId: string): Promise<Arrival | 'stray' | null> {
+    if (question.kind === 'approval') {
+      const command = parseCommand(text);
+      if (command !== 'yes' && command !== 'no') return null;
+      const decision = command === 'yes' ? 'allow' : 'deny';
+      await decideQuestion(tx, question, decision, false);
+      return { kind: 'answer', inboxId, questionId: question.id, decision };
+    }
+    if (isStrayNumber(question.options, text)) return 'stray';
+    await answerQuestion(tx, question, chooseOption(question.options, text));
+    return { kind: 'answer', inboxId, questionId: question.id, decision: 'answered' };
+  }
+
+  async function channelThread(channel: Channel, address: string): Promise<ThreadRecord> {
+    const known = await threadOfChat(db, channel, address);
+    if (known) return known;
+    await createThread(db, {
+      channel,
+      address,
+      // whatever is configured when a turn runs: this chat outlives every choice of a model
+      model: 'auto',
+      workspace: config.FETCH_WORKSPACE ?? process.cwd(),
+      mode: 'agent',
+      allow_shell: false,
+      trust_mode: false,
+      auto_approve: false,
+      archived: false,
+      autonomy: config.FETCH_AUTONOMY,
+      chatKey: (address) => chatKey(secret, channel, address),
+    });
+    // two may have come at once: both get the same one
+    return (await threadOfChat(db, channel, address))!;
+  }
+
   return {
     /** The contract's "start a turn": a second one on an active thread is a conflict, whoever comes second. */
     async startTurn(input: {
@@ -106,67 +162,95 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
       autoApprove?: boolean;
       channelMessageId: string;
     }): Promise<{ thread: ThreadRecord; turn: TurnRecord }> {
-      const { turnId } = await once(input.threadId, input.channelMessageId, input.prompt, async (tx, inboxId) => {
+      // as it was opened: by the time the signal is taken, a quick turn may have ended
+      let opened: TurnRecord | undefined;
+      const { turnId } = await once(input.threadId, input.channelMessageId, input.prompt, async (tx, { inboxId, at }) => {
         if (await activeTurn(tx, input.threadId)) throw new IntakeError('conflict', 'Thread already has an active turn');
         const turn = await openTurn(tx, {
           threadId: input.threadId,
+          at,
           text: input.prompt,
           inputSummary: input.inputSummary,
           model: input.model,
           autoApprove: input.autoApprove,
         });
+        opened = turn;
         return { arrival: { kind: 'turn', inboxId, turnId: turn.id, threadId: input.threadId }, turnId: turn.id };
       });
-      const thread = await getThread(db, input.threadId);
-      return { thread: thread!, turn: await turnOf(turnId!) };
+      const [thread, turn] = await Promise.all([getThread(db, input.threadId), opened ?? turnOf(turnId!)]);
+      return { thread: thread!, turn };
     },
 
     async steer(input: { threadId: string; turnId: string; prompt: string; channelMessageId: string }): Promise<TurnRecord> {
-      await once(input.threadId, input.channelMessageId, input.prompt, async (tx, inboxId) => {
+      await once(input.threadId, input.channelMessageId, input.prompt, async (tx, { inboxId }) => {
         await requireActive(tx, input.threadId, input.turnId);
         return { arrival: await addSteer(tx, input.threadId, input.turnId, inboxId, input.prompt), turnId: input.turnId };
       });
       return turnOf(input.turnId);
     },
 
-    /** Answers with the turn as it is, usually still in progress; `turn.completed` follows. */
+    /** Answers with the turn as it was when the interrupt was taken, in progress; `turn.completed` follows. */
     async interrupt(input: { threadId: string; turnId: string; channelMessageId: string }): Promise<TurnRecord> {
-      await once(input.threadId, input.channelMessageId, '', async (tx, inboxId) => {
-        await requireActive(tx, input.threadId, input.turnId);
+      let active: TurnRecord | undefined;
+      await once(input.threadId, input.channelMessageId, '', async (tx, { inboxId }) => {
+        active = await toTurnRecord(tx, await requireActive(tx, input.threadId, input.turnId));
         return { arrival: await addStop(tx, input.threadId, input.turnId, inboxId), turnId: input.turnId };
       });
-      return turnOf(input.turnId);
+      return active ?? turnOf(input.turnId);
     },
 
     /** A message as a person writes it: a command, an answer, a steering word or a new turn. Never refused as "busy". */
-    async say(input: { threadId: string; text: string; channelMessageId: string }): Promise<Said> {
-      const { arrival, turnId, inboxId } = await once(input.threadId, input.channelMessageId, input.text, async (tx, inbox, chatId) => {
-        const { threadId, text } = input;
+    async say(input: Saying): Promise<Said> {
+      const { threadId, text, attachmentIds = [] } = input;
+      const told = input.author ? `${input.author}: ${text}` : text;
+      const act = async (tx: Tx, { inboxId: inbox, chatId, at }: { inboxId: string; chatId: string; at: Date }) => {
         const reply = async (body: string) => ({ arrival: await replyNow(tx, { threadId, chatId, inboxId: inbox, said: text, body }), turnId: null });
         const active = await activeTurn(tx, threadId);
-        const command = parseCommand(text);
-        if (command === 'stop') {
-          if (!active) return reply('Nothing is running, so there is nothing to stop.');
-          return { arrival: await addStop(tx, threadId, active.id, inbox), turnId: active.id };
+        if (!input.plain) {
+          const command = input.questionId ? null : parseCommand(text);
+          if (command === 'stop') {
+            if (!active) return reply('Nothing is running, so there is nothing to stop.');
+            return { arrival: await addStop(tx, threadId, active.id, inbox), turnId: active.id };
+          }
+          if (command === 'status') return reply(await statusText(tx, threadId, chatId));
+          if (command === 'help') return reply(helpText);
+          const question = await openQuestion(tx, threadId, input.questionId);
+          if (!question && input.questionId) return reply('That question is settled already, so this changes nothing.');
+          const answer = question ? await answerWith(tx, question, text, inbox) : null;
+          if (answer === 'stray') return reply(`There is no choice ${text.trim()}. Answer with 1 to ${question!.options.length}, or in your own words.`);
+          if (answer) {
+            // a picture or a document that came as the answer is read beside it
+            if (attachmentIds.length > 0) {
+              const itemId = derivedId('item_', inbox, 'attached');
+              await addUserItem(tx, { id: itemId, turnId: question!.turn_id, threadId, text: told, announceStart: true });
+              await attach(tx, itemId, attachmentIds);
+            }
+            return { arrival: answer, turnId: question!.turn_id };
+          }
         }
-        if (command === 'status') return reply(await statusText(tx, threadId, chatId));
-        if (command === 'help') return reply(helpText);
-        const question = await openQuestion(tx, threadId);
-        if (question?.kind === 'approval' && (command === 'yes' || command === 'no')) {
-          const decision = command === 'yes' ? 'allow' : 'deny';
-          await decideQuestion(tx, question, decision, false);
-          return { arrival: { kind: 'answer', inboxId: inbox, questionId: question.id, decision }, turnId: question.turn_id };
+        if (active) {
+          const arrival = await addSteer(tx, threadId, active.id, inbox, told);
+          await attach(tx, steerItemId(inbox), attachmentIds);
+          return { arrival, turnId: active.id };
         }
-        if (question?.kind === 'question') {
-          if (isStrayNumber(question.options, text))
-            return reply(`There is no choice ${text.trim()}. Answer with 1 to ${question.options.length}, or in your own words.`);
-          await answerQuestion(tx, question, chooseOption(question.options, text));
-          return { arrival: { kind: 'answer', inboxId: inbox, questionId: question.id, decision: 'answered' }, turnId: question.turn_id };
-        }
-        if (active) return { arrival: await addSteer(tx, threadId, active.id, inbox, text), turnId: active.id };
-        const turn = await openTurn(tx, { threadId, text });
-        return { arrival: { kind: 'turn', inboxId: inbox, turnId: turn.id, threadId }, turnId: turn.id };
-      });
+        const turn = await openTurn(tx, { threadId, at, text: told });
+        await attach(tx, turn.item_ids[0]!, attachmentIds);
+        return { arrival: { kind: 'turn' as const, inboxId: inbox, turnId: turn.id, threadId }, turnId: turn.id };
+      };
+      const { arrival, turnId, inboxId } = await once(threadId, input.channelMessageId, told, act, input.also);
+      return { kind: arrival.kind, turnId, inboxId };
+    },
+
+    /** A message that is answered without the model, with `body`: it could not be read, or it was too much at once. */
+    async respond(input: { threadId: string; said: string; body: string; channelMessageId: string; also?: Also }): Promise<Said> {
+      const { threadId, said, body } = input;
+      const { arrival, turnId, inboxId } = await once(
+        threadId,
+        input.channelMessageId,
+        said,
+        async (tx, { inboxId: inbox, chatId }) => ({ arrival: await replyNow(tx, { threadId, chatId, inboxId: inbox, said, body }), turnId: null }),
+        input.also,
+      );
       return { kind: arrival.kind, turnId, inboxId };
     },
 
@@ -174,7 +258,7 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
       const missing = new IntakeError('not_found', `no pending approval with id '${input.approvalId}'`);
       const row = await db.selectFrom('questions').select('thread_id').where('id', '=', input.approvalId).where('kind', '=', 'approval').executeTakeFirst();
       if (!row) throw missing;
-      await once(row.thread_id, input.channelMessageId, input.decision, async (tx, inboxId) => {
+      await once(row.thread_id, input.channelMessageId, input.decision, async (tx, { inboxId }) => {
         const question = await openQuestion(tx, row.thread_id, input.approvalId);
         if (!question) throw missing;
         await decideQuestion(tx, question, input.decision, input.remember);
@@ -189,7 +273,7 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
       channelMessageId: string;
     }): Promise<void> {
       const text = input.answers.map((answer) => answer.value || answer.label).join('\n');
-      await once(input.threadId, input.channelMessageId, text, async (tx, inboxId) => {
+      await once(input.threadId, input.channelMessageId, text, async (tx, { inboxId }) => {
         const question = await openQuestion(tx, input.threadId, input.inputId);
         if (question?.kind !== 'question')
           throw new IntakeError(
@@ -202,25 +286,8 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
     },
 
     /** The thread of this machine's terminal, made on first use. */
-    async consoleThread(): Promise<ThreadRecord> {
-      const known = await threadOfChat(db, 'console', 'terminal');
-      if (known) return known;
-      await createThread(db, {
-        channel: 'console',
-        address: 'terminal',
-        // whatever is configured when a turn runs: this chat outlives every choice of a model
-        model: 'auto',
-        workspace: config.FETCH_WORKSPACE ?? process.cwd(),
-        mode: 'agent',
-        allow_shell: false,
-        trust_mode: false,
-        auto_approve: false,
-        archived: false,
-        autonomy: config.FETCH_AUTONOMY,
-        chatKey: (address) => chatKey(secret, 'console', address),
-      });
-      // two terminals may have come at once: both get the same one
-      return (await threadOfChat(db, 'console', 'terminal'))!;
-    },
+    consoleThread: (): Promise<ThreadRecord> => channelThread('console', 'terminal'),
+    /** The thread of a chat on a channel, made on first use. */
+    channelThread,
   };
 }

@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import type { Config } from '../config.ts';
 import type { Arrival, ConversationInput } from '../contracts/conversation.ts';
-import { AGENT_QUEUE } from '../contracts/ids.ts';
+import { AGENT_QUEUE, type Channel } from '../contracts/ids.ts';
 import { arrivalSignal, CONVERSATION } from '../contracts/signals.ts';
 import type { Db } from '../store/database.ts';
 import { arrivalOf, markSignalled, unsignalled } from '../store/inbox.ts';
@@ -13,19 +13,26 @@ interface Deps {
   config: Config;
 }
 
+/** What a signal needs to know of a stored row. */
+export interface ToSignal {
+  inboxId: string;
+  arrival: Arrival;
+  chatId: string;
+  channel: Channel;
+  workflowId: string;
+}
+
 /** Tells the conversation about a stored row, starting it where it does not run. The workflow drops what it has seen, so doing this twice is harmless. */
-export async function signalArrival({ db, temporal, config }: Deps, inboxId: string): Promise<void> {
-  const row = await arrivalOf(db, inboxId);
-  if (!row || row.signalled_at) return;
-  const input: ConversationInput = { chatId: row.chat_id, channel: row.channel, ...conversationDefaults(config) };
+export async function signalArrival({ db, temporal, config }: Deps, row: ToSignal): Promise<void> {
+  const input: ConversationInput = { chatId: row.chatId, channel: row.channel, ...conversationDefaults(config) };
   // a call without a deadline may wait for ever for a server that is away; the sweeper tries again
   await temporal.withDeadline(Date.now() + 10_000, () =>
     temporal.workflow.signalWithStart(CONVERSATION, {
-      workflowId: row.workflow_id,
+      workflowId: row.workflowId,
       taskQueue: AGENT_QUEUE,
       args: [input],
       signal: arrivalSignal,
-      signalArgs: [row.arrival as Arrival],
+      signalArgs: [row.arrival],
       staticSummary: `Conversation on ${row.channel}`,
       staticDetails:
         'Owns one chat for ever: takes its messages in order, runs turns, waits for answers. Stop a turn by writing "stop" in the chat, not by terminating this workflow.',
@@ -33,12 +40,17 @@ export async function signalArrival({ db, temporal, config }: Deps, inboxId: str
       workflowTaskTimeout: 5_000,
     }),
   );
-  await markSignalled(db, inboxId);
+  await markSignalled(db, row.inboxId);
 }
 
 /** Signals rows whose signal was lost by a crash. At most `limit` at a time, so that a burst is paced and new messages are not held up behind it. */
 export async function resignal(deps: Deps, olderThanMs = 2000, limit = 50): Promise<number> {
   const ids = await unsignalled(deps.db, olderThanMs, limit);
-  for (const id of ids) await signalArrival(deps, id);
+  for (const id of ids) {
+    const row = await arrivalOf(deps.db, id);
+    if (!row || row.signalled_at) continue;
+    const { arrival, chat_id, channel, workflow_id } = row;
+    await signalArrival(deps, { inboxId: id, arrival: arrival as Arrival, chatId: chat_id, channel, workflowId: workflow_id });
+  }
   return ids.length;
 }

@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
-import pino from 'pino';
 import type { Config } from '../config.ts';
+import { createLog } from '../log.ts';
 import type { Db } from '../store/database.ts';
 import { reconcile } from './reconcile.ts';
 import { resignal } from './signal.ts';
@@ -10,7 +10,7 @@ const RECONCILE_MS = 30_000;
 
 /** Looks for inbox rows whose signal was lost, for as long as the gateway lives; returns how to stop. Several gateways may do it: a doubled signal is dropped. */
 export function sweep(deps: { db: Db; temporal: Client; config: Config }): () => void {
-  const log = pino({ level: deps.config.LOG_LEVEL, base: { part: 'sweeper' } }, pino.destination(2));
+  const log = createLog('sweeper', deps.config.LOG_LEVEL);
   let stopped = false;
   let reconcileAt = 0;
   let timer: NodeJS.Timeout | undefined;

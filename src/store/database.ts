@@ -1,6 +1,7 @@
 import { Kysely, PostgresDialect, sql, type Transaction } from 'kysely';
 import pg from 'pg';
 import { migrate } from './migrations.ts';
+import { PreparingClient } from './prepared.ts';
 import type { Database } from './schema.ts';
 
 // int8 arrives as a string by default; sequence numbers and micro-dollars stay far below 2^53
@@ -24,6 +25,7 @@ export const json = (value: unknown): string => JSON.stringify(value);
 
 export async function openStore(url: string, options: { max?: number; application?: string; migrate?: boolean } = {}): Promise<Store> {
   const pool = new pg.Pool({
+    Client: PreparingClient,
     connectionString: url,
     max: options.max ?? 10,
     application_name: options.application ?? 'fetch',

@@ -1,13 +1,9 @@
 import { sql } from 'kysely';
 import type { EventEnvelope } from '../contracts/records.ts';
-import { type Db, EVENTS_CHANNEL, json, type Tx } from './database.ts';
+import type { Db, Tx } from './database.ts';
+import { deferWrites, flush } from './deferred.ts';
 
-export interface NewEvent {
-  event: string;
-  turnId?: string | null;
-  itemId?: string | null;
-  payload: Record<string, unknown>;
-}
+export { appendEvents } from './deferred.ts';
 
 /** Thrown when a thread does not exist. */
 export class NoThread extends Error {
@@ -17,28 +13,37 @@ export class NoThread extends Error {
   }
 }
 
+/** What a lock tells of its thread. `at`: when the transaction began, by the clock of the database. */
+export interface LockedThread {
+  chatId: string;
+  at: Date;
+}
+
 /**
  * Locks a thread until the transaction ends. Whatever adds events to a thread holds this lock before it draws a `seq`,
  * so within a thread sequence numbers become visible in their order and a reader that is at N can never miss a smaller one.
- * It is also what makes "does a turn run?" and "then start one" one step.
+ * It is also what makes "does a turn run?" and "then start one" one step. It reads nothing else of the store on the way:
+ * a statement that waited for the lock would show the other tables as they were before the wait.
  */
-export async function lockThread(tx: Tx, threadId: string): Promise<void> {
-  const row = await tx.selectFrom('threads').select('id').where('id', '=', threadId).forUpdate().executeTakeFirst();
+export async function lockThread(tx: Tx, threadId: string): Promise<LockedThread> {
+  const row = await tx
+    .selectFrom('threads')
+    .select(['chat_id', sql<Date>`now()`.as('at')])
+    .where('id', '=', threadId)
+    .forUpdate()
+    .executeTakeFirst();
   if (!row) throw new NoThread(threadId);
+  return { chatId: row.chat_id, at: row.at };
 }
 
-/** The caller holds `lockThread`. Readers are woken when the transaction commits. One statement, however many events. */
-export async function appendEvents(tx: Tx, threadId: string, events: NewEvent[]): Promise<void> {
-  if (events.length === 0) return;
-  const rows = events.map((event) => ({ turn_id: event.turnId ?? null, item_id: event.itemId ?? null, event: event.event, payload: event.payload }));
-  // `seq` is drawn after the sort, so the rows are numbered in their order; a multi-row `values` promises no order
-  await sql`
-    with added as (
-      insert into events (thread_id, turn_id, item_id, event, payload)
-      select ${threadId}, row.value ->> 'turn_id', row.value ->> 'item_id', row.value ->> 'event', row.value -> 'payload'
-      from jsonb_array_elements(${json(rows)}::jsonb) with ordinality as row (value, position)
-      order by row.position)
-    select pg_notify(${EVENTS_CHANNEL}, ${threadId})`.execute(tx);
+/** A transaction that holds the lock of a thread. Its events, and the writes that were left to `write`, are sent as one statement before the commit. */
+export async function onThread<T>(db: Db, threadId: string, act: (tx: Tx, thread: LockedThread) => Promise<T>): Promise<T> {
+  return await db.transaction().execute(async (tx) => {
+    deferWrites(tx);
+    const done = await act(tx, await lockThread(tx, threadId));
+    await flush(tx);
+    return done;
+  });
 }
 
 /** Events of a thread after `sinceSeq`, oldest first. */

@@ -3,18 +3,18 @@ import type { Arrival, FinishInput } from '../contracts/conversation.ts';
 import { outboxId } from '../contracts/ids.ts';
 import { settleCall } from './calls.ts';
 import type { Db, Tx } from './database.ts';
-import { lockThread } from './events.ts';
+import { flush } from './deferred.ts';
+import { onThread } from './events.ts';
 import { receive } from './inbox.ts';
 import { addItem } from './items.ts';
 import { derivedId, steerMessageId } from './keys.ts';
 import { remember } from './transcript.ts';
-import { closeTurn, openTurn } from './turns.ts';
+import { closeTurn, openTurn, turnState } from './turns.ts';
 
 /** Ends a turn that did not end with an answer and says why; null when it had ended already. What was done is kept. */
 export async function finishTurn(db: Db, input: FinishInput): Promise<string | null> {
   const { turnId, threadId, status, failure } = input;
-  return await db.transaction().execute(async (tx) => {
-    await lockThread(tx, threadId);
+  return await onThread(db, threadId, async (tx, { chatId, at }) => {
     const turn = await tx.selectFrom('turns').select('status').where('id', '=', turnId).executeTakeFirst();
     const out = outboxId(turnId, status);
     if (turn?.status !== 'in_progress') {
@@ -32,6 +32,13 @@ export async function finishTurn(db: Db, input: FinishInput): Promise<string | n
     const done = calls.filter((call) => call.state === 'done' && call.ok).map((call) => call.name);
     const kept = done.length > 0 ? ` Done before that and kept: ${done.join(', ')}.` : '';
     const body = status === 'interrupted' ? `Stopped.${kept}` : `${failure?.message ?? 'Something went wrong.'}${kept}`;
+    // before the line that says why: a client that stops reading there has seen every call end
+    for (const call of calls) {
+      if (call.state !== 'done') {
+        const output = call.state === 'running' ? 'Stopped while it ran: its outcome is unknown.' : 'Not run: the turn was stopped before.';
+        await settleCall(tx, call.id, { ok: false, output });
+      }
+    }
     await addItem(
       tx,
       status === 'interrupted'
@@ -54,17 +61,13 @@ export async function finishTurn(db: Db, input: FinishInput): Promise<string | n
             detail: failure?.message ?? '',
           },
     );
-    for (const call of calls) {
-      if (call.state !== 'done') {
-        const output = call.state === 'running' ? 'Stopped while it ran: its outcome is unknown.' : 'Not run: the turn was stopped before.';
-        await settleCall(tx, call.id, { ok: false, output });
-      }
-    }
-    const { chat_id } = await tx.selectFrom('threads').select('chat_id').where('id', '=', threadId).executeTakeFirstOrThrow();
-    await tx.insertInto('outbox').values({ id: out, chat_id, thread_id: threadId, turn_id: turnId, kind: 'notice', body }).execute();
+    await tx.insertInto('outbox').values({ id: out, chat_id: chatId, thread_id: threadId, turn_id: turnId, kind: 'notice', body }).execute();
     await remember(tx, { id: derivedId('msg_', turnId, 'end'), threadId, turnId, role: 'assistant', content: `[${body}]` });
-    await closeTurn(tx, turnId, status, status === 'failed' ? failure?.message : undefined);
-    await carryOver(tx, { turnId, threadId, chatId: chat_id, status });
+    await flush(tx);
+    await closeTurn(tx, (await turnState(tx, turnId))!, status, status === 'failed' ? failure?.message : undefined);
+    // only one turn of a thread may be in progress
+    await flush(tx);
+    await carryOver(tx, { turnId, threadId, chatId, status, at });
     return out;
   });
 }
@@ -74,7 +77,7 @@ export async function finishTurn(db: Db, input: FinishInput): Promise<string | n
  * acknowledged goes unanswered. After a stop only what was written after it counts; what came before was stopped with the rest.
  * The new turn's inbox row is left unsignalled: the sweeper signals it.
  */
-async function carryOver(tx: Tx, ended: { turnId: string; threadId: string; chatId: string; status: FinishInput['status'] }): Promise<void> {
+async function carryOver(tx: Tx, ended: { turnId: string; threadId: string; chatId: string; status: FinishInput['status']; at: Date }): Promise<void> {
   const rows = await tx
     .selectFrom('inbox')
     .select(['id', 'arrival', 'body', 'received_at'])
@@ -86,7 +89,9 @@ async function carryOver(tx: Tx, ended: { turnId: string; threadId: string; chat
   const stop = rows.findLast((row) => (row.arrival as Arrival).kind === 'stop');
   const unread = rows.filter((row) => (row.arrival as Arrival).kind === 'steer' && (ended.status === 'failed' || !stop || row.received_at > stop.received_at));
   if (unread.length === 0) return;
-  const turn = await openTurn(tx, { threadId: ended.threadId, text: unread.map((row) => row.body).join('\n'), unheard: true });
+  const turn = await openTurn(tx, { threadId: ended.threadId, at: ended.at, text: unread.map((row) => row.body).join('\n'), unheard: true });
+  // the turn, before rows that name it
+  await flush(tx);
   for (const row of unread) {
     // what the model has not read comes last, so that it is what the model answers
     await tx.updateTable('transcript').set({ ord: sql`nextval('transcript_ord_seq')`, turn_id: turn.id }).where('id', '=', steerMessageId(row.id)).execute();

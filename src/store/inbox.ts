@@ -1,6 +1,8 @@
 import { sql } from 'kysely';
 import type { Arrival } from '../contracts/conversation.ts';
+import type { Channel } from '../contracts/ids.ts';
 import { type Db, json, type Tx } from './database.ts';
+import { write } from './deferred.ts';
 
 export interface Received {
   id: string;
@@ -9,22 +11,29 @@ export interface Received {
   signalled_at: Date | null;
 }
 
-/** The row of a message that came before, however long ago. */
-export const findReceived = (tx: Tx, chatId: string, channelMessageId: string): Promise<Received | undefined> =>
-  tx
-    .selectFrom('inbox')
-    .select(['id', 'arrival', 'turn_id', 'signalled_at'])
-    .where('chat_id', '=', chatId)
-    .where('channel_message_id', '=', channelMessageId)
-    .executeTakeFirst();
+/** A chat as intake finds it: where its conversation runs, and the row of this very message if it came before, however long ago. */
+export async function findReceived(
+  tx: Tx,
+  chatId: string,
+  channelMessageId: string,
+): Promise<{ chat: { channel: Channel; workflow_id: string }; known: Received | null }> {
+  const row = await tx
+    .selectFrom('chats')
+    .leftJoin('inbox', (join) => join.onRef('inbox.chat_id', '=', 'chats.id').on('inbox.channel_message_id', '=', channelMessageId))
+    .select(['chats.channel', 'chats.workflow_id', 'inbox.id', 'inbox.arrival', 'inbox.turn_id', 'inbox.signalled_at'])
+    .where('chats.id', '=', chatId)
+    .executeTakeFirstOrThrow();
+  const { channel, workflow_id, id, arrival, turn_id, signalled_at } = row;
+  return { chat: { channel, workflow_id }, known: id === null ? null : { id, arrival, turn_id, signalled_at } };
+}
 
 export async function receive(
   tx: Tx,
   row: { id: string; chatId: string; threadId: string; turnId: string | null; channelMessageId: string; arrival: Arrival; body: string },
 ): Promise<void> {
-  await tx
-    .insertInto('inbox')
-    .values({
+  await write(
+    tx,
+    tx.insertInto('inbox').values({
       id: row.id,
       chat_id: row.chatId,
       thread_id: row.threadId,
@@ -32,9 +41,9 @@ export async function receive(
       channel_message_id: row.channelMessageId,
       arrival: json(row.arrival),
       body: row.body,
-    })
-    .execute();
-  await tx.updateTable('chats').set({ last_activity_at: new Date() }).where('id', '=', row.chatId).execute();
+    }),
+  );
+  await write(tx, tx.updateTable('chats').set({ last_activity_at: new Date() }).where('id', '=', row.chatId));
 }
 
 /** What a signal needs: the arrival and its chat. */

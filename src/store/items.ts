@@ -1,7 +1,8 @@
-import type { Selectable } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import type { ItemKind, ItemRecord, ItemStatus } from '../contracts/records.ts';
 import { type Db, json, type Tx } from './database.ts';
-import { appendEvents, lockThread, type NewEvent } from './events.ts';
+import { appendEvents, flush, type NewEvent, write } from './deferred.ts';
+import { onThread } from './events.ts';
 import { cut } from './keys.ts';
 import type { ItemTable } from './schema.ts';
 
@@ -18,7 +19,7 @@ export interface NewItem {
   announce?: Record<string, unknown>;
 }
 
-export const toItemRecord = (row: Selectable<ItemTable>): ItemRecord => ({
+export const toItemRecord = (row: ItemRow): ItemRecord => ({
   schema_version: 2,
   id: row.id,
   turn_id: row.turn_id,
@@ -34,38 +35,58 @@ export const toItemRecord = (row: Selectable<ItemTable>): ItemRecord => ({
 
 const eventName = (status: ItemStatus): string => (status === 'in_progress' ? 'item.started' : `item.${status}`);
 
-/** The row of an item; null when it is there already. */
-export async function insertItem(tx: Tx, item: NewItem): Promise<ItemRecord | null> {
-  const now = new Date();
-  const row = await tx
-    .insertInto('items')
-    .values({
-      id: item.id,
-      turn_id: item.turnId,
-      thread_id: item.threadId,
-      kind: item.kind,
-      status: item.status,
-      summary: cut(item.summary, 280),
-      detail: item.detail ?? null,
-      metadata: item.metadata ? json(item.metadata) : null,
-      started_at: now,
-      ended_at: item.status === 'in_progress' ? null : now,
-    })
-    .onConflict((c) => c.column('id').doNothing())
-    .returningAll()
-    .executeTakeFirst();
-  return row ? toItemRecord(row) : null;
+/** The row of a new item, but for its place in the order. */
+export type ItemRow = Omit<Selectable<ItemTable>, 'ord'>;
+
+export function itemRow(item: NewItem, now = new Date()): ItemRow {
+  return {
+    id: item.id,
+    turn_id: item.turnId,
+    thread_id: item.threadId,
+    kind: item.kind,
+    status: item.status,
+    summary: cut(item.summary, 280),
+    detail: item.detail ?? null,
+    metadata: item.metadata ?? null,
+    started_at: now,
+    ended_at: item.status === 'in_progress' ? null : now,
+  };
+}
+
+/** The event that tells of an item as it is; `announce` goes beside it in the payload. */
+export const itemEvent = (row: ItemRow, announce?: Record<string, unknown>): NewEvent => ({
+  event: eventName(row.status),
+  turnId: row.turn_id,
+  itemId: row.id,
+  payload: { item: toItemRecord(row), ...announce },
+});
+
+/** Stores items in their order, which is that of the turn; those that are there already stay as they are. */
+export async function insertItems(tx: Tx, rows: readonly ItemRow[]): Promise<void> {
+  if (rows.length === 0) return;
+  await write(
+    tx,
+    sql`insert into items (id, turn_id, thread_id, kind, status, summary, detail, metadata, started_at, ended_at)
+      select item.id, item.turn_id, item.thread_id, item.kind, item.status, item.summary, item.detail, item.metadata, item.started_at, item.ended_at
+      from jsonb_array_elements(${json(rows)}::jsonb) with ordinality as given (value, position), jsonb_populate_record(null::items, given.value) as item
+      order by given.position on conflict (id) do nothing`,
+  );
 }
 
 /** Adds an item and its event; null (and no event) when it is there already. The caller holds `lockThread`. */
 export async function addItem(tx: Tx, item: NewItem): Promise<ItemRecord | null> {
-  const record = await insertItem(tx, item);
-  if (record) {
-    await appendEvents(tx, item.threadId, [
-      { event: eventName(item.status), turnId: item.turnId, itemId: item.id, payload: { item: record, ...item.announce } },
-    ]);
-  }
-  return record;
+  // items that wait come before this one
+  await flush(tx);
+  const row = itemRow(item);
+  const added = await tx
+    .insertInto('items')
+    .values({ ...row, metadata: row.metadata && json(row.metadata) })
+    .onConflict((c) => c.column('id').doNothing())
+    .returning('id')
+    .executeTakeFirst();
+  if (!added) return null;
+  await appendEvents(tx, item.threadId, [itemEvent(row, item.announce)]);
+  return toItemRecord(row);
 }
 
 /** Ends an open item; a no-op when it has ended. The caller holds `lockThread`. */
@@ -87,19 +108,12 @@ export async function endItem(
     .where('status', '=', 'in_progress')
     .returningAll()
     .executeTakeFirst();
-  if (row) await appendEvents(tx, row.thread_id, [{ event: eventName(end.status), turnId: row.turn_id, itemId: id, payload: { item: toItemRecord(row) } }]);
-}
-
-/** Ends every item of a turn that is still open, so that nothing is left spinning. */
-export async function endOpenItems(tx: Tx, turnId: string, status: 'interrupted' | 'failed'): Promise<void> {
-  const open = await tx.selectFrom('items').select('id').where('turn_id', '=', turnId).where('status', '=', 'in_progress').orderBy('ord').execute();
-  for (const { id } of open) await endItem(tx, id, { status });
+  if (row) await appendEvents(tx, row.thread_id, [itemEvent(row)]);
 }
 
 /** Ends what an attempt that died was still streaming, so that screens show that the next one starts over. */
 export async function endStaleAnswers(db: Db, turnId: string, threadId: string): Promise<void> {
-  await db.transaction().execute(async (tx) => {
-    await lockThread(tx, threadId);
+  await onThread(db, threadId, async (tx) => {
     const open = await tx
       .selectFrom('items')
       .select('id')
@@ -111,8 +125,10 @@ export async function endStaleAnswers(db: Db, turnId: string, threadId: string):
   });
 }
 
-/** Adds to an open item's text and streams it. */
-export async function appendDelta(tx: Tx, item: { id: string; turnId: string; threadId: string; kind: string }, delta: string): Promise<void> {
-  const event: NewEvent = { event: 'item.delta', turnId: item.turnId, itemId: item.id, payload: { delta, kind: item.kind } };
-  await appendEvents(tx, item.threadId, [event]);
-}
+/** The event that streams more of an open item's text. */
+export const deltaEvent = (item: { id: string; turnId: string; kind: string }, delta: string): NewEvent => ({
+  event: 'item.delta',
+  turnId: item.turnId,
+  itemId: item.id,
+  payload: { delta, kind: item.kind },
+});

@@ -4,7 +4,7 @@ import { createHash, createHmac, randomBytes } from 'node:crypto';
 export const freshId = (prefix: 'thr_' | 'turn_' | 'item_' | 'inb_' | 'run_'): string => prefix + randomBytes(8).toString('hex');
 
 /** The same id for the same parts: what a retried activity writes lands on the row of its first attempt. */
-export const derivedId = (prefix: 'item_' | 'call_' | 'qst_' | 'msg_', ...parts: Array<string | number>): string =>
+export const derivedId = (prefix: 'item_' | 'call_' | 'msg_', ...parts: Array<string | number>): string =>
   prefix + createHash('sha256').update(parts.join('\n')).digest('hex').slice(0, 16);
 
 /** The part of a workflow id that stands for an address: keyed, because an id is never encrypted and a phone number is easily guessed. */

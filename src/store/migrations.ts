@@ -84,6 +84,18 @@ const migrations: Record<string, Migration> = {
       `.execute(db);
     },
   },
+  '0002_spending': {
+    async up(db: Kysely<unknown>) {
+      await sql`
+        create table spending (
+          chat_id text not null references chats on delete cascade, day date not null, tokens bigint not null, micro_usd bigint not null,
+          primary key (chat_id, day));
+        insert into spending
+          select threads.chat_id, (steps.created_at at time zone 'utc')::date, sum(steps.input_tokens + steps.output_tokens), sum(steps.micro_usd)
+          from steps join turns on turns.id = steps.turn_id join threads on threads.id = turns.thread_id group by 1, 2;
+      `.execute(db);
+    },
+  },
   '0003_whatsapp': { up: whatsappTables },
 };
 

@@ -1,7 +1,7 @@
 import type { ThinkInput } from '../contracts/conversation.ts';
 import { stepKey } from '../contracts/ids.ts';
 import type { Db } from './database.ts';
-import { lockThread } from './events.ts';
+import { onThread } from './events.ts';
 import { addItem } from './items.ts';
 import { derivedId } from './keys.ts';
 
@@ -16,8 +16,7 @@ export async function tellDelay(db: Db, input: ThinkInput): Promise<void> {
 }
 
 async function note(db: Db, input: ThinkInput, id: string, text: string): Promise<void> {
-  await db.transaction().execute(async (tx) => {
-    await lockThread(tx, input.threadId);
+  await onThread(db, input.threadId, async (tx) => {
     await addItem(tx, { id, turnId: input.turnId, threadId: input.threadId, kind: 'status', status: 'completed', summary: text, detail: text });
   });
 }

@@ -3,9 +3,10 @@ import type { AskInput, AskResult, Decision } from '../contracts/conversation.ts
 import { outboxId } from '../contracts/ids.ts';
 import { settleCall } from './calls.ts';
 import { type Db, json, type Tx } from './database.ts';
-import { appendEvents, lockThread } from './events.ts';
+import { appendEvents } from './deferred.ts';
+import { onThread } from './events.ts';
 import { addItem } from './items.ts';
-import { derivedId } from './keys.ts';
+import { cut, derivedId } from './keys.ts';
 import { dropUnsent } from './outbox.ts';
 import { inputRequest } from './requests.ts';
 import type { QuestionTable } from './schema.ts';
@@ -23,14 +24,13 @@ const numbered = (options: readonly string[]): string => options.map((option, in
 
 /** Asks, once for a call: question row, event and outbox row in one transaction. */
 export async function ask(db: Db, input: AskInput, about: { description: string; intent: string | null }): Promise<AskResult> {
-  const questionId = derivedId('qst_', input.callId);
+  // the id that `item.started` announced: clients show the question with its call
+  const questionId = input.callId;
   const out = outboxId(input.turnId, questionId);
-  return await db.transaction().execute(async (tx) => {
-    await lockThread(tx, input.threadId);
+  return await onThread(db, input.threadId, async (tx, { chatId: chat_id }) => {
     const known = await tx.selectFrom('questions').selectAll().where('id', '=', questionId).executeTakeFirst();
-    if (known) return { questionId, outboxId: out, ...(known.state !== 'open' && { decided: known.decision ?? 'deny' }) };
+    if (known) return { questionId, outboxId: out, title: titleOf(known), ...(known.state !== 'open' && { decided: known.decision ?? 'deny' }) };
     const call = await tx.selectFrom('calls').selectAll().where('id', '=', input.callId).executeTakeFirstOrThrow();
-    const { chat_id } = await tx.selectFrom('threads').select('chat_id').where('id', '=', input.threadId).executeTakeFirstOrThrow();
     const args = call.args as { question?: string; options?: string[] };
     const options = input.kind === 'question' ? (args.options ?? []) : [];
     const prompt = input.kind === 'question' ? (args.question ?? '') : `May I run ${call.name}? ${about.description}`;
@@ -74,15 +74,19 @@ export async function ask(db: Db, input: AskInput, about: { description: string;
             },
           },
     ]);
-    return { questionId, outboxId: out };
+    return { questionId, outboxId: out, title: titleOf({ kind: input.kind, prompt }) };
   });
 }
+
+/** A few words of a question for operators; an approval is named by its tool already. */
+const titleOf = (question: Pick<Question, 'kind' | 'prompt'>): string =>
+  question.kind === 'question' ? cut(question.prompt.replace(/\s+/g, ' ').trim(), 60) : '';
 
 /** An answer becomes the call's result in the same transaction; nothing has to be carried by hand afterwards. The caller holds `lockThread`. */
 export async function answerQuestion(tx: Tx, question: Question, answer: string): Promise<void> {
   await decided(tx, question, 'answered', 'answered', answer);
-  await settleCall(tx, question.call_id, { ok: true, output: answer, metadata: { answer } });
   await appendEvents(tx, question.thread_id, [{ event: 'user_input.answered', turnId: question.turn_id, payload: { input_id: question.id } }]);
+  await settleCall(tx, question.call_id, { ok: true, output: answer, metadata: { answer } });
 }
 
 /** A denial becomes the call's result; after an allowance the call runs. The caller holds `lockThread`. */
@@ -103,33 +107,32 @@ export async function decideQuestion(tx: Tx, question: Question, decision: 'allo
 
 /** A question that nobody answered in time ends: a decision, too. False when an answer came first. */
 export async function expireQuestion(db: Db, questionId: string): Promise<boolean> {
-  return await db.transaction().execute(async (tx) => {
-    const question = await tx.selectFrom('questions').selectAll().where('id', '=', questionId).executeTakeFirst();
-    if (!question) return false;
-    await lockThread(tx, question.thread_id);
-    const current = await openQuestion(tx, question.thread_id, questionId);
+  const asked = await threadOf(db, questionId);
+  if (!asked) return false;
+  return await onThread(db, asked, async (tx) => {
+    const current = await openQuestion(tx, asked, questionId);
     if (!current) return false;
     await decided(tx, current, 'expired', current.kind === 'approval' ? 'deny' : 'answered', null);
+    const waited = Math.round((Date.now() - current.asked_at.getTime()) / 1000);
+    await appendEvents(tx, current.thread_id, [
+      current.kind === 'approval'
+        ? { event: 'approval.timeout', turnId: current.turn_id, payload: { approval_id: current.id, timeout_secs: waited } }
+        : { event: 'user_input.canceled', turnId: current.turn_id, payload: { id: current.id, terminal: 'expired' } },
+    ]);
     await settleCall(tx, current.call_id, {
       ok: false,
       output: 'Nobody answered in time; the question has expired. Go on without it where that is safe, or say what is missing.',
     });
-    await appendEvents(tx, current.thread_id, [
-      current.kind === 'approval'
-        ? { event: 'approval.timeout', turnId: current.turn_id, payload: { approval_id: current.id } }
-        : { event: 'user_input.canceled', turnId: current.turn_id, payload: { id: current.id, terminal: 'expired' } },
-    ]);
     return true;
   });
 }
 
 /** The one reminder of an open question: an outbox row and a line on the screens, or null when it was decided meanwhile. */
 export async function remindQuestion(db: Db, questionId: string): Promise<string | null> {
-  return await db.transaction().execute(async (tx) => {
-    const asked = await tx.selectFrom('questions').select('thread_id').where('id', '=', questionId).executeTakeFirst();
-    if (!asked) return null;
-    await lockThread(tx, asked.thread_id);
-    const question = await openQuestion(tx, asked.thread_id, questionId);
+  const asked = await threadOf(db, questionId);
+  if (!asked) return null;
+  return await onThread(db, asked, async (tx) => {
+    const question = await openQuestion(tx, asked, questionId);
     if (!question) return null;
     const id = outboxId(question.turn_id, `${questionId}_reminder`);
     const body = `I am still waiting for your answer:\n${question.prompt}${question.options.length > 0 ? `\n${numbered(question.options)}` : ''}`;
@@ -150,6 +153,9 @@ export async function remindQuestion(db: Db, questionId: string): Promise<string
     return id;
   });
 }
+
+const threadOf = async (db: Db, questionId: string): Promise<string | undefined> =>
+  (await db.selectFrom('questions').select('thread_id').where('id', '=', questionId).executeTakeFirst())?.thread_id;
 
 async function decided(tx: Tx, question: Question, state: 'answered' | 'expired', decision: Decision, answer: string | null): Promise<void> {
   await tx

@@ -3,8 +3,9 @@ import { outboxId } from '../contracts/ids.ts';
 import type { Tx } from './database.ts';
 import { addItem } from './items.ts';
 import { cut, derivedId } from './keys.ts';
-import { spentToday } from './steps.ts';
+import { spentToday } from './spending.ts';
 import { addCompleteTurn, addUserItem } from './turns.ts';
+import { deliveryFigures } from './whatsapp/sends.ts';
 
 /**
  * A reply that needs no model: a turn that is complete from the start, so it may stand beside one that runs.
@@ -40,5 +41,8 @@ export async function statusText(tx: Tx, threadId: string, chatId: string): Prom
   }
   for (const question of open) lines.push(`Waiting for your answer: ${cut(question.prompt, 200)}`);
   lines.push(`Today: ${today.tokens} tokens, $${(today.microUsd / 1_000_000).toFixed(4)}`);
+  const { sent, delivered, read, failed } = await deliveryFigures(tx, { chatId }, new Date(Date.now() - 86_400_000));
+  if (sent + delivered + read + failed > 0)
+    lines.push(`My messages here in the last day: ${read} read, ${delivered} delivered, ${sent} sent, ${failed} failed`);
   return lines.join('\n');
 }

@@ -105,6 +105,13 @@ export interface StepTable {
   micro_usd: number;
   created_at: Created;
 }
+/** What a chat spent on a day (UTC): the sum of its steps, so that a budget is checked without adding them up. */
+export interface SpendingTable {
+  chat_id: string;
+  day: string;
+  tokens: number;
+  micro_usd: number;
+}
 export interface CallTable {
   id: string;
   /** the provider's own id of the call, unique only within one model answer */
@@ -189,6 +196,8 @@ export interface AttachmentTable {
   size: number;
   sha256: string;
   data: Buffer;
+  /** a picture as the model is shown it: JPEG, small enough to be part of every request; null for everything else */
+  preview: Buffer | null;
   /** transcript of a recording, text of a document */
   text: string | null;
   created_at: Created;
@@ -237,6 +246,7 @@ export interface Database extends WhatsAppDatabase {
   events: EventTable;
   inbox: InboxTable;
   steps: StepTable;
+  spending: SpendingTable;
   calls: CallTable;
   transcript: TranscriptTable;
   summaries: SummaryTable;

@@ -1,59 +1,52 @@
 import { type Selectable, sql } from 'kysely';
+import { jsonArrayFrom } from 'kysely/helpers/postgres';
 import type { CallVerdict, ThinkInput, ThinkResult } from '../contracts/conversation.ts';
 import { outboxId, stepKey } from '../contracts/ids.ts';
-import { settleCall } from './calls.ts';
+import { endedCallItem } from './calls.ts';
 import { type Db, json, type Tx } from './database.ts';
-import { lockThread } from './events.ts';
-import { addItem, appendDelta, endItem } from './items.ts';
-import { derivedId } from './keys.ts';
-import type { ThreadTable, TurnTable } from './schema.ts';
+import { appendEvents, flush, write } from './deferred.ts';
+import { onThread } from './events.ts';
+import { deltaEvent, endItem, type ItemRow, insertItems, itemEvent, itemRow } from './items.ts';
+import { cut, derivedId } from './keys.ts';
+import type { CallTable, ThreadTable, TurnTable } from './schema.ts';
+import { addSpending, type Spent, TODAY } from './spending.ts';
 import { remember } from './transcript.ts';
-import { closeTurn } from './turns.ts';
-
-/** The stored result of a model step, or null: a retried step whose answer is here pays nothing. */
-export async function storedStep(db: Db | Tx, input: ThinkInput): Promise<ThinkResult | null> {
-  const row = await db.selectFrom('steps').select('result').where('key', '=', stepKey(input.turnId, input.step)).executeTakeFirst();
-  return row?.result ?? null;
-}
+import { closeTurn, selectTurnState, toTurnState } from './turns.ts';
 
 export interface StepSubject {
   turn: Selectable<TurnTable>;
-  thread: Selectable<ThreadTable>;
+  thread: Pick<Selectable<ThreadTable>, 'model' | 'system_prompt' | 'auto_approve'>;
   autonomy: ThinkResult['autonomy'];
   chatId: string;
+  /** by the whole chat */
+  spentToday: Spent;
+  /** the result of this very step: a retry whose answer is here pays nothing */
+  stored: ThinkResult | null;
 }
 
-export async function loadSubject(db: Db, turnId: string): Promise<StepSubject | null> {
-  const [turn, rest] = await Promise.all([
-    db.selectFrom('turns').selectAll().where('id', '=', turnId).executeTakeFirst(),
-    db
-      .selectFrom('turns')
-      .innerJoin('threads', 'threads.id', 'turns.thread_id')
-      .innerJoin('chats', 'chats.id', 'threads.chat_id')
-      .selectAll('threads')
-      .select('chats.autonomy')
-      .where('turns.id', '=', turnId)
-      .executeTakeFirst(),
-  ]);
-  if (!turn || !rest) return null;
-  const { autonomy, ...thread } = rest;
-  return { turn, thread, autonomy, chatId: thread.chat_id };
-}
-
-/** Tokens and money of a chat since midnight UTC. */
-export async function spentToday(db: Db | Tx, chatId: string): Promise<{ tokens: number; microUsd: number }> {
+/** Everything about a model step but the dialogue; null when there is no such turn. */
+export async function loadSubject(db: Db, input: ThinkInput): Promise<StepSubject | null> {
   const row = await db
-    .selectFrom('steps')
-    .innerJoin('turns', 'turns.id', 'steps.turn_id')
+    .selectFrom('turns')
     .innerJoin('threads', 'threads.id', 'turns.thread_id')
-    .select([
-      sql<number>`coalesce(sum(steps.input_tokens + steps.output_tokens), 0)::bigint`.as('tokens'),
-      sql<number>`coalesce(sum(steps.micro_usd), 0)::bigint`.as('usd'),
-    ])
-    .where('threads.chat_id', '=', chatId)
-    .where('steps.created_at', '>=', sql<Date>`date_trunc('day', now() at time zone 'utc') at time zone 'utc'`)
-    .executeTakeFirstOrThrow();
-  return { tokens: row.tokens, microUsd: row.usd };
+    .innerJoin('chats', 'chats.id', 'threads.chat_id')
+    .leftJoin('steps', (join) => join.on('steps.key', '=', stepKey(input.turnId, input.step)))
+    .leftJoin('spending', (join) => join.onRef('spending.chat_id', '=', 'chats.id').on('spending.day', '=', TODAY))
+    .selectAll('turns')
+    .select(['threads.model as thread_model', 'threads.system_prompt', 'threads.auto_approve as thread_auto_approve', 'threads.chat_id', 'chats.autonomy'])
+    .select(['spending.tokens as spent_tokens', 'spending.micro_usd as spent_micro_usd', 'steps.result as stored'])
+    .where('turns.id', '=', input.turnId)
+    .executeTakeFirst();
+  if (!row) return null;
+  const { thread_model, system_prompt, thread_auto_approve, chat_id, autonomy, spent_tokens, spent_micro_usd, stored, ...turn } = row;
+  return {
+    turn,
+    thread: { model: thread_model, system_prompt, auto_approve: thread_auto_approve },
+    autonomy,
+    chatId: chat_id,
+    spentToday: { tokens: spent_tokens ?? 0, microUsd: spent_micro_usd ?? 0 },
+    stored,
+  };
 }
 
 /** A call as the model made it, checked. `refused` calls carry their error as the result. */
@@ -84,120 +77,139 @@ export const callIdOf = (turnId: string, step: number, position: number): string
 export async function storeAnswer(db: Db, input: ThinkInput, subject: StepSubject, answer: Answer): Promise<ThinkResult> {
   const { turnId, threadId } = input;
   const key = stepKey(turnId, input.step);
-  return await db.transaction().execute(async (tx) => {
-    await lockThread(tx, threadId);
-    const stored = await storedStep(tx, input);
+  return await onThread(db, threadId, async (tx) => {
+    const { stored, newer, ...row } = await selectTurnState(tx, turnId)
+      .select((e) => [
+        e.selectFrom('steps').select('result').where('key', '=', key).as('stored'),
+        jsonArrayFrom(
+          e
+            .selectFrom('transcript')
+            .select('transcript.id')
+            .where('transcript.turn_id', '=', turnId)
+            .where('role', '=', 'user')
+            .where('ord', '>', answer.readUpto)
+            .orderBy('ord'),
+        ).as('newer'),
+      ])
+      .executeTakeFirstOrThrow();
+    const state = toTurnState(row);
     if (stored) {
       // another attempt was faster: what this one streamed is not the answer
       await endItem(tx, answer.item.id, { status: 'interrupted' });
       return stored;
     }
     // the interrupt may have come first: the answer is paid and kept, but nothing follows from it
-    const turn = await tx.selectFrom('turns').select(['status', 'auto_approve']).where('id', '=', turnId).executeTakeFirstOrThrow();
-    const open = turn.status === 'in_progress';
-    const calls = open ? answer.calls : [];
-    const text = answer.text;
-
-    if (text && open && !answer.item.begun)
-      await addItem(tx, { id: answer.item.id, turnId, threadId, kind: 'agent_message', status: 'in_progress', summary: '', detail: '' });
-    if (answer.item.rest && open) await appendDelta(tx, { id: answer.item.id, turnId, threadId, kind: 'agent_message' }, answer.item.rest);
-    const verdicts: CallVerdict[] = [];
-    for (const [position, call] of calls.entries()) verdicts.push(await addCall(tx, input, call, position));
-    if (text && open) await endItem(tx, answer.item.id, { status: 'completed', summary: text, detail: text });
-    for (const [position, call] of calls.entries()) {
-      if (call.refusal !== undefined) await settleCall(tx, callIdOf(turnId, input.step, position), { ok: false, output: call.refusal });
+    const open = state.turn.status === 'in_progress';
+    const calls = open ? answer.calls.map((call, position) => newCall(input, call, position)) : [];
+    if (open) {
+      const born = await storeItems(tx, input, answer, calls);
+      state.items.push(...born.map(({ id, status }) => ({ id, status })));
+      // a late answer to a closed turn would stand between the next message and its answer
+      const said = { id: derivedId('msg_', key), role: 'assistant' as const, content: answer.text, callIds: calls.map(({ row }) => row.id) };
+      await remember(tx, { ...said, threadId, turnId });
+    } else {
+      await endItem(tx, answer.item.id, { status: 'interrupted' });
     }
-    if (!open) await endItem(tx, answer.item.id, { status: 'interrupted' });
-    // a late answer to a closed turn would stand between the next message and its answer
-    else
-      await remember(tx, {
-        id: derivedId('msg_', key),
-        threadId,
-        turnId,
-        role: 'assistant',
-        content: text,
-        callIds: verdicts.map((verdict) => verdict.callId),
-      });
-
-    const newer = await tx
-      .selectFrom('transcript')
-      .select('id')
-      .where('turn_id', '=', turnId)
-      .where('role', '=', 'user')
-      .where('ord', '>', answer.readUpto)
-      .orderBy('ord')
-      .execute();
     // what the model had not read when it answered comes after its answer, or it would seem answered
+    if (newer.length > 0) await flush(tx);
     for (const { id } of newer) {
       await tx.updateTable('transcript').set({ ord: sql`nextval('transcript_ord_seq')` }).where('id', '=', id).execute();
     }
     const next: ThinkResult['next'] = !open ? 'closed' : calls.length > 0 ? 'tools' : newer.length > 0 ? 'continue' : 'closed';
     const out = outboxId(turnId, 'answer');
+    const { usage } = answer;
     const result: ThinkResult = {
       next,
-      calls: verdicts,
+      calls: calls.map(({ verdict }) => verdict),
       ...(next === 'closed' && open && { outboxId: out }),
       autonomy: subject.autonomy,
-      autoApprove: turn.auto_approve ?? subject.thread.auto_approve,
-      usage: answer.usage,
+      autoApprove: state.turn.auto_approve ?? subject.thread.auto_approve,
+      usage,
     };
-    await tx
-      .insertInto('steps')
-      .values({
-        key,
-        turn_id: turnId,
-        step: input.step,
-        model: answer.model,
-        result: json(result),
-        input_tokens: answer.usage.inputTokens,
-        output_tokens: answer.usage.outputTokens,
-        micro_usd: answer.usage.microUsd,
-      })
-      .execute();
-    await tx.updateTable('inbox').set({ consumed_at: new Date() }).where('turn_id', '=', turnId).where('consumed_at', 'is', null).execute();
+    const used = { input_tokens: usage.inputTokens, output_tokens: usage.outputTokens, micro_usd: usage.microUsd };
+    await write(tx, tx.insertInto('steps').values({ key, turn_id: turnId, step: input.step, model: answer.model, result: json(result), ...used }));
+    await addSpending(tx, subject.chatId, { tokens: usage.inputTokens + usage.outputTokens, microUsd: usage.microUsd });
+    await write(tx, tx.updateTable('inbox').set({ consumed_at: new Date() }).where('turn_id', '=', turnId).where('consumed_at', 'is', null));
     if (next === 'closed' && open) {
-      const body = text.trim() || 'The model answered with nothing. Write again, perhaps in other words.';
-      await tx.insertInto('outbox').values({ id: out, chat_id: subject.chatId, thread_id: threadId, turn_id: turnId, kind: 'answer', body }).execute();
-      await closeTurn(tx, turnId, 'completed');
+      const body = answer.text.trim() || 'The model answered with nothing. Write again, perhaps in other words.';
+      if (!answer.text) {
+        const told = itemRow({ id: derivedId('item_', key, 'empty'), turnId, threadId, kind: 'status', status: 'completed', summary: body, detail: body });
+        await insertItems(tx, [told]);
+        await appendEvents(tx, threadId, [itemEvent(told)]);
+        state.items.push({ id: told.id, status: told.status });
+      }
+      await write(tx, tx.insertInto('outbox').values({ id: out, chat_id: subject.chatId, thread_id: threadId, turn_id: turnId, kind: 'answer', body }));
+      state.used.inputTokens += usage.inputTokens;
+      state.used.outputTokens += usage.outputTokens;
+      state.used.microUsd += usage.microUsd;
+      await closeTurn(tx, state, 'completed');
     }
     return result;
   });
 }
 
-async function addCall(tx: Tx, input: ThinkInput, call: CheckedCall, position: number): Promise<CallVerdict> {
-  const callId = callIdOf(input.turnId, input.step, position);
-  const itemId = derivedId('item_', callId);
+interface NewCall {
+  verdict: CallVerdict;
+  row: Omit<Selectable<CallTable>, 'metadata'>;
+  /** what the step adds, open */
+  item: ItemRow;
+  refusal: string | undefined;
+}
+
+function newCall({ turnId, threadId, step }: ThinkInput, call: CheckedCall, position: number): NewCall {
+  const id = callIdOf(turnId, step, position);
+  const itemId = derivedId('item_', id);
+  const { name, danger, effect } = call.verdict;
   const detail = JSON.stringify(call.args);
-  await tx
-    .insertInto('calls')
-    .values({
-      id: callId,
+  const refused = call.refusal !== undefined;
+  return {
+    verdict: { ...call.verdict, callId: id },
+    row: {
+      id,
       provider_id: call.providerId,
-      turn_id: input.turnId,
-      thread_id: input.threadId,
+      turn_id: turnId,
+      thread_id: threadId,
       item_id: itemId,
-      step: input.step,
+      step,
       position,
-      name: call.verdict.name,
-      args: detail,
-      danger: call.verdict.danger,
-      effect: call.verdict.effect,
-      state: 'pending',
-      ok: null,
-      output: null,
+      name,
+      args: call.args,
+      danger,
+      effect,
+      state: refused ? 'done' : 'pending',
+      ok: refused ? false : null,
+      output: call.refusal ?? null,
       started_at: null,
-      ended_at: null,
-    })
-    .execute();
-  await addItem(tx, {
-    id: itemId,
-    turnId: input.turnId,
-    threadId: input.threadId,
-    kind: 'tool_call',
-    status: 'in_progress',
-    summary: `${call.verdict.name} started`,
-    detail,
-    announce: { tool: { id: callId, name: call.verdict.name, input: call.args } },
-  });
-  return { ...call.verdict, callId };
+      ended_at: refused ? new Date() : null,
+    },
+    item: itemRow({ id: itemId, turnId, threadId, kind: 'tool_call', status: 'in_progress', summary: `${name} started`, detail }),
+    refusal: call.refusal,
+  };
+}
+
+/** Items and rows of an answer and its calls, with the events that clients expect in their order: the text ends after the calls have begun. Returns the new items. */
+async function storeItems(tx: Tx, { turnId, threadId }: ThinkInput, { text, item }: Answer, calls: readonly NewCall[]): Promise<ItemRow[]> {
+  const about = { id: item.id, turnId, threadId, kind: 'agent_message' as const };
+  const opened = itemRow({ ...about, status: 'in_progress', summary: '', detail: '' });
+  const whole: ItemRow = { ...opened, status: 'completed', summary: cut(text, 280), detail: text, ended_at: opened.started_at };
+  const unseen = text !== '' && !item.begun;
+  if (unseen) await appendEvents(tx, threadId, [itemEvent(opened)]);
+  if (item.rest) await appendEvents(tx, threadId, [deltaEvent(about, item.rest)]);
+  await appendEvents(
+    tx,
+    threadId,
+    calls.map(({ item, row }) => itemEvent(item, { tool: { id: row.id, name: row.name, input: row.args } })),
+  );
+  if (unseen) await appendEvents(tx, threadId, [itemEvent(whole)]);
+  else if (text) await endItem(tx, item.id, { status: 'completed', summary: text, detail: text });
+  const callItems = calls.map(({ item, row, refusal }) => (refusal === undefined ? item : endedCallItem(item, row.name, { ok: false, output: refusal })));
+  await appendEvents(
+    tx,
+    threadId,
+    callItems.filter((each) => each.status !== 'in_progress').map((each) => itemEvent(each)),
+  );
+  const born = [...(unseen ? [whole] : []), ...callItems];
+  await insertItems(tx, born);
+  if (calls.length > 0) await write(tx, tx.insertInto('calls').values(calls.map(({ row }) => ({ ...row, args: json(row.args) }))));
+  return born;
 }

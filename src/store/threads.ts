@@ -3,7 +3,8 @@ import type { Autonomy } from '../contracts/conversation.ts';
 import { type Channel, conversationId } from '../contracts/ids.ts';
 import type { ItemRecord, ThreadRecord, TurnRecord } from '../contracts/records.ts';
 import type { Db } from './database.ts';
-import { appendEvents, latestSeq, lockThread } from './events.ts';
+import { appendEvents } from './deferred.ts';
+import { latestSeq, lockThread } from './events.ts';
 import { toItemRecord } from './items.ts';
 import { freshId } from './keys.ts';
 import { approvalRequest, inputRequest } from './requests.ts';
@@ -121,17 +122,20 @@ export interface ThreadDetail {
   pending_user_inputs: Array<Record<string, unknown>>;
 }
 
-/** A consistent picture: whatever is newer than `latest_seq` arrives as an event. */
-export async function threadDetail(db: Db, id: string): Promise<ThreadDetail | null> {
+/** A consistent picture: whatever is newer than `latest_seq` arrives as an event. `lastTurns` leaves out older turns and their items; open questions are all there. */
+export async function threadDetail(db: Db, id: string, lastTurns?: number): Promise<ThreadDetail | null> {
   return await db
     .transaction()
     .setIsolationLevel('repeatable read')
     .execute(async (tx) => {
       const thread = await tx.selectFrom('threads').selectAll().where('id', '=', id).executeTakeFirst();
       if (!thread) return null;
-      const [turns, items, open] = [
-        await tx.selectFrom('turns').selectAll().where('thread_id', '=', id).orderBy('created_at').orderBy('id').execute(),
-        await tx.selectFrom('items').selectAll().where('thread_id', '=', id).orderBy('ord').execute(),
+      const newest = tx.selectFrom('turns').selectAll().where('thread_id', '=', id).orderBy('created_at', 'desc').orderBy('id', 'desc');
+      const turns = (await (lastTurns === undefined ? newest : newest.limit(lastTurns)).execute()).reverse();
+      const ofThread = tx.selectFrom('items').selectAll().where('thread_id', '=', id).orderBy('ord');
+      const shown = turns.map((turn) => turn.id);
+      const [items, open] = [
+        await (lastTurns === undefined ? ofThread : ofThread.where('turn_id', 'in', shown.length > 0 ? shown : [''])).execute(),
         await tx.selectFrom('questions').selectAll().where('thread_id', '=', id).where('state', '=', 'open').orderBy('asked_at').execute(),
       ];
       const byTurn = Map.groupBy(items, (item) => item.turn_id);

@@ -1,9 +1,11 @@
-import { type Selectable, sql } from 'kysely';
+import type { Selectable } from 'kysely';
+import { jsonArrayFrom } from 'kysely/helpers/postgres';
 import { outboxId } from '../contracts/ids.ts';
-import type { TurnRecord, TurnStatus } from '../contracts/records.ts';
-import type { Db, Tx } from './database.ts';
-import { appendEvents, lockThread, type NewEvent } from './events.ts';
-import { addItem, endOpenItems, insertItem } from './items.ts';
+import type { ItemStatus, TurnRecord, TurnStatus } from '../contracts/records.ts';
+import { type Db, json, type Tx } from './database.ts';
+import { appendEvents, flush, type NewEvent, write } from './deferred.ts';
+import { onThread } from './events.ts';
+import { addItem, endItem, insertItems, itemRow, toItemRecord } from './items.ts';
 import { cut, derivedId, freshId } from './keys.ts';
 import { dropUnsent } from './outbox.ts';
 import type { TurnTable } from './schema.ts';
@@ -41,6 +43,8 @@ export const activeTurn = (db: Db | Tx, threadId: string): Promise<Selectable<Tu
 
 export interface NewTurn {
   threadId: string;
+  /** of the lock: turns are put in order by the clock of the database */
+  at: Date;
   text: string;
   inputSummary?: string;
   model?: string | null;
@@ -54,21 +58,25 @@ export async function openTurn(tx: Tx, input: NewTurn): Promise<TurnRecord> {
   const id = freshId('turn_');
   const itemId = derivedId('item_', id, 'user');
   const now = new Date();
-  const row = await tx
-    .insertInto('turns')
-    .values({
-      id,
-      thread_id: input.threadId,
-      status: 'in_progress',
-      input_summary: cut(input.inputSummary?.trim() || input.text, 280),
-      started_at: now,
-      auto_approve: input.autoApprove ?? null,
-      model: input.model ?? null,
-    })
-    .returningAll()
-    .executeTakeFirstOrThrow();
+  const row: Selectable<TurnTable> = {
+    id,
+    thread_id: input.threadId,
+    status: 'in_progress',
+    input_summary: cut(input.inputSummary?.trim() || input.text, 280),
+    usage: null,
+    micro_usd: 0,
+    error: null,
+    steer_count: 0,
+    auto_approve: input.autoApprove ?? null,
+    model: input.model ?? null,
+    delay_told: false,
+    created_at: input.at,
+    started_at: now,
+    ended_at: null,
+  };
   const record = turnRecord(row, [itemId]);
-  await tx.updateTable('threads').set({ latest_turn_id: id, updated_at: now }).where('id', '=', input.threadId).execute();
+  await write(tx, tx.insertInto('turns').values({ ...row, usage: null }));
+  await write(tx, tx.updateTable('threads').set({ latest_turn_id: id, updated_at: now }).where('id', '=', input.threadId));
   const said = await insertUserItem(tx, { id: itemId, turnId: id, threadId: input.threadId, text: input.text, announceStart: true, unheard: input.unheard });
   await appendEvents(tx, input.threadId, [
     { event: 'turn.started', turnId: id, payload: { turn: record } },
@@ -96,70 +104,104 @@ export interface UserItem {
 /** The rows of a user message; returns its events for the caller to append. */
 async function insertUserItem(tx: Tx, item: UserItem): Promise<NewEvent[]> {
   const { id, turnId, threadId, text } = item;
-  const record = await insertItem(tx, { id, turnId, threadId, kind: 'user_message', status: 'completed', summary: text, detail: text });
+  const row = itemRow({ id, turnId, threadId, kind: 'user_message', status: 'completed', summary: text, detail: text });
+  await insertItems(tx, [row]);
   if (!item.unheard) await remember(tx, { id: derivedId('msg_', id), threadId, turnId, role: 'user', content: text });
   const names = item.announceStart ? ['item.started', 'item.completed'] : ['item.completed'];
-  return names.map((event) => ({ event, turnId, itemId: id, payload: { item: record } }));
+  return names.map((event) => ({ event, turnId, itemId: id, payload: { item: toItemRecord(row) } }));
 }
 
-/** Closes a turn once; false when it was closed already. Open items and questions end with it. The caller holds `lockThread`. */
-export async function closeTurn(tx: Tx, turnId: string, status: Exclude<TurnStatus, 'queued' | 'in_progress'>, error?: string): Promise<boolean> {
-  const row = await tx
-    .updateTable('turns')
-    .set({ status, ended_at: new Date(), error: error ?? null, ...spent(turnId) })
-    .where('id', '=', turnId)
-    .where('status', '=', 'in_progress')
-    .returningAll()
-    .executeTakeFirst();
-  if (!row) return false;
-  await endOpenItems(tx, turnId, status === 'failed' ? 'failed' : 'interrupted');
-  const cancelled = await tx
-    .updateTable('questions')
-    .set({ state: 'cancelled', decided_at: new Date() })
-    .where('turn_id', '=', turnId)
-    .where('state', '=', 'open')
-    .returning('id')
-    .execute();
-  await dropUnsent(
+/** A turn with all that its end depends on. */
+export interface TurnState {
+  turn: Selectable<TurnTable>;
+  /** in their order */
+  items: Array<{ id: string; status: ItemStatus }>;
+  openQuestions: string[];
+  /** by its steps so far */
+  used: { inputTokens: number; outputTokens: number; microUsd: number };
+}
+
+/** The caller holds `lockThread`, and has flushed what it wrote: the state is that of the database. */
+export async function turnState(tx: Tx, turnId: string): Promise<TurnState | null> {
+  const row = await selectTurnState(tx, turnId).executeTakeFirst();
+  return row ? toTurnState(row) : null;
+}
+
+export const selectTurnState = (tx: Tx, turnId: string) =>
+  tx
+    .selectFrom('turns')
+    .selectAll('turns')
+    .select((e) => [
+      jsonArrayFrom(e.selectFrom('items').select(['items.id', 'items.status']).where('items.turn_id', '=', turnId).orderBy('items.ord')).as('items'),
+      jsonArrayFrom(e.selectFrom('questions').select('questions.id').where('questions.turn_id', '=', turnId).where('questions.state', '=', 'open')).as(
+        'questions',
+      ),
+      jsonArrayFrom(e.selectFrom('steps').select(['input_tokens', 'output_tokens', 'steps.micro_usd']).where('steps.turn_id', '=', turnId)).as('steps'),
+    ])
+    .where('turns.id', '=', turnId);
+
+type TurnStateRow = NonNullable<Awaited<ReturnType<ReturnType<typeof selectTurnState>['executeTakeFirst']>>>;
+
+export function toTurnState({ items, questions, steps, ...turn }: TurnStateRow): TurnState {
+  const used = { inputTokens: 0, outputTokens: 0, microUsd: 0 };
+  for (const step of steps) {
+    used.inputTokens += step.input_tokens;
+    used.outputTokens += step.output_tokens;
+    used.microUsd += step.micro_usd;
+  }
+  return { turn, items, openQuestions: questions.map((question) => question.id), used };
+}
+
+/** Closes a turn that is in progress. Open items and questions end with it. The caller holds `lockThread`. */
+export async function closeTurn(tx: Tx, state: TurnState, status: Exclude<TurnStatus, 'queued' | 'in_progress'>, error?: string): Promise<void> {
+  const { id, thread_id } = state.turn;
+  const usage = { input_tokens: state.used.inputTokens, output_tokens: state.used.outputTokens };
+  const end = { status, ended_at: new Date(), error: error ?? null, micro_usd: state.used.microUsd };
+  await write(
     tx,
-    cancelled.map((question) => outboxId(turnId, question.id)),
+    tx
+      .updateTable('turns')
+      .set({ ...end, usage: json(usage) })
+      .where('id', '=', id),
   );
-  await tx.updateTable('threads').set({ updated_at: new Date() }).where('id', '=', row.thread_id).execute();
-  await appendEvents(tx, row.thread_id, [{ event: 'turn.completed', turnId, payload: { turn: await toTurnRecord(tx, row) } }]);
-  return true;
+  // nothing is left spinning
+  for (const item of state.items) if (item.status === 'in_progress') await endItem(tx, item.id, { status: status === 'failed' ? 'failed' : 'interrupted' });
+  if (state.openQuestions.length > 0) {
+    await tx.updateTable('questions').set({ state: 'cancelled', decided_at: end.ended_at }).where('id', 'in', state.openQuestions).execute();
+    await dropUnsent(
+      tx,
+      state.openQuestions.map((question) => outboxId(id, question)),
+    );
+  }
+  await write(tx, tx.updateTable('threads').set({ updated_at: end.ended_at }).where('id', '=', thread_id));
+  const record = turnRecord(
+    { ...state.turn, ...end, usage },
+    state.items.map((item) => item.id),
+  );
+  await appendEvents(tx, thread_id, [{ event: 'turn.completed', turnId: id, payload: { turn: record } }]);
 }
-
-/** What the steps of a turn used, as columns of the turn. */
-const spent = (turnId: string) => ({
-  usage: sql<string>`(select jsonb_build_object('input_tokens', coalesce(sum(input_tokens), 0), 'output_tokens', coalesce(sum(output_tokens), 0))
-    from steps where turn_id = ${turnId})`,
-  micro_usd: sql<number>`(select coalesce(sum(micro_usd), 0) from steps where turn_id = ${turnId})`,
-});
 
 /** A message to the person that no turn asked for (a schedule's result): an outbox row and a turn that is complete from the start, once for an outbox id. */
 export async function recordNotice(db: Db, notice: { chatId: string; outboxId: string; text: string; kind: 'result' | 'notice' }): Promise<void> {
-  await db.transaction().execute(async (tx) => {
-    const thread = await tx.selectFrom('threads').select('id').where('chat_id', '=', notice.chatId).orderBy('updated_at', 'desc').limit(1).executeTakeFirst();
-    if (thread) await lockThread(tx, thread.id);
-    const turnId = derivedId('msg_', notice.outboxId).replace('msg_', 'turn_');
-    const fresh = await tx
+  const { chatId, text } = notice;
+  const thread = await db.selectFrom('threads').select('id').where('chat_id', '=', chatId).orderBy('updated_at', 'desc').limit(1).executeTakeFirst();
+  const turnId = derivedId('msg_', notice.outboxId).replace('msg_', 'turn_');
+  const send = async (on: Db | Tx): Promise<boolean> => {
+    const row = { id: notice.outboxId, chat_id: chatId, thread_id: thread?.id ?? null, turn_id: thread ? turnId : null, kind: notice.kind, body: text };
+    const added = on
       .insertInto('outbox')
-      .values({
-        id: notice.outboxId,
-        chat_id: notice.chatId,
-        thread_id: thread?.id ?? null,
-        turn_id: thread ? turnId : null,
-        kind: notice.kind,
-        body: notice.text,
-      })
-      .onConflict((c) => c.column('id').doNothing())
-      .returning('id')
-      .executeTakeFirst();
-    if (!fresh || !thread) return;
-    await addCompleteTurn(tx, { id: turnId, threadId: thread.id, summary: notice.text }, async () => {
+      .values(row)
+      .onConflict((c) => c.column('id').doNothing());
+    return (await added.returning('id').executeTakeFirst()) !== undefined;
+  };
+  if (!thread) return void (await send(db));
+  const threadId = thread.id;
+  await onThread(db, threadId, async (tx) => {
+    if (!(await send(tx))) return;
+    await addCompleteTurn(tx, { id: turnId, threadId, summary: text }, async () => {
       const id = derivedId('item_', notice.outboxId);
-      await addItem(tx, { id, turnId, threadId: thread.id, kind: 'agent_message', status: 'completed', summary: notice.text, detail: notice.text });
-      await remember(tx, { id: derivedId('msg_', notice.outboxId), threadId: thread.id, turnId, role: 'assistant', content: notice.text });
+      await addItem(tx, { id, turnId, threadId, kind: 'agent_message', status: 'completed', summary: text, detail: text });
+      await remember(tx, { id: derivedId('msg_', notice.outboxId), threadId, turnId, role: 'assistant', content: text });
     });
   });
 }
@@ -174,5 +216,6 @@ export async function addCompleteTurn(tx: Tx, turn: { id: string; threadId: stri
     .executeTakeFirstOrThrow();
   await appendEvents(tx, turn.threadId, [{ event: 'turn.started', turnId: turn.id, payload: { turn: turnRecord(row, []) } }]);
   await fill();
+  await flush(tx);
   await appendEvents(tx, turn.threadId, [{ event: 'turn.completed', turnId: turn.id, payload: { turn: await toTurnRecord(tx, row) } }]);
 }

@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { createSchedule, deleteSchedule, describeSchedule } from '../adapters/schedules.ts';
+import { createSchedule, deleteSchedule, describeSchedule, type NewSchedule, setScheduleEnabled } from '../adapters/schedules.ts';
 import { describeTime, nextFirings, parseSchedule } from '../domain/cron.ts';
-import { deleteCron, findCron, findRoutine, insertCron, lastRunOfCron, listCrons, listRoutines } from '../store/routines.ts';
+import { setCronEnabled } from '../store/crons.ts';
+import { type Cron, deleteCron, findCron, findRoutine, insertCron, lastRunOfCron, listCrons, listRoutines } from '../store/routines.ts';
 import { suggestion } from './nearest.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from './tool.ts';
 import { idFromCall, nameOrId, noSuchWorkflow, startRun } from './workflows.ts';
@@ -9,6 +10,14 @@ import { idFromCall, nameOrId, noSuchWorkflow, startRun } from './workflows.ts';
 /** The `cron_*` tools of the contract: each cron is a row of ours and a Temporal Schedule, which does the firing. */
 
 const common = { effect: 'idempotent', place: 'worker', timeoutMs: 30_000 } as const;
+
+const scheduleOf = (cron: Cron): NewSchedule => ({
+  cronId: cron.id,
+  schedule: cron.schedule,
+  timeZone: cron.time_zone,
+  enabled: cron.enabled,
+  input: { routineId: cron.routine_id, chatId: cron.chat_id, cronId: cron.id },
+});
 
 async function noSuchCron({ db, chatId }: ToolContext, wanted: string): Promise<ToolOutcome> {
   const names = (await listCrons(db, chatId)).map((cron) => cron.name);
@@ -27,7 +36,7 @@ export const cronTools: Tool[] = [
       schedule: z.string().trim().min(1).max(100).describe('Five fields, for example 0 9 * * MON-FRI'),
       name: z.string().trim().min(1).max(80).optional().describe('Unique in this chat; the name of the workflow by default'),
       timezone: z.string().trim().min(1).max(60).default('UTC').describe('IANA time zone, for example Europe/Berlin'),
-      enabled: z.boolean().default(true).describe('false: stored, but does not fire'),
+      enabled: z.boolean().default(true).describe('false: stored, but does not fire until cron_enable'),
     }),
     run: async (args, context) => {
       const routine = await findRoutine(context.db, context.chatId, args.workflow);
@@ -48,13 +57,7 @@ export const cronTools: Tool[] = [
         timeZone: args.timezone,
       });
       if (!cron) return { ok: false, output: `A cron "${name}" exists already. Give this one another name.` };
-      await createSchedule(context.temporal, {
-        cronId: id,
-        schedule: parsed.schedule,
-        timeZone: args.timezone,
-        enabled: args.enabled,
-        input: { routineId: routine.id, chatId: context.chatId, cronId: id },
-      });
+      await createSchedule(context.temporal, scheduleOf(cron));
       const next = nextFirings(parsed.schedule, args.timezone, now, 1)[0];
       const when = !args.enabled ? 'It is disabled and does not fire.' : next ? `It fires next on ${describeTime(next, args.timezone)}.` : '';
       return {
@@ -100,9 +103,9 @@ export const cronTools: Tool[] = [
       const lines = crons.map((cron) => {
         const next =
           cron.state === 'unscheduled'
-            ? 'has no schedule any more: delete it and create it again'
+            ? 'has no schedule any more: cron_enable makes it again'
             : cron.state === 'disabled'
-              ? 'disabled'
+              ? 'disabled: cron_enable lets it fire again'
               : cron.nextRunAt
                 ? `next ${describeTime(cron.nextRunAt, cron.timezone)}`
                 : 'does not fire again';
@@ -129,6 +132,28 @@ export const cronTools: Tool[] = [
       const routine = cron && (await findRoutine(context.db, context.chatId, cron.routine_id));
       // started directly: a trigger of the schedule has no id of ours, so a retried call would fire it twice
       return routine ? await startRun(context, routine, cron.id) : await noSuchCron(context, args.cron);
+    },
+  }),
+  defineTool({
+    ...common,
+    name: 'cron_enable',
+    description: 'Let a disabled cron fire again, or with enabled false stop its firing without deleting it. What was missed meanwhile is not caught up.',
+    danger: 'MODERATE',
+    schema: z.strictObject({ cron: nameOrId, enabled: z.boolean().default(true) }),
+    run: async ({ cron: wanted, enabled }, context) => {
+      const cron = await findCron(context.db, context.chatId, wanted);
+      if (!cron) return await noSuchCron(context, wanted);
+      await setCronEnabled(context.db, cron.id, enabled);
+      if (!(await setScheduleEnabled(context.temporal, cron.id, enabled))) {
+        await createSchedule(context.temporal, scheduleOf({ ...cron, enabled }));
+      }
+      const next = enabled ? nextFirings(cron.schedule, cron.time_zone, new Date(), 1)[0] : undefined;
+      const when = next ? ` It fires next on ${describeTime(next, cron.time_zone)}.` : '';
+      return {
+        ok: true,
+        output: enabled ? `Cron "${cron.name}" is enabled.${when}` : `Cron "${cron.name}" is disabled and does not fire.`,
+        metadata: { id: cron.id, name: cron.name, enabled, nextRunAt: next?.toISOString() },
+      };
     },
   }),
   defineTool({

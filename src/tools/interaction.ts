@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { recordProgress } from '../store/progress.ts';
 import { findCallOutput } from '../store/routines.ts';
 import { defineTool, type Tool } from './tool.ts';
 
@@ -36,12 +35,19 @@ export const reportProgress = defineTool({
   danger: 'SAFE',
   effect: 'idempotent',
   place: 'worker',
+  readsOnly: true,
   timeoutMs: 10_000,
   summarise: (args) => (args.percent === undefined ? 'to the person' : `${args.percent} %`),
-  run: async (args, context) => {
-    await recordProgress(context.db, context, args.message, args.percent);
-    return { ok: true, output: 'The person has been told.', metadata: { sent: true } };
-  },
+  run: async ({ message, percent }, { callId }) => ({
+    ok: true,
+    output: 'The person has been told.',
+    metadata: { sent: true },
+    told: {
+      summary: percent === undefined ? message : `${message} (${percent} %)`,
+      detail: message,
+      metadata: { call_id: callId, ...(percent !== undefined && { percent }) },
+    },
+  }),
 });
 
 export const readOutput = defineTool({
@@ -56,6 +62,7 @@ export const readOutput = defineTool({
   danger: 'SAFE',
   effect: 'idempotent',
   place: 'worker',
+  readsOnly: true,
   timeoutMs: 10_000,
   summarise: (args) => `from ${args.offset}`,
   run: async ({ callId, offset, limit }, { db, chatId }) => {

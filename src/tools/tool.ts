@@ -25,6 +25,8 @@ export interface ToolOutcome {
   ok: boolean;
   output: string;
   metadata?: Record<string, unknown>;
+  /** what the person's screens show besides: stored together with the result, so that neither is there without the other */
+  told?: { summary: string; detail: string; metadata: Record<string, unknown> };
 }
 
 /** A tool is declared once; the model's schema, validation, policy, retries and help all come from this. */
@@ -37,6 +39,8 @@ export interface Tool<S extends z.ZodType = z.ZodType> {
   /** idempotent: may run again; reattachable: found again by call id; once: never retried, an unknown outcome is reported */
   effect: Effect;
   place: Place;
+  /** `run` changes nothing and only reads our own store: its call needs no mark that it has begun, because running it again is the same as running it once */
+  readsOnly?: boolean;
   timeoutMs: number;
   /** a few words for the Temporal Web UI, with nothing private in them */
   summarise?: (args: z.output<S>) => string;

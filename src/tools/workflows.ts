@@ -32,6 +32,7 @@ export const BLOCKED_STEPS: ReadonlySet<string> = new Set([
   'workflow_delete',
   'cron_create',
   'cron_run',
+  'cron_enable',
   'cron_delete',
   'ask_user',
   'report_progress',
@@ -239,20 +240,23 @@ export const workflowTools = (lookup: Lookup, names: () => Iterable<string>): To
   defineTool({
     ...common,
     name: 'workflow_delete',
-    description: 'Delete a workflow together with its crons. A run that is under way stops at its next step.',
+    description: 'Delete a workflow together with its crons. A run that is under way finishes the step that it is in and ends; its result comes to the chat.',
     danger: 'MODERATE',
     schema: z.strictObject({ workflow: nameOrId }),
     run: async (args, context) => {
       const routine = await findRoutine(context.db, context.chatId, args.workflow);
       if (!routine) return await noSuchWorkflow(context, args.workflow);
-      const crons = await cronsOf(context.db, routine.id);
+      const [crons, running] = await Promise.all([cronsOf(context.db, routine.id), runningRun(context.db, routine.id)]);
       // schedules first: a crash in between leaves rows, by which the next attempt finds the rest
       for (const cron of crons) await deleteSchedule(context.temporal, cron.id);
       await deleteRoutine(context.db, routine.id);
       return {
         ok: true,
-        output: `Deleted workflow "${routine.name}"${crons.length > 0 ? ` and its crons: ${crons.map((cron) => cron.name).join(', ')}` : ''}.`,
-        metadata: { id: routine.id, crons: crons.map((cron) => cron.id) },
+        output: [
+          `Deleted workflow "${routine.name}"${crons.length > 0 ? ` and its crons: ${crons.map((cron) => cron.name).join(', ')}` : ''}.`,
+          ...(running ? [`Its run ${running.id} finishes the step that it is in and ends; what it did comes to this chat.`] : []),
+        ].join(' '),
+        metadata: { id: routine.id, crons: crons.map((cron) => cron.id), ...(running && { endingRun: running.id }) },
       };
     },
   }),

@@ -76,7 +76,7 @@ export async function conversation(input: ConversationInput): Promise<void> {
       sending = true;
       const outboxId = outgoing[0]!;
       // only a row that is gone fails for good: there is nothing left to send then
-      await deliverOn(input.channel, outboxId.includes('qst') ? 'send question' : 'send reply', { outboxId }).catch((error) =>
+      await deliverOn(input.channel, outboxId.includes('_call_') ? 'send question' : 'send reply', { outboxId }).catch((error) =>
         log.error('a message could not be sent', { outboxId, error: failureOf(error).message }),
       );
       outgoing.shift();

@@ -73,6 +73,8 @@ async function runCalls(turn: TurnContext, result: ThinkResult, clock: WorkClock
       callId: call.callId,
       why: `Refused by policy: ${call.name} is ${call.danger} and this chat is ${result.autonomy}.`,
     });
+  // most steps make one call: no lanes, no waiting for others
+  if (queue.length === 1 && asking.length === 0) return await runCall(turn, queue[0]!);
   const lane = async () => {
     for (let call = queue.shift(); call; call = queue.shift()) await runCall(turn, call);
   };

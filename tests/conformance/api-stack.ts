@@ -8,6 +8,7 @@ import { listen } from '../../src/api/listen.ts';
 import { createRuntimeApi } from '../../src/api/runtime-api.ts';
 import { createStatusApi } from '../../src/api/status-api.ts';
 import { databaseUrl, preparePostgres, removeCluster } from '../../src/cli/postgres.ts';
+import { ensureToken } from '../../src/cli/tokens.ts';
 import { loadConfig } from '../../src/config.ts';
 import { createIntake } from '../../src/gateway/intake.ts';
 import { openStore, type Store } from '../../src/store/database.ts';
@@ -17,6 +18,8 @@ export interface ApiStack {
   statusPort: number;
   store: Store;
   workspace: string;
+  /** another runtime API on the same store, set up from these variables as a start would do it; returns its port */
+  another(variables: Record<string, string>): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -46,14 +49,21 @@ export async function startApi(options: {
   const deps = { config, token: options.token, store, intake, version: '0.0.0', startedAt: new Date(), stopping: stopping.signal, stream: options.stream };
   const runtime = await listen(createRuntimeApi(deps), '127.0.0.1', 0);
   const status = await listen(createStatusApi(deps), '127.0.0.1', 0);
+  const others: Array<Awaited<ReturnType<typeof listen>>> = [];
   return {
     port: runtime.port,
     statusPort: status.port,
     store,
     workspace,
+    another: async (variables) => {
+      const own = loadConfig({ FETCH_HOME: home }, variables);
+      const other = await listen(createRuntimeApi({ ...deps, config: own, token: ensureToken(home, 'runtime-token', own.runtimeToken) }), '127.0.0.1', 0);
+      others.push(other);
+      return other.port;
+    },
     close: async () => {
       stopping.abort();
-      await Promise.all([runtime.close(100), status.close(100)]);
+      await Promise.all([runtime, status, ...others].map((server) => server.close(100)));
       await store.close();
       await ended(postgres);
       removeCluster(home);

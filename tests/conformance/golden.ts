@@ -16,15 +16,26 @@ export interface Answer {
 
 const folder = join(import.meta.dirname, 'golden');
 
+const lines = <T>(file: string): T[] =>
+  readFileSync(join(folder, file), 'utf8')
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as T);
+
 export const loadGolden = (): Exchange[] =>
   readdirSync(folder)
+    .filter((file) => file.startsWith('http'))
     .sort()
-    .flatMap((file) =>
-      readFileSync(join(folder, file), 'utf8')
-        .split('\n')
-        .filter(Boolean)
-        .map((line) => JSON.parse(line) as Exchange),
-    );
+    .flatMap((file) => lines<Exchange>(file));
+
+/** A recorded event stream. Of repeated deltas of an item the first is kept, and texts are cut after 100 characters. */
+export interface RecordedStream {
+  case: string;
+  headers?: Record<string, string>;
+  frames: string[];
+}
+
+export const loadStreams = (): Map<string, RecordedStream> => new Map(lines<RecordedStream>('sse.jsonl').map((stream) => [stream.case, stream]));
 
 /** Sends a path as it is written: `fetch` would normalise `..` and escapes away. */
 export function send(port: number, method: string, path: string, headers: Record<string, string>, body?: Buffer | string | null): Promise<Answer> {

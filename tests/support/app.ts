@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -41,6 +42,8 @@ export interface TestApp {
   /** starts the supervisor again after it was killed or stopped */
   start(): Promise<void>;
   stop(): Promise<void>;
+  /** one more `fetch start` for the same home; nobody waits for it */
+  spawn(): { child: ChildProcess; output: () => string };
   request(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<{ status: number; body: unknown }>;
   thread(fields?: Record<string, unknown>): Promise<string>;
   /** starts a turn whose model steps are scripted; returns its id */
@@ -55,8 +58,18 @@ export interface TestApp {
 
 export const script = (steps: unknown[]): string => `SCRIPT:${JSON.stringify(steps)}`;
 
-export async function startTestApp(env: Record<string, string> = {}): Promise<TestApp> {
-  const home = mkdtempSync(join(tmpdir(), 'fetch-test-'));
+/** Where and as whom an instance runs: this user, with this clone and a fresh home, unless another is named. */
+export interface Place {
+  home?: string;
+  node?: string;
+  entry?: string;
+  uid?: number;
+  gid?: number;
+  cwd?: string;
+}
+
+export async function startTestApp(env: Record<string, string> = {}, place: Place = {}): Promise<TestApp> {
+  const { home = mkdtempSync(join(tmpdir(), 'fetch-test-')), node = process.execPath, entry = ENTRY, ...user } = place;
   const model = await startScriptedModel();
   const [runtime, status, temporal, ui, postgres] = await freePorts(5);
   const clean = Object.fromEntries(Object.entries(childEnvironment({})).filter(([name]) => !FETCH_SETTING.test(name) && !name.startsWith('VITEST')));
@@ -76,24 +89,32 @@ export async function startTestApp(env: Record<string, string> = {}): Promise<Te
   };
   const baseUrl = `http://127.0.0.1:${runtime}`;
   let child: ChildProcess;
-  let output = '';
+  let output = () => '';
 
   const whenReady = async (): Promise<void> => {
     await until('every role is ready', async () => {
-      if (child.exitCode !== null) throw new Error(`the instance ended with code ${child.exitCode}:\n${output}`);
+      if (child.exitCode !== null) throw new Error(`the instance ended with code ${child.exitCode}:\n${output()}`);
       const state = await liveRunState(home);
       return state?.roles.length === 5 && state.roles.every((role) => role.state === 'ready');
     });
   };
-  const start = async () => {
-    output = '';
-    child = spawn(process.execPath, [ENTRY, 'start'], { env: { ...clean, ...settings }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const spawnStart = (): ReturnType<TestApp['spawn']> => {
+    let said = '';
+    const started = spawn(node, [entry, 'start'], { ...user, env: { ...clean, ...settings }, stdio: ['ignore', 'pipe', 'pipe'] });
     const keep = (chunk: Buffer) => {
-      output = (output + chunk.toString()).slice(-20_000);
+      said = (said + chunk.toString()).slice(-20_000);
     };
-    child.stdout?.on('data', keep);
-    child.stderr?.on('data', keep);
-    await whenReady();
+    started.stdout?.on('data', keep);
+    started.stderr?.on('data', keep);
+    return { child: started, output: () => said };
+  };
+  const start = async () => {
+    ({ child, output } = spawnStart());
+    await whenReady().catch((error) => {
+      // nobody would stop it any more
+      child.kill('SIGTERM');
+      throw error;
+    });
   };
   const stop = async () => {
     if (child.exitCode !== null || child.signalCode !== null) return;
@@ -138,6 +159,7 @@ export async function startTestApp(env: Record<string, string> = {}): Promise<Te
     whenReady,
     start,
     stop,
+    spawn: spawnStart,
     request,
     thread: async (fields = {}) => ((await wanted(201, 'POST', '/v1/threads', fields)) as { id: string }).id,
     turn: async (threadId, steps, key) => {
@@ -172,19 +194,20 @@ export async function startTestApp(env: Record<string, string> = {}): Promise<Te
 
 /** Ports that were free a moment ago. */
 export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from(
-      { length: count },
-      () =>
-        new Promise<ReturnType<typeof createServer>>((resolve) => {
-          const server = createServer();
-          server.listen(0, '127.0.0.1', () => resolve(server));
-        }),
-    ),
-  );
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
+  const found: number[] = [];
+  while (found.length < count) {
+    // below the range that outgoing connections and port 0 draw from, so that nobody takes it between this look and its use
+    const port = randomInt(10_000, 32_000);
+    if (!found.includes(port) && (await isFree(port))) found.push(port);
+  }
+  return found;
 }
+
+const isFree = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+  });
 
 export const roleLog = (app: TestApp, role: RoleName): string => readFileSync(join(app.home, 'logs', `${role}.log`), 'utf8');

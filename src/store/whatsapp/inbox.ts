@@ -1,5 +1,6 @@
-import { sql } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import { type Db, json, type Tx } from '../database.ts';
+import type { WaInboxTable } from './tables.ts';
 
 /** The key of a message on WhatsApp: an id alone is unique neither in a group nor over two linked accounts. JIDs without device suffix. */
 export interface MessageKey {
@@ -18,7 +19,20 @@ export interface NewReceived extends MessageKey {
 export interface Waiting extends NewReceived {
   seq: number;
   receivedAt: Date;
+  /** set when it was put off once already */
+  notBefore: Date | null;
+  attempts: number;
 }
+export interface Handled extends Waiting {
+  verdict: string | null;
+  inboxId: string | null;
+}
+
+/** How long a stub waits for its content before the person is told that a message could not be read, milliseconds. */
+export const STUB_PATIENCE_MS = 120_000;
+
+// PostgreSQL has no text with a NUL in it, and one in a push name would make the ratchet's transaction fail for ever
+const storable = (text: string): string => text.replaceAll('\u0000', '').toWellFormed();
 
 /**
  * Stores what was decrypted, in the transaction of its ratchet step. A message that is there already changes nothing,
@@ -30,12 +44,13 @@ export async function storeReceived(tx: Db | Tx, rows: readonly NewReceived[]): 
       .insertInto('wa_inbox')
       .values({
         account: row.account,
-        chat: row.chat,
-        participant: row.participant,
+        chat: storable(row.chat),
+        participant: storable(row.participant),
         from_me: row.fromMe,
-        message_id: row.messageId,
+        message_id: storable(row.messageId),
         content: row.content,
-        attrs: json(row.attrs),
+        attrs: json(Object.fromEntries(Object.entries(row.attrs).map(([name, value]) => [name, storable(String(value))]))),
+        not_before: row.content ? null : new Date(Date.now() + STUB_PATIENCE_MS),
         handled_at: null,
         verdict: null,
         inbox_id: null,
@@ -43,35 +58,123 @@ export async function storeReceived(tx: Db | Tx, rows: readonly NewReceived[]): 
       .onConflict((c) =>
         c
           .columns(['account', 'chat', 'participant', 'from_me', 'message_id'])
-          .doUpdateSet({ content: sql`excluded.content`, attrs: sql`excluded.attrs`, handled_at: null, verdict: null })
-          .where('wa_inbox.content', 'is', null),
+          .doUpdateSet({ content: sql`excluded.content`, attrs: sql`excluded.attrs`, not_before: null, handled_at: null, verdict: null })
+          .where('wa_inbox.content', 'is', null)
+          .where(sql<boolean>`excluded.content is not null`),
       )
       .execute();
   }
 }
 
-/** Rows that wait to be handled, in the order of their arrival. */
-export async function waiting(db: Db, account: string, limit: number): Promise<Waiting[]> {
-  const rows = await db.selectFrom('wa_inbox').selectAll().where('account', '=', account).where('handled_at', 'is', null).orderBy('seq').limit(limit).execute();
-  return rows.map((row) => ({
-    seq: row.seq,
-    account: row.account,
-    chat: row.chat,
-    participant: row.participant,
-    fromMe: row.from_me,
-    messageId: row.message_id,
-    content: row.content,
-    attrs: row.attrs,
-    receivedAt: row.received_at,
-  }));
+/** Rows after `after` that are to be handled now, in the order of their arrival, without those that the caller has in hand. */
+export async function waiting(db: Db, account: string, limit: number, inHand: readonly number[] = [], after = 0): Promise<Waiting[]> {
+  const rows = await db
+    .selectFrom('wa_inbox')
+    .selectAll()
+    .where('account', '=', account)
+    .where('handled_at', 'is', null)
+    .where('seq', '>', after)
+    .where((e) => e.or([e('not_before', 'is', null), e('not_before', '<=', sql<Date>`now()`)]))
+    .where(sql<boolean>`seq <> all(${[...inHand]}::bigint[])`)
+    .orderBy('seq')
+    .limit(limit)
+    .execute();
+  return rows.map(toHandled);
 }
 
-/** Ends rows with the reason; in the transaction of what they became, where they became something. */
+/** Every row with this message id, whichever form of the address it came under; the caller checks whose it is. */
+export async function received(db: Db | Tx, account: string, messageId: string): Promise<Handled[]> {
+  const rows = await db.selectFrom('wa_inbox').selectAll().where('account', '=', account).where('message_id', '=', messageId).orderBy('seq').execute();
+  return rows.map(toHandled);
+}
+
+const toHandled = (row: Selectable<WaInboxTable>): Handled => ({
+  seq: row.seq,
+  account: row.account,
+  chat: row.chat,
+  participant: row.participant,
+  fromMe: row.from_me,
+  messageId: row.message_id,
+  content: row.content,
+  attrs: row.attrs,
+  receivedAt: row.received_at,
+  notBefore: row.not_before,
+  attempts: row.attempts,
+  verdict: row.verdict,
+  inboxId: row.inbox_id,
+});
+
+/**
+ * Ends rows with the reason; in the transaction of what they became, where they became something. Of what became nothing only the
+ * key stays, which a repeated delivery is known by: what people write to each other on a shared number is not ours to keep.
+ */
 export async function markHandled(tx: Db | Tx, seqs: readonly number[], verdict: string, inboxId: string | null = null): Promise<void> {
   if (seqs.length === 0) return;
+  // a stub stays one, so that its content is still taken when it comes
+  const emptied = { content: sql<Buffer | null>`case when content is null then null else ''::bytea end`, attrs: json({}) };
   await tx
     .updateTable('wa_inbox')
-    .set({ handled_at: new Date(), verdict, inbox_id: inboxId })
-    .where('seq', 'in', [...seqs])
+    .set({ handled_at: new Date(), verdict, inbox_id: inboxId, ...(inboxId === null && emptied) })
+    .where(sql<boolean>`seq = any(${[...seqs]}::bigint[])`)
     .execute();
+}
+
+/** Counts an attempt before it is made: what kills this process is known by it afterwards. */
+export async function countAttempt(db: Db, seq: number): Promise<void> {
+  await db
+    .updateTable('wa_inbox')
+    .set((e) => ({ attempts: e('attempts', '+', 1) }))
+    .where('seq', '=', seq)
+    .execute();
+}
+
+/** Leaves rows waiting, unseen until then. `failed` counts an attempt. */
+export async function putOff(db: Db, seqs: readonly number[], until: Date, failed = false): Promise<void> {
+  if (seqs.length === 0) return;
+  await db
+    .updateTable('wa_inbox')
+    .set((e) => ({ not_before: until, ...(failed && { attempts: e('attempts', '+', 1) }) }))
+    .where(sql<boolean>`seq = any(${[...seqs]}::bigint[])`)
+    .where('handled_at', 'is', null)
+    .execute();
+}
+
+/** An edit before the message was read: the row holds from now on what the person means. */
+export async function replaceContent(tx: Db | Tx, seq: number, content: Buffer): Promise<void> {
+  await tx.updateTable('wa_inbox').set({ content }).where('seq', '=', seq).execute();
+}
+
+export interface OurMessage {
+  messageId: string;
+  /** proto.Message bytes as they were sent */
+  content: Buffer;
+  /** of the chat that it was sent to */
+  address: string;
+  /** what it asks, or null */
+  question: { id: string; threadId: string; kind: 'question' | 'approval'; options: string[]; open: boolean } | null;
+}
+
+/** A message of ours by its id, with what it asks; undefined when we did not send it. */
+export async function ourMessage(db: Db, account: string, messageId: string): Promise<OurMessage | undefined> {
+  const row = await db
+    .selectFrom('wa_sends')
+    .innerJoin('outbox', 'outbox.id', 'wa_sends.outbox_id')
+    .innerJoin('chats', 'chats.id', 'outbox.chat_id')
+    .leftJoin('questions', 'questions.id', 'wa_sends.question_id')
+    .select(['wa_sends.message_id', 'wa_sends.content', 'chats.address', 'questions.id', 'questions.thread_id', 'questions.kind'])
+    .select(['questions.options', 'questions.state'])
+    .where('wa_sends.account', '=', account)
+    .where('wa_sends.message_id', '=', messageId)
+    .executeTakeFirst();
+  if (!row) return undefined;
+  const { message_id, content, address, id, thread_id, kind, options, state } = row;
+  const question =
+    id !== null && thread_id !== null && kind !== null ? { id, threadId: thread_id, kind, options: options ?? [], open: state === 'open' } : null;
+  return { messageId: message_id, content, address, question };
+}
+
+/** True while a thread waits for an answer: what is written then must not wait until a burst is complete. */
+export async function isAsked(db: Db, threadId: string): Promise<boolean> {
+  const row = await db.selectFrom('questions').select('id').where('thread_id', '=', threadId).where('state', '=', 'open').limit(1).executeTakeFirst();
+  return row !== undefined;
 }

@@ -38,6 +38,9 @@ export interface WaAccountTable {
   /** the phone itself was last seen acting: unused for 14 days, WhatsApp logs linked devices out */
   phone_seen_at: Date | null;
   connected_at: Date | null;
+  /** WhatsApp restricted what may be sent: replies wait until then */
+  sends_paused_until: ColumnType<Date | null, Date | null | undefined, Date | null>;
+  sends_paused_why: ColumnType<string | null, string | null | undefined, string | null>;
   updated_at: ColumnType<Date, Date | undefined, Date>;
   normalized_count: Generated<number>;
   chunked_count: Generated<number>;
@@ -47,6 +50,8 @@ export interface WaAccountTable {
 export interface WaCredsTable {
   account: string;
   data: Buffer;
+  /** grows with every save: an older one never replaces a newer one */
+  rev: Generated<number>;
   updated_at: ColumnType<Date, Date | undefined, Date>;
 }
 /** The Signal key store, one row a key, values encrypted. */
@@ -70,11 +75,17 @@ export interface WaInboxTable {
   /** attributes of the stanza (t, notify, sender_pn, sender_lid, participant_pn, recipient, addressing_mode, offline, edit) */
   attrs: ColumnType<Record<string, string>, string, string>;
   received_at: Created;
+  /** not looked at before this: a stub that waits for its content, an author over the rate limit, a failure that is tried again */
+  not_before: Date | null;
+  /** how often handling it failed */
+  attempts: Generated<number>;
   handled_at: Date | null;
   /** why it was handled as it was: turn, steer, answer, stop, reply, stranger, not_addressed, echo, owner_typed, old, duplicate, empty, ... */
   verdict: string | null;
   /** the inbox row that it became */
   inbox_id: string | null;
+  /** when its author was shown that it was read */
+  read_sent_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
 }
 /** People: LID and phone number of one person are one row. */
 export interface WaContactTable {
@@ -107,6 +118,24 @@ export interface WaSendTable {
   read_at: Date | null;
   /** the question that it asks, so that a reaction, a quote or a vote finds it */
   question_id: string | null;
+  /** the message whose text this stanza replaces */
+  edits: string | null;
+}
+/** Who is in a group: asked for once an hour at most, because WhatsApp refuses frequent queries. */
+export interface WaGroupTable {
+  account: string;
+  jid: string;
+  metadata: ColumnType<GroupRecord, string, string>;
+  fetched_at: Date;
+}
+/** The part of a group's metadata that sending needs. */
+export interface GroupRecord {
+  id: string;
+  subject: string;
+  addressingMode?: 'pn' | 'lid';
+  /** seconds until messages disappear */
+  ephemeralDuration?: number;
+  participants: Array<{ id: string; phoneNumber?: string }>;
 }
 
 export interface WhatsAppDatabase {
@@ -116,4 +145,5 @@ export interface WhatsAppDatabase {
   wa_inbox: WaInboxTable;
   wa_contacts: WaContactTable;
   wa_sends: WaSendTable;
+  wa_groups: WaGroupTable;
 }

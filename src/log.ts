@@ -1,0 +1,17 @@
+import pino, { type DestinationStream, type Logger } from 'pino';
+
+/** Bytes of lines that wait for a disk that is full; later ones are dropped. */
+const MAX_WAITING = 1024 * 1024;
+
+/**
+ * Where log lines go. A disk that is full may cost lines, never the process: by default pino ends it with the first
+ * write that fails, and holds it for ever at its exit.
+ */
+export function logDestination(fd: 1 | 2): DestinationStream {
+  const stream = pino.destination({ dest: fd, sync: true, maxLength: MAX_WAITING });
+  stream.on('error', () => {});
+  return stream;
+}
+
+/** The log of one part of a role, on its standard error. */
+export const createLog = (part: string, level: string): Logger => pino({ level, base: { part } }, logDestination(2));

@@ -1,0 +1,32 @@
+import pg from 'pg';
+
+/** Statements that a process keeps prepared. What it sends is a few dozen texts; only lists of ids of changing length could make more. */
+const LIMIT = 200;
+const names = new Map<string, string>();
+let generation = 0;
+
+function nameOf(text: string): string | undefined {
+  const known = names.get(text);
+  if (known || names.size >= LIMIT) return known;
+  const name = `fetch_${generation}_${names.size}`;
+  names.set(text, name);
+  return name;
+}
+
+/** Parsing and planning cost a short statement more than running it: each is prepared once on each connection. */
+export class PreparingClient extends pg.Client {
+  // biome-ignore lint/suspicious/noExplicitAny: the overloads of `pg` cannot be named
+  override query(...args: any[]): any {
+    const [text, values] = args;
+    const name = typeof text === 'string' && Array.isArray(values) && values.length > 0 && args.length === 2 ? nameOf(text) : undefined;
+    if (name === undefined) return super.query(...(args as [string]));
+    return super.query({ name, text, values }).catch((error: { code?: string }) => {
+      // another version of this program has changed a table: the next attempt prepares anew
+      if (error.code === '0A000') {
+        generation += 1;
+        names.clear();
+      }
+      throw error;
+    });
+  }
+}

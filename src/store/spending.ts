@@ -1,0 +1,32 @@
+import { sql } from 'kysely';
+import type { Db, Tx } from './database.ts';
+import { write } from './deferred.ts';
+
+/** The day that a budget belongs to, UTC, by the clock of the database. */
+export const TODAY = sql<string>`(now() at time zone 'utc')::date`;
+
+export interface Spent {
+  tokens: number;
+  microUsd: number;
+}
+
+/** Tokens and money of a chat since midnight UTC. */
+export async function spentToday(db: Db | Tx, chatId: string): Promise<Spent> {
+  const row = await db.selectFrom('spending').select(['tokens', 'micro_usd']).where('chat_id', '=', chatId).where('day', '=', TODAY).executeTakeFirst();
+  return { tokens: row?.tokens ?? 0, microUsd: row?.micro_usd ?? 0 };
+}
+
+/** Counts a model step, in the transaction that stores it: the counter is never more or less than the steps. */
+export const addSpending = (tx: Tx, chatId: string, { tokens, microUsd }: Spent): Promise<void> =>
+  write(
+    tx,
+    tx
+      .insertInto('spending')
+      .values({ chat_id: chatId, day: TODAY, tokens, micro_usd: microUsd })
+      .onConflict((c) =>
+        c.columns(['chat_id', 'day']).doUpdateSet({
+          tokens: sql`spending.tokens + excluded.tokens`,
+          micro_usd: sql`spending.micro_usd + excluded.micro_usd`,
+        }),
+      ),
+  );

@@ -1,0 +1,121 @@
+import { type Selectable, sql } from 'kysely';
+import type { Db } from '../database.ts';
+import { markSent } from '../outbox.ts';
+import { recordNotice } from '../turns.ts';
+import type { WaAccountTable, WhatsAppState } from './tables.ts';
+
+export type WaAccount = Selectable<WaAccountTable>;
+
+/** What the gateway tells about its connection; fields that are left out stay as they are. */
+export interface AccountNews {
+  state?: WhatsAppState;
+  qr?: string | null;
+  pairing_code?: string | null;
+  last_error?: string | null;
+  last_code?: number | null;
+  needs?: string | null;
+  blocked_until?: Date | null;
+  jid?: string | null;
+  lid?: string | null;
+  name?: string | null;
+  number_mode?: 'shared' | 'dedicated' | null;
+  version?: string | null;
+  connected_at?: Date | null;
+}
+
+/** What a person wants of the account. */
+export interface Wish {
+  wanted: 'off' | 'on' | 'out';
+  /** digits to pair with by code; null for a QR */
+  pairPhone?: string | null;
+  numberMode?: 'shared' | 'dedicated';
+}
+
+/** The row of an account, or null when nobody ever wanted it. */
+export const readAccount = async (db: Db, account: string): Promise<WaAccount | null> =>
+  (await db.selectFrom('wa_accounts').selectAll().where('account', '=', account).executeTakeFirst()) ?? null;
+
+/** A person who asks for something has seen why sending was paused. */
+const RESUMED = { sends_paused_until: null, sends_paused_why: null };
+
+/** Records a wish and makes it a new request: the gateway looks every second and acts once for each. */
+export async function wish(db: Db, account: string, { wanted, pairPhone, numberMode }: Wish): Promise<void> {
+  const fields = {
+    wanted,
+    // whoever asks again has done what was needed, or wants to see for themselves
+    needs: null,
+    blocked_until: null,
+    ...(pairPhone !== undefined && { pair_phone: pairPhone }),
+    ...(numberMode && { number_mode: numberMode }),
+  };
+  await db
+    .insertInto('wa_accounts')
+    .values({ account, state: 'disconnected', request: 1, ...fields })
+    .onConflict((c) => c.column('account').doUpdateSet((e) => ({ ...fields, ...RESUMED, request: e('wa_accounts.request', '+', 1), updated_at: new Date() })))
+    .execute();
+}
+
+/** What the gateway found out. A wish that came meanwhile is left alone. */
+export async function report(db: Db, account: string, news: AccountNews): Promise<void> {
+  await db
+    .updateTable('wa_accounts')
+    .set({ ...news, updated_at: new Date() })
+    .where('account', '=', account)
+    .execute();
+}
+
+/** Takes back a wish that cannot be had (a QR that nobody scanned, a logout that is done), unless a newer one came. */
+export async function dropWish(db: Db, account: string, request: number): Promise<void> {
+  await db.updateTable('wa_accounts').set({ wanted: 'off', pair_phone: null }).where('account', '=', account).where('request', '=', request).execute();
+}
+
+/** The phone itself did something; written at most every ten minutes. */
+export async function phoneSeen(db: Db, account: string, at: Date): Promise<void> {
+  await db
+    .updateTable('wa_accounts')
+    .set({ phone_seen_at: at })
+    .where('account', '=', account)
+    .where((e) => e.or([e('phone_seen_at', 'is', null), e('phone_seen_at', '<', new Date(at.getTime() - 600_000))]))
+    .execute();
+}
+
+/** Takes the lease or renews it; false while another holder has it. `forceFrom` names a holder that is known to be dead. Times are the database's own. */
+export async function holdLease(db: Db, account: string, holder: string, ttlMs: number, forceFrom: string | null = null): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('wa_accounts')
+    .set({ lease_holder: holder, lease_until: sql<Date>`now() + ${ttlMs} * interval '1 millisecond'` })
+    .where('account', '=', account)
+    .where((e) =>
+      e.or([
+        e('lease_holder', 'is', null),
+        e('lease_holder', '=', holder),
+        e('lease_until', '<', sql<Date>`now()`),
+        e('lease_holder', '=', forceFrom ?? holder),
+      ]),
+    )
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+/** Gives the lease back, so that the next holder need not wait for its end. */
+export async function dropLease(db: Db, account: string, holder: string): Promise<void> {
+  await db
+    .updateTable('wa_accounts')
+    .set({ lease_holder: null, lease_until: null })
+    .where('account', '=', account)
+    .where('lease_holder', '=', holder)
+    .execute();
+}
+
+/**
+ * Says something about the account on the terminal's chat, once for a `key`: WhatsApp is the one place where it cannot be said.
+ * The chat's screen reads the store, so the row counts as sent.
+ */
+export async function tellElsewhere(db: Db, account: string, key: string, text: string): Promise<void> {
+  const chats = await db.selectFrom('chats').select('id').where('channel', '=', 'console').execute();
+  for (const { id } of chats) {
+    const outboxId = `out_whatsapp-${account}-${key}-${id}`;
+    await recordNotice(db, { chatId: id, outboxId, text, kind: 'notice' });
+    await markSent(db, outboxId);
+  }
+}

@@ -1,0 +1,87 @@
+import { sql } from 'kysely';
+import type { Db, Tx } from '../database.ts';
+import { type NewReceived, storeReceived } from './inbox.ts';
+
+/** A key of the Signal store; `data` null deletes it. */
+export interface KeyChange {
+  type: string;
+  id: string;
+  data: Buffer | null;
+}
+export interface AuthChange {
+  keys: KeyChange[];
+  /** encrypted credentials with their revision, when they changed */
+  creds?: { data: Buffer; rev: number };
+  /** messages that were decrypted by this ratchet step */
+  received?: NewReceived[];
+}
+
+/** Another gateway has the lease: nothing of ours may be written any more. */
+export class LeaseLost extends Error {
+  constructor() {
+    super('Another gateway holds the lease of this WhatsApp account.');
+    this.name = 'LeaseLost';
+  }
+}
+
+export const readCreds = async (db: Db, account: string): Promise<{ data: Buffer; rev: number } | null> =>
+  (await db.selectFrom('wa_creds').select(['data', 'rev']).where('account', '=', account).executeTakeFirst()) ?? null;
+
+export const readKeys = (db: Db, account: string, type: string, ids: readonly string[]): Promise<Array<{ id: string; data: Buffer }>> =>
+  db
+    .selectFrom('wa_keys')
+    .select(['id', 'data'])
+    .where('account', '=', account)
+    .where('type', '=', type)
+    .where('id', '=', sql<string>`any(${[...ids]}::text[])`)
+    .execute();
+
+/**
+ * Writes a change as a whole or not at all, and only for the holder of the lease: the row is locked, so a successor takes over
+ * before this transaction or after it, never in between. @throws LeaseLost
+ */
+export async function writeAuth(db: Db, account: string, change: AuthChange, options: { holder: string | null; timeoutMs: number }): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    await sql`select set_config('statement_timeout', ${String(options.timeoutMs)}, true)`.execute(tx);
+    if (options.holder !== null) {
+      const held = await sql`select 1 from wa_accounts where account = ${account} and lease_holder = ${options.holder} for share`.execute(tx);
+      if (held.rows.length === 0) throw new LeaseLost();
+    }
+    if (change.creds) await writeCreds(tx, account, change.creds);
+    await writeKeys(tx, account, change.keys);
+    if (change.received && change.received.length > 0) await storeReceived(tx, change.received);
+  });
+}
+
+const writeCreds = (tx: Tx, account: string, { data, rev }: { data: Buffer; rev: number }) =>
+  sql`insert into wa_creds (account, data, rev) values (${account}, ${data}, ${rev})
+    on conflict (account) do update set data = excluded.data, rev = excluded.rev, updated_at = now() where wa_creds.rev < excluded.rev`.execute(tx);
+
+async function writeKeys(tx: Tx, account: string, keys: KeyChange[]): Promise<void> {
+  // one order for all writers: two transactions never wait for each other's rows in a circle
+  const sorted = [...keys].sort((a, b) => (a.type === b.type ? (a.id < b.id ? -1 : 1) : a.type < b.type ? -1 : 1));
+  const kept = sorted.filter((key) => key.data !== null);
+  const gone = sorted.filter((key) => key.data === null);
+  const column = (rows: KeyChange[], name: 'type' | 'id' | 'data') => rows.map((row) => row[name]);
+  if (kept.length > 0)
+    await sql`insert into wa_keys (account, type, id, data)
+      select ${account}, * from unnest(${column(kept, 'type')}::text[], ${column(kept, 'id')}::text[], ${column(kept, 'data')}::bytea[])
+      on conflict (account, type, id) do update set data = excluded.data`.execute(tx);
+  if (gone.length > 0)
+    await sql`delete from wa_keys using unnest(${column(gone, 'type')}::text[], ${column(gone, 'id')}::text[]) as gone (type, id)
+      where wa_keys.account = ${account} and wa_keys.type = gone.type and wa_keys.id = gone.id`.execute(tx);
+}
+
+/** Name that credentials are kept under after a logout. The ciphertext stays bound to the account's own name. */
+const archived = (account: string): string => `${account}~archived`;
+
+/** Puts credentials and keys aside, in place of what was put aside before: the next pairing begins with new ones. */
+export async function archiveAuth(db: Db, account: string): Promise<void> {
+  const to = archived(account);
+  await db.transaction().execute(async (tx) => {
+    for (const table of ['wa_creds', 'wa_keys'] as const) {
+      await tx.deleteFrom(table).where('account', '=', to).execute();
+      await tx.updateTable(table).set({ account: to }).where('account', '=', account).execute();
+    }
+  });
+}

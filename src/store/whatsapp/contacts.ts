@@ -1,0 +1,105 @@
+import type { Selectable } from 'kysely';
+import type { Db, Tx } from '../database.ts';
+import type { WaContactTable } from './tables.ts';
+
+/** The forms that a person's address has: JIDs without device suffix. */
+export interface Forms {
+  lid: string | null;
+  pn: string | null;
+}
+export interface Contact extends Forms {
+  id: number;
+  name: string | null;
+  /** address of the chat that was made for this person first */
+  chatAddress: string;
+  /** the form to reply to */
+  replyJid: string;
+}
+
+const toContact = (row: Selectable<WaContactTable>): Contact => ({
+  id: row.id,
+  lid: row.lid,
+  pn: row.pn,
+  name: row.name,
+  chatAddress: row.chat_address,
+  replyJid: row.reply_jid,
+});
+
+/** The linked account as it is known now; jid and lid are null before the first pairing. */
+export async function ownIdentity(db: Db, account: string): Promise<{ jid: string | null; lid: string | null; number: 'shared' | 'dedicated' | null }> {
+  const row = await db.selectFrom('wa_accounts').select(['jid', 'lid', 'number_mode']).where('account', '=', account).executeTakeFirst();
+  return { jid: row?.jid ?? null, lid: row?.lid ?? null, number: row?.number_mode ?? null };
+}
+
+/** The person behind one of the forms, or undefined. */
+export async function findContact(db: Db | Tx, account: string, forms: Forms): Promise<Contact | undefined> {
+  return (await matching(db, account, forms))[0];
+}
+
+/**
+ * The person with these forms, made where there is none. Two rows that turn out to be one person are merged: the one that
+ * was made first stays, with its chat. A number that moved to somebody else moves; their chats stay apart. `replyJid` is the form
+ * of a direct chat, null for somebody who was met in a group.
+ */
+export async function keepContact(db: Db, account: string, person: Forms & { name: string | null; replyJid: string | null }): Promise<Contact> {
+  return await db.transaction().execute(async (tx) => {
+    const forms = await joined(tx, account, person);
+    if (!forms) {
+      const address = person.lid ?? person.pn ?? person.replyJid;
+      if (!address) throw new Error('a contact without any address cannot be kept');
+      const row = await tx
+        .insertInto('wa_contacts')
+        .values({ account, lid: person.lid, pn: person.pn, name: person.name, chat_address: address, reply_jid: person.replyJid ?? address })
+        .returningAll()
+        .executeTakeFirstOrThrow();
+      return toContact(row);
+    }
+    const row = await tx
+      .updateTable('wa_contacts')
+      .set((e) => ({ reply_jid: person.replyJid ?? e.ref('reply_jid'), ...(person.name && { name: person.name }) }))
+      .where('id', '=', forms.id)
+      .returningAll()
+      .executeTakeFirstOrThrow();
+    return toContact(row);
+  });
+}
+
+/** Takes note that a LID and a number are one person, where one of the two is known; strangers are not written down. */
+export async function learnMapping(db: Db, account: string, mapping: { lid: string; pn: string }): Promise<void> {
+  await db.transaction().execute((tx) => joined(tx, account, mapping));
+}
+
+async function matching(db: Db | Tx, account: string, forms: Forms): Promise<Contact[]> {
+  if (!forms.lid && !forms.pn) return [];
+  const rows = await db
+    .selectFrom('wa_contacts')
+    .selectAll()
+    .where('account', '=', account)
+    .where((e) => e.or([...(forms.lid ? [e('lid', '=', forms.lid)] : []), ...(forms.pn ? [e('pn', '=', forms.pn)] : [])]))
+    .orderBy('id')
+    .execute();
+  return rows.map(toContact);
+}
+
+/** Brings the rows of these forms together; undefined when there is none. */
+async function joined(tx: Tx, account: string, forms: Forms): Promise<Contact | undefined> {
+  const [first, second] = await matching(tx, account, forms);
+  if (!first) return undefined;
+  const lid = forms.lid ?? first.lid;
+  const pn = forms.pn ?? first.pn;
+  const set = (id: number, values: Partial<Forms>) => tx.updateTable('wa_contacts').set(values).where('id', '=', id).execute();
+  if (!second) {
+    if (lid !== first.lid || pn !== first.pn) await set(first.id, { lid, pn });
+    return { ...first, lid, pn };
+  }
+  const byLid = first.lid === forms.lid ? first : second;
+  const byPn = byLid === first ? second : first;
+  if ((byLid.pn === null || byLid.pn === forms.pn) && (byPn.lid === null || byPn.lid === forms.lid)) {
+    await tx.deleteFrom('wa_contacts').where('id', '=', second.id).execute();
+    await set(first.id, { lid, pn });
+    return { ...first, lid, pn, name: first.name ?? second.name };
+  }
+  await set(byPn.id, { pn: null });
+  await set(byLid.id, { pn });
+  return { ...byLid, pn };
+}

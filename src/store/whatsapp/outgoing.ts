@@ -1,0 +1,172 @@
+import { sql } from 'kysely';
+import { outboxId as outboxIdOf } from '../../contracts/ids.ts';
+import { canonicalUser } from '../../domain/whatsapp/identity.ts';
+import type { Db } from '../database.ts';
+
+/** What is known about an outbox row that is about to be sent to WhatsApp: the question it asks, the message it answers, where it goes. */
+
+export interface Asked {
+  id: string;
+  kind: 'question' | 'approval';
+  prompt: string;
+  options: string[];
+  /** what an approval is asked for */
+  call: { name: string; args: Record<string, unknown> };
+  /** this row reminds of a question that was asked before */
+  reminder: boolean;
+}
+export interface OutgoingRow {
+  id: string;
+  kind: 'answer' | 'question' | 'notice' | 'progress' | 'result';
+  body: string;
+  state: 'queued' | 'sent' | 'failed' | 'dropped';
+  address: string;
+  threadId: string | null;
+  turnId: string | null;
+  createdAt: Date;
+  question: Asked | null;
+}
+/** A received message that is quoted. */
+export interface Quotable {
+  messageId: string;
+  /** author in a group, '' elsewhere */
+  participant: string;
+  fromMe: boolean;
+  /** proto.Message bytes */
+  content: Buffer;
+}
+
+export async function findOutgoingRow(db: Db, id: string): Promise<OutgoingRow | undefined> {
+  const row = await db
+    .selectFrom('outbox')
+    .innerJoin('chats', 'chats.id', 'outbox.chat_id')
+    .select(['outbox.id', 'outbox.kind', 'outbox.body', 'outbox.state', 'outbox.thread_id', 'outbox.turn_id', 'outbox.created_at', 'chats.address'])
+    .where('outbox.id', '=', id)
+    .executeTakeFirst();
+  if (!row) return undefined;
+  return {
+    id: row.id,
+    kind: row.kind,
+    body: row.body,
+    state: row.state,
+    address: row.address,
+    threadId: row.thread_id,
+    turnId: row.turn_id,
+    createdAt: row.created_at,
+    question: row.turn_id ? await askedBy(db, row.id, row.turn_id) : null,
+  };
+}
+
+async function askedBy(db: Db, id: string, turnId: string): Promise<Asked | null> {
+  const questions = await db
+    .selectFrom('questions')
+    .innerJoin('calls', 'calls.id', 'questions.call_id')
+    .select(['questions.id', 'questions.kind', 'questions.prompt', 'questions.options', 'calls.name', 'calls.args'])
+    .where('questions.turn_id', '=', turnId)
+    .execute();
+  for (const question of questions) {
+    const asks = outboxIdOf(turnId, question.id);
+    if (id !== asks && id !== `${asks}_reminder`) continue;
+    const { id: questionId, kind, prompt, options, name, args } = question;
+    return { id: questionId, kind, prompt, options, call: { name, args }, reminder: id !== asks };
+  }
+  return null;
+}
+
+/** The JID to send to for a chat's address: the form that its person wrote from last, also when two contacts became one; a group is its own address. */
+export async function replyJid(db: Db, account: string, address: string): Promise<string> {
+  const contact = await db
+    .selectFrom('wa_contacts')
+    .select('reply_jid')
+    .where('account', '=', account)
+    .where((e) => e.or([e('chat_address', '=', address), e('lid', '=', address), e('pn', '=', address)]))
+    .orderBy((e) => e('chat_address', '=', address), 'desc')
+    .orderBy('id')
+    .limit(1)
+    .executeTakeFirst();
+  return contact?.reply_jid ?? address;
+}
+
+/**
+ * The message that an outbox row answers: the one that began its turn, and the newest where several were joined. A reply
+ * without a turn of the model belongs to the inbox row that names it.
+ */
+export async function answered(db: Db, account: string, row: Pick<OutgoingRow, 'id' | 'turnId'>): Promise<Quotable | null> {
+  const received = db
+    .selectFrom('inbox')
+    .innerJoin('wa_inbox', 'wa_inbox.inbox_id', 'inbox.id')
+    .select(['wa_inbox.message_id', 'wa_inbox.participant', 'wa_inbox.from_me', 'wa_inbox.content'])
+    .where('wa_inbox.account', '=', account)
+    .where('wa_inbox.content', 'is not', null);
+  const asReply = received.where(sql<boolean>`inbox.arrival ->> 'kind' = 'reply'`).where(sql<boolean>`inbox.arrival ->> 'outboxId' = ${row.id}`);
+  const ofTurn = received.where('inbox.turn_id', '=', row.turnId).where(sql<boolean>`inbox.arrival ->> 'kind' = 'turn'`);
+  for (const query of row.turnId ? [ofTurn, asReply] : [asReply]) {
+    const found = await query.orderBy('wa_inbox.seq', 'desc').limit(1).executeTakeFirst();
+    if (found) return { messageId: found.message_id, participant: found.participant, fromMe: found.from_me, content: found.content! };
+  }
+  return null;
+}
+
+/** Where a progress report stands among those of its turn. */
+export interface ProgressState {
+  /** its turn is over, or a newer report waits: it is not worth sending */
+  stale: boolean;
+  /** the turn's message that reports are written into, when it was sent after `since` */
+  into: { messageId: string; jid: string } | null;
+  lastSentAt: Date | null;
+}
+export async function progressState(db: Db, row: Pick<OutgoingRow, 'id' | 'turnId'>, since: Date): Promise<ProgressState> {
+  if (!row.turnId) return { stale: false, into: null, lastSentAt: null };
+  const turn = await db.selectFrom('turns').select('status').where('id', '=', row.turnId).executeTakeFirst();
+  const newer = await db
+    .selectFrom('outbox')
+    .select('id')
+    .where('turn_id', '=', row.turnId)
+    .where('kind', '=', 'progress')
+    .where('state', '=', 'queued')
+    .where('ord', '>', (e) => e.selectFrom('outbox').select('ord').where('id', '=', row.id))
+    .limit(1)
+    .executeTakeFirst();
+  const sent = await db
+    .selectFrom('wa_sends')
+    .innerJoin('outbox', 'outbox.id', 'wa_sends.outbox_id')
+    .select(['wa_sends.message_id', 'wa_sends.jid', 'wa_sends.sent_at', 'wa_sends.edits'])
+    .where('outbox.turn_id', '=', row.turnId)
+    .where('outbox.kind', '=', 'progress')
+    .where('wa_sends.sent_at', 'is not', null)
+    .where('wa_sends.state', '!=', 'failed')
+    .orderBy('wa_sends.sent_at', 'desc')
+    .execute();
+  const into = sent.find((each) => each.edits === null && each.sent_at! > since);
+  return {
+    stale: turn?.status !== 'in_progress' || newer !== undefined,
+    into: into ? { messageId: into.message_id, jid: into.jid } : null,
+    lastSentAt: sent[0]?.sent_at ?? null,
+  };
+}
+
+/** Ends an outbox row that is not worth sending any more. */
+export async function dropOutgoing(db: Db, id: string, why: string): Promise<void> {
+  await db.updateTable('outbox').set({ state: 'dropped', error: why }).where('id', '=', id).where('state', '=', 'queued').execute();
+}
+
+/** A file that a reply brings: only one of the reply's own thread, so that no chat can be made to show another one's. */
+export const sendableAttachment = (db: Db, id: string, threadId: string) =>
+  db.selectFrom('attachments').select(['id', 'kind', 'mime', 'name', 'data']).where('id', '=', id).where('thread_id', '=', threadId).executeTakeFirst();
+
+/** Whether two addresses are one person's: the same user, or both forms of a contact. */
+export async function samePersonKnown(db: Db, account: string, one: string, other: string): Promise<boolean> {
+  const [a, b] = [canonicalUser(one), canonicalUser(other)];
+  if (a === b) return true;
+  const own = await db.selectFrom('wa_accounts').select(['jid', 'lid']).where('account', '=', account).executeTakeFirst();
+  if (own?.jid && own.lid && samePair([canonicalUser(own.jid), canonicalUser(own.lid)], [a, b])) return true;
+  const contact = await db
+    .selectFrom('wa_contacts')
+    .select(['lid', 'pn'])
+    .where('account', '=', account)
+    .where((e) => e.or([e('lid', 'in', [a, b]), e('pn', 'in', [a, b])]))
+    .execute();
+  return contact.some(({ lid, pn }) => lid !== null && pn !== null && samePair([lid, pn], [a, b]));
+}
+
+const samePair = (one: readonly string[], other: readonly string[]): boolean => one.every((each) => other.includes(each));

@@ -1,0 +1,28 @@
+import type { Db } from '../database.ts';
+
+/** Sending stopped by WhatsApp itself: nothing leaves before `until`. */
+export interface SendPause {
+  until: Date;
+  why: string;
+}
+
+/** Stops all sends of an account. A longer pause that is there already stays. */
+export async function pauseSends(db: Db, account: string, pause: SendPause): Promise<void> {
+  await db
+    .updateTable('wa_accounts')
+    .set({ sends_paused_until: pause.until, sends_paused_why: pause.why })
+    .where('account', '=', account)
+    .where((e) => e.or([e('sends_paused_until', 'is', null), e('sends_paused_until', '<', pause.until)]))
+    .execute();
+}
+
+/** The pause that holds now, or null. */
+export async function sendPause(db: Db, account: string, now = new Date()): Promise<SendPause | null> {
+  const row = await db
+    .selectFrom('wa_accounts')
+    .select(['sends_paused_until', 'sends_paused_why'])
+    .where('account', '=', account)
+    .where('sends_paused_until', '>', now)
+    .executeTakeFirst();
+  return row ? { until: row.sends_paused_until!, why: row.sends_paused_why ?? 'WhatsApp restricted sending.' } : null;
+}

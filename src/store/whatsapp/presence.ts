@@ -1,0 +1,67 @@
+import { sql } from 'kysely';
+import type { Db } from '../database.ts';
+
+/** A queued message that waits for longer than this does not mean that somebody is writing. */
+const WRITING_MS = 120_000;
+
+/** Addresses of WhatsApp chats for which something is being worked out or written right now; not those that wait for their person. */
+export async function busyChats(db: Db, limit: number): Promise<string[]> {
+  const working = await db
+    .selectFrom('turns')
+    .innerJoin('threads', 'threads.id', 'turns.thread_id')
+    .innerJoin('chats', 'chats.id', 'threads.chat_id')
+    .select('chats.address')
+    .distinct()
+    .where('turns.status', '=', 'in_progress')
+    .where('chats.channel', '=', 'whatsapp')
+    .where((e) =>
+      e.not(
+        e.exists(e.selectFrom('questions').select('questions.id').whereRef('questions.thread_id', '=', 'threads.id').where('questions.state', '=', 'open')),
+      ),
+    )
+    .limit(limit)
+    .execute();
+  const writing = await db
+    .selectFrom('outbox')
+    .innerJoin('chats', 'chats.id', 'outbox.chat_id')
+    .select('chats.address')
+    .distinct()
+    .where('outbox.state', '=', 'queued')
+    .where('outbox.created_at', '>', new Date(Date.now() - WRITING_MS))
+    .where('chats.channel', '=', 'whatsapp')
+    .limit(limit)
+    .execute();
+  return [...new Set([...working, ...writing].map((row) => row.address))];
+}
+
+export interface Unread {
+  seq: number;
+  chat: string;
+  participant: string;
+  messageId: string;
+}
+
+/** Messages of the last day that became input and whose authors have not been shown that they were read. Nothing of strangers is among them. */
+export async function unreadInput(db: Db, account: string, limit: number): Promise<Unread[]> {
+  const rows = await db
+    .selectFrom('wa_inbox')
+    .select(['seq', 'chat', 'participant', 'message_id'])
+    .where('account', '=', account)
+    .where('inbox_id', 'is not', null)
+    .where('read_sent_at', 'is', null)
+    .where(sql<boolean>`not from_me`)
+    .where('received_at', '>', new Date(Date.now() - 24 * 3_600_000))
+    .orderBy('seq')
+    .limit(limit)
+    .execute();
+  return rows.map((row) => ({ seq: row.seq, chat: row.chat, participant: row.participant, messageId: row.message_id }));
+}
+
+export async function markReadSent(db: Db, seqs: readonly number[]): Promise<void> {
+  if (seqs.length === 0) return;
+  await db
+    .updateTable('wa_inbox')
+    .set({ read_sent_at: new Date() })
+    .where('seq', 'in', [...seqs])
+    .execute();
+}

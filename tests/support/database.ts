@@ -1,0 +1,37 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { acceptsConnections, databaseUrl, preparePostgres, removeCluster } from '../../src/cli/postgres.ts';
+import { openStore, type Store } from '../../src/store/database.ts';
+import { freePorts } from './app.ts';
+import { until } from './until.ts';
+
+/** A PostgreSQL server of its own, migrated, without the rest of an instance. */
+export interface TestDatabase {
+  url: string;
+  store: Store;
+  close(): Promise<void>;
+}
+
+export async function startTestDatabase(max = 5): Promise<TestDatabase> {
+  const home = mkdtempSync(join(tmpdir(), 'fetch-db-'));
+  const [port] = await freePorts(1);
+  const { file, args, env, uid, gid } = await preparePostgres(home, port!);
+  // a test's data need not survive a power failure
+  const server: ChildProcess = spawn(file, [...args, '-c', 'fsync=off'], { env, stdio: 'ignore', ...(uid !== undefined && { uid, gid }) });
+  await until('PostgreSQL takes connections', () => acceptsConnections(port!), 30_000);
+  const url = databaseUrl(home, port!);
+  const store = await openStore(url, { max, application: 'fetch-test' });
+  return {
+    url,
+    store,
+    async close() {
+      await store.close();
+      server.kill('SIGINT');
+      await until('PostgreSQL has stopped', () => server.exitCode !== null || server.signalCode !== null, 15_000);
+      removeCluster(home);
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}
