@@ -96,6 +96,15 @@ export const settings = {
     .default(4000)
     .describe('Characters of one WhatsApp message; longer replies are cut at natural places'),
   WHATSAPP_POLLS: z.stringbool().default(false).describe('Ask questions with choices as polls instead of numbered lists'),
+  WHATSAPP_PACE_MS: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(60_000)
+    .default(1000)
+    .describe('Least time between two WhatsApp messages, and at most as long again by chance before each; 0 turns all pacing off (for tests)'),
+  WHATSAPP_PER_MINUTE: whole(20).describe('WhatsApp messages sent in a minute at most; more wait'),
+  WHATSAPP_PER_DAY: whole(1000).describe('WhatsApp messages sent in a day at most; more wait, and it is said on the other channels'),
   WA_VERSION: z
     .string()
     .regex(/^\d+\.\d+\.\d+$/, 'must look like 2.3000.1043857760')

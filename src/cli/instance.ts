@@ -12,7 +12,8 @@ import { endProcess, startTimeOf } from './process-identity.ts';
 import type { Reporter } from './progress.ts';
 import type { RoleMessage } from './role-process.ts';
 import { ownCommand, ownRole, postgresRole, roleEnvironment, temporalRole } from './roles.ts';
-import { endLeftovers, liveRunState, type RoleStatus, removeRunState, type Urls } from './state-file.ts';
+import { claimHome, HeldError } from './start-lock.ts';
+import { endLeftovers, liveRunState, type RoleStatus, readRunState, removeRunState, type Urls } from './state-file.ts';
 import { createSupervisor, type Supervisor } from './supervisor.ts';
 import { ensureSecret, ensureToken } from './tokens.ts';
 
@@ -24,9 +25,27 @@ export interface Instance {
   stop(): Promise<void>;
 }
 
-/** Another supervisor runs this home. */
+/** Another process runs this home, or is just starting to. */
 export class RunningError extends Error {
   override readonly name = 'RunningError';
+  constructor(home: string, pid: number, urls: Urls | null) {
+    super(
+      urls
+        ? `Fetch already runs for ${home} (process ${pid}, ${urls.runtime}). Open a chat with it: fetch chat. End it: fetch stop. Or start a second one with another --home.`
+        : `Process ${pid} is just starting Fetch for ${home}. Open a chat with it when it is ready: fetch chat. End it: fetch stop. Or start a second one with another --home.`,
+    );
+  }
+}
+
+/** Makes this process the one that runs the home; throws RunningError when another is. */
+export async function claimOrExplain(home: string): Promise<{ release(): void }> {
+  try {
+    return await claimHome(home);
+  } catch (error) {
+    if (!(error instanceof HeldError)) throw error;
+    const state = readRunState(home);
+    throw new RunningError(home, error.holder.pid, state?.supervisor.pid === error.holder.pid ? state.urls : null);
+  }
 }
 
 /** Downloads and builds are kept here for all homes of this user. */
@@ -41,7 +60,7 @@ export const urlsOf = (config: Config): Urls => ({
   temporalUi: config.TEMPORAL_ADDRESS ? null : `http://127.0.0.1:${config.FETCH_TEMPORAL_UI_PORT}`,
 });
 
-/** Brings a whole instance up: servers, namespace and tables, roles. Rejects, with everything stopped again, when that is not possible. */
+/** Brings a whole instance up: servers, namespace and tables, roles; the caller has claimed the home. Rejects, with everything stopped again, when that is not possible. */
 export async function startInstance(
   config: Config,
   report: Reporter,
@@ -50,11 +69,7 @@ export async function startInstance(
   const home = config.FETCH_HOME;
   ensureHome(home);
   const running = await liveRunState(home);
-  if (running) {
-    throw new RunningError(
-      `Fetch already runs for ${home} (process ${running.supervisor.pid}, ${running.urls.runtime}). Open a chat with it: fetch chat. End it: fetch stop. Or start a second one with another --home.`,
-    );
-  }
+  if (running) throw new RunningError(home, running.supervisor.pid, running.urls);
   const ended = await endLeftovers(home);
   if (ended.length > 0) report.warn(`Ended what an earlier start had left running: ${ended.join(', ')}`);
   if (!config.DATABASE_URL) await clearStalePostmaster(home);

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { Argument, Command, CommanderError, InvalidArgumentError } from 'commander';
+import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { type Config, ConfigError, loadConfig } from '../config.ts';
 
 /** The `fetch` command. Commands are imported when they run: `fetch status` must not load a workflow engine. */
@@ -78,6 +78,19 @@ singleRole('prepare', 'Prepare external servers once: namespace, search attribut
 command('chat', 'Open a chat with a running instance', 'fetch chat --home ~/.fetch-work', () => async (config) => {
   await (await import('./chat.ts')).runChat(config);
 });
+command('pair', 'Link WhatsApp: shows a QR to scan, or a code to type', 'fetch pair --phone +491701234567', (self) => async (config) => {
+  await (await import('./pair.ts')).run(config, self.opts());
+})
+  .option('--phone <number>', 'show a code to type on this phone, in place of a QR')
+  .addOption(
+    new Option(
+      '--number <whose>',
+      'shared: your own number, where it answers in the self chat and elsewhere only to the trigger; dedicated: a number of its own',
+    ).choices(['shared', 'dedicated']),
+  );
+command('unpair', 'Log WhatsApp out', 'fetch unpair', () => async (config) => {
+  await (await import('./pair.ts')).unpair(config);
+});
 command('setup', 'Ask again which model, what to call you, and your time zone', 'fetch setup', () => async (config) => {
   if (!process.stdin.isTTY)
     throw new ProblemError(`fetch setup asks questions and needs a terminal. Without one, write the settings to ${config.FETCH_HOME}/.env`);
@@ -114,6 +127,13 @@ class ProblemError extends Error {
   override readonly name = 'ProblemError';
 }
 const plain = new Set(['ProblemError', 'HomeError', 'PortError', 'ProvisionError', 'RunningError']);
+
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    // the output of a service may lie on the disk that is full: what cannot be said must not end what runs
+    if (error.code !== 'ENOSPC' && error.code !== 'EDQUOT') throw error;
+  });
+}
 
 try {
   if (process.argv.length <= 2) program.help();

@@ -185,6 +185,11 @@ async function makeCluster(home: string, bin: string, identity: Identity): Promi
   } catch (error) {
     const { stderr } = error as { stderr?: string };
     if (stderr === undefined) throw explainFileError(home, error);
+    if (/could not look up effective user ID/.test(stderr)) {
+      throw new Error(
+        `PostgreSQL runs only as a user with a name, and user id ${process.getuid?.()} has none on this machine. Give it one (useradd --uid ${process.getuid?.()} fetch), start Fetch as another user, or set DATABASE_URL.`,
+      );
+    }
     throw new Error(`The database could not be made: ${stderr.trim().split('\n').at(-1) || (error as Error).message}`);
   }
 }

@@ -2,6 +2,9 @@ import { closeSync, fstatSync, openSync, readSync, renameSync, statSync } from '
 import { join } from 'node:path';
 import type { RoleName } from './state-file.ts';
 
+/** What PostgreSQL tells its clients while it is away follows from the reason and is not the reason. */
+const CONSEQUENCE = /FATAL: +(the database system is |terminating connection)/;
+
 const ROTATE_BYTES = 10 * 1024 * 1024;
 
 export const logFile = (home: string, role: RoleName): string => join(home, 'logs', `${role}.log`);
@@ -32,7 +35,7 @@ export function lastErrorLine(home: string, role: RoleName, offset: number): str
   } catch {
     return null;
   }
-  const lines = text.split('\n').filter((line) => line.trim() && !/^\s+at |^Node\.js v/.test(line));
+  const lines = text.split('\n').filter((line) => line.trim() && !/^\s+at |^Node\.js v/.test(line) && !CONSEQUENCE.test(line));
   const errors = lines.filter((line) => /"level":("(error|fatal)"|[56]0)|\b(FATAL|PANIC|ERROR|\w*Error):/.test(line));
   return readable(errors.at(-1) ?? lines.at(-1) ?? '') || null;
 }

@@ -2,13 +2,15 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../config.ts';
 import { ensureHome } from './home.ts';
-import { type Instance, startInstance } from './instance.ts';
+import { claimOrExplain, type Instance, startInstance } from './instance.ts';
 import { logReporter, terminalReporter } from './progress.ts';
 import type { RoleStatus } from './state-file.ts';
 
 /** `fetch start`: an open chat on a terminal, a service that logs JSON lines without one. Ends with everything stopped. */
 export async function run(config: Config, reload: () => Config): Promise<void> {
   ensureHome(config.FETCH_HOME);
+  // for the life of this process, and before anything is asked or ended
+  await claimOrExplain(config.FETCH_HOME);
   await (process.stdin.isTTY && process.stdout.isTTY ? withTerminal(config, reload) : asService(config));
   // the channel to a parent and an open terminal would hold a process that has nothing left to do
   process.exit();
@@ -42,13 +44,16 @@ async function withTerminal(first: Config, reload: () => Config): Promise<void> 
 }
 
 async function asService(config: Config): Promise<void> {
-  const { pino } = await import('pino');
-  const log = pino({
-    level: config.LOG_LEVEL,
-    base: undefined,
-    formatters: { level: (label) => ({ level: label }) },
-    timestamp: pino.stdTimeFunctions.isoTime,
-  });
+  const [{ pino }, { logDestination }] = await Promise.all([import('pino'), import('../log.ts')]);
+  const log = pino(
+    {
+      level: config.LOG_LEVEL,
+      base: undefined,
+      formatters: { level: (label) => ({ level: label }) },
+      timestamp: pino.stdTimeFunctions.isoTime,
+    },
+    logDestination(1),
+  );
   const ending = onEnd();
   const onChange = (role: RoleStatus) => {
     const { name, pid, state, restarts, address, lastError } = role;

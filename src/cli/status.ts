@@ -1,6 +1,8 @@
 import { styleText } from 'node:util';
 import type { Config } from '../config.ts';
+import { diskWarning } from './home.ts';
 import { urlsOf } from './instance.ts';
+import { clusterFolder } from './postgres.ts';
 import { isAlive } from './process-identity.ts';
 import { type RoleStatus, readRunState, type Urls } from './state-file.ts';
 
@@ -41,6 +43,10 @@ export async function run(config: Config, options: { json?: boolean }): Promise<
     const cells = row.map((cell, column) => cell.padEnd(widths[column] ?? 0));
     cells[1] = styleText(state === 'ready' || state === 'external' ? 'green' : 'yellow', cells[1]!);
     process.stdout.write(`${cells.join('  ').trimEnd()}\n${lastError ? `  last error: ${lastError}\n` : ''}`);
+  }
+  for (const folder of new Set([report.home, clusterFolder(report.home) ?? report.home])) {
+    const warning = diskWarning(folder);
+    if (warning) process.stdout.write(`${styleText('yellow', warning)}\n`);
   }
   const { runtime, status, temporalUi } = report.urls;
   process.stdout.write(`home ${report.home}\nruntime ${runtime}\nstatus ${status}\n${temporalUi ? `Temporal Web UI ${temporalUi}\n` : ''}`);

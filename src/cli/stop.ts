@@ -1,5 +1,6 @@
 import type { Config } from '../config.ts';
-import { endProcess, isAlive, waitUntilGone } from './process-identity.ts';
+import { endProcess, isAlive, type ProcessIdentity, waitUntilGone } from './process-identity.ts';
+import { claimHome, HeldError, homeHolder } from './start-lock.ts';
 import { endLeftovers, readRunState, removeRunState } from './state-file.ts';
 
 /** Roles get 10 s; then a little for the supervisor's own end. */
@@ -8,16 +9,46 @@ const STOP_MS = 12_000;
 /** `fetch stop`: ends the supervisor, which ends its roles in order; what is left of a killed one is ended too. */
 export async function run(config: Config): Promise<void> {
   const home = config.FETCH_HOME;
+  const supervisor = await runningSupervisor(home);
+  if (supervisor) {
+    terminate(supervisor.pid);
+    if (!(await waitUntilGone(supervisor, STOP_MS))) await endProcess(supervisor, { signal: 'SIGKILL' });
+  }
+  const ended = await cleanUp(home);
+  if (supervisor) process.stdout.write(`Stopped (${home}). Every conversation goes on where it is at the next start.\n`);
+  else process.stdout.write(ended.length > 0 ? `Ended what a killed start had left running: ${ended.join(', ')}.\n` : `Nothing runs for ${home}.\n`);
+}
+
+function terminate(pid: number): void {
+  try {
+    process.kill(pid, 'SIGTERM');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EPERM') throw new Error(`Process ${pid} belongs to another user. Run fetch stop as that user.`);
+    // it ended in this moment
+    if (code !== 'ESRCH') throw error;
+  }
+}
+
+/** The one that has its roles on record, or one that is so early in its start that nothing is. */
+async function runningSupervisor(home: string): Promise<ProcessIdentity | null> {
   const state = readRunState(home);
-  if (state && (await isAlive(state.supervisor))) {
-    process.kill(state.supervisor.pid, 'SIGTERM');
-    if (!(await waitUntilGone(state.supervisor, STOP_MS))) await endProcess(state.supervisor, { signal: 'SIGKILL' });
-    await endLeftovers(home);
-    removeRunState(home);
-    process.stdout.write(`Stopped (${home}). Every conversation goes on where it is at the next start.\n`);
-    return;
+  if (state && (await isAlive(state.supervisor))) return state.supervisor;
+  return await homeHolder(home);
+}
+
+/** With the home claimed: a start that begins in this moment must not lose the roles that it has just put on record. */
+async function cleanUp(home: string): Promise<string[]> {
+  if (!readRunState(home)) return [];
+  let claim: { release(): void } | null = null;
+  try {
+    claim = await claimHome(home);
+  } catch (error) {
+    if (error instanceof HeldError) return [];
+    // a home that cannot be written, a full disk say, must not keep what runs from being ended
   }
   const ended = await endLeftovers(home);
   removeRunState(home);
-  process.stdout.write(ended.length > 0 ? `Ended what a killed start had left running: ${ended.join(', ')}.\n` : `Nothing runs for ${home}.\n`);
+  claim?.release();
+  return ended;
 }

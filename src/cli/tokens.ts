@@ -5,5 +5,5 @@ import { keepSecret } from './home.ts';
 export const ensureToken = (home: string, name: 'runtime-token' | 'admin-token', configured?: string): string =>
   configured ?? keepSecret(home, name, () => `fetch_${randomBytes(32).toString('hex')}`);
 
-/** 32 random bytes as hex; `chat-key` keys the hashes that stand for addresses in workflow ids. */
-export const ensureSecret = (home: string, name: 'chat-key'): string => keepSecret(home, name, () => randomBytes(32).toString('hex'));
+/** 32 random bytes as hex; `chat-key` keys the hashes that stand for addresses in workflow ids, `encryption-key` the stored WhatsApp credentials. */
+export const ensureSecret = (home: string, name: 'chat-key' | 'encryption-key'): string => keepSecret(home, name, () => randomBytes(32).toString('hex'));

@@ -1,12 +1,13 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { databaseUrl, removeCluster } from '../../src/cli/postgres.ts';
 import { childEnvironment } from '../../src/config.ts';
-import { startTestApp, type TestApp } from '../support/app.ts';
+import { freePorts, startTestApp, type TestApp } from '../support/app.ts';
 import { until } from '../support/until.ts';
 
 const ENTRY = fileURLToPath(new URL('../../bin/fetch.js', import.meta.url));
@@ -54,6 +55,44 @@ describe('the command line', () => {
   });
 });
 
+describe('a machine without a Temporal server that fits', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'fetch-bad-path-'));
+  const place = (name: string, says: string): string => {
+    mkdirSync(join(folder, name), { recursive: true });
+    writeFileSync(join(folder, name, 'temporal'), `#!/bin/sh\necho '${says}'\n`, { mode: 0o755 });
+    return join(folder, name);
+  };
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  it('hears of every place why it is none, what was tried to get one, and what to do', async () => {
+    const other = place('other', 'Temporal thermometer 3000');
+    const old = place('old', 'temporal version 1.1.0 (Server 1.25.0, UI 2.0.0)');
+    const ports = await freePorts(5);
+    const env = {
+      FETCH_HOME: join(folder, 'home'),
+      ...Object.fromEntries(['RUNTIME', 'STATUS', 'TEMPORAL', 'TEMPORAL_UI', 'POSTGRES'].map((name, index) => [`FETCH_${name}_PORT`, String(ports[index])])),
+      HOME: folder,
+      XDG_CACHE_HOME: join(folder, 'cache'),
+      PATH: `${other}:${old}:/usr/bin:/bin`,
+      // no way out: nothing is fetched and nothing is built
+      HTTPS_PROXY: 'http://127.0.0.1:9',
+      https_proxy: 'http://127.0.0.1:9',
+      ...{ GOPROXY: 'off', GOFLAGS: '-mod=mod', GOPATH: join(folder, 'go'), GOBIN: join(folder, 'gobin'), GOMODCACHE: join(folder, 'mod') },
+    };
+    const misfits = [
+      /other\/temporal is not the Temporal CLI \(it says "Temporal thermometer 3000"\)/,
+      /old\/temporal does not fit: its server is 1\.25\.0, older than 1\.27\.0/,
+    ];
+    const doctor = await fetchCommand(['doctor'], env);
+    for (const misfit of misfits) expect(doctor.text).toMatch(misfit);
+    const start = await fetchCommand(['start'], env);
+    removeCluster(env.FETCH_HOME);
+    expect(start.code).toBe(1);
+    for (const misfit of [...misfits, /official download: /, /go install: /, /TEMPORAL_ADDRESS=/]) expect(start.text).toMatch(misfit);
+    expect(start.text).not.toMatch(/\n\s+at /);
+  });
+});
+
 describe('an instance', () => {
   let app: TestApp;
   beforeAll(async () => {
@@ -67,14 +106,15 @@ describe('an instance', () => {
     const { code, text } = await fetchCommand(['prepare'], {
       FETCH_HOME: app.home,
       TEMPORAL_ADDRESS: app.temporalAddress,
-      DATABASE_URL: (await import('../../src/cli/postgres.ts')).databaseUrl(
-        app.home,
-        Number(new URL(`http://${app.state().roles.find((role) => role.name === 'postgres')!.address}`).port),
-      ),
+      DATABASE_URL: databaseUrl(app.home, Number(new URL(`http://${app.state().roles.find((role) => role.name === 'postgres')!.address}`).port)),
     });
     expect(code).not.toBe(0);
     expect(text).toMatch(/newer version/);
     expect(text).toContain('9999_from_the_future');
+    // a role that comes up meanwhile touches nothing either, and says why
+    app.kill('worker');
+    const worker = () => app.state().roles.find((role) => role.name === 'worker')!;
+    await until('the worker says why it does not start', () => /newer version/.test(worker().lastError ?? ''));
     await sql`delete from kysely_migration where name = '9999_from_the_future'`.execute(app.store.db);
     const turn = await app.turn(thread, [{ say: 'still here' }]);
     expect((await app.ended(thread, turn)).status).toBe('completed');

@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { liveRunState } from '../../src/cli/state-file.ts';
 import { startTestApp, type TestApp } from '../support/app.ts';
 import { until } from '../support/until.ts';
 
@@ -58,5 +59,26 @@ describe('a running turn', () => {
     const client = new Client({ connection });
     await until('the conversation is idle', async () => (await client.workflow.count(`ExecutionStatus = 'Running' AND AgentPhase = 'idle'`)).count > 0);
     await connection.close();
+  });
+});
+
+describe('two starts of one home in the same instant', () => {
+  it('end with one instance; the other says whose it is and what to do, and a killed one blocks nobody', async () => {
+    await app.stop();
+    const both = [app.spawn(), app.spawn()];
+    const refused = await until('one start is refused', () => both.find(({ child }) => child.exitCode !== null));
+    expect(refused.child.exitCode).toBe(1);
+    const text = refused.output();
+    const { supervisor } = await until('the other one is ready', async () => {
+      const state = await liveRunState(app.home);
+      return state?.roles.length === 5 && state.roles.every((role) => role.state === 'ready') ? state : null;
+    });
+    expect(supervisor.pid).toBe(both.find((start) => start !== refused)!.child.pid);
+    expect(text).toMatch(new RegExp(`(Process|process) ${supervisor.pid}\\b`));
+    expect(text).toMatch(/fetch chat.*fetch stop.*--home/);
+    process.kill(supervisor.pid, 'SIGKILL');
+    await app.start();
+    const thread = await app.thread();
+    expect((await app.ended(thread, await app.turn(thread, [{ say: 'one' }]))).status).toBe('completed');
   });
 });

@@ -1,0 +1,31 @@
+import { appendFileSync } from 'node:fs';
+import { z } from 'zod';
+import { modelTools, tools } from '../../src/tools/registry.ts';
+import { defineTool, type Tool } from '../../src/tools/tool.ts';
+
+/**
+ * Loaded before the roles of a test instance (`NODE_OPTIONS=--import`): adds a tool of effect class `once` to the registry of
+ * this process. Its effect is a line in a ledger; then it holds on for as long as it is told, so that its worker can be killed
+ * between the effect and the result.
+ */
+const strike = defineTool({
+  name: 'strike',
+  description: 'Writes a line into the ledger of the test.',
+  schema: z.strictObject({ ledger: z.string(), holdMs: z.int().min(0).default(0) }),
+  danger: 'SAFE',
+  effect: 'once',
+  place: 'worker',
+  timeoutMs: 60_000,
+  run: async ({ ledger, holdMs }, { callId, signal }) => {
+    appendFileSync(ledger, `${callId}\n`);
+    await new Promise<void>((resolve, reject) => {
+      setTimeout(resolve, holdMs);
+      signal.addEventListener('abort', () => reject(signal.reason));
+    });
+    return { ok: true, output: 'Struck.' };
+  },
+});
+
+const { $schema: _, ...parameters } = z.toJSONSchema(strike.schema, { io: 'input' });
+(tools as Map<string, Tool>).set(strike.name, strike);
+modelTools().push({ name: strike.name, description: strike.description, parameters });
