@@ -1,4 +1,5 @@
 import type { ModelMessage } from '../contracts/model.ts';
+import { type FileShown, withDocuments } from './files.ts';
 
 /** Tool outputs longer than this are shown cut, with how to read on. */
 export const SHOWN_OUTPUT_CHARS = 8000;
@@ -8,6 +9,8 @@ export interface Said {
   role: 'user' | 'assistant';
   content: string;
   call_ids: string[];
+  /** what came with a message of the person */
+  attachment_ids?: string[];
   tokens: number;
 }
 export interface Called {
@@ -28,11 +31,19 @@ export function shownOutput(call: Pick<Called, 'id' | 'output' | 'state'>): stri
  * The messages of a model request. A call and its result are made side by side here, from the call's own row, so they
  * can never be separated, and a call without a result can never poison a later request.
  */
-export function toModelMessages(system: string, summary: string | null, messages: readonly Said[], calls: ReadonlyMap<string, Called>): ModelMessage[] {
+export function toModelMessages(
+  system: string,
+  summary: string | null,
+  messages: readonly Said[],
+  calls: ReadonlyMap<string, Called>,
+  files: ReadonlyMap<string, FileShown> = new Map(),
+): ModelMessage[] {
   const out: ModelMessage[] = [{ role: 'system', content: summary ? `${system}\n\nWhat was said before, summed up:\n${summary}` : system }];
   for (const message of messages) {
     if (message.role === 'user') {
-      out.push({ role: 'user', content: message.content });
+      const shown = (message.attachment_ids ?? []).flatMap((id) => files.get(id) ?? []);
+      const pictures = shown.flatMap((file) => file.picture ?? []);
+      out.push({ role: 'user', content: withDocuments(message.content, shown), ...(pictures.length > 0 && { pictures }) });
       continue;
     }
     const made = message.call_ids.flatMap((id) => calls.get(id) ?? []);

@@ -1,0 +1,27 @@
+/** What came with a message, as far as a model can be shown it. */
+export interface FileShown {
+  id: string;
+  kind: 'image' | 'document' | 'audio' | 'video';
+  name: string | null;
+  /** of a document that is text; what was said in a recording is part of the message itself */
+  text: string | null;
+  /** JPEG, base64; only the latest pictures have it */
+  picture: string | null;
+}
+
+/** Characters of a document that are part of the message. */
+export const SHOWN_FILE_CHARS = 20_000;
+/** Pictures that a request carries at most, the latest: each costs as much as a page of text, on every step. */
+export const SHOWN_PICTURES = 4;
+
+/** A message with the texts of its documents. */
+export function withDocuments(content: string, files: readonly FileShown[]): string {
+  const texts = files.flatMap((file) => (file.kind === 'document' && file.text ? [documentText(file.name ?? 'document', file.text)] : []));
+  return [content, ...texts].join('\n\n');
+}
+
+function documentText(name: string, text: string): string {
+  const shown =
+    text.length <= SHOWN_FILE_CHARS ? text : `${text.slice(0, SHOWN_FILE_CHARS).toWellFormed()}\n[cut at ${SHOWN_FILE_CHARS} of ${text.length} characters]`;
+  return `--- ${name} ---\n${shown}\n--- end of ${name} ---`;
+}

@@ -1,0 +1,140 @@
+/** What the gateway does after WhatsApp has closed a connection. `untilMs` counts from now: no attempt before it has passed. */
+export type Reaction =
+  | { kind: 'reconnect'; immediately: boolean; minimumMs: number }
+  | { kind: 'stop'; state: 'disconnected' | 'error'; needs: 'pairing' | 'person' | 'lease' | 'upgrade'; untilMs?: number };
+
+/**
+ * @param code `output.statusCode` of the close, undefined when the error came from our own side
+ * @param consecutive closes in a row without a stable connection between them, this one included: 1 for the first
+ * @param versionTried a newer version of WhatsApp Web was already fetched and refused
+ * @param expiresInMs how long WhatsApp says that a temporary ban lasts
+ */
+export interface Close {
+  code: number | undefined;
+  paired: boolean;
+  consecutive: number;
+  versionTried: boolean;
+  expiresInMs?: number;
+}
+
+const RARE_TRIES = 5;
+const BAD_SESSION_ALERT = 5;
+const QUICK_RESTARTS = 3;
+const UNAVAILABLE_MS = 30_000;
+const BAN_MARGIN_MS = 10 * 60_000;
+
+const again = (say: string, minimumMs = 0): Reaction & { say: string } => ({ kind: 'reconnect', immediately: false, minimumMs, say });
+const stop = (state: 'disconnected' | 'error', needs: 'pairing' | 'person' | 'lease' | 'upgrade', say: string): Reaction & { say: string } => ({
+  kind: 'stop',
+  state,
+  needs,
+  say,
+});
+
+/** The reaction to every disconnect code, and one sentence that tells a person what happened and what to do. */
+export function reactionTo(close: Close): Reaction & { say: string } {
+  switch (close.code) {
+    case 515: {
+      // part of every pairing; a server that keeps asking for it must not be answered in a tight loop
+      const immediately = close.consecutive <= QUICK_RESTARTS;
+      return { kind: 'reconnect', immediately, minimumMs: 0, say: 'WhatsApp asked for a restart of the connection, which is under way; nothing to do.' };
+    }
+    case 408:
+      return close.paired
+        ? again('The connection to WhatsApp went silent; reconnecting by itself.')
+        : stop('disconnected', 'pairing', 'Nobody scanned the code in time; run `fetch pair` to get a new one.');
+    case 428:
+      return again('The connection to WhatsApp was closed; reconnecting by itself.');
+    case 503:
+      return again('WhatsApp is unavailable at the moment; trying again by itself, slowly.', UNAVAILABLE_MS);
+    case 500:
+      return again(
+        close.consecutive >= BAD_SESSION_ALERT
+          ? `WhatsApp has refused this session ${close.consecutive} times in a row; trying on by itself, but if it stays so, remove the linked device on the phone and run \`fetch pair\`.`
+          : 'WhatsApp ended the session with an error; reconnecting by itself.',
+      );
+    case 440:
+      return stop(
+        'disconnected',
+        'lease',
+        'The same linked device connected from somewhere else; stop the other Fetch, and this one goes on as soon as it holds the account again.',
+      );
+    case 401:
+      return stop(
+        'disconnected',
+        'pairing',
+        'WhatsApp has unlinked this device (removed on the phone, or the phone unused for 14 days); run `fetch pair` to link it again.',
+      );
+    case 402:
+      return banned(close.expiresInMs);
+    case 403:
+      return stop(
+        'error',
+        'person',
+        'WhatsApp has locked the account or logged out its phone; open WhatsApp on the phone and follow what it says, then restart the channel.',
+      );
+    case 405:
+      return close.versionTried
+        ? stop(
+            'error',
+            'upgrade',
+            'WhatsApp no longer accepts this version of the client; upgrade Fetch or set a newer WhatsApp version in the configuration (no new pairing is needed).',
+          )
+        : { kind: 'reconnect', immediately: true, minimumMs: 0, say: 'WhatsApp refused the version of the client; trying once with the newest version.' };
+    case 406:
+    case 409:
+    case 411:
+      return stop(
+        'error',
+        'person',
+        `WhatsApp refused the login (code ${close.code}); look at WhatsApp on the phone and restart the channel when it works there.`,
+      );
+    case 400:
+    case 413:
+    case 414:
+    case 415:
+    case 418:
+    case 501:
+      return close.consecutive > RARE_TRIES
+        ? stop(
+            'error',
+            'person',
+            `WhatsApp refused the connection ${close.consecutive} times (code ${close.code}); look at WhatsApp on the phone and restart the channel when it works there.`,
+          )
+        : again(`WhatsApp refused the connection (code ${close.code}); trying again by itself.`);
+    default:
+      return again('The connection to WhatsApp failed; reconnecting by itself.');
+  }
+}
+
+function banned(expiresInMs: number | undefined): Reaction & { say: string } {
+  if (expiresInMs === undefined || !(expiresInMs > 0)) {
+    return stop(
+      'error',
+      'person',
+      'WhatsApp has banned the account for a while without saying for how long; look at WhatsApp on the phone and restart the channel when it works there.',
+    );
+  }
+  const minutes = Math.ceil((expiresInMs + BAN_MARGIN_MS) / 60_000);
+  const wait = minutes < 120 ? `${minutes} minutes` : `${Math.ceil(minutes / 60)} hours`;
+  return {
+    kind: 'stop',
+    state: 'error',
+    needs: 'person',
+    say: `WhatsApp has banned the account for a while; nothing is sent for ${wait}, and WhatsApp on the phone says why.`,
+    untilMs: expiresInMs + BAN_MARGIN_MS,
+  };
+}
+
+const BASE_MS = 2_000;
+const CAP_MS = 5 * 60_000;
+
+/**
+ * How long to wait before attempt number `attempt` (1 for the first): full jitter between the minimum and an exponentially growing bound,
+ * so that many clients that lost the same server do not come back together.
+ * @param random uniform in [0, 1)
+ */
+export function backoffMs(attempt: number, random: () => number, minimumMs = 0): number {
+  const bound = Math.min(CAP_MS, minimumMs + BASE_MS * 2 ** (Math.max(1, attempt) - 1));
+  return minimumMs + Math.floor(random() * Math.max(0, bound - minimumMs));
+}

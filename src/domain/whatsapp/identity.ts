@@ -1,0 +1,66 @@
+/**
+ * The two addresses of one person: the LID (`123@lid`) and, when it is known, the phone number (`491701234567@s.whatsapp.net`).
+ * Either may carry a device (`:7`).
+ */
+export interface Person {
+  lid?: string | null;
+  pn?: string | null;
+}
+
+const sameServer: Record<string, string> = { 'c.us': 's.whatsapp.net', hosted: 's.whatsapp.net', 'hosted.lid': 'lid' };
+
+/** The JID of the user behind a JID: no device, no agent, one spelling of the server. Groups and what is not a JID come back as they are. */
+export function canonicalUser(jid: string): string {
+  const at = jid.indexOf('@');
+  if (at < 0) return jid;
+  const server = jid.slice(at + 1).toLowerCase();
+  if (server === 'g.us' || server === 'broadcast' || server === 'newsletter') return `${jid.slice(0, at)}@${server}`;
+  const user = jid.slice(0, at).replace(/[:_].*$/s, '');
+  return `${user}@${sameServer[server] ?? server}`;
+}
+
+export const isGroup = (jid: string): boolean => jid.endsWith('@g.us');
+/** Broadcast lists and the status feed. */
+export const isBroadcast = (jid: string): boolean => jid.endsWith('@broadcast');
+export const isNewsletter = (jid: string): boolean => jid.endsWith('@newsletter');
+export const isStatus = (jid: string): boolean => jid === 'status@broadcast';
+
+/**
+ * The digits of an international phone number as people write it in settings: "+49 (0)170 123-4567", "0049 170 1234567", "491701234567".
+ * Null for what is not one, national numbers such as "0170 1234567" included: guessing a country would authorise a stranger.
+ */
+export function phoneOf(text: string): string | null {
+  // numbers copied from a contact card come wrapped in invisible direction marks
+  const written = text
+    .replace(/\p{Cf}/gu, '')
+    .trim()
+    .replace(/@(?:s\.whatsapp\.net|c\.us)$/, '')
+    .replace(/(?<=\d[\s.-]*)\(0\)/, '');
+  if (!/^\+?\d(?:[\s().\-/]*\d)*$/.test(written)) return null;
+  const digits = written.replace(/\D/g, '').replace(/^00/, '');
+  return /^[1-9]\d{6,14}$/.test(digits) ? digits : null;
+}
+
+function address(jid: string | null | undefined): string | null {
+  if (!jid) return null;
+  if (jid.includes('@')) {
+    const user = canonicalUser(jid);
+    return user.startsWith('@') ? null : user;
+  }
+  const phone = phoneOf(jid);
+  return phone === null ? null : `${phone}@s.whatsapp.net`;
+}
+
+/** LIDs decide when both are known, because a number can pass to somebody else and a LID cannot. Nobody is the same as an unknown. */
+export function samePerson(a: Person, b: Person): boolean {
+  const [lidA, lidB, pnA, pnB] = [address(a.lid), address(b.lid), address(a.pn), address(b.pn)];
+  if (lidA !== null && lidB !== null) return lidA === lidB;
+  return pnA !== null && pnA === pnB;
+}
+
+/** The role of a person on a channel. The lists hold JIDs in either form, or phone numbers. */
+export function roleOf(person: Person, known: { owner: readonly string[]; trusted: readonly string[] }): 'owner' | 'trusted' | 'stranger' {
+  const own = [address(person.lid), address(person.pn)].filter((jid) => jid !== null);
+  const listed = (jids: readonly string[]) => jids.some((jid) => own.includes(address(jid) ?? ''));
+  return listed(known.owner) ? 'owner' : listed(known.trusted) ? 'trusted' : 'stranger';
+}

@@ -1,0 +1,13 @@
+const yes = ['👍', '✅', '✔', '☑', '👌', '🆗', '🙆'];
+const no = ['👎', '❌', '✖', '❎', '🚫', '⛔', '🛑', '🙅'];
+const meaning = new Map<string, 'yes' | 'no'>([...yes.map((e) => [e, 'yes'] as const), ...no.map((e) => [e, 'no'] as const)]);
+
+/**
+ * What an emoji answers when it is put on a question. Skin tone, presentation and gender do not matter. Null for everything else, hearts and laughter
+ * included: an approval must not follow from a mood.
+ */
+export function reactionAnswer(emoji: string): 'yes' | 'no' | null {
+  // variation selectors, skin tones, and the joined female or male sign
+  const plain = emoji.trim().replace(/[\ufe0e\ufe0f]|[\u{1f3fb}-\u{1f3ff}]|\u200d[\u2640\u2642]/gu, '');
+  return meaning.get(plain) ?? null;
+}

@@ -1,0 +1,50 @@
+/**
+ * What decides whether a message is for us. `mentionsUs` and `quotesUs` are about this account: its JID among the mentioned ones, and a message
+ * that *we* sent (not one that the owner typed on the same number) being quoted. `text` is what was written, or the transcript of a voice note if
+ * there is one already.
+ */
+export interface Addressing {
+  chat: 'self' | 'direct' | 'group';
+  number: 'shared' | 'dedicated';
+  mentionsUs: boolean;
+  quotesUs: boolean;
+  text: string;
+  voice: boolean;
+  /** Such as `@fetch`; empty switches it off. */
+  trigger: string;
+}
+
+/**
+ * Whether a message is for us, and its text without the trigger word or the leading mention.
+ *
+ * On a shared number people talk to the owner: a mention names the owner, so only the trigger or a quote of what we said calls us. A voice note cannot
+ * speak a trigger that is checked before it is transcribed: it counts where text needs none, or where it quotes us.
+ */
+export function addressed(a: Addressing): { addressed: boolean; text: string } {
+  const afterMention = a.mentionsUs ? withoutLeadingMention(a.text) : a.text;
+  const afterTrigger = withoutTrigger(afterMention, a.trigger);
+  const open = a.chat === 'self' || (a.chat === 'direct' && a.number === 'dedicated');
+  const mentioned = a.mentionsUs && a.number === 'dedicated';
+  const triggered = !a.voice && afterTrigger !== null;
+  const isAddressed = open || a.quotesUs || mentioned || triggered;
+  return { addressed: isAddressed, text: isAddressed ? (afterTrigger ?? afterMention).trim() : a.text };
+}
+
+// WhatsApp and keyboards put invisible direction marks around names
+const blank = '[\\s\\p{Cf}]*';
+
+/** The text after the trigger, or null when it does not start with the trigger as a whole word. */
+function withoutTrigger(text: string, trigger: string): string | null {
+  const word = trigger.trim();
+  if (word === '') return null;
+  const literal = word.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&');
+  // "@fetcher", "@fetch-bot" and "@fetch.com" are other words; "@fetch, ..." and "@fetch: ..." are ours
+  const start = new RegExp(`^${blank}${literal}(?![\\p{L}\\p{N}\\p{M}_]|[-.'’@][\\p{L}\\p{N}])${blank}[,:;]?`, 'iu').exec(text);
+  return start === null ? null : text.slice(start[0].length);
+}
+
+/** A mention is written as `@<digits>`. With several of them nothing says which is ours, and the text stays whole. */
+function withoutLeadingMention(text: string): string {
+  if ((text.match(/@\d{5,20}(?!\d)/g) ?? []).length !== 1) return text;
+  return text.replace(new RegExp(`^${blank}@\\d{5,20}(?!\\d)${blank}[,:;]?`, 'u'), '');
+}
