@@ -1,5 +1,6 @@
 import type { Model } from '../adapters/model/model.ts';
-import { type Called, compactionPoint, shownOutput } from '../domain/context.ts';
+import { type Called, compactionPoint, type Said, shownOutput } from '../domain/context.ts';
+import { withDocuments } from '../domain/files.ts';
 import { microUsd } from '../domain/prices.ts';
 import type { Db } from '../store/database.ts';
 import { onThread } from '../store/events.ts';
@@ -22,7 +23,7 @@ export async function fittingHistory(
   const old = history.messages.filter((message) => message.ord <= point);
   const text = [
     history.summary ? `Summary so far:\n${history.summary}\n` : '',
-    ...old.map((message) => `${message.role}: ${message.content}${toolLines(message.call_ids, history.calls)}`),
+    ...old.map((message) => `${message.role}: ${withFiles(message, history)}${toolLines(message.call_ids, history.calls)}`),
   ].join('\n');
   const answer = await model.complete({
     model: at.modelName,
@@ -50,6 +51,12 @@ export async function fittingHistory(
   const { inputTokens, outputTokens } = answer.usage;
   return { history: await loadHistory(db, at.threadId), spent: { inputTokens, outputTokens, microUsd: microUsd(answer.model, answer.usage) ?? 0 } };
 }
+
+const withFiles = ({ content, attachment_ids = [] }: Said, { files }: History): string =>
+  withDocuments(
+    content,
+    attachment_ids.flatMap((id) => files.get(id) ?? []),
+  );
 
 const toolLines = (ids: readonly string[], calls: ReadonlyMap<string, Called>): string =>
   ids

@@ -1,28 +1,40 @@
+import { randomUUID } from 'node:crypto';
 import Router from '@koa/router';
 import Koa from 'koa';
 import { messagesSince, ping } from '../store/health.ts';
 import type { ApiDeps } from './deps.ts';
-import { sendJson } from './reply.ts';
+import { EdgeError, sendJson } from './reply.ts';
+import { statusOf, whatsappRoutes } from './whatsapp-api.ts';
 
-const NOT_PAIRED = 'WhatsApp is not paired yet; the terminal and HTTP channels work without it.';
-const DATABASE_AWAY = 'The database does not answer.';
+const AWAY = {
+  state: 'error',
+  qrCode: null,
+  qrUrl: null,
+  lastError: 'The database does not answer.',
+  responseFormattingMetrics: { normalizedCount: 0, chunkedCount: 0, fallbackSplitCount: 0 },
+};
 
-/** The status API: `/api/status` and `/api/health`, both without a token and without anything private. No CORS: pages elsewhere get nothing. */
-export function createStatusApi(deps: Pick<ApiDeps, 'store' | 'version' | 'startedAt' | 'log'>): Koa {
+/**
+ * The status API: `/api/status` and `/api/health` need no token and tell nothing private, what acts on WhatsApp needs the admin
+ * token. No CORS: pages elsewhere get nothing.
+ */
+export function createStatusApi(deps: Pick<ApiDeps, 'store' | 'version' | 'startedAt' | 'log'> & { adminToken?: string }): Koa {
+  const adminToken = deps.adminToken ?? randomUUID();
   const app = new Koa();
   const router = new Router({ strict: true, sensitive: true });
   app.silent = true;
   app.on('error', (error: Error) => deps.log?.error({ err: error }, 'response failed'));
 
   router.get('/api/status', async (ctx) => {
-    const messageCount = await messagesSince(deps.store.db, deps.startedAt).catch(() => null);
+    const known = await Promise.all([messagesSince(deps.store.db, deps.startedAt), statusOf(ctx, deps.store.db, adminToken)]).catch(() => null);
+    const [messageCount, whatsapp] = known ?? [0, AWAY];
     sendJson(ctx, 200, {
-      state: messageCount === null ? 'error' : 'disconnected',
-      qrCode: null,
-      qrUrl: null,
+      state: whatsapp.state,
+      qrCode: whatsapp.qrCode,
+      qrUrl: whatsapp.qrUrl,
       uptime: Math.floor((Date.now() - deps.startedAt.getTime()) / 1000),
-      messageCount: messageCount ?? 0,
-      lastError: messageCount === null ? DATABASE_AWAY : NOT_PAIRED,
+      messageCount,
+      lastError: whatsapp.lastError,
       version: deps.version,
       notificationMetrics: {
         total: 0,
@@ -36,22 +48,29 @@ export function createStatusApi(deps: Pick<ApiDeps, 'store' | 'version' | 'start
         sanitizeRejects: 0,
         duplicateSuppressions: 0,
       },
-      responseFormattingMetrics: { normalizedCount: 0, chunkedCount: 0, fallbackSplitCount: 0 },
+      responseFormattingMetrics: whatsapp.responseFormattingMetrics,
     });
   });
   router.get('/api/health', async (ctx) => {
     const healthy = await ping(deps.store.db);
     sendJson(ctx, healthy ? 200 : 503, { healthy });
   });
+  whatsappRoutes(router, { db: deps.store.db, adminToken });
 
   app.use(async (ctx, next) => {
     const matched = router.match(ctx.path, ctx.method);
     if (matched.path.length === 0) return sendJson(ctx, 404, { error: 'Not found' });
     if (!matched.route) {
-      ctx.set('Allow', 'GET,HEAD');
+      ctx.set('Allow', [...new Set(matched.path.flatMap(({ methods }) => methods))].sort().join(','));
       return sendJson(ctx, 405, { error: 'Method not allowed' });
     }
-    await next();
+    try {
+      await next();
+    } catch (error) {
+      const { status, message } = error instanceof EdgeError ? error : { status: 500, message: 'Something went wrong inside; the log says what.' };
+      if (status === 500) deps.log?.error({ err: error }, 'request failed');
+      sendJson(ctx, status, { success: false, message, error: message });
+    }
   });
   app.use(router.routes());
   return app;

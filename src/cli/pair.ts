@@ -103,8 +103,19 @@ function shownText(view: WhatsAppView): string {
   const open = 'On the phone: WhatsApp > Settings (Android: the three dots) > Linked devices > Link a device';
   if (view.pairingCode)
     return `${open} > Link with phone number instead, then enter\n\n    ${styleText('bold', `${view.pairingCode.slice(0, 4)}-${view.pairingCode.slice(4)}`)}\n`;
-  if (view.qr) return `${renderUnicodeCompact(view.qr, { ecc: 'L', border: 2 })}\n${open}, and scan this.\nWithout a camera: fetch pair --phone +491701234567`;
+  if (view.qr) return `${drawn(view.qr)}\n${open}, and scan this.\nWithout a camera: fetch pair --phone +491701234567`;
   return view.lastError ? `Connecting to WhatsApp… (${view.lastError})` : 'Connecting to WhatsApp…';
+}
+
+/** A QR of half-high blocks; black and white are said outright, because terminals are light or dark. */
+function drawn(text: string): string {
+  const lines = renderUnicodeCompact(text, { ecc: 'L', border: 2 }).split('\n');
+  const { rows = Number.POSITIVE_INFINITY, columns = Number.POSITIVE_INFINITY } = process.stdout;
+  const hint =
+    rows < lines.length + 4 || columns < lines[0]!.length
+      ? `\n(Make this window at least ${lines[0]!.length} wide and ${lines.length + 4} high to see all of it.)`
+      : '';
+  return lines.map((line) => styleText(['whiteBright', 'bgBlack'], line)).join('\n') + hint;
 }
 
 /** Shows one text in place of the last, where the output is a terminal; elsewhere one after the other. */

@@ -4,6 +4,7 @@ import { accumulator, type WireChunk } from './accumulate.ts';
 import { classify } from './classify.ts';
 import { ModelError } from './error.ts';
 import type { Endpoint, Model, ModelAnswer, ModelKind, ModelMessage, ModelRequest } from './model.ts';
+import { countedChars, hasPictures, refusesPictures, userContent, withoutPictures } from './pictures.ts';
 
 /** No byte for this long and the request is given up, milliseconds. */
 const IDLE_MS = 90_000;
@@ -30,6 +31,8 @@ export function openaiModel(options: OpenAIOptions): Model {
   const secrets = options.apiKey ? [options.apiKey] : [];
   // learned from a refusal: some servers do not know stream_options, and then tell no usage
   let askUsage = true;
+  // the same for models that take no pictures
+  const blind = new Set<string>();
 
   const attempt = async (request: ModelRequest): Promise<ModelAnswer> => {
     const controller = new AbortController();
@@ -65,7 +68,7 @@ export function openaiModel(options: OpenAIOptions): Model {
         )
         .asResponse();
       phase = 'stream';
-      const promptChars = JSON.stringify(messages).length + (tools.length > 0 ? JSON.stringify(tools).length : 0);
+      const promptChars = countedChars(request.messages) + (tools.length > 0 ? JSON.stringify(tools).length : 0);
       const answer = accumulator(request.model, promptChars, request.onDelta);
       const body = watched(response, () => idle.touch(idleMs));
       if (/\bjson\b/i.test(response.headers.get('content-type') ?? '')) {
@@ -90,22 +93,26 @@ export function openaiModel(options: OpenAIOptions): Model {
     }
   };
 
-  return {
-    name: options.name,
-    fallback: options.fallback,
-    baseUrl: options.baseUrl,
-    kind: options.kind,
-    async complete(request) {
-      try {
-        return await attempt(request);
-      } catch (error) {
-        if (!(askUsage && error instanceof ModelError && error.type === 'ModelRejected' && /stream_options|include_usage/.test(error.message))) throw error;
+  const complete = async (request: ModelRequest): Promise<ModelAnswer> => {
+    const pictures = hasPictures(request.messages);
+    const unseen = { ...request, messages: pictures ? withoutPictures(request.messages) : request.messages };
+    if (pictures && blind.has(request.model)) return await complete(unseen);
+    try {
+      return await attempt(request);
+    } catch (error) {
+      if (askUsage && error instanceof ModelError && error.type === 'ModelRejected' && /stream_options|include_usage/.test(error.message)) {
         askUsage = false;
-        return attempt(request);
+        return await complete(request);
       }
-    },
-    close: async () => {},
+      if (!refusesPictures(error, request.messages)) throw error;
+      const answer = await complete(unseen);
+      // it was the pictures: without them the same request is taken
+      blind.add(request.model);
+      return answer;
+    }
   };
+
+  return { name: options.name, fallback: options.fallback, baseUrl: options.baseUrl, kind: options.kind, complete, close: async () => {} };
 }
 
 /** The name for an endpoint where none was configured: the first model that it lists; `default` when it lists none. */
@@ -142,7 +149,8 @@ function openaiClient(endpoint: Pick<Endpoint, 'baseUrl' | 'apiKey'>): OpenAI {
 
 function wireMessage(message: ModelMessage): OpenAI.ChatCompletionMessageParam {
   if (message.role === 'tool') return { role: 'tool', tool_call_id: message.callId, content: message.content };
-  if (message.role !== 'assistant') return { role: message.role, content: message.content };
+  if (message.role !== 'assistant')
+    return message.role === 'user' ? { role: 'user', content: userContent(message) } : { role: 'system', content: message.content };
   if (!message.calls?.length) return { role: 'assistant', content: message.content };
   return {
     role: 'assistant',

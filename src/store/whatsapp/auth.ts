@@ -42,11 +42,12 @@ export const readKeys = (db: Db, account: string, type: string, ids: readonly st
  */
 export async function writeAuth(db: Db, account: string, change: AuthChange, options: { holder: string | null; timeoutMs: number }): Promise<void> {
   await db.transaction().execute(async (tx) => {
-    await sql`select set_config('statement_timeout', ${String(options.timeoutMs)}, true)`.execute(tx);
-    if (options.holder !== null) {
-      const held = await sql`select 1 from wa_accounts where account = ${account} and lease_holder = ${options.holder} for share`.execute(tx);
-      if (held.rows.length === 0) throw new LeaseLost();
-    }
+    // one round trip for both: this runs for every message
+    const { rows } = await sql<{
+      held: boolean;
+    }>`with lease as (select 1 from wa_accounts where account = ${account} and lease_holder = ${options.holder} for share)
+      select set_config('statement_timeout', ${String(options.timeoutMs)}, true), exists (select 1 from lease) as held`.execute(tx);
+    if (options.holder !== null && !rows[0]?.held) throw new LeaseLost();
     if (change.creds) await writeCreds(tx, account, change.creds);
     await writeKeys(tx, account, change.keys);
     if (change.received && change.received.length > 0) await storeReceived(tx, change.received);

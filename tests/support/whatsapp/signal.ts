@@ -101,6 +101,7 @@ export class SignalParty {
   readonly #sessions = new Map<string, object>();
   #nextPreKey = 1;
   #queue: Promise<unknown> = Promise.resolve();
+  #step: Promise<unknown> = Promise.resolve();
 
   constructor(name: string) {
     this.#name = name;
@@ -111,6 +112,13 @@ export class SignalParty {
   inTurn<T>(step: () => Promise<T>): Promise<T> {
     const result = this.#queue.then(step);
     this.#queue = result.catch(() => {});
+    return result;
+  }
+
+  /** A session is read, stepped and written back: two steps at the same time would undo each other. */
+  #alone<T>(step: () => Promise<T>): Promise<T> {
+    const result = this.#step.then(step);
+    this.#step = result.catch(() => {});
     return result;
   }
 
@@ -129,7 +137,11 @@ export class SignalParty {
   }
 
   /** Starts a session anew from the other side's keys. Throws when their signed pre-key is not signed by their identity. */
-  async startSession(peer: Peer, bundle: Bundle): Promise<void> {
+  startSession(peer: Peer, bundle: Bundle): Promise<void> {
+    return this.#alone(() => this.#start(peer, bundle));
+  }
+
+  async #start(peer: Peer, bundle: Bundle): Promise<void> {
     const { signedPreKey, preKey } = bundle;
     if (!bundle.identity.equals(peer.identity)) throw new Error(`${peer.address} offered keys of another identity`);
     if (!isSigned(bundle)) throw new Error(`${peer.address} has a badly signed pre-key`);
@@ -143,17 +155,25 @@ export class SignalParty {
     });
   }
 
-  async encrypt(peer: Peer, plaintext: Uint8Array): Promise<Encrypted> {
+  encrypt(peer: Peer, plaintext: Uint8Array): Promise<Encrypted> {
+    return this.#alone(() => this.#encrypt(peer, plaintext));
+  }
+
+  async #encrypt(peer: Peer, plaintext: Uint8Array): Promise<Encrypted> {
     const known = this.#load(peer)
       .getSessions()
       .some((session) => session.indexInfo.closed === -1);
-    if (!known) await this.startSession(peer, peer.bundle());
+    if (!known) await this.#start(peer, peer.bundle());
     const { type, body } = await new libsignal.SessionCipher(this.#storage(peer), this.#address(peer)).encrypt(pad(plaintext));
     return { type: type === 3 ? 'pkmsg' : 'msg', body: Buffer.from(body) };
   }
 
   /** The unpadded plaintext. Throws when the identity, a key, the MAC or the padding is wrong; a failure changes nothing. */
-  async decrypt(peer: Peer, type: string, body: Buffer): Promise<Buffer> {
+  decrypt(peer: Peer, type: string, body: Buffer): Promise<Buffer> {
+    return this.#alone(() => this.#decrypt(peer, type, body));
+  }
+
+  async #decrypt(peer: Peer, type: string, body: Buffer): Promise<Buffer> {
     if (type === 'pkmsg') return unpad(await this.#decryptPreKey(peer, body));
     if (type !== 'msg') throw new Error(`${type} is no pairwise message`);
     const cipher = new libsignal.SessionCipher(this.#storage(peer), this.#address(peer));

@@ -1,0 +1,40 @@
+import { z } from 'zod';
+import { SpeechError, type SpeechSettings, type Transcriber } from './speech.ts';
+
+const OPENAI = 'https://api.openai.com/v1';
+const TIMEOUT_MS = 180_000;
+const answer = z.object({ text: z.string() });
+
+/** An endpoint that speaks OpenAI's `/audio/transcriptions`; null where no endpoint is configured. */
+export function endpointTranscriber(settings: SpeechSettings): Transcriber | null {
+  const base = settings.TRANSCRIPTION_BASE_URL ?? settings.OPENAI_BASE_URL ?? (settings.OPENAI_API_KEY ? OPENAI : undefined);
+  if (!base) return null;
+  const key = settings.TRANSCRIPTION_API_KEY ?? settings.OPENAI_API_KEY;
+  return {
+    name: 'endpoint',
+    async transcribe({ audio, mime }, signal) {
+      const form = new FormData();
+      form.set('model', settings.TRANSCRIPTION_MODEL);
+      form.set('response_format', 'json');
+      form.set('file', new Blob([new Uint8Array(audio)], { type: mime }), `voice.${extension(mime)}`);
+      const response = await fetch(`${base.replace(/\/+$/, '')}/audio/transcriptions`, {
+        method: 'POST',
+        body: form,
+        redirect: 'error',
+        headers: key ? { authorization: `Bearer ${key}` } : {},
+        signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+      });
+      if (!response.ok) {
+        await response.body?.cancel();
+        throw new SpeechError(`the transcription endpoint answered ${response.status}`, response.status === 429 || response.status >= 500);
+      }
+      const parsed = answer.safeParse(await response.json().catch(() => null));
+      if (!parsed.success) throw new SpeechError('the transcription endpoint answered with something that is no transcription');
+      return parsed.data.text;
+    },
+  };
+}
+
+/** Endpoints go by the file name, not by the type. */
+const extension = (mime: string): string =>
+  ({ 'audio/ogg': 'ogg', 'audio/mpeg': 'mp3', 'audio/mp4': 'm4a', 'audio/wav': 'wav', 'audio/webm': 'webm' })[mime] ?? 'ogg';

@@ -1,0 +1,63 @@
+import { endpointTranscriber } from './endpoint.ts';
+import { whisperTranscriber } from './whisper.ts';
+
+export interface Recording {
+  audio: Buffer;
+  mime: string;
+  /** as the sender says; 0 when unknown */
+  seconds: number;
+}
+
+export interface Transcriber {
+  readonly name: 'whisper.cpp' | 'endpoint';
+  /** the words of a recording, '' for silence. @throws SpeechError */
+  transcribe(recording: Recording, signal: AbortSignal): Promise<string>;
+}
+
+/** A recording could not be turned into text; `message` is for the person who runs this, `retry` says whether waiting can help. */
+export class SpeechError extends Error {
+  readonly retry: boolean;
+  constructor(message: string, retry = false, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'SpeechError';
+    this.retry = retry;
+  }
+}
+
+export interface SpeechSettings {
+  WHISPER_BIN?: string;
+  WHISPER_MODEL?: string;
+  TRANSCRIPTION_BASE_URL?: string;
+  TRANSCRIPTION_API_KEY?: string;
+  TRANSCRIPTION_MODEL: string;
+  OPENAI_BASE_URL?: string;
+  OPENAI_API_KEY?: string;
+}
+
+/** What a person is told when nothing here can listen. */
+export const HOW_TO_LISTEN = [
+  'I cannot listen to voice notes yet; please write it instead. To change that, give me one of these and restart me:',
+  '- whisper.cpp on this computer: set WHISPER_MODEL to a model file such as ggml-base.bin, and WHISPER_BIN where whisper-cli is not on the PATH (ffmpeg is needed too)',
+  '- a transcription service: set TRANSCRIPTION_BASE_URL and TRANSCRIPTION_API_KEY',
+].join('\n');
+
+/** Who can listen here, best first; tried in this order. Empty when nobody can. */
+export async function transcribers(settings: SpeechSettings): Promise<Transcriber[]> {
+  const local = await whisperTranscriber(settings);
+  const remote = endpointTranscriber(settings);
+  return [local, remote].filter((each) => each !== null);
+}
+
+/** The words of a recording from the first that can tell. @throws SpeechError of the last one */
+export async function transcribe(all: readonly Transcriber[], recording: Recording, signal: AbortSignal): Promise<string> {
+  let failure = new SpeechError('nothing here can listen');
+  for (const each of all) {
+    try {
+      return (await each.transcribe(recording, signal)).trim();
+    } catch (error) {
+      signal.throwIfAborted();
+      failure = error instanceof SpeechError ? error : new SpeechError(`${each.name}: ${(error as Error).message}`, true, { cause: error });
+    }
+  }
+  throw failure;
+}

@@ -1,0 +1,75 @@
+import { execFile } from 'node:child_process';
+import { access, constants, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { SpeechError, type SpeechSettings, type Transcriber } from './speech.ts';
+
+const run = promisify(execFile);
+
+/** whisper.cpp on a small computer may need as long as the recording is; beyond this something hangs. */
+const TIME_PER_SECOND_MS = 4_000;
+const LEAST_TIME_MS = 60_000;
+const LONGEST_MS = 30 * 60_000;
+
+/** whisper.cpp, when its model is named and its binary is there; null otherwise. */
+export async function whisperTranscriber(settings: SpeechSettings): Promise<Transcriber | null> {
+  const { WHISPER_MODEL: model, WHISPER_BIN: bin = 'whisper-cli' } = settings;
+  if (!model || !(await readable(model)) || !(await runs(bin, ['--help']))) return null;
+  return {
+    name: 'whisper.cpp',
+    async transcribe({ audio, seconds }, signal) {
+      const folder = await mkdtemp(join(tmpdir(), 'fetch-voice-'));
+      const timeout = Math.min(Math.max(LEAST_TIME_MS, seconds * TIME_PER_SECOND_MS), LONGEST_MS);
+      const limits = { signal, timeout, maxBuffer: 8 * 1024 * 1024 };
+      try {
+        const heard = join(folder, 'heard');
+        const wave = join(folder, 'heard.wav');
+        await writeFile(heard, audio, { mode: 0o600 });
+        const converted = await convert(heard, wave, limits);
+        const out = join(folder, 'words');
+        await run(bin, ['-m', model, '-f', converted ? wave : heard, '-l', 'auto', '-nt', '-np', '-otxt', '-of', out, '-t', threads()], limits);
+        // written without time stamps, one line a segment
+        return (await readFile(`${out}.txt`, 'utf8')).replace(/\s*\n\s*/g, ' ').replace(/\[(?:BLANK_AUDIO|MUSIC|SILENCE)\]|\((?:silence|music)\)/gi, '');
+      } catch (error) {
+        signal.throwIfAborted();
+        throw new SpeechError(`whisper.cpp could not transcribe: ${firstLine(error)}`, false, { cause: error });
+      } finally {
+        await rm(folder, { recursive: true, force: true });
+      }
+    },
+  };
+}
+
+/** Voice notes are Opus, which whisper.cpp reads only in some builds; ffmpeg makes what all of them read. False when there is no ffmpeg. */
+async function convert(from: string, to: string, limits: { signal: AbortSignal; timeout: number }): Promise<boolean> {
+  try {
+    // the recording is a stranger's bytes: only its own file may be read
+    await run('ffmpeg', ['-nostdin', '-v', 'error', '-protocol_whitelist', 'file', '-i', from, '-vn', '-ac', '1', '-ar', '16000', '-f', 'wav', to], limits);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw error;
+  }
+}
+
+const threads = (): string => String(Math.max(1, Math.min(8, availableParallelism() - 1)));
+
+const readable = (file: string): Promise<boolean> =>
+  access(file, constants.R_OK).then(
+    () => true,
+    () => false,
+  );
+
+/** True unless the binary is missing: some builds answer `--help` with an exit code of their own. */
+const runs = (bin: string, args: string[]): Promise<boolean> =>
+  run(bin, args, { timeout: 10_000 }).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => error.code !== 'ENOENT' && error.code !== 'EACCES',
+  );
+
+function firstLine(error: unknown): string {
+  const { stderr, message } = error as { stderr?: string; message?: string };
+  const lines = (stderr || message || '').split('\n').filter((line) => line.trim());
+  return (lines.at(-1) ?? 'no reason given').slice(0, 200);
+}

@@ -1,0 +1,26 @@
+/** `GET /api/whatsapp`, for whoever shows the admin token: what `fetch pair` and `fetch doctor` read. */
+export interface WhatsAppView {
+  state: 'initializing' | 'qr_pending' | 'authenticated' | 'disconnected' | 'error';
+  wanted: 'off' | 'on' | 'out';
+  /** true when it has never been asked for: the first start offers it */
+  untouched: boolean;
+  /** text of the QR to scan */
+  qr: string | null;
+  /** eight characters to type on the phone */
+  pairingCode: string | null;
+  lastError: string | null;
+  /** who must do something */
+  needs: 'pairing' | 'person' | 'lease' | 'upgrade' | null;
+  /** digits of the linked number */
+  phone: string | null;
+  number: 'shared' | 'dedicated' | null;
+  connectedAt: string | null;
+  /** the phone itself was last seen acting; unused for 14 days, WhatsApp logs linked devices out */
+  phoneSeenAt: string | null;
+}
+
+/** Body of `POST /api/whatsapp/start`; all optional. `phone`: digits, for a pairing code in place of a QR. */
+export interface PairRequest {
+  phone?: string | null;
+  number?: 'shared' | 'dedicated';
+}

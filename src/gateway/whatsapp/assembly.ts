@@ -1,0 +1,51 @@
+import type { Intake } from '../intake.ts';
+import { loadBaileys, tolerateStrayRejections } from './baileys.ts';
+import { type ConnectionDeps, startConnection } from './connection.ts';
+import { createSealer } from './encryption.ts';
+import { groupCache } from './group-cache.ts';
+import { learnMappings } from './identify.ts';
+import type { CurrentLive, WhatsAppDeps } from './live.ts';
+import { typing } from './presence.ts';
+import { getMessage, trackReceipts } from './receipts.ts';
+import { startReceiver } from './receive.ts';
+import { whatsappChannel } from './send.ts';
+import { silenceConsole } from './silence.ts';
+import type { OnChannel } from './whatsapp.ts';
+
+export interface AssemblyDeps extends WhatsAppDeps, Pick<ConnectionDeps, 'holder' | 'exit' | 'times'> {
+  intake: Intake;
+  /** 64 hex digits */
+  encryptionKey: string;
+  onChannel: OnChannel;
+}
+
+/** The parts of the channel, put together: what arrives, what is sent, and the one connection that both use. */
+export function assemble(deps: AssemblyDeps): { stop(): Promise<void> } {
+  const { db, account, config, log, intake, exit, holder, times } = deps;
+  const base: WhatsAppDeps = { db, config, log, account };
+  // before any part imports Baileys
+  silenceConsole(log);
+  tolerateStrayRejections(log);
+  let connection: ReturnType<typeof startConnection> | null = null;
+  const live: CurrentLive = () => connection?.live() ?? null;
+  const receiver = startReceiver({ ...base, intake, live });
+  const groups = groupCache({ ...base, live });
+  const channel = whatsappChannel({ ...base, live, stuck: exit });
+  connection = startConnection({
+    ...base,
+    baileys: () => loadBaileys(log, config.WA_NOISE_ROOT_KEY),
+    holder,
+    times,
+    sealer: createSealer(deps.encryptionKey),
+    questions: { getMessage: getMessage(base), cachedGroupMetadata: groups.cachedGroupMetadata },
+    onOpen: [learnMappings(base), trackReceipts(base), typing(base), groups.onOpen, deps.onChannel(channel)],
+    onStored: () => receiver.wake(),
+    exit,
+  });
+  return {
+    async stop() {
+      await connection?.stop();
+      await receiver.stop();
+    },
+  };
+}

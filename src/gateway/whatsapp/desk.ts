@@ -1,0 +1,159 @@
+import { parseCommand } from '../../domain/commands.ts';
+import { afterAbsence, joinTexts, ready } from '../../domain/whatsapp/burst.ts';
+import type { Db } from '../../store/database.ts';
+import { isAsked, markHandled } from '../../store/whatsapp/inbox.ts';
+import type { Also, Intake } from '../intake.ts';
+import { withQuote } from './admit.ts';
+import type { Incoming } from './decode.ts';
+import type { Prepared } from './prepare.ts';
+
+/** A message that is ours to answer, until intake has it. */
+export interface Pending {
+  seq: number;
+  message: Incoming;
+  /** author in a group, null where there is only one */
+  author: string | null;
+  text: string;
+  /** quotes this open question */
+  questionId: string | null;
+  /** first seen, ms */
+  at: number;
+  /** too old to be carried out */
+  old: boolean;
+  /** was over the rate limit: all of them become one turn */
+  late: boolean;
+  /** null while its file is loaded or listened to */
+  prepared: Prepared | null;
+  /** gives up loading */
+  drop(): void;
+}
+
+/** Messages that arrived together are quoted this often in one turn; of the others only the number is told. */
+export const QUOTED_AT_MOST = 50;
+/** A backlog arrives in pieces: wait until nothing has come for this long, or it is this much. */
+const OLD_QUIET_MS = 3_000;
+const OLD_MANY = 500;
+const ATTACHED_AT_MOST = 20;
+
+export interface DeskDeps {
+  db: Db;
+  intake: Intake;
+  threadId: string;
+}
+
+/** One chat's messages on their way into the conversation: what belongs together is said together, in the order in which it came. */
+export class Desk {
+  readonly pending: Pending[] = [];
+  /** further late messages, of which only the number matters */
+  readonly uncounted: number[] = [];
+  private readonly deps: DeskDeps;
+
+  constructor(deps: DeskDeps) {
+    this.deps = deps;
+  }
+
+  get idle(): boolean {
+    return this.pending.length === 0;
+  }
+  get hasLate(): boolean {
+    return this.pending.some((each) => each.late);
+  }
+  get seqs(): number[] {
+    return [...this.pending.map((each) => each.seq), ...this.uncounted];
+  }
+
+  add(it: Pending): void {
+    const late = it.late ? this.pending.filter((each) => each.late).length : 0;
+    if (late >= QUOTED_AT_MOST) {
+      it.drop();
+      this.uncounted.push(it.seq);
+      return;
+    }
+    const at = this.pending.findIndex((each) => each.seq > it.seq);
+    this.pending.splice(at < 0 ? this.pending.length : at, 0, it);
+  }
+
+  /** Takes a message back, because it was edited or deleted before it was said. */
+  remove(seq: number): void {
+    const at = this.pending.findIndex((each) => each.seq === seq);
+    if (at >= 0) this.pending.splice(at, 1)[0]!.drop();
+  }
+
+  /** Says whatever is complete now. Late messages wait until all of them are here (`allRead`). */
+  async settle(now: number, allRead: boolean): Promise<void> {
+    for (let run = await this.complete(now, allRead); run.length > 0; run = await this.complete(now, allRead)) {
+      await this.say(run);
+      for (const each of run) this.pending.splice(this.pending.indexOf(each), 1);
+      if (run[0]!.late) this.uncounted.length = 0;
+    }
+  }
+
+  /** The messages that are to be said together now; none while all have to wait. */
+  private async complete(now: number, allRead: boolean): Promise<Pending[]> {
+    const word = this.pending.find((each) => commandOf(each) !== null);
+    if (word && commandOf(word) !== 'stop') return [word];
+    const before = word ? this.pending.slice(0, this.pending.indexOf(word)) : this.pending;
+    if (word) {
+      // what is to be stopped is begun first, so that there is something to stop; what still loads is not waited for
+      for (const loads of before.filter((each) => !each.prepared)) {
+        await markHandled(this.deps.db, [loads.seq], 'stopped');
+        this.remove(loads.seq);
+      }
+    }
+    const [first] = this.pending;
+    if (!first || first === word) return word ? [word] : [];
+    const asked = !first.old && !first.late && (first.questionId !== null || (await isAsked(this.deps.db, this.deps.threadId)));
+    if (asked) return first.prepared ? [first] : [];
+    const end = this.pending.findIndex((each) => each === word || each.old !== first.old || each.late !== first.late);
+    const run = end < 0 ? [...this.pending] : this.pending.slice(0, end);
+    if (run.some((each) => !each.prepared)) return [];
+    const quiet = now - Math.max(...run.map((each) => each.at));
+    const complete = word !== undefined || (first.late ? allRead : first.old ? quiet >= OLD_QUIET_MS || run.length >= OLD_MANY : ready(run, now));
+    return complete ? run : [];
+  }
+
+  private async say(run: Pending[]): Promise<void> {
+    const { intake, threadId } = this.deps;
+    for (const each of run) await this.tell(each);
+    const said = run.filter((each) => each.prepared!.text !== '');
+    const first = said[0];
+    if (!first) return;
+    const also = this.handled([...said.map((each) => each.seq), ...(first.late ? this.uncounted : [])], first.old ? 'old' : null);
+    const channelMessageId = idOf(first.message);
+    const attachmentIds = said.flatMap((each) => each.prepared!.attachmentIds).slice(0, ATTACHED_AT_MOST);
+    if (first.old) {
+      const messages = said.map((each) => ({ at: each.message.at, author: each.author ?? each.message.name ?? 'The person', text: each.prepared!.text }));
+      await intake.say({ threadId, text: afterAbsence(messages, new Date()), plain: true, channelMessageId, attachmentIds, also });
+    } else if (said.length === 1 && this.uncounted.length === 0) {
+      const answers = first.questionId !== null || commandOf(first) !== null || (await isAsked(this.deps.db, threadId));
+      const text = answers ? first.prepared!.text : withQuote(first.prepared!.text, first.message.quoted);
+      const { author, questionId } = first;
+      await intake.say({ threadId, text, channelMessageId, attachmentIds, also, ...(author && { author }), ...(questionId && { questionId }) });
+    } else {
+      const texts = said.map((each) => (each.author ? `${each.author}: ` : '') + withQuote(each.prepared!.text, each.message.quoted));
+      const text = joinTexts([...texts, ...this.uncounted.map(() => '…')]);
+      await intake.say({ threadId, text, plain: true, channelMessageId, attachmentIds, also });
+    }
+  }
+
+  /** What was heard, or why a file cannot be had. A message that is nothing else ends with it. */
+  private async tell({ seq, message, text, prepared }: Pending): Promise<void> {
+    if (!prepared?.tell) return;
+    const { intake, threadId } = this.deps;
+    const also = prepared.text === '' ? this.handled([seq], 'told') : undefined;
+    await intake.respond({ threadId, said: text || '[a file]', body: prepared.tell, channelMessageId: `${idOf(message)}/told`, also });
+  }
+
+  private handled(seqs: readonly number[], verdict: string | null): Also {
+    return (tx, inboxId, kind) => markHandled(tx, seqs, verdict ?? kind, inboxId);
+  }
+}
+
+/** Words that work without the model and must not wait until a burst is complete; a yes or no is one only as an answer. */
+function commandOf({ text, message, questionId, old }: Pending): 'stop' | 'status' | 'help' | null {
+  const command = questionId === null && !old && message.content.kind === 'text' ? parseCommand(text) : null;
+  return command === 'yes' || command === 'no' ? null : command;
+}
+
+/** The id of a message within its chat: unique also in a group, and over both directions. */
+export const idOf = ({ key }: Incoming): string => `${key.fromMe ? 'me' : key.participant || 'them'}/${key.messageId}`;

@@ -1,0 +1,49 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+
+const FORMAT = 1;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const HEAD_BYTES = 1 + NONCE_BYTES + TAG_BYTES;
+
+/** The stored credentials cannot be read with this key. */
+export class WrongKey extends Error {
+  constructor() {
+    super(
+      'The stored WhatsApp credentials cannot be decrypted: FETCH_ENCRYPTION_KEY (or the file encryption-key in FETCH_HOME) is not the key that they were written with. ' +
+        'Bring that key back, or log WhatsApp out and pair it again.',
+    );
+    this.name = 'WrongKey';
+  }
+}
+
+/** Encrypts and decrypts values with AES-256-GCM; each is bound to the place that it is stored at, so rows cannot be exchanged. */
+export interface Sealer {
+  seal(place: string, text: string): Buffer;
+  /** @throws WrongKey */
+  open(place: string, data: Buffer): string;
+}
+
+/** @param key 64 hex digits */
+export function createSealer(key: string): Sealer {
+  const secret = Buffer.from(key, 'hex');
+  if (secret.length !== 32) throw new Error('The encryption key must be 64 hex digits.');
+  return {
+    seal(place, text) {
+      const nonce = randomBytes(NONCE_BYTES);
+      const cipher = createCipheriv('aes-256-gcm', secret, nonce).setAAD(Buffer.from(place));
+      const body = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
+      return Buffer.concat([Buffer.of(FORMAT), nonce, cipher.getAuthTag(), body]);
+    },
+    open(place, data) {
+      if (data[0] !== FORMAT || data.length < HEAD_BYTES) throw new WrongKey();
+      try {
+        const decipher = createDecipheriv('aes-256-gcm', secret, data.subarray(1, 1 + NONCE_BYTES))
+          .setAAD(Buffer.from(place))
+          .setAuthTag(data.subarray(1 + NONCE_BYTES, HEAD_BYTES));
+        return Buffer.concat([decipher.update(data.subarray(HEAD_BYTES)), decipher.final()]).toString('utf8');
+      } catch {
+        throw new WrongKey();
+      }
+    },
+  };
+}

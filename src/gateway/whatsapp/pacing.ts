@@ -1,0 +1,60 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { ChannelAway } from '../channel.ts';
+
+/**
+ * How fast messages leave an account. WhatsApp documents no limits; these are what accounts were seen to live with
+ * (docs/whatsapp.md), and a person who answers by hand would not be faster either.
+ */
+export interface PaceLimits {
+  /** least time between two messages, and at most as long again by chance before each; 0 turns pacing off */
+  paceMs: number;
+  perMinute: number;
+  perDay: number;
+}
+
+const MINUTE_MS = 60_000;
+export const DAY_MS = 24 * 3_600_000;
+/** Longer waits are given back to the task queue: an activity that only waits would hold a place that another chat can use. */
+const PATIENCE_MS = 30_000;
+
+/** Milliseconds until the next message may leave. `sent`: times of messages that left or will, oldest first; `random` in [0, 1). */
+export function waitFor(sent: readonly number[], now: number, limits: PaceLimits, random: number): number {
+  if (limits.paceMs === 0) return 0;
+  const after = (count: number, window: number): number => (sent.length < count ? 0 : sent[sent.length - count]! + window - now);
+  const least = Math.max(0, after(1, limits.paceMs), after(limits.perMinute, MINUTE_MS), after(limits.perDay, DAY_MS));
+  return Math.ceil(least + random * limits.paceMs);
+}
+
+export interface Pacer {
+  /** Returns when it is this message's turn. Throws `ChannelAway` when that takes too long. */
+  take(signal: AbortSignal): Promise<void>;
+}
+
+/** `load` gives the times of the last day, so that a restart does not begin a new day. */
+export function createPacer(
+  limits: PaceLimits,
+  load: (since: Date) => Promise<number[]>,
+  { random = Math.random, onDayFull }: { random?: () => number; onDayFull?: () => void } = {},
+): Pacer {
+  let sent: number[] | undefined;
+  return {
+    async take(signal) {
+      if (limits.paceMs === 0) return;
+      sent ??= await load(new Date(Date.now() - DAY_MS));
+      const now = Date.now();
+      while (sent.length > 0 && sent[0]! <= now - DAY_MS) sent.shift();
+      const wait = waitFor(sent, now, limits, random());
+      if (sent.length >= limits.perDay && wait > MINUTE_MS) onDayFull?.();
+      if (wait > PATIENCE_MS)
+        throw new ChannelAway(`Paced: the next WhatsApp message may leave in ${Math.ceil(wait / 1000)} s.`, Math.min(wait, 10 * MINUTE_MS));
+      const slot = now + wait;
+      sent.push(slot);
+      try {
+        await pause(wait, undefined, { signal });
+      } catch (error) {
+        sent.splice(sent.indexOf(slot), 1);
+        throw error;
+      }
+    },
+  };
+}

@@ -1,0 +1,39 @@
+const HOUR_MS = 3_600_000;
+
+/** What is done about a refused message. `say` is one sentence for people. */
+export type Refusal =
+  /** the recipient's device list is out of date: ask for it and send the same message once more */
+  | { kind: 'devices' }
+  /** the same message again, later; `pauseMs`: and nothing else before */
+  | { kind: 'later'; afterMs: number; pauseMs?: number; say: string }
+  /** this message will not be sent; `pauseMs`: nor anything else for so long */
+  | { kind: 'failed'; pauseMs?: number; say: string };
+
+/** The reaction to the `error` of a message's ack, at this attempt (1 is the first). Trying a 463 again counts as another attempt to reach out. */
+export function refusalOf(code: string, attempt: number): Refusal {
+  switch (code) {
+    case '463':
+      return {
+        kind: 'failed',
+        pauseMs: HOUR_MS,
+        say: 'WhatsApp refused a message (463): it restricts this account from writing to people it does not know well. Everything waits for an hour; look into WhatsApp on the phone.',
+      };
+    case '402':
+    case '403':
+    case '406':
+      return {
+        kind: 'later',
+        afterMs: 10 * 60_000,
+        pauseMs: 24 * HOUR_MS,
+        say: `WhatsApp refused a message (${code}): this account is restricted or blocked. Nothing is sent for a day; look into WhatsApp on the phone.`,
+      };
+    case '429':
+      return { kind: 'later', afterMs: 5 * 60_000, pauseMs: 5 * 60_000, say: 'WhatsApp asks to slow down (429). Messages wait for five minutes.' };
+    case '479':
+      return attempt < 3 ? { kind: 'devices' } : { kind: 'failed', say: 'WhatsApp refused a message as malformed (479), also with a fresh list of devices.' };
+    default:
+      return attempt < 4
+        ? { kind: 'later', afterMs: 5_000 * attempt, say: `WhatsApp refused a message (${code}).` }
+        : { kind: 'failed', say: `WhatsApp refused a message ${attempt} times (${code}).` };
+  }
+}

@@ -1,0 +1,146 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { takeAttachments } from '../../src/gateway/whatsapp/attached.ts';
+import { type Part, type Writing, write, writeProgress } from '../../src/gateway/whatsapp/content.ts';
+import { plainWords } from '../../src/gateway/whatsapp/markup.ts';
+import type { Asked } from '../../src/store/whatsapp/outgoing.ts';
+
+const asked = (fields: Partial<Asked>): Asked => ({
+  id: 'qst_1',
+  kind: 'question',
+  prompt: 'Which one?',
+  options: [],
+  call: { name: 'ask_user', args: {} },
+  reminder: false,
+  ...fields,
+});
+const writing = (body: string, fields: Partial<Writing> & { question?: Asked } = {}): Writing => ({
+  row: { kind: 'answer', body, question: fields.question ?? null },
+  ageMs: 0,
+  textLimit: 4000,
+  polls: false,
+  ...fields,
+});
+const textOf = (part: Part | undefined): string => (part?.kind === 'text' ? part.text : part?.kind === 'file' ? part.caption : '');
+const texts = (input: Writing): string[] => write(input).parts.map(textOf);
+
+describe('what an answer becomes on WhatsApp', () => {
+  it('is one message when it is short', () => {
+    expect(texts(writing('**Done.** See `a_b`.'))).toEqual(['*Done.* See `a_b`.']);
+  });
+
+  it('loses no word, however it is cut, in messages or in its file', () => {
+    const word = fc.stringMatching(/^[A-Za-z0-9äöüé]{1,12}$/);
+    const body = fc.array(fc.array(word, { minLength: 1, maxLength: 40 }), { minLength: 1, maxLength: 60 });
+    fc.assert(
+      fc.property(body, fc.integer({ min: 200, max: 1000 }), fc.integer({ min: 0, max: 100 * 3_600_000 }), (paragraphs, textLimit, ageMs) => {
+        const said = paragraphs.map((words) => words.join(' ')).join('\n\n');
+        const { parts } = write(writing(said, { textLimit, ageMs }));
+        const file = parts.find((part) => part.kind === 'file');
+        if (file?.kind === 'file') expect(file.data.toString()).toBe(said);
+        else {
+          const words = plainWords(parts.map(textOf).join('\n'));
+          for (const each of paragraphs.flat()) expect(words).toContain(each);
+        }
+        for (const part of parts) expect(textOf(part).length).toBeLessThanOrEqual(Math.max(textLimit, 1200));
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it('says at its beginning how old it is when it waited for more than an hour', () => {
+    expect(texts(writing('Done.', { ageMs: 3 * 3_600_000 }))[0]).toBe('(written 3 h ago, while WhatsApp was away)\n\nDone.');
+    expect(texts(writing('Done.', { ageMs: 60_000 }))[0]).toBe('Done.');
+  });
+
+  it('is a file with its beginning above it when it would be more than five messages', () => {
+    const body = Array.from({ length: 3000 }, (_, index) => `line ${index}`).join('\n');
+    const { parts } = write(writing(body));
+    expect(parts).toHaveLength(1);
+    expect(parts[0]).toMatchObject({ kind: 'file', mime: 'text/plain', data: Buffer.from(body) });
+    expect(textOf(parts[0])).toMatch(/^line 0\nline 1[\s\S]*\n\nThe whole text is in the file\.$/);
+  });
+
+  it('is messages when its file could not be uploaded', () => {
+    const body = 'word '.repeat(6000);
+    const { parts } = write(writing(body, { noFiles: true }));
+    expect(parts.length).toBeGreaterThan(5);
+    expect(plainWords(parts.map(textOf).join(' '))).toHaveLength(6000);
+  });
+
+  it('is never empty: WhatsApp refuses a message without text', () => {
+    expect(texts(writing(''))).toEqual(['(an empty message)']);
+    expect(texts(writing('\n \n'))).toEqual(['(an empty message)']);
+  });
+
+  it('brings the files that it names, and only text where code names them', () => {
+    const { parts } = write(writing('Here:\n\n![a chart](attachment:att_1)\n\n```\n![no](attachment:att_2)\n```'));
+    expect(parts.map(({ kind }) => kind)).toEqual(['text', 'attachment']);
+    expect(textOf(parts[0])).toContain('![no](attachment:att_2)');
+    expect(parts[1]).toMatchObject({ attached: { id: 'att_1', caption: 'a chart' } });
+    expect(takeAttachments('![x](attachment:att_3)')).toEqual({ markdown: '', attached: [{ id: 'att_3', caption: 'x' }] });
+    expect(takeAttachments(`${'>'.repeat(3000)} ![x](attachment:att_3)`).attached.length).toBeLessThanOrEqual(1);
+    expect(write(writing('![x](attachment:att_3)')).parts.map(({ kind }) => kind)).toEqual(['attachment']);
+  });
+});
+
+describe('a question', () => {
+  it('numbers its choices, which stay as they were written', () => {
+    const question = asked({ prompt: 'Which *one*?', options: ['snake_case', '*stars*', '3. third'] });
+    const [text] = texts(writing('', { question }));
+    expect(text).toMatch(/^Which _one_\?\n\n1\. snake_case\n2\. /);
+    expect(text!.replaceAll('\u200b', '')).toContain('2. *stars*\n3. 3. third');
+    expect(write(writing('', { question })).parts.every(({ asks }) => asks)).toBe(true);
+  });
+
+  it('shows its choices also when its code was not closed', () => {
+    const [text] = texts(writing('', { question: asked({ prompt: 'See\n```\ncode', options: ['yes', 'no'] }) }));
+    expect(text).toMatch(/```\n\n1\. yes\n2\. no$/);
+  });
+
+  it('is a poll when polls are wanted and WhatsApp can show it as one', () => {
+    const question = asked({ options: ['red', 'blue'] });
+    expect(write(writing('', { question, polls: true })).parts).toEqual([{ kind: 'poll', name: 'Which one?', options: ['red', 'blue'], asks: true }]);
+    const long = asked({ prompt: 'word '.repeat(100), options: ['red', 'blue'] });
+    expect(write(writing('', { question: long, polls: true })).parts.map(({ kind }) => kind)).toEqual(['text', 'poll']);
+    const many = asked({ options: Array.from({ length: 13 }, (_, index) => `option ${index}`) });
+    expect(write(writing('', { question: many, polls: true })).parts.map(({ kind }) => kind)).toEqual(['text']);
+    expect(write(writing('', { question: asked({ options: ['same', 'same '] }), polls: true })).parts.map(({ kind }) => kind)).toEqual(['text']);
+  });
+
+  it('is repeated as text when the person is reminded of it', () => {
+    const question = asked({ options: ['red', 'blue'], reminder: true });
+    expect(texts(writing('', { question, polls: true }))).toEqual(['I am still waiting for your answer:\n\nWhich one?\n\n1. red\n2. blue']);
+  });
+});
+
+describe('an approval', () => {
+  const approval = (args: Record<string, unknown>): Asked =>
+    asked({ kind: 'approval', prompt: 'May I run shell? It runs a command', call: { name: 'shell', args } });
+
+  it('shows the arguments byte for byte and says how to answer', () => {
+    const command = 'rm *old* _new_ ~x~ `y` ```\n/tmp';
+    const [text] = texts(writing('', { question: approval({ command }) }));
+    expect(text).toContain(JSON.stringify({ command }, null, 2));
+    expect(text).toMatch(/^May I run shell\? It runs a command\n\n/);
+    expect(text).toMatch(/\n\nAnswer yes or no, or react with 👍 or 👎\.$/);
+  });
+
+  it('shows characters that would make it look like something else', () => {
+    const [text] = texts(writing('', { question: approval({ path: 'a\u202etxt.exe\u200b' }) }));
+    expect(text).toContain('a\\u202etxt.exe\\u200b');
+    expect(text).not.toMatch(/[\u202e]/);
+  });
+
+  it('says how to answer also when its arguments are a file', () => {
+    const [part] = write(writing('', { question: approval({ content: 'x'.repeat(50_000) }) })).parts;
+    expect(part).toMatchObject({ kind: 'file', asks: true });
+    expect(textOf(part)).toMatch(/^May I run shell\?[\s\S]*The whole text is in the file\.\n\nAnswer yes or no, or react with 👍 or 👎\.$/);
+  });
+});
+
+it('keeps a progress report in one message, because it replaces the one before it', () => {
+  expect(writeProgress(writing('step 3 of **5**'))).toBe('step 3 of *5*');
+  expect(writeProgress(writing('word '.repeat(3000))).length).toBeLessThanOrEqual(4000);
+  expect(writeProgress(writing(''))).toBe('…');
+});
