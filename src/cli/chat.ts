@@ -9,6 +9,14 @@ import { createScreen } from './chat-screen.ts';
 import { scripted } from './chat-script.ts';
 import { ChatView } from './chat-view.ts';
 
+/** Something that is offered once beside the chat and can be left with /skip. */
+export interface ChatOffer {
+  pending(): boolean;
+  /** the person has begun to write: what was offered is not shown again and again */
+  hush(): void;
+  skip(): Promise<void>;
+}
+
 export interface ChatOptions {
   /** of the runtime API, for example http://127.0.0.1:7878 */
   baseUrl: string;
@@ -21,6 +29,8 @@ export interface ChatOptions {
   home?: string;
   /** show what the model thinks, dimmed */
   reasoning?: boolean;
+  /** begins an offer beside the chat; `print` writes above the line that is being typed */
+  offer?: (print: (text: string) => void, signal: AbortSignal) => ChatOffer;
   /** ends the chat from outside */
   signal?: AbortSignal;
 }
@@ -104,12 +114,15 @@ export async function chat(options: ChatOptions): Promise<void> {
       void inputEnded.then(script.end);
     } else {
       let queue: Promise<unknown> = Promise.resolve();
+      const offer = options.offer?.((text) => screen.print(text), signal);
       take = (line) => {
         const text = line.trim();
         rememberLine(home, line);
-        if (text === '/quit' || text === '/exit') leave();
+        if (text === '/quit' || text === '/exit') return leave();
+        if (text === '/skip' && offer?.pending()) return void offer.skip().catch((error) => view.problem(`Could not skip it: ${reasonOf(error)}`));
+        if (text !== '') offer?.hush();
         // one after the other: messages arrive in the order they were written, also when the first has to be repeated
-        else if (text !== '') queue = queue.then(() => send(text));
+        if (text !== '') queue = queue.then(() => send(text));
       };
       screen.lines.off('SIGINT', leave);
       screen.lines.on('SIGINT', interruptOrLeave());

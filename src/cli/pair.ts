@@ -2,6 +2,7 @@ import { styleText } from 'node:util';
 import { renderUnicodeCompact } from 'uqr';
 import type { Config } from '../config.ts';
 import type { WhatsAppView } from '../contracts/whatsapp.ts';
+import type { ChatOffer } from './chat.ts';
 import { follow, type WhatsAppClient, WhatsAppClientError, whatsappClientOf } from './whatsapp-client.ts';
 
 export interface PairOptions {
@@ -54,8 +55,9 @@ export async function unpair(config: Config): Promise<void> {
  * The pairing beside a chat, for the first start on a terminal: asked for once in the life of an instance, shown until it is linked,
  * skipped or given up, and never in the way of what is typed. `write` prints above the line that is being typed.
  */
-export function offerPairing(client: WhatsAppClient, write: (text: string) => void, signal: AbortSignal): { skip(): Promise<void>; pending(): boolean } {
+export function offerPairing(client: WhatsAppClient, write: (text: string) => void, signal: AbortSignal): ChatOffer {
   let pending = false;
+  let hushed = false;
   const over = new AbortController();
   const until = AbortSignal.any([signal, over.signal]);
   const run = async (): Promise<void> => {
@@ -68,7 +70,7 @@ export function offerPairing(client: WhatsAppClient, write: (text: string) => vo
       if (isLinked(view)) return write(linkedText(view));
       if (view.wanted !== 'on')
         return write(`WhatsApp is not linked: ${view.lastError ?? 'it was skipped'} Write on here; \`fetch pair\` in another terminal shows a new code.`);
-      if (!view.qr || view.qr === shown) continue;
+      if (!view.qr || view.qr === shown || (hushed && shown !== '')) continue;
       write(shown === '' ? `${shownText(view)}\nOr leave it: write /skip, and this is not asked again.` : `${shownText(view)}\n(renewed; /skip leaves it)`);
       shown = view.qr;
     }
@@ -81,6 +83,9 @@ export function offerPairing(client: WhatsAppClient, write: (text: string) => vo
     });
   return {
     pending: () => pending,
+    hush() {
+      hushed = true;
+    },
     async skip() {
       over.abort();
       await client.stop();

@@ -5,6 +5,7 @@ import { ensureHome } from './home.ts';
 import { claimOrExplain, type Instance, startInstance } from './instance.ts';
 import { logReporter, terminalReporter } from './progress.ts';
 import type { RoleStatus } from './state-file.ts';
+import { ensureToken } from './tokens.ts';
 
 /** `fetch start`: an open chat on a terminal, a service that logs JSON lines without one. Ends with everything stopped. */
 export async function run(config: Config, reload: () => Config): Promise<void> {
@@ -35,8 +36,10 @@ async function withTerminal(first: Config, reload: () => Config): Promise<void> 
   report.done(`Ready. Runtime API ${instance.urls.runtime}${instance.urls.temporalUi ? `, Temporal Web UI ${instance.urls.temporalUi}` : ''}`);
   chatting = true;
   try {
-    const { chat } = await import('./chat.ts');
-    await Promise.race([chat({ baseUrl: instance.urls.runtime, token: instance.runtimeToken, home: config.FETCH_HOME }), ending.ended]);
+    const [{ chat }, { offerPairing }, { whatsappClient }] = await Promise.all([import('./chat.ts'), import('./pair.ts'), import('./whatsapp-client.ts')]);
+    const account = whatsappClient({ statusUrl: instance.urls.status, adminToken: ensureToken(config.FETCH_HOME, 'admin-token', config.ADMIN_TOKEN) });
+    const offer = (print: (text: string) => void, signal: AbortSignal) => offerPairing(account, print, signal);
+    await Promise.race([chat({ baseUrl: instance.urls.runtime, token: instance.runtimeToken, home: config.FETCH_HOME, offer }), ending.ended]);
   } finally {
     process.stdout.write('Stopping; every conversation goes on where it is at the next start.\n');
     await instance.stop();

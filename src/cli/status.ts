@@ -27,7 +27,10 @@ export async function readStatus(config: Config): Promise<StatusReport & { runni
 export async function run(config: Config, options: { json?: boolean }): Promise<void> {
   const { running, ...report } = await readStatus(config);
   process.exitCode = running ? 0 : 3;
-  if (options.json) return void process.stdout.write(`${JSON.stringify(report)}\n`);
+  // loaded here, because it reads the status itself
+  const { whatsappLines, whatsappStatus } = await import('./whatsapp-status.ts');
+  const whatsapp = running ? await whatsappStatus(config) : null;
+  if (options.json) return void process.stdout.write(`${JSON.stringify({ ...report, whatsapp })}\n`);
   if (!running) return void process.stdout.write(`Nothing runs for ${report.home}. Start it: fetch start\n`);
   const rows = report.roles.map((role) => [
     role.name,
@@ -44,6 +47,7 @@ export async function run(config: Config, options: { json?: boolean }): Promise<
     cells[1] = styleText(state === 'ready' || state === 'external' ? 'green' : 'yellow', cells[1]!);
     process.stdout.write(`${cells.join('  ').trimEnd()}\n${lastError ? `  last error: ${lastError}\n` : ''}`);
   }
+  if (whatsapp) process.stdout.write(`${whatsappLines(whatsapp).join('\n')}\n`);
   for (const folder of new Set([report.home, clusterFolder(report.home) ?? report.home])) {
     const warning = diskWarning(folder);
     if (warning) process.stdout.write(`${styleText('yellow', warning)}\n`);

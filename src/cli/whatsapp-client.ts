@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '../config.ts';
-import type { PairRequest, WhatsAppView } from '../contracts/whatsapp.ts';
+import type { PairRequest, WhatsAppReport, WhatsAppView } from '../contracts/whatsapp.ts';
 import { readStatus } from './status.ts';
 import { ensureToken } from './tokens.ts';
 
@@ -11,7 +11,7 @@ export class WhatsAppClientError extends Error {
 
 /** What a terminal does with WhatsApp, over the status API of a running instance. */
 export interface WhatsAppClient {
-  view(signal?: AbortSignal): Promise<WhatsAppView>;
+  view(signal?: AbortSignal): Promise<WhatsAppReport>;
   start(request?: PairRequest): Promise<void>;
   stop(): Promise<void>;
   logout(): Promise<void>;
@@ -46,7 +46,7 @@ export function whatsappClient({ statusUrl, adminToken }: { statusUrl: string; a
     return answer;
   };
   return {
-    view: (signal) => ask('GET', '/api/whatsapp', undefined, signal) as Promise<WhatsAppView>,
+    view: (signal) => ask('GET', '/api/whatsapp', undefined, signal) as Promise<WhatsAppReport>,
     start: async (request = {}) => void (await ask('POST', '/api/whatsapp/start', request)),
     stop: async () => void (await ask('POST', '/api/whatsapp/stop')),
     logout: async () => void (await ask('POST', '/api/logout')),

@@ -85,7 +85,7 @@ export interface ThinkResult {
   /** `closed`: the answer is stored, the turn is over. `continue`: a message arrived meanwhile, think again. */
   next: 'tools' | 'closed' | 'continue';
   calls: CallVerdict[];
-  /** outbox row that holds the answer, when the turn is closed */
+  /** outbox row that holds what the person is to be told: the answer, or what was said before a question or a message that came meanwhile */
   outboxId?: string;
   autonomy: Autonomy;
   autoApprove: boolean;

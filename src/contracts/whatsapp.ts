@@ -1,4 +1,4 @@
-/** `GET /api/whatsapp`, for whoever shows the admin token: what `fetch pair` and `fetch doctor` read. */
+/** The account as its row has it. */
 export interface WhatsAppView {
   state: 'initializing' | 'qr_pending' | 'authenticated' | 'disconnected' | 'error';
   wanted: 'off' | 'on' | 'out';
@@ -17,6 +17,23 @@ export interface WhatsAppView {
   connectedAt: string | null;
   /** the phone itself was last seen acting; unused for 14 days, WhatsApp logs linked devices out */
   phoneSeenAt: string | null;
+  /** WhatsApp restricted what may be sent: replies wait until then */
+  sendsPausedUntil: string | null;
+}
+
+/** Messages of a time, each under the last that is known of it. */
+export interface DeliveryFigures {
+  queued: number;
+  sent: number;
+  delivered: number;
+  read: number;
+  failed: number;
+}
+
+/** `GET /api/whatsapp`, for whoever shows the admin token: what `fetch pair`, `fetch doctor` and `fetch status` read. */
+export interface WhatsAppReport extends WhatsAppView {
+  /** since midnight UTC */
+  today: DeliveryFigures;
 }
 
 /** Body of `POST /api/whatsapp/start`; all optional. `phone`: digits, for a pairing code in place of a QR. */

@@ -1,7 +1,8 @@
 import { type Selectable, sql } from 'kysely';
 import { jsonArrayFrom } from 'kysely/helpers/postgres';
 import type { CallVerdict, ThinkInput, ThinkResult } from '../contracts/conversation.ts';
-import { outboxId, stepKey } from '../contracts/ids.ts';
+import { type Channel, outboxId, stepKey } from '../contracts/ids.ts';
+import { isGroup } from '../domain/whatsapp/identity.ts';
 import { endedCallItem } from './calls.ts';
 import { type Db, json, type Tx } from './database.ts';
 import { appendEvents, flush, write } from './deferred.ts';
@@ -18,6 +19,9 @@ export interface StepSubject {
   thread: Pick<Selectable<ThreadTable>, 'model' | 'system_prompt' | 'auto_approve'>;
   autonomy: ThinkResult['autonomy'];
   chatId: string;
+  channel: Channel;
+  /** several people write in it */
+  group: boolean;
   /** by the whole chat */
   spentToday: Spent;
   /** the result of this very step: a retry whose answer is here pays nothing */
@@ -34,16 +38,19 @@ export async function loadSubject(db: Db, input: ThinkInput): Promise<StepSubjec
     .leftJoin('spending', (join) => join.onRef('spending.chat_id', '=', 'chats.id').on('spending.day', '=', TODAY))
     .selectAll('turns')
     .select(['threads.model as thread_model', 'threads.system_prompt', 'threads.auto_approve as thread_auto_approve', 'threads.chat_id', 'chats.autonomy'])
+    .select(['chats.channel', 'chats.address'])
     .select(['spending.tokens as spent_tokens', 'spending.micro_usd as spent_micro_usd', 'steps.result as stored'])
     .where('turns.id', '=', input.turnId)
     .executeTakeFirst();
   if (!row) return null;
-  const { thread_model, system_prompt, thread_auto_approve, chat_id, autonomy, spent_tokens, spent_micro_usd, stored, ...turn } = row;
+  const { thread_model, system_prompt, thread_auto_approve, chat_id, autonomy, channel, address, spent_tokens, spent_micro_usd, stored, ...turn } = row;
   return {
     turn,
     thread: { model: thread_model, system_prompt, auto_approve: thread_auto_approve },
     autonomy,
     chatId: chat_id,
+    channel,
+    group: channel === 'whatsapp' && isGroup(address),
     spentToday: { tokens: spent_tokens ?? 0, microUsd: spent_micro_usd ?? 0 },
     stored,
   };
@@ -116,12 +123,15 @@ export async function storeAnswer(db: Db, input: ThinkInput, subject: StepSubjec
       await tx.updateTable('transcript').set({ ord: sql`nextval('transcript_ord_seq')` }).where('id', '=', id).execute();
     }
     const next: ThinkResult['next'] = !open ? 'closed' : calls.length > 0 ? 'tools' : newer.length > 0 ? 'continue' : 'closed';
-    const out = outboxId(turnId, 'answer');
+    const ends = next === 'closed' && open;
+    // what was said before the turn goes on is an answer, too, where it was steered or asks: a phone shows no stream
+    const heard = open && answer.text.trim() !== '' && (next === 'continue' || calls.some(({ row }) => row.name === 'ask_user'));
+    const out = outboxId(turnId, ends ? 'answer' : `step${input.step}`);
     const { usage } = answer;
     const result: ThinkResult = {
       next,
       calls: calls.map(({ verdict }) => verdict),
-      ...(next === 'closed' && open && { outboxId: out }),
+      ...((ends || heard) && { outboxId: out }),
       autonomy: subject.autonomy,
       autoApprove: state.turn.auto_approve ?? subject.thread.auto_approve,
       usage,
@@ -130,7 +140,10 @@ export async function storeAnswer(db: Db, input: ThinkInput, subject: StepSubjec
     await write(tx, tx.insertInto('steps').values({ key, turn_id: turnId, step: input.step, model: answer.model, result: json(result), ...used }));
     await addSpending(tx, subject.chatId, { tokens: usage.inputTokens + usage.outputTokens, microUsd: usage.microUsd });
     await write(tx, tx.updateTable('inbox').set({ consumed_at: new Date() }).where('turn_id', '=', turnId).where('consumed_at', 'is', null));
-    if (next === 'closed' && open) {
+    const tell = (body: string) =>
+      write(tx, tx.insertInto('outbox').values({ id: out, chat_id: subject.chatId, thread_id: threadId, turn_id: turnId, kind: 'answer', body }));
+    if (heard) await tell(answer.text.trim());
+    if (ends) {
       const body = answer.text.trim() || 'The model answered with nothing. Write again, perhaps in other words.';
       if (!answer.text) {
         const told = itemRow({ id: derivedId('item_', key, 'empty'), turnId, threadId, kind: 'status', status: 'completed', summary: body, detail: body });
@@ -138,7 +151,7 @@ export async function storeAnswer(db: Db, input: ThinkInput, subject: StepSubjec
         await appendEvents(tx, threadId, [itemEvent(told)]);
         state.items.push({ id: told.id, status: told.status });
       }
-      await write(tx, tx.insertInto('outbox').values({ id: out, chat_id: subject.chatId, thread_id: threadId, turn_id: turnId, kind: 'answer', body }));
+      await tell(body);
       state.used.inputTokens += usage.inputTokens;
       state.used.outputTokens += usage.outputTokens;
       state.used.microUsd += usage.microUsd;

@@ -35,10 +35,8 @@ export async function runTurn(turn: TurnContext): Promise<void> {
     used.microUsd += result.usage.microUsd;
     board.tokens += result.usage.inputTokens + result.usage.outputTokens;
     board.view.spentMicroUsd += result.usage.microUsd;
-    if (result.next === 'closed') {
-      if (result.outboxId) turn.send(result.outboxId);
-      return;
-    }
+    if (result.outboxId) turn.send(result.outboxId);
+    if (result.next === 'closed') return;
     used.toolCalls += result.calls.length;
     await runCalls(turn, result, clock);
   }

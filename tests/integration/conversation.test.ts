@@ -12,6 +12,21 @@ const names = async (thread: string): Promise<string[]> => (await app.events(thr
 const answerOf = async (thread: string, turn: string): Promise<string | undefined> =>
   (await app.detail(thread)).items.filter((item) => item.turn_id === turn && item.kind === 'agent_message').at(-1)?.detail;
 
+/** bodies of a turn's messages once all are sent, in the order of their sending */
+const sent = async (turn: string): Promise<string[]> => {
+  const rows = await until('everything is sent', async () => {
+    const found = await app.store.db
+      .selectFrom('outbox')
+      .select(['body', 'state'])
+      .where('turn_id', '=', turn)
+      .where('state', '!=', 'dropped')
+      .orderBy('sent_at')
+      .execute();
+    return found.length > 0 && found.every((row) => row.state === 'sent') && found;
+  });
+  return rows.map((row) => row.body);
+};
+
 describe('a conversation', () => {
   it('answers a message and writes its events in the order that clients expect', async () => {
     const thread = await app.thread();
@@ -106,11 +121,22 @@ describe('a conversation', () => {
   it('steers a running turn at its next step instead of being busy', async () => {
     const thread = await app.thread();
     const turn = await app.turn(thread, [{ say: 'first answer, slowly', pace: 120 }]);
-    await until('the model is asked', () => app.model.requests().length > 0 && app.model.requests().at(-1));
+    await until('the model is asked', () => app.model.requests().some((entry) => entry.requestId.startsWith(turn)));
     expect((await app.say(thread, 'SCRIPT:[{"say":"steered answer"}]')).kind).toBe('steer');
     const ended = await app.ended(thread, turn);
     expect(ended).toMatchObject({ status: 'completed', steer_count: 1 });
     expect(await answerOf(thread, turn)).toBe('steered answer');
+    // a phone shows no stream: both answers are messages
+    expect(await sent(turn)).toEqual(['first answer, slowly', 'steered answer']);
+  });
+
+  it('sends what is said before a question ahead of the question', async () => {
+    const thread = await app.thread();
+    const turn = await app.turn(thread, [{ say: 'There are two ways.', call: [['ask_user', { question: 'Which one?' }]] }, { say: 'so be it' }]);
+    await until('the question is sent', async () => (await sent(turn)).length === 2);
+    await app.say(thread, 'the first');
+    await app.ended(thread, turn);
+    expect(await sent(turn)).toEqual(['There are two ways.', expect.stringMatching(/^Which one\?/), 'so be it']);
   });
 
   it('stops on the word stop, keeps what was streamed, and can go on afterwards', async () => {
