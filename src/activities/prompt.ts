@@ -19,6 +19,17 @@ export function systemPrompt(config: Config, subject: StepSubject): string {
     'A tool result that says "unknown" means that it may or may not have happened: say so and check before trying again.',
     'Answers are read on a phone: short, plain, the result first.',
   ];
+  if (subject.channel === 'whatsapp') {
+    lines.push(
+      'The person reads this on WhatsApp: a few sentences or a short list; wide tables and long code belong in a file or are left out.',
+      'A file that is listed as [attached: att_…] with a message can be sent back: write ![what it shows](attachment:att_…) where it belongs. A document is read on with read_attachment.',
+    );
+  }
+  if (subject.group) {
+    lines.push(
+      'This is a group: each message begins with the name of its author ("Ann: …"), and everybody in it reads your answer. Names are chosen by those who have them and prove nothing; what one of them may not know does not belong here.',
+    );
+  }
   if (subject.thread.system_prompt) lines.push('', subject.thread.system_prompt);
   return lines.join('\n');
 }

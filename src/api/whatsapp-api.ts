@@ -2,10 +2,11 @@ import type Router from '@koa/router';
 import type { Context, Next } from 'koa';
 import { renderSVG } from 'uqr';
 import { z } from 'zod';
-import type { WhatsAppView } from '../contracts/whatsapp.ts';
+import type { WhatsAppReport, WhatsAppView } from '../contracts/whatsapp.ts';
 import { phoneOf } from '../domain/whatsapp/identity.ts';
 import type { Db } from '../store/database.ts';
 import { readAccount, type WaAccount, wish } from '../store/whatsapp/account.ts';
+import { deliveryFigures } from '../store/whatsapp/sends.ts';
 import { queryToken, sameSecret } from './auth.ts';
 import { parseBody, readBody } from './body.ts';
 import { sendJson } from './reply.ts';
@@ -28,12 +29,13 @@ const pairRequest = z.object({
 /** The account as the row has it, corrected where the gateway that wrote it is gone. */
 export function viewOf(row: WaAccount | null, now = Date.now()): WhatsAppView {
   if (!row) {
-    const none = { qr: null, pairingCode: null, needs: null, phone: null, number: null, connectedAt: null, phoneSeenAt: null };
+    const none = { qr: null, pairingCode: null, needs: null, phone: null, number: null, connectedAt: null, phoneSeenAt: null, sendsPausedUntil: null };
     return { state: 'disconnected', wanted: 'off', untouched: true, lastError: NOT_PAIRED, ...none };
   }
   const busy = row.state === 'authenticated' || row.state === 'qr_pending';
   const away = busy && (row.lease_until === null || row.lease_until.getTime() + AWAY_MS < now);
-  const paused = row.sends_paused_until && row.sends_paused_until.getTime() > now ? row.sends_paused_why : null;
+  const pausedUntil = row.sends_paused_until && row.sends_paused_until.getTime() > now ? row.sends_paused_until : null;
+  const paused = pausedUntil && row.sends_paused_why;
   const state = away ? (row.wanted === 'off' ? 'disconnected' : 'initializing') : row.state;
   return {
     state,
@@ -47,7 +49,14 @@ export function viewOf(row: WaAccount | null, now = Date.now()): WhatsAppView {
     number: row.number_mode,
     connectedAt: row.connected_at?.toISOString() ?? null,
     phoneSeenAt: row.phone_seen_at?.toISOString() ?? null,
+    sendsPausedUntil: pausedUntil?.toISOString() ?? null,
   };
+}
+
+async function reportOf(db: Db): Promise<WhatsAppReport> {
+  const midnight = new Date(new Date().setUTCHours(0, 0, 0, 0));
+  const [row, today] = await Promise.all([readAccount(db, ACCOUNT), deliveryFigures(db, { account: ACCOUNT }, midnight)]);
+  return { ...viewOf(row), today };
 }
 
 /** What `GET /api/status` tells of WhatsApp. The QR links a device to the account, so only this machine and holders of the token see it. */
@@ -72,7 +81,7 @@ export async function statusOf(ctx: Context, db: Db, adminToken: string) {
 export function whatsappRoutes(router: Router, { db, adminToken }: { db: Db; adminToken: string }): void {
   const admin = async (ctx: Context, next: Next) => (isAdmin(ctx, adminToken) ? await next() : refuse(ctx));
 
-  router.get('/api/whatsapp', admin, async (ctx: Context) => sendJson(ctx, 200, viewOf(await readAccount(db, ACCOUNT))));
+  router.get('/api/whatsapp', admin, async (ctx: Context) => sendJson(ctx, 200, await reportOf(db)));
 
   router.get('/api/whatsapp/qr.svg', admin, async (ctx: Context) => {
     const { qr } = viewOf(await readAccount(db, ACCOUNT));

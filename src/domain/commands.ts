@@ -1,3 +1,5 @@
+import { optionOf, reactionAnswer } from './whatsapp/reactions.ts';
+
 /**
  * Words that work without a model, and while the model is down. Only a message that consists of nothing else is a
  * command, so a sentence that contains "stop" is never swallowed.
@@ -33,28 +35,34 @@ const byWord = new Map<string, Command>(Object.entries(words).flatMap(([command,
 /** The command that a whole message is, or null. Case and closing punctuation do not matter. */
 export function parseCommand(text: string): Command | null {
   const plain = text.trim().toLowerCase().replace(/\s+/g, ' ').replace(/’/g, "'");
-  return byWord.get(plain) ?? byWord.get(plain.replace(/[.!\s]+$/, '')) ?? (plain === '??' ? 'help' : null);
+  // an emoji comes in skin tones and presentations that no list has
+  return byWord.get(plain) ?? byWord.get(plain.replace(/[.!\s]+$/, '')) ?? (plain === '??' ? 'help' : reactionAnswer(plain));
 }
 
-/** Which option a reply means: by number, by the whole word, or by an unambiguous beginning; else the reply itself is the answer. */
+/** The number that a whole reply is, a keycap such as 2️⃣ included. */
+function numberIn(reply: string): number | null {
+  const digits = /^\(?#?(\d{1,2})(?:[.)]|\ufe0f?\u20e3)?$/.exec(reply.trim())?.[1];
+  return digits === undefined ? null : Number(digits);
+}
+
+/** Which option a reply means: by number, by the whole word, by an unambiguous beginning, or by a thumb; else the reply itself is the answer. */
 export function chooseOption(options: readonly string[], reply: string): string {
   const text = reply.trim();
-  const number = /^\(?#?(\d{1,2})[.)]?$/.exec(text);
-  if (number && options.length > 0) {
-    const option = options[Number(number[1]) - 1];
-    if (option !== undefined) return option;
-  }
+  const numbered = options[(numberIn(text) ?? 0) - 1];
+  if (numbered !== undefined) return numbered;
   const lower = text.toLowerCase().replace(/[.!]+$/, '');
   const exact = options.find((option) => option.toLowerCase() === lower);
   if (exact !== undefined) return exact;
   const beginnings = lower.length >= 2 ? options.filter((option) => option.toLowerCase().startsWith(lower)) : [];
-  return beginnings.length === 1 ? beginnings[0]! : text;
+  if (beginnings.length === 1) return beginnings[0]!;
+  const answer = reactionAnswer(text);
+  return (answer && optionOf(answer, options)) ?? text;
 }
 
 /** True when a reply is a number that no option has: worth asking again instead of taking "7" for an answer. */
 export function isStrayNumber(options: readonly string[], reply: string): boolean {
-  const number = /^\(?#?(\d{1,2})[.)]?$/.exec(reply.trim());
-  return options.length > 0 && number !== null && options[Number(number[1]) - 1] === undefined && !options.includes(reply.trim());
+  const number = numberIn(reply);
+  return options.length > 0 && number !== null && options[number - 1] === undefined && !options.includes(reply.trim());
 }
 
 export const helpText = [

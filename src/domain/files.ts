@@ -14,14 +14,21 @@ export const SHOWN_FILE_CHARS = 20_000;
 /** Pictures that a request carries at most, the latest: each costs as much as a page of text, on every step. */
 export const SHOWN_PICTURES = 4;
 
-/** A message with the texts of its documents. */
+/** A message with the texts of its documents, and the ids by which its files can be read on and sent. */
 export function withDocuments(content: string, files: readonly FileShown[]): string {
-  const texts = files.flatMap((file) => (file.kind === 'document' && file.text ? [documentText(file.name ?? 'document', file.text)] : []));
-  return [content, ...texts].join('\n\n');
+  const texts = files.flatMap((file) => (file.kind === 'document' && file.text ? [documentText(file, file.text)] : []));
+  // a recording is there as its words
+  const listed = files.filter((file) => file.kind !== 'audio').map((file) => `${file.id} (${file.name ?? WORDS[file.kind]})`);
+  return [content, ...texts, ...(listed.length > 0 ? [`[attached: ${listed.join(', ')}]`] : [])].join('\n\n');
 }
 
-function documentText(name: string, text: string): string {
+const WORDS: Record<FileShown['kind'], string> = { image: 'picture', document: 'document', audio: 'recording', video: 'video' };
+
+function documentText({ id, name }: FileShown, text: string): string {
+  const read = `read on with read_attachment {"id":"${id}","offset":${SHOWN_FILE_CHARS}}`;
   const shown =
-    text.length <= SHOWN_FILE_CHARS ? text : `${text.slice(0, SHOWN_FILE_CHARS).toWellFormed()}\n[cut at ${SHOWN_FILE_CHARS} of ${text.length} characters]`;
-  return `--- ${name} ---\n${shown}\n--- end of ${name} ---`;
+    text.length <= SHOWN_FILE_CHARS
+      ? text
+      : `${text.slice(0, SHOWN_FILE_CHARS).toWellFormed()}\n[cut at ${SHOWN_FILE_CHARS} of ${text.length} characters; ${read}]`;
+  return `--- ${name ?? 'document'} ---\n${shown}\n--- end of ${name ?? 'document'} ---`;
 }

@@ -16,3 +16,9 @@ export const decide = (danger: Danger, autonomy: Autonomy, autoApprove: boolean)
 
 /** Nobody can be asked when a schedule fires: what would ask is refused. */
 export const decideUnattended = (danger: Danger, autonomy: Autonomy): Exclude<Verdict, 'ask'> => (table[autonomy][danger] === 'run' ? 'run' : 'refuse');
+
+/**
+ * Whether somebody's yes lets a call run. Where several people write, what is dangerous is approved by the owner, or by whoever asked for it;
+ * a no counts from anybody.
+ */
+export const mayApprove = (danger: Danger, by: { owner: boolean; asked: boolean }): boolean => danger !== 'DANGEROUS' || by.owner || by.asked;

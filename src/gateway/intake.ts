@@ -5,12 +5,13 @@ import type { Arrival } from '../contracts/conversation.ts';
 import type { Channel } from '../contracts/ids.ts';
 import type { ThreadRecord, TurnRecord } from '../contracts/records.ts';
 import { chooseOption, helpText, isStrayNumber, parseCommand } from '../domain/commands.ts';
+import { mayApprove } from '../domain/policy.ts';
 import { attach } from '../store/attachments.ts';
 import type { Db, Tx } from '../store/database.ts';
 import { appendEvents, NoThread, onThread } from '../store/events.ts';
 import { findReceived, receive } from '../store/inbox.ts';
 import { chatKey, derivedId, freshId, steerItemId } from '../store/keys.ts';
-import { answerQuestion, decideQuestion, openQuestion, type Question } from '../store/questions.ts';
+import { answerQuestion, dangerOf, decideQuestion, openQuestion, type Question } from '../store/questions.ts';
 import { replyNow, statusText } from '../store/replies.ts';
 import { createThread, getThread, threadOfChat } from '../store/threads.ts';
 import { activeTurn, addUserItem, findTurn, openTurn, toTurnRecord } from '../store/turns.ts';
@@ -46,8 +47,13 @@ export interface Saying {
   /** never a command and never an answer: text that was put together from several messages */
   plain?: boolean;
   attachmentIds?: readonly string[];
+  /** where several people write: who this is to the turn that asks for an approval; elsewhere whoever writes may approve */
+  approver?: Approver;
   also?: Also;
 }
+
+/** Whether somebody is the owner, and whether they asked for the turn. Runs in the intake's transaction. */
+export type Approver = (tx: Tx, turnId: string) => Promise<{ owner: boolean; asked: boolean }>;
 
 /**
  * The one way in. Whatever a person does becomes an inbox row, in the same transaction as what it means (a turn, a
@@ -117,12 +123,19 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
     return { kind: 'stop', inboxId, turnId };
   }
 
-  /** What a text means for an open question: its answer, a number that is no choice, or nothing, when an approval needs a plain yes or no. */
-  async function answerWith(tx: Tx, question: Question, text: string, inboxId: string): Promise<Arrival | 'stray' | null> {
+  /** What a text means for an open question: its answer, a number that is no choice, a yes that is not theirs to say, or nothing, when an approval needs a plain yes or no. */
+  async function answerWith(
+    tx: Tx,
+    question: Question,
+    text: string,
+    inboxId: string,
+    approver: Approver | undefined,
+  ): Promise<Arrival | 'stray' | 'not theirs' | null> {
     if (question.kind === 'approval') {
       const command = parseCommand(text);
       if (command !== 'yes' && command !== 'no') return null;
       const decision = command === 'yes' ? 'allow' : 'deny';
+      if (approver && decision === 'allow' && !mayApprove(await dangerOf(tx, question), await approver(tx, question.turn_id))) return 'not theirs';
       await decideQuestion(tx, question, decision, false);
       return { kind: 'answer', inboxId, questionId: question.id, decision };
     }
@@ -216,7 +229,8 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
           if (command === 'help') return reply(helpText);
           const question = await openQuestion(tx, threadId, input.questionId);
           if (!question && input.questionId) return reply('That question is settled already, so this changes nothing.');
-          const answer = question ? await answerWith(tx, question, text, inbox) : null;
+          const answer = question ? await answerWith(tx, question, text, inbox, input.approver) : null;
+          if (answer === 'not theirs') return reply('Only the owner, or whoever asked for this, may approve it. It waits for one of them.');
           if (answer === 'stray') return reply(`There is no choice ${text.trim()}. Answer with 1 to ${question!.options.length}, or in your own words.`);
           if (answer) {
             // a picture or a document that came as the answer is read beside it

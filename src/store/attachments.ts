@@ -85,6 +85,16 @@ export async function attach(tx: Tx, itemId: string, ids: readonly string[]): Pr
 export const readAttachment = (db: Db | Tx, id: string): Promise<Selectable<AttachmentTable> | undefined> =>
   db.selectFrom('attachments').selectAll().where('id', '=', id).executeTakeFirst();
 
+/** What is known of an attachment, when it came in this chat. */
+export const attachmentOfChat = (db: Db, chatId: string, id: string): Promise<Pick<AttachmentRecord, 'kind' | 'mime' | 'name' | 'text'> | undefined> =>
+  db
+    .selectFrom('attachments')
+    .innerJoin('threads', 'threads.id', 'attachments.thread_id')
+    .select(['attachments.kind', 'attachments.mime', 'attachments.name', 'attachments.text'])
+    .where('attachments.id', '=', id)
+    .where('threads.chat_id', '=', chatId)
+    .executeTakeFirst();
+
 /** What a model is shown of these attachments, which are in the order of their messages: of the pictures only the latest. */
 export async function shownFiles(db: Db, ids: readonly string[]): Promise<Map<string, FileShown>> {
   if (ids.length === 0) return new Map();

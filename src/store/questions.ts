@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely';
-import type { AskInput, AskResult, Decision } from '../contracts/conversation.ts';
+import type { AskInput, AskResult, Danger, Decision } from '../contracts/conversation.ts';
 import { outboxId } from '../contracts/ids.ts';
 import { settleCall } from './calls.ts';
 import { type Db, json, type Tx } from './database.ts';
@@ -19,6 +19,10 @@ export async function openQuestion(tx: Tx, threadId: string, id?: string): Promi
   if (id !== undefined) query = query.where('id', '=', id);
   return await query.orderBy('asked_at', 'desc').limit(1).executeTakeFirst();
 }
+
+/** How dangerous the call is that an approval is asked for, as it was when the model made it. */
+export const dangerOf = async (tx: Tx, question: Question): Promise<Danger> =>
+  (await tx.selectFrom('calls').select('danger').where('id', '=', question.call_id).executeTakeFirstOrThrow()).danger;
 
 const numbered = (options: readonly string[]): string => options.map((option, index) => `${index + 1}. ${option}`).join('\n');
 

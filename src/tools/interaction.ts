@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { findCallOutput } from '../store/routines.ts';
+import { excerpt } from './excerpt.ts';
 import { defineTool, type Tool } from './tool.ts';
 
 const unique = (values: string[]): boolean => new Set(values.map((value) => value.trim().toLowerCase())).size === values.length;
@@ -69,15 +70,8 @@ export const readOutput = defineTool({
     const call = await findCallOutput(db, chatId, callId);
     if (!call) return { ok: false, output: `There is no tool call ${callId} in this chat.` };
     if (call.output === null) return { ok: false, output: `${call.name} (${callId}) has no output${call.state === 'done' ? '' : ' yet'}.` };
-    const total = call.output.length;
-    if (offset >= total && total > 0) return { ok: false, output: `The output of ${callId} ends at ${total} characters.` };
-    const text = call.output.slice(offset, offset + limit);
-    const end = offset + text.length;
-    const note =
-      end < total
-        ? `\n\n[characters ${offset} to ${end} of ${total}; read on with offset ${end}]`
-        : `\n\n[characters ${offset} to ${end} of ${total}; this is the end]`;
-    return { ok: true, output: text + note, metadata: { callId, offset, end, total } };
+    const { metadata, ...read } = excerpt(call.output, { offset, limit, of: `The output of ${callId}` });
+    return { ...read, ...(metadata && { metadata: { callId, ...metadata } }) };
   },
 });
 

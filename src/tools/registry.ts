@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { attachmentTools } from './attachments.ts';
 import { cronTools } from './crons.ts';
 import { interactionTools } from './interaction.ts';
 import { suggestion } from './nearest.ts';
@@ -10,6 +11,7 @@ import { workflowTools } from './workflows.ts';
 export const tools: ReadonlyMap<string, Tool> = new Map(
   [
     ...interactionTools,
+    ...attachmentTools,
     ...webTools,
     ...workflowTools(
       (name) => tools.get(name),

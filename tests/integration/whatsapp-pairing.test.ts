@@ -126,6 +126,23 @@ describe('WhatsApp in a running instance', () => {
     expect(findings.find(({ name }: { name: string }) => name === 'whatsapp')).toMatchObject({ state: 'ok', detail: expect.stringContaining('shared number') });
   });
 
+  it('is shown by fetch status, with the number masked and what became of the messages', async () => {
+    const json = command(['status', '--json']);
+    expect(await json.ended).toBe(0);
+    const { roles, home, urls, whatsapp } = JSON.parse(json.output().slice(json.output().indexOf('{')));
+    expect([roles.length, home, urls.status]).toEqual([5, app.home, app.statusUrl]);
+    expect(whatsapp).toMatchObject({ state: 'authenticated', phone: '+15*******11', number: 'shared', sendsPausedUntil: null, lastError: null });
+    expect(whatsapp.today.sent + whatsapp.today.delivered + whatsapp.today.read).toBeGreaterThan(0);
+    await app.store.db
+      .updateTable('wa_accounts')
+      .set({ sends_paused_until: new Date(Date.now() + 3_600_000), sends_paused_why: 'slow down' })
+      .execute();
+    const text = command(['status']);
+    expect(await text.ended).toBe(0);
+    expect(text.output()).toMatch(/whatsapp authenticated \+15\*{7}11 shared number\n {2}nothing is sent until .*Z\n {2}slow down\n {2}sent today: /);
+    await app.store.db.updateTable('wa_accounts').set({ sends_paused_until: null, sends_paused_why: null }).execute();
+  });
+
   it('never logs keys, numbers or what was said', () => {
     const log = roleLog(app, 'gateway');
     expect(log).toContain('connected to WhatsApp');

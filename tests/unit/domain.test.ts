@@ -3,7 +3,7 @@ import type { Autonomy, Danger, TurnLimits } from '../../src/contracts/conversat
 import { breachText, dayBreach, turnBreach } from '../../src/domain/budgets.ts';
 import { chooseOption, isStrayNumber, parseCommand } from '../../src/domain/commands.ts';
 import { type Called, compactionPoint, type Said, SHOWN_OUTPUT_CHARS, toModelMessages } from '../../src/domain/context.ts';
-import { decide, decideUnattended } from '../../src/domain/policy.ts';
+import { decide, decideUnattended, mayApprove } from '../../src/domain/policy.ts';
 
 describe('words that work without a model', () => {
   it.each([
@@ -15,6 +15,11 @@ describe('words that work without a model', () => {
     ['help', 'help'],
     ['?', 'help'],
     ['👍', 'yes'],
+    ['👍🏽', 'yes'],
+    ['✔', 'yes'],
+    ['👎🏿', 'no'],
+    ['🛑', 'stop'],
+    ['❤️', null],
     ['No.', 'no'],
     ['stop the server and restart it', null],
     ['is there a status page?', null],
@@ -34,7 +39,14 @@ describe('an answer to a question with choices', () => {
     ['s', 's'],
     ['neither, use files', 'neither, use files'],
     ['9', '9'],
+    ['2️⃣', 'SQLite'],
+    ['👍🏽', '👍🏽'],
   ])('%j means %j', (reply, answer) => expect(chooseOption(options, reply)).toBe(answer));
+  it('takes a thumb for the one option that begins with yes or no', () => {
+    expect(chooseOption(['Yes, delete it', 'No'], '👍🏽')).toBe('Yes, delete it');
+    expect(chooseOption(['Yes, all', 'Yes, some', 'No'], '👍')).toBe('👍');
+    expect(chooseOption([], '👍')).toBe('👍');
+  });
   it('takes a number that is itself an option for that option', () => {
     expect(isStrayNumber(['8', '16'], '16')).toBe(false);
     expect(isStrayNumber(options, '4')).toBe(true);
@@ -56,6 +68,14 @@ describe('policy', () => {
     expect(decide(danger, autonomy, false)).toBe(attended);
     expect(decideUnattended(danger, autonomy)).toBe(unattended);
     expect(decide(danger, autonomy, true)).toBe('run');
+  });
+  it.each<[Danger, boolean, boolean, boolean]>([
+    ['DANGEROUS', true, false, true],
+    ['DANGEROUS', false, true, true],
+    ['DANGEROUS', false, false, false],
+    ['MODERATE', false, false, true],
+  ])('%s in a group, by the owner: %s, by who asked for it: %s, is approved: %s', (danger, owner, asked, approved) => {
+    expect(mayApprove(danger, { owner, asked })).toBe(approved);
   });
 });
 

@@ -189,6 +189,20 @@ describe('who may write, and what is for us', () => {
     expect(await judged(text('typed by whoever holds the phone'), own, { role: 'stranger' })).toEqual({ admitted: false, verdict: 'phone_typed' });
   });
 
+  it('asks for a message that could not be read only where every message is for us', async () => {
+    const stub = async (fields: Partial<NewReceived>, more: Partial<Parameters<typeof admit>[1]>) => {
+      const it = await admit(await decode(null, fields), { role: 'trusted', self: self('shared'), echo: false, quotesUs: false, trigger: '@fetch', ...more });
+      return it.admitted ? 'asks' : it.verdict;
+    };
+    expect(await stub({}, { self: self('dedicated') })).toBe('asks');
+    expect(await stub({ chat: me.lid, fromMe: true, attrs: { sender_pn: '' } }, { role: 'owner' })).toBe('asks');
+    // what people write to the owner, and what the owner writes to others
+    expect(await stub({}, {})).toBe('stub');
+    expect(await stub({ fromMe: true }, { role: 'owner', self: self('dedicated') })).toBe('stub');
+    expect(await stub({ chat: GROUP, participant: BOB }, { self: self('dedicated') })).toBe('stub');
+    expect(await stub({}, { self: self('dedicated'), role: 'stranger' })).toBe('stranger');
+  });
+
   it('takes the echo of an own message for nothing else', async () => {
     expect(await judged(text('my reply'), { chat: me.lid, fromMe: true }, { role: 'owner', echo: true })).toEqual({ admitted: false, verdict: 'echo' });
     // somebody else's id cannot make a message an echo

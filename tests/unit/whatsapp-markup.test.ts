@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { takeAttachments } from '../../src/gateway/whatsapp/attached.ts';
 import { plainWords, toWhatsApp } from '../../src/gateway/whatsapp/markup.ts';
 import { NEUTRAL } from '../../src/gateway/whatsapp/phone-text.ts';
 import { documents, wordsOf } from '../support/markdown.ts';
@@ -132,10 +133,27 @@ describe('markdown on a phone', () => {
     );
   });
 
+  it('what is nested deeper than anybody writes is shown as it was written', () => {
+    expect(toWhatsApp(`${'> '.repeat(60)}deep **down**`)).toBe(`${'> '.repeat(60)}deep **down**`);
+    expect(toWhatsApp('-'.repeat(200))).toBe('—————');
+    expect(toWhatsApp('> > - **three** deep')).toContain('*three* deep');
+  });
+
   it('hostile input costs no more than a moment', () => {
     const started = performance.now();
-    for (const markdown of ['> '.repeat(1_500), '[['.repeat(3_900), '*a _b '.repeat(30_000), '`'.repeat(50_000), '- '.repeat(2_000), '![a]('.repeat(2_000)])
-      toWhatsApp(markdown);
+    const stair = Array.from({ length: 300 }, (_, step) => `${' '.repeat(2 * step)}- x`).join('\n');
+    for (const markdown of [
+      '> '.repeat(1_500),
+      '>'.repeat(5_000),
+      '- '.repeat(5_000),
+      '1. '.repeat(3_000),
+      stair,
+      '[['.repeat(3_900),
+      '*a _b '.repeat(30_000),
+      '`'.repeat(50_000),
+      '![a]('.repeat(2_000),
+    ])
+      takeAttachments(`${toWhatsApp(markdown)}${markdown}attachment:`);
     expect(performance.now() - started).toBeLessThan(5_000);
   });
 });

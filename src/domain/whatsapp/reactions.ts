@@ -11,3 +11,9 @@ export function reactionAnswer(emoji: string): 'yes' | 'no' | null {
   const plain = emoji.trim().replace(/[\ufe0e\ufe0f]|[\u{1f3fb}-\u{1f3ff}]|\u200d[\u2640\u2642]/gu, '');
   return meaning.get(plain) ?? null;
 }
+
+/** The option that a yes or no means: "yes, delete it" where only that one begins so. Null elsewhere: a choice of colours is not answered by a thumb. */
+export function optionOf(answer: 'yes' | 'no', options: readonly string[]): string | null {
+  const meant = options.filter((option) => new RegExp(`^${answer}\\b`, 'i').test(option.trim()));
+  return meant.length === 1 ? meant[0]! : null;
+}

@@ -26,11 +26,15 @@ export function admit(message: Incoming, { role, self, echo, quotesUs, trigger }
   if (content.kind === 'nothing' && content.why !== 'stub') return refuse(content.why);
   if (key.fromMe && echo) return refuse('echo');
   if (role === 'stranger') return refuse(key.fromMe ? 'phone_typed' : 'stranger');
-  if (content.kind === 'nothing') return chat.kind === 'group' ? refuse('stub') : { admitted: true, text: '' };
-  if (content.kind !== 'text' && content.kind !== 'media') return { admitted: true, text: '' };
-  const voice = content.kind === 'media' && content.media.voice;
   // what the owner types to others is talk between people, whosever number it is
   const toOthers = key.fromMe && chat.kind !== 'self';
+  if (content.kind === 'nothing') {
+    // nobody knows whether it was for us: only where everything is, the person is asked to repeat it
+    const ours = chat.kind === 'self' || (chat.kind === 'direct' && self.number === 'dedicated' && !toOthers);
+    return ours ? { admitted: true, text: '' } : refuse('stub');
+  }
+  if (content.kind !== 'text' && content.kind !== 'media') return { admitted: true, text: '' };
+  const voice = content.kind === 'media' && content.media.voice;
   const { addressed: isForUs, text } = addressed({
     chat: chat.kind,
     number: toOthers ? 'shared' : self.number,

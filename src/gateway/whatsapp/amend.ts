@@ -60,7 +60,7 @@ export async function amend(deps: WhatsAppDeps & { live: CurrentLive }, seq: num
 async function ownTarget(deps: Deps, by: Incoming, id: string, self: Self): Promise<{ row: Handled; message: Incoming } | null> {
   const author = await knownForms(deps, by.author);
   for (const row of await received(deps.db, deps.account, id)) {
-    if (row.fromMe !== by.key.fromMe || row.content === null) continue;
+    if (row.fromMe !== by.key.fromMe || row.content === null || row.content.length === 0) continue;
     const message = await decodeRow(row, self);
     if (message.chat.kind !== by.chat.kind || (by.chat.kind === 'group' && message.chat.jid !== by.chat.jid)) continue;
     if (samePerson(await knownForms(deps, message.author), author)) return { row, message };

@@ -5,7 +5,9 @@ import { createSealer } from './encryption.ts';
 import { groupCache } from './group-cache.ts';
 import { learnMappings } from './identify.ts';
 import type { CurrentLive, WhatsAppDeps } from './live.ts';
+import { warnOfIdlePhone } from './phone-idle.ts';
 import { typing } from './presence.ts';
+import { startPruning } from './pruning.ts';
 import { getMessage, trackReceipts } from './receipts.ts';
 import { startReceiver } from './receive.ts';
 import { whatsappChannel } from './send.ts';
@@ -31,6 +33,7 @@ export function assemble(deps: AssemblyDeps): { stop(): Promise<void> } {
   const receiver = startReceiver({ ...base, intake, live });
   const groups = groupCache({ ...base, live });
   const channel = whatsappChannel({ ...base, live, stuck: exit });
+  const stopPruning = startPruning(base);
   connection = startConnection({
     ...base,
     baileys: () => loadBaileys(log, config.WA_NOISE_ROOT_KEY),
@@ -38,12 +41,13 @@ export function assemble(deps: AssemblyDeps): { stop(): Promise<void> } {
     times,
     sealer: createSealer(deps.encryptionKey),
     questions: { getMessage: getMessage(base), cachedGroupMetadata: groups.cachedGroupMetadata },
-    onOpen: [learnMappings(base), trackReceipts(base), typing(base), groups.onOpen, deps.onChannel(channel)],
+    onOpen: [learnMappings(base), trackReceipts(base), typing(base), groups.onOpen, warnOfIdlePhone(base), deps.onChannel(channel)],
     onStored: () => receiver.wake(),
     exit,
   });
   return {
     async stop() {
+      stopPruning();
       await connection?.stop();
       await receiver.stop();
     },

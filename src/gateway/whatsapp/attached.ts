@@ -2,6 +2,7 @@ import type { Nodes } from 'mdast';
 import { fromMarkdown } from 'mdast-util-from-markdown';
 import { gfmFromMarkdown } from 'mdast-util-gfm';
 import { gfm } from 'micromark-extension-gfm';
+import { isParseable } from './parseable.ts';
 
 /** An attachment that a reply names, as `![alt](attachment:ID)` or `[text](attachment:ID)`. */
 export interface Attached {
@@ -16,7 +17,7 @@ const MOST = 10;
 /** Takes the attachments out of a reply; in code such a reference is only text and stays. */
 export function takeAttachments(markdown: string): { markdown: string; attached: Attached[] } {
   const none = { markdown, attached: [] };
-  if (!markdown.includes(SCHEME)) return none;
+  if (!markdown.includes(SCHEME) || !isParseable(markdown)) return none;
   try {
     return take(markdown);
   } catch (error) {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { backoffMs, reactionTo } from '../../domain/whatsapp/disconnect.ts';
-import { type AccountNews, dropWish, phoneSeen, report, tellElsewhere, type WaAccount } from '../../store/whatsapp/account.ts';
-import { archiveAuth } from '../../store/whatsapp/auth.ts';
+import { phoneSeen, type WaAccount } from '../../store/whatsapp/account.ts';
+import { createNews } from './account-news.ts';
 import { attempt, type Ended } from './attempt.ts';
 import { type AuthState, openAuthState } from './auth-state.ts';
 import type { Baileys } from './baileys.ts';
@@ -57,19 +57,7 @@ export function startConnection(deps: ConnectionDeps): Connection {
   const silence = { reconnections: 0 };
   const ending = new Set<Promise<void>>();
   let live: Live | null = null;
-  let telling: Promise<void> = Promise.resolve();
-
-  /** In order, and never a reason to fail: the row is for people. */
-  const tell = (news: AccountNews): Promise<void> => {
-    telling = telling
-      .then(() => report(db, account, news))
-      .catch((error: Error) => log.warn({ reason: error.message }, 'the state of WhatsApp could not be recorded'));
-    return telling;
-  };
-  const alert = (what: string, say: string): void => {
-    log.warn({ what }, say);
-    void tellElsewhere(db, account, `${what}-${Date.now()}`, say).catch((error: Error) => log.warn({ reason: error.message }, 'a notice could not be stored'));
-  };
+  const { tell, alert, stopFor, pairingRefused, loggedOut, told } = createNews(deps);
 
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
@@ -238,54 +226,6 @@ export function startConnection(deps: ConnectionDeps): Connection {
       onStored: deps.onStored,
     });
 
-  async function stopFor(
-    row: WaAccount,
-    ended: Ended,
-    reaction: { state: 'disconnected' | 'error'; needs: string; say: string; until: Date | null },
-  ): Promise<void> {
-    const needsPairing = reaction.needs === 'pairing';
-    if (needsPairing && ended.code === 401) await archiveAuth(db, account);
-    if (needsPairing) await dropWish(db, account, row.request);
-    await tell({
-      state: reaction.state,
-      qr: null,
-      pairing_code: null,
-      last_error: reaction.say,
-      last_code: ended.code ?? null,
-      // a ban that ends by itself is waited out
-      needs: reaction.until ? null : reaction.needs,
-      blocked_until: reaction.until,
-      connected_at: null,
-      ...(needsPairing && { jid: null, lid: null, name: null }),
-    });
-    // a code that nobody scanned is no news to whoever was asked to scan it
-    if (ended.code !== 408) alert(reaction.needs, reaction.say);
-  }
-
-  async function pairingRefused(row: WaAccount, reason: string): Promise<void> {
-    await dropWish(db, account, row.request);
-    await tell({ state: 'disconnected', qr: null, pairing_code: null, last_error: reason, needs: 'pairing' });
-  }
-
-  async function loggedOut(row: WaAccount): Promise<void> {
-    await archiveAuth(db, account);
-    await dropWish(db, account, row.request);
-    await tell({
-      state: 'disconnected',
-      qr: null,
-      pairing_code: null,
-      last_error: 'WhatsApp was logged out; run `fetch pair` to link it again.',
-      last_code: null,
-      needs: 'pairing',
-      jid: null,
-      lid: null,
-      name: null,
-      number_mode: null,
-      connected_at: null,
-    });
-    log.info('logged out of WhatsApp');
-  }
-
   const running = run().catch((error: Error) => deps.exit(`the WhatsApp connection failed: ${error.message}`));
   return {
     live: () => live,
@@ -294,7 +234,7 @@ export function startConnection(deps: ConnectionDeps): Connection {
       await running;
       requests.stop();
       await Promise.all(ending);
-      await telling;
+      await told();
     },
   };
 }

@@ -2,7 +2,7 @@ import { parseCommand } from '../../domain/commands.ts';
 import { afterAbsence, joinTexts, ready } from '../../domain/whatsapp/burst.ts';
 import type { Db } from '../../store/database.ts';
 import { isAsked, markHandled } from '../../store/whatsapp/inbox.ts';
-import type { Also, Intake } from '../intake.ts';
+import type { Also, Approver, Intake } from '../intake.ts';
 import { withQuote } from './admit.ts';
 import type { Incoming } from './decode.ts';
 import type { Prepared } from './prepare.ts';
@@ -13,6 +13,8 @@ export interface Pending {
   message: Incoming;
   /** author in a group, null where there is only one */
   author: string | null;
+  /** what the author may approve in a group */
+  approver?: Approver;
   text: string;
   /** quotes this open question */
   questionId: string | null;
@@ -127,8 +129,8 @@ export class Desk {
     } else if (said.length === 1 && this.uncounted.length === 0) {
       const answers = first.questionId !== null || commandOf(first) !== null || (await isAsked(this.deps.db, threadId));
       const text = answers ? first.prepared!.text : withQuote(first.prepared!.text, first.message.quoted);
-      const { author, questionId } = first;
-      await intake.say({ threadId, text, channelMessageId, attachmentIds, also, ...(author && { author }), ...(questionId && { questionId }) });
+      const { author, approver, questionId } = first;
+      await intake.say({ threadId, text, channelMessageId, attachmentIds, approver, also, ...(author && { author }), ...(questionId && { questionId }) });
     } else {
       const texts = said.map((each) => (each.author ? `${each.author}: ` : '') + withQuote(each.prepared!.text, each.message.quoted));
       const text = joinTexts([...texts, ...this.uncounted.map(() => '…')]);

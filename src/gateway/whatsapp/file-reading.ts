@@ -1,4 +1,5 @@
 import { fileTypeFromBuffer } from 'file-type';
+import { isPdf, pdfText } from '../../adapters/pdf/pdf.ts';
 import { cleanText } from './clean.ts';
 
 /** Longest side of a picture as the model sees it, pixels: what providers scale to anyway. */
@@ -27,6 +28,13 @@ export async function pictureFor(data: Buffer): Promise<Buffer | null> {
 
 const TEXT_BYTES = 2 * 1024 * 1024;
 const TEXT_CHARS = 200_000;
+
+/** The text of a document: of a PDF, or of a file that is text; null for everything else. */
+export async function documentText(data: Buffer, signal: AbortSignal): Promise<string | null> {
+  if (!isPdf(data)) return textFor(data);
+  const text = await pdfText(data, signal);
+  return text && cleanText(text, TEXT_CHARS);
+}
 
 /** The text of a document that is text, whatever its type claims; null for everything else. */
 export function textFor(data: Buffer): string | null {

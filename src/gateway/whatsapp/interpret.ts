@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { reactionAnswer } from '../../domain/whatsapp/reactions.ts';
+import { optionOf, reactionAnswer } from '../../domain/whatsapp/reactions.ts';
 import { type OurMessage, ourMessage } from '../../store/whatsapp/inbox.ts';
 import type { Content, Incoming } from './decode.ts';
 import type { Self } from './identify.ts';
@@ -25,10 +25,7 @@ export function reactionText(emoji: string, options: readonly string[]): string 
   const digit = /^([1-9])\ufe0f?\u20e3$/.exec(emoji)?.[1] ?? (emoji === '🔟' ? '10' : undefined);
   if (digit !== undefined) return options[Number(digit) - 1] ?? null;
   const answer = reactionAnswer(emoji);
-  if (answer === null || options.length === 0) return answer;
-  // "yes, delete it" is meant by 👍 where only one option begins so; a choice of colours is not answered by a thumb
-  const meant = options.filter((option) => new RegExp(`^${answer}\\b`, 'i').test(option.trim()));
-  return meant.length === 1 ? meant[0]! : null;
+  return answer === null || options.length === 0 ? answer : optionOf(answer, options);
 }
 
 /** A vote on one of our polls: the chosen options, joined. A vote that was taken back decides nothing. */

@@ -5,6 +5,7 @@ import { gfm } from 'micromark-extension-gfm';
 import { fenceFor, harmless, type Inline, inline, lines, sourceOf, styled, toLines, url } from './markup-inline.ts';
 import { finishLine, type Piece, type Row, structure, text } from './markup-line.ts';
 import { table } from './markup-table.ts';
+import { isParseable } from './parseable.ts';
 
 export { plainWords } from './phone-text.ts';
 
@@ -25,7 +26,7 @@ const DEEPEST = 40;
  */
 export function toWhatsApp(markdown: string): string {
   const source = markdown.toWellFormed();
-  if (isTooDense(source)) return harmless(source);
+  if (!isParseable(source)) return harmless(source);
   let rows: Row[];
   try {
     // a single tilde means "about" to people
@@ -38,16 +39,6 @@ export function toWhatsApp(markdown: string): string {
     rows = [{ verbatim: harmless(source) }];
   }
   return rows.map((row) => ('verbatim' in row ? row.verbatim : finishLine(row.pieces))).join('\n');
-}
-
-const LONGEST = 200_000;
-const DENSEST = 8_000;
-
-/** The parser's time grows with the square of the delimiters in a paragraph; a process that keeps a connection alive cannot wait for that. */
-function isTooDense(source: string): boolean {
-  return (
-    source.length > LONGEST || (source.length > DENSEST && source.split(/\n\s*\n/).some((paragraph) => (paragraph.match(/[*_~[\]]/g) ?? []).length > DENSEST))
-  );
 }
 
 function references(tree: Nodes): { definitions: Map<string, string>; referenced: Set<string> } {

@@ -5,7 +5,7 @@ import type { MessageKey } from '../../store/whatsapp/inbox.ts';
 import { atMost } from './at-most.ts';
 import { cleanText } from './clean.ts';
 import type { Content, Media } from './decode.ts';
-import { pictureFor, textFor } from './file-reading.ts';
+import { documentText, pictureFor } from './file-reading.ts';
 import type { CurrentLive, WhatsAppDeps } from './live.ts';
 import { loadMedia, MediaError, mediaProblemText } from './media.ts';
 
@@ -91,7 +91,8 @@ export function createPreparer({ db, config, log, live }: WhatsAppDeps & { live:
       return await loading(async () => {
         const data = await load(message, signal);
         const preview = media.kind === 'image' && !unopened ? await pictureFor(data) : null;
-        return await keep(message, id, data, { preview, text: media.kind === 'document' ? textFor(data) : null });
+        const written = media.kind === 'document' && !unopened ? await documentText(data, signal) : null;
+        return await keep(message, id, data, { preview, text: written });
       });
     } catch (error) {
       if (!(error instanceof MediaError)) throw error;

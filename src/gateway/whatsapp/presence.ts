@@ -12,8 +12,11 @@ const MOST_READS = 100;
  * Shows in each chat that its turn is being worked on, and that its messages were read: while we are "available" the owner's phone may
  * stay silent about new messages, so that ends with the last turn. Strangers are shown nothing.
  */
-export function typing({ db, account, log }: WhatsAppDeps): OnOpen {
+export function typing({ db, account, config, log }: WhatsAppDeps): OnOpen {
   return (live) => {
+    const { me } = live.sock.authState.creds;
+    // Baileys shows nobody as available without a name, and where no history is fetched it may never hear of the phone's own
+    if (me && !me.name) me.name = (live.number === 'shared' && config.FETCH_USER_NAME) || 'Fetch';
     const composing = new Map<string, { jid: string; at: number }>();
     let available = false;
     let timer: NodeJS.Timeout | undefined;

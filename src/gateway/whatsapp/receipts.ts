@@ -74,7 +74,7 @@ export const getMessage =
   async (key: WAMessageKey): Promise<proto.IMessage | undefined> => {
     if (!key.id) return undefined;
     const send = await findSend(db, account, key.id);
-    if (!send) return undefined;
+    if (!send || send.content.length === 0) return undefined;
     const asked = key.remoteJid ?? '';
     const allowed = isGroup(send.jid)
       ? asked === send.jid && (await isMember(db, account, send.jid, key.participant))

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { canonicalUser } from '../../domain/whatsapp/identity.ts';
+import { canonicalUser, isGroup } from '../../domain/whatsapp/identity.ts';
 import { tellElsewhere } from '../../store/whatsapp/account.ts';
 import { findOutgoingRow } from '../../store/whatsapp/outgoing.ts';
 import { pauseSends, sendPause } from '../../store/whatsapp/pause.ts';
@@ -67,6 +67,8 @@ export function whatsappChannel(deps: SenderDeps): ChannelSender {
     const count = send.attempts + 1;
     const { proto } = await import('@whiskeysockets/baileys');
     const message = proto.Message.decode(send.content);
+    // the keys of the group that went with a lost attempt may never have reached its members
+    if (count > 1 && isGroup(send.jid)) await live.sock.authState.keys.set({ 'sender-key-memory': { [send.jid]: null } });
     const relay = async (fresh: boolean) => {
       const heard = listenForAnswer(live, send.messageId, deps.deadlineMs ?? DEADLINE_MS, signal);
       try {

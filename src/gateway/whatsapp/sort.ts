@@ -2,9 +2,11 @@ import { parseCommand } from '../../domain/commands.ts';
 import { OLD_AFTER_MS } from '../../domain/whatsapp/burst.ts';
 import { type Contact, keepContact } from '../../store/whatsapp/contacts.ts';
 import { countAttempt, markHandled, type OurMessage, ourMessage, putOff, type Waiting } from '../../store/whatsapp/inbox.ts';
-import { type Intake, IntakeError } from '../intake.ts';
+import { markAccepted } from '../../store/whatsapp/sends.ts';
+import { type Approver, type Intake, IntakeError } from '../intake.ts';
 import { admit } from './admit.ts';
 import { amend } from './amend.ts';
+import { approverOf } from './approver.ts';
 import { decodeRow, type Incoming } from './decode.ts';
 import { Desk, idOf, type Pending } from './desk.ts';
 import { bothForms, roleIn, type Self } from './identify.ts';
@@ -71,11 +73,14 @@ export function createSorter(deps: SortDeps) {
     const quoted = role !== 'stranger' && message.quoted ? await ourMessage(db, account, message.quoted.id) : undefined;
     const echo = key.fromMe && (await ourMessage(db, account, key.messageId)) !== undefined;
     const admission = admit(message, { role, self, echo, quotesUs: quoted !== undefined, trigger: config.FETCH_TRIGGER });
+    // WhatsApp shows us our own message: it has it, whatever became of its ack
+    if (echo) await markAccepted(db, account, [key.messageId]);
     if (!admission.admitted) return { verdict: admission.verdict };
 
     const { address, author } = await placeOf(message);
-    if (content.kind === 'reaction') return await decide(row, message, await interpretReaction(deps, content, [address, chat.jid]));
-    if (content.kind === 'vote') return await decide(row, message, await interpretVote(deps, message, content, self, [address, chat.jid]));
+    const approver = chat.kind === 'group' ? approverOf(deps, message, role === 'owner') : undefined;
+    if (content.kind === 'reaction') return await decide(row, message, await interpretReaction(deps, content, [address, chat.jid]), approver);
+    if (content.kind === 'vote') return await decide(row, message, await interpretVote(deps, message, content, self, [address, chat.jid]), approver);
     if (content.kind === 'edit' || content.kind === 'revoke') {
       const outcome = await amend(deps, row.seq, message, content, self);
       if (outcome.kind === 'waiting') desks.get(address)?.remove(outcome.seq);
@@ -100,7 +105,8 @@ export function createSorter(deps: SortDeps) {
     const threadId = await threadOf(address);
     const desk = desks.get(address) ?? new Desk({ db, intake, threadId });
     desks.set(address, desk);
-    desk.add(pendingOf(row, message, { threadId, author, text: admission.text, old, late, questionId: questionOf(quoted, address, admission.text) }));
+    const questionId = questionOf(quoted, address, admission.text);
+    desk.add(pendingOf(row, message, { threadId, author, approver, text: admission.text, old, late, questionId }));
     return null;
   }
 
@@ -125,14 +131,19 @@ export function createSorter(deps: SortDeps) {
     return { address: contact.chatAddress, author: null };
   }
 
-  async function decide(row: Waiting, message: Incoming, what: Interpretation): Promise<Sorted> {
+  async function decide(row: Waiting, message: Incoming, what: Interpretation, approver: Approver | undefined): Promise<Sorted> {
     if ('verdict' in what) return what;
     const also = (tx: Parameters<typeof markHandled>[0], inboxId: string, kind: string) => markHandled(tx, [row.seq], kind, inboxId);
-    await intake.say({ threadId: what.threadId, text: what.text, questionId: what.questionId, channelMessageId: idOf(message), also });
+    const { threadId, text, questionId } = what;
+    await intake.say({ threadId, text, questionId, channelMessageId: idOf(message), approver, also });
     return null;
   }
 
-  function pendingOf(row: Waiting, message: Incoming, what: Pick<Pending, 'author' | 'text' | 'old' | 'late' | 'questionId'> & { threadId: string }): Pending {
+  function pendingOf(
+    row: Waiting,
+    message: Incoming,
+    what: Pick<Pending, 'author' | 'approver' | 'text' | 'old' | 'late' | 'questionId'> & { threadId: string },
+  ): Pending {
     const { threadId, ...rest } = what;
     const given = new AbortController();
     const pending: Pending = { seq: row.seq, message, at: Date.now(), prepared: null, drop: () => given.abort(), ...rest };

@@ -173,6 +173,20 @@ export async function ourMessage(db: Db, account: string, messageId: string): Pr
   return { messageId: message_id, content, address, question };
 }
 
+/** Who wrote the messages that began a turn: JIDs of group members, `fromMe` for the linked account itself. Not those who steered it later. */
+export async function authorsOfTurn(db: Db | Tx, account: string, turnId: string): Promise<Array<Pick<MessageKey, 'participant' | 'fromMe'>>> {
+  const rows = await db
+    .selectFrom('inbox')
+    .innerJoin('wa_inbox', 'wa_inbox.inbox_id', 'inbox.id')
+    .select(['wa_inbox.participant', 'wa_inbox.from_me'])
+    .distinct()
+    .where('inbox.turn_id', '=', turnId)
+    .where(sql<boolean>`inbox.arrival ->> 'kind' = 'turn'`)
+    .where('wa_inbox.account', '=', account)
+    .execute();
+  return rows.map((row) => ({ participant: row.participant, fromMe: row.from_me }));
+}
+
 /** True while a thread waits for an answer: what is written then must not wait until a burst is complete. */
 export async function isAsked(db: Db, threadId: string): Promise<boolean> {
   const row = await db.selectFrom('questions').select('id').where('thread_id', '=', threadId).where('state', '=', 'open').limit(1).executeTakeFirst();

@@ -97,7 +97,8 @@ export async function answered(db: Db, account: string, row: Pick<OutgoingRow, '
     .innerJoin('wa_inbox', 'wa_inbox.inbox_id', 'inbox.id')
     .select(['wa_inbox.message_id', 'wa_inbox.participant', 'wa_inbox.from_me', 'wa_inbox.content'])
     .where('wa_inbox.account', '=', account)
-    .where('wa_inbox.content', 'is not', null);
+    // neither a stub nor one whose content is gone
+    .where(sql<boolean>`octet_length(wa_inbox.content) > 0`);
   const asReply = received.where(sql<boolean>`inbox.arrival ->> 'kind' = 'reply'`).where(sql<boolean>`inbox.arrival ->> 'outboxId' = ${row.id}`);
   const ofTurn = received.where('inbox.turn_id', '=', row.turnId).where(sql<boolean>`inbox.arrival ->> 'kind' = 'turn'`);
   for (const query of row.turnId ? [ofTurn, asReply] : [asReply]) {

@@ -1,4 +1,5 @@
 import { type Selectable, sql } from 'kysely';
+import type { DeliveryFigures } from '../../contracts/whatsapp.ts';
 import type { Db, Tx } from '../database.ts';
 import type { WaSendTable } from './tables.ts';
 
@@ -166,13 +167,6 @@ export async function sentSince(db: Db, account: string, since: Date): Promise<n
   return rows.map((row) => row.sent_at!.getTime()).reverse();
 }
 
-export interface DeliveryFigures {
-  queued: number;
-  sent: number;
-  delivered: number;
-  read: number;
-  failed: number;
-}
 /** Messages since `since` by what became of them: of an account, or of one chat. */
 export async function deliveryFigures(db: Db | Tx, of: { account: string } | { chatId: string }, since: Date): Promise<DeliveryFigures> {
   let query = db

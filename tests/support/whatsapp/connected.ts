@@ -5,6 +5,7 @@ import { loadBaileys } from '../../../src/gateway/whatsapp/baileys.ts';
 import { type Connection, startConnection } from '../../../src/gateway/whatsapp/connection.ts';
 import { createSealer } from '../../../src/gateway/whatsapp/encryption.ts';
 import type { OnOpen } from '../../../src/gateway/whatsapp/live.ts';
+import type { WatchdogTimes } from '../../../src/gateway/whatsapp/watchdog.ts';
 import type { Store } from '../../../src/store/database.ts';
 import { readAccount, type WaAccount, wish } from '../../../src/store/whatsapp/account.ts';
 import { until } from '../until.ts';
@@ -31,7 +32,17 @@ export const KEY = randomBytes(32).toString('hex');
 export async function startGateway(
   fixture: WhatsAppFixture,
   store: Store,
-  options: { holder?: string; settings?: Record<string, string>; onOpen?: OnOpen[]; key?: string; leaseTtlMs?: number; random?: () => number } = {},
+  options: {
+    holder?: string;
+    settings?: Record<string, string>;
+    onOpen?: OnOpen[];
+    key?: string;
+    leaseTtlMs?: number;
+    random?: () => number;
+    watchdog?: Partial<WatchdogTimes>;
+    /** where newer versions of WhatsApp Web are named, which a test must not ask */
+    newestVersion?: () => [number, number, number] | null;
+  } = {},
 ): Promise<ConnectedGateway> {
   const { NODE_EXTRA_CA_CERTS: _, ...env } = fixture.env;
   const config = loadConfig({ FETCH_HOME: '/tmp/fetch-no-home', ...env, ...options.settings }, {});
@@ -44,7 +55,11 @@ export async function startGateway(
     config,
     log,
     account: ACCOUNT,
-    baileys: () => loadBaileys(log, config.WA_NOISE_ROOT_KEY),
+    baileys: async () => {
+      const library = await loadBaileys(log, config.WA_NOISE_ROOT_KEY);
+      const newest = async () => ({ version: options.newestVersion?.() ?? ([2, 3000, 1] as [number, number, number]), isLatest: true });
+      return { ...library, fetchLatestWaWebVersion: newest, fetchLatestBaileysVersion: newest };
+    },
     holder: { id: options.holder ?? `test-${randomBytes(4).toString('hex')}`, isDead: async () => false },
     sealer: createSealer(options.key ?? KEY),
     questions: { getMessage: async () => undefined, cachedGroupMetadata: async () => undefined },
@@ -55,7 +70,7 @@ export async function startGateway(
     exit: (reason) => void exits.push(reason),
     // without chance, and without waiting: the rules of backing off have tests of their own
     random: options.random ?? (() => 0),
-    times: { pollMs: 50, leaseTtlMs: options.leaseTtlMs ?? 3_000, leaseEveryMs: 200 },
+    times: { pollMs: 50, leaseTtlMs: options.leaseTtlMs ?? 3_000, leaseEveryMs: 200, watchdog: options.watchdog },
   });
   const row = async () => (await readAccount(store.db, ACCOUNT))!;
   return {

@@ -177,7 +177,7 @@ export class SignalParty {
     if (type === 'pkmsg') return unpad(await this.#decryptPreKey(peer, body));
     if (type !== 'msg') throw new Error(`${type} is no pairwise message`);
     const cipher = new libsignal.SessionCipher(this.#storage(peer), this.#address(peer));
-    let reason: unknown = new Error('no session');
+    const reasons = new Set<string>();
     for (const { indexInfo } of this.#load(peer).getSessions()) {
       // a fresh copy for every attempt: libsignal steps the ratchet before it checks the MAC
       const record = this.#load(peer);
@@ -188,10 +188,11 @@ export class SignalParty {
         this.#store(peer, record);
         return unpad(plaintext);
       } catch (error) {
-        reason = error;
+        reasons.add((error as Error).message);
       }
     }
-    throw reason;
+    // "used already" in one session and "Bad MAC" in the others is a counter that came twice
+    throw new Error([...reasons].join('; ') || 'no session');
   }
 
   async #decryptPreKey(peer: Peer, body: Buffer): Promise<Buffer> {

@@ -1,0 +1,38 @@
+import { z } from 'zod';
+import { SHOWN_OUTPUT_CHARS } from '../domain/context.ts';
+import { attachmentOfChat } from '../store/attachments.ts';
+import { excerpt } from './excerpt.ts';
+import { defineTool, type Tool } from './tool.ts';
+
+export const readAttachment = defineTool({
+  name: 'read_attachment',
+  description:
+    'Read the text of a document, or the transcript of a recording, that came with a message of this chat: from the beginning, or on from where it was shown cut. Pictures are shown to you with their message and are not read with this.',
+  schema: z.strictObject({
+    id: z.string().trim().min(1).max(100).describe('att_…, as listed with the message'),
+    offset: z.int().min(0).default(0).describe('Characters from the start'),
+    // longer outputs would be cut once more when they are shown
+    limit: z
+      .int()
+      .min(1)
+      .max(SHOWN_OUTPUT_CHARS - 100)
+      .default(7_500)
+      .describe('Characters to read'),
+  }),
+  danger: 'SAFE',
+  effect: 'idempotent',
+  place: 'worker',
+  readsOnly: true,
+  timeoutMs: 30_000,
+  summarise: (args) => `from ${args.offset}`,
+  run: async ({ id, offset, limit }, { db, chatId }) => {
+    const file = await attachmentOfChat(db, chatId, id);
+    if (!file) return { ok: false, output: `There is no attachment ${id} in this chat.` };
+    const { kind, mime, name, text } = file;
+    if (text === null || text === '') return { ok: false, output: `${name ?? id} (${kind}, ${mime}) has no text that can be read here.` };
+    const { metadata, ...read } = excerpt(text, { offset, limit, of: `The text of ${name ?? id}` });
+    return { ...read, ...(metadata && { metadata: { id, ...metadata } }) };
+  },
+});
+
+export const attachmentTools: Tool[] = [readAttachment];
