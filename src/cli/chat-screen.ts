@@ -38,6 +38,8 @@ export function createScreen({ input, output, history }: ScreenOptions): Screen 
   }
 
   const lines = createInterface({ input, output, terminal: true, prompt: PROMPT, history, historySize: 500, removeHistoryDuplicates: true });
+  // a window that is closed takes the terminal away, and readline cannot put its mode back
+  lines.on('error', () => lines.emit('close'));
   let partial = '';
   let status = '';
   /** false between a submitted line and the next prompt: the cursor is then on an empty line below everything */

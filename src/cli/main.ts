@@ -128,10 +128,13 @@ class ProblemError extends Error {
 }
 const plain = new Set(['ProblemError', 'HomeError', 'PortError', 'ProvisionError', 'RunningError']);
 
+const holdsRoles = new Set(['start', 'worker', 'gateway', 'api']);
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    // the output of a service may lie on the disk that is full: what cannot be said must not end what runs
-    if (error.code !== 'ENOSPC' && error.code !== 'EDQUOT') throw error;
+    // the output of a service may lie on the disk that is full, a terminal may be gone: what cannot be said must not end what runs
+    if (!['ENOSPC', 'EDQUOT', 'EIO', 'EPIPE'].includes(error.code ?? '')) throw error;
+    // `fetch logs | head`: whoever only writes has nothing left to do
+    if (error.code === 'EPIPE' && !holdsRoles.has(process.argv[2] ?? '')) process.exit(0);
   });
 }
 

@@ -10,6 +10,8 @@ import { ensureToken } from './tokens.ts';
 /** `fetch start`: an open chat on a terminal, a service that logs JSON lines without one. Ends with everything stopped. */
 export async function run(config: Config, reload: () => Config): Promise<void> {
   ensureHome(config.FETCH_HOME);
+  // a terminal window that is closed takes its streams along (main.ts sees to the output): the roles are still to be stopped
+  process.stdin.on('error', () => {});
   // for the life of this process, and before anything is asked or ended
   await claimOrExplain(config.FETCH_HOME);
   await (process.stdin.isTTY && process.stdout.isTTY ? withTerminal(config, reload) : asService(config));

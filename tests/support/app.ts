@@ -14,7 +14,8 @@ import { type ScriptedModel, startScriptedModel } from './scripted-model.ts';
 import { until } from './until.ts';
 
 const ENTRY = fileURLToPath(new URL('../../bin/fetch.js', import.meta.url));
-const FETCH_SETTING = /^(FETCH_|TEMPORAL_|DATABASE_URL|OPENAI_|OPENROUTER_|AGENT_MODEL|ADMIN_TOKEN|DEEPSEEK_|LOG_LEVEL)/;
+export const FETCH_SETTING =
+  /^(FETCH_|TEMPORAL_|DATABASE_URL|OPENAI_|OPENROUTER_|AGENT_MODEL|ADMIN_TOKEN|DEEPSEEK_|LOG_LEVEL|WA_|WHATSAPP_|WHISPER_|TRANSCRIPTION_|OWNER_|TRUSTED_)/;
 
 export interface Detail {
   thread: ThreadRecord;
