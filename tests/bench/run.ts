@@ -11,9 +11,12 @@ import { manyChats } from './many-chats.ts';
 import { recovery } from './recovery.ts';
 import { turnCost } from './turn-cost.ts';
 import { waiting } from './waiting.ts';
+import { whatsappInbound } from './whatsapp-inbound.ts';
+import { whatsappMemory } from './whatsapp-memory.ts';
+import { whatsappTurn } from './whatsapp-turn.ts';
 
-/** Memory is measured first, while the instance is fresh; kills come last. */
-const parts: Part[] = [coldStart, footprint, turnCost, anatomy, longChat, manyChats, waiting, recovery];
+/** Memory is measured first, while the instance is fresh; kills come last. Those of WhatsApp have an instance of their own, which is linked. */
+const parts: Part[] = [coldStart, footprint, turnCost, anatomy, longChat, manyChats, waiting, recovery, whatsappTurn, whatsappInbound, whatsappMemory];
 const sizes: Size[] = ['small', 'medium', 'full'];
 
 const { values } = parseArgs({

@@ -10,7 +10,10 @@ const USAGE = `Kills processes of a whole instance at random while scripted chat
   --seed S      seed of the random choices (default: the time)
   --chats N     chats that talk all the while (default 5)
   --waiting N   chats that wait on a question all the while (default 3)
-  --minutes M   stop killing after so long`;
+  --minutes M   stop killing after so long
+  --whatsapp    people write on a local WhatsApp instead; the library's default is put through the same
+  --messages N  messages that they write (default 300; with --whatsapp)
+  --keep DIR    keeps the logs and a list of every stanza there (with --whatsapp)`;
 
 const median = (values: readonly number[]): number => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 
@@ -41,6 +44,9 @@ if (import.meta.main) {
       chats: { type: 'string', default: '5' },
       waiting: { type: 'string', default: '3' },
       minutes: { type: 'string' },
+      whatsapp: { type: 'boolean', default: false },
+      messages: { type: 'string', default: '300' },
+      keep: { type: 'string' },
       help: { type: 'boolean', short: 'h' },
     },
   });
@@ -60,6 +66,10 @@ if (import.meta.main) {
     count += 1;
     console.log(`${count}/${kills} ${victim}: answered again after ${recoveryMs} ms`);
   };
+  if (values.whatsapp) {
+    const { soakWhatsApp } = await import('./whatsapp-soak.ts');
+    process.exit(await soakWhatsApp({ seed, kills, messages: Number(values.messages), maxMinutes }, values.keep));
+  }
   const result = await runChaos({ seed, kills, maxMinutes, chats, waiting, schedule: true, onKill });
   console.log(report(result));
   process.exit(result.lost.length + result.doubled.length + result.stuck.length > 0 ? 1 : 0);
