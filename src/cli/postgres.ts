@@ -209,8 +209,10 @@ export async function clearStalePostmaster(home: string): Promise<void> {
   if (!existsSync(file)) return;
   const pid = Number(readFileSync(file, 'utf8').split('\n')[0]);
   const startTime = Number.isInteger(pid) && pid > 0 ? await startTimeOf(pid) : null;
-  if (startTime !== null && (await commandOf(pid))?.includes(folder)) await endProcess({ pid, startTime }, { signal: 'SIGINT' });
-  rmSync(file, { force: true });
+  // the file of a dead server is PostgreSQL's own guard against starting beside backends that outlived it
+  if (startTime === null) return;
+  if ((await commandOf(pid))?.includes(folder)) await endProcess({ pid, startTime }, { signal: 'SIGINT' });
+  else rmSync(file, { force: true });
 }
 
 /** True when the server takes connections: it asks for a password. While it starts or recovers it answers with an error instead. */

@@ -289,6 +289,31 @@ describe('what arrives', () => {
     expect(stored[0]).toMatchObject({ chat: bob.lid, from_me: false, attrs: expect.objectContaining({ sender_pn: bob.pn, notify: 'Bob' }) });
   });
 
+  it('and comes again because its receipt was lost is acknowledged, and nobody is asked to send it anew', async () => {
+    await linked();
+    const bob = fixture.contact('Bob');
+    const group = fixture.group('Friends', [bob]);
+    const before = fixture.ledger.complaints.length;
+    for (const [id, send] of [
+      ['3A00000000000000AAAA', (id: string) => bob.send('one', { id })],
+      ['3A00000000000000BBBB', (id: string) => group.send(bob, 'two', { id })],
+    ] as const) {
+      const lost = new Promise<void>((resolve) => {
+        fixture.hooks.on('stanza', function cut(stanza: { tag: string; attrs: Record<string, string> }) {
+          if (stanza.tag !== 'receipt' || stanza.attrs.id !== id) return;
+          fixture.hooks.off('stanza', cut);
+          fixture.disconnect('tcp');
+          resolve();
+        });
+      });
+      await send(id);
+      await lost;
+      await until('its receipt came after all', () => fixture.queue.length === 0 && fixture.connections.length === 1, 20_000);
+      expect(fixture.ledger.complaints.length).toBe(before);
+      expect((await rows()).filter((each) => each === id)).toHaveLength(1);
+    }
+  });
+
   it('of a group is one row each, and the keys that come with the first are none', async () => {
     await linked();
     const bob = fixture.contact('Bob');

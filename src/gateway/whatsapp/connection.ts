@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { backoffMs, reactionTo } from '../../domain/whatsapp/disconnect.ts';
 import { phoneSeen, type WaAccount } from '../../store/whatsapp/account.ts';
+import { storedContent } from '../../store/whatsapp/inbox.ts';
 import { createNews } from './account-news.ts';
 import { attempt, type Ended } from './attempt.ts';
 import { type AuthState, openAuthState } from './auth-state.ts';
@@ -149,7 +150,12 @@ export function startConnection(deps: ConnectionDeps): Connection {
     }
 
     function connect(lib: Baileys, state: AuthState, row: WaAccount, announced: string | null, interrupt: AbortSignal): Promise<Ended> {
-      const ratchet = createRatchet({ baileys: lib, account, me: () => ({ id: state.creds.me?.id ?? '', lid: state.creds.me?.lid ?? '' }) });
+      const ratchet = createRatchet({
+        baileys: lib,
+        account,
+        stored: (key) => storedContent(db, key),
+        me: () => ({ id: state.creds.me?.id ?? '', lid: state.creds.me?.lid ?? '' }),
+      });
       const renew = new AbortController();
       const isNew = !state.paired() || row.connected_at === null;
       const watch: OnOpen = ({ sock }) =>

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHash } from 'node:crypto';
 import type { BinaryNode, SignalDataSet, SignalKeyStoreWithTransaction, SocketConfig, WASocket } from '@whiskeysockets/baileys';
-import type { NewReceived } from '../../store/whatsapp/inbox.ts';
+import type { MessageKey, NewReceived } from '../../store/whatsapp/inbox.ts';
 import { createArrivalOrder } from './arrival-order.ts';
 import { INBOX } from './auth-state.ts';
 import type { Baileys } from './baileys.ts';
@@ -41,6 +41,8 @@ const REMEMBERED_STANZAS = 50_000;
 export interface RatchetOptions {
   baileys: Baileys;
   account: string;
+  /** content of a message that was stored before, or null */
+  stored(key: MessageKey): Promise<Buffer | null>;
   /** own identity as Baileys knows it */
   me(): { id: string; lid: string };
   now?: () => number;
@@ -100,6 +102,10 @@ export function createRatchet(options: RatchetOptions): Ratchet {
           return plaintext;
         }, lock);
       } catch (error) {
+        // its receipt was lost with the last process, and its key is used up: a plain receipt now, instead of asking the sender for a new session
+        const key = attrs && reader.keyOf(attrs);
+        const known = key && (await options.stored(key).catch(() => null));
+        if (known) return reader.asDecrypted(known);
         // the sender is asked to send it again; should that never come, the stub is how the person gets to know
         if (attrs) await put(reader.stubs(attrs, error as Error), store);
         throw error;

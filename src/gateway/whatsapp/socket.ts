@@ -84,6 +84,8 @@ export function makeSocket({ baileys, config, log, auth, ratchet, caches, questi
     connectTimeoutMs: 20_000,
     defaultQueryTimeoutMs: 20_000,
     keepAliveIntervalMs: 25_000,
+    // Baileys waits this long inside the mutex that all messages pass: one that cannot be read must not hold the others up
+    retryRequestDelayMs: 10,
     shouldIgnoreJid: isIgnored,
     ...caches,
     ...questions,

@@ -1,5 +1,5 @@
 import type { BinaryNode, proto } from '@whiskeysockets/baileys';
-import type { NewReceived } from '../../store/whatsapp/inbox.ts';
+import type { MessageKey, NewReceived } from '../../store/whatsapp/inbox.ts';
 import type { Baileys } from './baileys.ts';
 import { BoundedCache } from './bounded-cache.ts';
 
@@ -14,6 +14,10 @@ export interface StanzaReader {
   stubs(attrs: Attrs, error: Error): NewReceived[];
   /** the stub of a message that came without content, which the own phone is asked for */
   withoutContent(node: BinaryNode): NewReceived[];
+  /** the row that a stanza would become; null where it names no chat */
+  keyOf(attrs: Attrs): MessageKey | null;
+  /** stored content as its decryption would give it, less the group key that was learned with it: a second time would set its chain back */
+  asDecrypted(content: Uint8Array): Uint8Array;
   /** false for what Baileys drops undecrypted */
   concerns(attrs: Attrs): boolean;
 }
@@ -117,6 +121,19 @@ export function createStanzaReader(options: { baileys: Baileys; account: string;
       } catch {
         return [];
       }
+    },
+    keyOf(attrs) {
+      try {
+        return opened(attrs).row;
+      } catch {
+        return null;
+      }
+    },
+    asDecrypted(content) {
+      const message = proto.Message.decode(content);
+      for (const each of [message, message.deviceSentMessage?.message]) if (each) each.senderKeyDistributionMessage = null;
+      // one byte of padding, whose value is its length
+      return Buffer.concat([proto.Message.encode(message).finish(), Buffer.of(1)]);
     },
     concerns: (attrs) => !isIgnored(attrs.from ?? ''),
   };

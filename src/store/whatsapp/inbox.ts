@@ -66,6 +66,20 @@ export async function storeReceived(tx: Db | Tx, rows: readonly NewReceived[]): 
   }
 }
 
+/** Content of a message that was stored before, or null. */
+export async function storedContent(db: Db, key: MessageKey): Promise<Buffer | null> {
+  const row = await db
+    .selectFrom('wa_inbox')
+    .select('content')
+    .where('account', '=', key.account)
+    .where('chat', '=', key.chat)
+    .where('participant', '=', key.participant)
+    .where('from_me', '=', key.fromMe)
+    .where('message_id', '=', key.messageId)
+    .executeTakeFirst();
+  return row?.content ?? null;
+}
+
 /** Rows after `after` that are to be handled now, in the order of their arrival, without those that the caller has in hand. */
 export async function waiting(db: Db, account: string, limit: number, inHand: readonly number[] = [], after = 0): Promise<Waiting[]> {
   const rows = await db

@@ -62,6 +62,8 @@ async function handleStanza(world: World, connection: Connection, stanza: Stanza
     world.ledger.record({ kind, at: Date.now(), device: companion?.device ?? null, stanza });
   }
   world.hooks.emit('stanza', stanza, companion);
+  // a listener may cut the connection: then the server has never read it
+  if (companion && !connection.open) return;
   if (stanza.tag === 'iq') return handleIq(world, connection, stanza);
   if (!companion) return;
   if (stanza.tag === 'message') return handleMessage(world, connection, stanza);
