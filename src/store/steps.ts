@@ -85,7 +85,7 @@ export async function storeAnswer(db: Db, input: ThinkInput, subject: StepSubjec
   const { turnId, threadId } = input;
   const key = stepKey(turnId, input.step);
   return await onThread(db, threadId, async (tx) => {
-    const { stored, newer, ...row } = await selectTurnState(tx, turnId)
+    const { stored, newer, stands, ...row } = await selectTurnState(tx, turnId)
       .select((e) => [
         e.selectFrom('steps').select('result').where('key', '=', key).as('stored'),
         jsonArrayFrom(
@@ -97,6 +97,9 @@ export async function storeAnswer(db: Db, input: ThinkInput, subject: StepSubjec
             .where('ord', '>', answer.readUpto)
             .orderBy('ord'),
         ).as('newer'),
+        e
+          .exists(e.selectFrom('transcript').select('id').where('turn_id', '=', turnId).where('role', '=', 'user').where('ord', '<=', answer.readUpto))
+          .as('stands'),
       ])
       .executeTakeFirstOrThrow();
     const state = toTurnState(row);
@@ -124,8 +127,9 @@ export async function storeAnswer(db: Db, input: ThinkInput, subject: StepSubjec
     }
     const next: ThinkResult['next'] = !open ? 'closed' : calls.length > 0 ? 'tools' : newer.length > 0 ? 'continue' : 'closed';
     const ends = next === 'closed' && open;
-    // what was said before the turn goes on is an answer, too, where it was steered or asks: a phone shows no stream
-    const heard = open && answer.text.trim() !== '' && (next === 'continue' || calls.some(({ row }) => row.name === 'ask_user'));
+    // what was said before the turn goes on is an answer, too, where it was steered or asks: a phone shows no stream.
+    // An answer to words that were changed meanwhile is none
+    const heard = open && answer.text.trim() !== '' && ((next === 'continue' && stands) || calls.some(({ row }) => row.name === 'ask_user'));
     const out = outboxId(turnId, ends ? 'answer' : `step${input.step}`);
     const { usage } = answer;
     const result: ThinkResult = {
