@@ -4,22 +4,14 @@ import { promisify, styleText } from 'node:util';
 import { ProvisionError, provideTemporal } from '../../temporal/server.ts';
 import { compareVersions, MIN_SERVER } from '../../temporal/version.ts';
 import { type Config, childEnvironment } from '../config.ts';
+import type { Finding } from './finding.ts';
 import { diskWarning, requireOwner, requireRoom } from './home.ts';
 import { portNeeds, temporalCache } from './instance.ts';
 import { isPortFree, portHolder } from './ports.ts';
 import { postgresVersion } from './postgres.ts';
 import { answersOn } from './roles.ts';
-import { readStatus } from './status.ts';
+import { readStatus } from './status-report.ts';
 import { whatsappFinding } from './whatsapp-finding.ts';
-
-/** `warning`: works, with less. `mend` is a command, or null when there is nothing to mend. */
-export interface Finding {
-  name: string;
-  state: 'ok' | 'warning' | 'missing';
-  version: string | null;
-  detail: string;
-  mend: string | null;
-}
 
 type Check = (config: Config) => Promise<Finding | Finding[]>;
 

@@ -1,34 +1,14 @@
 import { styleText } from 'node:util';
 import type { Config } from '../config.ts';
 import { diskWarning } from './home.ts';
-import { urlsOf } from './instance.ts';
 import { clusterFolder } from './postgres.ts';
-import { isAlive } from './process-identity.ts';
-import { type RoleStatus, readRunState, type Urls } from './state-file.ts';
-
-export interface StatusReport {
-  roles: RoleStatus[];
-  home: string;
-  urls: Urls;
-}
-
-/** What runs for this home. After the supervisor is gone its roles are `stopped`, whatever the record says. */
-export async function readStatus(config: Config): Promise<StatusReport & { running: boolean }> {
-  const home = config.FETCH_HOME;
-  const state = readRunState(home);
-  const running = state !== null && (await isAlive(state.supervisor));
-  const roles = (state?.roles ?? []).map(
-    ({ startTime: _, ...role }): RoleStatus => (running || role.state === 'external' ? role : { ...role, pid: null, state: 'stopped' }),
-  );
-  return { running, roles, home, urls: state?.urls ?? urlsOf(config) };
-}
+import { readStatus } from './status-report.ts';
+import { whatsappLines, whatsappStatus } from './whatsapp-status.ts';
 
 /** `fetch status`; the exit code is 0 while an instance runs, 3 when none does. */
 export async function run(config: Config, options: { json?: boolean }): Promise<void> {
   const { running, ...report } = await readStatus(config);
   process.exitCode = running ? 0 : 3;
-  // loaded here, because it reads the status itself
-  const { whatsappLines, whatsappStatus } = await import('./whatsapp-status.ts');
   const whatsapp = running ? await whatsappStatus(config) : null;
   if (options.json) return void process.stdout.write(`${JSON.stringify({ ...report, whatsapp })}\n`);
   if (!running) return void process.stdout.write(`Nothing runs for ${report.home}. Start it: fetch start\n`);

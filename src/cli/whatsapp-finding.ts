@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts';
-import type { Finding } from './doctor.ts';
+import type { Finding } from './finding.ts';
 import { whatsappClientOf } from './whatsapp-client.ts';
 
 const DAY_MS = 86_400_000;

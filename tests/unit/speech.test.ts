@@ -5,7 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { type SpeechSettings, transcribe, transcribers } from '../../src/adapters/speech/speech.ts';
+import { transcribe, transcribers } from '../../src/adapters/speech/speech.ts';
+import type { SpeechSettings } from '../../src/adapters/speech/transcriber.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'fetch-speech-'));
 const closers: Array<() => void> = [() => rmSync(folder, { recursive: true, force: true })];

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { SpeechError, type SpeechSettings, type Transcriber } from './speech.ts';
+import { SpeechError, type SpeechSettings, type Transcriber } from './transcriber.ts';
 
 const OPENAI = 'https://api.openai.com/v1';
 const TIMEOUT_MS = 180_000;

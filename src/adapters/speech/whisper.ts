@@ -3,7 +3,7 @@ import { access, constants, mkdtemp, readFile, rm, writeFile } from 'node:fs/pro
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { SpeechError, type SpeechSettings, type Transcriber } from './speech.ts';
+import { SpeechError, type SpeechSettings, type Transcriber } from './transcriber.ts';
 
 const run = promisify(execFile);
 

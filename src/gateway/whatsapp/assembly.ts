@@ -1,10 +1,11 @@
+import type { ChannelSender } from '../channel.ts';
 import type { Intake } from '../intake.ts';
 import { loadBaileys, tolerateStrayRejections } from './baileys.ts';
 import { type ConnectionDeps, startConnection } from './connection.ts';
 import { createSealer } from './encryption.ts';
 import { groupCache } from './group-cache.ts';
 import { learnMappings } from './identify.ts';
-import type { CurrentLive, WhatsAppDeps } from './live.ts';
+import type { CurrentLive, OnOpen, WhatsAppDeps } from './live.ts';
 import { warnOfIdlePhone } from './phone-idle.ts';
 import { typing } from './presence.ts';
 import { startPruning } from './pruning.ts';
@@ -12,7 +13,9 @@ import { getMessage, trackReceipts } from './receipts.ts';
 import { startReceiver } from './receive.ts';
 import { whatsappChannel } from './send.ts';
 import { silenceConsole } from './silence.ts';
-import type { OnChannel } from './whatsapp.ts';
+
+/** Makes what runs while a connection is open out of the way to send on it. */
+export type OnChannel = (channel: ChannelSender) => OnOpen;
 
 export interface AssemblyDeps extends WhatsAppDeps, Pick<ConnectionDeps, 'holder' | 'exit' | 'times'> {
   intake: Intake;

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { HOW_TO_LISTEN, SpeechError, type Transcriber, transcribe, transcribers } from '../../adapters/speech/speech.ts';
+import { HOW_TO_LISTEN, transcribe, transcribers } from '../../adapters/speech/speech.ts';
+import { SpeechError, type Transcriber } from '../../adapters/speech/transcriber.ts';
 import { type AttachmentRecord, attachmentId, findAttachment, saveAttachment } from '../../store/attachments.ts';
 import type { MessageKey } from '../../store/whatsapp/inbox.ts';
 import { atMost } from './at-most.ts';

@@ -1,11 +1,6 @@
 import { readAccount, report } from '../../store/whatsapp/account.ts';
-import type { ChannelSender } from '../channel.ts';
 import type { AssemblyDeps } from './assembly.ts';
-import type { OnOpen } from './live.ts';
 import { checkAddress } from './socket.ts';
-
-/** Makes what runs while a connection is open out of the way to send on it. */
-export type OnChannel = (channel: ChannelSender) => OnOpen;
 
 export interface WhatsAppOptions extends Omit<AssemblyDeps, 'encryptionKey'> {
   /** asked for when WhatsApp is first wanted; 64 hex digits */
