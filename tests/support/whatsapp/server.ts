@@ -61,9 +61,10 @@ async function handleStanza(world: World, connection: Connection, stanza: Stanza
     const kind = (LEDGER_KINDS.has(stanza.tag) ? stanza.tag : 'other') as SeenStanza['kind'];
     world.ledger.record({ kind, at: Date.now(), device: companion?.device ?? null, stanza });
   }
+  const { open } = connection;
   world.hooks.emit('stanza', stanza, companion);
-  // a listener may cut the connection: then the server has never read it
-  if (companion && !connection.open) return;
+  // cut by a listener, the server has never read it; what a client sent before it left is still read
+  if (open && !connection.open) return;
   if (stanza.tag === 'iq') return handleIq(world, connection, stanza);
   if (!companion) return;
   if (stanza.tag === 'message') return handleMessage(world, connection, stanza);
