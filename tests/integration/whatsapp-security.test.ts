@@ -163,6 +163,9 @@ describe('many at once', () => {
     await until('their sessions are there', async () => (await unhandled()) === 0 && writers.every(({ sent }) => sent.size > 0), 30_000);
     world.fixture.faults.holdInbound(true);
     const before = await count();
+    // what cannot be read in the tests above was asked for again
+    const retries = () => world.fixture.ledger.complaints.filter(({ stanza }) => stanza.attrs.type === 'retry').length;
+    const retriesBefore = retries();
     const text = 'word '.repeat(40);
     for (let at = 0; at < 10_000; at++) await writers[at % writers.length]!.send(`${at} ${text}`);
     const pss = () => usageByRole(world.app).gateway?.pssMb ?? 0;
@@ -181,7 +184,7 @@ describe('many at once', () => {
     const seconds = (Date.now() - begun) / 1000;
     console.log(`10,000 in ${seconds.toFixed(1)} s; gateway ${idle.toFixed(0)} MB before, ${peak.toFixed(0)} MB at most`);
     expect(peak - idle).toBeLessThan(BURST_MB);
-    expect(world.fixture.ledger.complaints.filter(({ stanza }) => stanza.attrs.type === 'retry')).toEqual([]);
+    expect(retries()).toBe(retriesBefore);
   });
 });
 
