@@ -42,7 +42,7 @@ export function reactionTo(close: Close): Reaction & { say: string } {
     case 408:
       return close.paired
         ? again('The connection to WhatsApp went silent; reconnecting by itself.')
-        : stop('disconnected', 'pairing', 'Nobody scanned the code in time; run `fetch pair` to get a new one.');
+        : stop('disconnected', 'pairing', 'Nobody scanned a code in time, or WhatsApp could not be reached from this machine; run `fetch pair` to try again.');
     case 428:
       return again('The connection to WhatsApp was closed; reconnecting by itself.');
     case 503:
