@@ -181,7 +181,7 @@ describe('a terminal', () => {
     server.emit('item.started', { item: tool, tool: { id: 'c1', name: 'web_fetch', input: { url: 'https://example.com' } } }, { turn: 'turn_1', item: 'i1' });
     await shows(terminal, 'running web_fetch https://example.com, 0 s');
     server.emit('item.failed', { item: { ...tool, status: 'failed', summary: 'web_fetch: no route' } }, { turn: 'turn_1', item: 'i1' });
-    await shows(terminal, '✗ web_fetch: no route: failed');
+    await shows(terminal, '✗ web_fetch: no route (failed');
     const message = (id: string, status: 'in_progress' | 'interrupted') => server.item(id, 'turn_1', 'agent_message', status, '');
     server.emit('item.started', { item: message('i2', 'in_progress') }, { turn: 'turn_1', item: 'i2' });
     server.emit('item.delta', { delta: 'The answ', kind: 'agent_message' }, { turn: 'turn_1', item: 'i2' });
