@@ -298,16 +298,9 @@ describe('what arrives', () => {
       ['3A00000000000000AAAA', (id: string) => bob.send('one', { id })],
       ['3A00000000000000BBBB', (id: string) => group.send(bob, 'two', { id })],
     ] as const) {
-      const lost = new Promise<void>((resolve) => {
-        fixture.hooks.on('stanza', function cut(stanza: { tag: string; attrs: Record<string, string> }) {
-          if (stanza.tag !== 'receipt' || stanza.attrs.id !== id) return;
-          fixture.hooks.off('stanza', cut);
-          fixture.disconnect('tcp');
-          resolve();
-        });
-      });
+      fixture.faults.loseReceipt(id);
       await send(id);
-      await lost;
+      await until('it is acknowledged again', () => fixture.ledger.receipts.filter(({ stanza }) => stanza.attrs.id === id).length >= 2, 20_000);
       await until('its receipt came after all', () => fixture.queue.length === 0 && fixture.connections.length === 1, 20_000);
       expect(fixture.ledger.complaints.length).toBe(before);
       expect((await rows()).filter((each) => each === id)).toHaveLength(1);

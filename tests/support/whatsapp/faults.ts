@@ -22,6 +22,7 @@ export class Faults {
   #ackErrors: number[] = [];
   #iqErrors: { xmlns: string; code: number }[] = [];
   #loginRefusal: number | null = null;
+  readonly #lostReceipts = new Set<string>();
   #heldReceipts: [Companion, Stanza][] | null = null;
   readonly #media: MediaServer;
   readonly #companions: () => Iterable<Companion>;
@@ -46,6 +47,13 @@ export class Faults {
   /** Logins and registrations end with this reason (401, 403, 405, 500, 503, ...) until null is given. */
   refuseLogins(reason: number | null): void {
     this.#loginRefusal = reason;
+  }
+  /** The client's next receipt for this message never arrives: its connection breaks instead. */
+  loseReceipt(messageId: string): void {
+    this.#lostReceipts.add(messageId);
+  }
+  losesReceipt(messageId: string | undefined): boolean {
+    return messageId !== undefined && this.#lostReceipts.delete(messageId);
   }
   /** Receipts of the phones are kept back; with false they are sent, in order. */
   holdReceipts(hold: boolean): void {

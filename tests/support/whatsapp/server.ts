@@ -61,13 +61,11 @@ async function handleStanza(world: World, connection: Connection, stanza: Stanza
     const kind = (LEDGER_KINDS.has(stanza.tag) ? stanza.tag : 'other') as SeenStanza['kind'];
     world.ledger.record({ kind, at: Date.now(), device: companion?.device ?? null, stanza });
   }
-  const { open } = connection;
   world.hooks.emit('stanza', stanza, companion);
-  // cut by a listener, the server has never read it; what a client sent before it left is still read
-  if (open && !connection.open) return;
   if (stanza.tag === 'iq') return handleIq(world, connection, stanza);
   if (!companion) return;
   if (stanza.tag === 'message') return handleMessage(world, connection, stanza);
+  if (stanza.tag === 'receipt' && world.faults.losesReceipt(stanza.attrs.id)) return connection.terminate();
   if (stanza.tag === 'receipt') return handleReceipt(world, connection, stanza);
   if (stanza.tag === 'ack') return handleAck(connection, stanza);
   if (stanza.tag === 'call') return connection.send(el('ack', { class: 'call', id: stanza.attrs.id, from: stanza.attrs.to }));
