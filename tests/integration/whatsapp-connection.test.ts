@@ -219,6 +219,7 @@ describe('each way that a connection ends', () => {
     [406, 'person'],
     [402, 'person'],
     [409, 'person'],
+    [411, 'person'],
   ])('a login refused with %i: stops until a person has looked, also over a restart', async (code, needs) => {
     const gateway = await linked();
     fixture.refuseLogins(code);
@@ -235,11 +236,11 @@ describe('each way that a connection ends', () => {
     await next.rowWith('it is connected when asked', (now) => now.state === 'authenticated' && now.needs === null);
   });
 
-  it('a login refused with a rare code: is tried a few times, then a person is asked', async () => {
+  it.each([400, 413, 414, 415, 418, 501])('a login refused with the rare code %i: is tried a few times, then a person is asked', async (code) => {
     const gateway = await linked();
-    fixture.refuseLogins(400);
+    fixture.refuseLogins(code);
     fixture.disconnect('tcp');
-    await gateway.rowWith('it stops', (row) => row.last_code === 400 && row.needs === 'person');
+    await gateway.rowWith('it stops', (row) => row.last_code === code && row.needs === 'person');
     expect(fixture.ledger.logins.filter(({ outcome }) => outcome === 'refused').length).toBeGreaterThan(3);
   });
 
