@@ -126,7 +126,8 @@ describe('markdown on a phone', () => {
           const letters = (text: string) => text.replace(/[^abc]/g, '');
           const output = toWhatsApp(markdown);
           expect(output.isWellFormed()).toBe(true);
-          if (!/[[|#&<]/.test(markdown) && !/^ *(?:`{3,}|~{3,}).*\S/m.test(markdown)) expect(letters(output)).toBe(letters(markdown));
+          // the language of a fence is dropped, also of one in a list or a quote
+          if (!/[[|#&<]/.test(markdown) && !/^[\s>*+\-\d.)]*(?:`{3,}|~{3,}).*\S/m.test(markdown)) expect(letters(output)).toBe(letters(markdown));
         },
       ),
       { numRuns: 400 },
