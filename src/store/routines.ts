@@ -178,3 +178,8 @@ export const findCallOutput = (db: Db, chatId: string, callId: string): Promise<
 
 export const chatAutonomy = async (db: Db, chatId: string) =>
   (await db.selectFrom('chats').select(['autonomy', 'channel']).where('id', '=', chatId).executeTakeFirst()) ?? null;
+
+/** The row first: by it a schedule that is gone is made again as it should be. */
+export async function setCronEnabled(db: Db, id: string, enabled: boolean): Promise<void> {
+  await db.updateTable('crons').set({ enabled }).where('id', '=', id).execute();
+}

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { createSchedule, deleteSchedule, describeSchedule, type NewSchedule, setScheduleEnabled } from '../adapters/schedules.ts';
 import { describeTime, nextFirings, parseSchedule } from '../domain/cron.ts';
-import { setCronEnabled } from '../store/crons.ts';
-import { type Cron, deleteCron, findCron, findRoutine, insertCron, lastRunOfCron, listCrons, listRoutines } from '../store/routines.ts';
+import { type Cron, deleteCron, findCron, findRoutine, insertCron, lastRunOfCron, listCrons, listRoutines, setCronEnabled } from '../store/routines.ts';
 import { suggestion } from './nearest.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from './tool.ts';
 import { idFromCall, nameOrId, noSuchWorkflow, startRun } from './workflows.ts';
