@@ -110,6 +110,45 @@ export const settings = {
     .regex(/^\d+\.\d+\.\d+$/, 'must look like 2.3000.1043857760')
     .optional()
     .describe('WhatsApp version to announce instead of the bundled one'),
+  FETCH_WORKSPACES: z.string().min(1).optional().describe('Folder of the workspaces that coding tasks work in; FETCH_HOME/workspaces by default'),
+  FETCH_KENNEL_HOST: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9-]{0,40}$/, 'must be lower-case letters, digits and hyphens')
+    .default('local')
+    .describe('Name of this host among those that run containers; part of its task queue'),
+  FETCH_KENNEL_SLOTS: whole(4).describe('Coding tasks that this host runs at once; more wait'),
+  FETCH_KENNEL_BASE: z.string().trim().min(1).default('node:24-bookworm-slim').describe('Image that the kennel image is built on'),
+  FETCH_KENNEL_MEMORY_MB: z.coerce.number().int().min(256).default(4096).describe('Memory of a container'),
+  FETCH_KENNEL_CPUS: positive(2).describe('Processors of a container'),
+  FETCH_KENNEL_PIDS: z.coerce.number().int().min(32).default(512).describe('Processes of a container'),
+  FETCH_KENNEL_DISK_MB: whole(4096).describe('Room that the run folder of a task may take; a task that needs more is ended'),
+  FETCH_KENNEL_AGENTS: z
+    .string()
+    .default('claude,codex,gemini,copilot,opencode,practice')
+    .describe('Coding agents that may be used, comma separated, the preferred one first'),
+  FETCH_KENNEL_EGRESS: z
+    .string()
+    .default('')
+    .describe('Hosts that containers may reach besides the model, comma separated; *.example.com includes every name below it'),
+  FETCH_TASK_MAX_TOKENS: whole(20_000_000).describe('Tokens of a coding task'),
+  FETCH_TASK_MAX_USD: positive(10).describe('Money of a coding task, US dollars'),
+  FETCH_TASK_SILENCE_MINUTES: positive(15).describe('A coding agent that says nothing for this long is ended'),
+  FETCH_TASK_HOLD_MINUTES: positive(30).describe(
+    'A question of a coding agent keeps its container for this long; then it is ended, and goes on with the answer',
+  ),
+  FETCH_PROGRESS_SECONDS: z.coerce.number().min(0).default(60).describe('Least time between two progress messages of a task where a message cannot be edited'),
+  ANTHROPIC_API_KEY: secret().describe('Key for Claude Code; stays outside of the containers'),
+  ANTHROPIC_BASE_URL: z.url().default('https://api.anthropic.com').describe('Endpoint for Claude Code'),
+  GEMINI_API_KEY: secret().describe('Key for Gemini CLI; stays outside of the containers'),
+  GOOGLE_GEMINI_BASE_URL: z.url().default('https://generativelanguage.googleapis.com').describe('Endpoint for Gemini CLI'),
+  CLAUDE_MODEL: z.string().trim().min(1).optional().describe('Model for Claude Code; its own default when unset'),
+  CODEX_MODEL: z.string().trim().min(1).optional().describe('Model for Codex; AGENT_MODEL when unset'),
+  GEMINI_MODEL: z.string().trim().min(1).optional().describe('Model for Gemini CLI; its own default when unset'),
+  COPILOT_MODEL: z.string().trim().min(1).optional().describe('Model for Copilot CLI; AGENT_MODEL when unset'),
+  OPENCODE_MODEL: z.string().trim().min(1).optional().describe('Model for OpenCode; AGENT_MODEL when unset'),
+  GH_TOKEN: secret().describe('GitHub token for workspace_publish and workspace_sync; stays outside of the containers'),
+  GITHUB_API_URL: z.url().default('https://api.github.com').describe('GitHub API'),
+  DOCKER_HOST: z.string().trim().min(1).optional().describe('Docker engine; the local socket by default'),
   FETCH_ENCRYPTION_KEY: z
     .string()
     .regex(/^[0-9a-fA-F]{64}$/, 'must be 64 hex digits')

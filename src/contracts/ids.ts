@@ -25,3 +25,8 @@ export const gatewayQueue = (channel: Channel): string => `gateway-${channel}`;
 export const stepKey = (turnId: string, step: number): string => `${turnId}/${step}`;
 /** Outgoing message ids are derived from the step that made them, so that a resend carries the same id. */
 export const outboxId = (turnId: string, what: string): string => `out_${turnId.replace(/^turn_/, '')}_${what}`;
+
+/** `task/<task id>`: one coding task, from its first step to its report. */
+export const taskWorkflowId = (taskId: string): string => `task/${taskId}`;
+/** Task queue of everything that needs the containers or the workspaces of one host. */
+export const kennelQueue = (host: string): string => `kennel-${host}`;

@@ -1,6 +1,14 @@
 /** Names of workflow types, signals, queries and search attributes: one place for both sides. Definitions need the sandbox's package and live in workflows. */
 export const CONVERSATION = 'conversation';
 export const ROUTINE = 'routine';
+export const CODING_TASK = 'codingTask';
 export const arrivalSignal = 'arrived';
 export const viewQuery = 'view';
 export const AGENT_PHASE = 'AgentPhase';
+/** Signals of a coding task: a decision on its open question; the workspace that it waits for may be free. */
+export const decidedSignal = 'decided';
+export const workspaceFreeSignal = 'workspaceFree';
+/** Updates of a coding task; each returns when what it says is so. */
+export const cancelUpdate = 'cancel';
+export const pauseUpdate = 'pause';
+export const resumeUpdate = 'resume';

@@ -90,7 +90,7 @@ const titleOf = (question: Pick<Question, 'kind' | 'prompt'>): string =>
 export async function answerQuestion(tx: Tx, question: Question, answer: string): Promise<void> {
   await decided(tx, question, 'answered', 'answered', answer);
   await appendEvents(tx, question.thread_id, [{ event: 'user_input.answered', turnId: question.turn_id, payload: { input_id: question.id } }]);
-  await settleCall(tx, question.call_id, { ok: true, output: answer, metadata: { answer } });
+  if (question.call_id) await settleCall(tx, question.call_id, { ok: true, output: answer, metadata: { answer } });
 }
 
 /** A denial becomes the call's result; after an allowance the call runs. The caller holds `lockThread`. */
@@ -103,7 +103,7 @@ export async function decideQuestion(tx: Tx, question: Question, decision: 'allo
     await tx.updateTable('threads').set({ auto_approve: true }).where('id', '=', question.thread_id).execute();
     await tx.updateTable('turns').set({ auto_approve: true }).where('id', '=', question.turn_id).execute();
   }
-  if (decision === 'deny') {
+  if (decision === 'deny' && question.call_id) {
     const call = await tx.selectFrom('calls').select('name').where('id', '=', question.call_id).executeTakeFirstOrThrow();
     await settleCall(tx, question.call_id, { ok: false, output: `Failed to authorize tool execution: Tool '${call.name}' denied by user` });
   }
@@ -123,10 +123,11 @@ export async function expireQuestion(db: Db, questionId: string): Promise<boolea
         ? { event: 'approval.timeout', turnId: current.turn_id, payload: { approval_id: current.id, timeout_secs: waited } }
         : { event: 'user_input.canceled', turnId: current.turn_id, payload: { id: current.id, terminal: 'expired' } },
     ]);
-    await settleCall(tx, current.call_id, {
-      ok: false,
-      output: 'Nobody answered in time; the question has expired. Go on without it where that is safe, or say what is missing.',
-    });
+    if (current.call_id)
+      await settleCall(tx, current.call_id, {
+        ok: false,
+        output: 'Nobody answered in time; the question has expired. Go on without it where that is safe, or say what is missing.',
+      });
     return true;
   });
 }

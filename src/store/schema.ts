@@ -3,6 +3,7 @@ import type { CallVerdict, Danger, Decision, Effect, ThinkResult } from '../cont
 import type { Channel } from '../contracts/ids.ts';
 import type { ItemKind, ItemStatus, TurnStatus, TurnUsage } from '../contracts/records.ts';
 import type { RoutineStep } from '../contracts/routine.ts';
+import type { KennelDatabase } from './kennel/tables.ts';
 import type { WhatsAppDatabase } from './whatsapp/tables.ts';
 
 /** Row types of every table; migrations.ts makes the tables themselves. */
@@ -19,6 +20,9 @@ export interface ChatTable {
   address: string;
   workflow_id: string;
   autonomy: 'supervised' | 'cautious' | 'autonomous';
+  /** the active workspace and the host that it is on */
+  workspace: string | null;
+  workspace_host: string | null;
   created_at: Created;
   last_activity_at: ColumnType<Date, Date | undefined, Date>;
 }
@@ -160,7 +164,9 @@ export interface QuestionTable {
   chat_id: string;
   thread_id: string;
   turn_id: string;
-  call_id: string;
+  /** the call that asks; null when a coding task does */
+  call_id: string | null;
+  task_id: string | null;
   kind: 'question' | 'approval';
   prompt: string;
   options: Json<string[]>;
@@ -238,7 +244,7 @@ export interface CronTable {
   created_at: Created;
 }
 
-export interface Database extends WhatsAppDatabase {
+export interface Database extends WhatsAppDatabase, KennelDatabase {
   chats: ChatTable;
   threads: ThreadTable;
   turns: TurnTable;

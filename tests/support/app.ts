@@ -91,13 +91,13 @@ export async function startTestApp(env: Record<string, string> = {}, place: Plac
   const baseUrl = `http://127.0.0.1:${runtime}`;
   let child: ChildProcess;
   let output = () => '';
-  let killedSupervisor: number | null = null;
 
   const whenReady = async (): Promise<void> => {
     await until('every role is ready', async () => {
       if (child.exitCode !== null) throw new Error(`the instance ended with code ${child.exitCode}:\n${output()}`);
       const state = await liveRunState(home);
-      return state?.roles.length === 5 && state.supervisor.pid !== killedSupervisor && state.roles.every((role) => role.state === 'ready');
+      // a killed supervisor's record stays until the next one has ended the roles that it left behind
+      return state?.roles.length === 5 && state.supervisor.pid === child.pid && state.roles.every((role) => role.state === 'ready');
     });
   };
   const spawnStart = (): ReturnType<TestApp['spawn']> => {
@@ -156,8 +156,6 @@ export async function startTestApp(env: Record<string, string> = {}, place: Plac
       const pid = role === 'supervisor' ? child.pid! : readRunState(home)!.roles.find((each) => each.name === role)?.pid;
       if (!pid) throw new Error(`${role} has no pid now`);
       process.kill(pid, 'SIGKILL');
-      // it may be seen alive for a moment, with everything ready on record
-      if (role === 'supervisor') killedSupervisor = pid;
       return pid;
     },
     whenReady,

@@ -1,0 +1,101 @@
+import type { Decision } from './conversation.ts';
+import type { Channel } from './ids.ts';
+import type { HarnessName, RunOutcome } from './kennel.ts';
+
+/** What crosses the boundary of the `codingTask` workflow: ids, verdicts and sizes; texts stay in the store. */
+
+export type TaskState = 'queued' | 'running' | 'waiting' | 'paused' | 'completed' | 'failed' | 'cancelled';
+
+export interface TaskInput {
+  taskId: string;
+  chatId: string;
+  channel: Channel;
+  /** where its workspace and its containers are */
+  host: string;
+  harness: HarnessName;
+  /** shown to operators; not private by the rules of workspace names */
+  workspace: string;
+  limits: TaskLimits;
+  waits: { remindAfterMs: number; expireAfterMs: number };
+}
+
+export interface TaskLimits {
+  /** time at work; waits for a person, for the workspace and pauses do not count */
+  workMs: number;
+  /** a harness that says nothing for this long is ended */
+  silenceMs: number;
+  /** a question holds its container for this long; then the session is ended, and resumed with the answer */
+  holdMs: number;
+}
+
+/** What `follow` stopped at. `offset`: bytes of the log that are stored. */
+export type Followed = { offset: number } & (
+  | { what: 'question' | 'permission'; questionId: string; title: string }
+  | { what: 'ended'; outcome: RunOutcome; reason: string }
+  /** the container is gone without a last line: killed, out of memory, or the host restarted */
+  | { what: 'gone'; reason: string; oom: boolean }
+  | { what: 'silent' }
+  | { what: 'budget'; reason: string }
+);
+
+export interface FollowInput {
+  taskId: string;
+  step: number;
+  offset: number;
+  silenceMs: number;
+  /** milliseconds of work that are left */
+  remainingMs: number;
+}
+
+export interface BeginInput {
+  taskId: string;
+  step: number;
+  /** the prompt of a resumed session: the answer to this question; the goal when unset */
+  answerOf?: string;
+  holdMs: number;
+}
+
+export interface Concluded {
+  state: 'completed' | 'failed' | 'cancelled';
+  outboxId: string;
+  filesChanged: number;
+  /** workflow ids of tasks that wait for this workspace, the oldest first */
+  waiting: string[];
+}
+
+/** Activities that run on the host of the task, on `kennel-<host>`. */
+export interface TaskActivities {
+  /** checkpoint of the workspace; idempotent: a second call finds the first one's */
+  prepareTask(input: { taskId: string }): Promise<void>;
+  /** starts the container of a step, or finds it; waits in retries while the host has no free place */
+  beginStep(input: BeginInput): Promise<void>;
+  /** follows the log until something needs the workflow; heartbeats carry the offset */
+  follow(input: FollowInput): Promise<Followed>;
+  /** writes the decision where the runner reads it */
+  passOn(input: { taskId: string; step: number; questionId: string }): Promise<void>;
+  /** ends the container and sees that it is gone */
+  endStep(input: { taskId: string; step: number }): Promise<void>;
+  setPaused(input: { taskId: string; step: number; paused: boolean }): Promise<boolean>;
+  /** commit, differences, tests, report: everything that is there when the person is told */
+  conclude(input: { taskId: string; state: Concluded['state']; reason: string }): Promise<Concluded>;
+}
+
+/** Local activities: our own store only. */
+export interface TaskRecordActivities {
+  /** true when the workspace is this task's now; false while another has it */
+  claimWorkspace(taskId: string): Promise<boolean>;
+  setTaskState(input: { taskId: string; state: TaskState; note?: string }): Promise<void>;
+  /** opens the question; `decided` when the answer is there already */
+  askForTask(input: { taskId: string; questionId: string }): Promise<{ outboxId: string; decided?: Decision }>;
+  remindForTask(questionId: string): Promise<string | null>;
+  expireForTask(questionId: string): Promise<boolean>;
+  /** what is told when the host of a task does not answer; the outbox id, once for a task and reason */
+  tellTask(input: { taskId: string; key: string; text: string }): Promise<string>;
+}
+
+export interface TaskView {
+  state: TaskState;
+  doing: string;
+  waitingFor: string | null;
+  step: number;
+}

@@ -1,0 +1,97 @@
+import type { ColumnType, Generated } from 'kysely';
+import type { HarnessName, LogLine } from '../../contracts/kennel.ts';
+import type { TaskState } from '../../contracts/task.ts';
+import type { ConcludedChanges, Profile } from '../../contracts/workspace-ops.ts';
+
+type Created = ColumnType<Date, Date | undefined, Date>;
+type Json<T> = ColumnType<T, string, string>;
+type NullableJson<T> = ColumnType<T | null, string | null | undefined, string | null>;
+
+/** One row a host, renewed every few seconds by its kennel worker. */
+export interface KennelHostTable {
+  host: string;
+  slots: number;
+  /** an engine answers */
+  ready: boolean;
+  /** what is missing, with what to do */
+  problem: string | null;
+  /** harnesses whose image is there or can be made, and that have a way to a model */
+  harnesses: Json<Array<{ name: HarnessName; ready: boolean; why: string | null }>>;
+  seen_at: Created;
+}
+/** Workspaces as their host last saw them; the folders are the truth. */
+export interface WorkspaceTable {
+  host: string;
+  name: string;
+  path: string;
+  profile: NullableJson<Profile>;
+  seen_at: Created;
+}
+export interface TaskResult {
+  /** how it ended, in one sentence */
+  summary: string;
+  changes: ConcludedChanges | null;
+  tests: { command: string; ok: boolean; output: string } | null;
+  said: string;
+}
+export interface TaskTable {
+  id: string;
+  chat_id: string;
+  thread_id: string;
+  turn_id: string;
+  /** the call that made it: a retried call finds its task */
+  call_id: string;
+  workflow_id: string;
+  goal: string;
+  /** as asked for: a harness, or `auto` */
+  agent: string;
+  harness: HarnessName;
+  host: string;
+  workspace: string;
+  worktree: Generated<boolean>;
+  state: TaskState;
+  /** ms of work */
+  timeout_ms: number;
+  step: Generated<number>;
+  session_id: string | null;
+  /** what it did last, one line */
+  last: string | null;
+  reason: string | null;
+  result: NullableJson<TaskResult>;
+  outbox_id: string | null;
+  created_at: Created;
+  started_at: Date | null;
+  ended_at: Date | null;
+}
+/** The log of a run as it was read: a line is stored once, whatever dies. */
+export interface TaskLogTable {
+  task_id: string;
+  seq: number;
+  step: number;
+  at: Date;
+  line: Json<LogLine>;
+}
+/** Counted by the gate, not claimed by the harness. */
+export interface TaskUsageTable {
+  task_id: string;
+  model: string;
+  calls: Generated<number>;
+  input_tokens: Generated<number>;
+  output_tokens: Generated<number>;
+  micro_usd: Generated<number>;
+}
+export interface TaskEgressTable {
+  task_id: string;
+  host: string;
+  port: number;
+  refused: Generated<number>;
+  last_at: Created;
+}
+export interface KennelDatabase {
+  kennel_hosts: KennelHostTable;
+  workspaces: WorkspaceTable;
+  tasks: TaskTable;
+  task_log: TaskLogTable;
+  task_usage: TaskUsageTable;
+  task_egress: TaskEgressTable;
+}
