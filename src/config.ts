@@ -130,6 +130,9 @@ export const settings = {
     .string()
     .default('')
     .describe('Hosts that containers may reach besides the model, comma separated; *.example.com includes every name below it'),
+  FETCH_KENNEL_AWAY_SECONDS: positive(60).describe(
+    'A host that takes no work for this long is told about; after ten times as long its tasks go on at another host that has the workspace',
+  ),
   FETCH_TASK_MAX_TOKENS: whole(20_000_000).describe('Tokens of a coding task'),
   FETCH_TASK_MAX_USD: positive(10).describe('Money of a coding task, US dollars'),
   FETCH_TASK_SILENCE_MINUTES: positive(15).describe('A coding agent that says nothing for this long is ended'),

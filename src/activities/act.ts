@@ -2,9 +2,10 @@ import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import type { ActInput, ActResult } from '../contracts/conversation.ts';
 import { beginCall, type Outcome, settle } from '../store/calls.ts';
 import { tools } from '../tools/registry.ts';
-import type { ActivityDeps } from './deps.ts';
+import type { ActivityDeps, HostDeps } from './deps.ts';
 import { asFailure, fail, isStoreAway } from './failure.ts';
 import { beat } from './heartbeat.ts';
+import { taskMadeBy } from './task/input.ts';
 
 export const UNKNOWN_OUTCOME =
   'The outcome of this call is unknown: the process that ran it died before it ended. It may or may not have happened and is not run again by itself.';
@@ -14,7 +15,7 @@ const unmarked = [...tools.values()].filter((tool) => tool.readsOnly).map((tool)
 
 /** One tool call. Its result is stored once; an expected failure is a result, only infrastructure throws. */
 export const createAct =
-  (deps: ActivityDeps) =>
+  (deps: Omit<ActivityDeps, 'model'> & Partial<HostDeps>) =>
   async (input: ActInput): Promise<ActResult> => {
     const { db, config, temporal } = deps;
     const stop = beat();
@@ -22,13 +23,13 @@ export const createAct =
       const begun = await beginCall(db, input.callId, unmarked);
       if (!begun) throw fail('NotFound', `Call ${input.callId} is not in the database.`);
       const { how, call, chatId } = begun;
-      if (how === 'done') return { ok: call.ok ?? false, size: call.output?.length ?? 0 };
+      if (how === 'done') return { ok: call.ok ?? false, size: call.output?.length ?? 0, ...(await taskMadeBy(deps, call, call.ok ?? false)) };
       if (how === 'again' && call.effect === 'once') return await keep(deps, call, { ok: false, output: UNKNOWN_OUTCOME });
       const tool = tools.get(call.name);
       if (!tool) return await keep(deps, call, { ok: false, output: `The tool ${call.name} is no longer there.` });
       const signal = AbortSignal.any([cancellationSignal(), AbortSignal.timeout(tool.timeoutMs)]);
       const outcome = await tool
-        .run(call.args as never, { callId: call.id, chatId, threadId: call.thread_id, turnId: call.turn_id, db, temporal, config, signal })
+        .run(call.args as never, { ...hostOf(deps), callId: call.id, chatId, threadId: call.thread_id, turnId: call.turn_id, db, temporal, config, signal })
         .catch((error: unknown): Outcome => {
           if (cancellationSignal().aborted) throw error;
           if (signal.aborted) return { ok: false, output: `${call.name} took longer than ${Math.round(tool.timeoutMs / 1000)} s and was stopped.` };
@@ -50,7 +51,9 @@ export const createAct =
 /** After this many attempts of a repeatable tool its error is its result. */
 export const ATTEMPTS = 4;
 
-async function keep({ db }: ActivityDeps, call: { id: string; thread_id: string }, outcome: Outcome): Promise<ActResult> {
-  await settle(db, call, outcome);
-  return { ok: outcome.ok, size: outcome.output.length };
+async function keep(deps: Pick<ActivityDeps, 'db' | 'config'>, call: { id: string; name: string; thread_id: string }, outcome: Outcome): Promise<ActResult> {
+  await settle(deps.db, call, outcome);
+  return { ok: outcome.ok, size: outcome.output.length, ...(await taskMadeBy(deps, call, outcome.ok)) };
 }
+
+const hostOf = ({ kennel, host, workspacesFolder }: Partial<HostDeps>): Partial<HostDeps> => (kennel ? { kennel, host, workspacesFolder } : {});

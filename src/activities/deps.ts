@@ -1,4 +1,5 @@
 import type { Client } from '@temporalio/client';
+import type { Kennel } from '../adapters/kennel/kennel.ts';
 import type { Model } from '../adapters/model/model.ts';
 import type { Config } from '../config.ts';
 import type { Db } from '../store/database.ts';
@@ -9,4 +10,11 @@ export interface ActivityDeps {
   temporal: Client;
   config: Config;
   model: Model;
+}
+
+/** What a worker of a host with containers has besides; tools of the kennel run only there. */
+export interface HostDeps {
+  kennel: Kennel;
+  host: string;
+  workspacesFolder: string;
 }

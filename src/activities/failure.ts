@@ -1,4 +1,5 @@
 import { ApplicationFailure } from '@temporalio/common';
+import { KennelFull, KennelUnavailable } from '../adapters/kennel/kennel.ts';
 import { ModelError } from '../adapters/model/model.ts';
 import { type FailureType, failures } from '../domain/failures.ts';
 import { ChannelAway } from '../gateway/channel.ts';
@@ -19,6 +20,8 @@ export function asFailure(error: unknown): Error {
   if (error instanceof ModelError)
     return fail(error.type, error.message, { ...(error.retryAfterMs !== undefined && { nextRetryDelayMs: error.retryAfterMs }) });
   if (error instanceof ChannelAway) return fail('ChannelUnavailable', error.message, { nextRetryDelayMs: error.retryAfterMs });
+  if (error instanceof KennelFull) return fail('KennelFull', error.message, { nextRetryDelayMs: 2_000 });
+  if (error instanceof KennelUnavailable) return fail('KennelUnavailable', error.message);
   if (isStoreAway(error)) return fail('StoreUnavailable', `The database does not answer: ${(error as Error).message}`, { cause: error as Error });
   return error instanceof Error ? error : new Error(String(error));
 }

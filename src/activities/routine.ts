@@ -1,17 +1,20 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
-import type { CloseInput, OpenedRun, OpenInput, RoutineActivities, StepInput } from '../contracts/routine.ts';
+import { kennelQueue } from '../contracts/ids.ts';
+import type { CloseInput, OpenedRun, OpenInput, RoutineActivities, StepInput, StepResult } from '../contracts/routine.ts';
 import { decideUnattended } from '../domain/policy.ts';
+import { hostOfChat } from '../store/kennel/hosts.ts';
 import { chatAutonomy, closeRun, findRoutine, findRun, openRun, type RoutineRun, type StepOutcome, storeStep } from '../store/routines.ts';
 import { recordNotice } from '../store/turns.ts';
 import { tools } from '../tools/registry.ts';
 import type { ToolOutcome } from '../tools/tool.ts';
 import { ATTEMPTS } from './act.ts';
-import type { ActivityDeps } from './deps.ts';
+import type { ActivityDeps, HostDeps } from './deps.ts';
 import { asFailure, fail } from './failure.ts';
 import { beat } from './heartbeat.ts';
+import { taskMadeBy } from './task/input.ts';
 
-export function createRoutineActivities(deps: Pick<ActivityDeps, 'db' | 'temporal' | 'config'>): RoutineActivities {
-  const { db } = deps;
+export function createRoutineActivities(deps: Pick<ActivityDeps, 'db' | 'temporal' | 'config'> & Partial<HostDeps>): RoutineActivities {
+  const { db, config } = deps;
   return {
     /** Null when the routine or its chat is gone. */
     openRun: async (input: OpenInput): Promise<OpenedRun | null> => {
@@ -20,11 +23,18 @@ export function createRoutineActivities(deps: Pick<ActivityDeps, 'db' | 'tempora
         if (!routine || !chat) return null;
         const scheduledFor = input.scheduledFor ? new Date(input.scheduledFor) : null;
         await openRun(db, { id: input.runId, routine, cronId: input.cronId ?? null, workflowId: input.workflowId, scheduledFor });
-        const steps = routine.steps.map(({ tool }) => ({
-          tool,
-          effect: tools.get(tool)?.effect ?? 'idempotent',
-          timeoutMs: tools.get(tool)?.timeoutMs ?? 10_000,
-        }));
+        const steps = await Promise.all(
+          routine.steps.map(async ({ tool: name }) => {
+            const tool = tools.get(name);
+            const host = tool?.place === 'kennel' ? await hostOfChat(db, input.chatId, config.FETCH_KENNEL_HOST, tool.anyHost === true) : null;
+            return {
+              tool: name,
+              effect: tool?.effect ?? ('idempotent' as const),
+              timeoutMs: tool?.timeoutMs ?? 10_000,
+              ...(host && { queue: kennelQueue(host) }),
+            };
+          }),
+        );
         return { name: routine.name, channel: chat.channel, steps };
       } catch (error) {
         throw asFailure(error);
@@ -32,20 +42,22 @@ export function createRoutineActivities(deps: Pick<ActivityDeps, 'db' | 'tempora
     },
 
     /** One step; its outcome is stored once, and a repeated attempt takes the stored one. */
-    runRoutineStep: async ({ runId, index, settle }: StepInput): Promise<{ ok: boolean }> => {
+    runRoutineStep: async ({ runId, index, settle }: StepInput): Promise<StepResult> => {
       const stop = beat();
       try {
         const run = await findRun(db, runId);
         if (!run) throw fail('NotFound', `Run ${runId} is not in the database.`);
         const stored = run.results[index];
-        if (stored) return { ok: stored.ok };
+        const made = (tool: string, ok: boolean) => taskMadeBy({ db, config }, { id: `${runId}_${index}`, name: tool }, ok);
+        if (stored) return { ok: stored.ok, ...(await made(stored.tool, stored.ok)) };
         const routine = await findRoutine(db, run.chat_id, run.routine_id);
         // deleted meanwhile: the run ends, and no step of it has failed
         if (!routine && settle === undefined) return { ok: false };
         const step = routine?.steps[index];
         const label = { name: step?.name ?? `step-${index + 1}`, tool: step?.tool ?? 'unknown' };
         const outcome = settle !== undefined ? { ok: false, output: settle } : await runTool(run, index, step);
-        return { ok: (await storeStep(db, runId, index, { ...label, ok: outcome.ok, output: outcome.output })).ok };
+        const { ok } = await storeStep(db, runId, index, { ...label, ok: outcome.ok, output: outcome.output });
+        return { ok, ...(await made(label.tool, ok)) };
       } catch (error) {
         throw asFailure(error);
       } finally {

@@ -16,6 +16,7 @@ import { fittingHistory } from './compact.ts';
 import type { ActivityDeps } from './deps.ts';
 import { asFailure, fail } from './failure.ts';
 import { beat } from './heartbeat.ts';
+import { routeToKennel } from './kennel-routing.ts';
 import { systemPrompt } from './prompt.ts';
 
 /** A turn that waits longer than this for its model, or that nobody worked on for this long, is told about it. */
@@ -148,7 +149,7 @@ async function answerOnce(
     const { usage } = answer;
     return await storeAnswer(db, input, subject, {
       text: answer.text,
-      calls: answer.calls.map((call) => checkCall(call)),
+      calls: await routeToKennel(db, config, subject.chatId, answer.calls.map(checkCall)),
       model: answer.model,
       // the summary that made room was paid for as well
       usage: {
@@ -195,7 +196,7 @@ function checkCall(call: { id: string; name: string; arguments: string }): Check
   return {
     providerId: call.id,
     args: args as Record<string, unknown>,
-    verdict: { name: tool.name, danger: tool.danger, effect: tool.effect, summary, timeoutMs: tool.timeoutMs },
+    verdict: { name: tool.name, danger: tool.danger, effect: tool.effect, summary, timeoutMs: tool.timeoutMs, ...(tool.preview && { preview: true }) },
   };
 }
 

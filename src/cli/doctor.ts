@@ -1,12 +1,13 @@
 import { execFile } from 'node:child_process';
 import { accessSync, constants, statfsSync, statSync } from 'node:fs';
-import { promisify, styleText } from 'node:util';
+import { promisify } from 'node:util';
 import { ProvisionError, provideTemporal } from '../../temporal/server.ts';
 import { compareVersions, MIN_SERVER } from '../../temporal/version.ts';
 import { type Config, childEnvironment } from '../config.ts';
-import type { Finding } from './finding.ts';
+import { type Finding, printFindings } from './finding.ts';
 import { diskWarning, requireOwner, requireRoom } from './home.ts';
 import { portNeeds, temporalCache } from './instance.ts';
+import { kennelFinding } from './kennel-findings.ts';
 import { isPortFree, portHolder } from './ports.ts';
 import { postgresVersion } from './postgres.ts';
 import { answersOn } from './roles.ts';
@@ -33,13 +34,7 @@ const checks: Check[] = [
   async (config) => modelFinding(config),
   whatsappFinding,
   () => program('git', ['--version'], 'coding tasks need it', 'install git: https://git-scm.com/downloads'),
-  () =>
-    program(
-      'docker',
-      ['version', '--format', '{{.Server.Version}}'],
-      'coding tasks and commands need it; chats do not',
-      'install and start Docker: https://docs.docker.com/get-docker',
-    ),
+  kennelFinding,
   portFindings,
 ];
 
@@ -49,13 +44,7 @@ export async function diagnose(config: Config): Promise<Finding[]> {
 
 /** `fetch doctor`; the exit code is 1 when something that is needed is missing. */
 export async function run(config: Config, options: { json?: boolean }): Promise<void> {
-  const findings = await diagnose(config);
-  process.exitCode = findings.some(({ state }) => state === 'missing') ? 1 : 0;
-  if (options.json) return void process.stdout.write(`${JSON.stringify({ ok: process.exitCode === 0, findings })}\n`);
-  const marks = { ok: styleText('green', '✓'), warning: styleText('yellow', '!'), missing: styleText('red', '✗') };
-  for (const { name, state, version, detail, mend } of findings) {
-    process.stdout.write(`${marks[state]} ${[name, version, detail].filter(Boolean).join('  ')}\n${mend ? `    ${mend}\n` : ''}`);
-  }
+  process.exitCode = printFindings(await diagnose(config), options);
 }
 
 const ok = (name: string, version: string | null, detail: string): Finding => ({ name, state: 'ok', version, detail, mend: null });

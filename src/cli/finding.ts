@@ -1,3 +1,5 @@
+import { styleText } from 'node:util';
+
 /** `warning`: works, with less. `mend` is a command, or null when there is nothing to mend. */
 export interface Finding {
   name: string;
@@ -5,4 +7,18 @@ export interface Finding {
   version: string | null;
   detail: string;
   mend: string | null;
+}
+
+/** Prints findings for a person, or as one JSON object; returns the exit code: 1 when something that is needed is missing. */
+export function printFindings(findings: Finding[], options: { json?: boolean }): 0 | 1 {
+  const code = findings.some(({ state }) => state === 'missing') ? 1 : 0;
+  if (options.json) {
+    process.stdout.write(`${JSON.stringify({ ok: code === 0, findings })}\n`);
+    return code;
+  }
+  const marks = { ok: styleText('green', '✓'), warning: styleText('yellow', '!'), missing: styleText('red', '✗') };
+  for (const { name, state, version, detail, mend } of findings) {
+    process.stdout.write(`${marks[state]} ${[name, version, detail].filter(Boolean).join('  ')}\n${mend ? `    ${mend}\n` : ''}`);
+  }
+  return code;
 }

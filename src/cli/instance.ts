@@ -113,6 +113,8 @@ async function bringUp(config: Config, supervisor: Supervisor, report: Reporter)
   report.progress({ text: 'Starting worker, gateway and API' });
   await Promise.all((['worker', 'gateway', 'api'] as const).map((name) => supervisor.start(ownRole(name, env))));
   report.done('Worker, gateway and API are ready');
+  // a chat needs no containers: this one starts beside it, and says by itself what it lacks
+  void supervisor.start(ownRole('kennel', env));
 
   function external(name: 'temporal' | 'postgres', address: string, value = address): string {
     supervisor.external(name, address);

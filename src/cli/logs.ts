@@ -3,7 +3,7 @@ import type { Config } from '../config.ts';
 import { logFile } from './role-log.ts';
 import type { RoleName } from './state-file.ts';
 
-export const ROLE_NAMES: readonly RoleName[] = ['temporal', 'postgres', 'worker', 'gateway', 'api'];
+export const ROLE_NAMES: readonly RoleName[] = ['temporal', 'postgres', 'worker', 'gateway', 'api', 'kennel'];
 const POLL_MS = 250;
 const TAIL_BYTES = 256 * 1024;
 

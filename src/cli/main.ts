@@ -40,8 +40,8 @@ const program = new Command('fetch')
   );
 
 /** A command with the setting flags, an example in its help, and its configuration parsed before it runs. */
-function command(name: string, description: string, example: string, run: (command: Command, args: string[]) => Runner): Command {
-  const made = program.command(name).description(description).exitOverride().addHelpText('after', `\nExample:\n  ${example}\n`);
+function command(name: string, description: string, example: string, run: (command: Command, args: string[]) => Runner, parent = program): Command {
+  const made = parent.command(name).description(description).exitOverride().addHelpText('after', `\nExample:\n  ${example}\n`);
   for (const [flag, , text] of settingFlags) made.option(flag, text);
   made.action(async (...received: unknown[]) => {
     const self = received.at(-1) as Command;
@@ -56,7 +56,7 @@ function command(name: string, description: string, example: string, run: (comma
   return made;
 }
 
-const singleRole = (name: 'worker' | 'gateway' | 'api' | 'prepare', description: string) =>
+const singleRole = (name: 'worker' | 'gateway' | 'api' | 'kennel-worker' | 'prepare', description: string) =>
   command(name, description, `TEMPORAL_ADDRESS=temporal:7233 DATABASE_URL=postgres://fetch:secret@db/fetch fetch ${name}`, () => async (config) => {
     const missing = [config.TEMPORAL_ADDRESS ? null : 'TEMPORAL_ADDRESS', config.DATABASE_URL ? null : 'DATABASE_URL'].filter(Boolean);
     if (missing.length > 0)
@@ -74,6 +74,7 @@ command(
 singleRole('worker', 'Run one worker: workflows, model steps, tools');
 singleRole('gateway', 'Run the gateway: it receives and sends on the channels');
 singleRole('api', 'Run the HTTP APIs');
+singleRole('kennel-worker', 'Run the host of workspaces and containers: coding tasks, commands');
 singleRole('prepare', 'Prepare external servers once: namespace, search attributes, tables');
 command('chat', 'Open a chat with a running instance', 'fetch chat --home ~/.fetch-work', () => async (config) => {
   await (await import('./chat.ts')).runChat(config);
@@ -106,7 +107,7 @@ command('logs', 'Show the log of one role, or of all', 'fetch logs worker -f', (
   const { follow, lines } = self.opts<{ follow?: boolean; lines: number }>();
   await (await import('./logs.ts')).run(config, args[0] as never, { follow, lines });
 })
-  .addArgument(new Argument('[role]', 'the role').choices(['temporal', 'postgres', 'worker', 'gateway', 'api']))
+  .addArgument(new Argument('[role]', 'the role').choices(['temporal', 'postgres', 'worker', 'gateway', 'api', 'kennel']))
   .option('-f, --follow', 'print new lines as they come')
   .option('-n, --lines <count>', 'how many lines to begin with', wholeNumber, 100);
 command(
@@ -114,6 +115,30 @@ command(
   'Try every dependency; each finding comes with what mends it',
   'fetch doctor --json',
   (self) => async (config) => (await import('./doctor.ts')).run(config, self.opts()),
+).option('--json', 'print JSON');
+const kennel = program.command('kennel').description('Look after the containers that coding tasks run in').exitOverride();
+command(
+  'build',
+  'Build the images now, so that no task waits for them: what every task needs, and that of each named agent',
+  'fetch kennel build claude codex',
+  (self, args) => async (config) => (await import('./kennel.ts')).build(config, args, self.opts()),
+  kennel,
+)
+  .addArgument(new Argument('[agent...]', 'agents').choices(['claude', 'codex', 'gemini', 'copilot', 'opencode', 'practice', 'all']))
+  .option('--fresh', 'fetch the base image again and build every layer anew, for updates of the system');
+command(
+  'doctor',
+  'Try the Docker engine, the images, and a container; exit code 1 when coding tasks cannot run',
+  'fetch kennel doctor --json',
+  (self) => async (config) => (await import('./kennel.ts')).doctor(config, self.opts()),
+  kennel,
+).option('--json', 'print JSON');
+command(
+  'ps',
+  'List the containers of tasks',
+  'fetch kennel ps --json',
+  (self) => async (config) => (await import('./kennel.ts')).ps(config, self.opts()),
+  kennel,
 ).option('--json', 'print JSON');
 command('stop', 'Stop the instance of this home', 'fetch stop', () => async (config) => (await import('./stop.ts')).run(config));
 
@@ -126,9 +151,9 @@ function wholeNumber(value: string): number {
 class ProblemError extends Error {
   override readonly name = 'ProblemError';
 }
-const plain = new Set(['ProblemError', 'HomeError', 'PortError', 'ProvisionError', 'RunningError']);
+const plain = new Set(['ProblemError', 'HomeError', 'PortError', 'ProvisionError', 'RunningError', 'KennelUnavailable']);
 
-const holdsRoles = new Set(['start', 'worker', 'gateway', 'api']);
+const holdsRoles = new Set(['start', 'worker', 'gateway', 'api', 'kennel-worker']);
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     // the output of a service may lie on the disk that is full, a terminal may be gone: what cannot be said must not end what runs

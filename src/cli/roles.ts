@@ -26,7 +26,7 @@ export interface RoleSpec {
 }
 
 const ENTRY = fileURLToPath(new URL('../../bin/fetch.js', import.meta.url));
-export const STOP_ORDER: readonly RoleName[] = ['api', 'gateway', 'worker', 'temporal', 'postgres'];
+export const STOP_ORDER: readonly RoleName[] = ['api', 'gateway', 'kennel', 'worker', 'temporal', 'postgres'];
 
 export const temporalRole = (config: Config, binary: TemporalBinary): RoleSpec => ({
   name: 'temporal',
@@ -56,9 +56,10 @@ export const postgresRole = (config: Config, command: PostgresCommand): RoleSpec
 });
 
 /** One of our own roles: the same program with another command, so that it runs alike here and on a machine of its own. */
-export const ownRole = (name: 'worker' | 'gateway' | 'api', env: Record<string, string>): RoleSpec => ({
+export const ownRole = (name: 'worker' | 'gateway' | 'api' | 'kennel', env: Record<string, string>): RoleSpec => ({
   name,
-  ...ownCommand(name, env),
+  // `fetch kennel` is what people ask for images and containers with
+  ...ownCommand(name === 'kennel' ? 'kennel-worker' : name, env),
   readiness: 'message',
   address: null,
   stopSignal: 'SIGTERM',

@@ -2,7 +2,7 @@ import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, write
 import { join } from 'node:path';
 import { endProcess, isAlive, type ProcessIdentity } from './process-identity.ts';
 
-export type RoleName = 'temporal' | 'postgres' | 'worker' | 'gateway' | 'api';
+export type RoleName = 'temporal' | 'postgres' | 'worker' | 'gateway' | 'api' | 'kennel';
 /** `external`: somebody else runs it and we only use it. `restarting`: it died and waits for its next try. */
 export type RoleState = 'starting' | 'ready' | 'restarting' | 'stopping' | 'stopped' | 'external';
 

@@ -3,6 +3,7 @@ import { NativeConnection, Worker } from '@temporalio/worker';
 import { createAct } from '../activities/act.ts';
 import { createRecordActivities } from '../activities/records.ts';
 import { createRoutineActivities } from '../activities/routine.ts';
+import { createTaskRecords } from '../activities/task/records.ts';
 import { createThink } from '../activities/think.ts';
 import { openModel } from '../adapters/model/open-model.ts';
 import type { Config } from '../config.ts';
@@ -28,7 +29,13 @@ export async function run(config: Config): Promise<void> {
     namespace: config.TEMPORAL_NAMESPACE,
     taskQueue: AGENT_QUEUE,
     workflowBundle,
-    activities: { think: createThink(deps), act: createAct(deps), ...createRecordActivities(deps), ...createRoutineActivities(deps) },
+    activities: {
+      think: createThink(deps),
+      act: createAct(deps),
+      ...createRecordActivities(deps),
+      ...createRoutineActivities(deps),
+      ...createTaskRecords(deps),
+    },
     ...workerTimings,
     maxConcurrentActivityTaskExecutions: 100,
     // below the number of active chats everything stalls (measured), so well above it

@@ -5,6 +5,8 @@ export interface TurnActivities {
   think(input: ThinkInput): Promise<ThinkResult>;
   act(input: ActInput): Promise<ActResult>;
   deliver(input: DeliverInput): Promise<void>;
+  /** what an approval of a call will show; on the host that has the workspace */
+  preview(input: ActInput): Promise<void>;
 }
 
 /** Short steps on our own store, run as local activities. */

@@ -1,4 +1,5 @@
 import type { Channel } from './ids.ts';
+import type { TaskInput } from './task.ts';
 
 /** What crosses the boundary between the world and the `conversation` workflow. JSON only; fields only grow. */
 
@@ -9,9 +10,17 @@ export type Arrival =
   /** more text for the running turn: the next model step reads it from the store */
   | { kind: 'steer'; inboxId: string; turnId: string }
   /** an open question or approval was decided in the store */
-  | { kind: 'answer'; inboxId: string; questionId: string; decision: Decision }
+  | {
+      kind: 'answer';
+      inboxId: string;
+      questionId: string;
+      decision: Decision /** the coding task that asked; it is signalled in place of the conversation */;
+      taskId?: string;
+    }
   /** work on this turn is to stop; what was done is kept */
   | { kind: 'stop'; inboxId: string; turnId: string }
+  /** a coding task is to be ended, held or taken up again; it is signalled in place of the conversation */
+  | { kind: 'task'; inboxId: string; taskId: string; order: 'cancel' | 'pause' | 'resume' }
   /** a reply that needs no model is ready in the outbox */
   | { kind: 'reply'; inboxId: string; outboxId: string };
 
@@ -69,6 +78,10 @@ export interface CallVerdict {
   /** set when the arguments failed the schema: the error is already the call's result */
   refused?: boolean;
   timeoutMs: number;
+  /** where it runs when not on the worker's own queue: the kennel of the workspace's host */
+  queue?: string;
+  /** an approval of it shows more than its arguments */
+  preview?: boolean;
 }
 
 export type Danger = 'SAFE' | 'MODERATE' | 'DANGEROUS';
@@ -101,6 +114,8 @@ export interface ActResult {
   ok: boolean;
   /** size of the stored output in characters */
   size: number;
+  /** a coding task that this call made, to be started as a child */
+  task?: TaskInput;
 }
 
 export interface AskInput {

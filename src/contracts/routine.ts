@@ -1,5 +1,6 @@
 import type { Effect } from './conversation.ts';
 import type { Channel } from './ids.ts';
+import type { TaskInput } from './task.ts';
 
 /** What crosses the boundary of the `routine` workflow: one execution of an ordered list of tool calls. */
 export interface RoutineInput {
@@ -33,13 +34,18 @@ export interface OpenedRun {
   name: string;
   channel: Channel;
   /** policy of each step as it is now; arguments stay in the store */
-  steps: Array<{ tool: string; effect: Effect; timeoutMs: number }>;
+  steps: Array<{ tool: string; effect: Effect; timeoutMs: number /** of the host that has the workspace, for tools of the kennel */; queue?: string }>;
 }
 export interface StepInput {
   runId: string;
   index: number;
   /** do not run the tool: take the stored outcome, or store this one */
   settle?: string;
+}
+export interface StepResult {
+  ok: boolean;
+  /** a coding task that the step made, to be started as a child */
+  task?: TaskInput;
 }
 export interface CloseInput {
   runId: string;
@@ -53,7 +59,7 @@ export interface CloseInput {
 export interface RoutineActivities {
   /** null when the routine or its chat is gone */
   openRun(input: OpenInput): Promise<OpenedRun | null>;
-  runRoutineStep(input: StepInput): Promise<{ ok: boolean }>;
+  runRoutineStep(input: StepInput): Promise<StepResult>;
   /** the outbox id of the result */
   closeRun(input: CloseInput): Promise<string>;
 }

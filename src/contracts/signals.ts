@@ -7,6 +7,8 @@ export const viewQuery = 'view';
 export const AGENT_PHASE = 'AgentPhase';
 /** Signals of a coding task: a decision on its open question; the workspace that it waits for may be free. */
 export const decidedSignal = 'decided';
+/** `cancel`, `pause` or `resume`, from a word in the chat; the updates below do the same and wait for it */
+export const orderedSignal = 'ordered';
 export const workspaceFreeSignal = 'workspaceFree';
 /** Updates of a coding task; each returns when what it says is so. */
 export const cancelUpdate = 'cancel';

@@ -17,6 +17,8 @@ export interface TaskInput {
   workspace: string;
   limits: TaskLimits;
   waits: { remindAfterMs: number; expireAfterMs: number };
+  /** where a task goes on whose workflow was lost with its server; 1 otherwise */
+  firstStep?: number;
 }
 
 export interface TaskLimits {
@@ -26,15 +28,21 @@ export interface TaskLimits {
   silenceMs: number;
   /** a question holds its container for this long; then the session is ended, and resumed with the answer */
   holdMs: number;
+  /** a host that takes no work for this long counts as away */
+  awayMs: number;
 }
 
 /** What `follow` stopped at. `offset`: bytes of the log that are stored. */
 export type Followed = { offset: number } & (
-  | { what: 'question' | 'permission'; questionId: string; title: string }
+  | { what: 'question'; questionId: string; title: string }
+  | { what: 'permission'; questionId: string; title: string }
   | { what: 'ended'; outcome: RunOutcome; reason: string }
   /** the container is gone without a last line: killed, out of memory, or the host restarted */
   | { what: 'gone'; reason: string; oom: boolean }
   | { what: 'silent' }
+  /** the time at work is used up */
+  | { what: 'timeout' }
+  /** money, tokens or room on the disk are used up */
   | { what: 'budget'; reason: string }
 );
 
@@ -50,7 +58,7 @@ export interface FollowInput {
 export interface BeginInput {
   taskId: string;
   step: number;
-  /** the prompt of a resumed session: the answer to this question; the goal when unset */
+  /** the prompt of a resumed session: the answer to this question; otherwise the goal, or that it is to go on */
   answerOf?: string;
   holdMs: number;
 }
@@ -91,6 +99,8 @@ export interface TaskRecordActivities {
   expireForTask(questionId: string): Promise<boolean>;
   /** what is told when the host of a task does not answer; the outbox id, once for a task and reason */
   tellTask(input: { taskId: string; key: string; text: string }): Promise<string>;
+  /** another host that is there and has the workspace, when the task's own has been gone for long; the task is that host's from then on */
+  moveTask(input: { taskId: string; from: string }): Promise<string | null>;
 }
 
 export interface TaskView {

@@ -39,6 +39,52 @@ export function parseCommand(text: string): Command | null {
   return byWord.get(plain) ?? byWord.get(plain.replace(/[.!\s]+$/, '')) ?? (plain === '??' ? 'help' : reactionAnswer(plain));
 }
 
+/** An order to coding tasks that a whole message is; `taskId` when it names one. */
+export interface TaskOrder {
+  order: 'cancel' | 'pause' | 'resume';
+  taskId: string | null;
+}
+
+const orderWords: Record<string, TaskOrder['order']> = {
+  pause: 'pause',
+  '/pause': 'pause',
+  hold: 'pause',
+  resume: 'resume',
+  '/resume': 'resume',
+  '/continue': 'resume',
+};
+
+export function parseTaskOrder(text: string): TaskOrder | null {
+  const [, words = '', taskId = null] = /^(.*?)(?:\s+(?:task\s+)?(tsk_[a-z0-9]+))?[.!]*$/.exec(text.trim().toLowerCase()) ?? [];
+  const order = orderWords[words] ?? (parseCommand(words) === 'stop' ? ('cancel' as const) : null);
+  return order && { order, taskId };
+}
+
+/** What a whole message decides about an approval. `remember`: what this thread asks for from now on is allowed as well. */
+export interface ApprovalAnswer {
+  decision: 'allow' | 'deny';
+  remember: boolean;
+  /** the call is passed over and the work goes on: less than a no to what was asked for */
+  skip: boolean;
+}
+
+const yesAll = ['yes all', 'yes to all', 'allow all', 'approve all', 'yes always', 'y all', 'all yes'];
+const skips = ['skip', 'skip it', 'skip this', 'skip that', 'skip this one', 'pass', '⏭'];
+
+/** The decision that a whole reply to an approval is, or null: "yes, but not the tests" decides nothing. */
+export function parseApproval(text: string): ApprovalAnswer | null {
+  const command = parseCommand(text);
+  if (command === 'yes' || command === 'no') return { decision: command === 'yes' ? 'allow' : 'deny', remember: false, skip: false };
+  const plain = text
+    .trim()
+    .toLowerCase()
+    .replace(/\ufe0f/g, '')
+    .replace(/,\s*|\s+/g, ' ')
+    .replace(/[.!\s]+$/, '');
+  if (yesAll.includes(plain) || /^👍\p{Emoji_Modifier}? all$/u.test(plain)) return { decision: 'allow', remember: true, skip: false };
+  return skips.includes(plain) ? { decision: 'deny', remember: false, skip: true } : null;
+}
+
 /** The number that a whole reply is, a keycap such as 2️⃣ included. */
 function numberIn(reply: string): number | null {
   const digits = /^\(?#?(\d{1,2})(?:[.)]|\ufe0f?\u20e3)?$/.exec(reply.trim())?.[1];
@@ -69,8 +115,9 @@ export const helpText = [
   'Write what you need in your own words. I think in steps, use tools, and ask when I need you.',
   '',
   '- `stop` interrupts what is running; what was done is kept',
+  '- a coding task works on by itself and reports; `pause`, `resume` and `stop` are for it when nothing else runs (`stop tsk_…` names one)',
   '- `status` says what is running, what it waits for and what it has used',
   '- a message while I work steers me at the next step',
   '- a question is answered by its number, by a word, or in your own words; it waits for you',
-  '- an approval is answered with `yes` or `no`',
+  '- an approval is answered with `yes`, `no`, `skip` (go on without it) or `yes all` (and everything after it in this chat), or with 👍 or 👎',
 ].join('\n');

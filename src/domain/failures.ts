@@ -14,6 +14,8 @@ export const failures = {
   BudgetExceeded: { retry: false, tell: 'A budget is used up.' },
   StoreUnavailable: { retry: true, tell: 'The database does not answer.' },
   ChannelUnavailable: { retry: true, tell: 'The channel does not take messages now.' },
+  KennelUnavailable: { retry: true, tell: 'The containers of this host cannot be used now.' },
+  KennelFull: { retry: true, tell: 'Every place of this host is taken.' },
   NotFound: { retry: false, tell: 'A record that this step needs is gone.' },
   Internal: { retry: true, tell: 'Something went wrong inside.' },
 } as const satisfies Record<string, { retry: boolean; tell: string }>;

@@ -4,7 +4,7 @@ import type { Config } from '../config.ts';
 import type { Arrival } from '../contracts/conversation.ts';
 import type { Channel } from '../contracts/ids.ts';
 import type { ThreadRecord, TurnRecord } from '../contracts/records.ts';
-import { chooseOption, helpText, isStrayNumber, parseCommand } from '../domain/commands.ts';
+import { chooseOption, helpText, isStrayNumber, parseApproval, parseCommand } from '../domain/commands.ts';
 import { mayApprove } from '../domain/policy.ts';
 import { attach } from '../store/attachments.ts';
 import type { Db, Tx } from '../store/database.ts';
@@ -16,6 +16,7 @@ import { replyNow, statusText } from '../store/replies.ts';
 import { createThread, getThread, threadOfChat } from '../store/threads.ts';
 import { activeTurn, addUserItem, findTurn, openTurn, toTurnRecord } from '../store/turns.ts';
 import { signalArrival } from './signal.ts';
+import { taskOrder } from './task-orders.ts';
 
 /** Why a request cannot be taken; `message` is the text that clients of the runtime API know. */
 export class IntakeError extends Error {
@@ -31,7 +32,7 @@ export class IntakeError extends Error {
 const SIGNAL_PATIENCE_MS = 1000;
 
 export type Intake = ReturnType<typeof createIntake>;
-export type Said = { kind: 'turn' | 'steer' | 'answer' | 'stop' | 'reply'; turnId: string | null; inboxId: string };
+export type Said = { kind: 'turn' | 'steer' | 'answer' | 'stop' | 'reply' | 'task'; turnId: string | null; inboxId: string };
 
 /** Runs in the intake's transaction, also when the message was known; `inboxId` is the row that it became, now or then, and `kind` what it meant. */
 export type Also = (tx: Tx, inboxId: string, kind: Said['kind']) => Promise<void>;
@@ -123,7 +124,7 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
     return { kind: 'stop', inboxId, turnId };
   }
 
-  /** What a text means for an open question: its answer, a number that is no choice, a yes that is not theirs to say, or nothing, when an approval needs a plain yes or no. */
+  /** What a text means for an open question: its answer, a number that is no choice, a yes that is not theirs to say, or nothing, when an approval needs a plain yes, no, skip or yes all. */
   async function answerWith(
     tx: Tx,
     question: Question,
@@ -132,16 +133,18 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
     approver: Approver | undefined,
   ): Promise<Arrival | 'stray' | 'not theirs' | null> {
     if (question.kind === 'approval') {
-      const command = parseCommand(text);
-      if (command !== 'yes' && command !== 'no') return null;
-      const decision = command === 'yes' ? 'allow' : 'deny';
-      if (approver && decision === 'allow' && !mayApprove(await dangerOf(tx, question), await approver(tx, question.turn_id))) return 'not theirs';
-      await decideQuestion(tx, question, decision, false);
-      return { kind: 'answer', inboxId, questionId: question.id, decision };
+      const answer = parseApproval(text);
+      if (!answer) return null;
+      const { decision, remember, skip } = answer;
+      // whoever allows everything that follows allows what is dangerous among it
+      const danger = remember ? 'DANGEROUS' : await dangerOf(tx, question);
+      if (approver && decision === 'allow' && !mayApprove(danger, await approver(tx, question.turn_id))) return 'not theirs';
+      await decideQuestion(tx, question, decision, remember, skip);
+      return { kind: 'answer', inboxId, questionId: question.id, decision, ...ofTask(question) };
     }
     if (isStrayNumber(question.options, text)) return 'stray';
     await answerQuestion(tx, question, chooseOption(question.options, text));
-    return { kind: 'answer', inboxId, questionId: question.id, decision: 'answered' };
+    return { kind: 'answer', inboxId, questionId: question.id, decision: 'answered', ...ofTask(question) };
   }
 
   async function channelThread(channel: Channel, address: string): Promise<ThreadRecord> {
@@ -221,6 +224,9 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
         const active = await activeTurn(tx, threadId);
         if (!input.plain) {
           const command = input.questionId ? null : parseCommand(text);
+          const order = input.questionId ? null : await taskOrder(tx, { chatId, text, inboxId: inbox, turnRuns: active !== undefined });
+          if (order && 'reply' in order) return reply(order.reply);
+          if (order) return { arrival: order, turnId: null };
           if (command === 'stop') {
             if (!active) return reply('Nothing is running, so there is nothing to stop.');
             return { arrival: await addStop(tx, threadId, active.id, inbox), turnId: active.id };
@@ -276,7 +282,7 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
         const question = await openQuestion(tx, row.thread_id, input.approvalId);
         if (!question) throw missing;
         await decideQuestion(tx, question, input.decision, input.remember);
-        return { arrival: { kind: 'answer', inboxId, questionId: question.id, decision: input.decision }, turnId: question.turn_id };
+        return { arrival: { kind: 'answer', inboxId, questionId: question.id, decision: input.decision, ...ofTask(question) }, turnId: question.turn_id };
       });
     },
 
@@ -295,7 +301,7 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
             `no pending user input with id '${input.inputId}' on thread ${input.threadId}: it was answered, has expired, or never was`,
           );
         await answerQuestion(tx, question, text);
-        return { arrival: { kind: 'answer', inboxId, questionId: question.id, decision: 'answered' }, turnId: question.turn_id };
+        return { arrival: { kind: 'answer', inboxId, questionId: question.id, decision: 'answered', ...ofTask(question) }, turnId: question.turn_id };
       });
     },
 
@@ -305,3 +311,6 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
     channelThread,
   };
 }
+
+/** Whose question it is, when a coding task asked it. */
+const ofTask = (question: Question): { taskId?: string } => (question.task_id ? { taskId: question.task_id } : {});

@@ -1,8 +1,8 @@
-import type { Client } from '@temporalio/client';
+import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 import type { Config } from '../config.ts';
 import type { Arrival, ConversationInput } from '../contracts/conversation.ts';
-import { AGENT_QUEUE, type Channel } from '../contracts/ids.ts';
-import { arrivalSignal, CONVERSATION } from '../contracts/signals.ts';
+import { AGENT_QUEUE, type Channel, taskWorkflowId } from '../contracts/ids.ts';
+import { arrivalSignal, CONVERSATION, decidedSignal, orderedSignal } from '../contracts/signals.ts';
 import type { Db } from '../store/database.ts';
 import { arrivalOf, markSignalled, unsignalled } from '../store/inbox.ts';
 import { conversationDefaults } from './conversation-settings.ts';
@@ -23,7 +23,25 @@ export interface ToSignal {
 }
 
 /** Tells the conversation about a stored row, starting it where it does not run. The workflow drops what it has seen, so doing this twice is harmless. */
-export async function signalArrival({ db, temporal, config }: Deps, row: ToSignal): Promise<void> {
+export async function signalArrival(deps: Deps, row: ToSignal): Promise<void> {
+  const { arrival } = row;
+  if (arrival.kind === 'task') await signalTask(deps, arrival.taskId, orderedSignal, arrival.order);
+  else if (arrival.kind === 'answer' && arrival.taskId)
+    await signalTask(deps, arrival.taskId, decidedSignal, { questionId: arrival.questionId, decision: arrival.decision });
+  else await signalConversation(deps, row);
+  await markSignalled(deps.db, row.inboxId);
+}
+
+/** A task that is over hears nothing any more, and nothing is lost by that: what it asked is settled in the store. */
+async function signalTask({ temporal }: Deps, taskId: string, signal: string, value: unknown): Promise<void> {
+  await temporal
+    .withDeadline(Date.now() + 10_000, () => temporal.workflow.getHandle(taskWorkflowId(taskId)).signal(signal, value))
+    .catch((error) => {
+      if (!(error instanceof WorkflowNotFoundError)) throw error;
+    });
+}
+
+async function signalConversation({ temporal, config }: Deps, row: ToSignal): Promise<void> {
   const input: ConversationInput = { chatId: row.chatId, channel: row.channel, ...conversationDefaults(config) };
   // a call without a deadline may wait for ever for a server that is away; the sweeper tries again
   await temporal.withDeadline(Date.now() + 10_000, () =>
@@ -40,7 +58,6 @@ export async function signalArrival({ db, temporal, config }: Deps, row: ToSigna
       workflowTaskTimeout: 5_000,
     }),
   );
-  await markSignalled(db, row.inboxId);
 }
 
 /** Signals rows whose signal was lost by a crash. At most `limit` at a time, so that a burst is paced and new messages are not held up behind it. */

@@ -23,8 +23,8 @@ export function sweep(deps: { db: Db; temporal: Client; config: Config }): () =>
     if (Date.now() >= reconcileAt) {
       reconcileAt = Date.now() + RECONCILE_MS;
       await reconcile(deps).then(
-        ({ turns, schedules }) => {
-          if (turns + schedules > 0) log.warn({ turns, schedules }, 'brought back what the Temporal server no longer had');
+        ({ turns, schedules, tasks }) => {
+          if (turns + schedules + tasks > 0) log.warn({ turns, schedules, tasks }, 'brought back what the Temporal server no longer had');
         },
         (error) => log.warn({ error: (error as Error).message }, 'could not compare the database with the Temporal server; the next round tries again'),
       );

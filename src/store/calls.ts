@@ -10,6 +10,25 @@ export type Call = Selectable<CallTable>;
 
 export const findCall = (db: Db | Tx, id: string): Promise<Call | undefined> => db.selectFrom('calls').selectAll().where('id', '=', id).executeTakeFirst();
 
+/** A call with the chat that it belongs to. */
+export const findCallWithChat = (db: Db, id: string) =>
+  db
+    .selectFrom('calls')
+    .innerJoin('threads', 'threads.id', 'calls.thread_id')
+    .select(['calls.name', 'calls.args', 'threads.chat_id as chatId'])
+    .where('calls.id', '=', id)
+    .executeTakeFirst();
+
+/** Keeps what an approval shows with a call that has not run; its result takes the place of it. */
+export async function notePreview(db: Db, id: string, preview: string): Promise<void> {
+  await db
+    .updateTable('calls')
+    .set({ metadata: json({ preview }) })
+    .where('id', '=', id)
+    .where('state', '=', 'pending')
+    .execute();
+}
+
 export interface Outcome {
   ok: boolean;
   output: string;

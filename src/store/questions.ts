@@ -22,9 +22,10 @@ export async function openQuestion(tx: Tx, threadId: string, id?: string): Promi
 
 /** How dangerous the call is that an approval is asked for, as it was when the model made it. */
 export const dangerOf = async (tx: Tx, question: Question): Promise<Danger> =>
-  (await tx.selectFrom('calls').select('danger').where('id', '=', question.call_id).executeTakeFirstOrThrow()).danger;
+  // what a coding task wants to do is not ours to rate
+  question.call_id ? (await tx.selectFrom('calls').select('danger').where('id', '=', question.call_id).executeTakeFirstOrThrow()).danger : 'DANGEROUS';
 
-const numbered = (options: readonly string[]): string => options.map((option, index) => `${index + 1}. ${option}`).join('\n');
+export const numbered = (options: readonly string[]): string => options.map((option, index) => `${index + 1}. ${option}`).join('\n');
 
 /** Asks, once for a call: question row, event and outbox row in one transaction. */
 export async function ask(db: Db, input: AskInput, about: { description: string; intent: string | null }): Promise<AskResult> {
@@ -56,11 +57,7 @@ export async function ask(db: Db, input: AskInput, about: { description: string;
       })
       .execute();
     const shown =
-      input.kind === 'approval'
-        ? `${prompt}\n\nArguments: ${JSON.stringify(call.args)}\n\nAnswer yes or no.`
-        : options.length > 0
-          ? `${prompt}\n${numbered(options)}`
-          : prompt;
+      input.kind === 'approval' ? `${prompt}\n\n${evidenceOf(call)}\n\nAnswer yes or no.` : options.length > 0 ? `${prompt}\n${numbered(options)}` : prompt;
     await tx.insertInto('outbox').values({ id: out, chat_id, thread_id: input.threadId, turn_id: input.turnId, kind: 'question', body: shown }).execute();
     await appendEvents(tx, input.threadId, [
       input.kind === 'question'
@@ -82,6 +79,12 @@ export async function ask(db: Db, input: AskInput, about: { description: string;
   });
 }
 
+/** What a person decides by: the differences or the command where the tool could say them, else the arguments. */
+function evidenceOf(call: { args: unknown; metadata: Record<string, unknown> | null }): string {
+  const preview = call.metadata?.preview;
+  return typeof preview === 'string' ? (preview.length > 3000 ? `${preview.slice(0, 3000)}\n[cut]` : preview) : `Arguments: ${JSON.stringify(call.args)}`;
+}
+
 /** A few words of a question for operators; an approval is named by its tool already. */
 const titleOf = (question: Pick<Question, 'kind' | 'prompt'>): string =>
   question.kind === 'question' ? cut(question.prompt.replace(/\s+/g, ' ').trim(), 60) : '';
@@ -93,8 +96,8 @@ export async function answerQuestion(tx: Tx, question: Question, answer: string)
   if (question.call_id) await settleCall(tx, question.call_id, { ok: true, output: answer, metadata: { answer } });
 }
 
-/** A denial becomes the call's result; after an allowance the call runs. The caller holds `lockThread`. */
-export async function decideQuestion(tx: Tx, question: Question, decision: 'allow' | 'deny', remember: boolean): Promise<void> {
+/** A denial becomes the call's result; after an allowance the call runs. `skip`: a denial that lets the work go on without the call. The caller holds `lockThread`. */
+export async function decideQuestion(tx: Tx, question: Question, decision: 'allow' | 'deny', remember: boolean, skip = false): Promise<void> {
   await decided(tx, question, 'answered', decision, decision);
   await appendEvents(tx, question.thread_id, [
     { event: 'approval.decided', turnId: question.turn_id, payload: { approval_id: question.id, decision, remember } },
@@ -105,7 +108,10 @@ export async function decideQuestion(tx: Tx, question: Question, decision: 'allo
   }
   if (decision === 'deny' && question.call_id) {
     const call = await tx.selectFrom('calls').select('name').where('id', '=', question.call_id).executeTakeFirstOrThrow();
-    await settleCall(tx, question.call_id, { ok: false, output: `Failed to authorize tool execution: Tool '${call.name}' denied by user` });
+    const output = skip
+      ? `Skipped by the person: ${call.name} was not run. Go on without it; do not try it another way.`
+      : `Failed to authorize tool execution: Tool '${call.name}' denied by user`;
+    await settleCall(tx, question.call_id, { ok: false, output });
   }
 }
 

@@ -2,6 +2,7 @@ import type { Arrival } from '../contracts/conversation.ts';
 import { outboxId } from '../contracts/ids.ts';
 import type { Tx } from './database.ts';
 import { addItem } from './items.ts';
+import { tasksOfChat } from './kennel/tasks.ts';
 import { cut, derivedId } from './keys.ts';
 import { spentToday } from './spending.ts';
 import { addCompleteTurn, addUserItem } from './turns.ts';
@@ -38,6 +39,10 @@ export async function statusText(tx: Tx, threadId: string, chatId: string): Prom
     if (calls.length > 0) lines.push(`Tool calls: ${done} done${running.length > 0 ? `, running now: ${running.join(', ')}` : ''}`);
   } else {
     lines.push('Nothing is running.');
+  }
+  for (const task of await tasksOfChat(tx, chatId, { live: true, limit: 10 })) {
+    const minutes = Math.round((Date.now() - (task.started_at ?? task.created_at).getTime()) / 60_000);
+    lines.push(`Task ${task.id} (${task.harness} in ${task.workspace}) ${task.state}, ${minutes} min: ${cut(task.last ?? task.goal, 120)}`);
   }
   for (const question of open) lines.push(`Waiting for your answer: ${cut(question.prompt, 200)}`);
   lines.push(`Today: ${today.tokens} tokens, $${(today.microUsd / 1_000_000).toFixed(4)}`);

@@ -14,7 +14,10 @@ export const inputRequest = (question: Pick<Question, 'id' | 'prompt' | 'options
 
 /** Payload of `approval.required`, and of an open approval in a thread's detail. */
 export async function approvalRequest(db: Db | Tx, question: Pick<Question, 'id' | 'call_id' | 'turn_id' | 'prompt'>) {
-  const call = await db.selectFrom('calls').select(['name', 'args']).where('id', '=', question.call_id).executeTakeFirstOrThrow();
+  // a coding task asks without a call: what it wants to do stands in the question
+  const call = question.call_id
+    ? await db.selectFrom('calls').select(['name', 'args']).where('id', '=', question.call_id).executeTakeFirstOrThrow()
+    : { name: 'coding_task', args: {} };
   return {
     id: question.id,
     approval_id: question.id,

@@ -1,11 +1,17 @@
 import { z } from 'zod';
 import { attachmentTools } from './attachments.ts';
 import { cronTools } from './crons.ts';
+import { fileTools } from './files.ts';
+import { gitTools } from './git.ts';
+import { githubTools } from './github.ts';
 import { interactionTools } from './interaction.ts';
 import { suggestion } from './nearest.ts';
+import { shellTools } from './shell.ts';
+import { taskTools } from './tasks.ts';
 import type { Tool } from './tool.ts';
 import { webTools } from './web.ts';
 import { workflowTools } from './workflows.ts';
+import { workspaceTools } from './workspaces.ts';
 
 /** Every tool that the model may call, by name. */
 export const tools: ReadonlyMap<string, Tool> = new Map(
@@ -18,6 +24,12 @@ export const tools: ReadonlyMap<string, Tool> = new Map(
       () => tools.keys(),
     ),
     ...cronTools,
+    ...workspaceTools,
+    ...fileTools,
+    ...gitTools,
+    ...shellTools,
+    ...githubTools,
+    ...taskTools,
   ].map((tool) => [tool.name, tool]),
 );
 

@@ -1,5 +1,6 @@
 import type { Client } from '@temporalio/client';
 import type { z } from 'zod';
+import type { Kennel } from '../adapters/kennel/kennel.ts';
 import type { Config } from '../config.ts';
 import type { Danger, Effect } from '../contracts/conversation.ts';
 import type { Db } from '../store/database.ts';
@@ -18,6 +19,12 @@ export interface ToolContext {
   config: Config;
   /** aborted on interrupt and time-out; every request and process must follow it */
   signal: AbortSignal;
+  /** the three below: only where a tool of the kennel runs. The containers of this host */
+  kennel?: Kennel;
+  /** name of this host */
+  host?: string;
+  /** folder of the workspaces on this host */
+  workspacesFolder?: string;
 }
 
 /** What the model reads (`output`, prose) and what programs read (`metadata`). An expected failure is `ok: false`, never a throw. */
@@ -39,11 +46,15 @@ export interface Tool<S extends z.ZodType = z.ZodType> {
   /** idempotent: may run again; reattachable: found again by call id; once: never retried, an unknown outcome is reported */
   effect: Effect;
   place: Place;
+  /** of the kennel, and not bound to the host of the active workspace: listing, selecting */
+  anyHost?: boolean;
   /** `run` changes nothing and only reads our own store: its call needs no mark that it has begun, because running it again is the same as running it once */
   readsOnly?: boolean;
   timeoutMs: number;
   /** a few words for the Temporal Web UI, with nothing private in them */
   summarise?: (args: z.output<S>) => string;
+  /** what an approval shows beside the question: the differences or the command, as text; null when the arguments say it all. Changes nothing. */
+  preview?: (args: z.output<S>, context: ToolContext) => Promise<string | null>;
   run: (args: z.output<S>, context: ToolContext) => Promise<ToolOutcome>;
 }
 

@@ -1,2 +1,3 @@
+export { codingTask } from './coding-task.ts';
 export { conversation } from './conversation.ts';
 export { routine } from './routine.ts';

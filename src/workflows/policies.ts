@@ -50,8 +50,15 @@ export const records = {
 
 export const thinkAs = (summary: string, input: ThinkInput): Promise<ThinkResult> => model.think.executeWithOptions({ summary }, [input]);
 
-export const actAs = (summary: string, effect: 'idempotent' | 'reattachable' | 'once', input: ActInput): Promise<ActResult> =>
-  (effect === 'once' ? onceOnly : repeatable).act.executeWithOptions({ summary }, [input]);
+/** `taskQueue`: a host's own, for a tool of the kennel; one that nobody serves does not hold the turn up for ever. */
+export const actAs = (summary: string, effect: 'idempotent' | 'reattachable' | 'once', input: ActInput, taskQueue?: string): Promise<ActResult> =>
+  (effect === 'once' ? onceOnly : repeatable).act.executeWithOptions(
+    { summary, ...(taskQueue !== undefined && { taskQueue, scheduleToStartTimeout: HOST_PATIENCE }) },
+    [input],
+  );
+
+/** A host that does not take work for this long counts as away. */
+export const HOST_PATIENCE = 60_000;
 
 /** A send: only where the channel is; waits in the queue for as long as the channel is away. */
 export const deliverOn = (channel: Channel, summary: string, input: DeliverInput): Promise<void> =>
@@ -61,3 +68,13 @@ export const deliverOn = (channel: Channel, summary: string, input: DeliverInput
     heartbeatTimeout: HEARTBEAT_TIMEOUT,
     retry: { initialInterval: 500, backoffCoefficient: 2, maximumInterval: 60_000, nonRetryableErrorTypes: ['NotFound'] },
   }).deliver.executeWithOptions({ summary }, [input]);
+
+/** What an approval will show: worth some seconds, and no reason not to ask when it cannot be had. */
+export const previewOn = (taskQueue: string, input: ActInput): Promise<void> =>
+  proxyActivities<Pick<TurnActivities, 'preview'>>({
+    taskQueue,
+    startToCloseTimeout: 60_000,
+    scheduleToCloseTimeout: 90_000,
+    heartbeatTimeout: HEARTBEAT_TIMEOUT,
+    retry: { initialInterval: 300, maximumAttempts: 3 },
+  }).preview.executeWithOptions({ summary: 'what the approval will show' }, [input]);

@@ -1,7 +1,8 @@
 import { CancellationScope, isCancellation, proxyActivities, proxyLocalActivities, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
-import type { OpenedRun, RoutineActivities, RoutineInput, RoutineResult } from '../contracts/routine.ts';
+import type { OpenedRun, RoutineActivities, RoutineInput, RoutineResult, StepResult } from '../contracts/routine.ts';
 import { nonRetryableTypes } from '../domain/failures.ts';
-import { deliverOn, HEARTBEAT_TIMEOUT } from './policies.ts';
+import { deliverOn, HEARTBEAT_TIMEOUT, HOST_PATIENCE } from './policies.ts';
+import { hostIsAway, startTask } from './task-policies.ts';
 
 /** Our own store, well under a second, idempotent: local activities that retry until the database is back. */
 const records = proxyLocalActivities<Pick<RoutineActivities, 'openRun' | 'closeRun'>>({
@@ -24,7 +25,8 @@ export async function routine(input: RoutineInput): Promise<RoutineResult> {
   try {
     for (const [index, step] of run.steps.entries()) {
       setCurrentDetails(progress(run, index, 'running'));
-      const { ok } = await runStep(runId, index, step);
+      const { ok, task } = await runStep(runId, index, step);
+      if (task) await CancellationScope.nonCancellable(() => startTask(task));
       if (!ok) {
         status = 'failed';
         setCurrentDetails(progress(run, index, 'failed'));
@@ -48,15 +50,19 @@ export async function routine(input: RoutineInput): Promise<RoutineResult> {
   });
 }
 
-async function runStep(runId: string, index: number, step: OpenedRun['steps'][number]): Promise<{ ok: boolean }> {
+async function runStep(runId: string, index: number, step: OpenedRun['steps'][number]): Promise<StepResult> {
   const summary = `step ${index + 1}: ${step.tool}`;
   try {
     return await stepActivity(step).executeWithOptions({ summary }, [{ runId, index }]);
   } catch (error) {
     if (isCancellation(error)) throw error;
     // the worker died or every attempt failed: what was stored counts, and otherwise nobody knows
-    const settle = step.effect === 'once' ? UNKNOWN_OUTCOME : 'This step could not be run to its end.';
-    return await stepActivity({ ...step, effect: 'idempotent', timeoutMs: 10_000 }).executeWithOptions({ summary: `${summary}: settle` }, [
+    const settle = hostIsAway(error)
+      ? 'The machine that has this workspace does not answer. Nothing was done.'
+      : step.effect === 'once'
+        ? UNKNOWN_OUTCOME
+        : 'This step could not be run to its end.';
+    return await stepActivity({ tool: step.tool, effect: 'idempotent', timeoutMs: 10_000 }).executeWithOptions({ summary: `${summary}: settle` }, [
       { runId, index, settle },
     ]);
   }
@@ -68,6 +74,7 @@ const UNKNOWN_OUTCOME =
 /** `once`: one attempt, a dead worker is noticed by its heartbeat. Others may run again; the activity turns the last error into a result. */
 const stepActivity = (step: OpenedRun['steps'][number]) =>
   proxyActivities<Pick<RoutineActivities, 'runRoutineStep'>>({
+    ...(step.queue !== undefined && { taskQueue: step.queue, scheduleToStartTimeout: HOST_PATIENCE }),
     // above the tool's own limit, so that the tool reports its time-out itself
     startToCloseTimeout: step.timeoutMs + 15_000,
     heartbeatTimeout: HEARTBEAT_TIMEOUT,

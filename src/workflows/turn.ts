@@ -1,10 +1,11 @@
-import { ActivityFailure, ApplicationFailure, condition, isCancellation, TimeoutFailure } from '@temporalio/workflow';
+import { ActivityFailure, ApplicationFailure, CancellationScope, condition, isCancellation, TimeoutFailure } from '@temporalio/workflow';
 import type { CallVerdict, Decision, ThinkResult, TurnLimits, Waits } from '../contracts/conversation.ts';
 import { breachText, turnBreach, type Used } from '../domain/budgets.ts';
 import { type FailureType, failures, isFailureType } from '../domain/failures.ts';
 import { decide } from '../domain/policy.ts';
 import type { Board } from './board.ts';
-import { actAs, records, thinkAs } from './policies.ts';
+import { actAs, previewOn, records, thinkAs } from './policies.ts';
+import { hostIsAway, startTask } from './task-policies.ts';
 
 export interface TurnContext {
   turnId: string;
@@ -93,9 +94,13 @@ async function runCall(turn: TurnContext, call: CallVerdict): Promise<void> {
   const { turnId, threadId, board } = turn;
   board.show('working', call.summary, { turnId, waitingFor: null });
   try {
-    await actAs(call.summary, call.effect, { callId: call.callId, turnId, threadId });
+    const { task } = await actAs(call.summary, call.effect, { callId: call.callId, turnId, threadId }, call.queue);
+    // also when the turn is being stopped: the task is on record, and its row must not wait for a workflow for ever
+    if (task) await CancellationScope.nonCancellable(() => startTask(task));
   } catch (error) {
     if (isCancellation(error)) throw error;
+    if (hostIsAway(error))
+      return await records.recordUnknown(call.name, { callId: call.callId, why: 'The machine that has this workspace does not answer. Nothing was done.' });
     // a tool that could not be run is something the model must know, not the end of the turn
     const lost = error instanceof ActivityFailure && error.cause instanceof TimeoutFailure;
     await records.recordUnknown(call.name, { callId: call.callId, ...(!lost && { why: `${call.name} could not be run: ${failureOf(error).message}` }) });
@@ -107,6 +112,10 @@ async function runAsking(turn: TurnContext, call: CallVerdict): Promise<void> {
   const { turnId, threadId, waits, board, decisions } = turn;
   const kind = call.name === 'ask_user' ? 'question' : 'approval';
   const what = kind === 'question' ? 'an answer' : `approval of ${call.name}`;
+  if (kind === 'approval' && call.preview && call.queue)
+    await previewOn(call.queue, { callId: call.callId, turnId, threadId }).catch((error) => {
+      if (isCancellation(error)) throw error;
+    });
   const asked = await records.openQuestion(what, { callId: call.callId, turnId, threadId, kind });
   const { questionId } = asked;
   if (asked.decided) decisions[questionId] ??= asked.decided;

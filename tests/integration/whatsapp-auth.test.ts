@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { INBOX, openAuthState } from '../../src/gateway/whatsapp/auth-state.ts';
 import { createSealer } from '../../src/gateway/whatsapp/encryption.ts';
 import { acquireLease, type Holder } from '../../src/gateway/whatsapp/lease.ts';
+import { createThread } from '../../src/store/threads.ts';
 import { dropLease, holdLease, readAccount, tellElsewhere, wish } from '../../src/store/whatsapp/account.ts';
 import { archiveAuth, LeaseLost, readCreds, readKeys, writeAuth } from '../../src/store/whatsapp/auth.ts';
 import { waiting } from '../../src/store/whatsapp/inbox.ts';
@@ -235,7 +236,43 @@ describe('the lease', () => {
 });
 
 describe('notices about WhatsApp', () => {
-  it('are no error where there is no terminal chat', async () => {
-    await tellElsewhere(database.store.db, account, 'key', 'text');
+  const db = () => database.store.db;
+  const tell = (key: string, needsPerson: boolean) => tellElsewhere(db(), account, key, `about ${key}`, needsPerson);
+  const thread = (channel: 'api' | 'console', fields: { archived?: boolean } = {}) => {
+    const as = { model: 'auto', workspace: '/', mode: 'agent', allow_shell: false, trust_mode: false, auto_approve: false, autonomy: 'cautious' } as const;
+    return createThread(db(), { channel, ...as, archived: false, ...fields, chatKey: (address) => address });
+  };
+  const toldIn = async (threadId: string) =>
+    (await db().selectFrom('outbox').select(['body', 'state']).where('thread_id', '=', threadId).orderBy('ord').execute()).map(({ body, state }) => [
+      body,
+      state,
+    ]);
+
+  it('are no error where there is nobody to tell', async () => {
+    await tell('nobody', true);
+  });
+
+  it('that need a person are said once in the thread of the API that was used last, and all of them on the terminal', async () => {
+    const terminal = await thread('console');
+    const [old, latest, unused] = [await thread('api'), await thread('api'), await thread('api')];
+    const archived = await thread('api', { archived: true });
+    const usedAt = (id: string, at: number) =>
+      db()
+        .updateTable('threads')
+        .set({ updated_at: new Date(at) })
+        .where('id', '=', id)
+        .execute();
+    await usedAt(old.id, Date.now() - 60_000);
+    await usedAt(unused.id, Date.now() - 25 * 3_600_000);
+    await tell('a ban', true);
+    await tell('a detail', false);
+    await usedAt(old.id, Date.now() + 1_000);
+    await tell('a ban', true);
+    expect(await toldIn(terminal.id)).toEqual([
+      ['about a ban', 'sent'],
+      ['about a detail', 'sent'],
+    ]);
+    expect(await toldIn(latest.id)).toEqual([['about a ban', 'sent']]);
+    for (const { id } of [old, unused, archived]) expect(await toldIn(id)).toEqual([]);
   });
 });

@@ -15,7 +15,7 @@ import { until } from '../support/until.ts';
 /** What becomes of messages of a group, from the stored stanza on: a real PostgreSQL, and a Temporal server that is away. */
 
 const ACCOUNT = 'default';
-const PEOPLE = { Owner: '1555000', Ann: '1555001', Ben: '1555002' } as const;
+const PEOPLE = { Owner: '1555000', Ann: '1555001', Ben: '1555002', Cleo: '1555003' } as const;
 type Name = keyof typeof PEOPLE;
 const pn = (who: Name) => `${PEOPLE[who]}0000@s.whatsapp.net`;
 const lid = (who: Name) => `9${PEOPLE[who]}@lid`;
@@ -29,7 +29,7 @@ const db = () => database.store.db;
 beforeAll(async () => {
   database = await startTestDatabase(6);
   const numbers = (names: Name[]) => names.map((who) => pn(who).split('@')[0]).join(',');
-  const config = loadConfig({}, { FETCH_HOME: '/nonexistent', OWNER_PHONE_NUMBER: numbers(['Owner']), TRUSTED_PHONE_NUMBERS: numbers(['Ann', 'Ben']) });
+  const config = loadConfig({}, { FETCH_HOME: '/nonexistent', OWNER_PHONE_NUMBER: numbers(['Owner']), TRUSTED_PHONE_NUMBERS: numbers(['Ann', 'Ben', 'Cleo']) });
   // left open at the end: it never connects, and a closed one throws from the timer of its next try
   const temporal = new Client({ connection: Connection.lazy({ address: '127.0.0.1:1' }) });
   await wish(db(), ACCOUNT, { wanted: 'on', numberMode: 'dedicated' });
@@ -45,19 +45,23 @@ beforeEach(() => {
   group = `12036${++counter}@g.us`;
 });
 
-/** A message in the group, from the LID or the number of its author; the verdict that it ends with. */
-async function says(who: Name, message: proto.IMessage, by: 'lid' | 'pn' = 'lid'): Promise<{ messageId: string; verdict: string }> {
+/** A message in the group, from the LID or the number of its author; its id. */
+async function writes(who: Name, message: proto.IMessage, by: 'lid' | 'pn' = 'lid', at = Date.now()): Promise<string> {
   const messageId = `3A${++counter}`;
   const other: Record<string, string> = by === 'lid' ? { participant_pn: pn(who) } : {};
-  const attrs = { t: String(Math.floor(Date.now() / 1000)), notify: who, ...other };
+  const attrs = { t: String(Math.floor(at / 1000)), notify: who, ...other };
   const content = Buffer.from(proto.Message.encode(message).finish());
   await storeReceived(db(), [{ account: ACCOUNT, chat: group, participant: by === 'lid' ? lid(who) : pn(who), fromMe: false, messageId, content, attrs }]);
   receiver.wake();
-  const verdict = await until(
-    `what ${who} wrote is handled`,
-    async () => (await db().selectFrom('wa_inbox').select('verdict').where('message_id', '=', messageId).executeTakeFirst())?.verdict,
-    20_000,
-  );
+  return messageId;
+}
+const rowOf = (messageId: string) =>
+  db().selectFrom('wa_inbox').select(['verdict', 'not_before']).where('message_id', '=', messageId).executeTakeFirstOrThrow();
+
+/** The same, and the verdict that it ends with. */
+async function says(who: Name, message: proto.IMessage, by: 'lid' | 'pn' = 'lid'): Promise<{ messageId: string; verdict: string }> {
+  const messageId = await writes(who, message, by);
+  const verdict = await until(`what ${who} wrote is handled`, async () => (await rowOf(messageId)).verdict, 20_000);
   return { messageId, verdict };
 }
 const text = (conversation: string): proto.IMessage => ({ conversation });
@@ -172,4 +176,28 @@ it('the echo of a message of ours proves that WhatsApp has it, when its ack was 
   await until('the send is known to be accepted', async () => (await state()) === 'sent', 10_000);
   const verdict = async () => (await db().selectFrom('wa_inbox').select('verdict').where('message_id', '=', shownAs).executeTakeFirstOrThrow()).verdict;
   await until('it is nothing else', async () => (await verdict()) === 'echo', 10_000);
+});
+
+it('reactions and edits beyond the rate wait, which is said once; "stop" does not, and nothing is lost', async () => {
+  const { questionId, shownAs } = await asksFor('MODERATE');
+  // so that the window ends while this test runs
+  const at = Date.now() - 50_000;
+  const first = await writes('Cleo', text('@fetch 1 of many'), 'lid', at);
+  const edit = (n: number): proto.IMessage => ({
+    protocolMessage: {
+      key: { id: first, remoteJid: group, fromMe: false, participant: lid('Cleo') },
+      type: proto.Message.ProtocolMessage.Type.MESSAGE_EDIT,
+      editedMessage: { conversation: `@fetch ${n} of many` },
+    },
+  });
+  const edits: string[] = [];
+  for (let n = 2; n <= 32; n++) edits.push(await writes('Cleo', edit(n), 'lid', at));
+  const vote = await writes('Cleo', thumb(shownAs, '👎'), 'lid', at);
+  await until('the last edit waits', async () => (await rowOf(edits.at(-1)!)).not_before, 20_000);
+  await until('so does the thumb', async () => (await rowOf(vote)).not_before, 20_000);
+  expect(await Promise.all([...edits.slice(0, 20), vote].map(async (id) => (await rowOf(id)).verdict))).toEqual([...Array(20).fill('edit'), null]);
+  expect(await decision(questionId)).toBeNull();
+  expect((await says('Cleo', text('@fetch stop'))).verdict).toBe('stop');
+  await until('all are handled', async () => (await Promise.all([...edits, vote].map(rowOf))).every(({ verdict }) => verdict !== null), 40_000);
+  expect((await replies()).filter((body) => body.startsWith('That is a lot at once'))).toHaveLength(1);
 });

@@ -15,7 +15,7 @@ import { until } from './until.ts';
 
 const ENTRY = fileURLToPath(new URL('../../bin/fetch.js', import.meta.url));
 export const FETCH_SETTING =
-  /^(FETCH_|TEMPORAL_|DATABASE_URL|OPENAI_|OPENROUTER_|AGENT_MODEL|ADMIN_TOKEN|DEEPSEEK_|LOG_LEVEL|WA_|WHATSAPP_|WHISPER_|TRANSCRIPTION_|OWNER_|TRUSTED_)/;
+  /^(FETCH_|TEMPORAL_|DATABASE_URL|OPENAI_|OPENROUTER_|AGENT_MODEL|ADMIN_TOKEN|DEEPSEEK_|LOG_LEVEL|WA_|WHATSAPP_|WHISPER_|TRANSCRIPTION_|OWNER_|TRUSTED_|ANTHROPIC_|GEMINI_|GOOGLE_GEMINI_|CLAUDE_MODEL|CODEX_MODEL|COPILOT_MODEL|OPENCODE_MODEL|GH_TOKEN|GITHUB_API_URL)/;
 
 export interface Detail {
   thread: ThreadRecord;
@@ -97,7 +97,9 @@ export async function startTestApp(env: Record<string, string> = {}, place: Plac
       if (child.exitCode !== null) throw new Error(`the instance ended with code ${child.exitCode}:\n${output()}`);
       const state = await liveRunState(home);
       // a killed supervisor's record stays until the next one has ended the roles that it left behind
-      return state?.roles.length === 5 && state.supervisor.pid === child.pid && state.roles.every((role) => role.state === 'ready');
+      // containers are waited for by those who need them
+      const roles = state?.roles.filter((role) => role.name !== 'kennel') ?? [];
+      return roles.length === 5 && state?.supervisor.pid === child.pid && roles.every((role) => role.state === 'ready');
     });
   };
   const spawnStart = (): ReturnType<TestApp['spawn']> => {

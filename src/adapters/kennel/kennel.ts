@@ -21,6 +21,8 @@ export interface Kennel {
   setPaused(taskId: string, step: number, paused: boolean): Promise<boolean>;
   /** Every container that is labelled as ours on this engine, whatever its state. */
   list(): Promise<RunContainer[]>;
+  /** Removes containers of commands that nobody waits for any more, because the process that ran them was killed. How many they were. */
+  sweep(): Promise<number>;
 }
 
 export interface KennelCommand {
@@ -68,10 +70,13 @@ export interface RunContainer {
   id: string;
   taskId: string;
   step: number;
+  harness: HarnessName;
   state: 'created' | 'running' | 'paused' | 'exited';
   exitCode: number | null;
   outOfMemory: boolean;
   startedAt: string | null;
+  /** the last that it wrote outside of its log, when it ended with a code other than 0; only from `inspect` */
+  lastOutput?: string;
 }
 
 /** No engine answers, or the image cannot be made. `message` says what to do. */

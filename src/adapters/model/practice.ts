@@ -1,3 +1,4 @@
+import { kennelStep } from './practice-kennel.ts';
 import type { ScriptStep, Situation } from './practice-script.ts';
 
 /** A tool as the request offers it; `properties` are the names of its arguments. */
@@ -16,6 +17,8 @@ const HELP = `This is the practice model: no real model is configured, so nothin
 - "progress": a progress report.
 - "count to 100": a long answer, to interrupt with "stop", or to kill a process under.
 - "every minute": a schedule that fires while nobody looks; "routines" lists, "stop schedule" ends it.
+- "create workspace demo", then "task": a coding task in a container (it needs Docker). It waits, asks, and reports; kill what you like meanwhile. "undo" takes it back.
+- "task: write notes.md hello; run ls": the practice agent follows what you say, step by step.
 Set OPENAI_API_KEY, OPENROUTER_API_KEY or OPENAI_BASE_URL, or run "fetch setup", for a real model.`;
 
 /** What the practice model does now. The same situation always gives the same answer. */
@@ -32,6 +35,9 @@ export function practiceStep(situation: Situation, tools: readonly OfferedTool[]
   };
 
   if (tools.length === 0 && /summar|compact/i.test(system)) return { say: `Practice summary: ${clip(text.replace(/\s+/g, ' '), 400)}` };
+
+  const kennel = kennelStep(situation, use);
+  if (kennel) return kennel;
 
   const url = /\b(?:fetch|read|open)\s+((?:https?:\/\/)?[\w-]+(?:\.[\w-]+)*(?::\d+)?(?:\/\S*)?)/i.exec(text)?.[1];
   if (/\bask me\b/.test(word)) {

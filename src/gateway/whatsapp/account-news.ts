@@ -14,7 +14,7 @@ export interface Stop {
 const UNLINKED: AccountNews = { jid: null, lid: null, name: null, connected_at: null };
 const NOTHING_TO_SCAN: AccountNews = { qr: null, pairing_code: null };
 
-/** What becomes of the account is written into its row, and what needs a person is also said in the terminal's chat. */
+/** What becomes of the account is written into its row, and what needs a person is also said on the other channels. */
 export function createNews({ db, account, log }: WhatsAppDeps) {
   let telling: Promise<void> = Promise.resolve();
 
@@ -28,7 +28,9 @@ export function createNews({ db, account, log }: WhatsAppDeps) {
 
   const alert = (what: string, say: string): void => {
     log.warn({ what }, say);
-    void tellElsewhere(db, account, `${what}-${Date.now()}`, say).catch((error: Error) => log.warn({ reason: error.message }, 'a notice could not be stored'));
+    void tellElsewhere(db, account, `${what}-${Date.now()}`, say, true).catch((error: Error) =>
+      log.warn({ reason: error.message }, 'a notice could not be stored'),
+    );
   };
 
   return {

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { guardSessions } from './sessions.ts';
 import { silenceConsole, withoutSecrets } from './silence.ts';
 
 export type Baileys = typeof import('@whiskeysockets/baileys');
@@ -12,6 +13,7 @@ let loaded: Promise<Baileys> | undefined;
 export function loadBaileys(log: Logger, noiseRootKey?: string): Promise<Baileys> {
   loaded ??= (async () => {
     silenceConsole(log);
+    guardSessions();
     return await import('@whiskeysockets/baileys');
   })();
   return loaded.then((baileys) => {

@@ -5,8 +5,14 @@ import type { Content, Incoming } from './decode.ts';
 import type { Self } from './identify.ts';
 import type { WhatsAppDeps } from './live.ts';
 
-/** What a reaction or a vote decides: the question and the words of the answer. A `verdict` when it decides nothing. */
-export type Interpretation = { questionId: string; threadId: string; text: string } | { verdict: string };
+/** The question that a reaction or a vote decides, and the words of the answer. */
+export interface Decision {
+  questionId: string;
+  threadId: string;
+  text: string;
+}
+/** A `verdict` when it decides nothing. */
+export type Interpretation = Decision | { verdict: string };
 
 /** A reaction on one of our questions, put there in the chat that was asked. Taking one back changes nothing that was decided. */
 export async function interpretReaction(

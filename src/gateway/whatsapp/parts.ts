@@ -19,20 +19,28 @@ const EDIT_EVERY_MS = 4_000;
 export const messageIdOf = (outboxId: string, part: number): string =>
   `3EB0${createHash('sha256').update(`${outboxId}\n${part}`).digest('hex').slice(0, 18).toUpperCase()}`;
 
+/** A row whose messages could not all be made yet. */
+interface Making {
+  failed: number;
+  /** messages with files that were uploaded, by `fileOf` */
+  uploaded: Map<string, Buffer>;
+}
+
 /** Makes the messages of an outbox row at its first attempt, and finds them at every later one: the same bytes, the same ids, nothing uploaded twice. */
 export function createParts({ db, account, config, log }: WhatsAppDeps, abandon: (outboxId: string, why: string) => Promise<unknown>) {
-  const uploads = new Map<string, number>();
+  const making = new Map<string, Making>();
 
   /** The parts of a row, made and stored at the first attempt; null when there is nothing to send. */
   async function parts(row: OutgoingRow, live: Live, signal: AbortSignal): Promise<Send[] | null> {
     const known = await sendsOf(db, row.id);
     if (known.length > 0) return known;
+    const soFar: Making = making.get(row.id) ?? { failed: 0, uploaded: new Map() };
     const writing: Writing = {
       row,
       ageMs: Date.now() - row.createdAt.getTime(),
       textLimit: config.WHATSAPP_TEXT_LIMIT,
       polls: config.WHATSAPP_POLLS,
-      noFiles: (uploads.get(row.id) ?? 0) >= MOST_UPLOADS,
+      noFiles: soFar.failed >= MOST_UPLOADS,
     };
     const jid = await replyJid(db, account, row.address);
     if (row.kind === 'progress') return await progress(row, writing, live, jid, signal);
@@ -42,21 +50,22 @@ export function createParts({ db, account, config, log }: WhatsAppDeps, abandon:
     try {
       for (const [part, each] of written.entries()) {
         const messageId = messageIdOf(row.id, part);
-        const sendable = await toSendable(each, row, writing);
-        const content = await encode(sendable, { live, jid, messageId, quoted: part === 0 ? quoted : null, log });
+        const file = fileOf(each, jid, part);
+        const content =
+          soFar.uploaded.get(file) ?? (await encode(await toSendable(each, row, writing), { live, jid, messageId, quoted: part === 0 ? quoted : null, log }));
+        if (file !== '') soFar.uploaded.set(file, content);
         sends.push({ messageId, part, jid, content, questionId: each.asks ? (row.question?.id ?? null) : null, edits: null });
       }
     } catch (error) {
       // a connection that closed says nothing about the file
-      if (live.closed.aborted) throw error;
-      const failed = (uploads.get(row.id) ?? 0) + 1;
-      uploads.set(row.id, failed);
-      if (failed < MOST_ATTEMPTS) throw error;
-      uploads.delete(row.id);
-      await abandon(row.id, `it could not be made in ${failed} attempts: ${withoutSecrets((error as Error).message)}`);
+      if (!live.closed.aborted) soFar.failed += 1;
+      making.set(row.id, soFar);
+      if (live.closed.aborted || soFar.failed < MOST_ATTEMPTS) throw error;
+      making.delete(row.id);
+      await abandon(row.id, `it could not be made in ${soFar.failed} attempts: ${withoutSecrets((error as Error).message)}`);
       return null;
     }
-    uploads.delete(row.id);
+    making.delete(row.id);
     return await addSends(db, account, row.id, sends, counters);
   }
 
@@ -97,4 +106,10 @@ export function createParts({ db, account, config, log }: WhatsAppDeps, abandon:
   }
 
   return parts;
+}
+
+/** What makes a message with a file the same at another attempt (only the first message of a row quotes); '' for others. */
+function fileOf(part: Part, jid: string, at: number): string {
+  if (part.kind === 'attachment') return JSON.stringify([jid, at === 0, part.attached.id, part.attached.caption]);
+  return part.kind === 'file' ? JSON.stringify([jid, part.caption]) : '';
 }

@@ -15,7 +15,7 @@ export function warnOfIdlePhone({ db, account, log }: WhatsAppDeps): OnOpen {
       if (!seen || days < WARN_DAYS) return;
       const left = Math.max(0, UNLINK_DAYS - days);
       const text = `WhatsApp on the phone was not seen in use for ${days} days. In about ${left} days it unlinks this device; opening WhatsApp on the phone prevents that.`;
-      await tellElsewhere(db, account, `phone-${seen.getTime()}`, text);
+      await tellElsewhere(db, account, `phone-${seen.getTime()}`, text, true);
     };
     const check = () => void look().catch((error: Error) => log.warn({ reason: error.message }, 'could not look when the phone was last seen'));
     check();

@@ -3,7 +3,7 @@ import { canonicalUser, isGroup } from '../../domain/whatsapp/identity.ts';
 import { tellElsewhere } from '../../store/whatsapp/account.ts';
 import { findOutgoingRow } from '../../store/whatsapp/outgoing.ts';
 import { pauseSends, sendPause } from '../../store/whatsapp/pause.ts';
-import { beginAttempt, giveUp, markAccepted, type Send, sentSince } from '../../store/whatsapp/sends.ts';
+import { beginAttempt, giveUp, hasLostAttempt, markAccepted, type Send, sentSince } from '../../store/whatsapp/sends.ts';
 import { ChannelAway, type ChannelSender } from '../channel.ts';
 import { listenForAnswer } from './ack.ts';
 import { relayExtras } from './encode.ts';
@@ -38,6 +38,8 @@ export function whatsappChannel(deps: SenderDeps): ChannelSender {
   const { db, account, config, log } = deps;
   const parts = createParts(deps, (outboxId, why) => abandon(outboxId, why));
   let unanswered = 0;
+  // groups whose latest message arrived with its keys
+  const keyed = new Set<string>();
   const pacer =
     deps.pacer ??
     createPacer(
@@ -46,9 +48,9 @@ export function whatsappChannel(deps: SenderDeps): ChannelSender {
       { onDayFull: () => void tell(`day-${day()}`, `${config.WHATSAPP_PER_DAY} WhatsApp messages were sent in a day (WHATSAPP_PER_DAY). More wait.`) },
     );
 
-  const tell = async (key: string, text: string): Promise<void> => {
+  const tell = async (key: string, text: string, needsPerson = false): Promise<void> => {
     log.warn({ key }, text);
-    await tellElsewhere(db, account, `send-${key}`, text).catch((error) => log.error({ err: error }, 'a problem of WhatsApp could not be told'));
+    await tellElsewhere(db, account, `send-${key}`, text, needsPerson).catch((error) => log.error({ err: error }, 'a problem of WhatsApp could not be told'));
   };
 
   async function connected(signal: AbortSignal): Promise<Live> {
@@ -67,8 +69,9 @@ export function whatsappChannel(deps: SenderDeps): ChannelSender {
     const count = send.attempts + 1;
     const { proto } = await import('@whiskeysockets/baileys');
     const message = proto.Message.decode(send.content);
-    // the keys of the group that went with a lost attempt may never have reached its members
-    if (count > 1 && isGroup(send.jid)) await live.sock.authState.keys.set({ 'sender-key-memory': { [send.jid]: null } });
+    // Baileys notes whom it gave the keys of a group before they leave: those that went with a lost attempt, of whichever message, may never have arrived
+    if (isGroup(send.jid) && (count > 1 || (!keyed.has(send.jid) && (await hasLostAttempt(db, send))))) await forgetKeyed(send.jid, live);
+    keyed.delete(send.jid);
     const relay = async (fresh: boolean) => {
       const heard = listenForAnswer(live, send.messageId, deps.deadlineMs ?? DEADLINE_MS, signal);
       try {
@@ -88,20 +91,22 @@ export function whatsappChannel(deps: SenderDeps): ChannelSender {
     let answer: Awaited<ReturnType<typeof relay>>;
     try {
       answer = await relay(false);
+      if (answer.kind === 'refused' && refusalOf(answer.code, count).kind === 'devices') {
+        await live.sock.userDevicesCache?.del(canonicalUser(send.jid).split('@')[0]!);
+        if (isGroup(send.jid)) await forgetKeyed(send.jid, live);
+        answer = await relay(true);
+      }
     } catch (error) {
       if (live.closed.aborted || isClosed(error)) throw new ChannelAway('The connection to WhatsApp closed during a send.', 500);
       const reason = withoutSecrets((error as Error).message);
       if (count < MOST_FAILURES) throw new ChannelAway(`A message could not be sent: ${reason}`, 1000 * count);
       return await abandon(send.outboxId, `a message could not be sent in ${count} attempts: ${reason}`);
     }
-    if (answer.kind === 'refused' && refusalOf(answer.code, count).kind === 'devices') {
-      await live.sock.userDevicesCache?.del(canonicalUser(send.jid).split('@')[0]!);
-      answer = await relay(true);
-    }
     switch (answer.kind) {
       case 'accepted':
         unanswered = 0;
         await markAccepted(db, account, [send.messageId]);
+        if (isGroup(send.jid)) keyed.add(send.jid);
         return true;
       case 'closed':
         throw new ChannelAway('The connection to WhatsApp closed before a message was acknowledged; it is sent again under the same id.', 500);
@@ -115,6 +120,9 @@ export function whatsappChannel(deps: SenderDeps): ChannelSender {
     }
   }
 
+  /** The next message to a group takes its keys along, for everybody. */
+  const forgetKeyed = (jid: string, { sock }: Live): Promise<void> => Promise.resolve(sock.authState.keys.set({ 'sender-key-memory': { [jid]: null } }));
+
   async function refused(send: Send, code: string, count: number): Promise<boolean> {
     unanswered = 0;
     const refusal = refusalOf(code, count);
@@ -122,7 +130,7 @@ export function whatsappChannel(deps: SenderDeps): ChannelSender {
     if (refusal.pauseMs) {
       await pauseSends(db, account, { until: new Date(Date.now() + refusal.pauseMs), why: refusal.say });
       // a person is told once an hour, not for every message that is refused
-      await tell(`${code}-${Math.floor(Date.now() / 3_600_000)}`, refusal.say);
+      await tell(`${code}-${Math.floor(Date.now() / 3_600_000)}`, refusal.say, refusal.pauseMs >= 3_600_000);
     }
     if (refusal.kind === 'later') throw new ChannelAway(refusal.say, refusal.afterMs);
     return await abandon(send.outboxId, refusal.say, !refusal.pauseMs);

@@ -10,7 +10,7 @@ import { approverOf } from './approver.ts';
 import { decodeRow, type Incoming } from './decode.ts';
 import { Desk, idOf, type Pending } from './desk.ts';
 import { bothForms, roleIn, type Self } from './identify.ts';
-import { type Interpretation, interpretReaction, interpretVote } from './interpret.ts';
+import { type Decision, interpretReaction, interpretVote } from './interpret.ts';
 import { createLimiter } from './limit.ts';
 import type { CurrentLive, WhatsAppDeps } from './live.ts';
 import { createPreparer } from './prepare.ts';
@@ -79,8 +79,26 @@ export function createSorter(deps: SortDeps) {
 
     const { address, author } = await placeOf(message);
     const approver = chat.kind === 'group' ? approverOf(deps, message, role === 'owner') : undefined;
-    if (content.kind === 'reaction') return await decide(row, message, await interpretReaction(deps, content, [address, chat.jid]), approver);
-    if (content.kind === 'vote') return await decide(row, message, await interpretVote(deps, message, content, self, [address, chat.jid]), approver);
+    const decides =
+      content.kind === 'reaction'
+        ? await interpretReaction(deps, content, [address, chat.jid])
+        : content.kind === 'vote'
+          ? await interpretVote(deps, message, content, self, [address, chat.jid])
+          : null;
+    if (decides && 'verdict' in decides) return decides;
+
+    const old = Date.now() - message.at.getTime() > OLD_AFTER_MS;
+    // put off before, and not because of a failure: it was over the limit, or nobody knew whose it was
+    const late = !old && row.notBefore !== null && row.attempts === 0;
+    const writer = forms.lid ?? forms.pn ?? '';
+    const isStop = content.kind === 'revoke' || parseCommand(admission.text) === 'stop';
+    const free = old || (late && desks.get(address)?.hasLate) || (isStop && stops.check(writer, Date.now()).admitted);
+    const limited = free ? null : late ? limiter.checkHeld(writer) : limiter.check(writer, message.at.getTime());
+    if (limited && !limited.admitted) {
+      if (limited.tell) await respond(await threadOf(address), '[many messages at once]', TOO_MANY, `limit/${row.seq}`);
+      return { until: limited.until };
+    }
+    if (decides) return await decide(row, message, decides, approver);
     if (content.kind === 'edit' || content.kind === 'revoke') {
       const outcome = await amend(deps, row.seq, message, content, self);
       if (outcome.kind === 'waiting') desks.get(address)?.remove(outcome.seq);
@@ -90,17 +108,6 @@ export function createSorter(deps: SortDeps) {
     if (content.kind === 'nothing') {
       await respond(await threadOf(address), '[a message that could not be read]', UNREADABLE, `${idOf(message)}/stub`, row.seq);
       return null;
-    }
-    const old = Date.now() - message.at.getTime() > OLD_AFTER_MS;
-    // put off before, and not because of a failure: it was over the limit, or nobody knew whose it was
-    const late = !old && row.notBefore !== null && row.attempts === 0;
-    const writer = forms.lid ?? forms.pn ?? '';
-    const isStop = parseCommand(admission.text) === 'stop';
-    const free = old || (late && desks.get(address)?.hasLate) || (isStop && stops.check(writer, Date.now()).admitted);
-    const limited = free ? null : late ? limiter.checkHeld(writer) : limiter.check(writer, message.at.getTime());
-    if (limited && !limited.admitted) {
-      if (limited.tell) await respond(await threadOf(address), '[many messages at once]', TOO_MANY, `limit/${row.seq}`);
-      return { until: limited.until };
     }
     const threadId = await threadOf(address);
     const desk = desks.get(address) ?? new Desk({ db, intake, threadId });
@@ -131,8 +138,7 @@ export function createSorter(deps: SortDeps) {
     return { address: contact.chatAddress, author: null };
   }
 
-  async function decide(row: Waiting, message: Incoming, what: Interpretation, approver: Approver | undefined): Promise<Sorted> {
-    if ('verdict' in what) return what;
+  async function decide(row: Waiting, message: Incoming, what: Decision, approver: Approver | undefined): Promise<Sorted> {
     const also = (tx: Parameters<typeof markHandled>[0], inboxId: string, kind: string) => markHandled(tx, [row.seq], kind, inboxId);
     const { threadId, text, questionId } = what;
     await intake.say({ threadId, text, questionId, channelMessageId: idOf(message), approver, also });

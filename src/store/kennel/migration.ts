@@ -11,7 +11,7 @@ export async function kennelTables(db: Kysely<unknown>): Promise<void> {
       primary key (host, name));
     alter table chats add column workspace text, add column workspace_host text;
     create table tasks (
-      id text primary key, chat_id text not null references chats, thread_id text not null, turn_id text not null, call_id text not null unique,
+      id text primary key, chat_id text not null references chats, thread_id text not null references threads, turn_id text not null, call_id text not null unique,
       workflow_id text not null unique, goal text not null, agent text not null, harness text not null, host text not null, workspace text not null,
       worktree boolean not null default false, state text not null, timeout_ms bigint not null, step int not null default 0, session_id text,
       last text, reason text, result jsonb, outbox_id text,

@@ -107,14 +107,30 @@ export async function dropLease(db: Db, account: string, holder: string): Promis
     .execute();
 }
 
+/** A thread of the API that nobody has used for so long is not where a person looks. */
+const IN_USE_MS = 24 * 3_600_000;
+
 /**
- * Says something about the account on the terminal's chat, once for a `key`: WhatsApp is the one place where it cannot be said.
- * The chat's screen reads the store, so the row counts as sent.
+ * Says something about the account once for a `key` where it can be said: on the terminal's chat, and what `needsPerson` also in the
+ * thread of the API that was used last, within a day. Screens of both read the store, so the row counts as sent.
  */
-export async function tellElsewhere(db: Db, account: string, key: string, text: string): Promise<void> {
-  const chats = await db.selectFrom('chats').select('id').where('channel', '=', 'console').execute();
-  for (const { id } of chats) {
-    const outboxId = `out_whatsapp-${account}-${key}-${id}`;
+export async function tellElsewhere(db: Db, account: string, key: string, text: string, needsPerson: boolean): Promise<void> {
+  const terminals = await db.selectFrom('chats').select('id').where('channel', '=', 'console').execute();
+  const latest = await db
+    .selectFrom('threads')
+    .innerJoin('chats', 'chats.id', 'threads.chat_id')
+    .select('chats.id')
+    .where('chats.channel', '=', 'api')
+    .where('threads.archived', '=', false)
+    .where('threads.task_id', 'is', null)
+    .where('threads.updated_at', '>', new Date(Date.now() - IN_USE_MS))
+    .orderBy('threads.updated_at', 'desc')
+    .limit(1)
+    .execute();
+  // of the API's threads one is told, also when another one is the latest by the next time
+  const places = [...terminals.map(({ id }) => ({ id, name: id })), ...(needsPerson ? latest : []).map(({ id }) => ({ id, name: 'api' }))];
+  for (const { id, name } of places) {
+    const outboxId = `out_whatsapp-${account}-${key}-${name}`;
     await recordNotice(db, { chatId: id, outboxId, text, kind: 'notice' });
     await markSent(db, outboxId);
   }

@@ -119,6 +119,9 @@ export interface ProgressState {
 export async function progressState(db: Db, row: Pick<OutgoingRow, 'id' | 'turnId'>, since: Date): Promise<ProgressState> {
   if (!row.turnId) return { stale: false, into: null, lastSentAt: null };
   const turn = await db.selectFrom('turns').select('status').where('id', '=', row.turnId).executeTakeFirst();
+  // the reports of a coding task go by its own id in place of a turn's
+  const task = turn ? undefined : await db.selectFrom('tasks').select('ended_at').where('id', '=', row.turnId).executeTakeFirst();
+  const running = turn ? turn.status === 'in_progress' : task?.ended_at === null;
   const newer = await db
     .selectFrom('outbox')
     .select('id')
@@ -140,7 +143,7 @@ export async function progressState(db: Db, row: Pick<OutgoingRow, 'id' | 'turnI
     .execute();
   const into = sent.find((each) => each.edits === null && each.sent_at! > since);
   return {
-    stale: turn?.status !== 'in_progress' || newer !== undefined,
+    stale: !running || newer !== undefined,
     into: into ? { messageId: into.message_id, jid: into.jid } : null,
     lastSentAt: sent[0]?.sent_at ?? null,
   };

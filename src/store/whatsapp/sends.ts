@@ -104,6 +104,21 @@ export async function beginAttempt(db: Db, messageId: string): Promise<boolean> 
   return row !== undefined;
 }
 
+/** Whether another message to this address was attempted since the last one that arrived, and is not known to have arrived itself. */
+export async function hasLostAttempt(db: Db, { account, jid, messageId }: Pick<Send, 'account' | 'jid' | 'messageId'>): Promise<boolean> {
+  const to = db.selectFrom('wa_sends').where('account', '=', account).where('jid', '=', jid);
+  const last = await to.select((e) => e.fn.max('sent_at').as('at')).executeTakeFirst();
+  const lost = await to
+    .select('message_id')
+    .where('message_id', '!=', messageId)
+    .where('attempts', '>', 0)
+    .where('sent_at', 'is', null)
+    .where('created_at', '>', last?.at ?? new Date(0))
+    .limit(1)
+    .executeTakeFirst();
+  return lost !== undefined;
+}
+
 /** WhatsApp's server has taken the message. Returns the ids that were ours and not known to be taken. */
 export async function markAccepted(db: Db, account: string, messageIds: readonly string[]): Promise<void> {
   if (messageIds.length === 0) return;

@@ -42,6 +42,8 @@ export async function startGateway(
     watchdog?: Partial<WatchdogTimes>;
     /** where newer versions of WhatsApp Web are named, which a test must not ask */
     newestVersion?: () => [number, number, number] | null;
+    /** how often an idle connection is tried; 5 s after that without an answer it counts as lost */
+    keepAliveMs?: number;
   } = {},
 ): Promise<ConnectedGateway> {
   const { NODE_EXTRA_CA_CERTS: _, ...env } = fixture.env;
@@ -58,7 +60,9 @@ export async function startGateway(
     baileys: async () => {
       const library = await loadBaileys(log, config.WA_NOISE_ROOT_KEY);
       const newest = async () => ({ version: options.newestVersion?.() ?? ([2, 3000, 1] as [number, number, number]), isLatest: true });
-      return { ...library, fetchLatestWaWebVersion: newest, fetchLatestBaileysVersion: newest };
+      const makeWASocket: typeof library.makeWASocket = (socket) =>
+        library.makeWASocket({ ...socket, ...(options.keepAliveMs && { keepAliveIntervalMs: options.keepAliveMs }) });
+      return { ...library, makeWASocket, fetchLatestWaWebVersion: newest, fetchLatestBaileysVersion: newest };
     },
     holder: { id: options.holder ?? `test-${randomBytes(4).toString('hex')}`, isDead: async () => false },
     sealer: createSealer(options.key ?? KEY),

@@ -19,6 +19,7 @@ export class Faults {
   /** pairing references in a row, each of which a client shows as one QR */
   pairingRefs = 6;
   #droppedAcks = 0;
+  #lostMessages = 0;
   #ackErrors: number[] = [];
   #iqErrors: { xmlns: string; code: number }[] = [];
   #loginRefusal: number | null = null;
@@ -35,6 +36,10 @@ export class Faults {
   /** The next messages reach their recipients, and the client is not told. */
   dropAcks(count: number): void {
     this.#droppedAcks = count;
+  }
+  /** The next messages never reach the server: the connection breaks under them, as it does when the client dies. */
+  loseMessages(count: number): void {
+    this.#lostMessages = count;
   }
   /** The next messages are refused with this code (463, 479, ...) and reach nobody. */
   ackError(code: number, count = 1): void {
@@ -81,6 +86,9 @@ export class Faults {
   /** The server's own questions to this object. */
   takeDroppedAck(): boolean {
     return this.#droppedAcks > 0 && this.#droppedAcks-- > 0;
+  }
+  takeLostMessage(): boolean {
+    return this.#lostMessages > 0 && this.#lostMessages-- > 0;
   }
   takeAckError(): number | undefined {
     return this.#ackErrors.shift();

@@ -64,6 +64,7 @@ async function handleStanza(world: World, connection: Connection, stanza: Stanza
   world.hooks.emit('stanza', stanza, companion);
   if (stanza.tag === 'iq') return handleIq(world, connection, stanza);
   if (!companion) return;
+  if (stanza.tag === 'message' && world.faults.takeLostMessage()) return connection.terminate();
   if (stanza.tag === 'message') return handleMessage(world, connection, stanza);
   if (stanza.tag === 'receipt' && world.faults.losesReceipt(stanza.attrs.id)) return connection.terminate();
   if (stanza.tag === 'receipt') return handleReceipt(world, connection, stanza);

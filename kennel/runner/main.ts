@@ -1,0 +1,40 @@
+/**
+ * The runner: the first process of a coding container. It needs nobody outside: it reads `spec.json`, drives the agent, writes
+ * `log.ndjson` and takes `commands.ndjson`; workers come and go. Ends with 0 when the last line is written.
+ */
+import { readFileSync } from 'node:fs';
+import type { RunSpec } from '../../src/contracts/kennel.ts';
+import { HARNESSES } from '../../src/contracts/kennel.ts';
+import { unsettled } from './desk.ts';
+import { RunLog } from './log.ts';
+import { settings as settingsOf } from './settings.ts';
+import { Step } from './step.ts';
+
+// the SDK prints what an agent does wrong; an agent may do much
+console.error = () => undefined;
+
+const settings = settingsOf();
+const spec = read(settings.spec);
+const log = new RunLog(settings.log, spec.step);
+const step = new Step(spec, settings, log, unsettled(settings.log));
+
+// how a container is asked to stop: docker stop, a host that shuts down
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void step.cancel(`The container was stopped (${signal}).`, 1500));
+process.on('uncaughtException', (error) => step.end('failed', `The runner failed: ${error.message}.`));
+process.on('unhandledRejection', (error) => step.end('failed', `The runner failed: ${error instanceof Error ? error.message : String(error)}.`));
+
+const ended = await step.run();
+try {
+  log.end({ type: 'ended', ...ended });
+} catch {
+  // whoever follows the log finds the container gone without a last line
+  process.exit(1);
+}
+process.exit(0);
+
+function read(path: string): RunSpec {
+  const value = JSON.parse(readFileSync(path, 'utf8')) as RunSpec;
+  if (value.version !== 1 || !HARNESSES.includes(value.harness) || !Number.isSafeInteger(value.step))
+    throw new Error(`${path} is no specification of version 1`);
+  return value;
+}

@@ -1,0 +1,50 @@
+/** The goals that the practice agent understands: clauses parted by `;` (a `\;` is a semicolon of a text). */
+
+export type Clause =
+  | { verb: 'write' | 'append'; file: string; text: string }
+  | { verb: 'wait'; seconds: number }
+  | { verb: 'run' | 'allow?'; command: string }
+  | { verb: 'ask'; question: string; options: string[] }
+  | { verb: 'fail' | 'say'; text: string };
+
+export const UNDERSTOOD =
+  'I understand, parted by semicolons: write FILE TEXT, append FILE TEXT, wait SECONDS, run COMMAND, allow? COMMAND, ask QUESTION | OPTION | OPTION, say TEXT, fail TEXT. {answer} stands for the last answer.';
+
+/** Texts of the clauses, without the empty ones. */
+export function clausesOf(goal: string): string[] {
+  return goal
+    .split(/(?<!\\);/)
+    .map((clause) => clause.replaceAll('\\;', ';').trim())
+    .filter(Boolean);
+}
+
+/** Null when it is none that is understood. `answers` fill in `{answer}` (the last) and `{answer1}`, `{answer2}`, … */
+export function clauseOf(text: string, answers: string[]): Clause | null {
+  const filled = text.replace(/\{answer(\d*)\}/g, (whole, number: string) => (number ? answers[Number(number) - 1] : answers.at(-1)) ?? whole);
+  const [, verb, rest = ''] = /^(\S+)(?:\s+([\s\S]*))?$/.exec(filled) ?? [];
+  switch (verb) {
+    case 'write':
+    case 'append': {
+      const [, file, words = ''] = /^(\S+)(?:\s([\s\S]*))?$/.exec(rest) ?? [];
+      if (!file) return null;
+      const lines = words.replaceAll('\\n', '\n');
+      return { verb, file, text: lines.endsWith('\n') ? lines : `${lines}\n` };
+    }
+    case 'wait': {
+      const seconds = Number(rest);
+      return rest && Number.isFinite(seconds) && seconds >= 0 ? { verb, seconds } : null;
+    }
+    case 'run':
+    case 'allow?':
+      return rest ? { verb, command: rest } : null;
+    case 'ask': {
+      const [question = '', ...options] = rest.split('|').map((part) => part.trim());
+      return question ? { verb, question, options: options.filter(Boolean) } : null;
+    }
+    case 'fail':
+    case 'say':
+      return { verb, text: rest };
+    default:
+      return null;
+  }
+}

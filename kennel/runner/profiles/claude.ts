@@ -1,0 +1,41 @@
+import { failureByError, type Profile } from './profile.ts';
+import { FAILURES_OPT_IN, sessionFailure } from './session-failure.ts';
+import { AGENT_FOLDER, program, retries } from './surroundings.ts';
+
+/** Claude Code behind its ACP adapter, which drives the native CLI of the image. */
+export const claude: Profile = {
+  name: 'claude',
+  versionFile: `${AGENT_FOLDER}/cli/node_modules/@anthropic-ai/claude-code/package.json`,
+  resume: 'resume',
+  clientMeta: FAILURES_OPT_IN,
+
+  command: (context) => ({
+    argv: [process.execPath, program(context, 'claude-agent-acp')],
+    env: {
+      CLAUDE_CODE_EXECUTABLE: program(context, 'claude'),
+      CLAUDE_CONFIG_DIR: `${context.home}/.claude`,
+      ANTHROPIC_BASE_URL: `${context.modelBase}/anthropic`,
+      ANTHROPIC_API_KEY: context.dummyKey,
+      ANTHROPIC_MODEL: context.model,
+      // the side questions of a model of one's own choice go to the same model: a small one that the endpoint does not have would fail them
+      ANTHROPIC_SMALL_FAST_MODEL: context.model,
+      DISABLE_AUTOUPDATER: '1',
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+      // tools of MCP servers are hidden behind a search otherwise, and a model that does not search never finds ask_human
+      ENABLE_TOOL_SEARCH: 'false',
+      CLAUDE_CODE_MAX_RETRIES: String(retries(context)),
+      // ms until an answer begins; the clock of the task is outside
+      API_TIMEOUT_MS: '600000',
+      // ms that a call of ask_human may take: the runner ends it before that
+      MCP_TOOL_TIMEOUT: '86400000',
+      NO_BROWSER: '1',
+      // it refuses to skip approvals as root without this
+      IS_SANDBOX: context.root ? '1' : null,
+    },
+    files: [],
+  }),
+
+  mode: (context) => (context.permissions === 'run' ? 'bypassPermissions' : 'default'),
+  failure: (turn) => sessionFailure(turn) ?? failureByError(turn),
+  afterCancel: 'wait',
+};

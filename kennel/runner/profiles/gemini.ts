@@ -1,0 +1,49 @@
+import { failureByError, type Profile, type ProfileContext } from './profile.ts';
+import { AGENT_FOLDER, program, retries } from './surroundings.ts';
+
+const settings = (context: ProfileContext) => ({
+  // the address alone would make it a "gateway", which it does not take without a terminal
+  security: { auth: { selectedType: 'gemini-api-key' }, folderTrust: { enabled: false } },
+  privacy: { usageStatisticsEnabled: false },
+  telemetry: { enabled: false },
+  general: {
+    enableAutoUpdate: false,
+    enableAutoUpdateNotification: false,
+    // its clean-up takes a session that was just begun or resumed for a broken one, and deletes it
+    sessionRetention: { enabled: false },
+    maxAttempts: retries(context) + 1,
+  },
+});
+
+interface Meta {
+  quota?: { token_count?: { input_tokens: number; output_tokens: number } };
+}
+
+/** Gemini CLI, which speaks ACP itself. */
+export const gemini: Profile = {
+  name: 'gemini',
+  versionFile: `${AGENT_FOLDER}/cli/node_modules/@google/gemini-cli/package.json`,
+  resume: 'load',
+
+  command: (context) => ({
+    argv: [process.execPath, program(context, 'gemini'), '--acp', '--skip-trust', ...(context.model ? ['-m', context.model] : [])],
+    env: {
+      GEMINI_API_KEY: context.dummyKey,
+      GOOGLE_GEMINI_BASE_URL: `${context.modelBase}/gemini`,
+      // it starts itself anew otherwise, and signals reach only the first of the two
+      GEMINI_CLI_NO_RELAUNCH: 'true',
+      GEMINI_TELEMETRY_ENABLED: 'false',
+      TERM: 'xterm-256color',
+    },
+    files: [{ path: '.gemini/settings.json', content: JSON.stringify(settings(context)) }],
+  }),
+
+  mode: (context) => (context.permissions === 'run' ? 'yolo' : 'default'),
+  text: (text) => (text.startsWith('[MODE_UPDATE]') ? 'nothing' : 'words'),
+  failure: failureByError,
+  usage: (response) => {
+    const counted = (response._meta as Meta | null | undefined)?.quota?.token_count;
+    return counted ? { inputTokens: counted.input_tokens, outputTokens: counted.output_tokens } : null;
+  },
+  afterCancel: 'wait',
+};

@@ -1,0 +1,48 @@
+import { failureByError, type Profile, type ProfileContext } from './profile.ts';
+import { AGENT_FOLDER, program } from './surroundings.ts';
+
+/** OpenCode, which speaks ACP itself. */
+export const opencode: Profile = {
+  name: 'opencode',
+  versionFile: `${AGENT_FOLDER}/cli/node_modules/opencode-ai/package.json`,
+  resume: 'resume',
+
+  command: (context) => ({
+    argv: [program(context, 'opencode'), 'acp'],
+    env: {
+      // wins over an opencode.json of the workspace, which a file of ours would not
+      OPENCODE_CONFIG_CONTENT: JSON.stringify(config(context)),
+      OPENCODE_DISABLE_AUTOUPDATE: '1',
+      OPENCODE_PURE: '1',
+      OPENCODE_DISABLE_MODELS_FETCH: '1',
+      OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
+      OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
+    },
+    files: [],
+  }),
+
+  mode: () => null,
+  failure: failureByError,
+  afterCancel: 'wait',
+};
+
+function config(context: ProfileContext): object {
+  const model = context.model ?? 'default';
+  const decision = context.permissions === 'ask' ? 'ask' : 'allow';
+  return {
+    autoupdate: false,
+    // it offers models of its maker otherwise
+    enabled_providers: ['fetch'],
+    share: 'disabled',
+    provider: {
+      fetch: {
+        npm: '@ai-sdk/openai-compatible',
+        options: { baseURL: `${context.modelBase}/openai/v1`, apiKey: context.dummyKey },
+        models: { [model]: { limit: { context: 200_000, output: 32_000 } } },
+      },
+    },
+    model: `fetch/${model}`,
+    small_model: `fetch/${model}`,
+    permission: { edit: decision, bash: decision, webfetch: decision, external_directory: decision },
+  };
+}

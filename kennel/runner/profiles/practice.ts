@@ -1,0 +1,18 @@
+import { fileURLToPath } from 'node:url';
+import { program } from './installed.ts';
+import { failureByError, type Profile } from './profile.ts';
+
+/** The agent without a model (`kennel/runner/practice`): the same path as the real ones, for tests and for a first look. */
+export const practice: Profile = {
+  name: 'practice',
+  resume: 'load',
+  command: (context) => ({
+    argv: [process.execPath, context.env.FETCH_AGENT ? program(context, 'practice') : fileURLToPath(new URL('../practice/agent.ts', import.meta.url))],
+    // nothing of it calls a model; commands of a goal can, which shows that the way out works
+    env: { PRACTICE_MODEL_URL: context.modelBase, PRACTICE_KEY: context.dummyKey },
+    files: [],
+  }),
+  mode: (context) => (context.permissions === 'run' ? 'run' : null),
+  failure: failureByError,
+  afterCancel: 'wait',
+};

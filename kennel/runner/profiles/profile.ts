@@ -1,0 +1,106 @@
+import type { PromptResponse, SessionUpdate, ToolCallUpdate } from '@agentclientprotocol/sdk';
+import type { HarnessName } from '../../../src/contracts/kennel.ts';
+
+/**
+ * What one coding agent needs beside the protocol that all of them speak (ACP v1): data and small pure functions. Everything
+ * else (session, prompt, updates, permissions, questions, cancel) is the same code for each: `kennel/runner/client.ts`.
+ */
+export interface Profile {
+  name: HarnessName;
+  /** `package.json` of the agent in the image, for its version; a file that is not there means "unknown" */
+  versionFile?: string;
+  /** How the agent is started as an ACP agent on stdio. */
+  command(context: ProfileContext): HarnessCommand;
+  /** `modeId` for `session/set_mode` after the session is there, or null where command or files settle it. */
+  mode(context: ProfileContext): string | null;
+  /** which request goes on with a session; `load` replays its history, which the runner does not log */
+  resume: 'load' | 'resume';
+  /** Runs before the agent is started for a resumed session: workarounds on the files under HOME. May wait. */
+  beforeResume?(context: ProfileContext, sessionId: string): Promise<void>;
+  /** `clientCapabilities._meta`: opt-ins of this vendor */
+  clientMeta?: Record<string, unknown>;
+  /** An NDJSON file of the agent that is followed while the turn runs; its lines reach `watchFile`. */
+  file?(context: ProfileContext, sessionId: string): string;
+
+  /** A failure that a `session/update` tells of (one sentence), or null. The last one counts, and only when `ended` says so. */
+  watchUpdate?(update: SessionUpdate, meta: Record<string, unknown> | null | undefined): string | null;
+  /** The same for a line of `file`. */
+  watchFile?(line: Record<string, unknown>): string | null;
+  /** What a piece of text of the agent is: its own words, chatter of the program (becomes a note), or nothing. `text` unset: all are words. */
+  text?(text: string): 'words' | 'note' | 'nothing';
+  /** Why the turn failed, in one sentence, or null when it did not. Called once, after `session/prompt` returned or was refused. */
+  failure(turn: Turn): string | null;
+  /** Tokens of the turn where `response.usage` does not have them. */
+  usage?(response: PromptResponse): { inputTokens: number; outputTokens: number } | null;
+  /** True when a permission is asked for our own `ask_human`, which is always allowed; unset: `isAskHuman` of `permissions.ts`. Must be exact: an agent chooses titles. */
+  asksHuman?(toolCall: ToolCallUpdate): boolean;
+  /** After `session/cancel`: `wait` for the prompt's result (at most 5 s), or end the process `at-once` (its tools go on until then). */
+  afterCancel: 'wait' | 'at-once';
+}
+
+export interface ProfileContext {
+  /** HOME of the agent, kept over the steps of a run */
+  home: string;
+  /** cwd of the session, the same in each step */
+  workspace: string;
+  /** model of the spec; null is the agent's own default */
+  model: string | null;
+  /** stands where an API key is wanted; long and unique, so that masking it in output masks nothing else */
+  dummyKey: string;
+  /** `http://127.0.0.1:4010`; Anthropic Messages under `/anthropic` (without `/v1`), OpenAI under `/openai/v1`, Gemini under `/gemini` */
+  modelBase: string;
+  /** `http://127.0.0.1:4011`: HTTP proxy for everything else; already in HTTP(S)_PROXY and NO_PROXY of the base environment */
+  egressProxy: string;
+  /** `ask_human`: already in `mcpServers` of the session as the HTTP server `fetch`; here for agents that want it in a file */
+  mcp: { name: string; url: string; token: string };
+  permissions: 'ask' | 'run';
+  resuming: boolean;
+  /** uid 0 */
+  root: boolean;
+  /** environment of the container (PATH, LANG, what the task adds), without what is the runner's own */
+  env: Readonly<Record<string, string>>;
+}
+
+export interface HarnessCommand {
+  argv: string[];
+  /** on top of the base environment (the container's, HOME, proxy settings); null takes a name out */
+  env: Record<string, string | null>;
+  /** written before each start; `path` relative to HOME; `once` leaves a file alone that is there */
+  files: Array<{ path: string; content: string; once?: boolean }>;
+}
+
+/** How a turn came back. */
+export interface Turn {
+  /** null when the request was refused or the agent died */
+  response: PromptResponse | null;
+  /** JSON-RPC error of `session/prompt` */
+  error: { code: number; message: string; data?: unknown } | null;
+  /** the last 4000 characters that the agent said in this turn */
+  lastText: string;
+  /** tool calls of this turn */
+  tools: number;
+  /** what `watchUpdate` and `watchFile` said last, null when nothing */
+  seen: string | null;
+}
+
+/** The rule for an agent that answers a failed turn with a JSON-RPC error. */
+export function failureByError(turn: Turn): string | null {
+  if (turn.error) return sentence(turn.error);
+  if (turn.response?.stopReason === 'refusal') return 'The agent refused to go on.';
+  if (turn.response?.stopReason === 'max_tokens') return 'The agent stopped at the limit of tokens of its model.';
+  if (turn.response?.stopReason === 'max_turn_requests') return 'The agent stopped at its limit of model calls in one turn.';
+  return null;
+}
+
+/** One line of an error, with the details that many agents put in `data`. */
+export function sentence(error: { code: number; message: string; data?: unknown }): string {
+  const data = error.data;
+  let more = '';
+  if (typeof data === 'string') more = data;
+  else if (data && typeof data === 'object') {
+    const fields = data as Record<string, unknown>;
+    for (const key of ['details', 'message', 'error']) if (typeof fields[key] === 'string' && !more) more = fields[key];
+  }
+  const text = more && !error.message.includes(more) ? `${error.message}: ${more}` : error.message;
+  return `The agent's request failed (${error.code}): ${text}`;
+}

@@ -1,0 +1,175 @@
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { RunOutcome, RunSpec } from '../../src/contracts/kennel.ts';
+import { MCP_SERVER, serveAskHuman } from './ask-human.ts';
+import { Cleaner } from './clean.ts';
+import { followCommands } from './commands.ts';
+import { Desk } from './desk.ts';
+import { forward } from './forward.ts';
+import { Harness } from './harness.ts';
+import type { RunLog } from './log.ts';
+import { profileOf } from './profiles/index.ts';
+import type { Profile, ProfileContext } from './profiles/profile.ts';
+import type { Settings } from './settings.ts';
+import type { AgentTurn } from './turn.ts';
+import { Updates } from './updates.ts';
+
+/** ms that a cancelled agent may take to say so */
+const CANCEL = 5000;
+/** ms that an agent whose question is parked may take to finish what it can */
+const PARK = 60_000;
+
+export interface Ended {
+  outcome: RunOutcome;
+  reason: string;
+}
+
+/** One step of a run, from `started` up to its end; the caller writes `ended`. */
+export class Step {
+  private readonly spec: RunSpec;
+  private readonly settings: Settings;
+  private readonly log: RunLog;
+  private readonly earlier: Map<string, string>;
+  private readonly decided = Promise.withResolvers<Ended>();
+  private readonly closers: Array<() => void> = [];
+  private turn: AgentTurn | null = null;
+  private harness: Harness | null = null;
+  private updates: Updates | null = null;
+  private desk: Desk | null = null;
+  private profile: Profile | null = null;
+  private parked = false;
+  private cancelled: string | null = null;
+  private readonly dummyKey = `sk-fetch-${randomBytes(24).toString('hex')}`;
+  private cleaner: Cleaner;
+
+  constructor(spec: RunSpec, settings: Settings, log: RunLog, earlier: Map<string, string>) {
+    this.spec = spec;
+    this.settings = settings;
+    this.log = log;
+    this.earlier = earlier;
+    this.cleaner = new Cleaner([this.dummyKey], settings.env);
+    log.onFull = (reason) => this.end('failed', reason);
+  }
+
+  async run(): Promise<Ended> {
+    void this.begin().catch((error: Error) => this.end('failed', `The runner failed: ${this.cleaner.line(error.message, 500)}.`));
+    const ended = await this.decided.promise;
+    await this.finish(ended);
+    return { ...ended, reason: this.cleaner.line(ended.reason, 1000) };
+  }
+
+  /** The first end counts. */
+  end(outcome: RunOutcome, reason: string): void {
+    this.decided.resolve({ outcome, reason });
+  }
+
+  /** Ends the turn in order, or after `patience` anyhow. */
+  async cancel(reason: string, patience = CANCEL): Promise<void> {
+    if (this.cancelled) return;
+    this.cancelled = reason;
+    this.desk?.close();
+    await this.turn?.cancel();
+    if (this.turn) await pause(this.profile?.afterCancel === 'wait' ? patience : 0);
+    this.end('cancelled', reason);
+  }
+
+  private async begin(): Promise<void> {
+    const { spec, settings, log } = this;
+    const profile = await profileOf(spec.harness);
+    this.profile = profile;
+    log.write({ type: 'started', harness: spec.harness, version: versionOf(profile) });
+    mkdirSync(settings.home, { recursive: true });
+    const [model, egress] = await Promise.all([forward(settings.modelPort, settings.modelSocket), forward(settings.egressPort, settings.egressSocket)]);
+    const desk = new Desk({
+      write: (event) => {
+        this.updates?.flush();
+        return log.write(event);
+      },
+      nextSeq: () => log.nextSeq,
+      holdMs: spec.holdMs,
+      earlier: this.earlier,
+      onParked: () => void this.park(),
+    });
+    this.desk = desk;
+    const mcp = await serveAskHuman(desk, () => this.cleaner);
+    this.cleaner = new Cleaner([this.dummyKey, mcp.token], settings.env);
+    const commands = followCommands(settings.commands, spec.step, (command) => {
+      if (command.type === 'cancel') void this.cancel('Cancelled.');
+      else desk.take(command);
+    });
+    this.closers.push(model.close, egress.close, mcp.close, () => commands.close());
+    // decisions that were made while no container was there
+    await commands.settle();
+    if (this.cancelled) return;
+
+    const proxy = `http://127.0.0.1:${egress.port}`;
+    const context: ProfileContext = {
+      home: settings.home,
+      workspace: settings.workspace,
+      model: spec.model,
+      dummyKey: this.dummyKey,
+      modelBase: `http://127.0.0.1:${model.port}`,
+      egressProxy: proxy,
+      mcp: { name: MCP_SERVER, url: mcp.url, token: mcp.token },
+      permissions: spec.permissions,
+      resuming: spec.sessionId !== null,
+      root: process.getuid?.() === 0,
+      env: settings.env,
+    };
+    if (spec.sessionId) await profile.beforeResume?.(context, spec.sessionId);
+    if (this.cancelled) return;
+    const updates = new Updates(log, this.cleaner, profile, settings.workspace);
+    this.updates = updates;
+    const harness = new Harness(profile.command(context), settings.home, settings.workspace, { ...settings.env, ...proxies(proxy) });
+    this.harness = harness;
+    // the protocol's library takes as long to load as an agent to start: side by side
+    const { AgentTurn } = await import('./turn.ts');
+    const turn = new AgentTurn({ spec, profile, context, harness, desk, updates, cleaner: this.cleaner });
+    this.turn = turn;
+    // an agent whose tools hold its output open would never close it
+    void harness.exited.then(() => pause(500)).then(() => turn.close());
+    const failure = await turn.run();
+    if (this.cancelled) this.end('cancelled', this.cancelled);
+    else if (this.parked) this.end('parked', 'A question waits for its answer.');
+    else if (failure) this.end('failed', failure);
+    else this.end('completed', 'The agent ended its turn.');
+  }
+
+  /** A question has waited for long enough: the agent may finish what does not need the answer. */
+  private async park(): Promise<void> {
+    this.parked = true;
+    await pause(PARK, undefined, { ref: false });
+    await this.turn?.cancel();
+    await pause(CANCEL, undefined, { ref: false });
+    this.end('parked', 'A question waits for its answer.');
+  }
+
+  private async finish(ended: Ended): Promise<void> {
+    this.desk?.close();
+    // nothing of the group writes into the workspace when `ended` is read; an agent that ended its turn may take its time to save its session
+    const inOrder = ended.outcome === 'completed' || ended.outcome === 'parked';
+    await this.harness?.stop(inOrder ? { input: 4000, term: 2000 } : { input: 700, term: 500 });
+    this.turn?.close();
+    this.updates?.flush();
+    const stderr = this.harness?.stderr.trim();
+    if (ended.outcome === 'failed' && stderr) this.updates?.note('warn', `Last on stderr:\n${stderr}`);
+    for (const close of this.closers) close();
+  }
+}
+
+function proxies(proxy: string): Record<string, string> {
+  const none = '127.0.0.1,localhost,::1';
+  return { HTTP_PROXY: proxy, HTTPS_PROXY: proxy, http_proxy: proxy, https_proxy: proxy, NO_PROXY: none, no_proxy: none };
+}
+
+function versionOf(profile: Profile): string | null {
+  if (profile.name === 'practice') return '1';
+  if (!profile.versionFile) return null;
+  try {
+    const version = (JSON.parse(readFileSync(profile.versionFile, 'utf8')) as { version?: unknown }).version;
+    return typeof version === 'string' ? version.slice(0, 50) : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,217 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Ran, type RunOptions, run, utf8 } from './process.ts';
+
+/**
+ * Every call of git goes through `git` and `content`.
+ *
+ * A repository's own configuration can name programs (hooks, filters, diff and merge drivers, signers, transports, monitors).
+ * `content` therefore runs in a git directory of our own, which only borrows the repository's objects, and reads no configuration
+ * of the repository at all; it does everything that touches contents of files. `git` runs in the repository's directory, where
+ * refs and the index are, with each key overridden that could run something.
+ */
+export interface Repository {
+  /** top of the working tree */
+  root: string;
+  /** HEAD and index are here */
+  gitDir: string;
+  /** objects, refs and configuration are here */
+  commonDir: string;
+  /** `beside`: the working tree is no repository, and `gitDir` is ours, elsewhere */
+  kept: 'workspace' | 'beside';
+  /** key of the worktree, null for the workspace's own files */
+  worktree: string | null;
+  /** our own git directory of this process */
+  scratch: string;
+  /** overrides of the repository's configuration, made on first use */
+  overrides?: Record<string, string>;
+}
+
+export interface GitOptions extends Omit<RunOptions, 'env'> {
+  /** exit codes that are answers too; 0 always is */
+  codes?: number[];
+  env?: Record<string, string>;
+  /** index file to use */
+  index?: string;
+}
+
+/** git ended with a code that is no answer. */
+export class GitFailed extends Error {
+  override readonly name = 'GitFailed';
+}
+
+const RUNS_SOMETHING =
+  /^(filter\..*\.(clean|smudge|process|required)|diff\..*\.(textconv|command|cachetextconv)|merge\..*\.driver|alias\..*|pager\..*|gpg\..*|credential\..*|remote\..*\.(uploadpack|receivepack|vcs|promisor|partialclonefilter|proxy)|submodule\..*\.update|trailer\..*|difftool\..*|mergetool\..*|tar\..*|url\..*|includeif\..*)$/i;
+
+/** Set on every call. An empty value switches a program off. */
+const ALWAYS: Record<string, string> = {
+  'core.hooksPath': '/dev/null',
+  'core.fsmonitor': 'false',
+  'core.pager': 'cat',
+  'core.editor': 'true',
+  'core.sshCommand': 'false',
+  'core.askPass': 'true',
+  'core.gitProxy': 'none',
+  'core.alternateRefsCommand': 'true',
+  'core.quotePath': 'false',
+  'diff.external': '',
+  'interactive.diffFilter': '',
+  'sequence.editor': 'true',
+  'log.showSignature': 'false',
+  'commit.gpgSign': 'false',
+  'tag.gpgSign': 'false',
+  'push.gpgSign': 'false',
+  'merge.verifySignatures': 'false',
+  'gc.auto': '0',
+  'maintenance.auto': 'false',
+  'protocol.allow': 'never',
+  'submodule.recurse': 'false',
+  'status.submoduleSummary': 'false',
+  'diff.ignoreSubmodules': 'dirty',
+  'fetch.recurseSubmodules': 'false',
+  'uploadpack.packObjectsHook': '',
+  'safe.directory': '*',
+  'advice.detachedHead': 'false',
+  'color.ui': 'false',
+};
+
+const base = (repository: Repository): Record<string, string> => ({
+  PATH: environment.PATH ?? '/usr/local/bin:/usr/bin:/bin',
+  HOME: repository.scratch,
+  XDG_CONFIG_HOME: join(repository.scratch, 'none'),
+  LC_ALL: 'C.UTF-8',
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_CONFIG_SYSTEM: '/dev/null',
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  GIT_ATTR_NOSYSTEM: '1',
+  GIT_TERMINAL_PROMPT: '0',
+  GIT_OPTIONAL_LOCKS: '0',
+  GIT_NO_REPLACE_OBJECTS: '1',
+  GIT_NO_LAZY_FETCH: '1',
+  GIT_ALLOW_PROTOCOL: 'none',
+  GIT_LITERAL_PATHSPECS: '1',
+  GIT_PAGER: 'cat',
+  GIT_EDITOR: 'true',
+  GIT_ASKPASS: 'true',
+  SSH_ASKPASS: 'true',
+  // of reflogs; commits name their own
+  GIT_AUTHOR_NAME: 'Fetch',
+  GIT_AUTHOR_EMAIL: 'fetch@localhost',
+  GIT_COMMITTER_NAME: 'Fetch',
+  GIT_COMMITTER_EMAIL: 'fetch@localhost',
+});
+
+/** What this program needs of its own environment; set once by main. */
+export const environment: { PATH?: string } = {};
+
+/** git in the repository itself: refs, index, status, listing. `stdout` holds bytes as characters. */
+export function git(repository: Repository, args: string[], options: GitOptions = {}): string {
+  repository.overrides ??= overridesOf(repository);
+  return checked(args, runGit(repository, args, repository.overrides, options), options);
+}
+
+/** Like `git`, with the exit code. */
+export function tryGit(repository: Repository, args: string[], options: GitOptions = {}): Ran {
+  repository.overrides ??= overridesOf(repository);
+  return runGit(repository, args, repository.overrides, options);
+}
+
+/** git on the repository's objects, blind to its configuration, attributes of line endings and filters. */
+export function content(repository: Repository, args: string[], options: GitOptions = {}): string {
+  return checked(args, tryContent(repository, args, options), options);
+}
+
+export function tryContent(repository: Repository, args: string[], options: GitOptions = {}): Ran {
+  const env = {
+    ...base(repository),
+    GIT_DIR: repository.scratch,
+    GIT_WORK_TREE: repository.root,
+    GIT_OBJECT_DIRECTORY: join(repository.commonDir, 'objects'),
+    GIT_INDEX_FILE: options.index ?? join(repository.scratch, 'index'),
+    ...options.env,
+  };
+  return run('git', args, { ...options, cwd: options.cwd ?? repository.root, env });
+}
+
+function runGit(repository: Repository, args: string[], overrides: Record<string, string>, options: GitOptions): Ran {
+  const env: Record<string, string> = {
+    ...base(repository),
+    GIT_DIR: repository.gitDir,
+    GIT_WORK_TREE: repository.root,
+    ...(options.index ? { GIT_INDEX_FILE: options.index } : {}),
+    ...options.env,
+  };
+  const keys = Object.entries(overrides);
+  env.GIT_CONFIG_COUNT = String(keys.length);
+  for (const [index, [key, value]] of keys.entries()) {
+    env[`GIT_CONFIG_KEY_${index}`] = key;
+    env[`GIT_CONFIG_VALUE_${index}`] = value;
+  }
+  return run('git', args, { ...options, cwd: options.cwd ?? repository.root, env });
+}
+
+function checked(args: string[], ran: Ran, options: GitOptions): string {
+  if (ran.code === 0 || (ran.code !== null && options.codes?.includes(ran.code))) return ran.stdout;
+  if (ran.cut && options.maxOutput) return ran.stdout;
+  const why = ran.timedOut ? 'took too long' : ran.stderr.trim() || ran.stdout.trim() || `ended with code ${ran.code}`;
+  throw new GitFailed(`git ${args.find((arg) => !arg.startsWith('-')) ?? ''}: ${why}`);
+}
+
+/** Each key of the repository's configuration that names a program gets an empty value. `git config` itself runs nothing. */
+function overridesOf(repository: Repository): Record<string, string> {
+  const listed = runGit(repository, ['config', '--list', '--name-only', '-z'], ALWAYS, {});
+  if (listed.code !== 0) throw new GitFailed(`git cannot read the repository: ${listed.stderr.trim()}`);
+  const found: Record<string, string> = {};
+  for (const key of listed.stdout.split('\0')) {
+    if (RUNS_SOMETHING.test(key)) found[utf8(key)] = /\.(required|promisor|cachetextconv)$/i.test(key) ? 'false' : '';
+  }
+  return { ...found, ...ALWAYS };
+}
+
+let scratches: string[] = [];
+
+/** A git directory of this process. It is removed by `removeScratch`. */
+export function makeScratch(commonDir: string): string {
+  const scratch = mkdtempSync(join(tmpdir(), 'fetch-git-'));
+  scratches.push(scratch);
+  for (const folder of ['objects', 'refs/heads', 'info', 'tmp']) mkdirSync(join(scratch, folder), { recursive: true });
+  const hash = objectFormat(commonDir);
+  writeFileSync(join(scratch, 'HEAD'), 'ref: refs/heads/none\n');
+  writeFileSync(
+    join(scratch, 'config'),
+    [
+      `[core]\n\trepositoryformatversion = ${hash === 'sha1' ? 0 : 1}\n\tbare = false\n\tfilemode = true\n\tsymlinks = true\n\tignorecase = false\n\tautocrlf = false`,
+      // any name that the file system holds is kept, and large files are copied rather than pressed
+      '\tprotectNTFS = false\n\tprotectHFS = false\n\tbigFileThreshold = 32m\n\thooksPath = /dev/null\n\tfsmonitor = false\n\tquotePath = false\n\tuntrackedCache = false\n\tsplitIndex = false',
+      '[pack]\n\tcompression = 0\n[gc]\n\tauto = 0\n[index]\n\tsparse = false\n[merge]\n\tconflictStyle = merge',
+      hash === 'sha1' ? '' : `[extensions]\n\tobjectFormat = ${hash}`,
+    ].join('\n') + '\n',
+  );
+  writeFileSync(join(scratch, 'info/attributes'), '* -text !eol !crlf !ident !filter !working-tree-encoding !diff !merge\n');
+  // the parts of a split index are looked for in the git directory
+  for (const name of existsSync(commonDir) ? readdirSync(commonDir) : []) {
+    if (name.startsWith('sharedindex.')) symlinkSync(join(commonDir, name), join(scratch, name));
+  }
+  return scratch;
+}
+
+export function removeScratch(): void {
+  for (const scratch of scratches) rmSync(scratch, { recursive: true, force: true });
+  scratches = [];
+}
+
+function objectFormat(commonDir: string): 'sha1' | 'sha256' {
+  try {
+    const config = readFileSync(join(commonDir, 'config'), 'utf8').slice(0, 1024 * 1024);
+    return /^\s*objectformat\s*=\s*sha256\s*$/im.test(config) ? 'sha256' : 'sha1';
+  } catch {
+    return 'sha1';
+  }
+}
+
+/** The argument of a path that is held as bytes; null when it is no UTF-8 and cannot be one. */
+export function argument(path: string): string | null {
+  const text = utf8(path);
+  return text.includes('\ufffd') ? null : text;
+}

@@ -1,0 +1,59 @@
+import { isAbsolute } from 'node:path';
+import type { WorkspaceAnswer, WorkspaceOp } from '../../src/contracts/workspace-ops.ts';
+import { edit, remove, write } from './change.ts';
+import { checkpoint } from './checkpoint.ts';
+import { conclude } from './conclude.ts';
+import { create } from './create.ts';
+import { gitBranch, gitCommit, gitDiff, gitLog, gitStatus } from './git-tools.ts';
+import { list, read } from './look.ts';
+import { profile } from './profile.ts';
+import { Refusal } from './refusal.ts';
+import { placeOf } from './repository.ts';
+import { search } from './search.ts';
+import { undo } from './undo.ts';
+import { addWorktree, removeWorktree } from './worktree.ts';
+
+/** Does one operation. Throws `Refusal` for what is answered with `ok: false`. */
+export function perform(workspace: string, side: string, op: WorkspaceOp): WorkspaceAnswer {
+  if (!isAbsolute(workspace)) throw new Error('the root of the workspace must be absolute');
+  const place = placeOf(workspace, side, op.worktree);
+  switch (op.op) {
+    case 'list':
+      return list(place.root, op.path, op.depth, op.limit);
+    case 'read':
+      return read(place.root, op.path, op.from, op.lines);
+    case 'search':
+      return search(place.root, op);
+    case 'write':
+      return write(place.root, op.path, op.content, op.preview ?? false);
+    case 'edit':
+      return edit(place.root, op.path, op.find, op.replace, op.all, op.preview ?? false);
+    case 'delete':
+      return remove(place.root, op.path, op.kind, op.preview ?? false);
+    case 'git-status':
+      return gitStatus(place);
+    case 'git-diff':
+      return gitDiff(place, op.path, op.staged, op.against);
+    case 'git-log':
+      return gitLog(place, op.limit);
+    case 'git-commit':
+      return gitCommit(place, op.message, op.paths, op.author);
+    case 'git-branch':
+      return gitBranch(place, op.action, op.name);
+    case 'profile':
+      return profile(place);
+    case 'create':
+      return create(place, op);
+    case 'checkpoint':
+      return checkpoint(place, op.key, op.author);
+    case 'conclude':
+      return conclude(place, op);
+    case 'undo':
+      return undo(place, op);
+    case 'worktree':
+      if (op.worktree !== undefined) throw new Refusal('A worktree has no worktrees.');
+      return op.action === 'add' ? addWorktree(place, op.key) : removeWorktree(place, op.key, op.author);
+    default:
+      throw new Refusal(`There is no operation ${String((op as { op?: unknown }).op)}.`);
+  }
+}

@@ -1,0 +1,35 @@
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { content, type Repository, tryGit } from './git.ts';
+import { readIndex } from './snapshot.ts';
+import { type Change, indexInfo, same } from './trees.ts';
+
+/** The person's index, changed entry by entry: what is staged besides stays staged. */
+
+/** Why the index cannot be written now; null when it can. */
+export function indexLock(repository: Repository): string | null {
+  const lock = join(repository.gitDir, 'index.lock');
+  for (let tries = 0; existsSync(lock); tries += 1) {
+    if (tries === 20) {
+      return `another git process holds the index (index.lock in the git folder, since ${statSync(lock).mtime.toISOString()}); if none is running, remove that file`;
+    }
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
+  }
+  return null;
+}
+
+/** Sets entries that are still as `from` says; others were changed by somebody else, and stay. */
+export function restage(repository: Repository, changes: Change[]): void {
+  if (changes.length === 0) return;
+  const now = readIndex(repository).entries;
+  const due = changes.filter((change) => same(now.get(change.path) ?? null, change.from));
+  if (due.length === 0) return;
+  const zero = '0'.repeat((due[0]!.from ?? due[0]!.to)!.oid.length);
+  const input = indexInfo(
+    due.map((change) => [change.path, change.to]),
+    zero,
+  );
+  content(repository, ['update-index', '-z', '--index-info'], { index: join(repository.gitDir, 'index'), input });
+  // fills in sizes and times, so that the next status need not read the files; its exit code only says that some differ
+  tryGit(repository, ['update-index', '-q', '--ignore-submodules', '--refresh']);
+}

@@ -1,0 +1,96 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { content, type Repository } from './git.ts';
+
+/** Trees and commits as objects. Paths are bytes as characters 0 to 255. */
+
+export interface Entry {
+  /** `100644`, `100755`, `120000` or `160000` */
+  mode: string;
+  oid: string;
+}
+
+export interface Change {
+  path: string;
+  from: Entry | null;
+  to: Entry | null;
+}
+
+export const isFile = (entry: Entry): boolean => entry.mode.startsWith('100');
+export const isSubmodule = (entry: Entry | null): boolean => entry?.mode === '160000';
+export const same = (a: Entry | null | undefined, b: Entry | null | undefined): boolean => a?.mode === b?.mode && a?.oid === b?.oid;
+
+/** `tree` of a commit or a tree; the empty tree for null. */
+export function treeOf(repository: Repository, commit: string | null): string {
+  return commit === null ? emptyTree(repository) : content(repository, ['rev-parse', '--verify', `${commit}^{tree}`]).trim();
+}
+
+export function emptyTree(repository: Repository): string {
+  return content(repository, ['mktree'], { input: '' }).trim();
+}
+
+/** What differs between two trees, renames as a deletion and an addition. */
+export function diffTrees(repository: Repository, from: string, to: string): Change[] {
+  if (from === to) return [];
+  const fields = content(repository, ['diff-tree', '-r', '-z', '--raw', '--no-renames', '--no-abbrev', from, to]).split('\0');
+  const changes: Change[] = [];
+  for (let index = 0; index + 1 < fields.length; index += 2) {
+    const [fromMode, toMode, fromOid, toOid] = fields[index]!.slice(1).split(' ');
+    const entry = (mode: string, oid: string): Entry | null => (mode === '000000' ? null : { mode, oid });
+    changes.push({ path: fields[index + 1]!, from: entry(fromMode!, fromOid!), to: entry(toMode!, toOid!) });
+  }
+  return changes;
+}
+
+/** Every entry of a tree. */
+export function entriesOf(repository: Repository, tree: string): Map<string, Entry> {
+  const entries = new Map<string, Entry>();
+  for (const line of content(repository, ['ls-tree', '-r', '-z', '--full-tree', tree]).split('\0')) {
+    const tab = line.indexOf('\t');
+    if (tab < 0) continue;
+    const [mode, , oid] = line.slice(0, tab).split(' ');
+    entries.set(line.slice(tab + 1), { mode: mode!, oid: oid! });
+  }
+  return entries;
+}
+
+/** Lines for `update-index --index-info`: deletions first, so that a file can take the place of a folder. */
+export function indexInfo(entries: Iterable<[string, Entry | null]>, zero: string): string {
+  const all = [...entries];
+  const gone = all.filter(([, entry]) => entry === null).map(([path]) => `0 ${zero}\t${path}\0`);
+  const there = all.filter(([, entry]) => entry !== null).map(([path, entry]) => `${entry!.mode} ${entry!.oid} 0\t${path}\0`);
+  return gone.join('') + there.join('');
+}
+
+/** The tree `start` with some entries changed; null entries are taken out. */
+export function changedTree(repository: Repository, start: string, entries: Iterable<[string, Entry | null]>): string {
+  const index = join(repository.scratch, 'tree-index');
+  rmSync(index, { force: true });
+  content(repository, ['read-tree', start], { index });
+  const info = indexInfo(entries, '0'.repeat(start.length));
+  if (info) content(repository, ['update-index', '-z', '--index-info'], { index, input: info });
+  return content(repository, ['write-tree', '--missing-ok'], { index }).trim();
+}
+
+export function blob(repository: Repository, bytes: string | Buffer): string {
+  return content(repository, ['hash-object', '-w', '--no-filters', '--stdin'], { input: bytes }).trim();
+}
+
+export interface Signature {
+  name: string;
+  email: string;
+  /** seconds since 1970 */
+  seconds: number;
+}
+
+/** Makes a commit object. The same arguments make the same commit. */
+export function commitTree(repository: Repository, tree: string, parents: string[], message: string, by: Signature): string {
+  const env: Record<string, string> = {};
+  for (const role of ['AUTHOR', 'COMMITTER']) {
+    env[`GIT_${role}_NAME`] = by.name.replace(/[<>\r\n\0]/g, '').trim() || 'Fetch';
+    env[`GIT_${role}_EMAIL`] = by.email.replace(/[<>\r\n\0\s]/g, '') || 'fetch@localhost';
+    env[`GIT_${role}_DATE`] = `@${by.seconds} +0000`;
+  }
+  const args = ['commit-tree', tree, ...[...new Set(parents)].flatMap((parent) => ['-p', parent])];
+  return content(repository, args, { input: Buffer.from(message.replaceAll('\0', ''), 'utf8'), env }).trim();
+}

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Sees that a Docker engine answers. On a Debian machine, as root, where none does, it installs Debian's packages as far as
+# they are missing and starts dockerd detached; anywhere else it says what to do. Safe to run again at any time.
+#
+#   scripts/docker-engine.sh [further flags for dockerd]
+#
+# DOCKERD_LOG  log of the daemon (default /var/log/dockerd.log)
+set -euo pipefail
+
+answers() { timeout 10 docker info --format '{{.ServerVersion}}' 2>/dev/null | grep -q '[0-9]'; }
+say() { printf '%s\n' "$*"; }
+version() { say "Docker engine $(docker version --format '{{.Server.Version}}') answers"; }
+
+if command -v docker >/dev/null && answers; then version; exit 0; fi
+
+if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+  case "$(uname -s)" in
+    Darwin) say 'No Docker engine answers. Install and start Docker Desktop (https://docs.docker.com/desktop/setup/install/mac-install/), OrbStack or Colima.' >&2 ;;
+    *) say 'No Docker engine answers. Install it (https://docs.docker.com/engine/install/), start it (sudo systemctl enable --now docker), and add yourself to its group (sudo usermod -aG docker "$USER", then log in again).' >&2 ;;
+  esac
+  exit 1
+fi
+
+# two callers at once must not start two daemons
+exec 9>/var/lock/fetch-docker-engine.lock
+flock 9
+if command -v docker >/dev/null && answers; then version; exit 0; fi
+
+# debootstrap makes the base image where no registry can be reached
+missing=()
+command -v dockerd >/dev/null || missing+=(docker.io)
+command -v iptables >/dev/null || missing+=(iptables)
+command -v debootstrap >/dev/null || missing+=(debootstrap)
+[ -e /etc/ssl/certs/ca-certificates.crt ] || missing+=(ca-certificates)
+if [ "${#missing[@]}" -gt 0 ]; then
+  say "Installing ${missing[*]}"
+  export DEBIAN_FRONTEND=noninteractive
+  apt-get update -qq
+  apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+fi
+
+# a daemon that was killed leaves its process id behind, and dockerd refuses to start while any process has that id
+if [ -s /var/run/docker.pid ]; then
+  pid=$(cat /var/run/docker.pid)
+  if [ "$(cat "/proc/$pid/comm" 2>/dev/null)" != dockerd ]; then rm -f /var/run/docker.pid; fi
+fi
+
+log=${DOCKERD_LOG:-/var/log/dockerd.log}
+if ! pgrep -x dockerd >/dev/null; then
+  say "Starting dockerd (log: $log)"
+  setsid nohup dockerd "$@" >>"$log" 2>&1 </dev/null 9>&- &
+fi
+for _ in $(seq 1 120); do
+  if answers; then version; exit 0; fi
+  pgrep -x dockerd >/dev/null || break
+  sleep 0.5
+done
+say "dockerd does not answer. The end of $log:" >&2
+tail -n 15 "$log" >&2
+exit 1

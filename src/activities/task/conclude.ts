@@ -1,0 +1,90 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { cancellationSignal } from '@temporalio/activity';
+import type { Concluded } from '../../contracts/task.ts';
+import type { ConcludedChanges, Profile } from '../../contracts/workspace-ops.ts';
+import { reportText } from '../../domain/task-report.ts';
+import type { TaskResult } from '../../store/kennel/tables.ts';
+import { lastSaid } from '../../store/kennel/task-log.ts';
+import { taskOutboxId, tellOfTask } from '../../store/kennel/task-news.ts';
+import { closeTaskQuestions } from '../../store/kennel/task-questions.ts';
+import { endTask, isOver, spentOf, type Task, waitingFor } from '../../store/kennel/tasks.ts';
+import type { KennelDeps } from './deps.ts';
+import { runFolder } from './run-folder.ts';
+import { AUTHOR, workspaceOf } from './workspace.ts';
+
+const TESTS_MS = 5 * 60_000;
+const TEST_OUTPUT = 20_000;
+
+/**
+ * Ends a task: its containers, the commit, what changed by git, the tests, the report. Every part is done once by its key, so a
+ * second attempt goes on where the first one died.
+ */
+export const createConclude =
+  ({ db, config, kennel, gate }: KennelDeps) =>
+  async (task: Task, { state, reason }: { taskId: string; state: Concluded['state']; reason: string }): Promise<Concluded> => {
+    await kennel.remove(task.id).catch(() => false);
+    await gate.close(task.id);
+    let ended = task;
+    if (!isOver(task.state)) {
+      const result = await resultOf();
+      await closeTaskQuestions(db, task.id);
+      ended = await endTask(db, task.id, { state, reason, result, outboxId: taskOutboxId(task.id, 'result') });
+    }
+    const result = ended.result!;
+    const text = reportText({
+      id: task.id,
+      goal: task.goal,
+      harness: task.harness,
+      workspace: task.workspace,
+      state: ended.state as Concluded['state'],
+      reason: ended.reason ?? reason,
+      seconds: Math.round(((ended.ended_at ?? new Date()).getTime() - (ended.started_at ?? ended.created_at).getTime()) / 1000),
+      spent: await spentOf(db, task.id),
+      result,
+    });
+    const outboxId = await tellOfTask(db, task, 'result', text, 'result');
+    // what a session would be resumed with is of no use any more; the log stays as the transcript
+    await rm(join(runFolder(config, task.id), 'home'), { recursive: true, force: true }).catch(() => {});
+    return { state: ended.state as Concluded['state'], outboxId, filesChanged: result.changes?.files.length ?? 0, waiting: await waitingFor(db, task) };
+
+    async function resultOf(): Promise<TaskResult> {
+      const said = (await lastSaid(db, task.id)).trim();
+      // it never began: there is no checkpoint and nothing to commit
+      if (task.started_at === null) return { summary: reason, changes: null, tests: null, said };
+      const workspace = workspaceOf(config, task);
+      const concluded = await kennel.workspaceOp(
+        workspace,
+        { op: 'conclude', key: task.id, message: commitMessage(task), author: AUTHOR, keepOnBranchOnly: state !== 'completed' },
+        { label: `${task.id} conclude` },
+      );
+      if (!concluded.ok) return { summary: `${reason} ${concluded.output}`.trim(), changes: null, tests: null, said };
+      const changes = concluded.data as unknown as ConcludedChanges;
+      const tests = state === 'completed' && changes.files.length > 0 ? await runTests(workspace) : null;
+      return { summary: reason, changes, tests, said };
+    }
+
+    async function runTests(workspace: string): Promise<TaskResult['tests']> {
+      const profile = (await kennel.workspaceOp(workspace, { op: 'profile' }, { label: `${task.id} profile` })).data as Profile | undefined;
+      if (!profile?.test) return null;
+      const ran = await kennel.command({
+        workspace,
+        argv: profile.test,
+        timeoutMs: TESTS_MS,
+        maxOutput: TEST_OUTPUT,
+        label: `${task.id} tests`,
+        signal: cancellationSignal(),
+      });
+      const output = `${ran.stdout}${ran.stderr ? `\n${ran.stderr}` : ''}${ran.timedOut ? `\n[stopped after ${TESTS_MS / 60_000} minutes]` : ''}`.trim();
+      // a runner that is not there says nothing about the code
+      if (ran.code === 127) return null;
+      return { command: profile.test.join(' '), ok: ran.code === 0, output };
+    }
+  };
+
+/** First line from the goal, as git wants it: short, one line. */
+function commitMessage(task: Task): string {
+  const line = task.goal.replace(/\s+/g, ' ').trim();
+  const title = line.length > 68 ? `${line.slice(0, 65)}...` : line;
+  return `${title}\n\n${line.length > 68 ? `${task.goal.trim().slice(0, 2000)}\n\n` : ''}Fetch-Task: ${task.id}\nFetch-Agent: ${task.harness}`;
+}

@@ -1,0 +1,122 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity';
+import type { LogLine } from '../../contracts/kennel.ts';
+import type { Followed, FollowInput } from '../../contracts/task.ts';
+import { doing, storeLines } from '../../store/kennel/task-log.ts';
+import { taskQuestionId } from '../../store/kennel/task-questions.ts';
+import { findTask, spentOf, type Task } from '../../store/kennel/tasks.ts';
+import { cut } from '../../store/keys.ts';
+import { asFailure, fail } from '../failure.ts';
+import { HEARTBEAT_MS } from '../heartbeat.ts';
+import type { KennelDeps } from './deps.ts';
+import { createTaskProgress } from './progress.ts';
+import { lastWritten, offsetAfter, type Read, readLog, runFolder } from './run-folder.ts';
+import { folderMegabytes } from './run-size.ts';
+
+/** How often a log is looked at. */
+const LOOK_MS = 100;
+/** How often the container and the budget are looked at. */
+const CHECK_MS = 1_000;
+const MEASURE_MS = 15_000;
+
+/**
+ * Follows the log of a step until the workflow is needed. The heartbeat carries the offset, and every line is stored by its
+ * number: whoever follows next goes on after the last stored line, and shows none twice.
+ */
+export const createFollow =
+  (deps: KennelDeps) =>
+  async (input: FollowInput): Promise<Followed> => {
+    const { db, config, kennel } = deps;
+    const info = activityInfo();
+    const signal = cancellationSignal();
+    const folder = runFolder(config, input.taskId);
+    // what an attempt before this one has stored need not be read again
+    let offset = Math.max((info.heartbeatDetails as { offset?: number } | undefined)?.offset ?? 0, input.offset);
+    const beats = setInterval(() => heartbeat({ offset }), HEARTBEAT_MS);
+    try {
+      const task = await findTask(db, input.taskId);
+      if (!task) throw fail('NotFound', `Task ${input.taskId} is not in the database.`);
+      const progress = createTaskProgress(deps, task);
+      const deadline = info.scheduledTimestampMs + input.remainingMs;
+      const began = Date.now();
+      let checkedAt = 0;
+      let measuredAt = Date.now();
+      for (;;) {
+        signal.throwIfAborted();
+        const read = await readLog(folder, offset);
+        const stop = stopLine(read.lines, input.step);
+        if (stop) {
+          const upto = read.lines.filter((line) => line.seq <= stop.seq);
+          await store(task, upto, progress);
+          return { offset: await offsetAfter(folder, offset, stop.seq), ...asFollowed(task, stop) };
+        }
+        await store(task, read.lines, progress);
+        offset = read.offset;
+        if (read.more) continue;
+
+        const now = Date.now();
+        if (now - checkedAt >= CHECK_MS) {
+          checkedAt = now;
+          const ended = await endOf(task, input, read, deadline, began);
+          if (ended) return { offset, ...ended };
+        }
+        if (now - measuredAt >= MEASURE_MS) {
+          measuredAt = now;
+          const megabytes = await folderMegabytes(folder);
+          if (megabytes > config.FETCH_KENNEL_DISK_MB)
+            return { offset, what: 'budget', reason: `Its folder took ${megabytes} MB; FETCH_KENNEL_DISK_MB allows ${config.FETCH_KENNEL_DISK_MB}.` };
+        }
+        await pause(LOOK_MS, undefined, { signal });
+      }
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      throw asFailure(error);
+    } finally {
+      clearInterval(beats);
+    }
+
+    async function store(task: Task, lines: LogLine[], progress: ReturnType<typeof createTaskProgress>): Promise<void> {
+      const news = await storeLines(db, task, lines);
+      await progress(news.map(doing).findLast((text) => text !== null) ?? null);
+    }
+
+    /** What ends a step besides its own last line. */
+    async function endOf(task: Task, at: FollowInput, read: Read, deadline: number, began: number): Promise<DistributiveOmit<Followed, 'offset'> | null> {
+      const spent = await spentOf(db, task.id);
+      const tokens = spent.inputTokens + spent.outputTokens;
+      if (tokens >= config.FETCH_TASK_MAX_TOKENS)
+        return { what: 'budget', reason: `Its budget of tokens is used up: ${tokens} of ${config.FETCH_TASK_MAX_TOKENS} (FETCH_TASK_MAX_TOKENS).` };
+      if (spent.microUsd >= config.FETCH_TASK_MAX_USD * 1_000_000)
+        return {
+          what: 'budget',
+          reason: `Its budget of money is used up: $${(spent.microUsd / 1_000_000).toFixed(2)} of $${config.FETCH_TASK_MAX_USD.toFixed(2)} (FETCH_TASK_MAX_USD).`,
+        };
+      if (Date.now() >= deadline) return { what: 'timeout' };
+      if (Date.now() - Math.max((await lastWritten(folder)) ?? 0, began) >= at.silenceMs) return { what: 'silent' };
+      // an engine that does not answer says nothing about the container: the log goes on without it
+      const container = await kennel.inspect(task.id, at.step).catch(() => undefined);
+      if (container === undefined || (container && container.state !== 'exited')) return null;
+      // its last lines may have been written after the read above
+      if ((await readLog(folder, read.offset)).lines.length > 0) return null;
+      return container?.outOfMemory
+        ? { what: 'gone', oom: true, reason: `The container ran out of memory (FETCH_KENNEL_MEMORY_MB allows ${config.FETCH_KENNEL_MEMORY_MB} MB).` }
+        : {
+            what: 'gone',
+            oom: false,
+            reason: container ? `The container ended without a last word (exit code ${container.exitCode}).` : 'The container is gone.',
+          };
+    }
+  };
+
+type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
+type StopLine = Extract<LogLine, { type: 'question' | 'permission' | 'ended' }>;
+
+/** The first line that the workflow must hear of. */
+const stopLine = (lines: readonly LogLine[], step: number): StopLine | undefined =>
+  lines.find((line): line is StopLine => line.step === step && (line.type === 'question' || line.type === 'permission' || line.type === 'ended'));
+
+function asFollowed(task: Task, line: StopLine): DistributiveOmit<Followed, 'offset'> {
+  if (line.type === 'ended') return { what: 'ended', outcome: line.outcome, reason: line.reason };
+  const title = cut((line.type === 'question' ? line.question : line.title).replace(/\s+/g, ' ').trim(), 60);
+  return { what: line.type, questionId: taskQuestionId(task.id, line.id), title };
+}

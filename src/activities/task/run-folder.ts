@@ -1,0 +1,82 @@
+import { appendFile, mkdir, open, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Config } from '../../config.ts';
+import type { Command, LogLine } from '../../contracts/kennel.ts';
+
+/** A run's folder on this host; what is in it is said in `contracts/kennel.ts`. */
+export const runFolder = (config: Config, taskId: string): string => join(config.FETCH_HOME, 'kennel', 'runs', taskId);
+export const gateFolder = (config: Config, taskId: string): string => join(runFolder(config, taskId), 'gate');
+
+/** Read at most this much of a log at a time, so that a flood is stored in pieces. */
+const CHUNK = 256 * 1024;
+
+export interface Read {
+  lines: LogLine[];
+  /** where the next read goes on: after the last whole line */
+  offset: number;
+  /** more is there already */
+  more: boolean;
+}
+
+/** Whole lines of a log from a byte on. A line that is still being written, or that is no line of a log, does not count; the latter is passed over. */
+export async function readLog(folder: string, offset: number): Promise<Read> {
+  const file = await open(join(folder, 'log.ndjson'), 'r').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null;
+    throw error;
+  });
+  if (!file) return { lines: [], offset, more: false };
+  try {
+    const { size } = await file.stat();
+    if (size <= offset) return { lines: [], offset, more: false };
+    const buffer = Buffer.alloc(Math.min(CHUNK, size - offset));
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, offset);
+    const end = buffer.lastIndexOf(10, bytesRead - 1) + 1;
+    // no line of the runner is that long: whatever this is, it must not hold the log up for ever
+    if (end === 0) return { lines: [], offset: bytesRead === CHUNK ? offset + bytesRead : offset, more: bytesRead === CHUNK };
+    const lines = buffer
+      .subarray(0, end)
+      .toString('utf8')
+      .split('\n')
+      .flatMap((line) => parseLine(line) ?? []);
+    return { lines, offset: offset + end, more: offset + end < size };
+  } finally {
+    await file.close();
+  }
+}
+
+/** Bytes that lines take in the log up to and including the line `seq`: where to go on after it. */
+export async function offsetAfter(folder: string, from: number, seq: number): Promise<number> {
+  const text = await readFile(join(folder, 'log.ndjson'));
+  let at = from;
+  while (at < text.length) {
+    const end = text.indexOf(10, at);
+    if (end < 0) return at;
+    const line = parseLine(text.subarray(at, end).toString('utf8'));
+    at = end + 1;
+    if (line && line.seq >= seq) return at;
+  }
+  return at;
+}
+
+function parseLine(text: string): LogLine | null {
+  if (text === '') return null;
+  try {
+    const line = JSON.parse(text) as LogLine;
+    return Number.isInteger(line?.seq) && Number.isInteger(line.step) && typeof line.type === 'string' && !Number.isNaN(Date.parse(line.at)) ? line : null;
+  } catch {
+    return null;
+  }
+}
+
+/** When a log last grew, in ms since the epoch; null before it is there. */
+export const lastWritten = async (folder: string): Promise<number | null> =>
+  await stat(join(folder, 'log.ndjson')).then(
+    (file) => file.mtimeMs,
+    () => null,
+  );
+
+/** Appends a command; one that was appended before has the same id and counts once. */
+export async function sendCommand(folder: string, command: Command): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  await appendFile(join(folder, 'commands.ndjson'), `${JSON.stringify(command)}\n`, { mode: 0o644 });
+}

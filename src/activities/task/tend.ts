@@ -1,0 +1,79 @@
+import type { Logger } from 'pino';
+import { emptyTrash, findWorkspaces } from '../../adapters/workspaces.ts';
+import { HARNESSES, type HarnessName } from '../../contracts/kennel.ts';
+import { missingFor } from '../../domain/harnesses.ts';
+import { reportHost } from '../../store/kennel/hosts.ts';
+import { findTask, isOver, liveTasksOf } from '../../store/kennel/tasks.ts';
+import { recordWorkspaces } from '../../store/kennel/workspaces.ts';
+import type { KennelDeps } from './deps.ts';
+import { openGate } from './task.ts';
+import { workspacesFolder } from './workspace.ts';
+
+const EVERY_MS = 5_000;
+
+const steps = {
+  'report this host': report,
+  'list the workspaces': showWorkspaces,
+  'open gates': reopen,
+  'end containers': sweep,
+  'empty the trash': clear,
+};
+
+/**
+ * What a host does by itself, every few seconds: says that it lives and what it can do, shows its workspaces, opens the gate of
+ * tasks that were begun by the process before this one, and ends containers of tasks that are over. Returns how to stop.
+ */
+export function tendHost(deps: KennelDeps & { log: Logger }): () => void {
+  const { log } = deps;
+  let stopped = false;
+  let timer: NodeJS.Timeout | undefined;
+  const round = async (): Promise<void> => {
+    for (const [what, step] of Object.entries(steps)) {
+      await step(deps).catch((error: Error) => log.warn({ error: error.message }, `could not ${what}; the next round tries again`));
+    }
+    if (!stopped) timer = setTimeout(() => void round(), EVERY_MS);
+  };
+  void round();
+  return () => {
+    stopped = true;
+    clearTimeout(timer);
+  };
+}
+
+async function report({ db, config, kennel, host }: KennelDeps): Promise<void> {
+  const problem = await kennel.ready().then(
+    () => null,
+    (error: Error) => error.message,
+  );
+  const allowed = config.FETCH_KENNEL_AGENTS.split(',').map((name) => name.trim());
+  const harnesses = HARNESSES.map((name: HarnessName) => {
+    const why = !allowed.includes(name) ? 'It is not among FETCH_KENNEL_AGENTS.' : missingFor(name, config);
+    return { name, ready: why === null, why };
+  });
+  await reportHost(db, { host, slots: config.FETCH_KENNEL_SLOTS, ready: problem === null, problem, harnesses });
+}
+
+/** Folders are the truth: one that a person put there is a workspace too. */
+async function showWorkspaces({ db, config, host }: KennelDeps): Promise<void> {
+  const { workspaces } = await findWorkspaces(workspacesFolder(config));
+  await recordWorkspaces(db, host, workspaces);
+}
+
+async function reopen(deps: KennelDeps): Promise<void> {
+  const open = new Set(deps.gate.openTasks());
+  for (const task of await liveTasksOf(deps.db, deps.host)) if (task.step > 0 && !open.has(task.id)) await openGate(deps, task);
+}
+
+async function sweep({ db, kennel, gate, host }: KennelDeps): Promise<void> {
+  for (const container of await kennel.list()) {
+    const task = await findTask(db, container.taskId);
+    // one that went on elsewhere while this host was away must not work on beside it
+    if (task && !isOver(task.state) && task.host === host) continue;
+    await kennel.remove(container.taskId);
+    await gate.close(container.taskId);
+  }
+}
+
+async function clear({ config }: KennelDeps): Promise<void> {
+  await emptyTrash(workspacesFolder(config), Date.now());
+}

@@ -1,0 +1,12 @@
+import { join } from 'node:path';
+import type { Config } from '../../config.ts';
+import type { Author } from '../../contracts/workspace-ops.ts';
+
+/** Who the commits of a task are by. */
+export const AUTHOR: Author = { name: 'Fetch', email: 'fetch@localhost' };
+
+/** Where the workspaces of this host are. */
+export const workspacesFolder = (config: Config): string => config.FETCH_WORKSPACES ?? join(config.FETCH_HOME, 'workspaces');
+
+/** Folder of a task's workspace on this host. */
+export const workspaceOf = (config: Config, task: { workspace: string }): string => join(workspacesFolder(config), task.workspace);

@@ -1,0 +1,116 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { childEnvironment } from '../../config.ts';
+
+/**
+ * Pushes from this process, because the token may not enter a container. Nothing of the workspace but its commits is used for it:
+ * they come as a bundle and go through a fresh bare repository, so that no hook, filter, helper or setting of the workspace is
+ * read by the git that knows the token.
+ */
+export interface Push {
+  /** file made by `git bundle create` */
+  bundle: string;
+  /** http(s) address of the repository, without credentials */
+  url: string;
+  /** is checked out, and goes first: the first branch that an empty repository gets becomes its default */
+  branch: string;
+  /** every branch and tag of the bundle, too */
+  everything: boolean;
+  token: string;
+  signal: AbortSignal;
+}
+
+export type Pushed = { ok: true; head: string; news: boolean } | { ok: false; why: string };
+
+export async function pushBundle({ bundle, url, branch, everything, token, signal }: Push): Promise<Pushed> {
+  const folder = await mkdtemp(join(tmpdir(), 'fetch-push-'));
+  try {
+    const run = (args: string[], env: Record<string, string>) => git(folder, args, env, signal);
+    const local = { GIT_ALLOW_PROTOCOL: 'file' };
+    const repository = join(folder, 'repository');
+    const made = await run(['init', '--quiet', '--bare', '--template=', repository], local);
+    if (made.code !== 0) return { ok: false, why: made.said };
+    const at = ['--git-dir', repository];
+    const refs = everything ? ['+refs/heads/*:refs/heads/*', '+refs/tags/*:refs/tags/*'] : [`+refs/heads/${branch}:refs/heads/${branch}`];
+    const taken = await run([...at, 'fetch', '--quiet', '--no-tags', '--no-recurse-submodules', '--no-auto-gc', '--update-head-ok', bundle, ...refs], local);
+    if (taken.code !== 0) return { ok: false, why: `The commits could not be read: ${taken.said}` };
+    const head = (await run([...at, 'rev-parse', '--verify', `refs/heads/${branch}`], local)).out.trim();
+    const remote = credentials(url, token);
+    const first = await run([...at, 'push', '--porcelain', '--no-verify', url, `refs/heads/${branch}:refs/heads/${branch}`], remote);
+    if (first.code !== 0) return { ok: false, why: refusal(first, token) };
+    if (everything) {
+      const rest = await run([...at, 'push', '--porcelain', '--no-verify', url, 'refs/heads/*:refs/heads/*', 'refs/tags/*:refs/tags/*'], remote);
+      if (rest.code !== 0) return { ok: false, why: refusal(rest, token) };
+    }
+    return { ok: true, head, news: !/^=\t/m.test(first.out) };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Settings of one process: the token goes to this server only, follows no redirect, and is in no file and no argument. */
+function credentials(url: string, token: string): Record<string, string> {
+  const { origin, protocol } = new URL(url);
+  const settings: Array<[string, string]> = [
+    [`http.${origin}/.extraHeader`, `Authorization: Basic ${Buffer.from(`x-access-token:${token}`).toString('base64')}`],
+    ['http.followRedirects', 'false'],
+    ['credential.helper', ''],
+    ['core.hooksPath', '/dev/null'],
+  ];
+  return {
+    GIT_ALLOW_PROTOCOL: protocol.replace(':', ''),
+    GIT_CONFIG_COUNT: String(settings.length),
+    ...Object.fromEntries(
+      settings.flatMap(([key, value], at) => [
+        [`GIT_CONFIG_KEY_${at}`, key],
+        [`GIT_CONFIG_VALUE_${at}`, value],
+      ]),
+    ),
+  };
+}
+
+interface Ended {
+  code: number | null;
+  out: string;
+  said: string;
+}
+
+const PASSED = /^(PATH|https?_proxy|all_proxy|no_proxy|SSL_CERT_FILE|SSL_CERT_DIR|GIT_SSL_CAINFO|CURL_CA_BUNDLE)$/i;
+
+/** Runs git with an environment of its own. */
+function git(home: string, args: string[], extra: Record<string, string>, signal: AbortSignal): Promise<Ended> {
+  const passed = Object.fromEntries(Object.entries(childEnvironment({})).filter(([name]) => PASSED.test(name)));
+  const env = {
+    ...passed,
+    HOME: home,
+    LC_ALL: 'C',
+    GIT_CONFIG_NOSYSTEM: '1',
+    GIT_CONFIG_GLOBAL: '/dev/null',
+    GIT_TERMINAL_PROMPT: '0',
+    GIT_ASKPASS: 'false',
+    ...extra,
+  };
+  return new Promise((resolve, reject) => {
+    const child = spawn('git', args, { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'], signal });
+    const [out, errors]: [string[], string[]] = [[], []];
+    child.stdout.setEncoding('utf8').on('data', (piece: string) => void out.push(piece));
+    child.stderr.setEncoding('utf8').on('data', (piece: string) => void errors.push(piece));
+    child.on('error', (error: NodeJS.ErrnoException) =>
+      error.code === 'ENOENT' ? resolve({ code: null, out: '', said: 'git is not installed on this host.' }) : reject(error),
+    );
+    child.on('close', (code) => resolve({ code, out: out.join(''), said: errors.join('').trim().slice(-2000) }));
+  });
+}
+
+/** Why a push was refused, in a sentence where it is a known one. */
+function refusal({ out, said }: Ended, token: string): string {
+  const text = `${said}\n${out}`.replaceAll(token, '***').replaceAll(Buffer.from(`x-access-token:${token}`).toString('base64'), '***');
+  if (/\[rejected\].*(fetch first|non-fast-forward)/.test(text))
+    return 'GitHub has commits on this branch that the workspace has not. Nothing was overwritten; push to another branch, or bring them in first.';
+  if (/workflow. scope/.test(text)) return 'GitHub refuses changes of .github/workflows by this token: it needs the scope workflow.';
+  if (/Authentication failed|could not read Username|\b40[13]\b/.test(text)) return 'GitHub refuses the push: GH_TOKEN may not write to this repository.';
+  const remote = /\[remote rejected\][^\n]*\(([^)]*)\)/.exec(text)?.[1];
+  return remote ? `GitHub refuses the push: ${remote}.` : `The push failed: ${text.trim().split('\n').slice(-5).join(' ').slice(0, 500)}`;
+}

@@ -1,0 +1,132 @@
+import { randomUUID } from 'node:crypto';
+import { finished } from 'node:stream/promises';
+import { StringDecoder } from 'node:string_decoder';
+import { setTimeout as pause } from 'node:timers/promises';
+import type Docker from 'dockerode';
+import { INSIDE } from '../../contracts/kennel.ts';
+import { destroy, LABEL } from './containers.ts';
+import { Demux } from './demux.ts';
+import type { Engine } from './engine.ts';
+import { hostConfig, type Limits, mount } from './hardening.ts';
+import type { CommandResult, KennelCommand } from './kennel.ts';
+import { KeptOutput } from './kept-output.ts';
+
+/** HOME of a command: empty at its beginning, gone with it. */
+export const EMPTY_HOME = '/home/kennel';
+
+export interface CommandPlace {
+  engine: Engine;
+  image: string;
+  limits: Limits;
+  user: { uid: number; gid: number };
+  home: string;
+}
+
+/** One command in a container of its own, which is removed whatever happens. Throws the reason of the signal when it was aborted. */
+export async function runCommand(place: CommandPlace, command: KennelCommand): Promise<CommandResult> {
+  const { engine } = place;
+  command.signal?.throwIfAborted();
+  const created = await engine.docker.createContainer(configuration(place, command));
+  const container = engine.patient.getContainer(created.id);
+  const ended = new AbortController();
+  try {
+    const stream = (await container.attach({ stream: true, stdin: true, stdout: true, stderr: true, hijack: true })) as unknown as NodeJS.ReadWriteStream;
+    const out = sink('stdout', command);
+    const err = sink('stderr', command);
+    const demux = new Demux({ stdout: out.take, stderr: err.take });
+    stream.on('data', (chunk: Buffer) => demux.push(chunk));
+    // its end is awaited below, by then with an error that it may have had before
+    const read = finished(stream, { writable: false }).catch(() => {});
+    stream.on('error', () => {});
+    command.signal?.throwIfAborted();
+    await engine.docker.getContainer(created.id).start();
+    const exit = container.wait() as Promise<{ StatusCode: number }>;
+    stream.end(command.stdin ?? '');
+    const outcome = await Promise.race([
+      exit.then(() => 'exited' as const),
+      pause(command.timeoutMs, 'timeout' as const, { signal: ended.signal }),
+      aborted(command.signal, ended.signal),
+    ]);
+    if (outcome !== 'exited') {
+      exit.catch(() => {});
+      // throws when it could not be ended: nobody may be told then that it has
+      await destroy(engine.docker, created.id);
+    }
+    if (outcome === 'aborted') throw command.signal?.reason;
+    // the last of the output may come after the news of the end
+    await Promise.race([read, pause(5_000, undefined, { signal: ended.signal })]);
+    const state = outcome === 'exited' ? (await engine.docker.getContainer(created.id).inspect()).State : null;
+    return {
+      code: state?.ExitCode ?? null,
+      stdout: out.kept.text(),
+      stderr: err.kept.text(),
+      cut: out.kept.cut || err.kept.cut,
+      timedOut: outcome === 'timeout',
+      outOfMemory: state?.OOMKilled ?? false,
+    };
+  } finally {
+    ended.abort();
+    // an engine that went away cannot be asked; `sweep` finds the container when it is back
+    await destroy(engine.docker, created.id).catch(() => {});
+  }
+}
+
+function sink(stream: 'stdout' | 'stderr', { maxOutput, onOutput }: KennelCommand) {
+  const kept = new KeptOutput(maxOutput);
+  const decoder = new StringDecoder('utf8');
+  return {
+    kept,
+    take: (bytes: Buffer): void => {
+      kept.push(bytes);
+      const text = onOutput ? decoder.write(bytes) : '';
+      if (text) onOutput?.(stream, text);
+    },
+  };
+}
+
+function configuration({ image, limits, user, home }: CommandPlace, command: KennelCommand): Docker.ContainerCreateOptions {
+  const env: Record<string, string> = { HOME: EMPTY_HOME, ...command.env };
+  // a killed worker cannot end it: then it ends itself, a little later than it would have been ended
+  const seconds = Math.ceil(command.timeoutMs / 1000) + 10;
+  return {
+    name: `fetch-${home}-command-${randomUUID()}`,
+    Image: image,
+    Cmd: ['timeout', '--signal=KILL', String(seconds), ...command.argv],
+    Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
+    WorkingDir: command.workspace === null ? EMPTY_HOME : insideWorkspace(command.cwd),
+    User: `${user.uid}:${user.gid}`,
+    Hostname: 'kennel',
+    Labels: { [LABEL.home]: home, [LABEL.step]: command.label, [LABEL.until]: String(Date.now() + (seconds + 60) * 1000) },
+    Tty: false,
+    OpenStdin: true,
+    StdinOnce: true,
+    AttachStdin: true,
+    AttachStdout: true,
+    AttachStderr: true,
+    HostConfig: hostConfig({
+      limits,
+      user,
+      emptyHome: EMPTY_HOME,
+      output: 'none',
+      mounts: [
+        ...(command.workspace === null ? [] : [mount(command.workspace, INSIDE.workspace, command.readOnly)]),
+        ...(command.gate === undefined ? [] : [mount(command.gate, `${INSIDE.run}/gate`, true)]),
+      ],
+    }),
+  };
+}
+
+/** The engine would make a folder that is not there; a name that leads out of the workspace is refused. */
+function insideWorkspace(cwd = '.'): string {
+  const path = new URL(`file://${INSIDE.workspace}/${cwd.split('/').map(encodeURIComponent).join('/')}`).pathname;
+  const inside = decodeURIComponent(path).replace(/\/+$/, '');
+  if (inside !== INSIDE.workspace && !inside.startsWith(`${INSIDE.workspace}/`)) throw new Error(`The folder ${cwd} is outside of the workspace.`);
+  return inside;
+}
+
+function aborted(signal: AbortSignal | undefined, ended: AbortSignal): Promise<'aborted'> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) return resolve('aborted');
+    signal?.addEventListener('abort', () => resolve('aborted'), { once: true, signal: ended });
+  });
+}

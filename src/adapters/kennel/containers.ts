@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto';
+import { realpathSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import type Docker from 'dockerode';
+
+/** Names and labels of our containers, and how one is ended for certain. */
+
+export const LABEL = {
+  /** hash of FETCH_HOME: two instances on one engine leave each other's containers alone */
+  home: 'fetch.home',
+  task: 'fetch.task',
+  run: 'fetch.run',
+  /** number of a step, or what a command is for */
+  step: 'fetch.step',
+  harness: 'fetch.harness',
+  /** of a command: epoch ms after which nobody waits for it any more */
+  until: 'fetch.until',
+} as const;
+
+export function homeLabel(home: string): string {
+  let path = resolve(home);
+  try {
+    path = realpathSync(path);
+  } catch {
+    // not made yet
+  }
+  return createHash('sha256').update(path).digest('hex').slice(0, 12);
+}
+
+/** One step has one name, so that of two starts at once the engine refuses the second. */
+export function runName(home: string, taskId: string, step: number): string {
+  const safe = taskId.replace(/[^a-zA-Z0-9_.-]/g, '_').slice(0, 80);
+  const unique = safe === taskId ? '' : `-${createHash('sha256').update(taskId).digest('hex').slice(0, 8)}`;
+  return `fetch-${home}-${safe}${unique}-${step}`;
+}
+
+export const statusOf = (error: unknown): number | undefined => (error as { statusCode?: number }).statusCode;
+
+/** Null when there is no such container. */
+export async function inspectOrNull(docker: Docker, idOrName: string): Promise<Docker.ContainerInspectInfo | null> {
+  try {
+    return await docker.getContainer(idOrName).inspect();
+  } catch (error) {
+    if (statusOf(error) === 404) return null;
+    throw error;
+  }
+}
+
+const GONE_MS = 30_000;
+
+/**
+ * SIGKILL to every process, then the container away, then a look that it is. Resolves with whether it was running.
+ * Throws when the engine still shows it after 30 s: nobody may believe then that it has ended.
+ */
+export async function destroy(docker: Docker, idOrName: string): Promise<boolean> {
+  const container = docker.getContainer(idOrName);
+  const before = await inspectOrNull(docker, idOrName);
+  if (!before) return false;
+  const deadline = Date.now() + GONE_MS;
+  let reason: unknown;
+  for (;;) {
+    try {
+      // 404: gone; 409: not running, or its removal is under way already
+      await container.kill({ signal: 'SIGKILL' }).catch(unless(404, 409, 500));
+      // the signal of a frozen process takes effect when it is thawed, before any instruction of its own
+      if (before.State.Paused) await container.unpause().catch(unless(404, 409, 500));
+      await container.remove({ force: true, v: true }).catch(unless(404, 409));
+    } catch (error) {
+      reason = error;
+    }
+    if (!(await inspectOrNull(docker, before.Id))) return before.State.Running;
+    if (Date.now() > deadline)
+      throw new Error(`The engine could not end container ${before.Name.slice(1)}; try it by hand: docker rm -f ${before.Id.slice(0, 12)}`, { cause: reason });
+    await pause(100);
+  }
+}
+
+/** Swallows an answer of the engine with one of these codes. */
+export const unless =
+  (...codes: number[]) =>
+  (error: unknown): void => {
+    if (!codes.includes(statusOf(error) ?? 0)) throw error;
+  };

@@ -1,0 +1,35 @@
+const HEADER = 8;
+
+/**
+ * Tells stdout and stderr apart in what the engine sends of a container without a terminal: frames of a byte for the
+ * stream, three empty ones, four for the length, and the content. Frames and chunks need not begin together.
+ */
+export class Demux {
+  readonly #sinks: { stdout: (bytes: Buffer) => void; stderr: (bytes: Buffer) => void };
+  readonly #header = Buffer.alloc(HEADER);
+  #headerBytes = 0;
+  /** bytes that the frame still has */
+  #left = 0;
+
+  constructor(sinks: { stdout: (bytes: Buffer) => void; stderr: (bytes: Buffer) => void }) {
+    this.#sinks = sinks;
+  }
+
+  push(chunk: Buffer): void {
+    for (let at = 0; at < chunk.length; ) {
+      if (this.#left === 0) {
+        const taken = chunk.copy(this.#header, this.#headerBytes, at, at + HEADER - this.#headerBytes);
+        this.#headerBytes += taken;
+        at += taken;
+        if (this.#headerBytes < HEADER) return;
+        this.#headerBytes = 0;
+        this.#left = this.#header.readUInt32BE(4);
+        continue;
+      }
+      const content = chunk.subarray(at, at + this.#left);
+      this.#sinks[this.#header[0] === 2 ? 'stderr' : 'stdout'](content);
+      this.#left -= content.length;
+      at += content.length;
+    }
+  }
+}

@@ -1,0 +1,40 @@
+import type { ServerResponse } from 'node:http';
+import type { Protocol } from './routes.ts';
+
+/** An answer of the gate itself. `message` is one or two sentences for whoever reads the agent's output. */
+export interface Refusal {
+  status: 400 | 402 | 404 | 413 | 415 | 502 | 503 | 504;
+  message: string;
+}
+
+const KINDS: Record<Refusal['status'], { anthropic: string; openai: string; gemini: string }> = {
+  400: { anthropic: 'invalid_request_error', openai: 'invalid_request_error', gemini: 'INVALID_ARGUMENT' },
+  // not 429 as the providers have it: every agent would try again, and no try can help
+  402: { anthropic: 'billing_error', openai: 'insufficient_quota', gemini: 'FAILED_PRECONDITION' },
+  404: { anthropic: 'not_found_error', openai: 'invalid_request_error', gemini: 'NOT_FOUND' },
+  413: { anthropic: 'request_too_large', openai: 'invalid_request_error', gemini: 'INVALID_ARGUMENT' },
+  415: { anthropic: 'invalid_request_error', openai: 'invalid_request_error', gemini: 'INVALID_ARGUMENT' },
+  502: { anthropic: 'api_error', openai: 'server_error', gemini: 'INTERNAL' },
+  503: { anthropic: 'api_error', openai: 'server_error', gemini: 'UNAVAILABLE' },
+  504: { anthropic: 'timeout_error', openai: 'server_error', gemini: 'DEADLINE_EXCEEDED' },
+};
+
+/** The body of a refusal in the shape in which the protocol's own errors come. */
+export function errorBody(protocol: Protocol | null, { status, message }: Refusal): unknown {
+  const kind = KINDS[status];
+  if (protocol === 'anthropic') return { type: 'error', error: { type: kind.anthropic, message } };
+  if (protocol === 'gemini') return { error: { code: status, message, status: kind.gemini } };
+  return { error: { message, type: kind.openai, param: null, code: kind.openai } };
+}
+
+/** Answers with a refusal; of an answer that has begun only the connection can be cut. */
+export function refuse(response: ServerResponse, protocol: Protocol | null, refusal: Refusal): void {
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
+  const body = Buffer.from(JSON.stringify(errorBody(protocol, refusal)));
+  // the rest of a request that is not read must not be taken for the next one
+  response.writeHead(refusal.status, { 'content-type': 'application/json', 'content-length': body.length, connection: 'close' });
+  response.end(body);
+}

@@ -1,0 +1,156 @@
+import type { Logger } from 'pino';
+import { Agent } from 'undici';
+import type { Db } from '../../../store/database.ts';
+import { addRefusals } from '../../../store/kennel/egress.ts';
+import { addTaskUsage, usageOf } from '../../../store/kennel/usage.ts';
+import { type AddressRule, isPublicAddress, type Resolver, systemResolver } from '../../web/address-guard.ts';
+import { type AllowList, allowList } from './allow-list.ts';
+import { createEgressProxy, type EgressProxy, type Traffic } from './egress-proxy.ts';
+import { createLedger, type Ledger, type TaskBudget } from './ledger.ts';
+import { createModelProxy, type ModelProxy } from './model-proxy.ts';
+import { createRefusedHosts, type RefusedHosts } from './refused-hosts.ts';
+import { createSlots } from './slots.ts';
+import { openSocketFolder, type SocketFolder } from './socket.ts';
+import { type UpstreamSettings, upstreamsOf } from './upstreams.ts';
+
+export interface GateTask {
+  taskId: string;
+  /** folder on the host for `model.sock` and `egress.sock`; made where it is missing */
+  folder: string;
+  budget: TaskBudget;
+  /** hosts besides the model: `example.com`, `*.example.com`, `example.com:8443` */
+  allow: readonly string[];
+}
+
+/** The only ways out of containers: two unix sockets for each task, and no port. One gate for a host; it is opened again for every live task after a restart. */
+export interface Gate {
+  /** Opens the sockets of a task, or gives an open one another budget and allow-list. Throws for an entry of `allow` that is none, and where no socket can be made. */
+  open(task: GateTask): Promise<void>;
+  /** Cuts what runs, stores what was counted and removes the sockets. Nothing happens for a task that is not open. */
+  close(taskId: string): Promise<void>;
+  openTasks(): string[];
+  /** Bytes through the tunnels of an open task; null for another. */
+  traffic(taskId: string): Traffic | null;
+  /** Closes every task, at the end of the process. */
+  closeAll(): Promise<void>;
+}
+
+export interface GateDeps {
+  db: Db;
+  settings: UpstreamSettings;
+  log: Logger;
+  times?: Partial<GateTimes>;
+  /** which addresses tunnels may lead to; public ones by default */
+  allows?: AddressRule;
+  resolve?: Resolver;
+}
+
+/** Milliseconds. */
+export interface GateTimes {
+  /** until the first byte of a model's answer: a call that is not streamed says nothing before it is done */
+  modelHeaders: number;
+  /** between two pieces of a model's answer */
+  modelIdle: number;
+  egressIdle: number;
+  /** how long a call waits for a store that does not answer, before it is refused */
+  storeWait: number;
+  /** how long `close` waits for it */
+  settle: number;
+}
+
+const TIMES: GateTimes = { modelHeaders: 600_000, modelIdle: 300_000, egressIdle: 600_000, storeWait: 30_000, settle: 10_000 };
+const LOOKUPS = 2;
+
+interface Open {
+  folder: string;
+  sockets: SocketFolder;
+  model: ModelProxy;
+  egress: EgressProxy;
+  ledger: Ledger;
+  refused: RefusedHosts;
+  allowed: AllowList;
+}
+
+export function createGate({ db, settings, log, times, allows = isPublicAddress, resolve = systemResolver }: GateDeps): Gate {
+  const time = { ...TIMES, ...times };
+  const upstreams = upstreamsOf(settings);
+  const dispatcher = new Agent({ connect: { timeout: 30_000 }, pipelining: 1 });
+  const lookups = createSlots(LOOKUPS);
+  const tasks = new Map<string, Open>();
+  // opening and closing of one task never overlap
+  const turns = new Map<string, Promise<unknown>>();
+
+  const inTurn = <T>(taskId: string, work: () => Promise<T>): Promise<T> => {
+    const before = turns.get(taskId) ?? Promise.resolve();
+    const mine = before.catch(() => {}).then(work);
+    turns.set(taskId, mine);
+    const done = (): void => {
+      if (turns.get(taskId) === mine) turns.delete(taskId);
+    };
+    mine.then(done, done);
+    return mine;
+  };
+
+  async function open(task: GateTask): Promise<void> {
+    const allowed = allowList(task.allow);
+    const known = tasks.get(task.taskId);
+    if (known && known.folder === task.folder && known.sockets.has('model.sock') && known.sockets.has('egress.sock')) {
+      known.allowed = allowed;
+      known.ledger.setBudget(task.budget);
+      return;
+    }
+    if (known) await shut(task.taskId);
+    const taskLog = log.child({ taskId: task.taskId });
+    const ledger = createLedger({ usage: () => usageOf(db, task.taskId), add: (rows) => addTaskUsage(db, task.taskId, rows) }, task.budget, time.storeWait);
+    const refused = createRefusedHosts((rows) => addRefusals(db, task.taskId, rows));
+    const model = createModelProxy({ upstreams, ledger, dispatcher, headersMs: time.modelHeaders, idleMs: time.modelIdle, log: taskLog });
+    const egress = createEgressProxy({ allowed: () => opened.allowed, allows, resolve, lookups, refused, idleMs: time.egressIdle, log: taskLog });
+    const sockets = openSocketFolder(task.folder);
+    const opened: Open = { folder: task.folder, sockets, model, egress, ledger, refused, allowed };
+    try {
+      await sockets.listen(model.server, 'model.sock');
+      await sockets.listen(egress.server, 'egress.sock');
+    } catch (error) {
+      await stopped(opened);
+      throw error;
+    }
+    // a failure to accept one connection is not the end of the others
+    for (const server of [model.server, egress.server]) server.on('error', (error) => taskLog.warn({ error: error.message }, 'a socket of the gate failed'));
+    tasks.set(task.taskId, opened);
+  }
+
+  async function shut(taskId: string): Promise<void> {
+    const task = tasks.get(taskId);
+    if (!task) return;
+    tasks.delete(taskId);
+    await stopped(task);
+    const [stored] = await Promise.all([task.ledger.settle(time.settle), task.refused.settle()]);
+    if (!stored) log.error({ taskId }, 'the usage of the last calls of a task could not be stored');
+  }
+
+  return {
+    open: (task) => inTurn(task.taskId, () => open(task)),
+    close: (taskId) => inTurn(taskId, () => shut(taskId)),
+    openTasks: () => [...tasks.keys()],
+    traffic: (taskId) => tasks.get(taskId)?.egress.traffic() ?? null,
+    async closeAll() {
+      await Promise.all([...tasks.keys()].map((taskId) => inTurn(taskId, () => shut(taskId))));
+      await dispatcher.destroy();
+    },
+  };
+}
+
+async function stopped({ model, egress, sockets }: Open): Promise<void> {
+  egress.cut();
+  await Promise.all(
+    [model.server, egress.server].map(
+      (server) =>
+        new Promise<void>((done) => {
+          server.close(() => done());
+          server.closeAllConnections();
+        }),
+    ),
+  );
+  await model.idle();
+  sockets.close();
+}

@@ -1,0 +1,129 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { ModelUsage, TaskUsage } from '../../../store/kennel/usage.ts';
+import type { Refusal } from './errors.ts';
+
+/** What a task may use in all. */
+export interface TaskBudget {
+  maxTokens: number;
+  /** millionths of a US dollar */
+  maxMicroUsd: number;
+}
+
+export interface LedgerStore {
+  usage(): Promise<TaskUsage>;
+  add(increments: readonly ModelUsage[]): Promise<void>;
+}
+
+/** Usage of one task: what was counted and is not stored yet, and whether there is room for another call. */
+export interface Ledger {
+  /** Null when a call may be made. Waits a while for a store that does not answer, and then refuses. */
+  check(signal: AbortSignal): Promise<Refusal | null>;
+  /** Counts a call; it is stored at once, and again and again while the store does not take it. */
+  add(usage: ModelUsage): void;
+  setBudget(budget: TaskBudget): void;
+  /** True when everything that was counted is stored; false when that did not succeed in time. Nothing may be added after it. */
+  settle(ms: number): Promise<boolean>;
+}
+
+/** Milliseconds between two tries of a store that does not answer. */
+const RETRY_MS = 250;
+
+export function createLedger(store: LedgerStore, initial: TaskBudget, storeWaitMs: number): Ledger {
+  let budget = initial;
+  let pending = new Map<string, ModelUsage>();
+  let storing: Promise<void> | null = null;
+  let retry: NodeJS.Timeout | undefined;
+
+  // one statement at a time; it is never given up, for nobody could say then whether it counted
+  const flush = (): Promise<void> => {
+    if (storing) return storing.then(flush);
+    if (!pending.size) return Promise.resolve();
+    const taken = pending;
+    pending = new Map();
+    storing = store
+      .add([...taken.values()])
+      .catch((error) => {
+        for (const usage of taken.values()) merge(pending, usage);
+        clearTimeout(retry);
+        retry = setTimeout(() => void flush().catch(() => {}), RETRY_MS * 4).unref();
+        throw error;
+      })
+      .finally(() => {
+        storing = null;
+      });
+    return storing;
+  };
+
+  return {
+    async check(signal) {
+      const deadline = Date.now() + storeWaitMs;
+      for (;;) {
+        const left = deadline - Date.now();
+        const used = await within(
+          flush().then(() => store.usage()),
+          Math.max(1, left),
+        );
+        signal.throwIfAborted();
+        if (used) return breach(budget, used);
+        if (Date.now() + RETRY_MS > deadline) {
+          return { status: 503, message: 'The budget of this task cannot be checked now, because the database does not answer. Try again in a minute.' };
+        }
+        await pause(RETRY_MS, undefined, { signal });
+      }
+    },
+    add(usage) {
+      merge(pending, usage);
+      void flush().catch(() => {});
+    },
+    setBudget(next) {
+      budget = next;
+    },
+    async settle(ms) {
+      const deadline = Date.now() + ms;
+      for (;;) {
+        const stored = await within(
+          flush().then(() => true),
+          Math.max(1, deadline - Date.now()),
+        );
+        if (stored) break;
+        if (Date.now() + RETRY_MS > deadline) break;
+        await pause(RETRY_MS);
+      }
+      clearTimeout(retry);
+      return !pending.size && !storing;
+    },
+  };
+}
+
+function merge(into: Map<string, ModelUsage>, usage: ModelUsage): void {
+  const sum = into.get(usage.model) ?? { model: usage.model, calls: 0, inputTokens: 0, outputTokens: 0, microUsd: 0 };
+  into.set(usage.model, {
+    model: usage.model,
+    calls: sum.calls + usage.calls,
+    inputTokens: sum.inputTokens + usage.inputTokens,
+    outputTokens: sum.outputTokens + usage.outputTokens,
+    microUsd: sum.microUsd + usage.microUsd,
+  });
+}
+
+/** What a promise gives, or null when it fails or takes longer. */
+async function within<T>(promise: Promise<T>, ms: number): Promise<T | null> {
+  const timer = new AbortController();
+  try {
+    return await Promise.race([promise.catch(() => null), pause(ms, null, { signal: timer.signal }).catch(() => null)]);
+  } finally {
+    timer.abort();
+  }
+}
+
+const usd = (micro: number): string => `$${(micro / 1_000_000).toFixed(micro < 10_000 ? 4 : 2)}`;
+
+function breach(budget: TaskBudget, used: TaskUsage): Refusal | null {
+  const said = (what: string, of: string, limit: string, setting: string): Refusal => ({
+    status: 402,
+    message: `The budget of this task is used up: ${of} of ${limit} ${what}. Stop here; what was done so far is kept. (${setting})`,
+  });
+  if (used.tokens >= budget.maxTokens) return said('tokens', String(used.tokens), String(budget.maxTokens), 'FETCH_TASK_MAX_TOKENS');
+  if (used.microUsd >= budget.maxMicroUsd) return said('US dollars', usd(used.microUsd), usd(budget.maxMicroUsd), 'FETCH_TASK_MAX_USD');
+  return null;
+}

@@ -1,0 +1,112 @@
+import { createParser } from 'eventsource-parser';
+import { microUsd } from '../../../domain/prices.ts';
+import type { ModelUsage } from '../../../store/kennel/usage.ts';
+import type { Wire } from './routes.ts';
+import { READERS, type Seen } from './usage-readers.ts';
+
+/** Reads what a call used from its answer as that passes through. */
+export interface Meter {
+  feed(bytes: Uint8Array): void;
+  /** One call's usage; what the answer did not say (a cut stream, a server that does not count) is estimated, never free. */
+  finish(): ModelUsage & { estimated: boolean };
+}
+
+export interface MeterInput {
+  wire: Wire;
+  /** content type of the answer; null while there is none */
+  contentType: string | null;
+  /** as the request named it; the answer's own name counts more */
+  model: string;
+  /** of the request's body, for an estimate */
+  requestBytes: number;
+}
+
+/** Bytes of an answer, or of one event of it, that are read for its usage. Longer ones are estimated. */
+const MAX_READ = 32 * 1024 * 1024;
+/** English and code have about four characters a token; other scripts fewer */
+const CHARACTERS_PER_TOKEN = 3;
+const MAX_MODEL_NAME = 120;
+
+export function createMeter({ wire, contentType, model, requestBytes }: MeterInput): Meter {
+  const seen: Seen = { model: null, fresh: 0, cached: 0, cacheWrites: 0, longCacheWrites: 0, output: 0, usd: null, complete: false, characters: 0 };
+  const reader = contentType?.toLowerCase().startsWith('text/event-stream') ? eventStream(wire, seen) : wholeBody(wire, seen);
+  let bytes = 0;
+  return {
+    feed(chunk) {
+      bytes += chunk.byteLength;
+      reader.feed(chunk);
+    },
+    finish() {
+      reader.end();
+      if (!seen.complete) estimate(seen, requestBytes, bytes);
+      const read = seen.fresh + seen.cached + seen.cacheWrites + seen.longCacheWrites;
+      const name = (seen.model ?? model).slice(0, MAX_MODEL_NAME) || 'unknown';
+      return { model: name, calls: 1, inputTokens: read, outputTokens: seen.output, microUsd: costOf(name, seen), estimated: !seen.complete };
+    },
+  };
+}
+
+/** Writing to Anthropic's cache costs a quarter more than a fresh token, for an hour twice as much. A model without a known price counts in tokens only. */
+function costOf(model: string, seen: Seen): number {
+  if (seen.usd !== null) return Math.ceil(Number((seen.usd * 1_000_000).toFixed(3)));
+  const asFresh = Math.ceil(seen.fresh + seen.cacheWrites * 1.25 + seen.longCacheWrites * 2);
+  return microUsd(model, { inputTokens: asFresh + seen.cached, cachedTokens: seen.cached, outputTokens: seen.output }) ?? 0;
+}
+
+function estimate(seen: Seen, requestBytes: number, answerBytes: number): void {
+  if (seen.fresh + seen.cached + seen.cacheWrites + seen.longCacheWrites === 0) seen.fresh = Math.ceil(requestBytes / CHARACTERS_PER_TOKEN);
+  const characters = seen.characters || answerBytes;
+  seen.output = Math.max(seen.output, Math.ceil(characters / CHARACTERS_PER_TOKEN));
+}
+
+interface Reader {
+  feed(chunk: Uint8Array): void;
+  end(): void;
+}
+
+function eventStream(wire: Wire, seen: Seen): Reader {
+  const decoder = new TextDecoder();
+  let readable = true;
+  const parser = createParser({
+    maxBufferSize: MAX_READ,
+    onEvent: ({ data }) => readJson(data, wire, seen),
+    onError: ({ type }) => {
+      // the parser takes no more then; the stream itself goes on
+      if (type === 'max-buffer-size-exceeded') readable = false;
+    },
+  });
+  return {
+    feed(chunk) {
+      if (readable) parser.feed(decoder.decode(chunk, { stream: true }));
+    },
+    // some servers do not end their last event with an empty line
+    end() {
+      if (readable) parser.feed('\n\n');
+    },
+  };
+}
+
+function wholeBody(wire: Wire, seen: Seen): Reader {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  return {
+    feed(chunk) {
+      size += chunk.byteLength;
+      if (size <= MAX_READ) chunks.push(chunk);
+      else chunks.length = 0;
+    },
+    end() {
+      if (size <= MAX_READ) readJson(Buffer.concat(chunks).toString(), wire, seen);
+    },
+  };
+}
+
+function readJson(text: string, wire: Wire, seen: Seen): void {
+  let event: unknown;
+  try {
+    event = JSON.parse(text);
+  } catch {
+    return; // `[DONE]`, or an answer that is none
+  }
+  READERS[wire](event, seen);
+}

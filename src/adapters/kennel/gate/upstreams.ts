@@ -1,0 +1,64 @@
+import type { Config } from '../../../config.ts';
+import { endpointOf } from '../../model/open-model.ts';
+import type { Protocol } from './routes.ts';
+
+export type UpstreamSettings = Pick<
+  Config,
+  | 'ANTHROPIC_API_KEY'
+  | 'ANTHROPIC_BASE_URL'
+  | 'GEMINI_API_KEY'
+  | 'GOOGLE_GEMINI_BASE_URL'
+  | 'OPENAI_BASE_URL'
+  | 'OPENAI_API_KEY'
+  | 'OPENROUTER_API_KEY'
+  | 'AGENT_MODEL'
+  | 'FETCH_FALLBACK_MODEL'
+>;
+
+/** A model endpoint with what opens it. */
+export interface Upstream {
+  /** scheme, host and port */
+  origin: string;
+  /** path of the base URL, without a slash at its end */
+  base: string;
+  /** header that carries the key; none where the endpoint needs no key */
+  credential: Record<string, string>;
+  /** what must not be seen by a container, whatever the endpoint answers */
+  secrets: string[];
+}
+
+/** An upstream, or one sentence that says which setting is missing. */
+export type UpstreamOrWhy = { upstream: Upstream } | { why: string };
+
+const DEFAULT_HOSTS = new Set(['api.anthropic.com', 'generativelanguage.googleapis.com']);
+
+/** The endpoint behind each protocol, as the settings have it. */
+export function upstreamsOf(settings: UpstreamSettings): Record<Protocol, UpstreamOrWhy> {
+  const openai = endpointOf(settings);
+  return {
+    anthropic: keyed(settings.ANTHROPIC_BASE_URL, settings.ANTHROPIC_API_KEY, 'x-api-key', 'ANTHROPIC_API_KEY'),
+    gemini: keyed(settings.GOOGLE_GEMINI_BASE_URL, settings.GEMINI_API_KEY, 'x-goog-api-key', 'GEMINI_API_KEY'),
+    openai: openai
+      ? made(openai.baseUrl, openai.apiKey, openai.apiKey ? { authorization: `Bearer ${openai.apiKey}` } : {})
+      : { why: 'No model is configured for coding agents: set OPENAI_API_KEY, OPENROUTER_API_KEY or OPENAI_BASE_URL, and restart.' },
+  };
+}
+
+function keyed(baseUrl: string, key: string | undefined, header: string, setting: string): UpstreamOrWhy {
+  // an endpoint of one's own may need no key; the provider's always does
+  if (!key && DEFAULT_HOSTS.has(new URL(baseUrl).hostname)) return { why: `No key for this model provider is configured: set ${setting}, and restart.` };
+  return made(baseUrl, key, key ? { [header]: key } : {});
+}
+
+function made(baseUrl: string, key: string | undefined, credential: Record<string, string>): UpstreamOrWhy {
+  const url = new URL(baseUrl);
+  const login = url.username ? decodeURIComponent(`${url.username}:${url.password}`) : null;
+  return {
+    upstream: {
+      origin: url.origin,
+      base: url.pathname.replace(/\/+$/, ''),
+      credential: login && !key ? { authorization: `Basic ${Buffer.from(login).toString('base64')}` } : credential,
+      secrets: [key, login && url.password ? decodeURIComponent(url.password) : null].filter((secret) => !!secret).map(String),
+    },
+  };
+}

@@ -1,0 +1,112 @@
+import type { Config } from '../../config.ts';
+import type { WorkspaceAnswer } from '../../contracts/workspace-ops.ts';
+import { runCommand } from './command.ts';
+import { homeLabel } from './containers.ts';
+import { connect, containerUser, type Engine, explain } from './engine.ts';
+import { type Images, images } from './image.ts';
+import { imageKindOf } from './image-files.ts';
+import type { Kennel } from './kennel.ts';
+import { giveTo, inspectRun, listRuns, pauseRun, type RunPlace, removeRun, startRun, sweepCommands } from './runs.ts';
+
+export type KennelConfig = Pick<
+  Config,
+  'FETCH_HOME' | 'DOCKER_HOST' | 'FETCH_KENNEL_BASE' | 'FETCH_KENNEL_SLOTS' | 'FETCH_KENNEL_MEMORY_MB' | 'FETCH_KENNEL_CPUS' | 'FETCH_KENNEL_PIDS'
+>;
+
+/** With what the `fetch kennel` command looks at. */
+export interface OpenKennel extends Kennel {
+  engine: Engine;
+  images: Images;
+}
+
+const OPERATION = ['node', '/opt/fetch/kennel/workspace/main.ts'];
+/** a checkpoint of a large repository takes minutes */
+const OPERATION_MS = 10 * 60_000;
+const OPERATION_BYTES = 64 * 1024 * 1024;
+
+/** Nothing is asked of the engine before the first call, and nothing has to be closed. */
+export function openKennel(config: KennelConfig): OpenKennel {
+  const engine = connect(config);
+  const provided = images(engine, config);
+  const user = containerUser();
+  const place = async (): Promise<RunPlace> => {
+    const { cpus } = await engine.facts();
+    return {
+      engine,
+      user,
+      home: homeLabel(config.FETCH_HOME),
+      slots: config.FETCH_KENNEL_SLOTS,
+      limits: { memoryMb: config.FETCH_KENNEL_MEMORY_MB, cpus: config.FETCH_KENNEL_CPUS, pids: config.FETCH_KENNEL_PIDS, hostCpus: cpus },
+    };
+  };
+  const kennel: OpenKennel = {
+    engine,
+    images: provided,
+    ready: async () => {
+      await engine.facts();
+    },
+    provide: (harness, onProgress, signal) =>
+      explained(async () => {
+        await engine.facts();
+        await provided.provide(imageKindOf(harness), onProgress, { signal });
+      }),
+    command: (command) =>
+      explained(async () => {
+        const where = await place();
+        const image = await provided.provide('tools');
+        if (command.workspace !== null && !command.readOnly && process.getuid?.() === 0) giveTo(command.workspace, user.uid, user.gid);
+        return await runCommand({ ...where, image }, command);
+      }),
+    workspaceOp: async (workspace, op, options = {}) => {
+      const result = await kennel.command({
+        workspace,
+        argv: OPERATION,
+        stdin: JSON.stringify(op),
+        timeoutMs: OPERATION_MS,
+        maxOutput: OPERATION_BYTES,
+        label: options.label ?? op.op,
+        signal: options.signal,
+      });
+      const answer = result.cut ? null : parsed(result.stdout);
+      if (answer && result.code === 0) return answer;
+      const why = result.timedOut
+        ? `it took longer than ${OPERATION_MS / 60_000} minutes`
+        : result.outOfMemory
+          ? 'it ran out of memory (FETCH_KENNEL_MEMORY_MB)'
+          : result.cut
+            ? 'its answer was too long'
+            : `it ended with code ${result.code}: ${result.stderr.trim().slice(-1000) || 'and said nothing'}`;
+      throw new Error(`The workspace operation ${op.op} has no answer: ${why}`);
+    },
+    start: (run) =>
+      explained(async () => {
+        const where = await place();
+        const image = await provided.provide(imageKindOf(run.spec.harness));
+        await startRun(where, image, run);
+      }),
+    inspect: (taskId, step) => explained(async () => inspectRun(await place(), taskId, step)),
+    remove: (taskId, step) => explained(async () => removeRun(await place(), taskId, step)),
+    setPaused: (taskId, step, paused) => explained(async () => pauseRun(await place(), taskId, step, paused)),
+    list: () => explained(async () => listRuns(await place())),
+    sweep: () => explained(async () => sweepCommands(await place())),
+  };
+  return kennel;
+}
+
+/** An engine that goes away in the middle is told as one that is not there. */
+async function explained<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw explain(error);
+  }
+}
+
+function parsed(text: string): WorkspaceAnswer | null {
+  try {
+    const answer = JSON.parse(text) as WorkspaceAnswer;
+    return typeof answer?.ok === 'boolean' && typeof answer.output === 'string' ? answer : null;
+  } catch {
+    return null;
+  }
+}

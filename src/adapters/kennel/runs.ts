@@ -1,0 +1,205 @@
+import { chownSync, existsSync, lchownSync, lstatSync, mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import type Docker from 'dockerode';
+import { type HarnessName, INSIDE } from '../../contracts/kennel.ts';
+import { destroy, inspectOrNull, LABEL, runName, statusOf, unless } from './containers.ts';
+import { Demux } from './demux.ts';
+import type { Engine } from './engine.ts';
+import { hostConfig, type Limits, mount } from './hardening.ts';
+import { KennelFull, type RunContainer, type StartRun } from './kennel.ts';
+
+export interface RunPlace {
+  engine: Engine;
+  limits: Limits;
+  user: { uid: number; gid: number };
+  /** label of this FETCH_HOME */
+  home: string;
+  slots: number;
+}
+
+/** Counting places and taking one is one thing: starts of a home go through here one after the other. */
+const doors = new Map<string, Promise<unknown>>();
+
+/** Starts the container of a step, or finds it: of any number of starts at once one makes it. Throws KennelFull. */
+export function startRun(place: RunPlace, image: string, run: StartRun): Promise<void> {
+  const before = doors.get(place.home) ?? Promise.resolve();
+  const mine = before.catch(() => {}).then(() => startNow(place, image, run));
+  doors.set(place.home, mine);
+  return mine;
+}
+
+async function startNow(place: RunPlace, image: string, run: StartRun): Promise<void> {
+  const { docker } = place.engine;
+  const name = runName(place.home, run.spec.taskId, run.spec.step);
+  for (let attempt = 0; ; attempt += 1) {
+    const found = await inspectOrNull(docker, name);
+    // made by a start that was killed before it could go on, or started long ago
+    if (found && found.State.Status !== 'created') return;
+    if (!found) {
+      if ((await placesTaken(place)) >= place.slots) throw full(place);
+      prepareFolders(place.user, run);
+      try {
+        await docker.createContainer({ ...configuration(place, image, run), name });
+      } catch (error) {
+        // another process was faster, or the engine is about to remove one of this name: the next look tells
+        if (statusOf(error) !== 409 || attempt > 50) throw error;
+        await pause(200);
+        continue;
+      }
+    }
+    try {
+      // 304: another process started it
+      await docker.getContainer(name).start().catch(unless(304));
+      return;
+    } catch (error) {
+      await destroy(docker, name);
+      throw error;
+    }
+  }
+}
+
+const full = ({ slots }: RunPlace): KennelFull =>
+  new KennelFull(`All ${slots} places of this host are taken (FETCH_KENNEL_SLOTS); the task starts when one is free.`);
+
+async function placesTaken({ engine, home }: RunPlace): Promise<number> {
+  const filters = { label: [`${LABEL.home}=${home}`, LABEL.run], status: ['created', 'running', 'paused', 'restarting'] };
+  return (await engine.docker.listContainers({ all: true, filters })).length;
+}
+
+/**
+ * What the host reads and writes in the run folder is mounted over itself: inside, a mount can be neither renamed nor
+ * replaced, so that no link that a container makes there leads the host anywhere else.
+ */
+function configuration(place: RunPlace, image: string, run: StartRun): Docker.ContainerCreateOptions {
+  const { taskId, step, harness } = run.spec;
+  const env: Record<string, string> = { ...run.env, HOME: INSIDE.home };
+  const { user, limits } = place;
+  return {
+    Image: image,
+    Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
+    WorkingDir: INSIDE.workspace,
+    User: `${user.uid}:${user.gid}`,
+    Hostname: 'kennel',
+    Labels: { [LABEL.home]: place.home, [LABEL.task]: taskId, [LABEL.run]: taskId, [LABEL.step]: String(step), [LABEL.harness]: harness },
+    HostConfig: hostConfig({
+      limits,
+      user,
+      output: 'short',
+      mounts: [
+        mount(run.workspace, INSIDE.workspace),
+        mount(run.runFolder, INSIDE.run),
+        mount(join(run.runFolder, 'gate'), `${INSIDE.run}/gate`, true),
+        mount(join(run.runFolder, 'spec.json'), INSIDE.spec, true),
+        mount(join(run.runFolder, 'commands.ndjson'), INSIDE.commands, true),
+        mount(join(run.runFolder, 'log.ndjson'), INSIDE.log),
+      ],
+    }),
+  };
+}
+
+function prepareFolders({ uid, gid }: { uid: number; gid: number }, { spec, runFolder, workspace }: StartRun): void {
+  const root = process.getuid?.() === 0;
+  for (const folder of [runFolder, join(runFolder, 'gate'), join(runFolder, 'home')]) {
+    mkdirSync(folder, { recursive: true, mode: 0o755 });
+    if (root) lchownSync(folder, uid, gid);
+  }
+  for (const file of ['commands.ndjson', 'log.ndjson']) {
+    const path = join(runFolder, file);
+    if (!existsSync(path)) writeFileSync(path, '', { flag: 'a', mode: 0o644 });
+    if (root) lchownSync(path, uid, gid);
+  }
+  const part = join(runFolder, `.spec-${process.pid}`);
+  writeFileSync(part, `${JSON.stringify(spec)}\n`, { mode: 0o644 });
+  if (root) chownSync(part, uid, gid);
+  renameSync(part, join(runFolder, 'spec.json'));
+  if (root) giveTo(workspace, uid, gid);
+}
+
+/** A workspace that root made belongs to the containers' user from its first use on. Links are given, never followed. */
+export function giveTo(folder: string, uid: number, gid: number): void {
+  if (lstatSync(folder).uid === uid) return;
+  const walk = (path: string): void => {
+    for (const entry of readdirSync(path, { withFileTypes: true })) {
+      const inner = join(path, entry.name);
+      if (entry.isDirectory()) walk(inner);
+      else lchownSync(inner, uid, gid);
+    }
+    // a folder after what is in it: a walk that was cut short is done again
+    lchownSync(path, uid, gid);
+  };
+  walk(folder);
+}
+
+export async function inspectRun({ engine, home }: RunPlace, taskId: string, step: number): Promise<RunContainer | null> {
+  const found = await inspectOrNull(engine.docker, runName(home, taskId, step));
+  if (!found || found.Config.Labels[LABEL.run] !== taskId) return null;
+  const view = viewOf(found);
+  // the runner tells what happens in its log; what it could not tell, because it did not even start, is here
+  if (view.state === 'exited' && view.exitCode !== 0) view.lastOutput = await lastOutput(engine.docker, found.Id);
+  return view;
+}
+
+function viewOf({ Id, Config, State }: Docker.ContainerInspectInfo): RunContainer {
+  const states: Record<string, RunContainer['state']> = { created: 'created', running: 'running', paused: 'paused', restarting: 'running' };
+  const state = states[State.Status] ?? 'exited';
+  return {
+    id: Id,
+    taskId: Config.Labels[LABEL.run] ?? '',
+    step: Number(Config.Labels[LABEL.step]),
+    harness: Config.Labels[LABEL.harness] as HarnessName,
+    state,
+    exitCode: state === 'exited' ? State.ExitCode : null,
+    outOfMemory: State.OOMKilled,
+    // year 1 stands for never
+    startedAt: State.StartedAt.startsWith('0001') ? null : State.StartedAt,
+  };
+}
+
+async function lastOutput(docker: Docker, id: string): Promise<string> {
+  const raw = await docker.getContainer(id).logs({ stdout: true, stderr: true, tail: 20, follow: false });
+  let text = '';
+  const take = (bytes: Buffer): void => {
+    text += bytes.toString('utf8');
+  };
+  new Demux({ stdout: take, stderr: take }).push(raw);
+  return text.slice(-2000).trim();
+}
+
+export async function removeRun({ engine, home }: RunPlace, taskId: string, step?: number): Promise<boolean> {
+  const label = [`${LABEL.home}=${home}`, `${LABEL.run}=${taskId}`, ...(step === undefined ? [] : [`${LABEL.step}=${step}`])];
+  const found = await engine.docker.listContainers({ all: true, filters: { label } });
+  const running = await Promise.all(found.map(({ Id }) => destroy(engine.docker, Id)));
+  return running.includes(true);
+}
+
+export async function pauseRun({ engine, home }: RunPlace, taskId: string, step: number, paused: boolean): Promise<boolean> {
+  const name = runName(home, taskId, step);
+  for (let attempt = 0; ; attempt += 1) {
+    const found = await inspectOrNull(engine.docker, name);
+    if (!found?.State.Running) return false;
+    if (found.State.Paused === paused) return true;
+    const container = engine.docker.getContainer(name);
+    try {
+      await (paused ? container.pause() : container.unpause());
+      return true;
+    } catch (error) {
+      // it ended, or was paused by another call, in this moment: the next look tells
+      if (attempt >= 3) throw error;
+    }
+  }
+}
+
+export async function listRuns({ engine, home }: RunPlace): Promise<RunContainer[]> {
+  const found = await engine.docker.listContainers({ all: true, filters: { label: [`${LABEL.home}=${home}`, LABEL.run] } });
+  const views = await Promise.all(found.map(({ Id }) => inspectOrNull(engine.docker, Id)));
+  return views.filter((view) => view !== null).map(viewOf);
+}
+
+/** Removes containers of commands that nobody waits for any more, because the process that ran them was killed. */
+export async function sweepCommands({ engine, home }: RunPlace): Promise<number> {
+  const found = await engine.docker.listContainers({ all: true, filters: { label: [`${LABEL.home}=${home}`, LABEL.until] } });
+  const over = found.filter(({ Labels }) => Number(Labels[LABEL.until]) < Date.now());
+  await Promise.all(over.map(({ Id }) => destroy(engine.docker, Id)));
+  return over.length;
+}

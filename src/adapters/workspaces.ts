@@ -1,0 +1,110 @@
+import { createHash } from 'node:crypto';
+import { lstat, mkdir, readdir, realpath, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { nameProblem, sameName } from '../domain/workspace-names.ts';
+
+/**
+ * The folder of the workspaces on this host. Only the names in it and what kind of thing they are is looked at from here; what is
+ * inside a workspace is read and changed in containers, because whatever ran there could have put links and hooks in the way.
+ */
+
+/** Where deleted workspaces are kept, and where new ones are made: on the same disk, so that moving is one step. */
+const TRASH = '.trash';
+const MAKING = '.making';
+export const TRASH_DAYS = 30;
+
+export interface FoundWorkspace {
+  name: string;
+  /** absolute, without links */
+  path: string;
+}
+
+export interface Found {
+  workspaces: FoundWorkspace[];
+  /** what lies there and is none, with the reason */
+  leftOut: Array<{ name: string; why: string }>;
+}
+
+/** Every workspace in the folder, by name; a folder that somebody put there is one. Hidden names are not looked at. */
+export async function findWorkspaces(folder: string): Promise<Found> {
+  await mkdir(folder, { recursive: true });
+  const root = await realpath(folder);
+  const found: Found = { workspaces: [], leftOut: [] };
+  const entries = await readdir(root, { withFileTypes: true });
+  for (const entry of entries.sort((a, b) => a.name.localeCompare(b.name))) {
+    const { name } = entry;
+    if (name.startsWith('.')) continue;
+    const twin = found.workspaces.find((other) => sameName(other.name, name));
+    if (entry.isSymbolicLink()) found.leftOut.push({ name, why: 'it is a link; move the folder itself here' });
+    else if (!entry.isDirectory()) continue;
+    else if (nameProblem(name)) found.leftOut.push({ name, why: 'rename it: letters a to z, digits, - and _ are allowed' });
+    else if (twin) found.leftOut.push({ name, why: `its name differs from ${twin.name} in case only` });
+    else found.workspaces.push({ name, path: join(root, name) });
+  }
+  return found;
+}
+
+/** Makes the folder again and again without harm: what an attempt that died left there is cleared away. */
+export async function stageWorkspace(folder: string, callId: string): Promise<string> {
+  const root = await realpath(folder);
+  const staged = join(root, MAKING, keyOf(callId));
+  await rm(staged, { recursive: true, force: true });
+  await mkdir(staged, { recursive: true });
+  return staged;
+}
+
+export const unstage = (staged: string): Promise<void> => rm(staged, { recursive: true, force: true });
+
+/** A number that a folder keeps when it is moved: how an attempt knows its own. */
+export async function folderId(path: string): Promise<string | null> {
+  const stat = await lstat(path).catch(() => null);
+  return stat?.isDirectory() ? `${stat.dev}:${stat.ino}` : null;
+}
+
+/** Moves a staged workspace to its place. Throws ENOTEMPTY or EEXIST when something is there. */
+export async function placeWorkspace(folder: string, staged: string, name: string): Promise<string> {
+  const path = join(await realpath(folder), name);
+  await rename(staged, path);
+  return path;
+}
+
+/** Moves a workspace to the trash; the path that it has there. A second call with the same call id finds the first one's. */
+export async function trashWorkspace(folder: string, name: string, callId: string): Promise<string | null> {
+  const root = await realpath(folder);
+  const trash = join(root, TRASH);
+  await mkdir(trash, { recursive: true, mode: 0o700 });
+  const mine = `~${keyOf(callId)}`;
+  const before = (await readdir(trash)).find((entry) => entry.endsWith(mine));
+  if (before) return join(trash, before);
+  if (!(await lstat(join(root, name)).catch(() => null))?.isDirectory()) return null;
+  const kept = join(trash, `${name}~${Date.now()}${mine}`);
+  await rename(join(root, name), kept);
+  return kept;
+}
+
+/** Clears away what has been in the trash for longer than `TRASH_DAYS`, and what attempts that died were making; how many. */
+export async function emptyTrash(folder: string, now: number): Promise<number> {
+  const root = await realpath(folder);
+  let cleared = 0;
+  for (const name of await readdir(join(root, TRASH)).catch(() => [])) {
+    const at = Number(/~(\d+)~[0-9a-f]+$/.exec(name)?.[1] ?? Number.NaN);
+    if (!(now - at > TRASH_DAYS * 86_400_000)) continue;
+    await rm(join(root, TRASH, name), { recursive: true, force: true });
+    cleared += 1;
+  }
+  for (const name of await readdir(join(root, MAKING)).catch(() => [])) {
+    const stat = await lstat(join(root, MAKING, name)).catch(() => null);
+    if (!stat || now - stat.mtimeMs < 86_400_000) continue;
+    await rm(join(root, MAKING, name), { recursive: true, force: true });
+    cleared += 1;
+  }
+  return cleared;
+}
+
+/** When something in a workspace that its profile tells about was last changed, as far as it can be seen from outside; ms. */
+export async function changedAt(path: string): Promise<number> {
+  const stats = await Promise.all(['', '.git/HEAD', '.git/index', '.git/logs/HEAD'].map((name) => lstat(join(path, name)).catch(() => null)));
+  return Math.max(...stats.map((stat) => stat?.mtimeMs ?? 0));
+}
+
+const keyOf = (callId: string): string => createHash('sha256').update(callId).digest('hex').slice(0, 16);

@@ -1,0 +1,47 @@
+import type { Db } from '../database.ts';
+import { appendEvents } from '../deferred.ts';
+import { onThread } from '../events.ts';
+import { deltaEvent } from '../items.ts';
+
+/** Characters of a call's output that are streamed; the result has all of it. */
+const STREAMED_CHARS = 64_000;
+const FLUSH_MS = 500;
+
+export interface CallOutput {
+  push(text: string): void;
+  /** sends what waits and ends; never throws: what is shown meanwhile is not worth a call */
+  close(): Promise<void>;
+}
+
+/** Output of a running call for the screens that follow its thread, in pieces: `item.delta` of the call's item. */
+export function streamOutput(db: Db, call: { callId: string; threadId: string; turnId: string }): CallOutput {
+  let waiting = '';
+  let room = STREAMED_CHARS;
+  let sending = Promise.resolve();
+  let itemId: string | undefined;
+  const flush = () => {
+    const text = waiting.slice(0, Math.max(0, room));
+    waiting = '';
+    room -= text.length;
+    if (text === '') return;
+    sending = sending.then(() => send(text)).catch(() => {});
+  };
+  async function send(text: string): Promise<void> {
+    itemId ??= (await db.selectFrom('calls').select('item_id').where('id', '=', call.callId).executeTakeFirst())?.item_id;
+    if (itemId === undefined) return;
+    const event = deltaEvent({ id: itemId, turnId: call.turnId, kind: 'tool_call' }, text);
+    await onThread(db, call.threadId, (tx) => appendEvents(tx, call.threadId, [event]));
+  }
+  const timer = setInterval(flush, FLUSH_MS);
+  return {
+    push: (text) => {
+      // more than is ever sent need not be held
+      if (waiting.length < room) waiting += text;
+    },
+    async close() {
+      clearInterval(timer);
+      flush();
+      await sending;
+    },
+  };
+}

@@ -1,0 +1,37 @@
+import { sql } from 'kysely';
+import type { Db, Tx } from '../database.ts';
+
+/** How often a container of a task asked in vain for a host. */
+export interface Refused {
+  /** lower case; what came after the hundredth host of a task is summed up under `(others)`, port 0 */
+  host: string;
+  port: number;
+  refused: number;
+}
+
+/** Adds refusals of a task in one statement; each host and port may be named once. Throws for a task that is not there. */
+export async function addRefusals(db: Db | Tx, taskId: string, refusals: readonly Refused[]): Promise<void> {
+  if (!refusals.length) return;
+  await db
+    .insertInto('task_egress')
+    .values(refusals.map((one) => ({ task_id: taskId, ...one })))
+    .onConflict((c) =>
+      c.columns(['task_id', 'host', 'port']).doUpdateSet({
+        refused: sql`task_egress.refused + excluded.refused`,
+        last_at: sql`now()`,
+      }),
+    )
+    .execute();
+}
+
+/** The hosts that a task asked for in vain, the most wanted first. */
+export const refusalsOf = (db: Db | Tx, taskId: string): Promise<Refused[]> =>
+  db
+    .selectFrom('task_egress')
+    .select(['host', 'port', 'refused'])
+    .where('task_id', '=', taskId)
+    .orderBy('refused', 'desc')
+    .orderBy('host')
+    .orderBy('port')
+    .limit(200)
+    .execute();

@@ -1,0 +1,63 @@
+import { type Selectable, sql } from 'kysely';
+import { type Db, json } from '../database.ts';
+import type { KennelHostTable } from './tables.ts';
+
+export type KennelHost = Selectable<KennelHostTable> & { alive: boolean };
+
+/** A host that has not renewed its row for this long counts as gone. */
+export const HOST_GONE_MS = 30_000;
+
+/** What a host says of itself, every few seconds; by the clock of the database. */
+export async function reportHost(
+  db: Db,
+  host: Pick<KennelHostTable, 'host' | 'slots' | 'ready' | 'problem'> & { harnesses: KennelHost['harnesses'] },
+): Promise<void> {
+  const said = { slots: host.slots, ready: host.ready, problem: host.problem, harnesses: json(host.harnesses), seen_at: sql<Date>`now()` };
+  await db
+    .insertInto('kennel_hosts')
+    .values({ host: host.host, ...said })
+    .onConflict((c) => c.column('host').doUpdateSet(said))
+    .execute();
+}
+
+/** Every host that ever was, the one that was seen last first. */
+export const listHosts = (db: Db): Promise<KennelHost[]> =>
+  db
+    .selectFrom('kennel_hosts')
+    .selectAll()
+    .select(sql<boolean>`seen_at > now() - ${HOST_GONE_MS} * interval '1 millisecond'`.as('alive'))
+    .orderBy('seen_at', 'desc')
+    .orderBy('host')
+    .execute();
+
+/** A host that left for good: its workspaces are no longer offered. */
+export async function forgetHost(db: Db, host: string): Promise<void> {
+  await db.deleteFrom('workspaces').where('host', '=', host).execute();
+  await db.deleteFrom('kennel_hosts').where('host', '=', host).execute();
+}
+
+/**
+ * Where the kennel tools of a chat run: on the host of its active workspace. `elsewhere`: for what must work while that host is away
+ * (listing, selecting), a host that is there is taken in its place. Null when none is there; a call for a host waits until it is back.
+ */
+export async function hostOfChat(db: Db, chatId: string, own: string, elsewhere: boolean): Promise<string | null> {
+  const [chat, hosts] = await Promise.all([db.selectFrom('chats').select('workspace_host').where('id', '=', chatId).executeTakeFirst(), listHosts(db)]);
+  const alive = hosts.filter((host) => host.alive).map((host) => host.host);
+  const active = chat?.workspace_host ?? null;
+  if (active && (!elsewhere || alive.includes(active))) return active;
+  return alive.includes(own) ? own : (alive[0] ?? null);
+}
+
+/** Gives a task whose host has not been seen for `goneSeconds` to another one that is there and has its workspace (a shared disk). The host that has it now; null while that is `from`. */
+export async function moveTask(db: Db, taskId: string, from: string, goneSeconds: number): Promise<string | null> {
+  const task = await db.selectFrom('tasks').select('host').where('id', '=', taskId).executeTakeFirst();
+  // moved by an attempt whose answer was lost
+  if (task && task.host !== from) return task.host;
+  const { rows } = await sql<{ host: string }>`
+    update tasks set host = other.host from kennel_hosts own, kennel_hosts other, workspaces
+    where tasks.id = ${taskId} and tasks.ended_at is null and own.host = tasks.host and own.seen_at < now() - ${goneSeconds} * interval '1 second'
+      and other.host <> own.host and other.ready and other.seen_at > now() - ${HOST_GONE_MS} * interval '1 millisecond'
+      and workspaces.host = other.host and workspaces.name = tasks.workspace
+    returning tasks.host`.execute(db);
+  return rows[0]?.host ?? null;
+}

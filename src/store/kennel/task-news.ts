@@ -1,0 +1,35 @@
+import type { Channel } from '../../contracts/ids.ts';
+import type { Db } from '../database.ts';
+import { recordNotice } from '../turns.ts';
+import type { Task } from './tasks.ts';
+
+/** Outbox ids of what a task tells: derived, so that a repeated step sends nothing twice. */
+export const taskOutboxId = (taskId: string, what: string): string => `out_${taskId}_${what}`;
+
+/** A message about a task, once for a task and key. */
+export async function tellOfTask(db: Db, task: Task, key: string, text: string, kind: 'notice' | 'result' = 'notice'): Promise<string> {
+  const outboxId = taskOutboxId(task.id, key);
+  await recordNotice(db, { chatId: task.chat_id, outboxId, text, kind });
+  return outboxId;
+}
+
+/** A progress report for a channel that has no screen of ours; null where the screens show everything already. */
+export async function recordProgress(db: Db, task: Task, doing: string): Promise<{ outboxId: string; channel: Channel; workflowId: string } | null> {
+  const chat = await db.selectFrom('chats').select(['channel', 'workflow_id']).where('id', '=', task.chat_id).executeTakeFirst();
+  if (chat?.channel !== 'whatsapp') return null;
+  const outboxId = taskOutboxId(task.id, `progress_${Date.now().toString(36)}`);
+  const minutes = Math.floor((Date.now() - (task.started_at ?? task.created_at).getTime()) / 60_000);
+  await db
+    .insertInto('outbox')
+    // reports of one task go by its id, so that each replaces the one before
+    .values({
+      id: outboxId,
+      chat_id: task.chat_id,
+      thread_id: task.thread_id,
+      turn_id: task.id,
+      kind: 'progress',
+      body: `Task ${task.id} (${task.harness} in ${task.workspace}), ${minutes} min: ${doing}`,
+    })
+    .execute();
+  return { outboxId, channel: chat.channel, workflowId: chat.workflow_id };
+}

@@ -1,0 +1,90 @@
+import type { Decision } from '../../contracts/conversation.ts';
+import { outboxId } from '../../contracts/ids.ts';
+import { type Db, json } from '../database.ts';
+import { appendEvents, onThread } from '../events.ts';
+import { addItem } from '../items.ts';
+import { derivedId } from '../keys.ts';
+import { numbered, type Question } from '../questions.ts';
+import { inputRequest } from '../requests.ts';
+import { remember } from '../transcript.ts';
+import { addCompleteTurn } from '../turns.ts';
+import { askedLine } from './task-log.ts';
+import type { Task } from './tasks.ts';
+
+/** Id of a question of a task: the same on every attempt. `asked`: the id in the run's log. */
+export const taskQuestionId = (taskId: string, asked: string): string => `${taskId}_${asked.replace(/[^A-Za-z0-9_-]/g, '').slice(0, 60)}`;
+
+export const findQuestion = (db: Db, id: string): Promise<Question | undefined> =>
+  db.selectFrom('questions').selectAll().where('id', '=', id).executeTakeFirst();
+
+/** Asks what a task wants to know, once: a turn of its own that shows it, the question, and the outbox row, in one transaction. */
+export async function askForTask(db: Db, task: Task, asked: string): Promise<{ questionId: string; outboxId: string; decided?: Decision }> {
+  const questionId = taskQuestionId(task.id, asked);
+  const turnId = derivedId('msg_', questionId).replace('msg_', 'turn_');
+  const out = outboxId(turnId, questionId);
+  return await onThread(db, task.thread_id, async (tx) => {
+    const known = await tx.selectFrom('questions').selectAll().where('id', '=', questionId).executeTakeFirst();
+    if (known) return { questionId, outboxId: out, ...(known.state !== 'open' && { decided: known.decision ?? 'deny' }) };
+    const line = await askedLine(tx, task.id, asked);
+    if (!line) throw new Error(`Task ${task.id} has no question ${asked} in its log.`);
+    const kind = line.type === 'question' ? 'question' : 'approval';
+    const options = line.type === 'question' ? line.options : [];
+    const prompt = line.type === 'question' ? line.question : `May ${task.harness} do this? ${line.title}`;
+    const intro = `Task ${task.id} (${task.workspace}) ${kind === 'question' ? 'asks' : 'needs your consent'}:`;
+    const shown = line.type === 'question' ? [prompt, ...(options.length > 0 ? [numbered(options)] : [])] : [prompt, ...evidence(line), 'Answer yes or no.'];
+    const body = [intro, ...shown].join('\n\n');
+    await addCompleteTurn(tx, { id: turnId, threadId: task.thread_id, summary: body }, async () => {
+      const at = { turnId, threadId: task.thread_id };
+      await addItem(tx, { ...at, id: derivedId('item_', questionId), kind: 'agent_message', status: 'completed', summary: body, detail: body });
+      await remember(tx, { id: derivedId('msg_', questionId), ...at, role: 'assistant', content: body });
+    });
+    await tx
+      .insertInto('questions')
+      .values({
+        id: questionId,
+        chat_id: task.chat_id,
+        thread_id: task.thread_id,
+        turn_id: turnId,
+        call_id: null,
+        task_id: task.id,
+        kind,
+        prompt,
+        options: json(options),
+        state: 'open',
+        decision: null,
+        answer: null,
+        decided_at: null,
+      })
+      .execute();
+    await tx.insertInto('outbox').values({ id: out, chat_id: task.chat_id, thread_id: task.thread_id, turn_id: turnId, kind: 'question', body }).execute();
+    await appendEvents(tx, task.thread_id, [
+      kind === 'question'
+        ? { event: 'user_input.required', turnId, payload: inputRequest({ id: questionId, prompt, options }) }
+        : {
+            event: 'approval.required',
+            turnId,
+            payload: {
+              id: questionId,
+              approval_id: questionId,
+              tool_name: 'coding_task',
+              description: body,
+              intent_summary: null,
+              input: { task_id: task.id },
+            },
+          },
+    ]);
+    return { questionId, outboxId: out };
+  });
+}
+
+/** What is asked for, as far as the agent said it: the command, or the difference. */
+function evidence(line: { command?: string; diff?: string }): string[] {
+  const cut = (text: string): string => (text.length > 3000 ? `${text.slice(0, 3000)}\n[cut]` : text);
+  if (line.diff) return [`\`\`\`diff\n${cut(line.diff)}\n\`\`\``];
+  return line.command ? [`\`\`\`\n${cut(line.command)}\n\`\`\``] : [];
+}
+
+/** Ends the questions of a task that is over: nobody should be asked what no one waits for. */
+export async function closeTaskQuestions(db: Db, taskId: string): Promise<void> {
+  await db.updateTable('questions').set({ state: 'cancelled', decided_at: new Date() }).where('task_id', '=', taskId).where('state', '=', 'open').execute();
+}

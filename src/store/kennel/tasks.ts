@@ -1,0 +1,170 @@
+import { type Selectable, sql } from 'kysely';
+import type { TaskState } from '../../contracts/task.ts';
+import { type Db, json, type Tx } from '../database.ts';
+import { onThread } from '../events.ts';
+import { addItem } from '../items.ts';
+import { derivedId } from '../keys.ts';
+import { addCompleteTurn } from '../turns.ts';
+import type { TaskResult, TaskTable } from './tables.ts';
+
+export type Task = Selectable<TaskTable>;
+
+export const isOver = (state: TaskState): boolean => state === 'completed' || state === 'failed' || state === 'cancelled';
+
+export type NewTask = Pick<
+  Task,
+  'id' | 'chat_id' | 'call_id' | 'workflow_id' | 'goal' | 'agent' | 'harness' | 'host' | 'workspace' | 'worktree' | 'timeout_ms'
+>;
+
+/**
+ * The row of a new task, and a turn of its own that what it does is shown under: the turn that asked for it ends long before. A
+ * second call with the same call id finds the first one's; null when the chat has no thread.
+ */
+export async function insertTask(db: Db, task: NewTask): Promise<Task | null> {
+  const known = await taskOfCall(db, task.call_id);
+  if (known) return known;
+  const thread = await db.selectFrom('threads').select('id').where('chat_id', '=', task.chat_id).orderBy('updated_at', 'desc').limit(1).executeTakeFirst();
+  if (!thread) return null;
+  const turnId = derivedId('msg_', task.id).replace('msg_', 'turn_');
+  await onThread(db, thread.id, async (tx) => {
+    const added = await tx
+      .insertInto('tasks')
+      .values({
+        ...task,
+        thread_id: thread.id,
+        turn_id: turnId,
+        state: 'queued',
+        session_id: null,
+        last: null,
+        reason: null,
+        result: null,
+        outbox_id: null,
+        started_at: null,
+        ended_at: null,
+      })
+      .onConflict((c) => c.column('call_id').doNothing())
+      .returning('id')
+      .executeTakeFirst();
+    if (!added) return;
+    const summary = `Task ${task.id}: ${task.goal}`;
+    await addCompleteTurn(tx, { id: turnId, threadId: thread.id, summary }, async () => {
+      const detail = `${task.harness} in ${task.workspace}`;
+      await addItem(tx, { id: derivedId('item_', task.id), turnId, threadId: thread.id, kind: 'status', status: 'completed', summary, detail });
+    });
+  });
+  return (await taskOfCall(db, task.call_id)) ?? null;
+}
+
+export const findTask = (db: Db | Tx, id: string): Promise<Task | undefined> => db.selectFrom('tasks').selectAll().where('id', '=', id).executeTakeFirst();
+
+export const taskOfCall = (db: Db, callId: string): Promise<Task | undefined> =>
+  db.selectFrom('tasks').selectAll().where('call_id', '=', callId).executeTakeFirst();
+
+/** Tasks of a chat, the newest first. */
+export async function tasksOfChat(db: Db | Tx, chatId: string, options: { live?: boolean; limit: number }): Promise<Task[]> {
+  let query = db.selectFrom('tasks').selectAll().where('chat_id', '=', chatId);
+  if (options.live) query = query.where('ended_at', 'is', null);
+  return await query.orderBy('created_at', 'desc').limit(options.limit).execute();
+}
+
+/** Tasks of a host that are not over: what its sweeper holds against the containers that it finds. */
+export const liveTasksOf = (db: Db, host: string): Promise<Task[]> =>
+  db.selectFrom('tasks').selectAll().where('host', '=', host).where('ended_at', 'is', null).execute();
+
+/** Tasks that should have a workflow by now: not over, and made at least `ageMs` ago. */
+export const settledTasks = (db: Db, ageMs: number): Promise<Task[]> =>
+  db
+    .selectFrom('tasks')
+    .selectAll()
+    .where('ended_at', 'is', null)
+    .where('created_at', '<', new Date(Date.now() - ageMs))
+    .orderBy('created_at')
+    .limit(200)
+    .execute();
+
+/**
+ * Gives the workspace to a task: true when it has it now, or had it. An older task that waits for the same folder comes first; a
+ * unique index settles what two claims in one instant mean.
+ */
+export async function claimWorkspace(db: Db, id: string): Promise<boolean> {
+  const task = await findTask(db, id);
+  if (!task || isOver(task.state)) return false;
+  if (task.state !== 'queued') return true;
+  if (!task.worktree) {
+    const before = await db
+      .selectFrom('tasks')
+      .select('id')
+      .where('host', '=', task.host)
+      .where('workspace', '=', task.workspace)
+      .where('worktree', '=', false)
+      .where('ended_at', 'is', null)
+      .where('id', '!=', id)
+      .where((e) => e.or([e('state', '!=', 'queued'), e('created_at', '<', task.created_at)]))
+      .limit(1)
+      .executeTakeFirst();
+    if (before) return false;
+  }
+  try {
+    await db.updateTable('tasks').set({ state: 'running', started_at: new Date() }).where('id', '=', id).where('state', '=', 'queued').execute();
+    return true;
+  } catch (error) {
+    if ((error as { code?: string }).code === '23505') return false;
+    throw error;
+  }
+}
+
+/** Changes the state of a task that is not over. */
+export async function setTaskState(db: Db | Tx, id: string, state: TaskState, change: { last?: string; step?: number } = {}): Promise<void> {
+  await db
+    .updateTable('tasks')
+    .set({ state, ...change })
+    .where('id', '=', id)
+    .where('ended_at', 'is', null)
+    .execute();
+}
+
+/** Ends a task, once; a later call changes nothing and gives what stands. */
+export async function endTask(db: Db | Tx, id: string, end: { state: TaskState; reason: string; result: TaskResult; outboxId: string }): Promise<Task> {
+  await db
+    .updateTable('tasks')
+    .set({ state: end.state, reason: end.reason, result: json(end.result), outbox_id: end.outboxId, ended_at: new Date() })
+    .where('id', '=', id)
+    .where('ended_at', 'is', null)
+    .execute();
+  return (await findTask(db, id))!;
+}
+
+/** Workflows of the tasks that wait for this task's workspace, the oldest first. */
+export async function waitingFor(db: Db, task: Pick<Task, 'host' | 'workspace'>): Promise<string[]> {
+  const rows = await db
+    .selectFrom('tasks')
+    .select('workflow_id')
+    .where('host', '=', task.host)
+    .where('workspace', '=', task.workspace)
+    .where('state', '=', 'queued')
+    .orderBy('created_at')
+    .execute();
+  return rows.map((row) => row.workflow_id);
+}
+
+export interface TaskSpent {
+  calls: number;
+  inputTokens: number;
+  outputTokens: number;
+  microUsd: number;
+}
+
+/** What a task has used, as the gate counted it. */
+export async function spentOf(db: Db | Tx, id: string): Promise<TaskSpent> {
+  const row = await db
+    .selectFrom('task_usage')
+    .select([
+      sql<string>`coalesce(sum(calls), 0)`.as('calls'),
+      sql<string>`coalesce(sum(input_tokens), 0)`.as('input'),
+      sql<string>`coalesce(sum(output_tokens), 0)`.as('output'),
+      sql<string>`coalesce(sum(micro_usd), 0)`.as('money'),
+    ])
+    .where('task_id', '=', id)
+    .executeTakeFirstOrThrow();
+  return { calls: Number(row.calls), inputTokens: Number(row.input), outputTokens: Number(row.output), microUsd: Number(row.money) };
+}

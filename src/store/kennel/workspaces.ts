@@ -1,0 +1,75 @@
+import { type Selectable, sql } from 'kysely';
+import type { Profile } from '../../contracts/workspace-ops.ts';
+import { type Db, json } from '../database.ts';
+import type { TaskTable, WorkspaceTable } from './tables.ts';
+
+/** Workspaces as hosts last saw them. `seen_at` is when the profile was taken. */
+export type WorkspaceRow = Selectable<WorkspaceTable>;
+
+/** What a host found in its folder: new ones are added, those that are gone are taken out. Profiles stay, and so does what is active in a chat: a disk that is away for a while must not change it. */
+export async function recordWorkspaces(db: Db, host: string, found: ReadonlyArray<{ name: string; path: string }>): Promise<void> {
+  const names = found.map((each) => each.name);
+  await db.transaction().execute(async (tx) => {
+    if (found.length > 0)
+      await tx
+        .insertInto('workspaces')
+        .values(found.map(({ name, path }) => ({ host, name, path, seen_at: new Date(0) })))
+        .onConflict((c) => c.columns(['host', 'name']).doUpdateSet((e) => ({ path: e.ref('excluded.path') })))
+        .execute();
+    await tx.deleteFrom('workspaces').where('host', '=', host).where('name', '!=', sql<string>`all(${names})`).execute();
+  });
+}
+
+/** Of every host, by name. */
+export const listWorkspaces = (db: Db): Promise<WorkspaceRow[]> => db.selectFrom('workspaces').selectAll().orderBy('name').orderBy('host').execute();
+
+export const workspacesOf = (db: Db, host: string): Promise<WorkspaceRow[]> =>
+  db.selectFrom('workspaces').selectAll().where('host', '=', host).orderBy('name').execute();
+
+/** Adds or renews one, with what was found in it. */
+export async function saveWorkspace(db: Db, workspace: { host: string; name: string; path: string; profile: Profile }): Promise<void> {
+  const said = { path: workspace.path, profile: json(workspace.profile), seen_at: new Date() };
+  await db
+    .insertInto('workspaces')
+    .values({ host: workspace.host, name: workspace.name, ...said })
+    .onConflict((c) => c.columns(['host', 'name']).doUpdateSet(said))
+    .execute();
+}
+
+/** Takes one out; chats that it was active in have none any more. */
+export async function forgetWorkspace(db: Db, host: string, name: string): Promise<void> {
+  await db.deleteFrom('workspaces').where('host', '=', host).where('name', '=', name).execute();
+  await db.updateTable('chats').set({ workspace: null, workspace_host: null }).where('workspace_host', '=', host).where('workspace', '=', name).execute();
+}
+
+export interface ActiveWorkspace {
+  host: string;
+  name: string;
+}
+
+export async function activeWorkspace(db: Db, chatId: string): Promise<ActiveWorkspace | null> {
+  const chat = await db.selectFrom('chats').select(['workspace', 'workspace_host']).where('id', '=', chatId).executeTakeFirst();
+  return chat?.workspace && chat.workspace_host ? { name: chat.workspace, host: chat.workspace_host } : null;
+}
+
+export async function selectWorkspace(db: Db, chatId: string, { host, name }: ActiveWorkspace): Promise<void> {
+  await db.updateTable('chats').set({ workspace: name, workspace_host: host }).where('id', '=', chatId).execute();
+}
+
+/** Makes it active where none is; true when it is active now. */
+export async function selectIfNone(db: Db, chatId: string, { host, name }: ActiveWorkspace): Promise<boolean> {
+  await db.updateTable('chats').set({ workspace: name, workspace_host: host }).where('id', '=', chatId).where('workspace', 'is', null).execute();
+  const active = await activeWorkspace(db, chatId);
+  return active?.host === host && active.name === name;
+}
+
+/** Tasks of this workspace that are not over, the oldest first. */
+export const tasksIn = (db: Db, { host, name }: ActiveWorkspace): Promise<Array<Pick<TaskTable, 'id' | 'state'> & { worktree: boolean }>> =>
+  db
+    .selectFrom('tasks')
+    .select(['id', 'state', 'worktree'])
+    .where('host', '=', host)
+    .where('workspace', '=', name)
+    .where('ended_at', 'is', null)
+    .orderBy('created_at')
+    .execute();

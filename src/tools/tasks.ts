@@ -1,0 +1,285 @@
+import { WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
+import { z } from 'zod';
+import { taskWorkflowId } from '../contracts/ids.ts';
+import { HARNESSES } from '../contracts/kennel.ts';
+import { cancelUpdate, decidedSignal, pauseUpdate, resumeUpdate } from '../contracts/signals.ts';
+import type { TaskState } from '../contracts/task.ts';
+import { chooseOption } from '../domain/commands.ts';
+import { chooseHarness } from '../domain/harnesses.ts';
+import { duration } from '../domain/task-report.ts';
+import { findName } from '../domain/workspace-names.ts';
+import { onThread } from '../store/events.ts';
+import { listHosts } from '../store/kennel/hosts.ts';
+import { insertTask, isOver, spentOf, type Task, tasksOfChat } from '../store/kennel/tasks.ts';
+import { activeWorkspace, listWorkspaces } from '../store/kennel/workspaces.ts';
+import { answerQuestion, openQuestion } from '../store/questions.ts';
+import { suggestion } from './nearest.ts';
+import { defineTool, type Tool, type ToolContext, type ToolOutcome } from './tool.ts';
+import { idFromCall } from './workflows.ts';
+
+/** The `task_*` tools of the contract: coding jobs that a coding agent does in a container, for minutes or hours. */
+
+const common = { effect: 'idempotent', place: 'worker', timeoutMs: 60_000 } as const;
+const DEFAULT_TIMEOUT_MS = 300_000;
+const MAX_TIMEOUT_MS = 24 * 3_600_000;
+
+const taskId = z.string().trim().min(1).max(60).describe('Task ID, tsk_…');
+
+export const taskTools: Tool[] = [
+  defineTool({
+    ...common,
+    name: 'task_create',
+    description:
+      'Create and start a coding task for complex work (refactoring, features): a coding agent does it in a container, for as long as it takes, and its report comes to this chat by itself. Never for deleting a file, for a single small edit, or for running a command: there are tools for that. If several agents are enabled and the person has not said which, call ask_user first, or leave agent at auto when they do not care. Tasks on one workspace wait for each other.',
+    danger: 'MODERATE',
+    schema: z.strictObject({
+      goal: z.string().trim().min(1).max(10_000).describe('Clear description of what is to be accomplished, with everything the agent must know'),
+      agent: z
+        .enum([...HARNESSES, 'auto'])
+        .default('auto')
+        .describe('Coding agent; practice follows simple instructions without a model'),
+      workspace: z.string().trim().min(1).max(100).optional().describe('Workspace name; the active workspace when left out'),
+      timeout: z.int().min(1_000).max(MAX_TIMEOUT_MS).default(DEFAULT_TIMEOUT_MS).describe('Time at work in milliseconds; waiting for a person does not count'),
+    }),
+    summarise: (args) => args.agent,
+    run: async (args, context) => {
+      const place = await placeOf(context, args.workspace);
+      if ('problem' in place) return { ok: false, output: place.problem };
+      const chosen = chooseHarness({
+        wanted: args.agent,
+        allowed: context.config.FETCH_KENNEL_AGENTS.split(',').map((name) => name.trim()),
+        ready: place.harnesses,
+      });
+      if (!chosen.ok) return { ok: false, output: chosen.why };
+      const id = idFromCall('tsk_', context.callId);
+      const task = await insertTask(context.db, {
+        id,
+        chat_id: context.chatId,
+        call_id: context.callId,
+        workflow_id: taskWorkflowId(id),
+        goal: args.goal,
+        agent: args.agent,
+        harness: chosen.harness,
+        host: place.host,
+        workspace: place.workspace,
+        worktree: false,
+        timeout_ms: args.timeout,
+      });
+      if (!task) return { ok: false, output: 'This chat has no thread yet.' };
+      return {
+        ok: true,
+        output: `Created task ${id}: '${short(args.goal)}' → ${chosen.harness} in ${place.workspace}. Its report comes to this chat; nothing has to be polled.`,
+        metadata: { task: await taskView(context, task) },
+      };
+    },
+  }),
+  defineTool({
+    ...common,
+    name: 'task_status',
+    description: 'Check what a coding task is doing, waits for and has used, or how it ended. Not needed to learn of its end: that is reported by itself.',
+    danger: 'SAFE',
+    readsOnly: true,
+    schema: z.strictObject({ taskId: taskId.optional().describe('The current task when left out') }),
+    run: async (args, context) => {
+      const found = await findIn(context, args.taskId);
+      if ('problem' in found) return { ok: false, output: found.problem };
+      return { ok: true, output: await statusLine(context, found.task), metadata: { task: await taskView(context, found.task) } };
+    },
+  }),
+  defineTool({
+    ...common,
+    name: 'task_cancel',
+    description: 'Cancel a coding task and end its agent. What it did so far is kept on a branch.',
+    danger: 'MODERATE',
+    schema: z.strictObject({ taskId }),
+    run: async (args, context) => {
+      const found = await findIn(context, args.taskId);
+      if ('problem' in found) return { ok: false, output: found.problem };
+      const { task } = found;
+      if (isOver(task.state)) return { ok: false, output: `Task ${task.id} is over already (${task.state}).` };
+      const ran = duration(secondsOf(task));
+      const ended = await order(context, task, cancelUpdate);
+      if (!ended.ok) return ended;
+      const how = task.started_at ? `was running ${ran}); terminated active process` : 'had not begun)';
+      return { ok: true, output: `Cancelled task ${task.id} (${how}`, metadata: { taskId: task.id, wasRunning: task.started_at !== null } };
+    },
+  }),
+  defineTool({
+    ...common,
+    name: 'task_pause',
+    description: 'Hold a running coding task where it is; task_resume lets it go on.',
+    danger: 'MODERATE',
+    schema: z.strictObject({ taskId: taskId.optional().describe('The current task when left out') }),
+    run: async (args, context) => await hold(context, args.taskId, pauseUpdate, 'Paused'),
+  }),
+  defineTool({
+    ...common,
+    name: 'task_resume',
+    description: 'Let a paused coding task go on.',
+    danger: 'MODERATE',
+    schema: z.strictObject({ taskId: taskId.optional().describe('The current task when left out') }),
+    run: async (args, context) => await hold(context, args.taskId, resumeUpdate, 'Resumed'),
+  }),
+  defineTool({
+    ...common,
+    name: 'task_respond',
+    description:
+      'Send the answer of the person to a coding task that has asked a question, when they gave it in other words than as a plain reply. Consent to what a task wants to do cannot be given with this.',
+    danger: 'SAFE',
+    schema: z.strictObject({
+      response: z.string().trim().min(1).max(5_000).describe('The answer'),
+      taskId: taskId.optional().describe('The waiting task when left out'),
+    }),
+    run: async (args, context) => await respond(context, args),
+  }),
+];
+
+async function respond(context: ToolContext, args: { response: string; taskId?: string }): Promise<ToolOutcome> {
+  const live = await tasksOfChat(context.db, context.chatId, { live: true, limit: 50 });
+  const found = args.taskId ? await findIn(context, args.taskId) : { task: live.find((task) => task.state === 'waiting') };
+  if ('problem' in found) return { ok: false, output: found.problem };
+  const { task } = found;
+  if (!task) return { ok: false, output: 'No task of this chat waits for an answer.' };
+  const asked = await context.db.selectFrom('questions').selectAll().where('task_id', '=', task.id).orderBy('asked_at', 'desc').limit(1).executeTakeFirst();
+  if (!asked) return { ok: false, output: `Task ${task.id} has not asked anything.` };
+  if (asked.kind === 'approval')
+    return { ok: false, output: `Task ${task.id} wants consent, and only the person can give it: they answer yes or no to the question itself.` };
+  const answered = await onThread(context.db, task.thread_id, async (tx) => {
+    const question = await openQuestion(tx, task.thread_id, asked.id);
+    if (question) await answerQuestion(tx, question, chooseOption(question.options, args.response));
+    return question !== undefined;
+  });
+  // also when it was answered before: a first attempt may have died between the answer and its signal
+  await context.temporal.workflow
+    .getHandle(task.workflow_id)
+    .signal(decidedSignal, { questionId: asked.id, decision: 'answered' })
+    .catch((error) => {
+      if (!(error instanceof WorkflowNotFoundError)) throw error;
+    });
+  if (!answered && asked.answer !== args.response) return { ok: false, output: `The question of task ${task.id} is settled already.` };
+  return { ok: true, output: `Sent response to task ${task.id}, resuming execution`, metadata: { taskId: task.id } };
+}
+
+async function hold(context: ToolContext, id: string | undefined, update: string, word: string): Promise<ToolOutcome> {
+  const found = await findIn(context, id);
+  if ('problem' in found) return { ok: false, output: found.problem };
+  const { task } = found;
+  if (isOver(task.state)) return { ok: false, output: `Task ${task.id} is over already (${task.state}).` };
+  const done = await order(context, task, update);
+  return done.ok ? { ok: true, output: `${word} task ${task.id}.`, metadata: { taskId: task.id } } : done;
+}
+
+/** Gives an order to a task and waits until it is carried out. */
+async function order({ temporal, callId, signal }: ToolContext, task: Task, update: string): Promise<ToolOutcome> {
+  try {
+    await temporal.withAbortSignal(signal, () => temporal.workflow.getHandle(task.workflow_id).executeUpdate(update, { updateId: `${callId}_${update}` }));
+    return { ok: true, output: '' };
+  } catch (error) {
+    // it ended in this moment: what was ordered is so, or cannot be any more
+    if (error instanceof WorkflowNotFoundError || error instanceof WorkflowUpdateFailedError)
+      return { ok: false, output: `Task ${task.id} has just ended, or is only just being started. Look with task_status.` };
+    throw error;
+  }
+}
+
+type Place = { host: string; workspace: string; harnesses: Array<{ name: (typeof HARNESSES)[number]; ready: boolean; why: string | null }> };
+
+/** The workspace that is meant, and what its host can do. */
+async function placeOf({ db, chatId }: ToolContext, wanted: string | undefined): Promise<Place | { problem: string }> {
+  const [active, all, hosts] = await Promise.all([activeWorkspace(db, chatId), listWorkspaces(db), listHosts(db)]);
+  const names = [...new Set(all.map((workspace) => workspace.name))];
+  const name = wanted === undefined ? (active?.name ?? (names.length === 1 ? names[0]! : null)) : findName(wanted, names);
+  if (name === null) {
+    if (wanted !== undefined) return { problem: `There is no workspace "${wanted}".${suggestion(wanted, names)}` };
+    return {
+      problem:
+        names.length === 0
+          ? 'There is no workspace yet: make one with workspace_create.'
+          : `Which workspace? There are ${names.join(', ')}; select one with workspace_select.`,
+    };
+  }
+  const rows = all.filter((workspace) => workspace.name === name);
+  const row =
+    rows.find((workspace) => workspace.host === active?.host) ?? rows.find((each) => hosts.some((host) => host.host === each.host && host.alive)) ?? rows[0];
+  if (!row) return { problem: `The workspace "${name}" is gone.` };
+  const host = hosts.find((each) => each.host === row.host);
+  if (!host?.alive) return { problem: `The machine that has workspace "${name}" (${row.host}) is not connected now. Start it, or choose another workspace.` };
+  if (!host.ready) return { problem: `Coding tasks need containers, and there are none on ${row.host}: ${host.problem ?? 'no engine answers'}` };
+  return { host: row.host, workspace: name, harnesses: host.harnesses };
+}
+
+/** The task with this id in this chat; without one, the newest that is not over, or the newest. */
+async function findIn({ db, chatId }: ToolContext, id: string | undefined): Promise<{ task: Task } | { problem: string }> {
+  const tasks = await tasksOfChat(db, chatId, { limit: 200 });
+  const task = id === undefined ? (tasks.find((each) => !isOver(each.state)) ?? tasks[0]) : tasks.find((each) => each.id === id);
+  if (task) return { task };
+  if (id === undefined) return { problem: 'There are no tasks in this chat.' };
+  return {
+    problem: `There is no task ${id} in this chat.${suggestion(
+      id,
+      tasks.map((each) => each.id),
+    )}`,
+  };
+}
+
+/** The contract's words for the states. */
+const statusOf: Record<TaskState, string> = {
+  queued: 'pending',
+  running: 'running',
+  waiting: 'waiting_input',
+  paused: 'paused',
+  completed: 'completed',
+  failed: 'failed',
+  cancelled: 'cancelled',
+};
+
+const secondsOf = (task: Task): number => Math.round(((task.ended_at ?? new Date()).getTime() - (task.started_at ?? task.created_at).getTime()) / 1000);
+
+async function statusLine({ db }: ToolContext, task: Task): Promise<string> {
+  const spent = await spentOf(db, task.id);
+  const lines = [`Task ${task.id} ${task.state} (${duration(secondsOf(task))}) — '${short(task.goal)}'. ${task.last ? `Last: ${task.last}` : ''}`.trim()];
+  lines.push(
+    `${task.harness} in ${task.workspace} on ${task.host}; ${spent.inputTokens + spent.outputTokens} tokens, $${(spent.microUsd / 1_000_000).toFixed(4)} so far.`,
+  );
+  if (task.state === 'waiting') {
+    const open = await db.selectFrom('questions').select(['prompt', 'kind']).where('task_id', '=', task.id).where('state', '=', 'open').executeTakeFirst();
+    if (open) lines.push(`It waits for ${open.kind === 'approval' ? 'consent' : 'an answer'}: ${open.prompt}`);
+  }
+  if (task.reason) lines.push(task.reason);
+  const refused = await db
+    .selectFrom('task_egress')
+    .select(['host', 'port', 'refused'])
+    .where('task_id', '=', task.id)
+    .orderBy('refused', 'desc')
+    .limit(5)
+    .execute();
+  if (refused.length > 0)
+    lines.push(`Refused on the network: ${refused.map((row) => `${row.host}:${row.port} (${row.refused}x)`).join(', ')}. FETCH_KENNEL_EGRESS allows hosts.`);
+  if (task.result?.said) lines.push(task.result.said);
+  return lines.join('\n');
+}
+
+async function taskView({ db }: Pick<ToolContext, 'db'>, task: Task): Promise<Record<string, unknown>> {
+  return {
+    id: task.id,
+    goal: task.goal,
+    agent: task.harness,
+    workspace: task.workspace,
+    host: task.host,
+    status: statusOf[task.state],
+    step: task.step,
+    timeout: Number(task.timeout_ms),
+    createdAt: task.created_at.toISOString(),
+    startedAt: task.started_at?.toISOString() ?? null,
+    completedAt: task.ended_at?.toISOString() ?? null,
+    lastProgress: task.last,
+    reason: task.reason,
+    usage: await spentOf(db, task.id),
+    result: task.result,
+  };
+}
+
+const short = (goal: string): string => {
+  const line = goal.replace(/\s+/g, ' ').trim();
+  return line.length > 80 ? `${line.slice(0, 77)}...` : line;
+};

@@ -1,0 +1,90 @@
+import { writeSync } from 'node:fs';
+import { mkdtemp, open, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { printed } from './command-text.ts';
+import type { Opened } from './in-workspace.ts';
+
+/** Bytes of a repository that can be pushed. */
+const MAX_BYTES = 2 * 1024 ** 3;
+const BUNDLE_MS = 10 * 60_000;
+
+/** git in the container, deaf to what the repository's own settings would run. */
+const GIT = ['git', '-c', 'safe.directory=*', '-c', 'core.hooksPath=/dev/null', '-c', 'core.fsmonitor=false'];
+
+/**
+ * Has the commits of a workspace bundled in its container, hands the file to `use` and removes it. The bundle comes as base64 on stdout:
+ * no file that somebody else can write is read on this side.
+ */
+export async function withBundle<T>(
+  { kennel, path }: Opened,
+  { branch, everything, signal }: { branch: string; everything: boolean; signal: AbortSignal },
+  use: (file: string) => Promise<T>,
+): Promise<{ ok: true; value: T } | { ok: false; why: string }> {
+  const folder = await mkdtemp(join(tmpdir(), 'fetch-bundle-'));
+  try {
+    const bundle = join(folder, 'bundle');
+    const file = await open(bundle, 'wx', 0o600);
+    const tooLarge = new AbortController();
+    let [rest, size] = ['', 0];
+    const take = (text: string) => {
+      const all = rest + text.replace(/\s+/g, '');
+      const whole = all.length - (all.length % 4);
+      rest = all.slice(whole);
+      size += writeSync(file.fd, Buffer.from(all.slice(0, whole), 'base64'));
+      if (size > MAX_BYTES) tooLarge.abort();
+    };
+    try {
+      // branches that tasks left are of this machine
+      const refs = everything ? ['--exclude=fetch/*', '--branches', '--tags'] : [`refs/heads/${branch}`];
+      const script = 'set -o pipefail; "$@" | base64 -w 65536';
+      const result = await kennel.command({
+        workspace: path,
+        readOnly: true,
+        argv: ['bash', '-c', script, 'bundle', ...GIT, 'bundle', 'create', '--quiet', '-', ...refs],
+        timeoutMs: BUNDLE_MS,
+        maxOutput: 4096,
+        label: 'git-bundle',
+        onOutput: (stream, text) => {
+          if (stream === 'stdout') take(text);
+        },
+        signal: AbortSignal.any([signal, tooLarge.signal]),
+      });
+      if (tooLarge.signal.aborted) return { ok: false, why: `The repository is larger than ${MAX_BYTES / 1024 ** 3} GB; it has to be pushed by hand.` };
+      if (result.timedOut) return { ok: false, why: 'Bundling the commits took too long.' };
+      if (result.code !== 0) return { ok: false, why: `The commits could not be bundled: ${printed(result.stderr).trim().slice(-500)}` };
+    } catch (error) {
+      if (tooLarge.signal.aborted) return { ok: false, why: `The repository is larger than ${MAX_BYTES / 1024 ** 3} GB; it has to be pushed by hand.` };
+      throw error;
+    } finally {
+      await file.close();
+    }
+    return { ok: true, value: await use(bundle) };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Notes in the workspace's repository where it was pushed to, as `git push --set-upstream` would; how many commits are said to be ahead depends on it. */
+export async function noteRemote(
+  { kennel, path }: Opened,
+  { url, branch, head }: { url: string; branch: string; head: string },
+  signal: AbortSignal,
+): Promise<boolean> {
+  const script = [
+    'url=$1 branch=$2 head=$3; shift 3',
+    'remote=$("$@" config "branch.$branch.remote" || true)',
+    'case "$remote" in ""|.) remote=origin; "$@" config "branch.$branch.remote" origin; "$@" config "branch.$branch.merge" "refs/heads/$branch";; esac',
+    '"$@" remote get-url "$remote" >/dev/null 2>&1 || "$@" remote add "$remote" "$url"',
+    '"$@" update-ref "refs/remotes/$remote/$branch" "$head"',
+  ].join('\n');
+  const result = await kennel.command({
+    workspace: path,
+    argv: ['bash', '-ec', script, 'remote', url, branch, head, ...GIT],
+    timeoutMs: 60_000,
+    maxOutput: 4096,
+    label: 'git-remote',
+    signal,
+  });
+  return result.code === 0;
+}

@@ -1,0 +1,305 @@
+import { defineSearchAttributeKey } from '@temporalio/common';
+import {
+  CancellationScope,
+  condition,
+  defineQuery,
+  defineSignal,
+  defineUpdate,
+  getExternalWorkflowHandle,
+  isCancellation,
+  log,
+  setCurrentDetails,
+  setDefaultSignalHandler,
+  setHandler,
+  upsertSearchAttributes,
+} from '@temporalio/workflow';
+import type { Decision } from '../contracts/conversation.ts';
+import { AGENT_PHASE, cancelUpdate, decidedSignal, orderedSignal, pauseUpdate, resumeUpdate, viewQuery, workspaceFreeSignal } from '../contracts/signals.ts';
+import type { Concluded, Followed, TaskInput, TaskState, TaskView } from '../contracts/task.ts';
+import { deliverOn } from './policies.ts';
+import { hostIsAway, onHost, taskRecords } from './task-policies.ts';
+import { failureOf } from './turn.ts';
+
+/** A container that goes away by itself is started anew this often; then the task has failed. */
+const REBIRTHS = 3;
+/** A workspace that became free without a word of it is noticed after this long. */
+const CLAIM_AGAIN_MS = 20_000;
+
+type End = { state: Concluded['state']; reason: string };
+
+/**
+ * One coding task: waits for its workspace, starts the agent in a container that needs nobody, follows its log, carries questions
+ * to the person and answers back, and reports what git says. Whatever dies, the next attempt of an activity finds the container.
+ */
+export async function codingTask(input: TaskInput): Promise<TaskState> {
+  const { taskId, limits } = input;
+  const place = input.host;
+  const host = onHost(place, limits.awayMs);
+  const view: TaskView = { state: 'queued', doing: 'waits for its workspace', waitingFor: null, step: 0 };
+  const decisions: Record<string, Decision> = {};
+  let order: 'none' | 'cancel' | 'pause' = 'none';
+  // read through a function: the compiler does not know that a handler may have changed it meanwhile
+  const ordered = () => order;
+  let held = false;
+  // ordered by a word in the chat, which wants an answer; a tool answers by itself
+  let spoken = false;
+  let pauses = 0;
+  let mayBeFree = false;
+  let over = false;
+  let interruptible: CancellationScope | null = null;
+  let workedMs = 0;
+  let sending: Promise<void> = Promise.resolve();
+
+  const phase = defineSearchAttributeKey(AGENT_PHASE, 'KEYWORD');
+  const show = (state: TaskState, doing: string, waitingFor: string | null = null) => {
+    if (state !== view.state) upsertSearchAttributes([{ key: phase, value: state === 'waiting' ? 'waiting' : state === 'running' ? 'working' : 'idle' }]);
+    Object.assign(view, { state, doing, waitingFor });
+    setCurrentDetails(
+      [
+        `**${state}**: ${doing}`,
+        '',
+        ...(waitingFor ? [`- waits for: ${waitingFor}`] : []),
+        `- ${input.harness} in workspace \`${input.workspace}\` on host \`${place}\`, step ${view.step}`,
+        `- worked ${Math.round(workedMs / 1000)} s of ${Math.round(limits.workMs / 1000)} s; what it spends is counted by the gate: see the task's row, or \`task_status\``,
+      ].join('\n'),
+    );
+  };
+  const give = (next: 'cancel' | 'pause' | 'resume') => {
+    if (over || order === 'cancel') return;
+    order = next === 'resume' ? 'none' : next;
+    if (next !== 'resume') interruptible?.cancel();
+  };
+
+  setHandler(defineSignal<[{ questionId: string; decision: Decision }]>(decidedSignal), ({ questionId, decision }) => {
+    decisions[questionId] = decision;
+  });
+  setHandler(defineSignal<['cancel' | 'pause' | 'resume']>(orderedSignal), (next) => {
+    spoken = true;
+    give(next);
+  });
+  setHandler(defineSignal(workspaceFreeSignal), () => {
+    mayBeFree = true;
+  });
+  setHandler(defineUpdate<TaskState, []>(cancelUpdate), async () => {
+    give('cancel');
+    await condition(() => over);
+    return view.state;
+  });
+  setHandler(defineUpdate<TaskState, []>(pauseUpdate), async () => {
+    give('pause');
+    await condition(() => held || over);
+    return view.state;
+  });
+  setHandler(defineUpdate<TaskState, []>(resumeUpdate), async () => {
+    give('resume');
+    await condition(() => !held || over);
+    return view.state;
+  });
+  setHandler(defineQuery<TaskView>(viewQuery), () => view);
+  setDefaultSignalHandler((name) => log.warn('a signal that this version does not know was dropped', { name }));
+
+  let end: End;
+  try {
+    show('queued', 'waits for its workspace');
+    end = (await claim()) ? await work() : { state: 'cancelled', reason: 'It was cancelled before it began.' };
+  } catch (error) {
+    // a cancellation from outside (the Web UI) is an order like one of ours; anything else is said as it is
+    end = isCancellation(error) ? { state: 'cancelled', reason: 'It was cancelled.' } : { state: 'failed', reason: failureOf(error).message };
+  }
+  return await CancellationScope.nonCancellable(async () => {
+    show(view.state, 'ends the container, commits, reports');
+    await away(() => host.endStep({ taskId, step: Math.max(view.step, 1) }));
+    const concluded = await away(() => host.conclude({ taskId, ...end }));
+    over = true;
+    show(concluded.state, end.reason);
+    for (const waiting of concluded.waiting)
+      await getExternalWorkflowHandle(waiting)
+        .signal(workspaceFreeSignal)
+        .catch(() => {});
+    send('send report', concluded.outboxId);
+    await sending;
+    return concluded.state;
+  });
+
+  /** Sends in order and holds nothing up: a channel that is away must not keep an answer from its task. */
+  function send(summary: string, outboxId: string): void {
+    sending = sending
+      .then(() => deliverOn(input.channel, summary, { outboxId }))
+      .catch((error) => log.error('a message could not be sent', { outboxId, error: failureOf(error).message }));
+  }
+
+  /** Waits for the workspace; false when the task is cancelled meanwhile. */
+  async function claim(): Promise<boolean> {
+    for (;;) {
+      if (order === 'cancel') return false;
+      mayBeFree = false;
+      if (await taskRecords.claimWorkspace.executeWithOptions({ summary: 'claim the workspace' }, [taskId])) return true;
+      await condition(() => mayBeFree || order === 'cancel', CLAIM_AGAIN_MS, { summary: 'waiting for the workspace' });
+    }
+  }
+
+  async function work(): Promise<End> {
+    show('running', 'makes a checkpoint');
+    await away(() => host.prepareTask({ taskId }));
+    let offset = 0;
+    let deaths = 0;
+    let answerOf: string | undefined;
+    // the last answer, until the agent has said anything after it: a container that died with it unheard is told it once more
+    let unheard: { questionId: string; offset: number } | null = null;
+    for (let step = input.firstStep ?? 1; ; step += 1) {
+      view.step = step;
+      if (!(await unpaused(null))) return CANCELLED;
+      show('running', 'starts the container');
+      await away(() => host.beginStep({ taskId, step, holdMs: limits.holdMs, ...(answerOf && { answerOf }) }));
+      answerOf = undefined;
+      // one step: until its container ends, or is ended
+      for (let parked: string | null = null; ; ) {
+        const followed = await followOn(step, offset);
+        if (followed === 'ordered') {
+          if (!(await unpaused(step))) return CANCELLED;
+          continue;
+        }
+        offset = followed.offset;
+        if (followed.what === 'question' || followed.what === 'permission') {
+          const settled = await ask(followed, step);
+          if (settled === 'cancelled') return CANCELLED;
+          if (settled === 'held too long') parked = followed.questionId;
+          else unheard = { questionId: followed.questionId, offset };
+          continue;
+        }
+        if (followed.what === 'ended' && followed.outcome === 'parked') {
+          // the session is over, the question is not: it may be answered in days
+          const question = parked ?? view.waitingFor;
+          await away(() => host.endStep({ taskId, step }));
+          if (!question || !parked) return { state: 'failed', reason: followed.reason };
+          if (!(await answered(parked))) return CANCELLED;
+          answerOf = parked;
+          break;
+        }
+        if (followed.what === 'ended') {
+          const state = followed.outcome === 'completed' ? 'completed' : followed.outcome === 'cancelled' ? 'cancelled' : 'failed';
+          return { state, reason: followed.reason };
+        }
+        await away(() => host.endStep({ taskId, step }));
+        if (followed.what === 'gone') {
+          if (followed.oom) return { state: 'failed', reason: followed.reason };
+          if (unheard?.offset === offset) answerOf = unheard.questionId;
+          deaths += 1;
+          if (deaths > REBIRTHS) return { state: 'failed', reason: `${followed.reason} It was started anew ${REBIRTHS} times.` };
+          await tell(`gone${step}`, `Task ${taskId}: ${followed.reason} It goes on in a new container where its session stopped.`);
+          break;
+        }
+        return { state: 'failed', reason: endings(followed) };
+      }
+    }
+  }
+
+  function endings(followed: Extract<Followed, { what: 'silent' | 'timeout' | 'budget' }>): string {
+    if (followed.what === 'budget') return followed.reason;
+    if (followed.what === 'silent') return `${input.harness} said nothing for ${Math.round(limits.silenceMs / 60_000)} minutes and was ended.`;
+    return `Its time (${Math.round(limits.workMs / 1000)} s of work) was used up. Start it again with a longer timeout to go on.`;
+  }
+
+  /** Follows until something happens; 'ordered' when it was interrupted to be cancelled or paused. */
+  async function followOn(step: number, offset: number): Promise<Followed | 'ordered'> {
+    if (order !== 'none') return 'ordered';
+    show('running', 'works');
+    const from = Date.now();
+    const scope = new CancellationScope();
+    interruptible = scope;
+    try {
+      return await scope.run(() =>
+        away(() => host.follow({ taskId, step, offset, silenceMs: limits.silenceMs, remainingMs: Math.max(limits.workMs - workedMs, 0) })),
+      );
+    } catch (error) {
+      if (isCancellation(error) && scope.consideredCancelled) return 'ordered';
+      throw error;
+    } finally {
+      interruptible = null;
+      workedMs += Date.now() - from;
+    }
+  }
+
+  /** Asks the person and passes the decision on; 'held too long' leaves the question open. */
+  async function ask(followed: Extract<Followed, { what: 'question' | 'permission' }>, step: number): Promise<'passed on' | 'held too long' | 'cancelled'> {
+    const { questionId, title } = followed;
+    const asked = await taskRecords.askForTask.executeWithOptions({ summary: `ask: ${title}` }, [{ taskId, questionId }]);
+    if (asked.decided) decisions[questionId] ??= asked.decided;
+    if (decisions[questionId] === undefined) {
+      send('send question', asked.outboxId);
+      await state('waiting', `waits for an answer: ${title}`, title);
+      const settled = () => decisions[questionId] !== undefined || order === 'cancel';
+      if (!(await condition(settled, limits.holdMs, { summary: `waiting for an answer: ${title} (keeps its container)` }))) return 'held too long';
+      if (order === 'cancel') return 'cancelled';
+    }
+    await state('running', 'goes on after the answer');
+    await away(() => host.passOn({ taskId, step, questionId }));
+    return 'passed on';
+  }
+
+  /** Waits for days for the answer to a question whose container is gone; reminds once, expires by policy. False when cancelled. */
+  async function answered(questionId: string): Promise<boolean> {
+    const settled = () => decisions[questionId] !== undefined || order === 'cancel';
+    const { remindAfterMs, expireAfterMs } = input.waits;
+    const left = Math.max(remindAfterMs - limits.holdMs, 1);
+    if (!(await condition(settled, left, { summary: 'waiting for an answer (reminds once)' }))) {
+      const reminder = await taskRecords.remindForTask.executeWithOptions({ summary: 'remind of the open question' }, [questionId]);
+      if (reminder) send('send reminder', reminder);
+      if (!(await condition(settled, Math.max(expireAfterMs - remindAfterMs, 1), { summary: 'waiting for an answer (then expires)' }))) {
+        const expired = await taskRecords.expireForTask.executeWithOptions({ summary: 'nobody answered: the question expires' }, [questionId]);
+        if (expired) decisions[questionId] = 'answered';
+        else await condition(settled, 60_000, { summary: 'an answer came at the last moment' });
+      }
+    }
+    if (order !== 'cancel') await state('running', 'goes on after the answer');
+    return order !== 'cancel';
+  }
+
+  /** Holds still while the task is paused; false when it is cancelled. */
+  async function unpaused(step: number | null): Promise<boolean> {
+    if (order === 'pause') {
+      if (step !== null) await away(() => host.setPaused({ taskId, step, paused: true }));
+      await state('paused', 'is paused');
+      held = true;
+      pauses += 1;
+      if (spoken) await tell(`paused${pauses}`, `Task ${taskId} is paused. Say "resume" and it goes on.`);
+      spoken = false;
+      await condition(() => order !== 'pause');
+      held = false;
+      if (spoken && ordered() === 'none') await tell(`resumed${pauses}`, `Task ${taskId} goes on.`);
+      spoken = false;
+      if (ordered() === 'none') {
+        if (step !== null) await away(() => host.setPaused({ taskId, step, paused: false }));
+        await state('running', 'goes on after the pause');
+      }
+    }
+    return ordered() !== 'cancel';
+  }
+
+  /** Runs an activity of the host; while no worker of the host takes it, the person is told once, and it is offered again. */
+  async function away<T>(run: () => Promise<T>): Promise<T> {
+    for (let told = false; ; ) {
+      try {
+        return await run();
+      } catch (error) {
+        if (!hostIsAway(error)) throw error;
+        if (!told)
+          await tell(`away${view.step}`, `Task ${taskId} waits: the host "${input.host}" that it runs on does not answer. It goes on when the host is back.`);
+        told = true;
+        show(view.state, `waits for the host ${input.host}, which does not answer`);
+      }
+    }
+  }
+
+  async function tell(key: string, text: string): Promise<void> {
+    const outboxId = await taskRecords.tellTask.executeWithOptions({ summary: `tell: ${key}` }, [{ taskId, key, text }]);
+    send('send notice', outboxId);
+  }
+
+  async function state(next: TaskState, doing: string, waitingFor: string | null = null): Promise<void> {
+    show(next, doing, waitingFor);
+    await taskRecords.setTaskState.executeWithOptions({ summary: doing.slice(0, 100) }, [{ taskId, state: next }]);
+  }
+}
+
+const CANCELLED: End = { state: 'cancelled', reason: 'It was cancelled.' };

@@ -1,0 +1,90 @@
+import type { Asked, Reply } from './asked.ts';
+import { type Role, toolFor } from './roles.ts';
+
+/** One answer of the scripted provider. Everything is optional. */
+export interface AgentStep {
+  /** `$LAST` stands for the latest tool result */
+  say?: string;
+  /** what the agent is to do, in words that hold for every CLI: translated into the tool that this CLI offers */
+  do?: Array<[role: Role, args: Record<string, unknown>]>;
+  /** a tool of the CLI by its own name */
+  call?: Array<[name: string, args: Record<string, unknown>]>;
+  /** milliseconds before each word of an answer */
+  pace?: number;
+  /** answer with this HTTP status instead */
+  fail?: number;
+  /** with `fail`: the Retry-After header, seconds */
+  retryAfter?: number;
+  /** never answer */
+  hang?: boolean;
+  /** break the connection in the middle of the answer */
+  cut?: boolean;
+  /** `fail`, `hang` and `cut` only happen to so many requests of this step; to all when unset */
+  times?: number;
+}
+
+export const script = (...steps: AgentStep[]): string => `SCRIPT:${JSON.stringify(steps)}`;
+
+/** The script that the conversation is in, and which of its steps is due; null when nobody has sent one. */
+export function due(asked: Asked): { text: string; at: number; step: AgentStep } | null {
+  const from = asked.turns.findLastIndex((turn) => turn.role === 'user' && turn.text.includes('SCRIPT:['));
+  if (from < 0) return null;
+  const text = firstJson(asked.turns[from]!.text.split('SCRIPT:').slice(1).join('SCRIPT:'));
+  let steps: AgentStep[];
+  try {
+    steps = JSON.parse(text);
+  } catch (error) {
+    return { text, at: 0, step: { say: `This script is not valid JSON: ${(error as Error).message}` } };
+  }
+  const at = stepAfter(asked.turns.slice(from + 1));
+  return { text, at, step: steps[at] ?? { say: 'The script is over.' } };
+}
+
+/**
+ * What the model says at this step. `n` makes ids of calls unique in a session; they also carry the step, because agents add turns of their
+ * own to a history, and repeat or drop others when they resume it.
+ */
+export function replyTo(asked: Asked, step: AgentStep, at: number, n: number): Reply {
+  const last = asked.turns.findLast((turn) => turn.role === 'tool')?.text ?? '';
+  const wanted: Array<[string, Record<string, unknown>] | string> = [
+    ...(step.call ?? []),
+    ...(step.do ?? []).map(([role, args]) => toolFor(role, args, asked) ?? `This agent offers no tool to ${role}.`),
+  ];
+  const missing = wanted.filter((one) => typeof one === 'string');
+  const calls = wanted.filter((one) => typeof one !== 'string');
+  return {
+    text: [step.say?.replaceAll('$LAST', () => last), ...missing].filter((part) => part !== undefined).join(' '),
+    calls: calls.map(([name, args], index) => ({
+      id: `call_${at}x${index}_${n}`,
+      name,
+      args,
+      tool: asked.tools.find((tool) => tool.name === name),
+    })),
+    pace: step.pace ?? 0,
+    cut: step.cut ?? false,
+  };
+}
+
+/** The step after the highest one whose calls are in the history; assistant turns with calls are counted where ids were rewritten. */
+function stepAfter(turns: Asked['turns']): number {
+  const calls = turns.flatMap((turn) => turn.calls ?? []);
+  const known = calls.flatMap((id) => /^call_(\d+)x\d+_/.exec(id)?.[1] ?? []).map(Number);
+  if (known.length > 0) return Math.max(...known) + 1;
+  return turns.filter((turn) => turn.calls?.length).length;
+}
+
+/** The JSON value at the start of a text, up to its closing bracket. */
+function firstJson(text: string): string {
+  let depth = 0;
+  let quoted = false;
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at];
+    if (quoted) {
+      if (char === '\\') at++;
+      else if (char === '"') quoted = false;
+    } else if (char === '"') quoted = true;
+    else if (char === '[' || char === '{') depth++;
+    else if ((char === ']' || char === '}') && --depth === 0) return text.slice(0, at + 1);
+  }
+  return text;
+}

@@ -1,0 +1,116 @@
+import type { Client } from '@temporalio/client';
+import type { Kennel } from '../../src/adapters/kennel/kennel.ts';
+import type { Config } from '../../src/config.ts';
+import { type Db, json } from '../../src/store/database.ts';
+import { onThread } from '../../src/store/events.ts';
+import { createThread } from '../../src/store/threads.ts';
+import { openTurn } from '../../src/store/turns.ts';
+import type { Tool, ToolContext, ToolOutcome } from '../../src/tools/tool.ts';
+
+/** Calls of tools as a worker makes them, without a workflow around: a chat with a turn, a row for each call, the tool's own `run`. */
+export interface ToolBench {
+  threadId: string;
+  chatId: string;
+  /** runs a call; the same `callId` again is another attempt of it */
+  call(name: string, args: unknown, options?: { callId?: string; kennel?: Kennel; config?: Partial<Config> }): Promise<ToolOutcome>;
+  /** what an approval of the call would show */
+  preview(name: string, args: unknown): Promise<string | null>;
+  context(callId: string): ToolContext;
+}
+
+export interface BenchDeps {
+  db: Db;
+  config: Config;
+  kennel: Kennel;
+  host: string;
+  workspacesFolder: string;
+  tools: readonly Tool[];
+}
+
+let calls = 0;
+
+export async function toolBench({ db, config, kennel, host, workspacesFolder, tools }: BenchDeps): Promise<ToolBench> {
+  const settings = { model: 'm', workspace: '/', mode: 'agent', allow_shell: false, trust_mode: false, auto_approve: false, archived: false };
+  const thread = await createThread(db, { ...settings, channel: 'api', autonomy: 'cautious', chatKey: (address) => address });
+  const { chat_id: chatId } = await db.selectFrom('threads').select('chat_id').where('id', '=', thread.id).executeTakeFirstOrThrow();
+  const turn = await onThread(db, thread.id, (tx, { at }) => openTurn(tx, { threadId: thread.id, at, text: 'go' }));
+  const named = (name: string, args: unknown) => {
+    const tool = tools.find((each) => each.name === name);
+    if (!tool) throw new Error(`no tool ${name}`);
+    return { tool, args: tool.schema.parse(args) as never };
+  };
+  const context = (callId: string): ToolContext => ({
+    callId,
+    chatId,
+    threadId: thread.id,
+    turnId: turn.id,
+    db,
+    temporal: undefined as unknown as Client,
+    config,
+    signal: AbortSignal.timeout(300_000),
+    kennel,
+    host,
+    workspacesFolder,
+  });
+  return {
+    threadId: thread.id,
+    chatId,
+    context,
+    async call(name, raw, options = {}) {
+      const { tool, args } = named(name, raw);
+      calls += 1;
+      const callId = options.callId ?? `call_test${calls}`;
+      await db
+        .insertInto('calls')
+        .values({
+          id: callId,
+          provider_id: callId,
+          turn_id: turn.id,
+          thread_id: thread.id,
+          item_id: `item_${callId}`,
+          step: 1,
+          position: 0,
+          name,
+          args: json(args),
+          danger: tool.danger,
+          effect: tool.effect,
+          state: 'running',
+          ok: null,
+          output: null,
+          started_at: new Date(),
+          ended_at: null,
+        })
+        .onConflict((c) => c.column('id').doNothing())
+        .execute();
+      const { kennel: other, config: changed } = options;
+      return await tool.run(args, { ...context(callId), ...(other && { kennel: other }), ...(changed && { config: { ...config, ...changed } }) });
+    },
+    preview(name, raw) {
+      const { tool, args } = named(name, raw);
+      return tool.preview ? tool.preview(args, context('call_preview')) : Promise.resolve(null);
+    },
+  };
+}
+
+/** The same kennel, whose worker dies right after the next operation that `when` picks: the effect is there, the result is not. */
+export function dyingAfter(kennel: Kennel, when: (what: string) => boolean): Kennel {
+  let armed = true;
+  const die = (what: string) => {
+    if (!armed || !when(what)) return;
+    armed = false;
+    throw new Error(`died after ${what}`);
+  };
+  return {
+    ...kennel,
+    workspaceOp: async (workspace, op, options) => {
+      const answer = await kennel.workspaceOp(workspace, op, options);
+      die('preview' in op && op.preview ? `${op.op} preview` : op.op);
+      return answer;
+    },
+    command: async (command) => {
+      const result = await kennel.command(command);
+      die(command.label);
+      return result;
+    },
+  };
+}
