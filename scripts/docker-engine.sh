@@ -39,20 +39,29 @@ if [ "${#missing[@]}" -gt 0 ]; then
   apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 fi
 
-# a daemon that was killed leaves its process id behind, and dockerd refuses to start while any process has that id
-if [ -s /var/run/docker.pid ]; then
-  pid=$(cat /var/run/docker.pid)
-  if [ "$(cat "/proc/$pid/comm" 2>/dev/null)" != dockerd ]; then rm -f /var/run/docker.pid; fi
-fi
+# a daemon that was killed may wait as a zombie for whoever started it
+alive() {
+  local folder name
+  for folder in /proc/[0-9]*; do
+    read -r name <"$folder/comm" || continue
+    [ "$name" = dockerd ] || continue
+    grep -q '^State:[[:space:]]*Z' "$folder/status" || return 0
+  done 2>/dev/null
+  return 1
+}
 
 log=${DOCKERD_LOG:-/var/log/dockerd.log}
-if ! pgrep -x dockerd >/dev/null; then
-  say "Starting dockerd (log: $log)"
-  setsid nohup dockerd "$@" >>"$log" 2>&1 </dev/null 9>&- &
-fi
+starts=0
 for _ in $(seq 1 120); do
   if answers; then version; exit 0; fi
-  pgrep -x dockerd >/dev/null || break
+  if ! alive; then
+    [ "$starts" -lt 3 ] || break
+    starts=$((starts + 1))
+    say "Starting dockerd (log: $log)"
+    # what a killed one left: dockerd refuses to start while any process has the id in it
+    rm -f /var/run/docker.pid
+    setsid nohup dockerd "$@" >>"$log" 2>&1 </dev/null 9>&- &
+  fi
   sleep 0.5
 done
 say "dockerd does not answer. The end of $log:" >&2

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 /**
@@ -20,6 +21,15 @@ const run = (title: string, file: string, args: string[]): Promise<number> => {
   });
 };
 
+/** The same beside something else: its lines come with a mark in front. */
+const runBeside = (mark: string, file: string, args: string[]): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const child = spawn(file, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+    for (const stream of [child.stdout, child.stderr]) createInterface({ input: stream }).on('line', (line) => console.log(`${mark} ${line}`));
+    child.once('error', reject);
+    child.once('exit', (code) => resolve(code ?? 1));
+  });
+
 const results = join(mkdtempSync(join(tmpdir(), 'fetch-tests-')), 'results.json');
 const only = process.argv.slice(2);
 let checks = 0;
@@ -29,6 +39,8 @@ const check = async (title: string, file: string, args: string[]): Promise<void>
   if ((await run(title, file, args)) !== 0) failedChecks += 1;
 };
 
+// most of it is waiting for packages, and the checks below need none of it
+const images = only.length === 0 ? runBeside('[kennel]', process.execPath, [join(root, 'scripts', 'kennel-images.ts')]) : null;
 if (only.length === 0) {
   await check('Types', bin('tsc'), ['--noEmit']);
   await check('Format, lint and import boundaries', bin('biome'), ['ci', '.', '--error-on-warnings']);
@@ -36,7 +48,18 @@ if (only.length === 0) {
 await check('Temporal server (fetched once where there is none; building it takes some minutes)', process.execPath, [
   join(root, 'scripts', 'provide-temporal.ts'),
 ]);
-await run('Tests on real Temporal and PostgreSQL', bin('vitest'), ['run', ...only, '--reporter=default', '--reporter=json', `--outputFile.json=${results}`]);
+if (images) {
+  console.log('\n== Docker engine and kennel images (built once; its progress is above, too)');
+  checks += 1;
+  if ((await images) !== 0) failedChecks += 1;
+}
+await run('Tests on real Temporal, PostgreSQL and Docker', bin('vitest'), [
+  'run',
+  ...only,
+  '--reporter=default',
+  '--reporter=json',
+  `--outputFile.json=${results}`,
+]);
 
 const report = existsSync(results)
   ? (JSON.parse(readFileSync(results, 'utf8')) as {

@@ -174,7 +174,7 @@ export function isAncestor(repository: Repository, commit: string, of: string): 
   return tryGit(repository, ['merge-base', '--is-ancestor', commit, of]).code === 0;
 }
 
-function firstParent(repository: Repository, commit: string): string | null {
+export function firstParent(repository: Repository, commit: string): string | null {
   return git(repository, ['rev-list', '--parents', '-n1', commit]).trim().split(' ')[1] ?? null;
 }
 

@@ -14,8 +14,6 @@ export interface Merged {
 export interface MergeOptions {
   /** what `base` and `theirs` are taken as, for instance with line endings as they are committed; `skip` leaves ours */
   convert?: (path: string, entry: Entry) => Entry | 'skip';
-  /** what does not fit together stays as it is in ours, and is no conflict; contents are not merged */
-  preferOurs?: boolean;
 }
 
 const MERGED_BYTES = 10 * 1024 * 1024;
@@ -33,12 +31,11 @@ export function mergeTrees(repository: Repository, base: string, ours: string, t
     if (b === 'skip' || t === 'skip') continue;
     const o = current.get(path) ?? null;
     if (same(b, t) || same(o, t)) continue;
-    const merged = same(o, b) ? t : options.preferOurs ? o : mergeEntry(repository, b, o, t);
+    const merged = same(o, b) ? t : mergeEntry(repository, b, o, t);
     if (merged === undefined) conflicts.push(path);
     else if (!same(merged, o)) changes.push({ path, from: o, to: merged });
   }
   conflicts.push(...inTheWay(current, changes));
-  if (options.preferOurs && conflicts.length > 0) return { tree: ours, conflicts: [], changes: [] };
   if (conflicts.length > 0) return { tree: ours, conflicts: [...new Set(conflicts)], changes: [] };
   return {
     tree: changedTree(

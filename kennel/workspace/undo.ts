@@ -1,14 +1,14 @@
 import type { Author, Undone, WorkspaceAnswer } from '../../src/contracts/workspace-ops.ts';
 import { applyChanges } from './apply.ts';
 import { now, pathsOf } from './checkpoint.ts';
-import { readResult } from './conclude.ts';
+import { firstParent, readResult } from './conclude.ts';
 import { git, type Repository } from './git.ts';
 import { moveHead, planHead } from './heads.ts';
 import { type Step, standing, stepRef, steps, writeStep } from './journal.ts';
 import { mergeTrees } from './merge.ts';
 import { shown } from './names.ts';
 import { utf8 } from './process.ts';
-import { extraOf, readRef, readState, type Stored, states } from './record.ts';
+import { extraOf, readRef, readState, refOf, type Stored, states } from './record.ts';
 import { Refusal } from './refusal.ts';
 import { named } from './report.ts';
 import { type Head, headOf, inProgress, openBeside, openRepository, type Place } from './repository.ts';
@@ -85,11 +85,8 @@ function planUndo(repository: Repository, all: Step[], op: Undoing, by: Signatur
     const next = headWithout(repository, before, head, by, op);
     if (next.how !== 'none') commits = commits === 'reverted' ? commits : next.how;
     if (staged !== null) {
-      if (next.commit !== head.commit)
-        staged = without(repository, treeOf(repository, head.commit), staged, treeOf(repository, next.commit), 'Staged changes of');
-      const stagedAfter = extraOf(repository, after.extra, 'staged');
-      const stagedBefore = extraOf(repository, before.extra, 'staged');
-      if (stagedAfter && stagedBefore) staged = mergeTrees(repository, stagedAfter, staged, stagedBefore, { preferOurs: true }).tree;
+      const stagedThen = stagedBeforeAndAfter(repository, before, after) ?? [treeOf(repository, next.commit), treeOf(repository, head.commit)];
+      staged = without(repository, stagedThen[1], staged, stagedThen[0], 'Staged changes of');
     }
     head = { commit: next.commit, branch: next.branch };
     if (diffTrees(repository, before.tree, after.tree).some((change) => isSubmodule(change.from) || isSubmodule(change.to))) {
@@ -106,6 +103,16 @@ function planUndo(repository: Repository, all: Step[], op: Undoing, by: Signatur
     stagedFrom: start,
     stagedTo: staged,
   };
+}
+
+/** The index before a task, and as its conclusion left it; null when it had conflicts. */
+function stagedBeforeAndAfter(repository: Repository, before: Stored, after: Stored): [string, string] | null {
+  const first = extraOf(repository, before.extra, 'staged');
+  const last = extraOf(repository, after.extra, 'staged');
+  if (!first || !last) return null;
+  const commit = readRef(repository, refOf(before.key, 'commit'));
+  if (!commit || readResult(repository, before.key)?.commit !== commit) return [first, last];
+  return [first, mergeTrees(repository, treeOf(repository, firstParent(repository, commit)), last, treeOf(repository, commit)).tree];
 }
 
 function headWithout(repository: Repository, before: Stored, head: Head, by: Signature, op: Undoing) {

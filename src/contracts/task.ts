@@ -58,8 +58,6 @@ export interface FollowInput {
 export interface BeginInput {
   taskId: string;
   step: number;
-  /** the prompt of a resumed session: the answer to this question; otherwise the goal, or that it is to go on */
-  answerOf?: string;
   holdMs: number;
 }
 

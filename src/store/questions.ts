@@ -36,6 +36,11 @@ export async function ask(db: Db, input: AskInput, about: { description: string;
     const known = await tx.selectFrom('questions').selectAll().where('id', '=', questionId).executeTakeFirst();
     if (known) return { questionId, outboxId: out, title: titleOf(known), ...(known.state !== 'open' && { decided: known.decision ?? 'deny' }) };
     const call = await tx.selectFrom('calls').selectAll().where('id', '=', input.callId).executeTakeFirstOrThrow();
+    if (input.kind === 'approval') {
+      const turn = await tx.selectFrom('turns').select('auto_approve').where('id', '=', input.turnId).executeTakeFirst();
+      // "yes all" to another call of this step came while this one waited for its turn
+      if (turn?.auto_approve) return { questionId, outboxId: out, title: '', decided: 'allow' };
+    }
     const args = call.args as { question?: string; options?: string[] };
     const options = input.kind === 'question' ? (args.options ?? []) : [];
     const prompt = input.kind === 'question' ? (args.question ?? '') : `May I run ${call.name}? ${about.description}`;

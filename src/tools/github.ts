@@ -163,7 +163,11 @@ async function sync(context: ToolContext, at: Opened, message: string | undefine
 
 /** Commits everything; `Committed 4 files: 'Add auth' (abc1234)`. */
 async function commit(context: ToolContext, at: Opened, git: Git, message: string | undefined): Promise<ToolOutcome> {
-  const subject = message ?? [...(git.modified > 0 ? [`update ${files(git.modified)}`] : []), ...(git.untracked > 0 ? [`add ${files(git.untracked)}`] : [])].join(', ').replace(/^./, (first) => first.toUpperCase());
+  const subject =
+    message ??
+    [...(git.modified > 0 ? [`update ${files(git.modified)}`] : []), ...(git.untracked > 0 ? [`add ${files(git.untracked)}`] : [])]
+      .join(', ')
+      .replace(/^./, (first) => first.toUpperCase());
   const answer = await operate(at, { op: 'git-commit', message: subject, paths: ['.'], author: AUTHOR }, context);
   if (!answer.ok) return { ok: false, output: answer.output };
   const head = String(answer.data?.commit ?? '');

@@ -143,17 +143,14 @@ export async function codingTask(input: TaskInput): Promise<TaskState> {
     await away(() => host.prepareTask({ taskId }));
     let offset = 0;
     let deaths = 0;
-    let answerOf: string | undefined;
-    // the last answer, until the agent has said anything after it: a container that died with it unheard is told it once more
-    let unheard: { questionId: string; offset: number } | null = null;
+    let asked: string | null = null;
     for (let step = input.firstStep ?? 1; ; step += 1) {
       view.step = step;
       if (!(await unpaused(null))) return CANCELLED;
       show('running', 'starts the container');
-      await away(() => host.beginStep({ taskId, step, holdMs: limits.holdMs, ...(answerOf && { answerOf }) }));
-      answerOf = undefined;
+      await away(() => host.beginStep({ taskId, step, holdMs: limits.holdMs }));
       // one step: until its container ends, or is ended
-      for (let parked: string | null = null; ; ) {
+      for (;;) {
         const followed = await followOn(step, offset);
         if (followed === 'ordered') {
           if (!(await unpaused(step))) return CANCELLED;
@@ -161,29 +158,22 @@ export async function codingTask(input: TaskInput): Promise<TaskState> {
         }
         offset = followed.offset;
         if (followed.what === 'question' || followed.what === 'permission') {
-          const settled = await ask(followed, step);
-          if (settled === 'cancelled') return CANCELLED;
-          if (settled === 'held too long') parked = followed.questionId;
-          else unheard = { questionId: followed.questionId, offset };
+          asked = followed.questionId;
+          if ((await ask(followed, step)) === 'cancelled') return CANCELLED;
           continue;
         }
-        if (followed.what === 'ended' && followed.outcome === 'parked') {
+        if (followed.what === 'ended' && followed.outcome === 'parked' && asked) {
           // the session is over, the question is not: it may be answered in days
-          const question = parked ?? view.waitingFor;
           await away(() => host.endStep({ taskId, step }));
-          if (!question || !parked) return { state: 'failed', reason: followed.reason };
-          if (!(await answered(parked))) return CANCELLED;
-          answerOf = parked;
+          if (!(await answered(asked))) return CANCELLED;
           break;
         }
-        if (followed.what === 'ended') {
-          const state = followed.outcome === 'completed' ? 'completed' : followed.outcome === 'cancelled' ? 'cancelled' : 'failed';
-          return { state, reason: followed.reason };
-        }
+        // nobody here has cancelled it: its container was stopped from outside, as a host does that is shut down
+        const stopped = followed.what === 'ended' && followed.outcome === 'cancelled';
+        if (followed.what === 'ended' && !stopped) return { state: followed.outcome === 'completed' ? 'completed' : 'failed', reason: followed.reason };
         await away(() => host.endStep({ taskId, step }));
-        if (followed.what === 'gone') {
-          if (followed.oom) return { state: 'failed', reason: followed.reason };
-          if (unheard?.offset === offset) answerOf = unheard.questionId;
+        if (followed.what === 'gone' || followed.what === 'ended') {
+          if (followed.what === 'gone' && followed.oom) return { state: 'failed', reason: followed.reason };
           deaths += 1;
           if (deaths > REBIRTHS) return { state: 'failed', reason: `${followed.reason} It was started anew ${REBIRTHS} times.` };
           await tell(`gone${step}`, `Task ${taskId}: ${followed.reason} It goes on in a new container where its session stopped.`);

@@ -370,7 +370,14 @@ test('a repository inside the workspace that is none of its submodules is named 
 
 test('permissions, links, odd names and bytes come back exactly', () => {
   const w = keep(Workspace.repository());
-  w.write({ 'run.sh': '#!/bin/sh\n', 'new\nline.txt': 'n\n', 'tab\t"quote".txt': 't\n', 'crlf.txt': 'a\r\nb\r\n', 'bin.dat': Buffer.from([0, 255, 10, 13, 0]), 'dir/deep/x': 'x' });
+  w.write({
+    'run.sh': '#!/bin/sh\n',
+    'new\nline.txt': 'n\n',
+    'tab\t"quote".txt': 't\n',
+    'crlf.txt': 'a\r\nb\r\n',
+    'bin.dat': Buffer.from([0, 255, 10, 13, 0]),
+    'dir/deep/x': 'x',
+  });
   writeFileSync(Buffer.concat([Buffer.from(`${w.root}/bad-`), Buffer.from([0xff, 0xfe])]), 'bytes');
   chmodSync(join(w.root, 'run.sh'), 0o755);
   chmodSync(join(w.root, 'crlf.txt'), 0o600);

@@ -1,3 +1,8 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { LogLine } from '../../src/contracts/kennel.ts';
+import type { Task } from '../../src/store/kennel/tasks.ts';
 import type { TestApp } from './app.ts';
 import { until } from './until.ts';
 
@@ -12,3 +17,65 @@ export const kennelReady = (app: TestApp): Promise<unknown> =>
     },
     60_000,
   );
+
+/** Makes a workspace in the home of an instance, as a person would: a git repository with one commit. */
+export async function workspace(app: TestApp, name: string): Promise<{ path: string; git(...args: string[]): string }> {
+  const path = join(app.home, 'workspaces', name);
+  mkdirSync(path, { recursive: true });
+  const git = (...args: string[]): string =>
+    execFileSync('git', ['-c', 'user.name=Ada', '-c', 'user.email=ada@example.com', '-c', 'safe.directory=*', ...args], { cwd: path, encoding: 'utf8' }).trim();
+  git('init', '-q', '-b', 'main');
+  writeFileSync(join(path, 'README.md'), `${name}\n`);
+  git('add', '.');
+  git('commit', '-qm', 'first');
+  await until('the host has seen it', () => app.store.db.selectFrom('workspaces').select('name').where('name', '=', name).executeTakeFirst());
+  return { path, git };
+}
+
+/** Starts a task with the practice agent in a thread of its own. */
+export async function startTask(
+  app: TestApp,
+  goal: string,
+  options: { workspace: string; timeout?: number; thread?: string },
+): Promise<{ thread: string; id: string }> {
+  const thread = options.thread ?? (await app.thread());
+  const call = { goal, agent: 'practice', workspace: options.workspace, timeout: options.timeout ?? 120_000 };
+  const turn = await app.turn(thread, [{ call: [['task_create', call]] }, { say: '$LAST' }]);
+  await app.ended(thread, turn);
+  const row = await app.store.db
+    .selectFrom('tasks')
+    .innerJoin('calls', 'calls.id', 'tasks.call_id')
+    .select('tasks.id')
+    .where('calls.turn_id', '=', turn)
+    .executeTakeFirst();
+  if (!row) throw new Error(`no task was made: ${JSON.stringify((await app.detail(thread)).items.at(-1))}`);
+  return { thread, id: row.id };
+}
+
+export const findTask = (app: TestApp, id: string): Promise<Task> =>
+  app.store.db.selectFrom('tasks').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
+
+export const inState = (app: TestApp, id: string, state: Task['state'], ms = 60_000): Promise<Task> =>
+  until(
+    `task ${id} is ${state}`,
+    async () => {
+      const task = await findTask(app, id);
+      if (task.ended_at && task.state !== state) throw new Error(`it is ${task.state}: ${task.reason}`);
+      return task.state === state ? task : null;
+    },
+    ms,
+  );
+
+/** What the person was told of a task at its end. */
+export const report = async (app: TestApp, id: string): Promise<string> =>
+  (await app.store.db.selectFrom('outbox').select('body').where('id', '=', `out_${id}_result`).executeTakeFirstOrThrow()).body;
+
+/** Ids of the containers of a task, running or not. */
+export const containersOf = (id: string): string[] =>
+  execFileSync('docker', ['ps', '-aq', '--no-trunc', '--filter', `label=fetch.task=${id}`], { encoding: 'utf8' })
+    .split('\n')
+    .filter(Boolean);
+
+/** Lines of a task's log as they are stored. */
+export const linesOf = async (app: TestApp, id: string): Promise<LogLine[]> =>
+  (await app.store.db.selectFrom('task_log').select('line').where('task_id', '=', id).orderBy('seq').execute()).map((row) => row.line);

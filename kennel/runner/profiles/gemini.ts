@@ -1,3 +1,5 @@
+import { readdirSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
 import { failureByError, type Profile, type ProfileContext } from './profile.ts';
 import { AGENT_FOLDER, program, retries } from './surroundings.ts';
 
@@ -38,6 +40,7 @@ export const gemini: Profile = {
     files: [{ path: '.gemini/settings.json', content: JSON.stringify(settings(context)) }],
   }),
 
+  beforeResume: async (context, sessionId) => setAside(join(context.home, '.gemini/tmp'), sessionId.slice(0, 8)),
   mode: (context) => (context.permissions === 'run' ? 'yolo' : 'default'),
   text: (text) => (text.startsWith('[MODE_UPDATE]') ? 'nothing' : 'words'),
   failure: failureByError,
@@ -47,3 +50,28 @@ export const gemini: Profile = {
   },
   afterCancel: 'wait',
 };
+
+/**
+ * `session/load` begins an empty session before it looks for the old one, in a file that is named after the minute and the id: within the minute in
+ * which the old one was begun, that empties it. The old file gets the name of another minute.
+ */
+function setAside(folder: string, id: string): void {
+  for (const project of list(folder)) {
+    const chats = join(folder, project, 'chats');
+    const names = list(chats).filter((name) => name.startsWith('session-') && name.endsWith(`-${id}.jsonl`));
+    let next = names.filter((name) => name.startsWith('session-2000-')).length;
+    for (const name of names) {
+      if (name.startsWith('session-2000-')) continue;
+      renameSync(join(chats, name), join(chats, `session-2000-01-01T00-${String(next).padStart(2, '0')}-${id}.jsonl`));
+      next += 1;
+    }
+  }
+}
+
+function list(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
-import { program } from './installed.ts';
 import { failureByError, type Profile } from './profile.ts';
+import { program } from './surroundings.ts';
 
 /** The agent without a model (`kennel/runner/practice`): the same path as the real ones, for tests and for a first look. */
 export const practice: Profile = {

@@ -1,11 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { cancellationSignal } from '@temporalio/activity';
 import type { Autonomy } from '../../contracts/conversation.ts';
-import type { RunSpec } from '../../contracts/kennel.ts';
+import type { Command, RunSpec } from '../../contracts/kennel.ts';
 import type { BeginInput, TaskActivities } from '../../contracts/task.ts';
-import { askedLine } from '../../store/kennel/task-log.ts';
-import { findQuestion } from '../../store/kennel/task-questions.ts';
+import { unsettledLine } from '../../store/kennel/task-log.ts';
+import { findQuestion, taskQuestionId } from '../../store/kennel/task-questions.ts';
 import { findTask, setTaskState, type Task } from '../../store/kennel/tasks.ts';
+import type { Question } from '../../store/questions.ts';
 import { chatAutonomy } from '../../store/routines.ts';
 import { asFailure, fail } from '../failure.ts';
 import { beat } from '../heartbeat.ts';
@@ -49,15 +50,19 @@ export function createTaskActivities(deps: KennelDeps): TaskActivities {
     beginStep: guarded(async (task, input: BeginInput) => {
       const folder = runFolder(config, task.id);
       await openGate(deps, task);
+      // an agent that asks for the same thing again has its answer at once
+      const unheard = await unheardAnswer(task);
+      if (unheard) await passOn(task, input.step, unheard.id);
       const spec: RunSpec = {
         version: 1,
         taskId: task.id,
         step: input.step,
         harness: task.harness,
-        prompt: await promptOf(task, input),
+        prompt: await promptOf(task, input, unheard),
         sessionId: input.step === 1 ? null : task.session_id,
         model: modelNameFor(task.harness, config),
-        permissions: (await autonomyOf(task)) === 'autonomous' ? 'run' : 'ask',
+        // the container is the sandbox: only who wants to see every step is asked for each
+        permissions: (await autonomyOf(task)) === 'supervised' ? 'ask' : 'run',
         holdMs: input.holdMs,
       };
       await kennel.start({ spec, runFolder: folder, workspace: workspaceOf(config, task), env: {} });
@@ -66,17 +71,7 @@ export function createTaskActivities(deps: KennelDeps): TaskActivities {
 
     follow: createFollow(deps),
 
-    passOn: guarded(async (task, { step, questionId }) => {
-      const question = await findQuestion(db, questionId);
-      if (!question) throw fail('NotFound', `Question ${questionId} is not in the database.`);
-      const asked = questionId.slice(task.id.length + 1);
-      const folder = runFolder(config, task.id);
-      if (question.kind === 'approval') {
-        await sendCommand(folder, { id: questionId, step, type: 'permit', permissionId: asked, decision: question.decision === 'allow' ? 'allow' : 'deny' });
-      } else {
-        await sendCommand(folder, { id: questionId, step, type: 'answer', questionId: asked, answer: question.answer ?? NOBODY });
-      }
-    }),
+    passOn: guarded(async (task, { step, questionId }) => await passOn(task, step, questionId)),
 
     endStep: guarded(async (task, { step }) => {
       const container = await kennel.inspect(task.id, step);
@@ -95,18 +90,34 @@ export function createTaskActivities(deps: KennelDeps): TaskActivities {
     conclude: guarded(createConclude(deps)),
   };
 
-  async function promptOf(task: Task, input: BeginInput): Promise<string> {
-    const question = input.answerOf ? await findQuestion(db, input.answerOf) : undefined;
+  /** Writes a decision where the runner of this step reads it. */
+  async function passOn(task: Task, step: number, questionId: string): Promise<void> {
+    const question = await findQuestion(db, questionId);
+    if (!question) throw fail('NotFound', `Question ${questionId} is not in the database.`);
+    const asked = questionId.slice(task.id.length + 1);
+    const id = `${questionId}_${step}`;
+    const command: Command =
+      question.kind === 'approval'
+        ? { id, step, type: 'permit', permissionId: asked, decision: question.decision === 'allow' ? 'allow' : 'deny' }
+        : { id, step, type: 'answer', questionId: asked, answer: question.answer ?? NOBODY };
+    await sendCommand(runFolder(config, task.id), command);
+  }
+
+  /** The decided question whose answer the agent has not acknowledged: its session ended with it, or was ended. */
+  async function unheardAnswer(task: Task): Promise<Question | undefined> {
+    const line = await unsettledLine(db, task.id);
+    const question = line ? await findQuestion(db, taskQuestionId(task.id, line.id)) : undefined;
+    return question && question.state !== 'open' ? question : undefined;
+  }
+
+  async function promptOf(task: Task, input: BeginInput, unheard: Question | undefined): Promise<string> {
     // it takes every word as it stands
-    if (task.harness === 'practice') return question ? (question.answer ?? question.decision ?? NOBODY) : task.goal;
-    if (input.answerOf) {
-      const line = await askedLine(db, task.id, input.answerOf.slice(task.id.length + 1));
-      if (question?.kind === 'approval')
-        return question.decision === 'allow'
-          ? `The person has allowed it: ${line?.type === 'permission' ? line.title : question.prompt}. Go on.`
-          : `The person has not allowed it: ${line?.type === 'permission' ? line.title : question.prompt}. Go on without it, or say what that means.`;
-      return `You asked: ${question?.prompt ?? ''}\nThe person answers: ${question?.answer ?? NOBODY}\nGo on.`;
-    }
+    if (task.harness === 'practice') return unheard?.kind === 'question' ? (unheard.answer ?? NOBODY) : task.goal;
+    if (unheard?.kind === 'approval')
+      return unheard.decision === 'allow'
+        ? `${unheard.prompt}\nThe person has allowed it. Go on.`
+        : `${unheard.prompt}\nThe person has not allowed it. Go on without it, or say what that means.`;
+    if (unheard) return `You asked: ${unheard.prompt}\nThe person answers: ${unheard.answer ?? NOBODY}\nGo on.`;
     if (input.step === 1) return task.goal;
     if (task.session_id) return 'You were interrupted. Look at what is done already, and go on where you stopped.';
     const begun = (await readLog(runFolder(config, task.id), 0)).lines.length > 0;

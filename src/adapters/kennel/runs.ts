@@ -1,4 +1,4 @@
-import { chownSync, existsSync, lchownSync, lstatSync, mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, lchownSync, lstatSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
@@ -110,8 +110,10 @@ function prepareFolders({ uid, gid }: { uid: number; gid: number }, { spec, runF
     if (root) lchownSync(path, uid, gid);
   }
   const part = join(runFolder, `.spec-${process.pid}`);
-  writeFileSync(part, `${JSON.stringify(spec)}\n`, { mode: 0o644 });
-  if (root) chownSync(part, uid, gid);
+  // an earlier step could have left a link of this name, which would be followed: the file is made anew
+  rmSync(part, { recursive: true, force: true });
+  writeFileSync(part, `${JSON.stringify(spec)}\n`, { mode: 0o644, flag: 'wx' });
+  if (root) lchownSync(part, uid, gid);
   renameSync(part, join(runFolder, 'spec.json'));
   if (root) giveTo(workspace, uid, gid);
 }

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { type Db, json } from '../database.ts';
 
 /**
@@ -7,7 +8,8 @@ import { type Db, json } from '../database.ts';
 export async function noteIntent(db: Db, callId: string, intent: Record<string, unknown>): Promise<void> {
   await db
     .updateTable('calls')
-    .set({ metadata: json({ intent }) })
+    // what an approval showed lies there, too
+    .set({ metadata: sql<string>`coalesce(metadata, '{}'::jsonb) || ${json({ intent })}::jsonb` })
     .where('id', '=', callId)
     .where('state', '!=', 'done')
     .execute();

@@ -30,32 +30,37 @@ export async function askForTask(db: Db, task: Task, asked: string): Promise<{ q
     const kind = line.type === 'question' ? 'question' : 'approval';
     const options = line.type === 'question' ? line.options : [];
     const prompt = line.type === 'question' ? line.question : `May ${task.harness} do this? ${line.title}`;
+    // "yes all" was said in this thread: what follows is allowed without asking, and on record
+    const { auto_approve } = await tx.selectFrom('threads').select('auto_approve').where('id', '=', task.thread_id).executeTakeFirstOrThrow();
+    const allowed = kind === 'approval' && auto_approve;
     const intro = `Task ${task.id} (${task.workspace}) ${kind === 'question' ? 'asks' : 'needs your consent'}:`;
     const shown = line.type === 'question' ? [prompt, ...(options.length > 0 ? [numbered(options)] : [])] : [prompt, ...evidence(line), 'Answer yes or no.'];
     const body = [intro, ...shown].join('\n\n');
-    await addCompleteTurn(tx, { id: turnId, threadId: task.thread_id, summary: body }, async () => {
-      const at = { turnId, threadId: task.thread_id };
-      await addItem(tx, { ...at, id: derivedId('item_', questionId), kind: 'agent_message', status: 'completed', summary: body, detail: body });
-      await remember(tx, { id: derivedId('msg_', questionId), ...at, role: 'assistant', content: body });
-    });
+    if (!allowed)
+      await addCompleteTurn(tx, { id: turnId, threadId: task.thread_id, summary: body }, async () => {
+        const at = { turnId, threadId: task.thread_id };
+        await addItem(tx, { ...at, id: derivedId('item_', questionId), kind: 'agent_message', status: 'completed', summary: body, detail: body });
+        await remember(tx, { id: derivedId('msg_', questionId), ...at, role: 'assistant', content: body });
+      });
     await tx
       .insertInto('questions')
       .values({
         id: questionId,
         chat_id: task.chat_id,
         thread_id: task.thread_id,
-        turn_id: turnId,
+        turn_id: allowed ? task.turn_id : turnId,
         call_id: null,
         task_id: task.id,
         kind,
         prompt,
         options: json(options),
-        state: 'open',
-        decision: null,
+        state: allowed ? 'answered' : 'open',
+        decision: allowed ? 'allow' : null,
         answer: null,
-        decided_at: null,
+        decided_at: allowed ? new Date() : null,
       })
       .execute();
+    if (allowed) return { questionId, outboxId: out, decided: 'allow' };
     await tx.insertInto('outbox').values({ id: out, chat_id: task.chat_id, thread_id: task.thread_id, turn_id: turnId, kind: 'question', body }).execute();
     await appendEvents(tx, task.thread_id, [
       kind === 'question'

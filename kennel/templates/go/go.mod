@@ -1,0 +1,3 @@
+module example.com/{{package}}
+
+go 1.22

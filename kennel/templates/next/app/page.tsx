@@ -1,0 +1,5 @@
+import { greeting } from '../lib/greeting';
+
+export default function Page() {
+  return <h1>{greeting("{{name}}")}</h1>;
+}
