@@ -128,6 +128,10 @@ export const settings = {
     .describe('Coding agents that may be used, comma separated, the preferred one first'),
   FETCH_KENNEL_EGRESS: z
     .string()
+    .regex(
+      /^\s*(?:(?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)*(?::\d{1,5})?\s*(?:,\s*|$))*$/i,
+      'must be host names, comma separated, such as registry.npmjs.org,*.example.com,example.org:8443',
+    )
     .default('')
     .describe('Hosts that containers may reach besides the model, comma separated; *.example.com includes every name below it'),
   FETCH_KENNEL_AWAY_SECONDS: positive(60).describe(

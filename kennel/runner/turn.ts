@@ -98,7 +98,6 @@ export class AgentTurn {
       this.sessionId = spec.sessionId;
       updates.replaying = true;
       await this.inTime(profile.resume === 'load' ? 'session/load' : 'session/resume', { ...session, sessionId: spec.sessionId });
-      updates.replaying = false;
     } else {
       this.sessionId = (await this.inTime('session/new', session)).sessionId;
       if (typeof this.sessionId !== 'string' || !this.sessionId || this.sessionId.length > 200) throw new Error('it gave its session no usable id');
@@ -124,6 +123,8 @@ export class AgentTurn {
     const turn: Turn = { response: null, error: null, lastText: '', tools: 0, seen: null };
     const toolsBefore = updates.tools.count;
     try {
+      // an agent may go on with the replay after it has answered the load
+      updates.replaying = false;
       this.prompting = true;
       turn.response = await this.connection.agent.request('session/prompt', { sessionId, prompt: [{ type: 'text', text: spec.prompt }] });
     } catch (error) {

@@ -25,6 +25,6 @@ export function bounded(text: string, limit: number = LIMITS.outputChars): strin
   if (text.length <= limit) return text;
   const end = text.lastIndexOf('\n', limit);
   const kept = text.slice(0, end > limit / 2 ? end : limit);
-  const rest = text.slice(kept.length);
-  return `${kept}\n… ${rest.length} more characters (${rest.split('\n').length - 1} lines) are left out`;
+  const rest = text.slice(kept.length).replace(/^\n/, '');
+  return `${kept}\n… ${rest.length} more characters (${rest.replace(/\n$/, '').split('\n').length} lines) are left out`;
 }

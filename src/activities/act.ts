@@ -1,6 +1,6 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import type { ActInput, ActResult } from '../contracts/conversation.ts';
-import { beginCall, type Outcome, settle } from '../store/calls.ts';
+import { type BegunCall, beginCall, type Outcome, settleBegun } from '../store/calls.ts';
 import { tools } from '../tools/registry.ts';
 import type { ActivityDeps, HostDeps } from './deps.ts';
 import { asFailure, fail, isStoreAway } from './failure.ts';
@@ -27,7 +27,8 @@ export const createAct =
       if (how === 'again' && call.effect === 'once') return await keep(deps, call, { ok: false, output: UNKNOWN_OUTCOME });
       const tool = tools.get(call.name);
       if (!tool) return await keep(deps, call, { ok: false, output: `The tool ${call.name} is no longer there.` });
-      const signal = AbortSignal.any([cancellationSignal(), AbortSignal.timeout(tool.timeoutMs)]);
+      const limit = timeLimit(tool.timeoutMs);
+      const signal = AbortSignal.any([cancellationSignal(), limit.signal]);
       const outcome = await tool
         .run(call.args as never, { ...hostOf(deps), callId: call.id, chatId, threadId: call.thread_id, turnId: call.turn_id, db, temporal, config, signal })
         .catch((error: unknown): Outcome => {
@@ -39,7 +40,8 @@ export const createAct =
           if (isStoreAway(error)) throw error;
           if (activityInfo().attempt >= ATTEMPTS) return { ok: false, output: `${call.name} failed: ${(error as Error).message}` };
           throw error;
-        });
+        })
+        .finally(limit.clear);
       return await keep(deps, call, outcome);
     } catch (error) {
       throw asFailure(error);
@@ -48,11 +50,18 @@ export const createAct =
     }
   };
 
+/** `AbortSignal.timeout` cannot be cleared: each would fire, with a stack trace, long after its call has ended. */
+function timeLimit(ms: number): { signal: AbortSignal; clear: () => void } {
+  const controller = new AbortController();
+  const timer = setTimeout(() => controller.abort(new DOMException('The tool took too long.', 'TimeoutError')), ms);
+  return { signal: controller.signal, clear: () => clearTimeout(timer) };
+}
+
 /** After this many attempts of a repeatable tool its error is its result. */
 export const ATTEMPTS = 4;
 
-async function keep(deps: Pick<ActivityDeps, 'db' | 'config'>, call: { id: string; name: string; thread_id: string }, outcome: Outcome): Promise<ActResult> {
-  await settle(deps.db, call, outcome);
+async function keep(deps: Pick<ActivityDeps, 'db' | 'config'>, call: BegunCall, outcome: Outcome): Promise<ActResult> {
+  await settleBegun(deps.db, call, outcome);
   return { ok: outcome.ok, size: outcome.output.length, ...(await taskMadeBy(deps, call, outcome.ok)) };
 }
 

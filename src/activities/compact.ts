@@ -1,5 +1,5 @@
 import type { Model } from '../adapters/model/model.ts';
-import { type Called, compactionPoint, type Said, shownOutput } from '../domain/context.ts';
+import { type CallsById, compactionPoint, type Said, shownOutput } from '../domain/context.ts';
 import { withDocuments } from '../domain/files.ts';
 import { microUsd } from '../domain/prices.ts';
 import type { Db } from '../store/database.ts';
@@ -58,7 +58,7 @@ const withFiles = ({ content, attachment_ids = [] }: Said, { files }: History): 
     attachment_ids.flatMap((id) => files.get(id) ?? []),
   );
 
-const toolLines = (ids: readonly string[], calls: ReadonlyMap<string, Called>): string =>
+const toolLines = (ids: readonly string[], calls: CallsById): string =>
   ids
     .flatMap((id) => calls.get(id) ?? [])
     .map((call) => `\n  tool ${call.name} ${JSON.stringify(call.args)} -> ${shownOutput(call).slice(0, 2000)}`)

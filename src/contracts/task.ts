@@ -32,8 +32,14 @@ export interface TaskLimits {
   awayMs: number;
 }
 
+export interface TaskSpending {
+  tokens: number;
+  microUsd: number;
+}
+
 /** What `follow` stopped at. `offset`: bytes of the log that are stored. */
-export type Followed = { offset: number } & (
+export type Followed = { offset: number; spent: TaskSpending } /** nothing is needed: what operators see is renewed, at most once in `progressMs` */ & (
+  | { what: 'progress'; doing: string }
   | { what: 'question'; questionId: string; title: string }
   | { what: 'permission'; questionId: string; title: string }
   | { what: 'ended'; outcome: RunOutcome; reason: string }
@@ -53,6 +59,7 @@ export interface FollowInput {
   silenceMs: number;
   /** milliseconds of work that are left */
   remainingMs: number;
+  progressMs: number;
 }
 
 export interface BeginInput {

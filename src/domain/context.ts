@@ -18,13 +18,17 @@ export interface Called {
   name: string;
   args: Record<string, unknown>;
   state: string;
+  /** perhaps only as much as is shown of it */
   output: string | null;
+  /** characters of the whole output; those of `output` when unset */
+  size?: number | null;
 }
+export type CallsById = Pick<ReadonlyMap<string, Called>, 'get'>;
 
-export function shownOutput(call: Pick<Called, 'id' | 'output' | 'state'>): string {
+export function shownOutput(call: Pick<Called, 'id' | 'output' | 'state' | 'size'>): string {
   if (call.state !== 'done' || call.output === null) return 'No result: this call was interrupted before it ended, so its outcome is unknown.';
   if (call.output.length <= SHOWN_OUTPUT_CHARS) return call.output;
-  return `${call.output.slice(0, SHOWN_OUTPUT_CHARS)}\n[cut at ${SHOWN_OUTPUT_CHARS} of ${call.output.length} characters; read on with read_output {"callId":"${call.id}","offset":${SHOWN_OUTPUT_CHARS}}]`;
+  return `${call.output.slice(0, SHOWN_OUTPUT_CHARS)}\n[cut at ${SHOWN_OUTPUT_CHARS} of ${Math.max(call.output.length, call.size ?? 0)} characters; read on with read_output {"callId":"${call.id}","offset":${SHOWN_OUTPUT_CHARS}}]`;
 }
 
 /**
@@ -35,36 +39,54 @@ export function toModelMessages(
   system: string,
   summary: string | null,
   messages: readonly Said[],
-  calls: ReadonlyMap<string, Called>,
+  calls: CallsById,
   files: ReadonlyMap<string, FileShown> = new Map(),
 ): ModelMessage[] {
   const out: ModelMessage[] = [{ role: 'system', content: summary ? `${system}\n\nWhat was said before, summed up:\n${summary}` : system }];
   for (const message of messages) {
-    if (message.role === 'user') {
-      const shown = (message.attachment_ids ?? []).flatMap((id) => files.get(id) ?? []);
+    if (message.role === 'user' && message.attachment_ids?.length) {
+      const shown = message.attachment_ids.flatMap((id) => files.get(id) ?? []);
       const pictures = shown.flatMap((file) => file.picture ?? []);
       out.push({ role: 'user', content: withDocuments(message.content, shown), ...(pictures.length > 0 && { pictures }) });
-      continue;
+    } else {
+      out.push(...saidAs(message, calls));
     }
-    const made = message.call_ids.flatMap((id) => calls.get(id) ?? []);
-    out.push({
-      role: 'assistant',
-      content: message.content,
-      ...(made.length > 0 && { calls: made.map((call) => ({ id: call.id, name: call.name, arguments: JSON.stringify(call.args) })) }),
-    });
-    for (const call of made) out.push({ role: 'tool', callId: call.id, content: shownOutput(call) });
   }
   return out;
 }
 
-const weight = (message: Said, calls: ReadonlyMap<string, Called>): number =>
+/** Kept with its message: where the history is the same object again, its request is made of the same ones. */
+const made = new WeakMap<Said, ModelMessage[]>();
+
+function saidAs(message: Said, calls: CallsById): ModelMessage[] {
+  const known = made.get(message);
+  if (known) return known;
+  const out = modelMessages(message, calls);
+  made.set(message, out);
+  return out;
+}
+
+function modelMessages(message: Said, calls: CallsById): ModelMessage[] {
+  if (message.role === 'user') return [{ role: 'user', content: message.content }];
+  const made = message.call_ids.flatMap((id) => calls.get(id) ?? []);
+  return [
+    {
+      role: 'assistant',
+      content: message.content,
+      ...(made.length > 0 && { calls: made.map((call) => ({ id: call.id, name: call.name, arguments: JSON.stringify(call.args) })) }),
+    },
+    ...made.map((call): ModelMessage => ({ role: 'tool', callId: call.id, content: shownOutput(call) })),
+  ];
+}
+
+const weight = (message: Said, calls: CallsById): number =>
   message.tokens + message.call_ids.reduce((sum, id) => sum + Math.ceil(Math.min(calls.get(id)?.output?.length ?? 0, SHOWN_OUTPUT_CHARS) / 4) + 20, 0);
 
 /**
  * Where to cut the history so that what stays fits half the budget: the `ord` of the last message to sum up, or null
  * when everything fits. The cut lies before a user message, so that a turn's steps stay together; the newest one always stays.
  */
-export function compactionPoint(messages: readonly Said[], calls: ReadonlyMap<string, Called>, budgetTokens: number): number | null {
+export function compactionPoint(messages: readonly Said[], calls: CallsById, budgetTokens: number): number | null {
   const total = messages.reduce((sum, message) => sum + weight(message, calls), 0);
   if (total <= budgetTokens) return null;
   let kept = 0;

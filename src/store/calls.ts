@@ -1,7 +1,8 @@
 import { type Selectable, sql } from 'kysely';
 import { type Db, json, type Tx } from './database.ts';
 import { appendEvents, write } from './deferred.ts';
-import { onThread } from './events.ts';
+import { holds, onThread, onThreadIf } from './events.ts';
+import { fixed } from './fixed.ts';
 import { type ItemRow, insertItems, itemEvent, itemRow } from './items.ts';
 import { cut } from './keys.ts';
 import type { CallTable } from './schema.ts';
@@ -58,6 +59,12 @@ export async function settleCall(tx: Tx, callId: string, outcome: Outcome): Prom
     .where('calls.state', '!=', 'done')
     .executeTakeFirst();
   if (!item) return;
+  const { name, ord: _, ...open } = item;
+  await writeOutcome(tx, callId, name, open, outcome);
+}
+
+/** The rows and events of a result; the item's only while it is open. */
+async function writeOutcome(tx: Tx, callId: string, name: string, item: ItemRow, outcome: Outcome): Promise<void> {
   const { ok, output, metadata, told } = outcome;
   await write(
     tx,
@@ -72,8 +79,7 @@ export async function settleCall(tx: Tx, callId: string, outcome: Outcome): Prom
     await appendEvents(tx, item.thread_id, [itemEvent(note)]);
   }
   if (item.status !== 'in_progress') return;
-  const { name, ord: _, ...open } = item;
-  const ended = endedCallItem(open, name, outcome);
+  const ended = endedCallItem(item, name, outcome);
   const { status, summary, detail, ended_at } = ended;
   await write(
     tx,
@@ -88,6 +94,54 @@ export async function settleCall(tx: Tx, callId: string, outcome: Outcome): Prom
 export const settle = (db: Db, call: Pick<Call, 'id' | 'thread_id'>, outcome: Outcome): Promise<void> =>
   onThread(db, call.thread_id, (tx) => settleCall(tx, call.id, outcome));
 
+const unsettled = fixed((_, callId: string) =>
+  holds(sql`exists (select from calls join items on items.id = calls.item_id
+    where calls.id = ${callId} and calls.state <> 'done' and items.status = 'in_progress' and items.metadata is null)`),
+);
+
+/** The same for a call that runs, in one round trip where nothing else ended it meanwhile. */
+export async function settleBegun(db: Db, call: BegunCall, outcome: Outcome): Promise<void> {
+  const { id, name, item_id, turn_id, thread_id, item_started_at } = call;
+  const item: ItemRow = {
+    ...itemRow({ id: item_id, turnId: turn_id, threadId: thread_id, kind: 'tool_call', status: 'in_progress', summary: '' }),
+    started_at: item_started_at,
+  };
+  if (!(await onThreadIf(db, thread_id, unsettled(id), (tx) => writeOutcome(tx, id, name, item, outcome)))) await settle(db, call, outcome);
+}
+
+/** A call with what its result needs of its item, which nothing but the result changes. */
+export type BegunCall = Call & { item_started_at: Date | null };
+
+/** Calls that this process has just stored: one without an effect may begin without being read again. */
+const freshCalls = new Map<string, { call: BegunCall; chatId: string }>();
+const FRESH_CALLS = 500;
+
+export function keepFresh(call: BegunCall, chatId: string): void {
+  freshCalls.set(call.id, { call, chatId });
+  const [oldest] = freshCalls.keys();
+  if (freshCalls.size > FRESH_CALLS && oldest) freshCalls.delete(oldest);
+}
+
+const begin = fixed((db, callId: string, now: Date, unmarked: readonly string[]) =>
+  db
+    .with('marked', (w) =>
+      w
+        .updateTable('calls')
+        .set({ state: 'running', started_at: now })
+        .where('id', '=', callId)
+        .where('state', '=', 'pending')
+        .where('name', '!=', sql<string>`all(${unmarked})`)
+        .returning('id'),
+    )
+    .selectFrom('calls')
+    .innerJoin('threads', 'threads.id', 'calls.thread_id')
+    .leftJoin('items', 'items.id', 'calls.item_id')
+    .leftJoin('marked', 'marked.id', 'calls.id')
+    .selectAll('calls')
+    .select(['threads.chat_id', 'items.started_at as item_started_at', 'marked.id as marked'])
+    .where('calls.id', '=', callId),
+);
+
 /**
  * Marks a call as begun and returns it with its chat; null when there is none. A `once` call that is found begun (`again`)
  * must not run again. Calls of the tools in `unmarked` have no effect to remember: they are begun without a write.
@@ -96,24 +150,11 @@ export async function beginCall(
   db: Db,
   callId: string,
   unmarked: readonly string[] = [],
-): Promise<{ how: 'begun' | 'again' | 'done'; call: Call; chatId: string } | null> {
-  const call = await db
-    .with('marked', (w) =>
-      w
-        .updateTable('calls')
-        .set({ state: 'running', started_at: new Date() })
-        .where('id', '=', callId)
-        .where('state', '=', 'pending')
-        .where('name', '!=', sql<string>`all(${unmarked})`)
-        .returning('id'),
-    )
-    .selectFrom('calls')
-    .innerJoin('threads', 'threads.id', 'calls.thread_id')
-    .leftJoin('marked', 'marked.id', 'calls.id')
-    .selectAll('calls')
-    .select(['threads.chat_id', 'marked.id as marked'])
-    .where('calls.id', '=', callId)
-    .executeTakeFirst();
+): Promise<{ how: 'begun' | 'again' | 'done'; call: BegunCall; chatId: string } | null> {
+  const fresh = freshCalls.get(callId);
+  freshCalls.delete(callId);
+  if (fresh && unmarked.includes(fresh.call.name)) return { how: 'begun', ...fresh };
+  const [call] = (await db.executeQuery(begin(callId, new Date(), unmarked))).rows;
   if (!call) return null;
   const begun = call.marked !== null || (call.state === 'pending' && unmarked.includes(call.name));
   return { how: begun ? 'begun' : call.state === 'done' ? 'done' : 'again', call, chatId: call.chat_id };

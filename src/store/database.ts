@@ -1,5 +1,6 @@
 import { Kysely, PostgresDialect, sql, type Transaction } from 'kysely';
 import pg from 'pg';
+import { keepPool } from './flight.ts';
 import { migrate } from './migrations.ts';
 import { PreparingClient } from './prepared.ts';
 import type { Database } from './schema.ts';
@@ -26,6 +27,7 @@ export const json = (value: unknown): string => JSON.stringify(value);
 export async function openStore(url: string, options: { max?: number; application?: string; migrate?: boolean } = {}): Promise<Store> {
   const pool = new pg.Pool({
     Client: PreparingClient,
+    pipeline: true,
     connectionString: url,
     max: options.max ?? 10,
     application_name: options.application ?? 'fetch',
@@ -36,6 +38,7 @@ export async function openStore(url: string, options: { max?: number; applicatio
   // nor may one in use, between two queries of a transaction, where the pool does not listen: its next query rejects
   pool.on('connect', (client) => client.on('error', () => {}));
   const db: Db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
+  keepPool(db, pool);
   try {
     await checkVersion(db);
     if (options.migrate !== false) await migrate(db as unknown as Kysely<never>);

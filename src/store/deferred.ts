@@ -1,5 +1,6 @@
-import { type RawBuilder, sql } from 'kysely';
+import { type CompiledQuery, type RawBuilder, sql } from 'kysely';
 import { EVENTS_CHANNEL, json, type Tx } from './database.ts';
+import { newDraft } from './flight.ts';
 
 export interface NewEvent {
   event: string;
@@ -47,14 +48,26 @@ export async function flush(tx: Tx): Promise<void> {
   await send(tx, waiting);
 }
 
+async function send(tx: Tx, waiting: Deferred): Promise<void> {
+  await statementOf(waiting)?.execute(tx);
+}
+
+/** What `fill` leaves to `write` and `appendEvents`, as one statement that is not sent; null when that is nothing. It can neither read nor flush. */
+export async function drafted(fill: (tx: Tx) => Promise<void>): Promise<CompiledQuery | null> {
+  const tx = newDraft();
+  deferWrites(tx);
+  await fill(tx);
+  return statementOf(deferred.get(tx)!)?.compile(tx) ?? null;
+}
+
 /** All writes, the events and one notification for each thread, in one statement. The writes see the state before it, not each other. */
-async function send(tx: Tx, { writes, events }: Deferred): Promise<void> {
+function statementOf({ writes, events }: Deferred): RawBuilder<unknown> | null {
   const parts: RawBuilder<unknown>[] = writes.map((query, at) => sql`${sql.ref(`write_${at}`)} as (${query})`);
   if (events.length > 0) parts.push(sql`added as (${insertEvents(events)})`);
-  if (parts.length === 0) return;
+  if (parts.length === 0) return null;
   const threads = [...new Set(events.map((event) => event.threadId))];
   const woken = threads.length > 0 ? sql.join(threads.map((id) => sql`pg_notify(${EVENTS_CHANNEL}, ${id})`)) : sql`1`;
-  await sql`with ${sql.join(parts)} select ${woken}`.execute(tx);
+  return sql`with ${sql.join(parts)} select ${woken}`;
 }
 
 /** `seq` is drawn after the sort, so the rows are numbered in their order; a multi-row `values` promises no order. */

@@ -1,7 +1,9 @@
-import { sql } from 'kysely';
+import { type CompiledQuery, type RawBuilder, sql } from 'kysely';
 import type { EventEnvelope } from '../contracts/records.ts';
 import type { Db, Tx } from './database.ts';
-import { deferWrites, flush } from './deferred.ts';
+import { deferWrites, drafted, flush } from './deferred.ts';
+import { fixed } from './fixed.ts';
+import { inOneFlight } from './flight.ts';
 
 export { appendEvents } from './deferred.ts';
 
@@ -26,15 +28,18 @@ export interface LockedThread {
  * a statement that waited for the lock would show the other tables as they were before the wait.
  */
 export async function lockThread(tx: Tx, threadId: string): Promise<LockedThread> {
-  const row = await tx
-    .selectFrom('threads')
-    .select(['chat_id', sql<Date>`now()`.as('at')])
-    .where('id', '=', threadId)
-    .forUpdate()
-    .executeTakeFirst();
+  const [row] = (await tx.executeQuery(lockOf(threadId))).rows;
   if (!row) throw new NoThread(threadId);
   return { chatId: row.chat_id, at: row.at };
 }
+
+const lockOf = fixed((db, threadId: string) =>
+  db
+    .selectFrom('threads')
+    .select(['chat_id', sql<Date>`now()`.as('at')])
+    .where('id', '=', threadId)
+    .forUpdate(),
+);
 
 /** A transaction that holds the lock of a thread. Its events, and the writes that were left to `write`, are sent as one statement before the commit. */
 export async function onThread<T>(db: Db, threadId: string, act: (tx: Tx, thread: LockedThread) => Promise<T>): Promise<T> {
@@ -44,6 +49,27 @@ export async function onThread<T>(db: Db, threadId: string, act: (tx: Tx, thread
     await flush(tx);
     return done;
   });
+}
+
+const DIVISION_BY_ZERO = '22012';
+
+/** A statement that fails where the condition does not hold, so that the rest of its transaction is void. */
+export const holds = (condition: RawBuilder<boolean>): RawBuilder<unknown> => sql`select 1 / (case when ${condition} then 1 else 0 end)`;
+
+/**
+ * What `onThread` does, in one round trip, for writes that need no answer and are right only while something still `holds`: that is asked
+ * after the lock, when the store says for certain what the caller read before. False, and nothing is stored: it no longer holds.
+ */
+export async function onThreadIf(db: Db, threadId: string, holding: CompiledQuery, fill: (tx: Tx) => Promise<void>): Promise<boolean> {
+  const writes = await drafted(fill);
+  if (!writes) return true;
+  try {
+    await inOneFlight(db, [lockOf(threadId), holding, writes]);
+    return true;
+  } catch (error) {
+    if ((error as { code?: string }).code === DIVISION_BY_ZERO) return false;
+    throw error;
+  }
 }
 
 /** Events of a thread after `sinceSeq`, oldest first. */

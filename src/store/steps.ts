@@ -3,10 +3,11 @@ import { jsonArrayFrom } from 'kysely/helpers/postgres';
 import type { CallVerdict, ThinkInput, ThinkResult } from '../contracts/conversation.ts';
 import { type Channel, outboxId, stepKey } from '../contracts/ids.ts';
 import { isGroup } from '../domain/whatsapp/identity.ts';
-import { endedCallItem } from './calls.ts';
+import { endedCallItem, keepFresh } from './calls.ts';
 import { type Db, json, type Tx } from './database.ts';
 import { appendEvents, flush, write } from './deferred.ts';
-import { onThread } from './events.ts';
+import { holds, onThread, onThreadIf } from './events.ts';
+import { fixed } from './fixed.ts';
 import { deltaEvent, endItem, type ItemRow, insertItems, itemEvent, itemRow } from './items.ts';
 import { cut, derivedId } from './keys.ts';
 import type { CallTable, ThreadTable, TurnTable } from './schema.ts';
@@ -15,7 +16,7 @@ import { remember } from './transcript.ts';
 import { closeTurn, selectTurnState, toTurnState } from './turns.ts';
 
 export interface StepSubject {
-  turn: Selectable<TurnTable>;
+  turn: Pick<Selectable<TurnTable>, 'status' | 'started_at' | 'created_at' | 'auto_approve' | 'model'>;
   thread: Pick<Selectable<ThreadTable>, 'model' | 'system_prompt' | 'auto_approve'>;
   autonomy: ThinkResult['autonomy'];
   chatId: string;
@@ -28,20 +29,23 @@ export interface StepSubject {
   stored: ThinkResult | null;
 }
 
-/** Everything about a model step but the dialogue; null when there is no such turn. */
-export async function loadSubject(db: Db, input: ThinkInput): Promise<StepSubject | null> {
-  const row = await db
+const subjectOf = fixed((db, turnId: string, key: string) =>
+  db
     .selectFrom('turns')
     .innerJoin('threads', 'threads.id', 'turns.thread_id')
     .innerJoin('chats', 'chats.id', 'threads.chat_id')
-    .leftJoin('steps', (join) => join.on('steps.key', '=', stepKey(input.turnId, input.step)))
+    .leftJoin('steps', (join) => join.on('steps.key', '=', key))
     .leftJoin('spending', (join) => join.onRef('spending.chat_id', '=', 'chats.id').on('spending.day', '=', TODAY))
-    .selectAll('turns')
+    .select(['turns.status', 'turns.started_at', 'turns.created_at', 'turns.auto_approve', 'turns.model'])
     .select(['threads.model as thread_model', 'threads.system_prompt', 'threads.auto_approve as thread_auto_approve', 'threads.chat_id', 'chats.autonomy'])
     .select(['chats.channel', 'chats.address'])
     .select(['spending.tokens as spent_tokens', 'spending.micro_usd as spent_micro_usd', 'steps.result as stored'])
-    .where('turns.id', '=', input.turnId)
-    .executeTakeFirst();
+    .where('turns.id', '=', turnId),
+);
+
+/** Everything about a model step but the dialogue; null when there is no such turn. */
+export async function loadSubject(db: Db, input: ThinkInput): Promise<StepSubject | null> {
+  const [row] = (await db.executeQuery(subjectOf(input.turnId, stepKey(input.turnId, input.step)))).rows;
   if (!row) return null;
   const { thread_model, system_prompt, thread_auto_approve, chat_id, autonomy, channel, address, spent_tokens, spent_micro_usd, stored, ...turn } = row;
   return {
@@ -82,6 +86,41 @@ export const callIdOf = (turnId: string, step: number, position: number): string
  * and, when the turn ends with it, the reply in the outbox and the end of the turn. Doing it twice returns the first.
  */
 export async function storeAnswer(db: Db, input: ThinkInput, subject: StepSubject, answer: Answer): Promise<ThinkResult> {
+  return (await storeCallsAtOnce(db, input, subject, answer)) ?? (await storeOnThread(db, input, subject, answer));
+}
+
+/**
+ * An answer of tool calls that nobody has seen a word of, most steps of a long turn: what is written needs nothing of the
+ * store but that the turn is still as it was read. Null when it is not, or for another answer.
+ */
+async function storeCallsAtOnce(db: Db, input: ThinkInput, subject: StepSubject, answer: Answer): Promise<ThinkResult | null> {
+  const { turnId, threadId } = input;
+  if (answer.calls.length === 0 || answer.item.begun) return null;
+  const calls = answer.calls.map((call, position) => newCall(input, call, position));
+  const result = stepResult(input, subject, answer, {
+    calls,
+    next: 'tools',
+    outbox: asks(calls, answer) ? 'step' : null,
+    turnApproves: subject.turn.auto_approve,
+  });
+  const stored = await onThreadIf(db, threadId, asRead(turnId, subject.turn.auto_approve, stepKey(turnId, input.step), answer.readUpto), async (tx) => {
+    await storeItems(tx, input, answer, calls);
+    await rememberAnswer(tx, input, answer, calls);
+    await writeStep(tx, input, subject, answer, result);
+    if (result.outboxId) await tell(tx, input, subject, result.outboxId, answer.text.trim());
+  });
+  if (!stored) return null;
+  for (const { row, item } of calls) keepFresh({ ...row, metadata: null, item_started_at: item.started_at }, subject.chatId);
+  return result;
+}
+
+const asRead = fixed((_, turnId: string, approves: boolean | null, key: string, readUpto: number) =>
+  holds(sql`exists (select from turns where id = ${turnId} and status = 'in_progress' and auto_approve is not distinct from ${approves}::boolean)
+    and not exists (select from steps where key = ${key})
+    and not exists (select from transcript where turn_id = ${turnId} and role = 'user' and ord > ${readUpto}::bigint)`),
+);
+
+async function storeOnThread(db: Db, input: ThinkInput, subject: StepSubject, answer: Answer): Promise<ThinkResult> {
   const { turnId, threadId } = input;
   const key = stepKey(turnId, input.step);
   return await onThread(db, threadId, async (tx) => {
@@ -115,8 +154,7 @@ export async function storeAnswer(db: Db, input: ThinkInput, subject: StepSubjec
       const born = await storeItems(tx, input, answer, calls);
       state.items.push(...born.map(({ id, status }) => ({ id, status })));
       // a late answer to a closed turn would stand between the next message and its answer
-      const said = { id: derivedId('msg_', key), role: 'assistant' as const, content: answer.text, callIds: calls.map(({ row }) => row.id) };
-      await remember(tx, { ...said, threadId, turnId });
+      await rememberAnswer(tx, input, answer, calls);
     } else {
       await endItem(tx, answer.item.id, { status: 'interrupted' });
     }
@@ -129,24 +167,11 @@ export async function storeAnswer(db: Db, input: ThinkInput, subject: StepSubjec
     const ends = next === 'closed' && open;
     // what was said before the turn goes on is an answer, too, where it was steered or asks: a phone shows no stream.
     // An answer to words that were changed meanwhile is none
-    const heard = open && answer.text.trim() !== '' && ((next === 'continue' && stands) || calls.some(({ row }) => row.name === 'ask_user'));
-    const out = outboxId(turnId, ends ? 'answer' : `step${input.step}`);
+    const heard = open && answer.text.trim() !== '' && ((next === 'continue' && stands) || asks(calls, answer));
+    const result = stepResult(input, subject, answer, { calls, next, outbox: ends ? 'answer' : heard ? 'step' : null, turnApproves: state.turn.auto_approve });
+    await writeStep(tx, input, subject, answer, result);
     const { usage } = answer;
-    const result: ThinkResult = {
-      next,
-      calls: calls.map(({ verdict }) => verdict),
-      ...((ends || heard) && { outboxId: out }),
-      autonomy: subject.autonomy,
-      autoApprove: state.turn.auto_approve ?? subject.thread.auto_approve,
-      usage,
-    };
-    const used = { input_tokens: usage.inputTokens, output_tokens: usage.outputTokens, micro_usd: usage.microUsd };
-    await write(tx, tx.insertInto('steps').values({ key, turn_id: turnId, step: input.step, model: answer.model, result: json(result), ...used }));
-    await addSpending(tx, subject.chatId, { tokens: usage.inputTokens + usage.outputTokens, microUsd: usage.microUsd });
-    await write(tx, tx.updateTable('inbox').set({ consumed_at: new Date() }).where('turn_id', '=', turnId).where('consumed_at', 'is', null));
-    const tell = (body: string) =>
-      write(tx, tx.insertInto('outbox').values({ id: out, chat_id: subject.chatId, thread_id: threadId, turn_id: turnId, kind: 'answer', body }));
-    if (heard) await tell(answer.text.trim());
+    if (heard) await tell(tx, input, subject, result.outboxId!, answer.text.trim());
     if (ends) {
       const body = answer.text.trim() || 'The model answered with nothing. Write again, perhaps in other words.';
       if (!answer.text) {
@@ -155,7 +180,7 @@ export async function storeAnswer(db: Db, input: ThinkInput, subject: StepSubjec
         await appendEvents(tx, threadId, [itemEvent(told)]);
         state.items.push({ id: told.id, status: told.status });
       }
-      await tell(body);
+      await tell(tx, input, subject, result.outboxId!, body);
       state.used.inputTokens += usage.inputTokens;
       state.used.outputTokens += usage.outputTokens;
       state.used.microUsd += usage.microUsd;
@@ -164,6 +189,39 @@ export async function storeAnswer(db: Db, input: ThinkInput, subject: StepSubjec
     return result;
   });
 }
+
+/** A question to the person: what the model says with it is told before. */
+const asks = (calls: readonly NewCall[], { text }: Answer): boolean => text.trim() !== '' && calls.some(({ row }) => row.name === 'ask_user');
+
+function stepResult(
+  { turnId, step }: ThinkInput,
+  subject: StepSubject,
+  { usage }: Answer,
+  it: { calls: readonly NewCall[]; next: ThinkResult['next']; outbox: 'answer' | 'step' | null; turnApproves: boolean | null },
+): ThinkResult {
+  return {
+    next: it.next,
+    calls: it.calls.map(({ verdict }) => verdict),
+    ...(it.outbox && { outboxId: outboxId(turnId, it.outbox === 'answer' ? 'answer' : `step${step}`) }),
+    autonomy: subject.autonomy,
+    autoApprove: it.turnApproves ?? subject.thread.auto_approve,
+    usage,
+  };
+}
+
+const rememberAnswer = (tx: Tx, { turnId, threadId, step }: ThinkInput, { text }: Answer, calls: readonly NewCall[]): Promise<void> =>
+  remember(tx, { id: derivedId('msg_', stepKey(turnId, step)), threadId, turnId, role: 'assistant', content: text, callIds: calls.map(({ row }) => row.id) });
+
+/** The step, what it cost, and that it has read what came before it. */
+async function writeStep(tx: Tx, { turnId, step }: ThinkInput, { chatId }: StepSubject, { model, usage }: Answer, result: ThinkResult): Promise<void> {
+  const used = { input_tokens: usage.inputTokens, output_tokens: usage.outputTokens, micro_usd: usage.microUsd };
+  await write(tx, tx.insertInto('steps').values({ key: stepKey(turnId, step), turn_id: turnId, step, model, result: json(result), ...used }));
+  await addSpending(tx, chatId, { tokens: usage.inputTokens + usage.outputTokens, microUsd: usage.microUsd });
+  await write(tx, tx.updateTable('inbox').set({ consumed_at: new Date() }).where('turn_id', '=', turnId).where('consumed_at', 'is', null));
+}
+
+const tell = (tx: Tx, { turnId, threadId }: ThinkInput, { chatId }: StepSubject, id: string, body: string): Promise<void> =>
+  write(tx, tx.insertInto('outbox').values({ id, chat_id: chatId, thread_id: threadId, turn_id: turnId, kind: 'answer', body }));
 
 interface NewCall {
   verdict: CallVerdict;

@@ -1,9 +1,11 @@
 import { sql } from 'kysely';
-import type { Called, Said } from '../domain/context.ts';
+import { type Called, type CallsById, type Said, SHOWN_OUTPUT_CHARS } from '../domain/context.ts';
 import type { FileShown } from '../domain/files.ts';
 import { shownFiles } from './attachments.ts';
 import { type Db, json, type Tx } from './database.ts';
 import { write } from './deferred.ts';
+import { fixed } from './fixed.ts';
+import { bytesOf, keptHistories, type Settled } from './kept-history.ts';
 import { roughTokens } from './keys.ts';
 
 export interface History {
@@ -11,35 +13,88 @@ export interface History {
   summary: string | null;
   upto: number;
   messages: Said[];
-  calls: Map<string, Called>;
+  calls: CallsById;
   /** what came with these messages */
   files: Map<string, FileShown>;
 }
 
-/**
- * What was said in a thread since its last summary, with the calls that were made. One statement, so that all of it is of one
- * moment, and as JSON: a long dialogue is read by the parser of the engine instead of column by column.
- */
-export async function loadHistory(db: Db, threadId: string): Promise<History> {
-  const { rows } = await sql<{ summary: string | null; upto: number; messages: Said[]; calls: Called[]; attached: Record<string, string[]> }>`
+interface Read {
+  /** null as well when it is the known one */
+  summary: string | null;
+  upto: number;
+  /** the first message of the turn that is in progress */
+  open_from: number | null;
+  messages: Said[];
+  calls: Called[];
+  attached: Record<string, string[]>;
+}
+
+const readFrom = fixed(
+  (_, threadId: string, last: number, upto: number) => sql<Read>`
     with last as (select upto, body from summaries where thread_id = ${threadId} order by upto desc limit 1),
       said as (
         select ord, turn_id, role, content, call_ids, attachment_ids, tokens from transcript
-        where thread_id = ${threadId} and ord > coalesce((select upto from last), 0))
-    select (select body from last) as summary, coalesce((select upto from last), 0) as upto,
+        where thread_id = ${threadId} and ord > greatest(coalesce((select upto from last), 0), ${last}::bigint))
+    select (select body from last where upto <> ${upto}::bigint) as summary, coalesce((select upto from last), 0) as upto,
+      (select min(ord) from said where turn_id = (select id from turns where thread_id = ${threadId} and status = 'in_progress')) as open_from,
       (select coalesce(json_agg(json_build_object('ord', ord, 'role', role, 'content', content, 'call_ids', call_ids, 'tokens', tokens) order by ord), '[]')
         from said) as messages,
-      (select coalesce(json_agg(json_build_object('id', id, 'name', name, 'args', args, 'state', state, 'output', output)), '[]')
+      (select coalesce(json_agg(json_build_object('id', id, 'name', name, 'args', args, 'state', state,
+          'output', left(output, ${SHOWN_OUTPUT_CHARS + 1}), 'size', length(output))), '[]')
         from calls where turn_id = any(array(select distinct turn_id from said where call_ids <> '[]'))) as calls,
-      (select coalesce(json_object_agg(ord, attachment_ids), '{}') from said where attachment_ids <> '[]') as attached`.execute(db);
-  const { summary, upto, messages, calls, attached } = rows[0]!;
-  for (const message of messages) if (attached[message.ord]) message.attachment_ids = attached[message.ord];
+      (select coalesce(json_object_agg(ord, attachment_ids), '{}') from said where attachment_ids <> '[]') as attached`,
+);
+
+/**
+ * What was said in a thread since its last summary, with the calls that were made. One statement, so that all of it is of one
+ * moment, and as JSON: a long dialogue is read by the parser of the engine instead of column by column.
+ *
+ * Turns that are over are read once. Whatever changes a message draws its `ord` anew and does so only while its turn is in progress
+ * (`amendInput`, `storeAnswer`, `finishTurn`), and new ones come after all others, because they are added under the lock of the
+ * thread: so a message that comes before those of the turn in progress is as it will always be, whoever wrote meanwhile.
+ */
+export async function loadHistory(db: Db, threadId: string): Promise<History> {
+  const cache = keptHistories(db);
+  const known = cache.get(threadId);
+  const { rows } = await db.executeQuery(readFrom(threadId, known.last, known.upto));
+  const read = rows[0]!;
+  for (const message of read.messages) if (read.attached[message.ord]) message.attachment_ids = read.attached[message.ord];
+  const before = read.upto === known.upto ? known : summedUp(known, read);
+  const fresh = new Map(read.calls.map((call) => [call.id, call]));
+  cache.put(threadId, grown(before, read, fresh), known);
+  const messages = [...before.messages, ...read.messages];
   const files = await shownFiles(
     db,
     messages.flatMap((message) => message.attachment_ids ?? []),
   );
-  return { summary, upto, messages, calls: new Map(calls.map((call) => [call.id, call])), files };
+  return { summary: before.summary, upto: read.upto, messages, calls: { get: (id) => fresh.get(id) ?? before.calls.get(id) }, files };
 }
+
+/** What stays of a known dialogue when more of it has been summed up. */
+function summedUp(known: Settled, { summary, upto }: Read): Settled {
+  const messages = known.messages.filter((message) => message.ord > upto);
+  const calls = new Map(messages.flatMap((message) => callsOf(message, known.calls)).map((call) => [call.id, call]));
+  const bytes = messages.reduce((sum, message) => sum + bytesOf(message, callsOf(message, calls)), summary?.length ?? 0);
+  return { summary, upto, last: Math.max(known.last, upto), messages, calls, bytes };
+}
+
+/** The same with what was read of turns that are over, up to a call that has not ended. */
+function grown(before: Settled, read: Read, calls: ReadonlyMap<string, Called>): Settled {
+  const over = read.messages.filter((message) => read.open_from === null || message.ord < read.open_from);
+  const unsure = over.findIndex((message) => callsOf(message, calls).some((call) => call.state !== 'done'));
+  const settled = unsure < 0 ? over : over.slice(0, unsure);
+  if (settled.length === 0) return before;
+  let { bytes } = before;
+  const known = bytes === 0 ? new Map<string, Called>() : before.calls;
+  for (const message of settled) {
+    const made = callsOf(message, calls);
+    bytes += bytesOf(message, made);
+    for (const call of made) known.set(call.id, call);
+  }
+  return { ...before, last: settled.at(-1)!.ord, messages: [...before.messages, ...settled], calls: known, bytes };
+}
+
+const callsOf = (message: Said, calls: ReadonlyMap<string, Called>): Called[] => message.call_ids.flatMap((id) => calls.get(id) ?? []);
 
 /** Adds a summary of everything up to `upto`; the raw log stays. */
 export async function addSummary(db: Db, threadId: string, upto: number, body: string): Promise<void> {

@@ -39,7 +39,11 @@ export function commandOutcome(what: string, result: CommandResult, ms: number, 
       : result.code === null
         ? 'was ended by a signal'
         : `${result.code === 0 ? 'succeeded' : 'failed'} with exit code ${result.code} after ${took(ms)}`;
-  const [out, errors] = [printed(result.stdout).trimEnd(), printed(result.stderr).trimEnd()];
+  const [out, errors] = [result.stdout, result.stderr].map((text) =>
+    printed(text)
+      .replace(/^\s*\n/, '')
+      .trimEnd(),
+  );
   const parts = [
     `${what} ${how}.`,
     ...(out ? [out] : []),

@@ -2,7 +2,18 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { WorkspaceOp } from '../contracts/workspace-ops.ts';
 import { intentOf, noteIntent } from '../store/kennel/intents.ts';
-import { confirmArgument, inWorkspace, operate, outcomeOf, pathArgument, previewOf, text, WITH_IMAGE_MS, workspaceArgument } from './in-workspace.ts';
+import {
+  changeWorkspace,
+  confirmArgument,
+  inWorkspace,
+  operate,
+  outcomeOf,
+  pathArgument,
+  previewOf,
+  text,
+  WITH_IMAGE_MS,
+  workspaceArgument,
+} from './in-workspace.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from './tool.ts';
 
 /** Files of a workspace, read and changed in a container that has nothing else. */
@@ -64,7 +75,8 @@ export const fileTools: Tool[] = [
     schema: z.strictObject({ path: pathArgument(true).describe('Relative to the workspace'), content: text(MAX_CONTENT), workspace: workspaceArgument }),
     summarise: (args) => `${args.content.length} characters`,
     preview: ({ workspace, ...args }, context) => previewOf(context, workspace, { op: 'write', ...args, preview: true }),
-    run: ({ workspace, ...args }, context) => run(context, workspace, { op: 'write', ...args }),
+    run: ({ workspace, ...args }, context) =>
+      changeWorkspace(context, workspace, async (at) => outcomeOf(await operate(at, { op: 'write', ...args }, context), at)),
   }),
   defineTool({
     ...common,
@@ -113,7 +125,7 @@ export const fileTools: Tool[] = [
  * now change something else (or nothing) has had its predecessor do it.
  */
 const edit = (context: ToolContext, workspace: string | undefined, op: Extract<WorkspaceOp, { op: 'edit' }>): Promise<ToolOutcome> =>
-  inWorkspace(context, workspace, async (at) => {
+  changeWorkspace(context, workspace, async (at) => {
     const planned = await operate(at, { ...op, preview: true }, context);
     const change = createHash('sha256').update(`${planned.ok}\n${planned.output}`).digest('hex');
     const before = await intentOf(context.db, context.callId);
@@ -126,7 +138,7 @@ const edit = (context: ToolContext, workspace: string | undefined, op: Extract<W
 
 /** Deletes; an attempt that finds nothing where an earlier one set out to delete has nothing left to do. */
 const remove = (context: ToolContext, workspace: string | undefined, path: string, kind: 'file' | 'folder'): Promise<ToolOutcome> =>
-  inWorkspace(context, workspace, async (at) => {
+  changeWorkspace(context, workspace, async (at) => {
     const before = await intentOf(context.db, context.callId);
     const planned = before ? null : await operate(at, { op: 'delete', path, kind, preview: true }, context);
     if (planned && !planned.ok) return outcomeOf(planned, at);

@@ -4,7 +4,7 @@ import { KEY } from '../contracts/workspace-ops.ts';
 import { branchProblem } from '../domain/workspace-names.ts';
 import { intentOf, noteIntent } from '../store/kennel/intents.ts';
 import { tasksIn } from '../store/kennel/workspaces.ts';
-import { AUTHOR, inWorkspace, operate, outcomeOf, pathArgument, previewOf, text, WITH_IMAGE_MS, workspaceArgument } from './in-workspace.ts';
+import { AUTHOR, changeWorkspace, inWorkspace, operate, outcomeOf, pathArgument, previewOf, text, WITH_IMAGE_MS, workspaceArgument } from './in-workspace.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from './tool.ts';
 
 /** Git in a workspace. It runs in a container: hooks, filters and settings of the repository reach nothing else. */
@@ -82,7 +82,7 @@ export const gitTools: Tool[] = [
     schema: z.strictObject({ what: z.enum(['one', 'all', 'redo']).default('one'), workspace: workspaceArgument }),
     summarise: (args) => args.what,
     run: ({ workspace, what }, context) =>
-      inWorkspace(context, workspace, async (at) => {
+      changeWorkspace(context, workspace, async (at) => {
         const busy = await atWork(context, at);
         return busy ?? outcomeOf(await operate(at, { op: 'undo', what, author: AUTHOR, key: keyOf(context.callId) }, context), at);
       }),
@@ -102,7 +102,7 @@ async function atWork({ db }: ToolContext, at: { host: string; name: string }): 
 
 /** Commits; an attempt that finds nothing to commit after an earlier one set out to do it has its commit in the log. */
 const commit = (context: ToolContext, workspace: string | undefined, message: string, paths: string[] | undefined): Promise<ToolOutcome> =>
-  inWorkspace(context, workspace, async (at) => {
+  changeWorkspace(context, workspace, async (at) => {
     const again = (await intentOf(context.db, context.callId)) !== null;
     await noteIntent(context.db, context.callId, { commits: message });
     const answer = await operate(at, { op: 'git-commit', message, ...(paths && { paths }), author: AUTHOR }, context);
@@ -112,7 +112,7 @@ const commit = (context: ToolContext, workspace: string | undefined, message: st
   });
 
 const branch = (context: ToolContext, workspace: string | undefined, action: 'list' | 'create' | 'switch', name: string | undefined): Promise<ToolOutcome> =>
-  inWorkspace(context, workspace, async (at) => {
+  changeWorkspace(context, workspace, async (at) => {
     const busy = action === 'list' ? null : await atWork(context, at);
     if (busy) return busy;
     const again = action === 'create' && (await intentOf(context.db, context.callId)) !== null;

@@ -5,7 +5,7 @@ import { parseRemote, type RepositoryName, webHost } from '../adapters/github/re
 import type { Profile } from '../contracts/workspace-ops.ts';
 import { branchProblem } from '../domain/workspace-names.ts';
 import { intentOf, noteIntent } from '../store/kennel/intents.ts';
-import { AUTHOR, inWorkspace, type Opened, operate, profileOf, text, WITH_IMAGE_MS, workspaceArgument } from './in-workspace.ts';
+import { AUTHOR, changeWorkspace, inWorkspace, type Opened, operate, profileOf, text, WITH_IMAGE_MS, workspaceArgument } from './in-workspace.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from './tool.ts';
 import { noteRemote, withBundle } from './workspace-bundle.ts';
 
@@ -32,7 +32,7 @@ export const githubTools: Tool[] = [
         (at, git) =>
           `Commit ${changes(git)}${message ? ` as "${message}"` : ''} in ${at.name} and push ${git.branch} to ${git.remote ?? 'a new private repository on GitHub'}`,
       ),
-    run: ({ name, message }, context) => withGitHub(context, () => inWorkspace(context, name, (at) => sync(context, at, message))),
+    run: ({ name, message }, context) => withGitHub(context, () => changeWorkspace(context, name, (at) => sync(context, at, message))),
   }),
   defineTool({
     ...common,
@@ -41,7 +41,7 @@ export const githubTools: Tool[] = [
     schema: z.strictObject({ name: workspaceArgument, description, isPublic: z.boolean().default(false).describe('Anybody can read it; private by default') }),
     preview: ({ name, isPublic }, context) =>
       plan(context, name, (at) => `Make the ${isPublic ? 'PUBLIC' : 'private'} repository ${at.name} on GitHub and push every commit of the workspace to it`),
-    run: (args, context) => withGitHub(context, () => inWorkspace(context, args.name, (at) => publish(context, at, args))),
+    run: (args, context) => withGitHub(context, () => changeWorkspace(context, args.name, (at) => publish(context, at, args))),
   }),
 ];
 

@@ -118,7 +118,8 @@ async function execute(
       signal: context.signal,
     });
     const { ok, output, metadata } = commandOutcome(title, result, performance.now() - began, timeoutMs);
-    const missing = result.code === 127 ? '\n\nWhat is not in the image cannot be run: the kennel has bash, git, ripgrep and Node.' : '';
+    const missing =
+      result.code === 127 ? '\n\nA program was not found: only what is in the image of the kennel can be run, and there is no network to install more.' : '';
     return storable({ ok, output: output + missing, metadata: { ...metadata, command: line, cwd, workspace: name, limit: took(timeoutMs) } });
   } finally {
     await stream.close();

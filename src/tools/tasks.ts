@@ -10,7 +10,8 @@ import { duration } from '../domain/task-report.ts';
 import { findName } from '../domain/workspace-names.ts';
 import { onThread } from '../store/events.ts';
 import { listHosts } from '../store/kennel/hosts.ts';
-import { insertTask, isOver, spentOf, type Task, tasksOfChat } from '../store/kennel/tasks.ts';
+import { insertTask, isOver, type Task, tasksOfChat } from '../store/kennel/tasks.ts';
+import { usageOf } from '../store/kennel/usage.ts';
 import { activeWorkspace, listWorkspaces } from '../store/kennel/workspaces.ts';
 import { answerQuestion, openQuestion } from '../store/questions.ts';
 import { suggestion } from './nearest.ts';
@@ -236,7 +237,7 @@ const statusOf: Record<TaskState, string> = {
 const secondsOf = (task: Task): number => Math.round(((task.ended_at ?? new Date()).getTime() - (task.started_at ?? task.created_at).getTime()) / 1000);
 
 async function statusLine({ db }: ToolContext, task: Task): Promise<string> {
-  const spent = await spentOf(db, task.id);
+  const spent = await usageOf(db, task.id);
   const lines = [`Task ${task.id} ${task.state} (${duration(secondsOf(task))}) — '${short(task.goal)}'. ${task.last ? `Last: ${task.last}` : ''}`.trim()];
   lines.push(
     `${task.harness} in ${task.workspace} on ${task.host}; ${spent.inputTokens + spent.outputTokens} tokens, $${(spent.microUsd / 1_000_000).toFixed(4)} so far.`,
@@ -274,7 +275,7 @@ async function taskView({ db }: Pick<ToolContext, 'db'>, task: Task): Promise<Re
     completedAt: task.ended_at?.toISOString() ?? null,
     lastProgress: task.last,
     reason: task.reason,
-    usage: await spentOf(db, task.id),
+    usage: await usageOf(db, task.id),
     result: task.result,
   };
 }

@@ -15,7 +15,7 @@ import {
 } from '@temporalio/workflow';
 import type { Decision } from '../contracts/conversation.ts';
 import { AGENT_PHASE, cancelUpdate, decidedSignal, orderedSignal, pauseUpdate, resumeUpdate, viewQuery, workspaceFreeSignal } from '../contracts/signals.ts';
-import type { Concluded, Followed, TaskInput, TaskState, TaskView } from '../contracts/task.ts';
+import type { Concluded, Followed, TaskInput, TaskSpending, TaskState, TaskView } from '../contracts/task.ts';
 import { deliverOn } from './policies.ts';
 import { hostIsAway, onHost, taskRecords } from './task-policies.ts';
 import { failureOf } from './turn.ts';
@@ -24,6 +24,9 @@ import { failureOf } from './turn.ts';
 const REBIRTHS = 3;
 /** A workspace that became free without a word of it is noticed after this long. */
 const CLAIM_AGAIN_MS = 20_000;
+
+/** What operators see is renewed this often while an agent works: three history events each time. */
+const PROGRESS_MS = 60_000;
 
 type End = { state: Concluded['state']; reason: string };
 
@@ -48,6 +51,8 @@ export async function codingTask(input: TaskInput): Promise<TaskState> {
   let over = false;
   let interruptible: CancellationScope | null = null;
   let workedMs = 0;
+  let spent: TaskSpending = { tokens: 0, microUsd: 0 };
+  let doing = 'works';
   let sending: Promise<void> = Promise.resolve();
 
   const phase = defineSearchAttributeKey(AGENT_PHASE, 'KEYWORD');
@@ -60,7 +65,8 @@ export async function codingTask(input: TaskInput): Promise<TaskState> {
         '',
         ...(waitingFor ? [`- waits for: ${waitingFor}`] : []),
         `- ${input.harness} in workspace \`${input.workspace}\` on host \`${place}\`, step ${view.step}`,
-        `- worked ${Math.round(workedMs / 1000)} s of ${Math.round(limits.workMs / 1000)} s; what it spends is counted by the gate: see the task's row, or \`task_status\``,
+        `- spent $${(spent.microUsd / 1_000_000).toFixed(4)}, ${spent.tokens} tokens, as the gate counted`,
+        `- worked ${Math.round(workedMs / 1000)} s of ${Math.round(limits.workMs / 1000)} s`,
       ].join('\n'),
     );
   };
@@ -157,6 +163,11 @@ export async function codingTask(input: TaskInput): Promise<TaskState> {
           continue;
         }
         offset = followed.offset;
+        spent = followed.spent;
+        if (followed.what === 'progress') {
+          doing = followed.doing;
+          continue;
+        }
         if (followed.what === 'question' || followed.what === 'permission') {
           asked = followed.questionId;
           if ((await ask(followed, step)) === 'cancelled') return CANCELLED;
@@ -193,13 +204,15 @@ export async function codingTask(input: TaskInput): Promise<TaskState> {
   /** Follows until something happens; 'ordered' when it was interrupted to be cancelled or paused. */
   async function followOn(step: number, offset: number): Promise<Followed | 'ordered'> {
     if (order !== 'none') return 'ordered';
-    show('running', 'works');
+    show('running', doing);
     const from = Date.now();
     const scope = new CancellationScope();
     interruptible = scope;
     try {
       return await scope.run(() =>
-        away(() => host.follow({ taskId, step, offset, silenceMs: limits.silenceMs, remainingMs: Math.max(limits.workMs - workedMs, 0) })),
+        away(() =>
+          host.follow({ taskId, step, offset, silenceMs: limits.silenceMs, remainingMs: Math.max(limits.workMs - workedMs, 0), progressMs: PROGRESS_MS }),
+        ),
       );
     } catch (error) {
       if (isCancellation(error) && scope.consideredCancelled) return 'ordered';

@@ -1,11 +1,11 @@
 import type { Part } from './bench.ts';
 import { type Row, round } from './figures.ts';
-import { diskMb, total, type Usage, usageByRole } from './processes.ts';
+import { diskOf, total, type Usage, usageByRole } from './processes.ts';
 import { steps } from './turns.ts';
 
 const CHATS = 10;
 
-/** Memory of every role and disk of the home, before and after turns in ten chats. */
+/** Memory of every role and disk of the instance, before and after turns in ten chats. */
 export const footprint: Part = {
   name: 'footprint',
   title: 'Memory (PSS) and disk (1 tool call a turn)',
@@ -13,7 +13,7 @@ export const footprint: Part = {
     const turns = pick(30, 300, 300);
     const threads = await Promise.all(Array.from({ length: CHATS }, () => app.thread()));
     const idle = usageByRole(app);
-    const disk = diskMb(app.home);
+    const disk = diskOf(app.home);
     await Promise.all(
       threads.map(async (thread) => {
         for (let at = 0; at < turns / CHATS; at++) await taker.take(thread, steps(1));
@@ -22,12 +22,14 @@ export const footprint: Part = {
     const after = usageByRole(app);
     const rows: Row[] = Object.keys(after).map((role) => row(role, idle[role], after[role], turns));
     rows.push(row('all', sum(idle), sum(after), turns));
-    rows.push({
-      role: 'disk of the home',
-      'idle MB': round(disk, 0),
-      'after MB': round(diskMb(app.home), 0),
-      'MB per 1000 turns': round(((diskMb(app.home) - disk) * 1000) / turns, 0),
-    });
+    const grown = diskOf(app.home);
+    for (const place of Object.keys(disk) as Array<keyof typeof disk>)
+      rows.push({
+        role: `disk: ${place}`,
+        'idle MB': round(disk[place], 1),
+        'after MB': round(grown[place], 1),
+        'MB per 1000 turns': round(((grown[place] - disk[place]) * 1000) / turns, 1),
+      });
     return rows;
   },
 };

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { clusterFolder } from '../../src/cli/postgres.ts';
 import type { TestApp } from '../support/app.ts';
 
 const CLOCK_TICK_MS = 10;
@@ -68,8 +69,27 @@ function statFields(pid: number): string[] | undefined {
   }
 }
 
+/**
+ * Disk of an instance, in MB: what grows with use (the database, the Temporal server's, the logs), and the write-ahead logs of both, which are
+ * written over when they are full. For root the cluster lies outside the home.
+ */
+export function diskOf(home: string): { database: number; temporal: number; logs: number; writeAhead: number } {
+  const cluster = clusterFolder(home)!;
+  const wal = diskMb(join(cluster, 'pg_wal'));
+  const servers = readdirSync(home).filter((name) => name.startsWith('temporal-'));
+  const size = (name: string): number => statSync(join(home, name)).blocks * 512;
+  const main = servers.filter((name) => name.endsWith('.sqlite'));
+  const sum = (names: string[]): number => names.reduce((all, name) => all + size(name), 0) / 2 ** 20;
+  return {
+    database: diskMb(cluster) - wal,
+    temporal: sum(main),
+    logs: diskMb(join(home, 'logs')),
+    writeAhead: wal + sum(servers.filter((name) => !main.includes(name))),
+  };
+}
+
 /** Allocated bytes below a folder, in MB; files that vanish meanwhile count as nothing. */
-export function diskMb(folder: string): number {
+function diskMb(folder: string): number {
   let bytes = 0;
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue;

@@ -6,6 +6,7 @@ import { openBench, type Part, type Size, warmUp } from './bench.ts';
 import { coldStart } from './cold-start.ts';
 import type { Row } from './figures.ts';
 import { footprint } from './footprint.ts';
+import { kills } from './kills.ts';
 import { longChat } from './long-chat.ts';
 import { manyChats } from './many-chats.ts';
 import { recovery } from './recovery.ts';
@@ -16,7 +17,7 @@ import { whatsappMemory } from './whatsapp-memory.ts';
 import { whatsappTurn } from './whatsapp-turn.ts';
 
 /** Memory is measured first, while the instance is fresh; kills come last. Those of WhatsApp have an instance of their own, which is linked. */
-const parts: Part[] = [coldStart, footprint, turnCost, anatomy, longChat, manyChats, waiting, recovery, whatsappTurn, whatsappInbound, whatsappMemory];
+const parts: Part[] = [coldStart, footprint, turnCost, anatomy, longChat, manyChats, waiting, recovery, kills, whatsappTurn, whatsappInbound, whatsappMemory];
 const sizes: Size[] = ['small', 'medium', 'full'];
 
 const { values } = parseArgs({

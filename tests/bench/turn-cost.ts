@@ -24,6 +24,7 @@ async function compare({ app, bare, taker, temporal, workflowOf, pick }: Bench, 
   const ours: number[] = [];
   const sent: number[] = [];
   const theirs: number[] = [];
+  const asking: number[] = [];
   let cpuMs = 0;
   let bareCpuMs = 0;
   let turns = 0;
@@ -40,15 +41,18 @@ async function compare({ app, bare, taker, temporal, workflowOf, pick }: Bench, 
     const bareStart = total(usageByRole(app), 'cpuMs') + cpuMsOf(bare.pid);
     theirs.push(await bare.run(activitiesOf(calls)));
     bareCpuMs += total(usageByRole(app), 'cpuMs') + cpuMsOf(bare.pid) - bareStart;
+    asking.push(await bare.run(activitiesOf(calls), { count: calls + 1, bytes: app.model.requests().at(-1)!.bytes }));
   }
   const bareCost = await bare.cost(activitiesOf(calls));
   return {
     'tool calls': calls,
     activities: activitiesOf(calls),
     'bare ms': round(median(theirs)),
+    'bare with the model requests ms': round(median(asking)),
     'answer seen ms': median(ours),
     'answer sent ms': median(sent),
     'seen / bare': round(median(ours) / median(theirs)),
+    'seen / bare with requests': round(median(ours) / median(asking)),
     'sent / bare': round(median(sent) / median(theirs)),
     'bare events': bareCost.events,
     'our events': round(events / 3, 1),

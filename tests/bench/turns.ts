@@ -29,16 +29,21 @@ export async function openTaker(app: TestApp): Promise<TurnTaker> {
     else for (const wake of waiting.values()) wake();
   });
 
-  async function ended(threadId: string, turnId: string, ms: number): Promise<void> {
+  const statusOf = async (turnId: string): Promise<string> =>
+    (await app.store.db.selectFrom('turns').select('status').where('id', '=', turnId).executeTakeFirstOrThrow()).status;
+
+  /** Returns when the end of a turn with so many model steps is visible. */
+  async function ended(threadId: string, turnId: string, requests: number, ms: number): Promise<void> {
     let woken = Promise.withResolvers<void>();
     waiting.set(threadId, () => woken.resolve());
     const limit = AbortSignal.timeout(ms);
     limit.addEventListener('abort', () => woken.resolve());
     try {
       for (;;) {
-        const turn = await app.store.db.selectFrom('turns').select('status').where('id', '=', turnId).executeTakeFirstOrThrow();
-        if (turn.status === 'completed') return;
-        if (turn.status !== 'in_progress') throw new Error(`turn ${turnId} ended as ${turn.status}`);
+        // before its last model step a turn has not ended, and our question would be part of what is measured
+        const turn = app.model.asked(turnId) < requests && !limit.aborted ? null : await statusOf(turnId);
+        if (turn === 'completed') return;
+        if (turn !== null && turn !== 'in_progress') throw new Error(`turn ${turnId} ended as ${turn}`);
         if (limit.aborted) throw new Error(`turn ${turnId} did not end within ${ms} ms`);
         await woken.promise;
         woken = Promise.withResolvers<void>();
@@ -53,7 +58,7 @@ export async function openTaker(app: TestApp): Promise<TurnTaker> {
       const begun = Date.now();
       const turnId = await app.turn(threadId, script);
       const ack = Date.now() - begun;
-      await ended(threadId, turnId, ms);
+      await ended(threadId, turnId, script.length, ms);
       const seen = Date.now() - begun;
       // the time that the gateway wrote down: this process shares its clock
       const at = await until(

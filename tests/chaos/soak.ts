@@ -13,7 +13,9 @@ const USAGE = `Kills processes of a whole instance at random while scripted chat
   --minutes M   stop killing after so long
   --whatsapp    people write on a local WhatsApp instead; the library's default is put through the same
   --messages N  messages that they write (default 300; with --whatsapp)
-  --keep DIR    keeps the logs and a list of every stanza there (with --whatsapp)`;
+  --tasks N     people have so many coding tasks done in containers instead
+  --engine N    so many of the kills hit the Docker engine itself, where nothing else runs on it (with --tasks; default 0)
+  --keep DIR    keeps the logs and what else a defect is found by there (with --whatsapp or --tasks)`;
 
 const median = (values: readonly number[]): number => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 
@@ -46,6 +48,8 @@ if (import.meta.main) {
       minutes: { type: 'string' },
       whatsapp: { type: 'boolean', default: false },
       messages: { type: 'string', default: '300' },
+      tasks: { type: 'string' },
+      engine: { type: 'string', default: '0' },
       keep: { type: 'string' },
       help: { type: 'boolean', short: 'h' },
     },
@@ -69,6 +73,10 @@ if (import.meta.main) {
   if (values.whatsapp) {
     const { soakWhatsApp } = await import('./whatsapp-soak.ts');
     process.exit(await soakWhatsApp({ seed, kills, messages: Number(values.messages), maxMinutes }, values.keep));
+  }
+  if (values.tasks !== undefined) {
+    const { soakTasks } = await import('./tasks-soak.ts');
+    process.exit(await soakTasks({ seed, kills, tasks: Number(values.tasks), engineKills: Number(values.engine), maxMinutes }, values.keep));
   }
   const result = await runChaos({ seed, kills, maxMinutes, chats, waiting, schedule: true, onKill });
   console.log(report(result));

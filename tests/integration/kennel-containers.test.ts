@@ -1,16 +1,22 @@
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { homeLabel } from '../../src/adapters/kennel/containers.ts';
 import { type KennelCommand, KennelFull, KennelUnavailable, type StartRun } from '../../src/adapters/kennel/kennel.ts';
 import { openKennel } from '../../src/adapters/kennel/open-kennel.ts';
+import type { Finding } from '../../src/cli/finding.ts';
 import { loadConfig } from '../../src/config.ts';
 import { NO_DOCKER, startTestKennel, type TestKennel } from '../support/docker.ts';
 import { IS_ROOT } from '../support/other-user.ts';
 import { until } from '../support/until.ts';
 
 /** Containers as they are, on the real engine. */
+
+const ENTRY = fileURLToPath(new URL('../../bin/fetch.js', import.meta.url));
 
 let at: TestKennel;
 beforeAll(async () => {
@@ -42,6 +48,17 @@ const running = (id: string, step = 1) => until('it runs', async () => (await at
 const processes = (text: string): number => {
   const lines = execFileSync('ps', ['-eo', 'args']).toString().split('\n');
   return lines.filter((line) => line.includes(text)).length;
+};
+
+const fetchKennel = async (...args: string[]): Promise<{ code: number; stdout: string }> => {
+  const host = args.at(-1)?.startsWith('unix:') ? { DOCKER_HOST: args.pop() } : {};
+  const env = { ...process.env, NO_COLOR: '1', FETCH_KENNEL_SLOTS: '2', FETCH_HOME: at.home, ...host };
+  try {
+    const { stdout } = await promisify(execFile)(process.execPath, [ENTRY, 'kennel', ...args], { env });
+    return { code: 0, stdout };
+  } catch (error) {
+    return error as { code: number; stdout: string };
+  }
 };
 
 describe.skipIf(NO_DOCKER)('a command', () => {
@@ -150,7 +167,7 @@ describe.skipIf(NO_DOCKER)('a command', () => {
     const watch = setInterval(() => {
       most = Math.max(most, process.memoryUsage().rss);
     }, 20);
-    const result = await sh('echo first; yes 0123456789abcdef | head -c 1000000000; echo last', { maxOutput: 20_000 });
+    const result = await sh('echo first; yes 0123456789abcdef | head -c 1000000000; echo last', { maxOutput: 20_000, timeoutMs: 110_000 });
     clearInterval(watch);
     expect(result).toMatchObject({ code: 0, cut: true });
     expect(result.stdout).toMatch(/^first\n/);
@@ -158,6 +175,20 @@ describe.skipIf(NO_DOCKER)('a command', () => {
     expect(result.stdout).toMatch(/… 9999\d{5} bytes left out …/);
     expect(result.stdout.length).toBeLessThan(20_100);
     expect(most - before).toBeLessThan(150e6);
+  });
+
+  it.runIf(IS_ROOT)('is given a workspace that root made, and what links in it lead to stays as it was', async () => {
+    const workspace = at.workspace();
+    const outside = join(at.home, 'outside');
+    mkdirSync(outside);
+    writeFileSync(join(outside, 'secret'), 'mine');
+    mkdirSync(join(workspace, 'deep', 'er'), { recursive: true });
+    writeFileSync(join(workspace, 'deep', 'er', 'file'), 'old');
+    symlinkSync(outside, join(workspace, 'folder'));
+    symlinkSync(join(outside, 'secret'), join(workspace, 'deep', 'file'));
+    expect((await sh('echo new > deep/er/file; cat folder/secret', { workspace })).stderr).toContain('No such file');
+    expect(readFileSync(join(workspace, 'deep', 'er', 'file'), 'utf8')).toBe('new\n');
+    for (const path of [outside, join(outside, 'secret')]) expect(statSync(path).uid).toBe(0);
   });
 
   it('is refused a folder outside of its workspace', async () => {
@@ -168,7 +199,6 @@ describe.skipIf(NO_DOCKER)('a command', () => {
     const worker = openKennel(at.config);
     const { docker } = worker.engine;
     const image = await worker.images.provide('tools');
-    const { homeLabel } = await import('../../src/adapters/kennel/containers.ts');
     const left = (until: number) => docker.createContainer({ Image: image, Labels: { 'fetch.home': homeLabel(at.home), 'fetch.until': String(until) } });
     const over = await left(Date.now() - 1);
     const live = await left(Date.now() + 60_000);
@@ -316,6 +346,34 @@ describe.skipIf(NO_DOCKER)('the container of a step', () => {
     const step = run();
     await expect(at.kennel.start({ ...step, workspace: join(at.home, 'no-such-folder') })).rejects.toThrow(/no-such-folder/);
     expect(await at.containers()).toEqual([]);
+  });
+});
+
+describe.skipIf(NO_DOCKER)('fetch kennel', () => {
+  it('says that coding tasks can run here, by a look from inside of a container', async () => {
+    const { code, stdout } = await fetchKennel('doctor', '--json');
+    const { ok, findings } = JSON.parse(stdout) as { ok: boolean; findings: Finding[] };
+    expect({ code, ok }).toEqual({ code: 0, ok: true });
+    expect(findings.find(({ name }) => name === 'container')).toMatchObject({ state: 'ok', detail: expect.stringContaining('no capabilities, no network') });
+  });
+
+  it('lists the containers of tasks and the places that they take', async () => {
+    const step = run();
+    await at.kennel.start(step);
+    const { stdout } = await fetchKennel('ps', '--json');
+    expect(JSON.parse(stdout)).toMatchObject({ slots: 2, containers: [{ taskId: step.spec.taskId, step: 1, harness: 'practice', state: 'running' }] });
+    expect((await fetchKennel('ps')).stdout).toMatch(/practice.*running.*\n1 of 2 places taken/);
+  });
+
+  it('finds an image that is there already', async () => {
+    const { code, stdout } = await fetchKennel('build');
+    expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringMatching(/^✓ fetch-kennel:[0-9a-f]{12} {2}\d+ MB/) });
+  });
+
+  it('without an engine says what to do', async () => {
+    const { code, stdout } = await fetchKennel('doctor', '--json', 'unix:///nonexistent/docker.sock');
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({ ok: false, findings: [{ name: 'engine', state: 'missing', mend: expect.stringContaining('nstall') }] });
   });
 });
 

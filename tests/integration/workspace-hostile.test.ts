@@ -103,8 +103,8 @@ test('no operation runs a program that the repository names', () => {
   expect(run({ op: 'git-log', limit: 5 }).output).toContain('Task t1');
   expect(run({ op: 'git-diff', staged: false, against: 'HEAD~1' }).ok).toBe(true);
   expect(run({ op: 'git-commit', message: 'x', author }).output).toContain('filter');
-  w.write({ 'other.txt': 'p\n' });
-  expect(run({ op: 'git-commit', message: 'x', paths: ['other.txt'], author }).ok).toBe(true);
+  w.write({ 'plain.js': 'p\n' });
+  expect(run({ op: 'git-commit', message: 'x', paths: ['plain.js'], author }).ok).toBe(true);
   expect(run({ op: 'git-branch', action: 'create', name: 'feature' }).ok).toBe(true);
   expect(run({ op: 'git-branch', action: 'switch', name: 'main' }).ok).toBe(true);
   expect(run({ op: 'worktree', action: 'add', key: 'w1', author }).ok).toBe(true);

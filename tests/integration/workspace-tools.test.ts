@@ -220,6 +220,14 @@ describe.skipIf(!engine)('tools on workspaces', () => {
       expect(readFileSync(path('app/p.txt'), 'utf8')).toBe('old\n');
     });
 
+    it('have every edit in them when several are made at once', async () => {
+      const names = ['one', 'two', 'three', 'four'];
+      await bench.call('file_write', { ...at, path: 'many.txt', content: names.join('\n') });
+      const outcomes = await Promise.all(names.map((name) => bench.call('file_edit', { ...at, path: 'many.txt', find: name, replace: name.toUpperCase() })));
+      expect(outcomes.map((outcome) => outcome.ok)).toEqual([true, true, true, true]);
+      expect(readFileSync(path('app/many.txt'), 'utf8')).toBe('ONE\nTWO\nTHREE\nFOUR');
+    });
+
     it('are edited once, when the worker dies before it can say so', async () => {
       await bench.call('file_write', { ...at, path: 'e.txt', content: 'foo(1)\n' });
       const args = { ...at, path: 'e.txt', find: 'foo(', replace: 'await foo(' };
@@ -441,6 +449,22 @@ describe.skipIf(!engine)('tools on workspaces', () => {
       expect(output).not.toContain(github.token);
       expect(output).toMatch(/ECONNREFUSED|ENETUNREACH/);
     });
+  });
+
+  it('list and select where no engine answers, and otherwise say what to do', async () => {
+    const none = openKennel({ ...base, DOCKER_HOST: `unix://${join(home, 'no.sock')}` });
+    expect(await bench.call('workspace_list', {}, { kennel: none })).toMatchObject({ ok: true, output: expect.stringContaining('app') });
+    expect(await bench.call('workspace_select', { name: 'app' }, { kennel: none })).toMatchObject({
+      ok: true,
+      output: expect.stringMatching(/^Switched to app/),
+    });
+    for (const [name, args] of [
+      ['file_read', { path: 'README.md' }],
+      ['shell_run', { command: 'ls' }],
+      ['workspace_create', { name: 'never' }],
+    ] as const)
+      expect(await bench.call(name, args, { kennel: none })).toMatchObject({ ok: false, output: expect.stringMatching(/Docker|DOCKER_HOST/) });
+    expect(existsSync(path('never'))).toBe(false);
   });
 
   it('leave no container behind', async () => {

@@ -5,7 +5,9 @@ import { Client, Connection } from '@temporalio/client';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { scheduleId } from '../../src/contracts/ids.ts';
 import { startTestApp, type TestApp } from '../support/app.ts';
+import { requireDocker } from '../support/docker.ts';
 import { until } from '../support/until.ts';
+import { HOLD_MS, queuedTask, taskRuns } from './record-tasks.ts';
 import { type HistoryJson, privateParts, scrub } from './scrub.ts';
 
 /**
@@ -213,10 +215,12 @@ async function routines(scene: Scene): Promise<Recorded> {
 }
 
 const only = process.argv.slice(2);
+await requireDocker();
 const app = await startTestApp({
   FETCH_MAX_HISTORY_EVENTS: String(MAX_EVENTS),
   FETCH_QUESTION_REMIND_HOURS: hours(REMIND_MS),
   FETCH_QUESTION_EXPIRE_HOURS: hours(EXPIRE_MS),
+  FETCH_TASK_HOLD_MINUTES: String(HOLD_MS / 60_000),
 });
 const connection = await Connection.connect({ address: app.temporalAddress });
 try {
@@ -226,7 +230,13 @@ try {
   for (const [name, play] of Object.entries(conversations)) {
     if (wanted(`conversation-${name}`)) recorded.push({ name: `conversation-${name}`, workflowId: await workflowOf(scene, await play(scene)) });
   }
-  recorded.push(...(await continuedAsNew(scene)), ...(await routines(scene)));
+  if (only.length === 0 || only.some((name) => !name.startsWith('task-'))) recorded.push(...(await continuedAsNew(scene)), ...(await routines(scene)));
+  for (const [name, play] of Object.entries({ ...taskRuns, 'task-queued': queuedTask })) {
+    if (!wanted(name)) continue;
+    const workflowId = await play(app);
+    await scene.temporal.workflow.getHandle(workflowId).result();
+    recorded.push({ name, workflowId });
+  }
   mkdirSync(FOLDER, { recursive: true });
   for (const { name, workflowId, runId } of recorded.filter((each) => wanted(each.name))) {
     const history = await scene.temporal.workflow.getHandle(workflowId, runId).fetchHistory();

@@ -67,11 +67,13 @@ export interface Place {
   uid?: number;
   gid?: number;
   cwd?: string;
+  /** the scripted model parses only the end of a request */
+  skim?: boolean;
 }
 
 export async function startTestApp(env: Record<string, string> = {}, place: Place = {}): Promise<TestApp> {
-  const { home = mkdtempSync(join(tmpdir(), 'fetch-test-')), node = process.execPath, entry = ENTRY, ...user } = place;
-  const model = await startScriptedModel();
+  const { home = mkdtempSync(join(tmpdir(), 'fetch-test-')), node = process.execPath, entry = ENTRY, skim, ...user } = place;
+  const model = await startScriptedModel({ skim });
   const [runtime, status, temporal, ui, postgres] = await freePorts(5);
   const clean = Object.fromEntries(Object.entries(childEnvironment({})).filter(([name]) => !FETCH_SETTING.test(name) && !name.startsWith('VITEST')));
   const settings = {

@@ -6,6 +6,8 @@ export interface ScriptedModel {
   baseUrl: string;
   /** every request for a completion so far, in order of arrival; entries change as they are answered */
   requests(): LedgerEntry[];
+  /** how many requests of a turn have arrived */
+  asked(turnId: string): number;
   close(): Promise<void>;
 }
 
@@ -13,18 +15,22 @@ export interface ScriptedModel {
  * A model that answers `SCRIPT:[...]` messages over real HTTP and keeps a ledger. With `ledgerFile` each entry is appended
  * as a line of JSON at arrival and again when its state changes, so that the ledger outlives a kill; the last line of an `n` counts.
  */
-export async function startScriptedModel(options: { ledgerFile?: string; port?: number; pace?: number } = {}): Promise<ScriptedModel> {
+export async function startScriptedModel(options: { ledgerFile?: string; port?: number; pace?: number; skim?: boolean } = {}): Promise<ScriptedModel> {
   const entries = new Map<number, LedgerEntry>();
+  const asked = new Map<string, number>();
   const server = await startPracticeServer({
     scripts: true,
     port: options.port,
     pace: options.pace ?? 0,
+    skim: options.skim,
     ledger: (entry) => {
+      const turnId = entry.requestId.split('/')[0]!;
+      if (!entries.has(entry.n)) asked.set(turnId, (asked.get(turnId) ?? 0) + 1);
       entries.set(entry.n, entry);
       if (options.ledgerFile) appendFileSync(options.ledgerFile, `${JSON.stringify(entry)}\n`);
     },
   });
-  return { baseUrl: server.baseUrl, requests: () => [...entries.values()], close: () => server.close() };
+  return { baseUrl: server.baseUrl, requests: () => [...entries.values()], asked: (turnId) => asked.get(turnId) ?? 0, close: () => server.close() };
 }
 
 if (import.meta.main) {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { hostConfig, mount } from '../../src/adapters/kennel/hardening.ts';
+import { seccompProfile } from '../../src/adapters/kennel/seccomp.ts';
 
 const limits = { memoryMb: 1024, cpus: 2, pids: 100, hostCpus: 8 };
 const user = { uid: 1000, gid: 1000 };
@@ -10,7 +11,7 @@ describe('the walls of a container', () => {
     expect(walls).toMatchObject({
       NetworkMode: 'none',
       CapDrop: ['ALL'],
-      SecurityOpt: ['no-new-privileges:true'],
+      SecurityOpt: ['no-new-privileges:true', `seccomp=${seccompProfile()}`],
       Privileged: false,
       ReadonlyRootfs: true,
       IpcMode: 'private',

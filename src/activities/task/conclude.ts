@@ -8,7 +8,8 @@ import type { TaskResult } from '../../store/kennel/tables.ts';
 import { lastSaid } from '../../store/kennel/task-log.ts';
 import { taskOutboxId, tellOfTask } from '../../store/kennel/task-news.ts';
 import { closeTaskQuestions } from '../../store/kennel/task-questions.ts';
-import { endTask, isOver, spentOf, type Task, waitingFor } from '../../store/kennel/tasks.ts';
+import { endTask, isOver, type Task, waitingFor } from '../../store/kennel/tasks.ts';
+import { usageOf } from '../../store/kennel/usage.ts';
 import type { KennelDeps } from './deps.ts';
 import { runFolder } from './run-folder.ts';
 import { AUTHOR, workspaceOf } from './workspace.ts';
@@ -40,7 +41,7 @@ export const createConclude =
       state: ended.state as Concluded['state'],
       reason: ended.reason ?? reason,
       seconds: Math.round(((ended.ended_at ?? new Date()).getTime() - (ended.started_at ?? ended.created_at).getTime()) / 1000),
-      spent: await spentOf(db, task.id),
+      spent: await usageOf(db, task.id),
       result,
     });
     const outboxId = await tellOfTask(db, task, 'result', text, 'result');

@@ -1,10 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity';
 import type { LogLine } from '../../contracts/kennel.ts';
-import type { Followed, FollowInput } from '../../contracts/task.ts';
+import type { Followed, FollowInput, TaskSpending } from '../../contracts/task.ts';
 import { doing, storeLines } from '../../store/kennel/task-log.ts';
 import { taskQuestionId } from '../../store/kennel/task-questions.ts';
-import { findTask, spentOf, type Task } from '../../store/kennel/tasks.ts';
+import { findTask, type Task } from '../../store/kennel/tasks.ts';
+import { usageOf } from '../../store/kennel/usage.ts';
 import { cut } from '../../store/keys.ts';
 import { asFailure, fail } from '../failure.ts';
 import { HEARTBEAT_MS } from '../heartbeat.ts';
@@ -32,7 +33,8 @@ export const createFollow =
     const folder = runFolder(config, input.taskId);
     // what an attempt before this one has stored need not be read again
     let offset = Math.max((info.heartbeatDetails as { offset?: number } | undefined)?.offset ?? 0, input.offset);
-    const beats = setInterval(() => heartbeat({ offset }), HEARTBEAT_MS);
+    let said: string | null = null;
+    const beats = setInterval(() => heartbeat({ offset, ...(said && { doing: cut(said, 100) }) }), HEARTBEAT_MS);
     try {
       const task = await findTask(db, input.taskId);
       if (!task) throw fail('NotFound', `Task ${input.taskId} is not in the database.`);
@@ -48,7 +50,7 @@ export const createFollow =
         if (stop) {
           const upto = read.lines.filter((line) => line.seq <= stop.seq);
           await store(task, upto, progress);
-          return { offset: await offsetAfter(folder, offset, stop.seq), ...asFollowed(task, stop) };
+          return { offset: await offsetAfter(folder, offset, stop.seq), spent: await spending(), ...asFollowed(task, stop) };
         }
         await store(task, read.lines, progress);
         offset = read.offset;
@@ -58,13 +60,19 @@ export const createFollow =
         if (now - checkedAt >= CHECK_MS) {
           checkedAt = now;
           const ended = await endOf(task, input, read, deadline, began);
-          if (ended) return { offset, ...ended };
+          if (ended) return { offset, spent: await spending(), ...ended };
+          if (said && now - began >= input.progressMs) return { offset, spent: await spending(), what: 'progress', doing: said };
         }
         if (now - measuredAt >= MEASURE_MS) {
           measuredAt = now;
           const megabytes = await folderMegabytes(folder);
           if (megabytes > config.FETCH_KENNEL_DISK_MB)
-            return { offset, what: 'budget', reason: `Its folder took ${megabytes} MB; FETCH_KENNEL_DISK_MB allows ${config.FETCH_KENNEL_DISK_MB}.` };
+            return {
+              offset,
+              spent: await spending(),
+              what: 'budget',
+              reason: `Its folder took ${megabytes} MB; FETCH_KENNEL_DISK_MB allows ${config.FETCH_KENNEL_DISK_MB}.`,
+            };
         }
         await pause(LOOK_MS, undefined, { signal });
       }
@@ -75,14 +83,20 @@ export const createFollow =
       clearInterval(beats);
     }
 
+    async function spending(): Promise<TaskSpending> {
+      const { inputTokens, outputTokens, microUsd } = await usageOf(db, input.taskId);
+      return { tokens: inputTokens + outputTokens, microUsd };
+    }
+
     async function store(task: Task, lines: LogLine[], progress: ReturnType<typeof createTaskProgress>): Promise<void> {
-      const news = await storeLines(db, task, lines);
-      await progress(news.map(doing).findLast((text) => text !== null) ?? null);
+      const news = (await storeLines(db, task, lines)).map(doing).findLast((text) => text !== null) ?? null;
+      said = news ?? said;
+      await progress(news);
     }
 
     /** What ends a step besides its own last line. */
-    async function endOf(task: Task, at: FollowInput, read: Read, deadline: number, began: number): Promise<DistributiveOmit<Followed, 'offset'> | null> {
-      const spent = await spentOf(db, task.id);
+    async function endOf(task: Task, at: FollowInput, read: Read, deadline: number, began: number): Promise<Stop | null> {
+      const spent = await usageOf(db, task.id);
       const tokens = spent.inputTokens + spent.outputTokens;
       if (tokens >= config.FETCH_TASK_MAX_TOKENS)
         return { what: 'budget', reason: `Its budget of tokens is used up: ${tokens} of ${config.FETCH_TASK_MAX_TOKENS} (FETCH_TASK_MAX_TOKENS).` };
@@ -109,13 +123,14 @@ export const createFollow =
   };
 
 type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
+type Stop = DistributiveOmit<Followed, 'offset' | 'spent'>;
 type StopLine = Extract<LogLine, { type: 'question' | 'permission' | 'ended' }>;
 
 /** The first line that the workflow must hear of. */
 const stopLine = (lines: readonly LogLine[], step: number): StopLine | undefined =>
   lines.find((line): line is StopLine => line.step === step && (line.type === 'question' || line.type === 'permission' || line.type === 'ended'));
 
-function asFollowed(task: Task, line: StopLine): DistributiveOmit<Followed, 'offset'> {
+function asFollowed(task: Task, line: StopLine): Stop {
   if (line.type === 'ended') return { what: 'ended', outcome: line.outcome, reason: line.reason };
   const title = cut((line.type === 'question' ? line.question : line.title).replace(/\s+/g, ' ').trim(), 60);
   return { what: line.type, questionId: taskQuestionId(task.id, line.id), title };

@@ -1,4 +1,5 @@
-import { appendFile, mkdir, open, readFile, stat } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { appendFile, type FileHandle, lstat, mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../../config.ts';
 import type { Command, LogLine } from '../../contracts/kennel.ts';
@@ -20,10 +21,7 @@ export interface Read {
 
 /** Whole lines of a log from a byte on. A line that is still being written, or that is no line of a log, does not count; the latter is passed over. */
 export async function readLog(folder: string, offset: number): Promise<Read> {
-  const file = await open(join(folder, 'log.ndjson'), 'r').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return null;
-    throw error;
-  });
+  const file = await openLog(folder);
   if (!file) return { lines: [], offset, more: false };
   try {
     const { size } = await file.stat();
@@ -44,9 +42,24 @@ export async function readLog(folder: string, offset: number): Promise<Read> {
   }
 }
 
+/** Null before it is there. What is inside the folder is the container's to change: a link or a pipe in the place of the log is not followed. */
+async function openLog(folder: string): Promise<FileHandle | null> {
+  const file = await open(join(folder, 'log.ndjson'), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' || error.code === 'ELOOP') return null;
+      throw error;
+    },
+  );
+  if (!file || (await file.stat()).isFile()) return file;
+  await file.close();
+  return null;
+}
+
 /** Bytes that lines take in the log up to and including the line `seq`: where to go on after it. */
 export async function offsetAfter(folder: string, from: number, seq: number): Promise<number> {
-  const text = await readFile(join(folder, 'log.ndjson'));
+  const file = await openLog(folder);
+  if (!file) return from;
+  const text = await file.readFile().finally(() => file.close());
   let at = from;
   while (at < text.length) {
     const end = text.indexOf(10, at);
@@ -70,7 +83,7 @@ function parseLine(text: string): LogLine | null {
 
 /** When a log last grew, in ms since the epoch; null before it is there. */
 export const lastWritten = async (folder: string): Promise<number | null> =>
-  await stat(join(folder, 'log.ndjson')).then(
+  await lstat(join(folder, 'log.ndjson')).then(
     (file) => file.mtimeMs,
     () => null,
   );

@@ -1,4 +1,5 @@
 import type { HostConfig, MountSettings } from 'dockerode';
+import { seccompProfile } from './seccomp.ts';
 
 /** What a container may take of its host. */
 export interface Limits {
@@ -31,7 +32,7 @@ export function hostConfig({ limits, user, mounts, emptyHome, output }: Walls): 
   return {
     NetworkMode: 'none',
     CapDrop: ['ALL'],
-    SecurityOpt: ['no-new-privileges:true'],
+    SecurityOpt: ['no-new-privileges:true', `seccomp=${seccompProfile()}`],
     Privileged: false,
     ReadonlyRootfs: true,
     IpcMode: 'private',

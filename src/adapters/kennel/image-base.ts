@@ -23,7 +23,7 @@ export async function provideBase(
   onProgress(`Fetching ${base}`);
   const refused = await pull(engine, base, onProgress, options.signal).then(
     () => null,
-    (error: Error) => error,
+    (error: Error) => new Error(error.message.replace(/^\(HTTP code \d+\)[^-]*- /, '').trim(), { cause: error }),
   );
   options.signal?.throwIfAborted();
   // an update that failed leaves what is there

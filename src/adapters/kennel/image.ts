@@ -140,7 +140,7 @@ async function removeOld(docker: Docker, build: ImageBuild): Promise<void> {
     .slice(KEPT_EARLIER)
     .filter(({ Id }) => !used.has(Id));
   for (const { RepoTags } of old) {
-    for (const tag of RepoTags ?? []) {
+    for (const tag of (RepoTags ?? []).filter((name) => name.startsWith(`${build.repository}:`))) {
       // 409: a container was made of it in this moment
       await docker.getImage(tag).remove().catch(unless(404, 409));
     }

@@ -34,7 +34,12 @@ async function startNow(place: RunPlace, image: string, run: StartRun): Promise<
   const name = runName(place.home, run.spec.taskId, run.spec.step);
   for (let attempt = 0; ; attempt += 1) {
     const found = await inspectOrNull(docker, name);
-    // made by a start that was killed before it could go on, or started long ago
+    // somebody had it removed, and the engine is at it
+    if (found && ['removing', 'dead'].includes(found.State.Status)) {
+      await destroy(docker, found.Id);
+      continue;
+    }
+    // `created`: its start was killed before it could go on
     if (found && found.State.Status !== 'created') return;
     if (!found) {
       if ((await placesTaken(place)) >= place.slots) throw full(place);

@@ -3,8 +3,10 @@ import { Stream } from 'openai/streaming';
 import { accumulator, type WireChunk } from './accumulate.ts';
 import { classify } from './classify.ts';
 import { ModelError } from './error.ts';
-import type { Endpoint, Model, ModelAnswer, ModelKind, ModelMessage, ModelRequest } from './model.ts';
-import { countedChars, hasPictures, refusesPictures, userContent, withoutPictures } from './pictures.ts';
+import type { Endpoint, Model, ModelAnswer, ModelKind, ModelRequest } from './model.ts';
+import { hasPictures, refusesPictures, withoutPictures } from './pictures.ts';
+import { leanFetch, textOf } from './transport.ts';
+import { wireBody } from './wire.ts';
 
 /** No byte for this long and the request is given up, milliseconds. */
 const IDLE_MS = 90_000;
@@ -50,34 +52,26 @@ export function openaiModel(options: OpenAIOptions): Model {
       );
     });
     try {
-      const messages = request.messages.map(wireMessage);
-      const tools = request.tools.map((tool) => ({ type: 'function' as const, function: { ...tool, parameters: { ...tool.parameters } } }));
-      const limit =
-        request.maxTokens === undefined ? {} : options.kind === 'openai' ? { max_completion_tokens: request.maxTokens } : { max_tokens: request.maxTokens };
-      const response = await client.chat.completions
-        .create(
-          {
-            model: request.model,
-            messages,
-            stream: true,
-            ...(askUsage ? { stream_options: { include_usage: true } } : {}),
-            ...(tools.length > 0 ? { tools } : {}),
-            ...limit,
-          },
-          { signal: controller.signal, headers: { 'x-fetch-request-id': request.requestId } },
-        )
+      const { body, promptChars } = wireBody(request, { askUsage, limitName: options.kind === 'openai' ? 'max_completion_tokens' : 'max_tokens' });
+      const response = await client
+        .post('/chat/completions', {
+          body,
+          stream: true,
+          signal: controller.signal,
+          headers: { 'content-type': 'application/json', 'x-fetch-request-id': request.requestId },
+        })
         .asResponse();
       phase = 'stream';
-      const promptChars = countedChars(request.messages) + (tools.length > 0 ? JSON.stringify(tools).length : 0);
       const answer = accumulator(request.model, promptChars, request.onDelta);
-      const body = watched(response, () => idle.touch(idleMs));
+      const watched = watchedBytes(response.body as unknown as AsyncIterable<Uint8Array>, () => idle.touch(idleMs));
       if (/\bjson\b/i.test(response.headers.get('content-type') ?? '')) {
         // a provider that ignores `stream` answers with the whole; OpenRouter puts errors into it with status 200
-        const whole = (await body.json()) as WireChunk & { error?: unknown };
+        const whole = JSON.parse(await textOf(watched)) as WireChunk & { error?: unknown };
         if (whole.error) throw Object.assign(new Error('the endpoint reports an error'), { error: whole.error, headers: response.headers });
         answer.add(whole);
       } else {
-        for await (const chunk of Stream.fromSSEResponse<WireChunk>(body, controller, client)) answer.add(chunk);
+        for await (const chunk of Stream.fromSSEResponse<WireChunk>({ headers: response.headers, body: watched } as unknown as Response, controller, client))
+          answer.add(chunk);
         // the SDK ends the loop quietly when the request was aborted
         if (controller.signal.aborted) throw controller.signal.reason;
       }
@@ -141,23 +135,11 @@ function openaiClient(endpoint: Pick<Endpoint, 'baseUrl' | 'apiKey'>): OpenAI {
     adminAPIKey: null,
     webhookSecret: null,
     logLevel: 'off',
+    fetch: leanFetch,
     maxRetries: 0,
     timeout: 30 * 60_000,
     defaultHeaders: endpoint.apiKey ? {} : { Authorization: null },
   });
-}
-
-function wireMessage(message: ModelMessage): OpenAI.ChatCompletionMessageParam {
-  if (message.role === 'tool') return { role: 'tool', tool_call_id: message.callId, content: message.content };
-  if (message.role !== 'assistant')
-    return message.role === 'user' ? { role: 'user', content: userContent(message) } : { role: 'system', content: message.content };
-  if (!message.calls?.length) return { role: 'assistant', content: message.content };
-  return {
-    role: 'assistant',
-    // an empty text block is an error for some providers, null is not
-    content: message.content || null,
-    tool_calls: message.calls.map((call) => ({ id: call.id, type: 'function', function: { name: call.name, arguments: call.arguments } })),
-  };
 }
 
 function watchdog(firstMs: number, onSilence: () => void): { touch(ms: number): void; stop(): void } {
@@ -171,16 +153,11 @@ function watchdog(firstMs: number, onSilence: () => void): { touch(ms: number): 
   };
 }
 
-/** The same response, telling of every chunk of bytes: keep-alive comments, which the SDK swallows, are signs of life too. */
-function watched(response: Response, onBytes: () => void): Response {
+/** The same bytes, telling of every chunk: keep-alive comments, which the SDK swallows, are signs of life too. */
+async function* watchedBytes(body: AsyncIterable<Uint8Array>, onBytes: () => void): AsyncGenerator<Uint8Array> {
   onBytes();
-  const body = response.body?.pipeThrough(
-    new TransformStream<Uint8Array, Uint8Array>({
-      transform(chunk, out) {
-        onBytes();
-        out.enqueue(chunk);
-      },
-    }),
-  );
-  return new Response(body, { status: response.status, headers: response.headers });
+  for await (const chunk of body) {
+    onBytes();
+    yield chunk;
+  }
 }

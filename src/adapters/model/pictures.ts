@@ -26,6 +26,3 @@ export const userContent = ({ content, pictures = [] }: Extract<ModelMessage, { 
   pictures.length === 0
     ? content
     : [{ type: 'text', text: content }, ...pictures.map((data) => ({ type: 'image_url' as const, image_url: { url: `data:image/jpeg;base64,${data}` } }))];
-
-/** Characters of a request as far as they are counted as tokens: base64 is not. */
-export const countedChars = (messages: readonly ModelMessage[]): number => JSON.stringify(withoutPictures(messages)).length;

@@ -30,6 +30,8 @@ export interface PracticeOptions {
   scripts?: boolean;
   /** milliseconds before each word of an answer that sets no pace of its own */
   pace?: number;
+  /** parse only the latest message and what follows of a long request, so that a measurement is not one of this server; `roles` then lacks the rest */
+  skim?: boolean;
   /** called at arrival and again when the state changes */
   ledger?: (entry: LedgerEntry) => void;
 }
@@ -52,7 +54,7 @@ export async function startPracticeServer(options: PracticeOptions = {}): Promis
     const raw = await readBody(request);
     let body: { model?: string; messages?: WireMessage[]; tools?: unknown[]; stream?: boolean; stream_options?: { include_usage?: boolean } };
     try {
-      body = JSON.parse(raw);
+      body = JSON.parse(options.skim ? skimmed(raw) : raw);
     } catch {
       return sendError(response, 400, 'the body is not JSON');
     }
@@ -95,7 +97,7 @@ export async function startPracticeServer(options: PracticeOptions = {}): Promis
     }
     if (step.hang) return;
     if (step.fail) return sendError(response, step.fail, `scripted ${step.fail}`, step.retryAfter);
-    const usage = usageOf(body.messages, body.tools, step);
+    const usage = usageOf(options.skim ? raw.length : charsOf(body.messages, body.tools), step);
     const envelope = { id: `practice-${count}`, created: Math.floor(entry.at / 1000), model: entry.model };
     const calls = (step.call ?? []).map(([name, args], at) => ({
       id: `call_${situation.step}_${at}`,
@@ -176,6 +178,13 @@ async function readBody(request: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
+/** A request without its messages before the latest of the person; a quote inside a text is escaped, so the mark stands only where a message begins. */
+function skimmed(raw: string): string {
+  const first = raw.indexOf('"messages":[');
+  const latest = raw.lastIndexOf('{"role":"user"');
+  return first < 0 || latest < first ? raw : raw.slice(0, first) + '"messages":[' + raw.slice(latest);
+}
+
 function sendJson(response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}): void {
   response.writeHead(status, { 'content-type': 'application/json', ...headers });
   response.end(JSON.stringify(body));
@@ -207,12 +216,11 @@ function callDeltas(call: { id: string; type: string; function: { name: string; 
   ];
 }
 
+const charsOf = (messages: readonly WireMessage[], tools: unknown): number =>
+  messages.reduce((sum, message) => sum + textOf(message.content).length + JSON.stringify(message.tool_calls ?? '').length, JSON.stringify(tools ?? '').length);
+
 /** Four characters a token: exact enough to practise with, and the same every time. */
-function usageOf(messages: readonly WireMessage[], tools: unknown, step: ScriptStep): object {
-  const input = messages.reduce(
-    (sum, message) => sum + textOf(message.content).length + JSON.stringify(message.tool_calls ?? '').length,
-    JSON.stringify(tools ?? '').length,
-  );
+function usageOf(input: number, step: ScriptStep): object {
   const reasoning = Math.ceil((step.think ?? '').length / 4);
   const prompt = Math.ceil(input / 4);
   const completion = Math.ceil(((step.say ?? '').length + JSON.stringify(step.call ?? '').length) / 4) + reasoning;

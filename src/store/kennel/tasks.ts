@@ -1,4 +1,4 @@
-import { type Selectable, sql } from 'kysely';
+import type { Selectable } from 'kysely';
 import type { TaskState } from '../../contracts/task.ts';
 import { type Db, json, type Tx } from '../database.ts';
 import { onThread } from '../events.ts';
@@ -145,26 +145,4 @@ export async function waitingFor(db: Db, task: Pick<Task, 'host' | 'workspace'>)
     .orderBy('created_at')
     .execute();
   return rows.map((row) => row.workflow_id);
-}
-
-export interface TaskSpent {
-  calls: number;
-  inputTokens: number;
-  outputTokens: number;
-  microUsd: number;
-}
-
-/** What a task has used, as the gate counted it. */
-export async function spentOf(db: Db | Tx, id: string): Promise<TaskSpent> {
-  const row = await db
-    .selectFrom('task_usage')
-    .select([
-      sql<string>`coalesce(sum(calls), 0)`.as('calls'),
-      sql<string>`coalesce(sum(input_tokens), 0)`.as('input'),
-      sql<string>`coalesce(sum(output_tokens), 0)`.as('output'),
-      sql<string>`coalesce(sum(micro_usd), 0)`.as('money'),
-    ])
-    .where('task_id', '=', id)
-    .executeTakeFirstOrThrow();
-  return { calls: Number(row.calls), inputTokens: Number(row.input), outputTokens: Number(row.output), microUsd: Number(row.money) };
 }

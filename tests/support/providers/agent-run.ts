@@ -1,15 +1,12 @@
-import { execFile } from 'node:child_process';
 import { appendFileSync, chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-import type { Kennel } from '../../../src/adapters/kennel/kennel.ts';
 import type { Command, HarnessName, LogLine, RunSpec } from '../../../src/contracts/kennel.ts';
+import type { TestKennel } from '../docker.ts';
 import { until } from '../until.ts';
-import { startOpenGate } from './gate.ts';
+import { startTestGate, type TestGate } from './gate.ts';
 import { type ProviderEntry, type Providers, startProviders } from './server.ts';
 
-const run = promisify(execFile);
 let count = 0;
 
 type OfType<T extends LogLine['type']> = Extract<LogLine, { type: T }>;
@@ -23,14 +20,14 @@ export class AgentRun {
   readonly folder: string;
   readonly workspace: string;
   readonly providers: Providers;
-  private readonly kennel: Kennel;
-  readonly gate: { refused: string[]; close(): Promise<void> };
+  private readonly at: TestKennel;
+  readonly gate: TestGate;
   private readonly settings: Partial<RunSpec>;
   private step = 0;
   private commands = 0;
 
-  private constructor(kennel: Kennel, harness: HarnessName, root: string, providers: Providers, gate: AgentRun['gate'], settings: Partial<RunSpec>) {
-    this.kennel = kennel;
+  private constructor(at: TestKennel, harness: HarnessName, root: string, providers: Providers, gate: TestGate, settings: Partial<RunSpec>) {
+    this.at = at;
     this.harness = harness;
     this.root = root;
     this.folder = join(root, 'run');
@@ -40,12 +37,12 @@ export class AgentRun {
     this.settings = settings;
   }
 
-  static async open(kennel: Kennel, harness: HarnessName, settings: Partial<RunSpec>): Promise<AgentRun> {
+  static async open(at: TestKennel, harness: HarnessName, settings: Partial<RunSpec>): Promise<AgentRun> {
     const root = mkdtempSync(join(tmpdir(), 'agent-'));
     for (const name of ['run/gate', 'run/home', 'workspace']) mkdirSync(join(root, name), { recursive: true });
     const providers = await startProviders();
-    const gate = await startOpenGate(join(root, 'run/gate'), providers.origin);
-    const made = new AgentRun(kennel, harness, root, providers, gate, settings);
+    const gate = await startTestGate(join(root, 'run/gate'), providers.origin);
+    const made = new AgentRun(at, harness, root, providers, gate, settings);
     made.give('workspace', 'run', 'run/home', 'run/gate', 'run/gate/model.sock', 'run/gate/egress.sock');
     return made;
   }
@@ -68,7 +65,7 @@ export class AgentRun {
     };
     writeFileSync(join(this.folder, 'spec.json'), JSON.stringify(spec));
     this.give('run/spec.json');
-    await this.kennel.start({ spec, runFolder: this.folder, workspace: this.workspace, env: { FETCH_MODEL_RETRIES: '1' } });
+    await this.at.kennel.start({ spec, runFolder: this.folder, workspace: this.workspace, env: { FETCH_MODEL_RETRIES: '1' } });
   }
 
   command(body: CommandBody): void {
@@ -129,28 +126,29 @@ export class AgentRun {
     return readFileSync(join(this.workspace, name), 'utf8');
   }
 
-  /** A command inside the container of this step, as the user of the container; what it prints. */
+  /** A command inside the container of this step, as its user; what it printed. */
   async inside(...argv: string[]): Promise<string> {
-    const container = await this.kennel.inspect(this.taskId, this.step);
-    if (!container) throw new Error('there is no container');
-    return (await run('docker', ['exec', container.id, ...argv])).stdout;
+    return (await this.at.inside(this.taskId, this.step, argv)).output;
   }
 
-  /** Command lines of every process in the container. */
+  /** Command lines of the processes in the container; none when it does not run. */
   async processes(): Promise<string[]> {
-    const container = await this.kennel.inspect(this.taskId, this.step);
+    const container = await this.at.kennel.inspect(this.taskId, this.step);
     if (container?.state !== 'running') return [];
-    const { stdout } = await run('docker', ['top', container.id, '-eo', 'args']).catch(() => ({ stdout: '' }));
-    return stdout.split('\n').slice(1).filter(Boolean);
+    const top = await this.at.kennel.engine.docker
+      .getContainer(container.id)
+      .top({ ps_args: '-eo pid,args' })
+      .catch(() => ({ Processes: [] }));
+    return (top.Processes as string[][]).map((columns) => columns.slice(1).join(' '));
   }
 
   /** Waits until the container of this step does not run any more. */
   async stopped(ms?: number): Promise<void> {
-    await until(`${this.harness}: the container stops`, async () => (await this.kennel.inspect(this.taskId, this.step))?.state === 'exited', ms);
+    await until(`${this.harness}: the container stops`, async () => (await this.at.kennel.inspect(this.taskId, this.step))?.state === 'exited', ms);
   }
 
   async close(): Promise<void> {
-    await this.kennel.remove(this.taskId);
+    await this.at.kennel.remove(this.taskId);
     await this.gate.close();
     await this.providers.close();
     rmSync(this.root, { recursive: true, force: true });

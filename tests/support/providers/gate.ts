@@ -1,45 +1,86 @@
-import { createServer, request as forward, type Server } from 'node:http';
-import { join } from 'node:path';
+import pino from 'pino';
+import { Agent } from 'undici';
+import { allowList } from '../../../src/adapters/kennel/gate/allow-list.ts';
+import { createEgressProxy } from '../../../src/adapters/kennel/gate/egress-proxy.ts';
+import { createLedger } from '../../../src/adapters/kennel/gate/ledger.ts';
+import { createModelProxy } from '../../../src/adapters/kennel/gate/model-proxy.ts';
+import { createRefusedHosts } from '../../../src/adapters/kennel/gate/refused-hosts.ts';
+import { createSlots } from '../../../src/adapters/kennel/gate/slots.ts';
+import { openSocketFolder } from '../../../src/adapters/kennel/gate/socket.ts';
+import { upstreamsOf } from '../../../src/adapters/kennel/gate/upstreams.ts';
+import { isPublicAddress, systemResolver } from '../../../src/adapters/web/address-guard.ts';
+import type { ModelUsage } from '../../../src/store/kennel/usage.ts';
 
-/**
- * Stands in for the gate of the host in a folder `gate` of a run: `model.sock` leads straight to the scripted providers, nothing is added and
- * nothing is counted; `egress.sock` refuses everything, and remembers what.
- */
-export async function startOpenGate(folder: string, origin: string): Promise<{ refused: string[]; close(): Promise<void> }> {
-  const refused: string[] = [];
-  const model = createServer((request, response) => {
-    const onward = forward(origin + request.url, { method: request.method, headers: { ...request.headers, host: new URL(origin).host } }, (answer) => {
-      response.writeHead(answer.statusCode ?? 502, answer.headers);
-      answer.pipe(response);
-      answer.on('error', () => response.destroy());
-    });
-    onward.on('error', () => response.destroy());
-    response.on('close', () => onward.destroy());
-    request.pipe(onward);
+/** Stands for the key of every provider; only the gate has it. */
+export const PROVIDER_KEY = 'sk-provider-0f3c9d-never-inside';
+
+export interface TestGate {
+  /** what the gate has counted, when no call runs any more */
+  used(): Promise<{ calls: number; inputTokens: number; outputTokens: number }>;
+  /** `host:port` of what was refused by the egress proxy */
+  refused(): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+/** The proxies of the real gate in the folder `gate` of a run, with the scripted providers behind them and counters in memory instead of a store. */
+export async function startTestGate(folder: string, origin: string): Promise<TestGate> {
+  const log = pino({ level: 'silent' });
+  const rows: ModelUsage[] = [];
+  const hosts: string[] = [];
+  const sum = (field: 'calls' | 'inputTokens' | 'outputTokens'): number => rows.reduce((total, row) => total + row[field], 0);
+  const used = () => ({ calls: sum('calls'), inputTokens: sum('inputTokens'), outputTokens: sum('outputTokens') });
+  const ledger = createLedger(
+    {
+      usage: async () => ({ ...used(), tokens: used().inputTokens + used().outputTokens, microUsd: 0, models: rows }),
+      add: async (increments) => void rows.push(...increments),
+    },
+    { maxTokens: 100_000_000, maxMicroUsd: 1_000_000_000 },
+    10_000,
+  );
+  const upstreams = upstreamsOf({
+    ANTHROPIC_BASE_URL: `${origin}/anthropic`,
+    ANTHROPIC_API_KEY: PROVIDER_KEY,
+    GOOGLE_GEMINI_BASE_URL: `${origin}/gemini`,
+    GEMINI_API_KEY: PROVIDER_KEY,
+    OPENAI_BASE_URL: `${origin}/openai/v1`,
+    OPENAI_API_KEY: PROVIDER_KEY,
+    OPENROUTER_API_KEY: undefined,
+    AGENT_MODEL: 'scripted',
+    FETCH_FALLBACK_MODEL: undefined,
   });
-  const egress = createServer((request, response) => {
-    refused.push(request.url ?? '');
-    response.writeHead(403).end();
-  });
-  egress.on('connect', (request, socket) => {
-    refused.push(request.url ?? '');
-    socket.end('HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n');
-  });
-  await Promise.all([listen(model, join(folder, 'model.sock')), listen(egress, join(folder, 'egress.sock'))]);
-  return {
+  const dispatcher = new Agent({ pipelining: 1 });
+  const model = createModelProxy({ upstreams, ledger, dispatcher, headersMs: 600_000, idleMs: 300_000, log });
+  const refused = createRefusedHosts(async (refusals) => void hosts.push(...refusals.map(({ host, port }) => `${host}:${port}`)));
+  const egress = createEgressProxy({
+    allowed: () => allowList([]),
+    allows: isPublicAddress,
+    resolve: systemResolver,
+    lookups: createSlots(1),
     refused,
+    idleMs: 60_000,
+    log,
+  });
+  const sockets = openSocketFolder(folder);
+  await sockets.listen(model.server, 'model.sock');
+  await sockets.listen(egress.server, 'egress.sock');
+  return {
+    async used() {
+      await model.idle();
+      await ledger.settle(5000);
+      return used();
+    },
+    async refused() {
+      await refused.settle();
+      return hosts;
+    },
     async close() {
-      for (const server of [model, egress]) {
+      egress.cut();
+      for (const { server } of [model, egress]) {
         server.close();
         server.closeAllConnections();
       }
+      await dispatcher.destroy();
+      sockets.close();
     },
   };
-}
-
-function listen(server: Server, path: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(path, resolve);
-  });
 }

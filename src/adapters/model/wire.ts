@@ -1,0 +1,59 @@
+import type { ModelMessage, ModelRequest, ModelTool } from './model.ts';
+import { userContent } from './pictures.ts';
+
+/** A piece of a request as it goes over the wire, and how many of its characters are counted as tokens: base64 is not. */
+interface Piece {
+  json: string;
+  counted: number;
+}
+
+/** Messages of a thread are the same objects in every request of it (the history is kept), so each is serialised once. */
+const pieces = new WeakMap<ModelMessage, Piece>();
+const toolPieces = new WeakMap<readonly ModelTool[], Piece>();
+
+/** The body of a chat completion; `promptChars` serves for the estimate where the endpoint tells no usage. */
+export function wireBody(
+  { model, messages, tools, maxTokens }: ModelRequest,
+  { askUsage, limitName }: { askUsage: boolean; limitName: 'max_tokens' | 'max_completion_tokens' },
+): { body: string; promptChars: number } {
+  const said = messages.map(messagePiece);
+  const offered = tools.length > 0 ? toolsPiece(tools) : null;
+  const body = [
+    `{"model":${JSON.stringify(model)},"messages":[${said.map((piece) => piece.json).join(',')}],"stream":true`,
+    ...(askUsage ? ['"stream_options":{"include_usage":true}'] : []),
+    ...(offered ? [`"tools":${offered.json}`] : []),
+    ...(maxTokens === undefined ? [] : [`"${limitName}":${maxTokens}`]),
+  ].join(',');
+  return { body: `${body}}`, promptChars: said.reduce((sum, piece) => sum + piece.counted + 1, 1) + (offered?.counted ?? 0) };
+}
+
+function messagePiece(message: ModelMessage): Piece {
+  const known = pieces.get(message);
+  if (known) return known;
+  const json = JSON.stringify(wireMessage(message));
+  const counted = message.role === 'user' && message.pictures?.length ? JSON.stringify(message.content).length : json.length;
+  const piece = { json, counted };
+  pieces.set(message, piece);
+  return piece;
+}
+
+function toolsPiece(tools: readonly ModelTool[]): Piece {
+  const known = toolPieces.get(tools);
+  if (known) return known;
+  const json = JSON.stringify(tools.map((tool) => ({ type: 'function', function: tool })));
+  const piece = { json, counted: json.length };
+  toolPieces.set(tools, piece);
+  return piece;
+}
+
+function wireMessage(message: ModelMessage): object {
+  if (message.role === 'tool') return { role: 'tool', tool_call_id: message.callId, content: message.content };
+  if (message.role !== 'assistant') return { role: message.role, content: message.role === 'user' ? userContent(message) : message.content };
+  if (!message.calls?.length) return { role: 'assistant', content: message.content };
+  return {
+    role: 'assistant',
+    // an empty text block is an error for some providers, null is not
+    content: message.content || null,
+    tool_calls: message.calls.map((call) => ({ id: call.id, type: 'function', function: { name: call.name, arguments: call.arguments } })),
+  };
+}

@@ -1,0 +1,11 @@
+import { agentScenarios } from '../support/providers/scenarios.ts';
+
+agentScenarios({
+  harness: 'claude',
+  model: null,
+  protocol: 'anthropic',
+  sideQuestions: 1,
+  refused: 'goes on',
+  reasons: { unauthorized: /Authentication required/, limited: /\(429\)/, failing: /API Error: 500/, cut: /Connection to the API was lost/ },
+  attempts: { unauthorized: 2, limited: 2, failing: 2, cut: 3 },
+});

@@ -1,0 +1,11 @@
+import { agentScenarios } from '../support/providers/scenarios.ts';
+
+agentScenarios({
+  harness: 'gemini',
+  model: 'gemini-2.5-pro',
+  protocol: 'gemini',
+  sideQuestions: 0,
+  refused: 'goes on',
+  reasons: { unauthorized: /\(401\)/, limited: /\(429\)/, failing: /\(500\)/, cut: /./ },
+  attempts: { unauthorized: 1, limited: 2, failing: 2, cut: 2 },
+});

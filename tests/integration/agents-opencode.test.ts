@@ -1,0 +1,12 @@
+import { agentScenarios } from '../support/providers/scenarios.ts';
+
+agentScenarios({
+  harness: 'opencode',
+  model: 'scripted',
+  protocol: 'openai-chat',
+  sideQuestions: 1,
+  refused: 'ends its turn',
+  reasons: { unauthorized: /scripted 401/, limited: /scripted 429/, failing: /scripted 500/, cut: /./ },
+  // numbers of its own
+  attempts: { unauthorized: 1, limited: 6, failing: 6, cut: 6 },
+});

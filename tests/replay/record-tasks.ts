@@ -1,0 +1,66 @@
+import { execFileSync } from 'node:child_process';
+import { taskWorkflowId } from '../../src/contracts/ids.ts';
+import type { TestApp } from '../support/app.ts';
+import { containersOf, findTask, inState, kennelReady, linesOf, startTask, workspace } from '../support/kennel-app.ts';
+import { until } from '../support/until.ts';
+
+/** A question keeps its container for this long while histories are recorded. */
+export const HOLD_MS = 4_000;
+
+/** Real runs of coding tasks, each to its end; the workflow id of each by the name of its history. Needs a Docker engine. */
+export const taskRuns: Record<string, (app: TestApp) => Promise<string>> = {
+  'task-completed': (app) => run(app, 'write a.txt a; run ls'),
+  'task-failed': (app) => run(app, 'fail the disk is on fire'),
+  'task-answered': (app) =>
+    run(app, 'ask Which? | one | two; write a.txt {answer}', async (id, thread) => {
+      await inState(app, id, 'waiting');
+      await app.say(thread, '2');
+    }),
+  'task-parked': (app) =>
+    run(app, 'ask Which? | one | two; write a.txt {answer}', async (id, thread) => {
+      await inState(app, id, 'waiting');
+      await until('its container is gone', () => containersOf(id).length === 0);
+      await app.say(thread, '2');
+    }),
+  'task-cancelled': (app) =>
+    run(app, 'wait 600', async (id, thread) => {
+      await working(app, id);
+      await app.say(thread, 'stop');
+    }),
+  'task-paused': (app) =>
+    run(app, 'wait 3; write a.txt a', async (id, thread) => {
+      await working(app, id);
+      await app.say(thread, 'pause');
+      await inState(app, id, 'paused');
+      await app.say(thread, 'resume');
+    }),
+  'task-reborn': (app) =>
+    run(app, 'wait 3; write a.txt a', async (id) => {
+      await working(app, id);
+      execFileSync('docker', ['kill', containersOf(id)[0]!]);
+    }),
+  'task-timed-out': (app) => run(app, 'wait 600', async () => {}, 2_000),
+};
+
+/** One that waits for its workspace while another works in it. */
+export async function queuedTask(app: TestApp): Promise<string> {
+  await workspace(app, 'shared');
+  const first = await startTask(app, 'wait 3', { workspace: 'shared' });
+  const second = await startTask(app, 'write a.txt a', { workspace: 'shared', thread: first.thread });
+  await until('it is over', async () => (await findTask(app, second.id)).ended_at);
+  return taskWorkflowId(second.id);
+}
+
+let made = 0;
+
+async function run(app: TestApp, goal: string, meanwhile: (id: string, thread: string) => Promise<void> = async () => {}, timeout?: number): Promise<string> {
+  await kennelReady(app);
+  made += 1;
+  await workspace(app, `recorded-${made}`);
+  const { id, thread } = await startTask(app, goal, { workspace: `recorded-${made}`, timeout });
+  await meanwhile(id, thread);
+  await until('it is over', async () => (await findTask(app, id)).ended_at, 120_000);
+  return taskWorkflowId(id);
+}
+
+const working = (app: TestApp, id: string) => until('it works', async () => (await linesOf(app, id)).some((line) => line.type === 'tool'), 60_000);
