@@ -158,10 +158,12 @@ export class AgentTurn {
     if ((profile.asksHuman ?? isAskHuman)(toolCall)) return allowAny(options);
     const call = updates.tools.upsert(toolCall);
     updates.flush();
+    // Gemini CLI has the command in the title only
+    const command = call.command || (call.kind === 'execute' && toolCall.title) || '';
     const reply = await desk.permit({
       title: cleaner.line(call.title || call.command || 'The agent asks for leave to go on', 200),
       kind: cleaner.line(call.kind, 40),
-      ...(call.command && { command: cleaner.detail(call.command, 4000) }),
+      ...(command && { command: cleaner.detail(command, 4000) }),
       ...(call.diff && { diff: cleaner.detail(call.diff, 20_000) }),
       ...(call.paths.length > 0 && { paths: call.paths.map((path) => cleaner.line(path, 500)) }),
     });

@@ -64,49 +64,50 @@ const env = (): Record<string, string> => ({
 
 /** Null when ripgrep is not installed. */
 function byRipgrep(top: string, target: string, op: Searching): { ran: Ran; hits: Hit[] } | null {
-  const args = [
-    '--no-config',
-    '--null',
-    '--line-number',
-    '--no-heading',
-    '--color=never',
-    '--no-messages',
-    '--hidden',
-    '--no-require-git',
-    '--no-ignore-parent',
-  ];
-  args.push(`--max-filesize=${LIMITS.searchBytes}`, '--max-columns=2000', '--max-columns-preview', '--sort=path', '--threads=2');
+  const args = ['--no-config', '--json', '--no-messages', '--hidden', '--no-require-git', '--no-ignore-parent'];
+  args.push(`--max-filesize=${LIMITS.searchBytes}`, '--sort=path', '--threads=2');
   if (!op.regex) args.push('--fixed-strings');
   if (op.glob) args.push(`--glob=${op.glob}`);
   // the last glob that matches counts
   args.push('--glob=!.git');
   try {
     const ran = run('rg', [...args, '--regexp', op.pattern, '--', target], { cwd: top, env: env(), ...bounds });
-    const hits = ran.stdout.split('\n').flatMap((line) => hitOf(line.indexOf('\0'), line, ':'));
-    return { ran, hits };
+    return { ran, hits: ran.stdout.split('\n').flatMap(ripgrepHit) };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw error;
   }
 }
 
+type Told = { text?: string; bytes?: string };
+
+function ripgrepHit(json: string): Hit[] {
+  if (!json.startsWith('{"type":"match"')) return [];
+  const told = ({ text, bytes }: Told) => text ?? Buffer.from(bytes ?? '', 'base64').toString('utf8');
+  try {
+    const { data } = JSON.parse(utf8(json)) as { data: { path: Told; lines: Told; line_number: number } };
+    return [{ path: told(data.path).replace(/^\.\//, ''), line: data.line_number, text: told(data.lines).replace(/\r?\n$/, '') }];
+  } catch {
+    // the last line of an output that was cut
+    return [];
+  }
+}
+
 function byGitGrep(top: string, target: string, op: Searching): { ran: Ran; hits: Hit[] } {
   const grep = (dialect: string) => {
-    const pathspec = op.glob ? `:(glob)${target === '.' ? '' : `${target}/`}${op.glob.includes('/') ? op.glob : `**/${op.glob}`}` : `:(literal)${target}`;
+    const within = target === '.' ? '' : `${target}/`;
+    const pathspec = op.glob ? `:(glob)${within}${op.glob.includes('/') ? op.glob : `**/${op.glob}`}` : `:(literal)${target}`;
     const args = ['grep', '--no-index', '--exclude-standard', '-I', '-n', '-z', '--no-color', dialect, '-e', op.pattern, '--', pathspec];
-    return run('git', ['-c', 'core.quotePath=false', ...args], { cwd: top, env: env(), ...bounds });
+    return run('git', args, { cwd: top, env: env(), ...bounds });
   };
   let ran = grep(op.regex ? '-P' : '-F');
   if (op.regex && ran.code === 128 && ran.stderr.includes('PCRE')) ran = grep('-E');
-  const hits = ran.stdout.split('\n').flatMap((line) => hitOf(line.indexOf('\0'), line, '\0'));
-  return { ran, hits };
+  return { ran, hits: [...grepHits(ran.stdout)] };
 }
 
-/** `path NUL number SEPARATOR text` */
-function hitOf(nul: number, line: string, separator: string): Hit[] {
-  if (nul < 0) return [];
-  const end = line.indexOf(separator, nul + 1);
-  const number = Number(line.slice(nul + 1, end));
-  if (end < 0 || !Number.isInteger(number)) return [];
-  return [{ path: utf8(line.slice(0, nul)).replace(/^\.\//, ''), line: number, text: utf8(line.slice(end + 1)).replace(/\r$/, '') }];
+/** `path NUL number NUL text newline`, where a path may have newlines in it */
+function* grepHits(output: string): Generator<Hit> {
+  for (const [, path, line, text] of output.matchAll(/([^\0]+)\0(\d+)\0([^\n]*)\n/g)) {
+    yield { path: utf8(path!).replace(/^\.\//, ''), line: Number(line), text: utf8(text!).replace(/\r$/, '') };
+  }
 }

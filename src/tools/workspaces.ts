@@ -1,30 +1,14 @@
 import { z } from 'zod';
-import { changedAt, findWorkspaces, folderId, placeWorkspace, stageWorkspace, TRASH_DAYS, trashWorkspace, unstage } from '../adapters/workspaces.ts';
-import { type Profile, TEMPLATES } from '../contracts/workspace-ops.ts';
-import { findName, nameProblem, sameName } from '../domain/workspace-names.ts';
-import { intentOf, noteIntent } from '../store/kennel/intents.ts';
+import { changedAt, findWorkspaces, TRASH_DAYS } from '../adapters/workspaces.ts';
+import { TEMPLATES } from '../contracts/workspace-ops.ts';
+import { findName, nameProblem } from '../domain/workspace-names.ts';
+import { activeWorkspace, listWorkspaces, recordWorkspaces, selectWorkspace, workspacesOf } from '../store/kennel/workspaces.ts';
 import {
-  activeWorkspace,
-  forgetWorkspace,
-  listWorkspaces,
-  recordWorkspaces,
-  saveWorkspace,
-  selectIfNone,
-  selectWorkspace,
-  tasksIn,
-  workspacesOf,
-} from '../store/kennel/workspaces.ts';
-import { publishNew } from './github.ts';
-import {
-  AUTHOR,
   confirmArgument,
   findWorkspace,
   inWorkspace,
-  kindOf,
   type Opened,
   onSite,
-  operate,
-  profileOf,
   provide,
   type Site,
   text,
@@ -32,6 +16,8 @@ import {
   workspaceArgument,
 } from './in-workspace.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from './tool.ts';
+import { create, remove, whatIsLost } from './workspace-changes.ts';
+import { about, dataOf, look, status } from './workspace-view.ts';
 
 /** The `workspace_*` tools of the contract, but for those that speak to GitHub. */
 
@@ -151,26 +137,6 @@ async function refresh(context: ToolContext, changed: readonly Opened[]): Promis
   }
 }
 
-/** Takes the profile of a workspace and keeps it. */
-async function look(context: ToolContext, at: Opened): Promise<Profile | null> {
-  const { profile } = await profileOf(at, context);
-  if (profile) await saveWorkspace(context.db, { host: at.host, name: at.name, path: at.path, profile });
-  return profile;
-}
-
-const about = (name: string, profile: Profile | null, extra: string[] = []): string => {
-  const parts = [...kindOf(profile), ...extra];
-  return parts.length > 0 ? `${name} (${parts.join(', ')})` : name;
-};
-
-const dataOf = ({ name, host, path }: Pick<Opened, 'name' | 'host' | 'path'>, profile: Profile | null): Record<string, unknown> => ({
-  id: name,
-  name,
-  host,
-  path,
-  profile,
-});
-
 async function select(context: ToolContext, site: Site, wanted: string): Promise<ToolOutcome> {
   const { db, chatId } = context;
   const found = await findWorkspace(context, site, wanted);
@@ -192,116 +158,5 @@ async function select(context: ToolContext, site: Site, wanted: string): Promise
     ok: true,
     output: [`Switched to ${about(at.name, profile, branch ? [`on ${branch}`] : [])}`, ...(trouble ? [trouble] : [])].join('\n'),
     metadata: dataOf(at, profile),
-  };
-}
-
-async function status(context: ToolContext, at: Opened): Promise<ToolOutcome> {
-  const { profile, why } = await profileOf(at, context);
-  if (!profile) return { ok: false, output: why };
-  await saveWorkspace(context.db, { host: at.host, name: at.name, path: at.path, profile });
-  const { git } = profile;
-  const tasks = await tasksIn(context.db, at);
-  const changes = git
-    ? [...(git.modified > 0 ? [`${git.modified} modified`] : []), ...(git.untracked > 0 ? [`${git.untracked} untracked`] : [])].join(', ')
-    : '';
-  const parts = [
-    about(at.name, profile),
-    ...(git
-      ? [
-          git.branch ? `on ${git.branch}` : git.head ? `detached at ${git.head.slice(0, 7)}` : 'no commit yet',
-          changes || 'clean',
-          ...(git.ahead > 0 ? [`${git.ahead} ahead`] : []),
-          ...(git.behind > 0 ? [`${git.behind} behind`] : []),
-        ]
-      : ['no git repository']),
-    ...tasks.map((task) => `task ${task.id} ${task.state}`),
-  ];
-  return { ok: true, output: parts.join(' - '), metadata: { ...dataOf(at, profile), tasks } };
-}
-
-interface NewWorkspace {
-  name: string;
-  template: (typeof TEMPLATES)[number];
-  description: string;
-  initGit: boolean;
-}
-
-/** Made beside its place and moved there when it is complete: what is in the folder is never half of a workspace. */
-async function create(context: ToolContext, site: Site, { name, template, description, initGit }: NewWorkspace): Promise<ToolOutcome> {
-  const { db, callId, chatId } = context;
-  const { workspaces, leftOut } = await findWorkspaces(site.folder);
-  const taken = [...workspaces, ...leftOut].find((each) => sameName(each.name, name));
-  const intent = await intentOf(db, callId);
-  let path = workspaces.find((each) => each.name === name)?.path;
-  const mine = path !== undefined && intent?.placed !== undefined && intent.placed === (await folderId(path));
-  if (taken && !mine)
-    return {
-      ok: false,
-      output: `There is ${taken.name === name ? 'already something called' : 'already'} ${taken.name} among the workspaces. Choose another name.`,
-    };
-  if (!mine || path === undefined) {
-    await provide(context, site.kennel);
-    const staged = await stageWorkspace(site.folder, callId);
-    const made = await operate({ kennel: site.kennel, path: staged }, { op: 'create', template, name, description, git: initGit, author: AUTHOR }, context);
-    if (!made.ok) {
-      await unstage(staged);
-      return { ok: false, output: made.output };
-    }
-    await noteIntent(db, callId, { placed: await folderId(staged) });
-    path = await placeWorkspace(site.folder, staged, name);
-  }
-  const at: Opened = { ...site, name, path };
-  const profile = await look(context, at);
-  const active = await selectIfNone(db, chatId, { host: site.host, name });
-  const published = initGit && context.config.GH_TOKEN ? await publishNew(context, at, description) : null;
-  const lines = [
-    `Created ${about(name, profile, initGit ? ['git initialized'] : [])}${active ? '; it is the active workspace' : ''}`,
-    ...(published ? [published.output] : []),
-  ];
-  return {
-    ok: true,
-    output: lines.join('\n'),
-    metadata: { ...dataOf(at, profile), template, active, ...(published?.metadata && { github: published.metadata }) },
-  };
-}
-
-/** Why a workspace cannot be deleted now. */
-async function undeletable({ db, chatId }: ToolContext, at: { host: string; name: string }): Promise<ToolOutcome | null> {
-  const active = await activeWorkspace(db, chatId);
-  if (active?.host === at.host && active.name === at.name)
-    return { ok: false, output: `${at.name} is the active workspace and cannot be deleted. Select a different workspace first.` };
-  const [task] = await tasksIn(db, at);
-  return task ? { ok: false, output: `The task ${task.id} in ${at.name} is not over (${task.state}). Cancel it first.` } : null;
-}
-
-async function whatIsLost(context: ToolContext, site: Site, wanted: string): Promise<ToolOutcome> {
-  const found = await findWorkspace(context, site, wanted);
-  if ('ok' in found) return found;
-  const refused = await undeletable(context, { ...site, ...found });
-  if (refused) return refused;
-  await provide(context, site.kennel);
-  const { output } = await status(context, { ...site, ...found });
-  return { ok: true, output: `Delete the workspace ${output}\nIt is kept for ${TRASH_DAYS} days.` };
-}
-
-async function remove(context: ToolContext, site: Site, wanted: string): Promise<ToolOutcome> {
-  const { db, callId } = context;
-  const intent = await intentOf(db, callId);
-  let name = intent?.deletes as string | undefined;
-  if (name === undefined) {
-    const found = await findWorkspace(context, site, wanted);
-    if ('ok' in found) return found;
-    const refused = await undeletable(context, { ...site, ...found });
-    if (refused) return refused;
-    name = found.name;
-    await noteIntent(db, callId, { deletes: name });
-  }
-  const kept = await trashWorkspace(site.folder, name, callId);
-  await forgetWorkspace(db, site.host, name);
-  if (!kept) return { ok: false, output: `The workspace ${name} is not there any more.` };
-  return {
-    ok: true,
-    output: `Deleted workspace ${name}. Until ${TRASH_DAYS} days from now it can be had back by moving ${kept} to its place again.`,
-    metadata: { name, kept },
   };
 }

@@ -185,6 +185,11 @@ export async function codingTask(input: TaskInput): Promise<TaskState> {
         await away(() => host.endStep({ taskId, step }));
         if (followed.what === 'gone' || followed.what === 'ended') {
           if (followed.what === 'gone' && followed.oom) return { state: 'failed', reason: followed.reason };
+          // its container is gone, its question is not: the session goes on with the answer, as after it was parked
+          if (asked !== null && decisions[asked] === undefined) {
+            if (!(await answered(asked))) return CANCELLED;
+            break;
+          }
           deaths += 1;
           if (deaths > REBIRTHS) return { state: 'failed', reason: `${followed.reason} It was started anew ${REBIRTHS} times.` };
           await tell(`gone${step}`, `Task ${taskId}: ${followed.reason} It goes on in a new container where its session stopped.`);

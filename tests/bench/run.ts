@@ -6,6 +6,10 @@ import { openBench, type Part, type Size, warmUp } from './bench.ts';
 import { coldStart } from './cold-start.ts';
 import type { Row } from './figures.ts';
 import { footprint } from './footprint.ts';
+import { kennelMemory } from './kennel-memory.ts';
+import { kennelReattach } from './kennel-reattach.ts';
+import { kennelSize } from './kennel-size.ts';
+import { kennelStart } from './kennel-start.ts';
 import { kills } from './kills.ts';
 import { longChat } from './long-chat.ts';
 import { manyChats } from './many-chats.ts';
@@ -16,8 +20,15 @@ import { whatsappInbound } from './whatsapp-inbound.ts';
 import { whatsappMemory } from './whatsapp-memory.ts';
 import { whatsappTurn } from './whatsapp-turn.ts';
 
-/** Memory is measured first, while the instance is fresh; kills come last. Those of WhatsApp have an instance of their own, which is linked. */
-const parts: Part[] = [coldStart, footprint, turnCost, anatomy, longChat, manyChats, waiting, recovery, kills, whatsappTurn, whatsappInbound, whatsappMemory];
+/**
+ * Memory is measured first, while the instance is fresh; kills come last. Those of WhatsApp have an instance of their own, which is linked; those of
+ * the kennel need a Docker engine.
+ */
+const parts: Part[] = [
+  ...[coldStart, footprint, turnCost, anatomy, longChat, manyChats, waiting, recovery, kills],
+  ...[whatsappTurn, whatsappInbound, whatsappMemory],
+  ...[kennelStart, kennelMemory, kennelSize, kennelReattach],
+];
 const sizes: Size[] = ['small', 'medium', 'full'];
 
 const { values } = parseArgs({

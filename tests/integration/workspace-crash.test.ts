@@ -26,17 +26,23 @@ function copyOf(original: Workspace): Workspace {
   return copy;
 }
 
-/** Puts a `git` first in PATH that kills the program instead of doing its n-th call. Returns a reading of the number of calls. */
+/**
+ * Puts a `git` first in PATH that kills the program instead of doing its n-th call that writes something (all others find the same
+ * when they are done again). Returns a reading of the number of such calls.
+ */
 function killAt(w: Workspace, n: number): () => number {
   const bin = join(w.base, 'bin');
   const count = join(w.base, 'count');
   mkdirSync(bin, { recursive: true });
   writeFileSync(count, '0');
-  const real = `PATH=${process.env.PATH} exec git "$@"`;
-  writeFileSync(
-    join(bin, 'git'),
-    `#!/bin/sh\nn=$(($(cat ${count}) + 1))\necho $n > ${count}\n[ $n -eq ${n} ] && kill -9 $PPID\n[ $n -ge ${n} ] && exit 1\n${real}\n`,
-  );
+  const lines = [
+    'case " $* " in *" update-ref "*|*" symbolic-ref -m "*|*" update-index "*)',
+    `  n=$(($(cat ${count}) + 1)); echo $n > ${count}`,
+    `  if [ $n -eq ${n} ]; then kill -9 $PPID; exit 1; fi`,
+    'esac',
+    `PATH=${process.env.PATH} exec git "$@"`,
+  ];
+  writeFileSync(join(bin, 'git'), `#!/bin/sh\n${lines.join('\n')}\n`);
   chmodSync(join(bin, 'git'), 0o755);
   w.env = { PATH: `${bin}:${process.env.PATH}` };
   return () => Number(readFileSync(count, 'utf8'));
@@ -49,14 +55,14 @@ const seen = (w: Workspace) => ({
   branches: w.git('branch', '--format=%(refname)'),
 });
 
-/** Kills the operation at each of its git calls in turn, and asks again. */
+/** Kills the operation at each of its writing git calls in turn, and asks again. */
 function survives(original: Workspace, op: WorkspaceOp): void {
   const whole = copyOf(original);
   const calls = killAt(whole, 1_000_000);
   const expected = whole.ok(op);
   const wanted = seen(whole);
   const total = calls();
-  expect(total).toBeGreaterThan(5);
+  expect(total).toBeGreaterThan(3);
   for (let n = 1; n <= total; n += 1) {
     const w = copyOf(original);
     killAt(w, n);

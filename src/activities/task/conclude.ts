@@ -5,13 +5,13 @@ import type { Concluded } from '../../contracts/task.ts';
 import type { ConcludedChanges, Profile } from '../../contracts/workspace-ops.ts';
 import { reportText } from '../../domain/task-report.ts';
 import type { TaskResult } from '../../store/kennel/tables.ts';
-import { lastSaid } from '../../store/kennel/task-log.ts';
+import { endTaskItems, lastSaid } from '../../store/kennel/task-log.ts';
 import { taskOutboxId, tellOfTask } from '../../store/kennel/task-news.ts';
 import { closeTaskQuestions } from '../../store/kennel/task-questions.ts';
 import { endTask, isOver, type Task, waitingFor } from '../../store/kennel/tasks.ts';
 import { usageOf } from '../../store/kennel/usage.ts';
 import type { KennelDeps } from './deps.ts';
-import { runFolder } from './run-folder.ts';
+import { gateFolder, runFolder } from './run-folder.ts';
 import { AUTHOR, workspaceOf } from './workspace.ts';
 
 const TESTS_MS = 5 * 60_000;
@@ -26,10 +26,13 @@ export const createConclude =
   async (task: Task, { state, reason }: { taskId: string; state: Concluded['state']; reason: string }): Promise<Concluded> => {
     await kennel.remove(task.id).catch(() => false);
     await gate.close(task.id);
+    // sockets of a gate whose process was killed
+    await rm(gateFolder(config, task.id), { recursive: true, force: true }).catch(() => {});
     let ended = task;
     if (!isOver(task.state)) {
       const result = await resultOf();
       await closeTaskQuestions(db, task.id);
+      await endTaskItems(db, task);
       ended = await endTask(db, task.id, { state, reason, result, outboxId: taskOutboxId(task.id, 'result') });
     }
     const result = ended.result!;

@@ -61,10 +61,15 @@ async function showWorkspaces({ db, config, host }: KennelDeps): Promise<void> {
 
 async function reopen(deps: KennelDeps): Promise<void> {
   const open = new Set(deps.gate.openTasks());
-  for (const task of await liveTasksOf(deps.db, deps.host)) if (task.step > 0 && !open.has(task.id)) await openGate(deps, task);
+  const live = await liveTasksOf(deps.db, deps.host);
+  for (const task of live) if (task.step > 0 && !open.has(task.id)) await openGate(deps, task);
+  // one that ended while its gate was being opened here
+  const ids = new Set(live.map((task) => task.id));
+  for (const id of open) if (!ids.has(id)) await deps.gate.close(id);
 }
 
 async function sweep({ db, kennel, gate, host }: KennelDeps): Promise<void> {
+  await kennel.sweep();
   for (const container of await kennel.list()) {
     const task = await findTask(db, container.taskId);
     // one that went on elsewhere while this host was away must not work on beside it
@@ -72,6 +77,7 @@ async function sweep({ db, kennel, gate, host }: KennelDeps): Promise<void> {
     await kennel.remove(container.taskId);
     await gate.close(container.taskId);
   }
+  await kennel.sweep();
 }
 
 async function clear({ config }: KennelDeps): Promise<void> {

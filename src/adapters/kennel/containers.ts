@@ -18,14 +18,18 @@ export const LABEL = {
   until: 'fetch.until',
 } as const;
 
-export function homeLabel(home: string): string {
+/** Whose containers they are: of one home, and of one host where several share a home on a common disk. */
+export function homeLabel(home: string, host = 'local'): string {
   let path = resolve(home);
   try {
     path = realpathSync(path);
   } catch {
     // not made yet
   }
-  return createHash('sha256').update(path).digest('hex').slice(0, 12);
+  return createHash('sha256')
+    .update(host === 'local' ? path : `${path}\n${host}`)
+    .digest('hex')
+    .slice(0, 12);
 }
 
 /** One step has one name, so that of two starts at once the engine refuses the second. */

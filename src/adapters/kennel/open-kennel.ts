@@ -10,7 +10,14 @@ import { giveTo, inspectRun, listRuns, pauseRun, type RunPlace, removeRun, start
 
 export type KennelConfig = Pick<
   Config,
-  'FETCH_HOME' | 'DOCKER_HOST' | 'FETCH_KENNEL_BASE' | 'FETCH_KENNEL_SLOTS' | 'FETCH_KENNEL_MEMORY_MB' | 'FETCH_KENNEL_CPUS' | 'FETCH_KENNEL_PIDS'
+  | 'FETCH_HOME'
+  | 'FETCH_KENNEL_HOST'
+  | 'DOCKER_HOST'
+  | 'FETCH_KENNEL_BASE'
+  | 'FETCH_KENNEL_SLOTS'
+  | 'FETCH_KENNEL_MEMORY_MB'
+  | 'FETCH_KENNEL_CPUS'
+  | 'FETCH_KENNEL_PIDS'
 >;
 
 /** With what the `fetch kennel` command looks at. */
@@ -34,7 +41,7 @@ export function openKennel(config: KennelConfig): OpenKennel {
     return {
       engine,
       user,
-      home: homeLabel(config.FETCH_HOME),
+      home: homeLabel(config.FETCH_HOME, config.FETCH_KENNEL_HOST),
       slots: config.FETCH_KENNEL_SLOTS,
       limits: { memoryMb: config.FETCH_KENNEL_MEMORY_MB, cpus: config.FETCH_KENNEL_CPUS, pids: config.FETCH_KENNEL_PIDS, hostCpus: cpus },
     };

@@ -203,10 +203,22 @@ export async function listRuns({ engine, home }: RunPlace): Promise<RunContainer
   return views.filter((view) => view !== null).map(viewOf);
 }
 
+/** Whoever ran a command looks at its container within this time of its end; after that nobody does. */
+const LEFT_MS = 30_000;
+
 /** Removes containers of commands that nobody waits for any more, because the process that ran them was killed. */
 export async function sweepCommands({ engine, home }: RunPlace): Promise<number> {
   const found = await engine.docker.listContainers({ all: true, filters: { label: [`${LABEL.home}=${home}`, LABEL.until] } });
-  const over = found.filter(({ Labels }) => Number(Labels[LABEL.until]) < Date.now());
-  await Promise.all(over.map(({ Id }) => destroy(engine.docker, Id)));
-  return over.length;
+  const over = await Promise.all(
+    found.map(async ({ Id, Labels, State, Created }) => {
+      if (Number(Labels[LABEL.until]) < Date.now()) return true;
+      if (State === 'running' || Created * 1000 > Date.now() - LEFT_MS) return false;
+      const ended = Date.parse((await inspectOrNull(engine.docker, Id))?.State.FinishedAt ?? '');
+      // year 1: it was never started
+      return Math.max(ended, Created * 1000) < Date.now() - LEFT_MS;
+    }),
+  );
+  const left = found.filter((_, at) => over[at]);
+  await Promise.all(left.map(({ Id }) => destroy(engine.docker, Id)));
+  return left.length;
 }

@@ -56,6 +56,8 @@ const itemKinds: Record<string, ItemKind> = { execute: 'command_execution', edit
 
 /** Tools of the agent are items like those of a turn; what it says between them is a status line. */
 async function show(tx: Tx, task: Task, line: LogLine): Promise<void> {
+  // a container that was killed cannot say how its tools ended
+  if (line.type === 'started' || line.type === 'ended') await interruptItems(tx, task);
   const at = { turnId: task.turn_id, threadId: task.thread_id };
   const metadata = { task_id: task.id };
   if (line.type === 'tool') {
@@ -87,6 +89,14 @@ async function show(tx: Tx, task: Task, line: LogLine): Promise<void> {
       metadata,
     });
   }
+}
+
+/** Ends what the tools of a task that is over still show as going on. */
+export const endTaskItems = (db: Db, task: Task): Promise<void> => onThread(db, task.thread_id, (tx) => interruptItems(tx, task));
+
+async function interruptItems(tx: Tx, task: Task): Promise<void> {
+  const open = await tx.selectFrom('items').select('id').where('turn_id', '=', task.turn_id).where('status', '=', 'in_progress').execute();
+  for (const { id } of open) await endItem(tx, id, { status: 'interrupted' });
 }
 
 /** What the agent said last, whole: the pieces of its last message. */
