@@ -8,7 +8,7 @@ import { type Step, standing, stepRef, steps, writeStep } from './journal.ts';
 import { mergeTrees } from './merge.ts';
 import { shown } from './names.ts';
 import { utf8 } from './process.ts';
-import { extraOf, readRef, readState, refOf, type Stored, states } from './record.ts';
+import { extraOf, readRef, refOf, type Stored, states } from './record.ts';
 import { Refusal } from './refusal.ts';
 import { named } from './report.ts';
 import { type Head, headOf, inProgress, openBeside, openRepository, type Place } from './repository.ts';
@@ -58,11 +58,12 @@ function checkCalm(repository: Repository): void {
 
 function planUndo(repository: Repository, all: Step[], op: Undoing, by: Signature): Step {
   const { undone } = standing(all, repository.worktree);
+  const afters = new Map(states(repository, 'after').map((after) => [after.key, after]));
   const tasks = states(repository, 'before')
     .filter((before) => before.worktree === repository.worktree && !undone.has(before.key))
     .reverse()
     .flatMap((before) => {
-      const after = readState(repository, before.key, 'after');
+      const after = afters.get(before.key);
       return after ? [{ before, after }] : [];
     });
   if (tasks.length === 0) throw new Refusal('There is nothing to undo.');

@@ -60,6 +60,12 @@ export function parseTaskOrder(text: string): TaskOrder | null {
   return order && { order, taskId };
 }
 
+/** How much the chat trusts the agent from now on, when a whole message says it. */
+export function parseAutonomy(text: string): 'supervised' | 'cautious' | 'autonomous' | null {
+  const word = /^(?:\/|be |mode )?(supervised|cautious|autonomous|auto)[.!]*$/.exec(text.trim().toLowerCase())?.[1];
+  return word === 'auto' ? 'autonomous' : ((word as 'supervised' | 'cautious' | 'autonomous' | undefined) ?? null);
+}
+
 /** What a whole message decides about an approval. `remember`: what this thread asks for from now on is allowed as well. */
 export interface ApprovalAnswer {
   decision: 'allow' | 'deny';
@@ -119,5 +125,6 @@ export const helpText = [
   '- `status` says what is running, what it waits for and what it has used',
   '- a message while I work steers me at the next step',
   '- a question is answered by its number, by a word, or in your own words; it waits for you',
+  '- `supervised`, `cautious` and `autonomous` set how much I do without asking; `supervised` also takes back a `yes all`',
   '- an approval is answered with `yes`, `no`, `skip` (go on without it) or `yes all` (and everything after it in this chat), or with 👍 or 👎',
 ].join('\n');

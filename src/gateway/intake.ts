@@ -4,7 +4,7 @@ import type { Config } from '../config.ts';
 import type { Arrival } from '../contracts/conversation.ts';
 import type { Channel } from '../contracts/ids.ts';
 import type { ThreadRecord, TurnRecord } from '../contracts/records.ts';
-import { chooseOption, helpText, isStrayNumber, parseApproval, parseCommand } from '../domain/commands.ts';
+import { chooseOption, helpText, isStrayNumber, parseApproval, parseAutonomy, parseCommand } from '../domain/commands.ts';
 import { mayApprove } from '../domain/policy.ts';
 import { attach } from '../store/attachments.ts';
 import type { Db, Tx } from '../store/database.ts';
@@ -12,7 +12,7 @@ import { appendEvents, NoThread, onThread } from '../store/events.ts';
 import { findReceived, receive } from '../store/inbox.ts';
 import { chatKey, derivedId, freshId, steerItemId } from '../store/keys.ts';
 import { answerQuestion, dangerOf, decideQuestion, openQuestion, type Question } from '../store/questions.ts';
-import { replyNow, statusText } from '../store/replies.ts';
+import { replyNow, statusText, trust } from '../store/replies.ts';
 import { createThread, getThread, threadOfChat } from '../store/threads.ts';
 import { activeTurn, addUserItem, findTurn, openTurn, toTurnRecord } from '../store/turns.ts';
 import { signalArrival } from './signal.ts';
@@ -233,6 +233,8 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
           }
           if (command === 'status') return reply(await statusText(tx, threadId, chatId));
           if (command === 'help') return reply(helpText);
+          const autonomy = input.questionId ? null : parseAutonomy(text);
+          if (autonomy) return reply(await trust(tx, { threadId, chatId, autonomy, shared: input.approver !== undefined }));
           const question = await openQuestion(tx, threadId, input.questionId);
           if (!question && input.questionId) return reply('That question is settled already, so this changes nothing.');
           const answer = question ? await answerWith(tx, question, text, inbox, input.approver) : null;

@@ -62,7 +62,11 @@ export async function ask(db: Db, input: AskInput, about: { description: string;
       })
       .execute();
     const shown =
-      input.kind === 'approval' ? `${prompt}\n\n${evidenceOf(call)}\n\nAnswer yes or no.` : options.length > 0 ? `${prompt}\n${numbered(options)}` : prompt;
+      input.kind === 'approval'
+        ? `${prompt}\n\n${evidenceOf(call)}\n\nAnswer yes, no, skip or yes all.`
+        : options.length > 0
+          ? `${prompt}\n${numbered(options)}`
+          : prompt;
     await tx.insertInto('outbox').values({ id: out, chat_id, thread_id: input.threadId, turn_id: input.turnId, kind: 'question', body: shown }).execute();
     await appendEvents(tx, input.threadId, [
       input.kind === 'question'
@@ -87,8 +91,15 @@ export async function ask(db: Db, input: AskInput, about: { description: string;
 /** What a person decides by: the differences or the command where the tool could say them, else the arguments. */
 function evidenceOf(call: { args: unknown; metadata: Record<string, unknown> | null }): string {
   const preview = call.metadata?.preview;
-  return typeof preview === 'string' ? (preview.length > 3000 ? `${preview.slice(0, 3000)}\n[cut]` : preview) : `Arguments: ${JSON.stringify(call.args)}`;
+  return typeof preview === 'string' ? bothEnds(preview) : `Arguments: ${JSON.stringify(call.args)}`;
 }
+
+const SHOWN = 6_000;
+const END_SHOWN = 1_500;
+
+/** Nobody should consent to something whose end they have not seen: what is left out is in the middle, and counted. */
+export const bothEnds = (text: string): string =>
+  text.length <= SHOWN ? text : `${text.slice(0, SHOWN - END_SHOWN)}\n[${text.length - SHOWN} characters are not shown here]\n${text.slice(-END_SHOWN)}`;
 
 /** A few words of a question for operators; an approval is named by its tool already. */
 const titleOf = (question: Pick<Question, 'kind' | 'prompt'>): string =>

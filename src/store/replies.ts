@@ -1,4 +1,4 @@
-import type { Arrival } from '../contracts/conversation.ts';
+import type { Arrival, Autonomy } from '../contracts/conversation.ts';
 import { outboxId } from '../contracts/ids.ts';
 import type { Tx } from './database.ts';
 import { addItem } from './items.ts';
@@ -50,4 +50,20 @@ export async function statusText(tx: Tx, threadId: string, chatId: string): Prom
   if (sent + delivered + read + failed > 0)
     lines.push(`My messages here in the last day: ${read} read, ${delivered} delivered, ${sent} sent, ${failed} failed`);
   return lines.join('\n');
+}
+
+/** Sets how much is done without asking, and takes back what "yes all" allowed; what to say about it. Where several people write, trust can only be taken back by a word. */
+export async function trust(
+  tx: Tx,
+  { threadId, chatId, autonomy, shared }: { threadId: string; chatId: string; autonomy: Autonomy; shared: boolean },
+): Promise<string> {
+  if (shared && autonomy !== 'supervised') return 'In a group I can only be made more careful by a word: say "supervised".';
+  await tx.updateTable('chats').set({ autonomy }).where('id', '=', chatId).execute();
+  await tx.updateTable('threads').set({ auto_approve: false }).where('id', '=', threadId).execute();
+  await tx.updateTable('turns').set({ auto_approve: null }).where('thread_id', '=', threadId).where('status', '=', 'in_progress').execute();
+  return {
+    supervised: 'From now on I ask before everything that changes something.',
+    cautious: 'From now on I ask before what is dangerous: commands, deletions.',
+    autonomous: 'From now on I do everything without asking. Say "supervised" or "cautious" to change that.',
+  }[autonomy];
 }

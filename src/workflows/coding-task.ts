@@ -149,7 +149,7 @@ export async function codingTask(input: TaskInput): Promise<TaskState> {
     await away(() => host.prepareTask({ taskId }));
     let offset = 0;
     let deaths = 0;
-    let asked: string | null = null;
+    let asked: { id: string; title: string } | null = null;
     for (let step = input.firstStep ?? 1; ; step += 1) {
       view.step = step;
       if (!(await unpaused(null))) return CANCELLED;
@@ -169,7 +169,7 @@ export async function codingTask(input: TaskInput): Promise<TaskState> {
           continue;
         }
         if (followed.what === 'question' || followed.what === 'permission') {
-          asked = followed.questionId;
+          asked = { id: followed.questionId, title: followed.title };
           if ((await ask(followed, step)) === 'cancelled') return CANCELLED;
           continue;
         }
@@ -186,7 +186,7 @@ export async function codingTask(input: TaskInput): Promise<TaskState> {
         if (followed.what === 'gone' || followed.what === 'ended') {
           if (followed.what === 'gone' && followed.oom) return { state: 'failed', reason: followed.reason };
           // its container is gone, its question is not: the session goes on with the answer, as after it was parked
-          if (asked !== null && decisions[asked] === undefined) {
+          if (asked !== null && decisions[asked.id] === undefined) {
             if (!(await answered(asked))) return CANCELLED;
             break;
           }
@@ -246,10 +246,11 @@ export async function codingTask(input: TaskInput): Promise<TaskState> {
   }
 
   /** Waits for days for the answer to a question whose container is gone; reminds once, expires by policy. False when cancelled. */
-  async function answered(questionId: string): Promise<boolean> {
+  async function answered({ id: questionId, title }: { id: string; title: string }): Promise<boolean> {
     const settled = () => decisions[questionId] !== undefined || order === 'cancel';
     const { remindAfterMs, expireAfterMs } = input.waits;
     const left = Math.max(remindAfterMs - limits.holdMs, 1);
+    if (!settled()) show('waiting', `waits for an answer: ${title} (its container is ended)`, title);
     if (!(await condition(settled, left, { summary: 'waiting for an answer (reminds once)' }))) {
       const reminder = await taskRecords.remindForTask.executeWithOptions({ summary: 'remind of the open question' }, [questionId]);
       if (reminder) send('send reminder', reminder);

@@ -19,7 +19,7 @@ function trap(): { command: string; sprung: () => string } {
   return { command, sprung: () => (existsSync(trace) ? readFileSync(trace, 'utf8') : '') };
 }
 
-test('no operation runs a program that the repository names', () => {
+test('no operation runs a program that the repository names', { timeout: 300_000 }, () => {
   const { command, sprung } = trap();
   w.write({ '.gitattributes': '*.txt filter=evil diff=evil merge=evil\nother.txt -filter\n' });
   w.git('add', '-A');

@@ -123,7 +123,7 @@ describe('an approval', () => {
     const [text] = texts(writing('', { question: approval({ command }) }));
     expect(text).toContain(JSON.stringify({ command }, null, 2));
     expect(text).toMatch(/^May I run shell\? It runs a command\n\n/);
-    expect(text).toMatch(/\n\nAnswer yes or no, or react with 👍 or 👎\.$/);
+    expect(text).toMatch(/\n\nAnswer yes, no, skip or yes all, or react with 👍 or 👎\.$/);
   });
 
   it('shows characters that would make it look like something else', () => {
@@ -135,7 +135,7 @@ describe('an approval', () => {
   it('says how to answer also when its arguments are a file', () => {
     const [part] = write(writing('', { question: approval({ content: 'x'.repeat(50_000) }) })).parts;
     expect(part).toMatchObject({ kind: 'file', asks: true });
-    expect(textOf(part)).toMatch(/^May I run shell\?[\s\S]*The whole text is in the file\.\n\nAnswer yes or no, or react with 👍 or 👎\.$/);
+    expect(textOf(part)).toMatch(/^May I run shell\?[\s\S]*The whole text is in the file\.\n\nAnswer yes, no, skip or yes all, or react with 👍 or 👎\.$/);
   });
 });
 

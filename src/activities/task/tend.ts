@@ -77,7 +77,6 @@ async function sweep({ db, kennel, gate, host }: KennelDeps): Promise<void> {
     await kennel.remove(container.taskId);
     await gate.close(container.taskId);
   }
-  await kennel.sweep();
 }
 
 async function clear({ config }: KennelDeps): Promise<void> {

@@ -31,7 +31,7 @@ const CAPTION = 700;
 const FILE_NOTE = 'The whole text is in the file.';
 /** WhatsApp's own limits of a poll. */
 const POLL = { name: 255, options: 12, option: 100 };
-const YES_OR_NO = 'Answer yes or no, or react with 👍 or 👎.';
+const YES_OR_NO = 'Answer yes, no, skip or yes all, or react with 👍 or 👎.';
 const REMINDER = 'I am still waiting for your answer:';
 
 /** The messages that say an outbox row, in order, and what formatting had to change. At least one. */

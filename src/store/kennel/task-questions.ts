@@ -4,7 +4,7 @@ import { type Db, json } from '../database.ts';
 import { appendEvents, onThread } from '../events.ts';
 import { addItem } from '../items.ts';
 import { derivedId } from '../keys.ts';
-import { numbered, type Question } from '../questions.ts';
+import { bothEnds, numbered, type Question } from '../questions.ts';
 import { inputRequest } from '../requests.ts';
 import { remember } from '../transcript.ts';
 import { addCompleteTurn } from '../turns.ts';
@@ -34,7 +34,8 @@ export async function askForTask(db: Db, task: Task, asked: string): Promise<{ q
     const { auto_approve } = await tx.selectFrom('threads').select('auto_approve').where('id', '=', task.thread_id).executeTakeFirstOrThrow();
     const allowed = kind === 'approval' && auto_approve;
     const intro = `Task ${task.id} (${task.workspace}) ${kind === 'question' ? 'asks' : 'needs your consent'}:`;
-    const shown = line.type === 'question' ? [prompt, ...(options.length > 0 ? [numbered(options)] : [])] : [prompt, ...evidence(line), 'Answer yes or no.'];
+    const shown =
+      line.type === 'question' ? [prompt, ...(options.length > 0 ? [numbered(options)] : [])] : [prompt, ...evidence(line), 'Answer yes, no, skip or yes all.'];
     const body = [intro, ...shown].join('\n\n');
     if (!allowed)
       await addCompleteTurn(tx, { id: turnId, threadId: task.thread_id, summary: body }, async () => {
@@ -84,9 +85,8 @@ export async function askForTask(db: Db, task: Task, asked: string): Promise<{ q
 
 /** What is asked for, as far as the agent said it: the command, or the difference. */
 function evidence(line: { command?: string; diff?: string }): string[] {
-  const cut = (text: string): string => (text.length > 3000 ? `${text.slice(0, 3000)}\n[cut]` : text);
-  if (line.diff) return [`\`\`\`diff\n${cut(line.diff)}\n\`\`\``];
-  return line.command ? [`\`\`\`\n${cut(line.command)}\n\`\`\``] : [];
+  if (line.diff) return [`\`\`\`diff\n${bothEnds(line.diff)}\n\`\`\``];
+  return line.command ? [`\`\`\`\n${bothEnds(line.command)}\n\`\`\``] : [];
 }
 
 /** Ends the questions of a task that is over: nobody should be asked what no one waits for. */
