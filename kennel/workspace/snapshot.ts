@@ -176,6 +176,8 @@ function treeOfFiles(repository: Repository, paths: string[], given: Map<string,
     rmSync(`${index}.lock`, { force: true });
     tree = filled(repository, index, paths, given);
   }
+  // nothing is there and nothing was: git made no index
+  if (!existsSync(index)) return tree;
   mkdirSync(join(repository.gitDir, 'fetch'), { recursive: true });
   const fresh = `${cache}.${process.pid}`;
   copyFileSync(index, fresh);

@@ -33,6 +33,7 @@ export interface TestApp {
   statusUrl: string;
   temporalAddress: string;
   temporalUi: string;
+  databaseUrl: string;
   model: ScriptedModel;
   store: Store;
   supervisor(): ChildProcess;
@@ -152,6 +153,7 @@ export async function startTestApp(env: Record<string, string> = {}, place: Plac
     statusUrl: `http://127.0.0.1:${status}`,
     temporalAddress: `127.0.0.1:${temporal}`,
     temporalUi: `http://127.0.0.1:${ui}`,
+    databaseUrl: databaseUrl(home, postgres!),
     model,
     store,
     supervisor: () => child,

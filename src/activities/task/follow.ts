@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity';
 import type { LogLine } from '../../contracts/kennel.ts';
 import type { Followed, FollowInput, TaskSpending } from '../../contracts/task.ts';
@@ -11,11 +10,11 @@ import { asFailure, fail } from '../failure.ts';
 import { HEARTBEAT_MS } from '../heartbeat.ts';
 import type { KennelDeps } from './deps.ts';
 import { createTaskProgress } from './progress.ts';
-import { lastWritten, offsetAfter, type Read, readLog, runFolder } from './run-folder.ts';
+import { lastWritten, offsetAfter, type Read, readLog, runFolder, watchLog } from './run-folder.ts';
 import { folderMegabytes } from './run-size.ts';
 
-/** How often a log is looked at. */
-const LOOK_MS = 100;
+/** A log is looked at when it has grown, and this often besides. */
+const LOOK_MS = 200;
 /** How often the container and the budget are looked at. */
 const CHECK_MS = 1_000;
 const MEASURE_MS = 15_000;
@@ -35,6 +34,7 @@ export const createFollow =
     let offset = Math.max((info.heartbeatDetails as { offset?: number } | undefined)?.offset ?? 0, input.offset);
     let said: string | null = null;
     const beats = setInterval(() => heartbeat({ offset, ...(said && { doing: cut(said, 100) }) }), HEARTBEAT_MS);
+    const log = watchLog(folder);
     try {
       const task = await findTask(db, input.taskId);
       if (!task) throw fail('NotFound', `Task ${input.taskId} is not in the database.`);
@@ -74,12 +74,13 @@ export const createFollow =
               reason: `Its folder took ${megabytes} MB; FETCH_KENNEL_DISK_MB allows ${config.FETCH_KENNEL_DISK_MB}.`,
             };
         }
-        await pause(LOOK_MS, undefined, { signal });
+        await log.grown(LOOK_MS, signal);
       }
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       throw asFailure(error);
     } finally {
+      log.close();
       clearInterval(beats);
     }
 

@@ -1,6 +1,7 @@
-import { constants } from 'node:fs';
+import { constants, type FSWatcher, watch } from 'node:fs';
 import { appendFile, type FileHandle, lstat, mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '../../config.ts';
 import type { Command, LogLine } from '../../contracts/kennel.ts';
 
@@ -87,6 +88,46 @@ export const lastWritten = async (folder: string): Promise<number | null> =>
     (file) => file.mtimeMs,
     () => null,
   );
+
+/** A chatty agent is read this often at most, in ms: each time is a transaction. */
+const AT_MOST_MS = 50;
+
+/** Waits until a log has grown, or for `ms`: notifications of the file system do not cross every mount. */
+export interface LogWatch {
+  grown(ms: number, signal: AbortSignal): Promise<void>;
+  close(): void;
+}
+
+export function watchLog(folder: string): LogWatch {
+  let grew = false;
+  let wake = () => {};
+  let lookedAt = 0;
+  let watcher: FSWatcher | undefined;
+  try {
+    watcher = watch(join(folder, 'log.ndjson'), () => {
+      grew = true;
+      wake();
+    });
+    watcher.on('error', () => watcher?.close());
+  } catch {
+    // it is not there, or nothing more can be watched: looking at it every `ms` is enough
+  }
+  return {
+    grown: async (ms, signal) => {
+      signal.throwIfAborted();
+      if (!grew) {
+        const woken = new AbortController();
+        wake = () => woken.abort();
+        await pause(ms, undefined, { signal: AbortSignal.any([signal, woken.signal]) }).catch(() => signal.throwIfAborted());
+      }
+      const early = lookedAt + AT_MOST_MS - Date.now();
+      if (early > 0) await pause(early, undefined, { signal });
+      grew = false;
+      lookedAt = Date.now();
+    },
+    close: () => watcher?.close(),
+  };
+}
 
 /** Appends a command; one that was appended before has the same id and counts once. */
 export async function sendCommand(folder: string, command: Command): Promise<void> {

@@ -29,6 +29,7 @@ export async function runCommand(place: CommandPlace, command: KennelCommand): P
   const created = await engine.docker.createContainer(configuration(place, command));
   const container = engine.patient.getContainer(created.id);
   const ended = new AbortController();
+  let over = false;
   try {
     const stream = (await container.attach({ stream: true, stdin: true, stdout: true, stderr: true, hijack: true })) as unknown as NodeJS.ReadWriteStream;
     const out = sink('stdout', command);
@@ -47,7 +48,8 @@ export async function runCommand(place: CommandPlace, command: KennelCommand): P
       pause(command.timeoutMs, 'timeout' as const, { signal: ended.signal }),
       aborted(command.signal, ended.signal),
     ]);
-    if (outcome !== 'exited') {
+    over = outcome === 'exited';
+    if (!over) {
       exit.catch(() => {});
       // throws when it could not be ended: nobody may be told then that it has
       await destroy(engine.docker, created.id);
@@ -55,7 +57,7 @@ export async function runCommand(place: CommandPlace, command: KennelCommand): P
     if (outcome === 'aborted') throw command.signal?.reason;
     // the last of the output may come after the news of the end
     await Promise.race([read, pause(5_000, undefined, { signal: ended.signal })]);
-    const state = outcome === 'exited' ? (await engine.docker.getContainer(created.id).inspect()).State : null;
+    const state = over ? (await engine.docker.getContainer(created.id).inspect()).State : null;
     return {
       code: state?.ExitCode ?? null,
       stdout: out.kept.text(),
@@ -66,8 +68,13 @@ export async function runCommand(place: CommandPlace, command: KennelCommand): P
     };
   } finally {
     ended.abort();
+    // one that has ended is removed by one call; every file that is read and every checkpoint waits for this
+    const removed = over && (await engine.docker.getContainer(created.id).remove({ v: true }).then(
+      () => true,
+      () => false,
+    ));
     // an engine that went away cannot be asked; `sweep` finds the container when it is back
-    await destroy(engine.docker, created.id).catch(() => {});
+    if (!removed) await destroy(engine.docker, created.id).catch(() => {});
   }
 }
 
@@ -111,6 +118,7 @@ function configuration({ image, limits, user, home }: CommandPlace, command: Ken
       mounts: [
         ...(command.workspace === null ? [] : [mount(command.workspace, INSIDE.workspace, command.readOnly)]),
         ...(command.gate === undefined ? [] : [mount(command.gate, `${INSIDE.run}/gate`, true)]),
+        ...(command.side === undefined ? [] : [mount(command.side, '/run/fetch-side')]),
       ],
     }),
   };

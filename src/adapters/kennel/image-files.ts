@@ -27,7 +27,7 @@ export interface ImageBuild {
   files: string[];
 }
 
-const always = ['kennel/Dockerfile', 'kennel/package.json', 'kennel/package-lock.json', 'kennel/agents/install.sh'];
+const always = ['kennel/Dockerfile', 'kennel/package.json', 'kennel/package-lock.json', 'kennel/agents/install.sh', 'kennel/warm-up.sh'];
 const folders = ['src/contracts', 'kennel/templates', 'kennel/workspace', 'kennel/runner'];
 
 export function imageBuild(kind: ImageKind, base: string, user: { uid: number; gid: number }): ImageBuild {

@@ -43,6 +43,8 @@ export interface KennelCommand {
   onOutput?: (stream: 'stdout' | 'stderr', text: string) => void;
   /** folder on the host with `model.sock` and `egress.sock`, mounted at /run/fetch/gate; without it the container has no way out */
   gate?: string;
+  /** folder on the host, mounted at /run/fetch-side: where the workspace program keeps the state of a folder that is no repository; never for agents */
+  side?: string;
   signal?: AbortSignal;
 }
 

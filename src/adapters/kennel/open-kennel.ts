@@ -1,3 +1,5 @@
+import { chown, lstat, mkdir } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import type { Config } from '../../config.ts';
 import type { WorkspaceAnswer } from '../../contracts/workspace-ops.ts';
 import { runCommand } from './command.ts';
@@ -36,8 +38,10 @@ export function openKennel(config: KennelConfig): OpenKennel {
   const engine = connect(config);
   const provided = images(engine, config);
   const user = containerUser();
+  let cpus: number | null = null;
   const place = async (): Promise<RunPlace> => {
-    const { cpus } = await engine.facts();
+    // asked once: it takes the engine longer to tell of itself than to make a container
+    cpus ??= (await engine.facts()).cpus;
     return {
       engine,
       user,
@@ -72,6 +76,7 @@ export function openKennel(config: KennelConfig): OpenKennel {
         timeoutMs: OPERATION_MS,
         maxOutput: OPERATION_BYTES,
         label: options.label ?? op.op,
+        side: await sideFolder(workspace, user),
         signal: options.signal,
       });
       const answer = result.cut ? null : parsed(result.stdout);
@@ -98,6 +103,15 @@ export function openKennel(config: KennelConfig): OpenKennel {
     sweep: () => explained(async () => sweepCommands(await place())),
   };
   return kennel;
+}
+
+/** Beside the workspaces, one for each folder as it is now: a new one of the same name has a history of its own. */
+async function sideFolder(workspace: string, { uid, gid }: { uid: number; gid: number }): Promise<string> {
+  const { ino } = await lstat(workspace);
+  const side = join(dirname(workspace), '.side', `${basename(workspace)}-${ino}`);
+  await mkdir(side, { recursive: true, mode: 0o700 });
+  if (process.getuid?.() === 0) await chown(side, uid, gid);
+  return side;
 }
 
 /** An engine that goes away in the middle is told as one that is not there. */
