@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { RunOutcome, RunSpec } from '../../src/contracts/kennel.ts';
 import { MCP_SERVER, serveAskHuman } from './ask-human.ts';
@@ -104,9 +105,10 @@ export class Step {
     if (this.cancelled) return;
 
     const proxy = `http://127.0.0.1:${egress.port}`;
+    const workspace = spec.worktree ? join(settings.workspace, spec.worktree) : settings.workspace;
     const context: ProfileContext = {
       home: settings.home,
-      workspace: settings.workspace,
+      workspace,
       model: spec.model,
       dummyKey: this.dummyKey,
       modelBase: `http://127.0.0.1:${model.port}`,
@@ -119,9 +121,9 @@ export class Step {
     };
     if (spec.sessionId) await profile.beforeResume?.(context, spec.sessionId);
     if (this.cancelled) return;
-    const updates = new Updates(log, this.cleaner, profile, settings.workspace);
+    const updates = new Updates(log, this.cleaner, profile, workspace);
     this.updates = updates;
-    const harness = new Harness(profile.command(context), settings.home, settings.workspace, { ...settings.env, ...proxies(proxy) });
+    const harness = new Harness(profile.command(context), settings.home, workspace, { ...settings.env, ...proxies(proxy) });
     this.harness = harness;
     // the protocol's library takes as long to load as an agent to start: side by side
     const { AgentTurn } = await import('./turn.ts');

@@ -45,7 +45,12 @@ export interface RunSpec {
   permissions: 'ask' | 'run';
   /** ms that a question holds the agent's call before the runner ends the session with `parked` */
   holdMs: number;
+  /** folder of the working tree inside of the workspace, where that is another one than the workspace's own */
+  worktree?: string;
 }
+
+/** Where the worktree of a task is, inside of its workspace. */
+export const worktreeOf = (taskId: string): string => `.git/fetch-worktrees/${taskId}`;
 
 /** `seq` counts from 1 over all steps of a run and has no gap; `at` is RFC 3339. */
 export type LogLine = { seq: number; at: string; step: number } & LogEvent;

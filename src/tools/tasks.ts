@@ -40,6 +40,10 @@ export const taskTools: Tool[] = [
         .default('auto')
         .describe('Coding agent; practice follows simple instructions without a model'),
       workspace: z.string().trim().min(1).max(100).optional().describe('Workspace name; the active workspace when left out'),
+      worktree: z
+        .boolean()
+        .default(false)
+        .describe('Work beside other tasks of the workspace, in a git worktree on a branch of its own, in place of waiting for them'),
       timeout: z.int().min(1_000).max(MAX_TIMEOUT_MS).default(DEFAULT_TIMEOUT_MS).describe('Time at work in milliseconds; waiting for a person does not count'),
     }),
     summarise: (args) => args.agent,
@@ -63,7 +67,7 @@ export const taskTools: Tool[] = [
         harness: chosen.harness,
         host: place.host,
         workspace: place.workspace,
-        worktree: false,
+        worktree: args.worktree,
         timeout_ms: args.timeout,
       });
       if (!task) return { ok: false, output: 'This chat has no thread yet.' };

@@ -6,7 +6,7 @@ import type { Client } from './client.ts';
 import type { Plan } from './tasks-plan.ts';
 
 /** Far above any recovery and any wait for a workspace, so that only a lost task reaches it. */
-const PATIENCE_MS = 8 * 60_000;
+const PATIENCE_MS = 25 * 60_000;
 const LOOK_MS = 200;
 
 /** A task that was made, and what its person saw of it. */

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { startTestApp, type TestApp } from '../support/app.ts';
 import { requireDocker } from '../support/docker.ts';
 import { kennelReady, workspace } from '../support/kennel-app.ts';
+import { until } from '../support/until.ts';
 import { audit, type Findings, settled } from './audit.ts';
 import type { Expected } from './chats.ts';
 import { createClient } from './client.ts';
@@ -43,6 +44,8 @@ const HOLD_MS = 4_000;
 /** Tasks may be so many kills ahead: every kill needs something that it can hit. */
 const AHEAD = 3;
 const ENGINE_PATIENCE_MS = 60_000;
+/** Before a kill the tasks are given so long to catch up: a container that always dies at once proves little. */
+const CATCH_UP_MS = 20_000;
 
 /** A whole instance whose people have coding tasks done while its processes, containers and the engine are killed. */
 export async function runTaskChaos(options: TaskChaosOptions): Promise<TaskChaosResult> {
@@ -85,12 +88,15 @@ async function workAndKill(app: TestApp, options: TaskChaosOptions): Promise<Tas
   const kills: TaskKill[] = [];
   let over = false;
   const allowed = (begunTasks: number) => over || begunTasks < ((kills.length + AHEAD) * options.tasks) / options.kills;
-  const working = work(people, plans, options.people ?? 8, allowed);
+  const made: Made[] = [];
+  const crew = options.people ?? 8;
+  const working = work(people, plans, crew, made, allowed);
+  const caughtUp = () => made.length >= (kills.length * options.tasks) / options.kills - crew;
   const killer = createTaskKiller(app, random);
-  const skipped = await killOnAndOn(app, killer, random, options, kills, people).finally(() => {
+  const skipped = await killOnAndOn(app, killer, random, options, kills, people, caughtUp).finally(() => {
     over = true;
   });
-  const made = await working;
+  await working;
   await app.whenReady();
   await settled(app.store.db);
   await swept(app, made);
@@ -104,8 +110,7 @@ async function workAndKill(app: TestApp, options: TaskChaosOptions): Promise<Tas
 }
 
 /** Each person takes the next task when their last one is over, as soon as it is allowed. */
-async function work(people: People, plans: readonly Plan[], count: number, allowed: (begun: number) => boolean): Promise<Made[]> {
-  const made: Made[] = [];
+async function work(people: People, plans: readonly Plan[], count: number, made: Made[], allowed: (begun: number) => boolean): Promise<void> {
   let next = 0;
   const person = async (): Promise<void> => {
     while (next < plans.length) {
@@ -122,7 +127,6 @@ async function work(people: People, plans: readonly Plan[], count: number, allow
     }
   };
   await Promise.all(Array.from({ length: count }, person));
-  return made;
 }
 
 /** Kills one after the other, while something is under way; the engine at even distances. The kills of the engine that were left out. */
@@ -133,6 +137,7 @@ async function killOnAndOn(
   options: TaskChaosOptions,
   kills: TaskKill[],
   people: People,
+  caughtUp: () => boolean,
 ): Promise<number> {
   const end = Date.now() + (options.maxMinutes ?? Number.POSITIVE_INFINITY) * 60_000;
   const engineKills = options.engineKills ?? 0;
@@ -142,6 +147,7 @@ async function killOnAndOn(
   while (kills.length < options.kills && Date.now() < end) {
     await sleep(random.between(0, 2_500));
     if (people.live.size === 0) continue;
+    await until('the tasks have caught up', caughtUp, CATCH_UP_MS).catch(() => null);
     const engineNow = kills.length >= (engineDone + skipped) * every + Math.floor(every / 2) && engineDone + skipped < engineKills;
     if (engineNow && !(await waitForEngine(app, ENGINE_PATIENCE_MS))) {
       skipped += 1;

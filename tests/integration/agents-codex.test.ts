@@ -8,5 +8,5 @@ agentScenarios({
   refused: 'ends its turn',
   reasons: { unauthorized: /Authentication required/, limited: /429/, failing: /high demand/, cut: /stream disconnected/ },
   // a request that fails is tried again, and so is the stream that it was for
-  attempts: { unauthorized: 2, limited: 1, failing: 4, cut: 2 },
+  attempts: { unauthorized: 2, limited: 2, failing: 4, cut: 2 },
 });

@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cancellationSignal } from '@temporalio/activity';
+import { worktreeOf } from '../../contracts/kennel.ts';
 import type { Concluded } from '../../contracts/task.ts';
 import type { ConcludedChanges, Profile } from '../../contracts/workspace-ops.ts';
 import { reportText } from '../../domain/task-report.ts';
@@ -12,7 +13,7 @@ import { endTask, isOver, type Task, waitingFor } from '../../store/kennel/tasks
 import { usageOf } from '../../store/kennel/usage.ts';
 import type { KennelDeps } from './deps.ts';
 import { gateFolder, runFolder } from './run-folder.ts';
-import { AUTHOR, workspaceOf } from './workspace.ts';
+import { AUTHOR, place, workspaceOf } from './workspace.ts';
 
 const TESTS_MS = 5 * 60_000;
 const TEST_OUTPUT = 20_000;
@@ -57,23 +58,27 @@ export const createConclude =
       // it never began: there is no checkpoint and nothing to commit
       if (task.started_at === null) return { summary: reason, changes: null, tests: null, said };
       const workspace = workspaceOf(config, task);
-      const concluded = await kennel.workspaceOp(
-        workspace,
-        { op: 'conclude', key: task.id, message: commitMessage(task), author: AUTHOR, keepOnBranchOnly: state !== 'completed' },
-        { label: `${task.id} conclude` },
-      );
+      const [concluded, profile] = await Promise.all([
+        kennel.workspaceOp(
+          workspace,
+          { ...place(task), op: 'conclude', key: task.id, message: commitMessage(task), author: AUTHOR, keepOnBranchOnly: state !== 'completed' },
+          { label: `${task.id} conclude` },
+        ),
+        // it changes nothing, and most tasks that are completed have changed something that can be tested
+        state === 'completed' ? kennel.workspaceOp(workspace, { op: 'profile' }, { label: `${task.id} profile` }) : null,
+      ]);
       if (!concluded.ok) return { summary: `${reason} ${concluded.output}`.trim(), changes: null, tests: null, said };
       const changes = concluded.data as unknown as ConcludedChanges;
-      const tests = state === 'completed' && changes.files.length > 0 ? await runTests(workspace) : null;
+      const tests = changes.files.length > 0 ? await runTests(workspace, profile?.data as Profile | undefined) : null;
       return { summary: reason, changes, tests, said };
     }
 
-    async function runTests(workspace: string): Promise<TaskResult['tests']> {
-      const profile = (await kennel.workspaceOp(workspace, { op: 'profile' }, { label: `${task.id} profile` })).data as Profile | undefined;
+    async function runTests(workspace: string, profile: Profile | undefined): Promise<TaskResult['tests']> {
       if (!profile?.test) return null;
       const ran = await kennel.command({
         workspace,
         argv: profile.test,
+        ...(task.worktree && { cwd: worktreeOf(task.id) }),
         timeoutMs: TESTS_MS,
         maxOutput: TEST_OUTPUT,
         label: `${task.id} tests`,

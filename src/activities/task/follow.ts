@@ -34,7 +34,7 @@ export const createFollow =
     let offset = Math.max((info.heartbeatDetails as { offset?: number } | undefined)?.offset ?? 0, input.offset);
     let said: string | null = null;
     const beats = setInterval(() => heartbeat({ offset, ...(said && { doing: cut(said, 100) }) }), HEARTBEAT_MS);
-    const log = watchLog(folder);
+    const log = watchLog(folder, signal);
     try {
       const task = await findTask(db, input.taskId);
       if (!task) throw fail('NotFound', `Task ${input.taskId} is not in the database.`);
@@ -74,7 +74,7 @@ export const createFollow =
               reason: `Its folder took ${megabytes} MB; FETCH_KENNEL_DISK_MB allows ${config.FETCH_KENNEL_DISK_MB}.`,
             };
         }
-        await log.grown(LOOK_MS, signal);
+        await log.grown(LOOK_MS);
       }
     } catch (error) {
       if (signal.aborted) throw signal.reason;

@@ -92,17 +92,19 @@ export const lastWritten = async (folder: string): Promise<number | null> =>
 /** A chatty agent is read this often at most, in ms: each time is a transaction. */
 const AT_MOST_MS = 50;
 
-/** Waits until a log has grown, or for `ms`: notifications of the file system do not cross every mount. */
 export interface LogWatch {
-  grown(ms: number, signal: AbortSignal): Promise<void>;
+  /** Waits until the log has grown, or for `ms`: notifications of the file system do not cross every mount. Throws the reason of the signal. */
+  grown(ms: number): Promise<void>;
   close(): void;
 }
 
-export function watchLog(folder: string): LogWatch {
+export function watchLog(folder: string, signal: AbortSignal): LogWatch {
   let grew = false;
   let wake = () => {};
   let lookedAt = 0;
   let watcher: FSWatcher | undefined;
+  const aborted = () => wake();
+  signal.addEventListener('abort', aborted, { once: true });
   try {
     watcher = watch(join(folder, 'log.ndjson'), () => {
       grew = true;
@@ -113,19 +115,25 @@ export function watchLog(folder: string): LogWatch {
     // it is not there, or nothing more can be watched: looking at it every `ms` is enough
   }
   return {
-    grown: async (ms, signal) => {
+    grown: async (ms) => {
       signal.throwIfAborted();
       if (!grew) {
-        const woken = new AbortController();
-        wake = () => woken.abort();
-        await pause(ms, undefined, { signal: AbortSignal.any([signal, woken.signal]) }).catch(() => signal.throwIfAborted());
+        const waiting = Promise.withResolvers<void>();
+        wake = waiting.resolve;
+        const timer = setTimeout(wake, ms);
+        await waiting.promise;
+        clearTimeout(timer);
       }
+      signal.throwIfAborted();
       const early = lookedAt + AT_MOST_MS - Date.now();
-      if (early > 0) await pause(early, undefined, { signal });
+      if (early > 0) await pause(early);
       grew = false;
       lookedAt = Date.now();
     },
-    close: () => watcher?.close(),
+    close: () => {
+      signal.removeEventListener('abort', aborted);
+      watcher?.close();
+    },
   };
 }
 

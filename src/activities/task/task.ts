@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { cancellationSignal } from '@temporalio/activity';
 import type { Autonomy } from '../../contracts/conversation.ts';
-import type { Command, RunSpec } from '../../contracts/kennel.ts';
+import { type Command, type RunSpec, worktreeOf } from '../../contracts/kennel.ts';
 import type { BeginInput, TaskActivities } from '../../contracts/task.ts';
 import { unsettledLine } from '../../store/kennel/task-log.ts';
 import { findQuestion, taskQuestionId } from '../../store/kennel/task-questions.ts';
@@ -15,7 +15,7 @@ import type { KennelDeps } from './deps.ts';
 import { createFollow } from './follow.ts';
 import { modelNameFor } from './harness-model.ts';
 import { gateFolder, readLog, runFolder, sendCommand } from './run-folder.ts';
-import { AUTHOR, workspaceOf } from './workspace.ts';
+import { AUTHOR, place, workspaceOf } from './workspace.ts';
 
 /** A harness that was told to stop gets this long to end in order; then its container is killed. */
 const LEAVE_MS = 2_000;
@@ -43,7 +43,12 @@ export function createTaskActivities(deps: KennelDeps): TaskActivities {
     prepareTask: guarded(async (task) => {
       await kennel.ready();
       await kennel.provide(task.harness, (text) => void setTaskState(db, task.id, 'running', { last: text }).catch(() => {}), cancellationSignal());
-      const made = await kennel.workspaceOp(workspaceOf(config, task), { op: 'checkpoint', key: task.id, author: AUTHOR }, { label: `${task.id} checkpoint` });
+      const workspace = workspaceOf(config, task);
+      if (task.worktree) {
+        const added = await kennel.workspaceOp(workspace, { op: 'worktree', action: 'add', key: task.id, author: AUTHOR }, { label: `${task.id} worktree` });
+        if (!added.ok) throw fail('NotFound', added.output);
+      }
+      const made = await kennel.workspaceOp(workspace, { ...place(task), op: 'checkpoint', key: task.id, author: AUTHOR }, { label: `${task.id} checkpoint` });
       if (!made.ok) throw fail('NotFound', made.output);
     }),
 
@@ -64,6 +69,7 @@ export function createTaskActivities(deps: KennelDeps): TaskActivities {
         // the container is the sandbox: only who wants to see every step is asked for each
         permissions: (await autonomyOf(task)) === 'supervised' ? 'ask' : 'run',
         holdMs: input.holdMs,
+        ...(task.worktree && { worktree: worktreeOf(task.id) }),
       };
       await kennel.start({ spec, runFolder: folder, workspace: workspaceOf(config, task), env: {} });
       await setTaskState(db, task.id, 'running', { step: input.step });
@@ -80,7 +86,7 @@ export function createTaskActivities(deps: KennelDeps): TaskActivities {
         if (container.state === 'paused') await kennel.setPaused(task.id, step, false);
         await sendCommand(runFolder(config, task.id), { id: `${task.id}_end_${step}`, step, type: 'cancel' });
         const patience = Date.now() + LEAVE_MS;
-        while (Date.now() < patience && (await kennel.inspect(task.id, step))?.state === 'running') await pause(100);
+        while (Date.now() < patience && (await kennel.inspect(task.id, step))?.state === 'running') await pause(25);
       }
       await kennel.remove(task.id, step);
     }),

@@ -10,3 +10,6 @@ export const workspacesFolder = (config: Config): string => config.FETCH_WORKSPA
 
 /** Folder of a task's workspace on this host. */
 export const workspaceOf = (config: Config, task: { workspace: string }): string => join(workspacesFolder(config), task.workspace);
+
+/** What a workspace operation of a task is told besides: its worktree, where it has one of its own. */
+export const place = (task: { id: string; worktree: boolean }): { worktree?: string } => (task.worktree ? { worktree: task.id } : {});

@@ -69,10 +69,15 @@ export async function runCommand(place: CommandPlace, command: KennelCommand): P
   } finally {
     ended.abort();
     // one that has ended is removed by one call; every file that is read and every checkpoint waits for this
-    const removed = over && (await engine.docker.getContainer(created.id).remove({ v: true }).then(
-      () => true,
-      () => false,
-    ));
+    const removed =
+      over &&
+      (await engine.docker
+        .getContainer(created.id)
+        .remove({ v: true })
+        .then(
+          () => true,
+          () => false,
+        ));
     // an engine that went away cannot be asked; `sweep` finds the container when it is back
     if (!removed) await destroy(engine.docker, created.id).catch(() => {});
   }
