@@ -9,5 +9,7 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 180_000,
     include: ['tests/**/*.test.ts'],
+    // minutes each, with agents of five makers: `npm run test-agents`
+    exclude: ['tests/agents/**', '**/node_modules/**'],
   },
 });

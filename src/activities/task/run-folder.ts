@@ -5,8 +5,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '../../config.ts';
 import type { Command, LogLine } from '../../contracts/kennel.ts';
 
+export const runsFolder = (config: Config): string => join(config.FETCH_HOME, 'kennel', 'runs');
 /** A run's folder on this host; what is in it is said in `contracts/kennel.ts`. */
-export const runFolder = (config: Config, taskId: string): string => join(config.FETCH_HOME, 'kennel', 'runs', taskId);
+export const runFolder = (config: Config, taskId: string): string => join(runsFolder(config), taskId);
 export const gateFolder = (config: Config, taskId: string): string => join(runFolder(config, taskId), 'gate');
 
 /** Read at most this much of a log at a time, so that a flood is stored in pieces. */

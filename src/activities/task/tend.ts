@@ -1,3 +1,4 @@
+import { readdir, rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { emptyTrash, findWorkspaces } from '../../adapters/workspaces.ts';
 import { HARNESSES, type HarnessName } from '../../contracts/kennel.ts';
@@ -6,6 +7,7 @@ import { reportHost } from '../../store/kennel/hosts.ts';
 import { findTask, isOver, liveTasksOf } from '../../store/kennel/tasks.ts';
 import { recordWorkspaces } from '../../store/kennel/workspaces.ts';
 import type { KennelDeps } from './deps.ts';
+import { gateFolder, runsFolder } from './run-folder.ts';
 import { openGate } from './task.ts';
 import { workspacesFolder } from './workspace.ts';
 
@@ -27,7 +29,13 @@ export function tendHost(deps: KennelDeps & { log: Logger }): () => void {
   const { log } = deps;
   let stopped = false;
   let timer: NodeJS.Timeout | undefined;
+  let cleared = false;
   const round = async (): Promise<void> => {
+    if (!cleared)
+      cleared = await clearSockets(deps).then(
+        () => true,
+        () => false,
+      );
     for (const [what, step] of Object.entries(steps)) {
       await step(deps).catch((error: Error) => log.warn({ error: error.message }, `could not ${what}; the next round tries again`));
     }
@@ -66,6 +74,14 @@ async function reopen(deps: KennelDeps): Promise<void> {
   // one that ended while its gate was being opened here
   const ids = new Set(live.map((task) => task.id));
   for (const id of open) if (!ids.has(id)) await deps.gate.close(id);
+}
+
+/** Sockets of a task that ended while a process that is dead by now opened its gate. */
+async function clearSockets({ db, config, host }: KennelDeps): Promise<void> {
+  // a task that is begun after this look is none of these
+  const begun = await readdir(runsFolder(config)).catch(() => []);
+  const live = new Set((await liveTasksOf(db, host)).map((task) => task.id));
+  for (const id of begun) if (!live.has(id)) await rm(gateFolder(config, id), { recursive: true, force: true });
 }
 
 async function sweep({ db, kennel, gate, host }: KennelDeps): Promise<void> {
