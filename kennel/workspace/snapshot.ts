@@ -1,4 +1,4 @@
-import { accessSync, constants, copyFileSync, existsSync, lstatSync, mkdirSync, renameSync, rmSync, type Stats } from 'node:fs';
+import { accessSync, constants, copyFileSync, existsSync, lstatSync, mkdirSync, renameSync, rmSync, type Stats, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { content, GitFailed, git, type Repository, tryContent } from './git.ts';
 import { LIMITS } from './limits.ts';
@@ -160,12 +160,22 @@ function submoduleHead(repository: Repository, path: string): string | null {
   return line.startsWith('160000 ') ? line.split(' ')[1]! : null;
 }
 
+/**
+ * Copies an index with the time at which git wrote it. By that time git tells files that may have been changed in the second in
+ * which it looked: a younger copy would hide a change of the same second that leaves the size as it was.
+ */
+function copyIndex(from: string, to: string): void {
+  copyFileSync(from, to);
+  const second = Math.floor(lstatSync(from).mtimeMs / 1000);
+  utimesSync(to, second, second);
+}
+
 /** A tree of what is on disk now. Stat data of the last time spares reading what did not change. */
 function treeOfFiles(repository: Repository, paths: string[], given: Map<string, Entry>): string {
   const index = join(repository.scratch, 'index');
   const cache = join(repository.gitDir, 'fetch', 'index');
   rmSync(index, { force: true });
-  if (lstatSync(cache, { throwIfNoEntry: false })?.isFile()) copyFileSync(cache, index);
+  if (lstatSync(cache, { throwIfNoEntry: false })?.isFile()) copyIndex(cache, index);
   let tree: string;
   try {
     tree = filled(repository, index, paths, given);
@@ -180,7 +190,7 @@ function treeOfFiles(repository: Repository, paths: string[], given: Map<string,
   if (!existsSync(index)) return tree;
   mkdirSync(join(repository.gitDir, 'fetch'), { recursive: true });
   const fresh = `${cache}.${process.pid}`;
-  copyFileSync(index, fresh);
+  copyIndex(index, fresh);
   renameSync(fresh, cache);
   return tree;
 }

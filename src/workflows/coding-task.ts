@@ -36,8 +36,8 @@ type End = { state: Concluded['state']; reason: string };
  */
 export async function codingTask(input: TaskInput): Promise<TaskState> {
   const { taskId, limits } = input;
-  const place = input.host;
-  const host = onHost(place, limits.awayMs);
+  let place = input.host;
+  let host = onHost(place, limits.awayMs);
   const view: TaskView = { state: 'queued', doing: 'waits for its workspace', waitingFor: null, step: 0 };
   const decisions: Record<string, Decision> = {};
   let order: 'none' | 'cancel' | 'pause' = 'none';
@@ -146,15 +146,14 @@ export async function codingTask(input: TaskInput): Promise<TaskState> {
 
   async function work(): Promise<End> {
     show('running', 'makes a checkpoint');
-    await away(() => host.prepareTask({ taskId }));
+    if (!(await insist(null, () => host.prepareTask({ taskId })))) return CANCELLED;
     let offset = 0;
     let deaths = 0;
     let asked: { id: string; title: string } | null = null;
     for (let step = input.firstStep ?? 1; ; step += 1) {
       view.step = step;
-      if (!(await unpaused(null))) return CANCELLED;
       show('running', 'starts the container');
-      await away(() => host.beginStep({ taskId, step, holdMs: limits.holdMs }));
+      if (!(await insist(step, () => host.beginStep({ taskId, step, holdMs: limits.holdMs })))) return CANCELLED;
       // one step: until its container ends, or is ended
       for (;;) {
         const followed = await followOn(step, offset);
@@ -208,23 +207,38 @@ export async function codingTask(input: TaskInput): Promise<TaskState> {
 
   /** Follows until something happens; 'ordered' when it was interrupted to be cancelled or paused. */
   async function followOn(step: number, offset: number): Promise<Followed | 'ordered'> {
-    if (order !== 'none') return 'ordered';
-    show('running', doing);
     const from = Date.now();
+    const input = { taskId, step, offset, silenceMs: limits.silenceMs, remainingMs: Math.max(limits.workMs - workedMs, 0), progressMs: PROGRESS_MS };
+    try {
+      return await unlessOrdered(() => {
+        show('running', doing);
+        return host.follow(input);
+      });
+    } finally {
+      workedMs += Date.now() - from;
+    }
+  }
+
+  /** Does what may take long (an image is built, a place becomes free) to its end, whatever pauses come between; false when it is cancelled. `step`: the one whose container a pause freezes. */
+  async function insist(step: number | null, run: () => Promise<unknown>): Promise<boolean> {
+    for (;;) {
+      if (!(await unpaused(step))) return false;
+      if ((await unlessOrdered(run)) !== 'ordered') return true;
+    }
+  }
+
+  /** Runs something on the host that an order interrupts. */
+  async function unlessOrdered<T>(run: () => Promise<T>): Promise<T | 'ordered'> {
+    if (order !== 'none') return 'ordered';
     const scope = new CancellationScope();
     interruptible = scope;
     try {
-      return await scope.run(() =>
-        away(() =>
-          host.follow({ taskId, step, offset, silenceMs: limits.silenceMs, remainingMs: Math.max(limits.workMs - workedMs, 0), progressMs: PROGRESS_MS }),
-        ),
-      );
+      return await scope.run(() => away(run));
     } catch (error) {
       if (isCancellation(error) && scope.consideredCancelled) return 'ordered';
       throw error;
     } finally {
       interruptible = null;
-      workedMs += Date.now() - from;
     }
   }
 
@@ -293,9 +307,14 @@ export async function codingTask(input: TaskInput): Promise<TaskState> {
       } catch (error) {
         if (!hostIsAway(error)) throw error;
         if (!told)
-          await tell(`away${view.step}`, `Task ${taskId} waits: the host "${input.host}" that it runs on does not answer. It goes on when the host is back.`);
+          await tell(`away${view.step}`, `Task ${taskId} waits: the host "${place}" that it runs on does not answer. It goes on when the host is back.`);
         told = true;
-        show(view.state, `waits for the host ${input.host}, which does not answer`);
+        show(view.state, `waits for the host ${place}, which does not answer`);
+        const other = await taskRecords.moveTask.executeWithOptions({ summary: 'look for another host' }, [{ taskId, from: place }]);
+        if (!other) continue;
+        await tell(`moved${view.step}`, `Task ${taskId} goes on at the host "${other}": "${place}" has been gone for long.`);
+        place = other;
+        host = onHost(place, limits.awayMs);
       }
     }
   }

@@ -1,5 +1,6 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import {
+  ActivityCancellationType,
   ActivityFailure,
   ParentClosePolicy,
   proxyActivities,
@@ -28,6 +29,8 @@ export function onHost(host: string, awayMs: number): TaskActivities {
     scheduleToStartTimeout: awayMs,
     heartbeatTimeout: HEARTBEAT_TIMEOUT,
     retry: patient,
+    // whoever cancels a start must know whether there is a container now
+    cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
   });
   const { follow } = proxyActivities<Pick<TaskActivities, 'follow'>>({
     taskQueue,

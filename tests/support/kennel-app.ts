@@ -55,13 +55,15 @@ export async function startTask(
 export const findTask = (app: TestApp, id: string): Promise<Task> =>
   app.store.db.selectFrom('tasks').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
 
+/** The task once it is in a state; one that is over has been reported as well. */
 export const inState = (app: TestApp, id: string, state: Task['state'], ms = 60_000): Promise<Task> =>
   until(
     `task ${id} is ${state}`,
     async () => {
       const task = await findTask(app, id);
       if (task.ended_at && task.state !== state) throw new Error(`it is ${task.state}: ${task.reason}`);
-      return task.state === state ? task : null;
+      if (task.state !== state) return null;
+      return task.ended_at && !(await app.store.db.selectFrom('outbox').select('id').where('id', '=', `out_${id}_result`).executeTakeFirst()) ? null : task;
     },
     ms,
   );

@@ -105,10 +105,12 @@ export function openKennel(config: KennelConfig): OpenKennel {
   return kennel;
 }
 
-/** Beside the workspaces, one for each folder as it is now: a new one of the same name has a history of its own. */
+/** Beside the workspaces, one for each folder as it is: a new one of the same name has a history of its own, and one that is moved keeps it. */
 async function sideFolder(workspace: string, { uid, gid }: { uid: number; gid: number }): Promise<string> {
-  const { ino } = await lstat(workspace);
-  const side = join(dirname(workspace), '.side', `${basename(workspace)}-${ino}`);
+  const { ino, birthtimeMs } = await lstat(workspace);
+  const parent = dirname(workspace);
+  // a workspace that is being made lies one folder deeper
+  const side = join(basename(parent).startsWith('.') ? dirname(parent) : parent, '.side', `${ino}-${Math.floor(birthtimeMs)}`);
   await mkdir(side, { recursive: true, mode: 0o700 });
   if (process.getuid?.() === 0) await chown(side, uid, gid);
   return side;
