@@ -130,7 +130,7 @@ export const settings = {
     .string()
     .regex(
       /^\s*(?:(?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)*(?::\d{1,5})?\s*(?:,\s*|$))*$/i,
-      'must be host names, comma separated, such as registry.npmjs.org,*.example.com,example.org:8443',
+      'must be host names, comma separated, such as packages.example.com,*.example.com,example.org:8443',
     )
     .default('')
     .describe('Hosts that containers may reach besides the model, comma separated; *.example.com includes every name below it'),

@@ -177,7 +177,7 @@ describe('the network', () => {
           ...addresses.map((host) => ({ host, port: udp.address().port })).filter(({ host }) => host !== '127.0.0.1' && host !== '::1'),
           { host: '8.8.8.8', port: 53 },
         ],
-        names: ['example.com', 'registry.npmjs.org', 'host.docker.internal', 'gateway.docker.internal', 'metadata.google.internal'],
+        names: ['example.com', 'www.debian.org', 'host.docker.internal', 'gateway.docker.internal', 'metadata.google.internal'],
         abstract: [abstract],
       });
       expect(found).toMatchObject({ tcp: [], udp: [], resolved: [], abstract: [], interfaces: ['lo'] });
