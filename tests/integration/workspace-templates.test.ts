@@ -48,7 +48,9 @@ test('every template is filled in wholly, committed on main, and known by its pr
 const needs: Partial<Record<Template, string>> = { node: process.execPath, python: 'python3', rust: 'cargo', go: 'go' };
 for (const [template, tool] of Object.entries(needs) as Array<[Template, string]>) {
   const there = spawnSync(tool, [template === 'go' ? 'version' : '--version']).status === 0;
-  test.skipIf(!there)(`a project of the ${template} template passes its test without a network`, () => {
+  // where its toolchain is there: a template is text until then
+  if (!there) continue;
+  test(`a project of the ${template} template passes its test without a network`, () => {
     const w = created(template);
     const [program, ...args] = profileOf(w).test!;
     const env = { ...process.env, CARGO_NET_OFFLINE: 'true', GOFLAGS: '-mod=mod', GOPROXY: 'off', npm_config_offline: 'true' };
