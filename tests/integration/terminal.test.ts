@@ -76,9 +76,12 @@ describe.skipIf(process.platform !== 'linux')('a start on a terminal', () => {
   });
 
   it('stops every role when the window is closed', async () => {
-    const state = readRunState(home)!;
+    const state = await until('every role has a process', () => {
+      const found = readRunState(home);
+      return found?.roles.length === 6 && found.roles.every((role) => role.pid !== null) ? found : null;
+    });
     const pids = [state.supervisor.pid, ...state.roles.flatMap((role) => role.pid ?? [])];
-    expect(pids).toHaveLength(6);
+    expect(pids).toHaveLength(7);
     terminal.kill('SIGKILL');
     await until('every process has ended', () => pids.every((pid) => !alive(pid)), 20_000);
   });
