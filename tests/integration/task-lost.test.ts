@@ -29,5 +29,5 @@ describe('a task whose workflow is gone', () => {
     expect(task.step).toBe(1);
     expect(before).toHaveLength(1);
     expect(readFileSync(join(app.home, 'workspaces/lost/a.txt'), 'utf8')).toBe('one\ntwo\n');
-  });
+  }, 240_000);
 });
