@@ -114,7 +114,8 @@ export async function codingTask(input: TaskInput): Promise<TaskState> {
   }
   return await CancellationScope.nonCancellable(async () => {
     show(view.state, 'ends the container, commits, reports');
-    await away(() => host.endStep({ taskId, step: Math.max(view.step, 1) }));
+    // one that never began has no container, and must end also where there is no engine
+    if (view.step > 0) await away(() => host.endStep({ taskId, step: view.step }));
     const concluded = await away(() => host.conclude({ taskId, ...end }));
     over = true;
     show(concluded.state, end.reason);

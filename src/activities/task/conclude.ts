@@ -65,11 +65,14 @@ export const createConclude =
           { label: `${task.id} conclude` },
         ),
         // it changes nothing, and most tasks that are completed have changed something that can be tested
-        state === 'completed' ? kennel.workspaceOp(workspace, { op: 'profile' }, { label: `${task.id} profile` }) : null,
+        state === 'completed' ? kennel.workspaceOp(workspace, { ...place(task), op: 'profile' }, { label: `${task.id} profile` }) : null,
       ]);
       if (!concluded.ok) return { summary: `${reason} ${concluded.output}`.trim(), changes: null, tests: null, said };
       const changes = concluded.data as unknown as ConcludedChanges;
       const tests = changes.files.length > 0 ? await runTests(workspace, profile?.data as Profile | undefined) : null;
+      // its branch stays
+      if (task.worktree)
+        await kennel.workspaceOp(workspace, { op: 'worktree', action: 'remove', key: task.id, author: AUTHOR }, { label: `${task.id} worktree` });
       return { summary: reason, changes, tests, said };
     }
 

@@ -3,6 +3,7 @@ import { cancellationSignal } from '@temporalio/activity';
 import type { Autonomy } from '../../contracts/conversation.ts';
 import { type Command, type RunSpec, worktreeOf } from '../../contracts/kennel.ts';
 import type { BeginInput, TaskActivities } from '../../contracts/task.ts';
+import { modelOf } from '../../domain/harnesses.ts';
 import { unsettledLine } from '../../store/kennel/task-log.ts';
 import { findQuestion, taskQuestionId } from '../../store/kennel/task-questions.ts';
 import { findTask, setTaskState, type Task } from '../../store/kennel/tasks.ts';
@@ -13,7 +14,6 @@ import { beat } from '../heartbeat.ts';
 import { createConclude } from './conclude.ts';
 import type { KennelDeps } from './deps.ts';
 import { createFollow } from './follow.ts';
-import { modelNameFor } from './harness-model.ts';
 import { gateFolder, readLog, runFolder, sendCommand } from './run-folder.ts';
 import { AUTHOR, place, workspaceOf } from './workspace.ts';
 
@@ -65,7 +65,7 @@ export function createTaskActivities(deps: KennelDeps): TaskActivities {
         harness: task.harness,
         prompt: await promptOf(task, input, unheard),
         sessionId: input.step === 1 ? null : task.session_id,
-        model: modelNameFor(task.harness, config),
+        model: modelOf(task.harness, config),
         // the container is the sandbox: only who wants to see every step is asked for each
         permissions: (await autonomyOf(task)) === 'supervised' ? 'ask' : 'run',
         holdMs: input.holdMs,

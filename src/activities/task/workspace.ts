@@ -1,9 +1,7 @@
 import { join } from 'node:path';
 import type { Config } from '../../config.ts';
-import type { Author } from '../../contracts/workspace-ops.ts';
 
-/** Who the commits of a task are by. */
-export const AUTHOR: Author = { name: 'Fetch', email: 'fetch@localhost' };
+export { AUTHOR } from '../../tools/in-workspace.ts';
 
 /** Where the workspaces of this host are. */
 export const workspacesFolder = (config: Config): string => config.FETCH_WORKSPACES ?? join(config.FETCH_HOME, 'workspaces');
