@@ -130,4 +130,16 @@ describe('a coding task', () => {
     await app.ended(thread, await app.turn(thread, [{ call: [['undo', { what: 'redo' }]] }, { say: '$LAST' }]));
     expect(existsSync(join(path, 'made.txt'))).toBe(true);
   });
+
+  it('works in a worktree beside another one, and leaves its commit on a branch of its own', async () => {
+    const { path, git } = await workspace(app, 'beside');
+    const one = await startTask(app, 'wait 20; write one.txt one', { workspace: 'beside' });
+    const two = await startTask(app, 'write two.txt two', { workspace: 'beside', thread: one.thread, worktree: true });
+    await inState(app, two.id, 'completed');
+    expect((await findTask(app, one.id)).ended_at).toBeNull();
+    expect(git('show', '--name-only', '--format=', `fetch/${two.id}`)).toBe('two.txt');
+    expect(existsSync(join(path, 'two.txt'))).toBe(false);
+    expect(git('worktree', 'list').split('\n')).toHaveLength(1);
+    await inState(app, one.id, 'completed');
+  });
 });

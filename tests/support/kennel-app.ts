@@ -36,10 +36,10 @@ export async function workspace(app: TestApp, name: string): Promise<{ path: str
 export async function startTask(
   app: TestApp,
   goal: string,
-  options: { workspace: string; timeout?: number; thread?: string },
+  options: { workspace: string; timeout?: number; thread?: string; worktree?: boolean },
 ): Promise<{ thread: string; id: string }> {
   const thread = options.thread ?? (await app.thread());
-  const call = { goal, agent: 'practice', workspace: options.workspace, timeout: options.timeout ?? 120_000 };
+  const call = { goal, agent: 'practice', workspace: options.workspace, timeout: options.timeout ?? 120_000, ...(options.worktree && { worktree: true }) };
   const turn = await app.turn(thread, [{ call: [['task_create', call]] }, { say: '$LAST' }]);
   await app.ended(thread, turn);
   const row = await app.store.db
