@@ -33,6 +33,7 @@ export class Step {
   private readonly log: RunLog;
   private readonly earlier: Map<string, string>;
   private readonly decided = Promise.withResolvers<Ended>();
+  private readonly begun = Promise.withResolvers<void>();
   private readonly closers: Array<() => void> = [];
   private turn: AgentTurn | null = null;
   private harness: Harness | null = null;
@@ -97,11 +98,15 @@ export class Step {
     this.cleaner = new Cleaner([this.dummyKey, mcp.token], settings.env);
     const commands = followCommands(settings.commands, spec.step, (command) => {
       if (command.type === 'cancel') void this.cancel('Cancelled.');
+      else if (command.type === 'begin') this.begun.resolve();
       else desk.take(command);
     });
     this.closers.push(model.close, egress.close, mcp.close, () => commands.close());
     // decisions that were made while no container was there
     await commands.settle();
+    // the protocol's library takes as long to load as an agent to start: side by side
+    const library = import('./turn.ts');
+    if (spec.waits) await this.begun.promise;
     if (this.cancelled) return;
 
     const proxy = `http://127.0.0.1:${egress.port}`;
@@ -125,8 +130,7 @@ export class Step {
     this.updates = updates;
     const harness = new Harness(profile.command(context), settings.home, workspace, { ...settings.env, ...proxies(proxy) });
     this.harness = harness;
-    // the protocol's library takes as long to load as an agent to start: side by side
-    const { AgentTurn } = await import('./turn.ts');
+    const { AgentTurn } = await library;
     const turn = new AgentTurn({ spec, profile, context, harness, desk, updates, cleaner: this.cleaner });
     this.turn = turn;
     // an agent whose tools hold its output open would never close it

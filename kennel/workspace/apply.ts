@@ -29,7 +29,7 @@ import { type Change, type Entry, isSubmodule, same } from './trees.ts';
  * Brings files from one state to another. A file that is in neither state by now is not touched, and its path is returned: with
  * `strict` nothing at all is touched then. All contents are written out beforehand, so that a full disk changes nothing.
  */
-export function applyChanges(repository: Repository, changes: Change[], strict: boolean): { done: string[]; refused: string[] } {
+export function applyChanges(repository: Repository, changes: readonly Change[], strict: boolean): { done: string[]; refused: string[] } {
   const files = changes.filter((change) => !isSubmodule(change.from) && !isSubmodule(change.to));
   const due: Change[] = [];
   const refused: string[] = [];

@@ -4,6 +4,7 @@ import { converter } from './convert.ts';
 import { content, GitFailed, git, type Repository, tryGit } from './git.ts';
 import { mergeTrees } from './merge.ts';
 import { utf8 } from './process.ts';
+import { testCommand } from './profile.ts';
 import { ignoredOf, readRef, readState, refOf, type Stored, storeState, writeRef } from './record.ts';
 import { changedFiles, counted, named } from './report.ts';
 import { type Head, headOf, inProgress, type Place } from './repository.ts';
@@ -19,7 +20,7 @@ export interface Concluding {
 }
 
 /** What `refs/fetch/<key>/result` holds. `tip`: HEAD when it was concluded. */
-export interface Result extends ConcludedChanges {
+export interface Result extends Omit<ConcludedChanges, 'test'> {
   tip: string | null;
 }
 
@@ -32,7 +33,7 @@ type Committed = Pick<Result, 'commit' | 'keptOn' | 'note' | 'tip' | 'branch'>;
 export function conclude(place: Place, op: Concluding): WorkspaceAnswer {
   const { repository, before } = repositoryOf(place, op.key);
   const known = readResult(repository, op.key);
-  if (known) return answer(repository, known);
+  if (known) return answer(place, repository, known);
   const after = readState(repository, op.key, 'after') ?? takeAfter(repository, before, op);
   const files = changedFiles(repository, before.tree, after.tree);
   const committed: Committed =
@@ -41,7 +42,7 @@ export function conclude(place: Place, op: Concluding): WorkspaceAnswer {
       : commitChanges(repository, before, after, op, { ...op.author, seconds: after.at });
   const result: Result = { ...files, ...committed };
   writeRef(repository, refOf(op.key, 'result'), blob(repository, JSON.stringify(result)), null);
-  return answer(repository, result);
+  return answer(place, repository, result);
 }
 
 export function readResult(repository: Repository, key: string): Result | null {
@@ -178,10 +179,14 @@ export function firstParent(repository: Repository, commit: string): string | nu
   return git(repository, ['rev-list', '--parents', '-n1', commit]).trim().split(' ')[1] ?? null;
 }
 
-function answer(repository: Repository, result: Result): WorkspaceAnswer {
+function answer(place: Place, repository: Repository, result: Result): WorkspaceAnswer {
   const { tip: _, ...data } = result;
   const changed = result.files.length === 0 ? 'Nothing was changed.' : `Changed ${counted(result)}.`;
   const committed = result.commit ? ` Committed as ${result.commit.slice(0, 10)} on ${result.branch ?? 'a detached HEAD'}.` : '';
   const beside = repository.kept === 'beside' && result.files.length > 0 ? ' The workspace is no git repository: nothing was committed, but undo works.' : '';
-  return { ok: true, output: changed + committed + beside + (result.note ? ` ${result.note}` : ''), data: { ...data } };
+  return {
+    ok: true,
+    output: changed + committed + beside + (result.note ? ` ${result.note}` : ''),
+    data: { ...data, test: result.files.length > 0 ? testCommand(place.root) : null },
+  };
 }

@@ -26,6 +26,8 @@ export interface Repository {
   scratch: string;
   /** overrides of the repository's configuration, made on first use */
   overrides?: Record<string, string>;
+  /** what was asked of objects, which never change: `once` */
+  asked?: Map<string, unknown>;
 }
 
 export interface GitOptions extends Omit<RunOptions, 'env'> {

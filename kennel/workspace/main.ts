@@ -1,28 +1,49 @@
-import { readFileSync, realpathSync, writeSync } from 'node:fs';
+import { readFileSync, readSync, realpathSync, writeSync } from 'node:fs';
 import type { WorkspaceAnswer, WorkspaceOp } from '../../src/contracts/workspace-ops.ts';
 import { environment, GitFailed, removeScratch } from './git.ts';
 import { perform } from './ops.ts';
 import { Refusal } from './refusal.ts';
 
 /**
- * One `WorkspaceOp` as JSON on stdin, one `WorkspaceAnswer` as JSON on stdout. Ends with 0 when there is an answer, also a refusing
- * one; with 1 and a reason on stderr otherwise. Environment: `FETCH_WORKSPACE_ROOT` (default `/workspace`) and `FETCH_SIDE_GIT`
- * (default `/run/fetch-side`), a folder that keeps the state of workspaces that are no git repositories.
+ * One `WorkspaceOp` as JSON on stdin, one `WorkspaceAnswer` as JSON on stdout; with the argument `serve` one a line, until the input ends.
+ * Ends with 0 when there is an answer, also a refusing one; with 1 and a reason on stderr otherwise. Environment:
+ * `FETCH_WORKSPACE_ROOT` (default `/workspace`) and `FETCH_SIDE_GIT` (default `/run/fetch-side`), a folder that keeps the state of
+ * workspaces that are no git repositories.
  */
 function main(): void {
   // biome-ignore lint/style/noProcessEnv: a program of its own, whose environment the image sets
   const { FETCH_WORKSPACE_ROOT, FETCH_SIDE_GIT, PATH } = process.env;
   environment.PATH = PATH;
-  const op = JSON.parse(readFileSync(0, 'utf8')) as WorkspaceOp;
-  let answer: WorkspaceAnswer;
-  try {
-    answer = perform(realpathSync(FETCH_WORKSPACE_ROOT ?? '/workspace'), FETCH_SIDE_GIT ?? '/run/fetch-side', op);
-  } catch (error) {
-    if (!(error instanceof Refusal) && !(error instanceof GitFailed && op.op.startsWith('git-'))) throw error;
-    answer = { ok: false, output: error.message };
+  for (const text of process.argv[2] === 'serve' ? lines() : [readFileSync(0, 'utf8')]) answerTo(JSON.parse(text) as WorkspaceOp);
+
+  function answerTo(op: WorkspaceOp): void {
+    let answer: WorkspaceAnswer;
+    try {
+      answer = perform(realpathSync(FETCH_WORKSPACE_ROOT ?? '/workspace'), FETCH_SIDE_GIT ?? '/run/fetch-side', op);
+    } catch (error) {
+      if (!(error instanceof Refusal) && !(error instanceof GitFailed && op.op.startsWith('git-'))) throw error;
+      answer = { ok: false, output: error.message };
+    }
+    const bytes = Buffer.from(`${JSON.stringify(answer)}\n`);
+    // before the answer: nobody waits for what is done after it
+    removeScratch();
+    for (let at = 0; at < bytes.length; ) at += writeSync(1, bytes, at);
   }
-  const bytes = Buffer.from(`${JSON.stringify(answer)}\n`);
-  for (let at = 0; at < bytes.length; ) at += writeSync(1, bytes, at);
+}
+
+/** Whole lines of stdin as they come. */
+function* lines(): Generator<string> {
+  const chunk = Buffer.alloc(64 * 1024);
+  let rest = Buffer.alloc(0);
+  for (;;) {
+    const count = readSync(0, chunk);
+    if (count === 0) return;
+    rest = Buffer.concat([rest, chunk.subarray(0, count)]);
+    for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10)) {
+      yield rest.subarray(0, end).toString('utf8');
+      rest = rest.subarray(end + 1);
+    }
+  }
 }
 
 try {

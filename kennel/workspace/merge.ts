@@ -68,7 +68,7 @@ function mergeEntry(repository: Repository, base: Entry | null, ours: Entry | nu
 }
 
 /** Paths that would be a file and a folder at once. */
-function inTheWay(current: Map<string, Entry>, changes: Change[]): string[] {
+function inTheWay(current: ReadonlyMap<string, Entry>, changes: Change[]): string[] {
   const after = new Map(current);
   for (const { path, to } of changes) {
     if (to) after.set(path, to);

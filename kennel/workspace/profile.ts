@@ -49,6 +49,8 @@ function remoteOf(repository: Parameters<typeof tryGit>[0], branch: string | nul
 
 type Project = Omit<Profile, 'git'>;
 
+export const testCommand = (root: string): string[] | null => projectOf(root).test;
+
 function projectOf(root: string): Project {
   const has = (name: string): boolean => {
     try {

@@ -19,7 +19,7 @@ export function indexLock(repository: Repository): string | null {
 }
 
 /** Sets entries that are still as `from` says; others were changed by somebody else, and stay. */
-export function restage(repository: Repository, changes: Change[]): void {
+export function restage(repository: Repository, changes: readonly Change[]): void {
   if (changes.length === 0) return;
   const now = readIndex(repository).entries;
   const due = changes.filter((change) => same(now.get(change.path) ?? null, change.from));

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { content, type Repository } from './git.ts';
@@ -20,18 +21,31 @@ export const isFile = (entry: Entry): boolean => entry.mode.startsWith('100');
 export const isSubmodule = (entry: Entry | null): boolean => entry?.mode === '160000';
 export const same = (a: Entry | null | undefined, b: Entry | null | undefined): boolean => a?.mode === b?.mode && a?.oid === b?.oid;
 
+/** A function of objects is asked once: each question of git is a process. */
+function once<T>(repository: Repository, question: string, ask: () => T): T {
+  repository.asked ??= new Map();
+  const { asked } = repository;
+  if (!asked.has(question)) asked.set(question, ask());
+  return asked.get(question) as T;
+}
+
 /** `tree` of a commit or a tree; the empty tree for null. */
 export function treeOf(repository: Repository, commit: string | null): string {
-  return commit === null ? emptyTree(repository) : content(repository, ['rev-parse', '--verify', `${commit}^{tree}`]).trim();
+  return commit === null
+    ? emptyTree(repository)
+    : once(repository, `tree ${commit}`, () => content(repository, ['rev-parse', '--verify', `${commit}^{tree}`]).trim());
 }
 
 export function emptyTree(repository: Repository): string {
-  return content(repository, ['mktree'], { input: '' }).trim();
+  return once(repository, 'empty', () => content(repository, ['mktree'], { input: '' }).trim());
 }
 
 /** What differs between two trees, renames as a deletion and an addition. */
-export function diffTrees(repository: Repository, from: string, to: string): Change[] {
-  if (from === to) return [];
+export function diffTrees(repository: Repository, from: string, to: string): readonly Change[] {
+  return from === to ? [] : once(repository, `diff ${from} ${to}`, () => differences(repository, from, to));
+}
+
+function differences(repository: Repository, from: string, to: string): Change[] {
   const fields = content(repository, ['diff-tree', '-r', '-z', '--raw', '--no-renames', '--no-abbrev', from, to]).split('\0');
   const changes: Change[] = [];
   for (let index = 0; index + 1 < fields.length; index += 2) {
@@ -43,7 +57,11 @@ export function diffTrees(repository: Repository, from: string, to: string): Cha
 }
 
 /** Every entry of a tree. */
-export function entriesOf(repository: Repository, tree: string): Map<string, Entry> {
+export function entriesOf(repository: Repository, tree: string): ReadonlyMap<string, Entry> {
+  return once(repository, `entries ${tree}`, () => readEntries(repository, tree));
+}
+
+function readEntries(repository: Repository, tree: string): Map<string, Entry> {
   const entries = new Map<string, Entry>();
   for (const line of content(repository, ['ls-tree', '-r', '-z', '--full-tree', tree]).split('\0')) {
     const tab = line.indexOf('\t');
@@ -64,11 +82,18 @@ export function indexInfo(entries: Iterable<[string, Entry | null]>, zero: strin
 
 /** The tree `start` with some entries changed; null entries are taken out. */
 export function changedTree(repository: Repository, start: string, entries: Iterable<[string, Entry | null]>): string {
+  const info = indexInfo(entries, '0'.repeat(start.length));
+  if (info === '') return start;
+  // what changes may be long
+  const key = createHash('sha256').update(info, 'latin1').digest('hex');
+  return once(repository, `changed ${start} ${key}`, () => writeChanged(repository, start, info));
+}
+
+function writeChanged(repository: Repository, start: string, info: string): string {
   const index = join(repository.scratch, 'tree-index');
   rmSync(index, { force: true });
   content(repository, ['read-tree', start], { index });
-  const info = indexInfo(entries, '0'.repeat(start.length));
-  if (info) content(repository, ['update-index', '-z', '--index-info'], { index, input: info });
+  content(repository, ['update-index', '-z', '--index-info'], { index, input: info });
   return content(repository, ['write-tree', '--missing-ok'], { index }).trim();
 }
 

@@ -47,6 +47,8 @@ export interface RunSpec {
   holdMs: number;
   /** folder of the working tree inside of the workspace, where that is another one than the workspace's own */
   worktree?: string;
+  /** nothing of the harness is started before the command `begin`: the workspace is still being remembered */
+  waits?: boolean;
 }
 
 /** Where the worktree of a task is, inside of its workspace. */
@@ -88,6 +90,8 @@ export type RunOutcome = 'completed' | 'failed' | 'cancelled' | 'parked';
 export type Command = { id: string; step: number } & (
   | { type: 'answer'; questionId: string; answer: string }
   | { type: 'permit'; permissionId: string; decision: 'allow' | 'deny' }
+  /** for a step that `waits` */
+  | { type: 'begin' }
   /** end the turn and the session in order; the container is killed anyhow a little later */
   | { type: 'cancel' }
 );

@@ -66,6 +66,8 @@ export interface BeginInput {
   taskId: string;
   step: number;
   holdMs: number;
+  /** the first of a workflow: files, HEAD and index are remembered before the harness starts */
+  checkpoint: boolean;
 }
 
 export interface Concluded {
@@ -78,9 +80,9 @@ export interface Concluded {
 
 /** Activities that run on the host of the task, on `kennel-<host>`. */
 export interface TaskActivities {
-  /** checkpoint of the workspace; idempotent: a second call finds the first one's */
+  /** the image, and the worktree where the task has one; idempotent */
   prepareTask(input: { taskId: string }): Promise<void>;
-  /** starts the container of a step, or finds it; waits in retries while the host has no free place */
+  /** starts the container of a step, or finds it, beside the checkpoint of the workspace (a second call finds the first one's); waits in retries while the host has no free place */
   beginStep(input: BeginInput): Promise<void>;
   /** follows the log until something needs the workflow; heartbeats carry the offset */
   follow(input: FollowInput): Promise<Followed>;

@@ -116,6 +116,8 @@ export interface ConcludedChanges {
   filesChanged?: number;
   added: number;
   removed: number;
+  /** argv of the workspace's test command as the task left it, as far as it is known; null also when nothing was changed */
+  test: string[] | null;
   /** set when the changes could not be committed beside the person's own unfinished work, and where they are */
   note?: string;
 }

@@ -28,7 +28,8 @@ const CLAIM_AGAIN_MS = 20_000;
 /** What operators see is renewed this often while an agent works: three history events each time. */
 const PROGRESS_MS = 60_000;
 
-type End = { state: Concluded['state']; reason: string };
+/** `gone`: the harness ended its last step by itself; what is left of its container is nobody's work any more. */
+type End = { state: Concluded['state']; reason: string; gone?: true };
 
 /**
  * One coding task: waits for its workspace, starts the agent in a container that needs nobody, follows its log, carries questions
@@ -115,8 +116,9 @@ export async function codingTask(input: TaskInput): Promise<TaskState> {
   return await CancellationScope.nonCancellable(async () => {
     show(view.state, 'ends the container, commits, reports');
     // one that never began has no container, and must end also where there is no engine
-    if (view.step > 0) await away(() => host.endStep({ taskId, step: view.step }));
-    const concluded = await away(() => host.conclude({ taskId, ...end }));
+    if (view.step > 0 && !end.gone) await away(() => host.endStep({ taskId, step: view.step }));
+    const { state, reason } = end;
+    const concluded = await away(() => host.conclude({ taskId, state, reason }));
     over = true;
     show(concluded.state, end.reason);
     for (const waiting of concluded.waiting)
@@ -146,15 +148,17 @@ export async function codingTask(input: TaskInput): Promise<TaskState> {
   }
 
   async function work(): Promise<End> {
-    show('running', 'makes a checkpoint');
+    show('running', 'looks for its image and its working tree');
     if (!(await insist(null, () => host.prepareTask({ taskId })))) return CANCELLED;
     let offset = 0;
     let deaths = 0;
     let asked: { id: string; title: string } | null = null;
-    for (let step = input.firstStep ?? 1; ; step += 1) {
+    const first = input.firstStep ?? 1;
+    for (let step = first; ; step += 1) {
       view.step = step;
-      show('running', 'starts the container');
-      if (!(await insist(step, () => host.beginStep({ taskId, step, holdMs: limits.holdMs })))) return CANCELLED;
+      const checkpoint = step === first;
+      show('running', checkpoint ? 'makes a checkpoint and starts the container' : 'starts the container');
+      if (!(await insist(step, () => host.beginStep({ taskId, step, holdMs: limits.holdMs, checkpoint })))) return CANCELLED;
       // one step: until its container ends, or is ended
       for (;;) {
         const followed = await followOn(step, offset);
@@ -181,7 +185,8 @@ export async function codingTask(input: TaskInput): Promise<TaskState> {
         }
         // nobody here has cancelled it: its container was stopped from outside, as a host does that is shut down
         const stopped = followed.what === 'ended' && followed.outcome === 'cancelled';
-        if (followed.what === 'ended' && !stopped) return { state: followed.outcome === 'completed' ? 'completed' : 'failed', reason: followed.reason };
+        if (followed.what === 'ended' && !stopped)
+          return { state: followed.outcome === 'completed' ? 'completed' : 'failed', reason: followed.reason, gone: true };
         await away(() => host.endStep({ taskId, step }));
         if (followed.what === 'gone' || followed.what === 'ended') {
           if (followed.what === 'gone' && followed.oom) return { state: 'failed', reason: followed.reason };

@@ -48,8 +48,8 @@ export function onHost(host: string, awayMs: number): TaskActivities {
     retry: patient,
   });
   return {
-    prepareTask: (input) => short.prepareTask.executeWithOptions({ summary: 'checkpoint of the workspace' }, [input]),
-    beginStep: (input) => short.beginStep.executeWithOptions({ summary: `container of step ${input.step}` }, [input]),
+    prepareTask: (input) => short.prepareTask.executeWithOptions({ summary: 'image and working tree' }, [input]),
+    beginStep: (input) => short.beginStep.executeWithOptions({ summary: `${input.checkpoint ? 'checkpoint, ' : ''}container of step ${input.step}` }, [input]),
     follow: (input) => follow.executeWithOptions({ summary: `follow step ${input.step} from byte ${input.offset}` }, [input]),
     passOn: (input) => short.passOn.executeWithOptions({ summary: 'pass the answer on' }, [input]),
     endStep: (input) => short.endStep.executeWithOptions({ summary: `end the container of step ${input.step}` }, [input]),

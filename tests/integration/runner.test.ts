@@ -91,7 +91,7 @@ class Run {
     command:
       | Omit<Extract<Command, { type: 'answer' }>, 'step'>
       | Omit<Extract<Command, { type: 'permit' }>, 'step'>
-      | Omit<Extract<Command, { type: 'cancel' }>, 'step'>,
+      | Omit<Extract<Command, { type: 'cancel' | 'begin' }>, 'step'>,
     times = 1,
   ): void {
     for (let n = 0; n < times; n++) appendFileSync(join(this.folder, 'commands.ndjson'), `${JSON.stringify({ step: this.step, ...command })}\n`);
@@ -123,6 +123,18 @@ function resident(pid: number): number {
 
 function childrenOf(pid: number): number[] {
   return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+}
+
+/** Waits until a process has used no CPU in some looks, which means that it waits for something. */
+async function idle(pid: number): Promise<void> {
+  let before = '';
+  let quiet = 0;
+  await until('the process waits', () => {
+    const used = readFileSync(`/proc/${pid}/stat`, 'utf8').split(' ').slice(13, 15).join(' ');
+    quiet = used === before ? quiet + 1 : 0;
+    before = used;
+    return quiet >= 10;
+  });
 }
 
 function alive(pid: number): boolean {
@@ -159,6 +171,28 @@ describe('a step with the practice agent', () => {
     });
     expect(lines.find((line) => line.type === 'tool' && line.kind === 'edit')).toMatchObject({ paths: ['a.txt'] });
     expect(run.text()).toBe('all is well\nDone: 5 of 5.\n');
+  });
+
+  test('starts nothing before it is told to begin, where it waits for that', async () => {
+    const run = newRun();
+    const runner = run.start({ prompt: 'write a.txt one', waits: true });
+    await run.line('started');
+    await idle(runner.pid!);
+    expect(run.lines()).toHaveLength(1);
+    expect(childrenOf(runner.pid!)).toEqual([]);
+    run.command({ id: 'c1', type: 'begin' }, 2);
+    expect(await run.ended(runner)).toMatchObject({ outcome: 'completed' });
+    expect(run.read('a.txt')).toBe('one\n');
+  });
+
+  test('can be cancelled before it is told to begin', async () => {
+    const run = newRun();
+    const runner = run.start({ prompt: 'write a.txt one', waits: true });
+    await run.line('started');
+    await idle(runner.pid!);
+    run.command({ id: 'c1', type: 'cancel' });
+    expect(await run.ended(runner)).toMatchObject({ outcome: 'cancelled' });
+    expect(readdirSync(run.workspace)).toEqual([]);
   });
 
   test('fails with the reason of the agent, and what was done stays', async () => {

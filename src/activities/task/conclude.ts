@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { cancellationSignal } from '@temporalio/activity';
 import { worktreeOf } from '../../contracts/kennel.ts';
 import type { Concluded } from '../../contracts/task.ts';
-import type { ConcludedChanges, Profile } from '../../contracts/workspace-ops.ts';
+import type { ConcludedChanges } from '../../contracts/workspace-ops.ts';
 import { reportText } from '../../domain/task-report.ts';
 import type { TaskResult } from '../../store/kennel/tables.ts';
 import { endTaskItems, lastSaid } from '../../store/kennel/task-log.ts';
@@ -25,7 +25,13 @@ const TEST_OUTPUT = 20_000;
 export const createConclude =
   ({ db, config, kennel, gate }: KennelDeps) =>
   async (task: Task, { state, reason }: { taskId: string; state: Concluded['state']; reason: string }): Promise<Concluded> => {
-    await kennel.remove(task.id).catch(() => false);
+    // one whose harness never started must end also where no engine answers
+    const began = task.step > 0;
+    const gone = kennel.remove(task.id).catch((error) => {
+      if (began) throw error;
+    });
+    // it is awaited further below, by then with an error that it may have had before
+    gone.catch(() => {});
     await gate.close(task.id);
     // sockets of a gate whose process was killed
     await rm(gateFolder(config, task.id), { recursive: true, force: true }).catch(() => {});
@@ -36,6 +42,7 @@ export const createConclude =
       await endTaskItems(db, task);
       ended = await endTask(db, task.id, { state, reason, result, outboxId: taskOutboxId(task.id, 'result') });
     }
+    await gone;
     const result = ended.result!;
     const text = reportText({
       id: task.id,
@@ -55,32 +62,32 @@ export const createConclude =
 
     async function resultOf(): Promise<TaskResult> {
       const said = (await lastSaid(db, task.id)).trim();
-      // it never began: there is no checkpoint and nothing to commit
-      if (task.started_at === null) return { summary: reason, changes: null, tests: null, said };
       const workspace = workspaceOf(config, task);
-      const [concluded, profile] = await Promise.all([
-        kennel.workspaceOp(
-          workspace,
-          { ...place(task), op: 'conclude', key: task.id, message: commitMessage(task), author: AUTHOR, keepOnBranchOnly: state !== 'completed' },
-          { label: `${task.id} conclude` },
-        ),
-        // it changes nothing, and most tasks that are completed have changed something that can be tested
-        state === 'completed' ? kennel.workspaceOp(workspace, { ...place(task), op: 'profile' }, { label: `${task.id} profile` }) : null,
-      ]);
+      const leaveWorktree = () =>
+        kennel.workspaceOp(workspace, { op: 'worktree', action: 'remove', key: task.id, author: AUTHOR }, { label: `${task.id} worktree` });
+      // nothing can have changed
+      if (!began) {
+        if (task.worktree && task.started_at !== null) await leaveWorktree().catch(() => {});
+        return { summary: reason, changes: null, tests: null, said };
+      }
+      const concluded = await kennel.workspaceOp(
+        workspace,
+        { ...place(task), op: 'conclude', key: task.id, message: commitMessage(task), author: AUTHOR, keepOnBranchOnly: state !== 'completed' },
+        // its container starts while the agent's is taken away, and looks at the files when nothing writes them any more
+        { label: `${task.id} conclude`, after: gone, kept: task.id },
+      );
       if (!concluded.ok) return { summary: `${reason} ${concluded.output}`.trim(), changes: null, tests: null, said };
       const changes = concluded.data as unknown as ConcludedChanges;
-      const tests = changes.files.length > 0 ? await runTests(workspace, profile?.data as Profile | undefined) : null;
+      const tests = state === 'completed' && changes.test ? await runTests(workspace, changes.test) : null;
       // its branch stays
-      if (task.worktree)
-        await kennel.workspaceOp(workspace, { op: 'worktree', action: 'remove', key: task.id, author: AUTHOR }, { label: `${task.id} worktree` });
+      if (task.worktree) await leaveWorktree();
       return { summary: reason, changes, tests, said };
     }
 
-    async function runTests(workspace: string, profile: Profile | undefined): Promise<TaskResult['tests']> {
-      if (!profile?.test) return null;
+    async function runTests(workspace: string, argv: string[]): Promise<TaskResult['tests']> {
       const ran = await kennel.command({
         workspace,
-        argv: profile.test,
+        argv,
         ...(task.worktree && { cwd: worktreeOf(task.id) }),
         timeoutMs: TESTS_MS,
         maxOutput: TEST_OUTPUT,
@@ -90,7 +97,7 @@ export const createConclude =
       const output = `${ran.stdout}${ran.stderr ? `\n${ran.stderr}` : ''}${ran.timedOut ? `\n[stopped after ${TESTS_MS / 60_000} minutes]` : ''}`.trim();
       // a runner that is not there says nothing about the code
       if (ran.code === 127) return null;
-      return { command: profile.test.join(' '), ok: ran.code === 0, output };
+      return { command: argv.join(' '), ok: ran.code === 0, output };
     }
   };
 

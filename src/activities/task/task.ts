@@ -6,7 +6,7 @@ import type { BeginInput, TaskActivities } from '../../contracts/task.ts';
 import { modelOf } from '../../domain/harnesses.ts';
 import { unsettledLine } from '../../store/kennel/task-log.ts';
 import { findQuestion, taskQuestionId } from '../../store/kennel/task-questions.ts';
-import { findTask, setTaskState, type Task } from '../../store/kennel/tasks.ts';
+import { findTask, setTaskNews, setTaskState, type Task } from '../../store/kennel/tasks.ts';
 import type { Question } from '../../store/questions.ts';
 import { chatAutonomy } from '../../store/routines.ts';
 import { asFailure, fail } from '../failure.ts';
@@ -42,14 +42,12 @@ export function createTaskActivities(deps: KennelDeps): TaskActivities {
   return {
     prepareTask: guarded(async (task) => {
       await kennel.ready();
-      await kennel.provide(task.harness, (text) => void setTaskState(db, task.id, 'running', { last: text }).catch(() => {}), cancellationSignal());
-      const workspace = workspaceOf(config, task);
+      await kennel.provide(task.harness, (text) => void setTaskNews(db, task.id, text).catch(() => {}), cancellationSignal());
       if (task.worktree) {
+        const workspace = workspaceOf(config, task);
         const added = await kennel.workspaceOp(workspace, { op: 'worktree', action: 'add', key: task.id, author: AUTHOR }, { label: `${task.id} worktree` });
         if (!added.ok) throw fail('NotFound', added.output);
       }
-      const made = await kennel.workspaceOp(workspace, { ...place(task), op: 'checkpoint', key: task.id, author: AUTHOR }, { label: `${task.id} checkpoint` });
-      if (!made.ok) throw fail('NotFound', made.output);
     }),
 
     beginStep: guarded(async (task, input: BeginInput) => {
@@ -70,9 +68,23 @@ export function createTaskActivities(deps: KennelDeps): TaskActivities {
         permissions: (await autonomyOf(task)) === 'supervised' ? 'ask' : 'run',
         holdMs: input.holdMs,
         ...(task.worktree && { worktree: worktreeOf(task.id) }),
+        ...(input.checkpoint && { waits: true }),
       };
-      await kennel.start({ spec, runFolder: folder, workspace: workspaceOf(config, task), env: {} });
+      const workspace = workspaceOf(config, task);
+      let remembered = Promise.resolve();
+      // a container takes as long to start as the checkpoint to be made: side by side, and the harness starts when there is a way back
+      const onPlace = () => {
+        if (input.checkpoint) remembered = checkpoint(task, workspace);
+        remembered.catch(() => {});
+      };
+      try {
+        await kennel.start({ spec, runFolder: folder, workspace, env: {}, onPlace });
+      } finally {
+        await remembered;
+      }
+      // before the harness starts: a task of step 0 has changed nothing
       await setTaskState(db, task.id, 'running', { step: input.step });
+      if (input.checkpoint) await sendCommand(folder, { id: `${task.id}_begin_${input.step}`, step: input.step, type: 'begin' });
     }),
 
     follow: createFollow(deps),
@@ -95,6 +107,18 @@ export function createTaskActivities(deps: KennelDeps): TaskActivities {
 
     conclude: guarded(createConclude(deps)),
   };
+
+  async function checkpoint(task: Task, workspace: string): Promise<void> {
+    const made = await kennel.workspaceOp(
+      workspace,
+      { ...place(task), op: 'checkpoint', key: task.id, author: AUTHOR },
+      {
+        label: `${task.id} checkpoint`,
+        keepAs: task.id,
+      },
+    );
+    if (!made.ok) throw fail('NotFound', made.output);
+  }
 
   /** Writes a decision where the runner of this step reads it. */
   async function passOn(task: Task, step: number, questionId: string): Promise<void> {

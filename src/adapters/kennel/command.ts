@@ -42,7 +42,8 @@ export async function runCommand(place: CommandPlace, command: KennelCommand): P
     command.signal?.throwIfAborted();
     await engine.docker.getContainer(created.id).start();
     const exit = container.wait() as Promise<{ StatusCode: number }>;
-    stream.end(command.stdin ?? '');
+    exit.catch(() => {});
+    stream.end((await command.stdin) ?? '');
     const outcome = await Promise.race([
       exit.then(() => 'exited' as const),
       pause(command.timeoutMs, 'timeout' as const, { signal: ended.signal }),
@@ -50,21 +51,21 @@ export async function runCommand(place: CommandPlace, command: KennelCommand): P
     ]);
     over = outcome === 'exited';
     if (!over) {
-      exit.catch(() => {});
       // throws when it could not be ended: nobody may be told then that it has
       await destroy(engine.docker, created.id);
     }
     if (outcome === 'aborted') throw command.signal?.reason;
     // the last of the output may come after the news of the end
     await Promise.race([read, pause(5_000, undefined, { signal: ended.signal })]);
-    const state = over ? (await engine.docker.getContainer(created.id).inspect()).State : null;
+    const code = outcome === 'exited' ? (await exit).StatusCode : null;
     return {
-      code: state?.ExitCode ?? null,
+      code,
       stdout: out.kept.text(),
       stderr: err.kept.text(),
       cut: out.kept.cut || err.kept.cut,
       timedOut: outcome === 'timeout',
-      outOfMemory: state?.OOMKilled ?? false,
+      // one that ended as it should needs no second look
+      outOfMemory: code ? (await engine.docker.getContainer(created.id).inspect()).State.OOMKilled : false,
     };
   } finally {
     ended.abort();
@@ -96,7 +97,7 @@ function sink(stream: 'stdout' | 'stderr', { maxOutput, onOutput }: KennelComman
   };
 }
 
-function configuration({ image, limits, user, home }: CommandPlace, command: KennelCommand): Docker.ContainerCreateOptions {
+export function configuration({ image, limits, user, home }: CommandPlace, command: KennelCommand): Docker.ContainerCreateOptions {
   const env: Record<string, string> = { HOME: EMPTY_HOME, ...command.env };
   // a killed worker cannot end it: then it ends itself, a little later than it would have been ended
   const seconds = Math.ceil(command.timeoutMs / 1000) + 10;

@@ -10,7 +10,7 @@ export interface Kennel {
   /** Runs one command in a container of its own and removes it. A time-out or an abort kills the container. */
   command(command: KennelCommand): Promise<CommandResult>;
   /** Asks the workspace program. Throws when it ended without an answer. */
-  workspaceOp(workspace: string, op: WorkspaceOp, options?: { signal?: AbortSignal; label?: string }): Promise<WorkspaceAnswer>;
+  workspaceOp(workspace: string, op: WorkspaceOp, options?: WorkspaceOpOptions): Promise<WorkspaceAnswer>;
   /** Starts the container of a step, or finds the one that is labelled so. Throws KennelFull when every place of the host is taken. */
   start(run: StartRun): Promise<void>;
   /** What became of the container of a step; null when there is none. */
@@ -25,6 +25,17 @@ export interface Kennel {
   sweep(): Promise<number>;
 }
 
+export interface WorkspaceOpOptions {
+  signal?: AbortSignal;
+  label?: string;
+  /** the container is started at once, and told what to do when this is fulfilled; rejected, nothing is done and the reason thrown */
+  after?: Promise<unknown>;
+  /** the container is kept for some minutes, for another operation on this workspace */
+  keepAs?: string;
+  /** the container that was kept under this name is used, where there still is one, and ended */
+  kept?: string;
+}
+
 export interface KennelCommand {
   /** folder on the host, mounted at /workspace; null mounts nothing */
   workspace: string | null;
@@ -33,7 +44,8 @@ export interface KennelCommand {
   /** relative to /workspace */
   cwd?: string;
   env?: Record<string, string>;
-  stdin?: string;
+  /** a promise: the command starts at once and reads this when it is there */
+  stdin?: string | Promise<string>;
   timeoutMs: number;
   /** bytes of stdout and of stderr that are kept, the first half from the beginning and the rest from the end */
   maxOutput: number;
@@ -66,6 +78,8 @@ export interface StartRun {
   workspace: string;
   /** more environment for the harness; never a key */
   env: Record<string, string>;
+  /** called when the host has a place for it, before its container is started; not called when every place is taken */
+  onPlace?: () => void;
 }
 
 export interface RunContainer {

@@ -1,14 +1,15 @@
 import { chown, lstat, mkdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Config } from '../../config.ts';
-import type { WorkspaceAnswer } from '../../contracts/workspace-ops.ts';
+import type { WorkspaceAnswer, WorkspaceOp } from '../../contracts/workspace-ops.ts';
 import { runCommand } from './command.ts';
 import { homeLabel } from './containers.ts';
 import { connect, containerUser, type Engine, explain } from './engine.ts';
 import { type Images, images } from './image.ts';
 import { imageKindOf } from './image-files.ts';
-import type { Kennel } from './kennel.ts';
+import type { Kennel, WorkspaceOpOptions } from './kennel.ts';
 import { giveTo, inspectRun, listRuns, pauseRun, type RunPlace, removeRun, startRun, sweepCommands } from './runs.ts';
+import { KeptSessions, openSession, SessionOver, type WorkspaceSession } from './workspace-session.ts';
 
 export type KennelConfig = Pick<
   Config,
@@ -32,12 +33,15 @@ const OPERATION = ['node', '/opt/fetch/kennel/workspace/main.ts'];
 /** a checkpoint of a large repository takes minutes */
 const OPERATION_MS = 10 * 60_000;
 const OPERATION_BYTES = 64 * 1024 * 1024;
+/** the longest that two operations and the time between them take */
+const SESSION_MS = 30 * 60_000;
 
 /** Nothing is asked of the engine before the first call, and nothing has to be closed. */
 export function openKennel(config: KennelConfig): OpenKennel {
   const engine = connect(config);
   const provided = images(engine, config);
   const user = containerUser();
+  const sessions = new KeptSessions();
   let cpus: number | null = null;
   const place = async (): Promise<RunPlace> => {
     // asked once: it takes the engine longer to tell of itself than to make a container
@@ -69,14 +73,17 @@ export function openKennel(config: KennelConfig): OpenKennel {
         return await runCommand({ ...where, image }, command);
       }),
     workspaceOp: async (workspace, op, options = {}) => {
+      const side = await sideFolder(workspace, user);
+      const answered = await inSession(workspace, side, op, options);
+      if (answered) return answered;
       const result = await kennel.command({
         workspace,
         argv: OPERATION,
-        stdin: JSON.stringify(op),
+        stdin: options.after ? options.after.then(() => JSON.stringify(op)) : JSON.stringify(op),
         timeoutMs: OPERATION_MS,
         maxOutput: OPERATION_BYTES,
         label: options.label ?? op.op,
-        side: await sideFolder(workspace, user),
+        side,
         signal: options.signal,
       });
       const answer = result.cut ? null : parsed(result.stdout);
@@ -103,6 +110,32 @@ export function openKennel(config: KennelConfig): OpenKennel {
     sweep: () => explained(async () => sweepCommands(await place())),
   };
   return kennel;
+
+  /** Null when it has to be done in a container of its own. */
+  async function inSession(workspace: string, side: string, op: WorkspaceOp, { keepAs, kept, after, label = op.op }: WorkspaceOpOptions) {
+    if (keepAs === undefined && kept === undefined) return null;
+    const session = kept === undefined ? await explained(() => newSession(workspace, side, label)) : sessions.take(kept);
+    if (!session) return null;
+    let answer: WorkspaceAnswer | null = null;
+    try {
+      await after;
+      answer = await session.op(op);
+      return answer;
+    } catch (error) {
+      if (error instanceof SessionOver) return null;
+      throw error;
+    } finally {
+      if (answer && keepAs !== undefined) sessions.keep(keepAs, session);
+      else void session.close();
+    }
+  }
+
+  async function newSession(workspace: string, side: string, label: string): Promise<WorkspaceSession> {
+    const where = await place();
+    const image = await provided.provide('tools');
+    if (process.getuid?.() === 0) giveTo(workspace, user.uid, user.gid);
+    return await openSession({ ...where, image }, { workspace, argv: [...OPERATION, 'serve'], timeoutMs: SESSION_MS, maxOutput: 0, label, side });
+  }
 }
 
 /** Beside the workspaces, one for each folder as it is: a new one of the same name has a history of its own, and one that is moved keeps it. */

@@ -40,7 +40,10 @@ async function startNow(place: RunPlace, image: string, run: StartRun): Promise<
       continue;
     }
     // `created`: its start was killed before it could go on
-    if (found && found.State.Status !== 'created') return;
+    if (found && found.State.Status !== 'created') {
+      run.onPlace?.();
+      return;
+    }
     if (!found) {
       if ((await placesTaken(place)) >= place.slots) throw full(place);
       prepareFolders(place.user, run);
@@ -53,6 +56,7 @@ async function startNow(place: RunPlace, image: string, run: StartRun): Promise<
         continue;
       }
     }
+    run.onPlace?.();
     try {
       // 304: another process started it
       await docker.getContainer(name).start().catch(unless(304));

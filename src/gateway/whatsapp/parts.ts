@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { answered, dropOutgoing, type OutgoingRow, progressState, replyJid, sendableAttachment } from '../../store/whatsapp/outgoing.ts';
 import { addSends, type NewSend, type Send, sendsOf } from '../../store/whatsapp/sends.ts';
+import { keepUpload, uploadsOf } from '../../store/whatsapp/uploads.ts';
 import { type Part, type Writing, write, writeProgress } from './content.ts';
 import { encode, type Sendable } from './encode.ts';
 import type { Live, WhatsAppDeps } from './live.ts';
@@ -19,53 +20,49 @@ const EDIT_EVERY_MS = 4_000;
 export const messageIdOf = (outboxId: string, part: number): string =>
   `3EB0${createHash('sha256').update(`${outboxId}\n${part}`).digest('hex').slice(0, 18).toUpperCase()}`;
 
-/** A row whose messages could not all be made yet. */
-interface Making {
-  failed: number;
-  /** messages with files that were uploaded, by `fileOf` */
-  uploaded: Map<string, Buffer>;
-}
-
 /** Makes the messages of an outbox row at its first attempt, and finds them at every later one: the same bytes, the same ids, nothing uploaded twice. */
 export function createParts({ db, account, config, log }: WhatsAppDeps, abandon: (outboxId: string, why: string) => Promise<unknown>) {
-  const making = new Map<string, Making>();
+  // attempts of rows whose messages could not all be made yet
+  const failures = new Map<string, number>();
 
   /** The parts of a row, made and stored at the first attempt; null when there is nothing to send. */
   async function parts(row: OutgoingRow, live: Live, signal: AbortSignal): Promise<Send[] | null> {
     const known = await sendsOf(db, row.id);
     if (known.length > 0) return known;
-    const soFar: Making = making.get(row.id) ?? { failed: 0, uploaded: new Map() };
+    let failed = failures.get(row.id) ?? 0;
     const writing: Writing = {
       row,
       ageMs: Date.now() - row.createdAt.getTime(),
       textLimit: config.WHATSAPP_TEXT_LIMIT,
       polls: config.WHATSAPP_POLLS,
-      noFiles: soFar.failed >= MOST_UPLOADS,
+      noFiles: failed >= MOST_UPLOADS,
     };
     const jid = await replyJid(db, account, row.address);
     if (row.kind === 'progress') return await progress(row, writing, live, jid, signal);
     const { parts: written, counters } = write(writing);
     const quoted = await answered(db, account, row);
+    const uploaded = written.some((each, part) => fileOf(each, jid, part) !== '') ? await uploadsOf(db, row.id) : null;
     const sends: NewSend[] = [];
     try {
       for (const [part, each] of written.entries()) {
         const messageId = messageIdOf(row.id, part);
         const file = fileOf(each, jid, part);
-        const content =
-          soFar.uploaded.get(file) ?? (await encode(await toSendable(each, row, writing), { live, jid, messageId, quoted: part === 0 ? quoted : null, log }));
-        if (file !== '') soFar.uploaded.set(file, content);
+        const known = uploaded?.get(file);
+        const content = known ?? (await encode(await toSendable(each, row, writing), { live, jid, messageId, quoted: part === 0 ? quoted : null, log }));
+        // at once: whoever goes on after a kill has it
+        if (file !== '' && !known && !writing.noFiles) await keepUpload(db, row.id, file, content);
         sends.push({ messageId, part, jid, content, questionId: each.asks ? (row.question?.id ?? null) : null, edits: null });
       }
     } catch (error) {
       // a connection that closed says nothing about the file
-      if (!live.closed.aborted) soFar.failed += 1;
-      making.set(row.id, soFar);
-      if (live.closed.aborted || soFar.failed < MOST_ATTEMPTS) throw error;
-      making.delete(row.id);
-      await abandon(row.id, `it could not be made in ${soFar.failed} attempts: ${withoutSecrets((error as Error).message)}`);
+      if (!live.closed.aborted) failed += 1;
+      failures.set(row.id, failed);
+      if (live.closed.aborted || failed < MOST_ATTEMPTS) throw error;
+      failures.delete(row.id);
+      await abandon(row.id, `it could not be made in ${failed} attempts: ${withoutSecrets((error as Error).message)}`);
       return null;
     }
-    making.delete(row.id);
+    failures.delete(row.id);
     return await addSends(db, account, row.id, sends, counters);
   }
 

@@ -123,6 +123,11 @@ export async function setTaskState(db: Db | Tx, id: string, state: TaskState, ch
     .execute();
 }
 
+/** What is last known of a task that works; says nothing over a pause or a wait. */
+export async function setTaskNews(db: Db | Tx, id: string, last: string): Promise<void> {
+  await db.updateTable('tasks').set({ last }).where('id', '=', id).where('state', '=', 'running').execute();
+}
+
 /** Ends a task, once; a later call changes nothing and gives what stands. */
 export async function endTask(db: Db | Tx, id: string, end: { state: TaskState; reason: string; result: TaskResult; outboxId: string }): Promise<Task> {
   await db

@@ -107,12 +107,9 @@ export async function dropLease(db: Db, account: string, holder: string): Promis
     .execute();
 }
 
-/** A thread of the API that nobody has used for so long is not where a person looks. */
-const IN_USE_MS = 24 * 3_600_000;
-
 /**
  * Says something about the account once for a `key` where it can be said: on the terminal's chat, and what `needsPerson` also in the
- * thread of the API that was used last, within a day. Screens of both read the store, so the row counts as sent.
+ * thread of the API that was used last: said in each of its threads, it would be in the way of all of them. Screens of both read the store, so the row counts as sent.
  */
 export async function tellElsewhere(db: Db, account: string, key: string, text: string, needsPerson: boolean): Promise<void> {
   const terminals = await db.selectFrom('chats').select('id').where('channel', '=', 'console').execute();
@@ -123,7 +120,6 @@ export async function tellElsewhere(db: Db, account: string, key: string, text: 
     .where('chats.channel', '=', 'api')
     .where('threads.archived', '=', false)
     .where('threads.task_id', 'is', null)
-    .where('threads.updated_at', '>', new Date(Date.now() - IN_USE_MS))
     .orderBy('threads.updated_at', 'desc')
     .limit(1)
     .execute();

@@ -40,3 +40,10 @@ export async function whatsappTables(db: Kysely<unknown>): Promise<void> {
     alter table transcript add column attachment_ids jsonb not null default '[]';
   `.execute(db);
 }
+
+export async function uploadsTable(db: Kysely<unknown>): Promise<void> {
+  await sql`
+    create table wa_uploads (
+      outbox_id text not null references outbox on delete cascade, file text not null, content bytea not null, primary key (outbox_id, file));
+  `.execute(db);
+}

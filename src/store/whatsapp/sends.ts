@@ -2,6 +2,7 @@ import { type Selectable, sql } from 'kysely';
 import type { DeliveryFigures } from '../../contracts/whatsapp.ts';
 import type { Db, Tx } from '../database.ts';
 import type { WaSendTable } from './tables.ts';
+import { dropUploads } from './uploads.ts';
 
 /** What is sent for one outbox row, in parts, and what became of each. */
 
@@ -78,6 +79,7 @@ export async function addSends(db: Db, account: string, outboxId: string, sends:
       edits: send.edits,
     }));
     await tx.insertInto('wa_sends').values(rows).execute();
+    await dropUploads(tx, outboxId);
     await tx
       .updateTable('wa_accounts')
       .set((e) => ({
@@ -166,6 +168,7 @@ export async function giveUp(db: Db, outboxId: string, error: string): Promise<v
   await db.transaction().execute(async (tx) => {
     await tx.updateTable('wa_sends').set({ state: 'failed', error }).where('outbox_id', '=', outboxId).where('state', '=', 'queued').execute();
     await tx.updateTable('outbox').set({ state: 'failed', error }).where('id', '=', outboxId).where('state', '=', 'queued').execute();
+    await dropUploads(tx, outboxId);
   });
 }
 

@@ -121,6 +121,14 @@ export interface WaSendTable {
   /** the message whose text this stanza replaces */
   edits: string | null;
 }
+/** A message whose file is uploaded, while other messages of its outbox row are still to be made. */
+export interface WaUploadTable {
+  outbox_id: string;
+  /** what makes the file the same at another attempt */
+  file: string;
+  /** proto.Message bytes, with the key of the uploaded file */
+  content: Buffer;
+}
 /** Who is in a group: asked for once an hour at most, because WhatsApp refuses frequent queries. */
 export interface WaGroupTable {
   account: string;
@@ -146,4 +154,5 @@ export interface WhatsAppDatabase {
   wa_contacts: WaContactTable;
   wa_sends: WaSendTable;
   wa_groups: WaGroupTable;
+  wa_uploads: WaUploadTable;
 }
