@@ -46,5 +46,46 @@ export function dayBreach(limits: { tokens: number; microUsd: number }, used: { 
   return null;
 }
 
+/** What a coding task may use, and all coding tasks of its chat in a UTC day. Money in millionths of a US dollar. */
+export interface TaskBudget {
+  tokens: number;
+  microUsd: number;
+  dayTokens: number;
+  dayMicroUsd: number;
+}
+
+export interface TaskUsed {
+  tokens: number;
+  microUsd: number;
+  today: { tokens: number; microUsd: number };
+}
+
+export interface TaskBudgetSettings {
+  FETCH_TASK_MAX_TOKENS: number;
+  FETCH_TASK_MAX_USD: number;
+  FETCH_TASK_MAX_DAY_TOKENS: number;
+  FETCH_TASK_MAX_DAY_USD: number;
+}
+
+export const taskBudget = (settings: TaskBudgetSettings): TaskBudget => ({
+  tokens: settings.FETCH_TASK_MAX_TOKENS,
+  microUsd: Math.round(settings.FETCH_TASK_MAX_USD * 1_000_000),
+  dayTokens: settings.FETCH_TASK_MAX_DAY_TOKENS,
+  dayMicroUsd: Math.round(settings.FETCH_TASK_MAX_DAY_USD * 1_000_000),
+});
+
+/** The first budget of a coding task that is used up, or null. */
+export function taskBreach(limits: TaskBudget, used: TaskUsed): Breach | null {
+  if (used.tokens >= limits.tokens) return { budget: 'tokens of this task', used: `${used.tokens}`, limit: `${limits.tokens}`, raise: 'FETCH_TASK_MAX_TOKENS' };
+  if (used.microUsd >= limits.microUsd)
+    return { budget: 'money of this task', used: usd(used.microUsd), limit: usd(limits.microUsd), raise: 'FETCH_TASK_MAX_USD' };
+  const { today } = used;
+  if (today.tokens >= limits.dayTokens)
+    return { budget: "tokens of this chat's coding tasks today", used: `${today.tokens}`, limit: `${limits.dayTokens}`, raise: 'FETCH_TASK_MAX_DAY_TOKENS' };
+  if (today.microUsd >= limits.dayMicroUsd)
+    return { budget: "money of this chat's coding tasks today", used: usd(today.microUsd), limit: usd(limits.dayMicroUsd), raise: 'FETCH_TASK_MAX_DAY_USD' };
+  return null;
+}
+
 export const breachText = (breach: Breach): string =>
   `The budget for ${breach.budget} is used up: ${breach.used} of ${breach.limit}. Raise ${breach.raise} and restart to go further; what was done so far is kept.`;

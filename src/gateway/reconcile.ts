@@ -4,6 +4,7 @@ import type { Config } from '../config.ts';
 import type { ConversationView } from '../contracts/conversation.ts';
 import { AGENT_QUEUE } from '../contracts/ids.ts';
 import { CODING_TASK, viewQuery } from '../contracts/signals.ts';
+import { taskPage } from '../domain/task-page.ts';
 import type { Db } from '../store/database.ts';
 import { longTurns, unmarkSignalled } from '../store/inbox.ts';
 import { settledTasks } from '../store/kennel/tasks.ts';
@@ -41,11 +42,12 @@ export async function reconcile({ db, temporal, config }: { db: Db; temporal: Cl
   for (const task of await settledTasks(db, SETTLED_MS)) {
     if (await isRunning(temporal, task.workflow_id)) continue;
     // its container is found by its label, its lines by their numbers: it goes on as if nothing had happened
+    const input = { ...(await taskInput(db, config, task)), firstStep: Math.max(task.step, 1) };
     await temporal.workflow.start(CODING_TASK, {
       workflowId: task.workflow_id,
       taskQueue: AGENT_QUEUE,
-      args: [{ ...(await taskInput(db, config, task)), firstStep: Math.max(task.step, 1) }],
-      staticSummary: `${task.harness} in ${task.workspace}`,
+      args: [input],
+      ...taskPage(input),
       workflowTaskTimeout: 5_000,
     });
     tasks += 1;

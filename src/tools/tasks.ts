@@ -4,6 +4,7 @@ import { taskWorkflowId } from '../contracts/ids.ts';
 import { HARNESSES } from '../contracts/kennel.ts';
 import { cancelUpdate, decidedSignal, pauseUpdate, resumeUpdate } from '../contracts/signals.ts';
 import type { TaskState } from '../contracts/task.ts';
+import { breachText, taskBreach, taskBudget } from '../domain/budgets.ts';
 import { chooseOption } from '../domain/commands.ts';
 import { chooseHarness } from '../domain/harnesses.ts';
 import { duration } from '../domain/task-report.ts';
@@ -11,7 +12,7 @@ import { findName } from '../domain/workspace-names.ts';
 import { onThread } from '../store/events.ts';
 import { listHosts } from '../store/kennel/hosts.ts';
 import { insertTask, isOver, type Task, tasksOfChat } from '../store/kennel/tasks.ts';
-import { usageOf } from '../store/kennel/usage.ts';
+import { taskSpendingToday, usageOf } from '../store/kennel/usage.ts';
 import { activeWorkspace, listWorkspaces } from '../store/kennel/workspaces.ts';
 import { answerQuestion, openQuestion } from '../store/questions.ts';
 import { suggestion } from './nearest.ts';
@@ -56,6 +57,9 @@ export const taskTools: Tool[] = [
         ready: place.harnesses,
       });
       if (!chosen.ok) return { ok: false, output: chosen.why };
+      const today = await taskSpendingToday(context.db, context.chatId);
+      const breach = taskBreach(taskBudget(context.config), { tokens: 0, microUsd: 0, today });
+      if (breach) return { ok: false, output: breachText(breach) };
       const id = idFromCall('tsk_', context.callId);
       const task = await insertTask(context.db, {
         id,

@@ -13,6 +13,7 @@ import { kennelQueue, taskWorkflowId } from '../contracts/ids.ts';
 import { CODING_TASK } from '../contracts/signals.ts';
 import type { TaskActivities, TaskInput, TaskRecordActivities } from '../contracts/task.ts';
 import { nonRetryableTypes } from '../domain/failures.ts';
+import { taskPage } from '../domain/task-page.ts';
 import { HEARTBEAT_TIMEOUT } from './policies.ts';
 
 /** Retry policies of a coding task, each with its reason. Durations in ms. */
@@ -77,7 +78,7 @@ export async function startTask(input: TaskInput): Promise<void> {
       args: [input],
       parentClosePolicy: ParentClosePolicy.ABANDON,
       workflowIdReusePolicy: WorkflowIdReusePolicy.REJECT_DUPLICATE,
-      staticSummary: `${input.harness} in ${input.workspace}`,
+      ...taskPage(input),
       workflowTaskTimeout: 5_000,
     });
   } catch (error) {

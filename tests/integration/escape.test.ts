@@ -59,8 +59,18 @@ beforeAll(async () => {
   gateFolder = join(home, 'runs', 'task_a', 'gate');
   await newTask('task_a');
   await newTask('task_b');
-  await gate.open({ taskId: 'task_a', folder: gateFolder, budget: { maxTokens: 200, maxMicroUsd: 1_000_000 }, allow: ['registry.example'] });
-  await gate.open({ taskId: 'task_b', folder: join(home, 'runs', 'task_b', 'gate'), budget: { maxTokens: 1000, maxMicroUsd: 1_000_000 }, allow: [] });
+  await gate.open({
+    taskId: 'task_a',
+    folder: gateFolder,
+    budget: { tokens: 200, microUsd: 1_000_000, dayTokens: 1_000_000, dayMicroUsd: 1_000_000 },
+    allow: ['registry.example'],
+  });
+  await gate.open({
+    taskId: 'task_b',
+    folder: join(home, 'runs', 'task_b', 'gate'),
+    budget: { tokens: 1000, microUsd: 1_000_000, dayTokens: 1_000_000, dayMicroUsd: 1_000_000 },
+    allow: [],
+  });
 }, 600_000);
 afterAll(async () => {
   for (const leftOver of neighbours) await leftOver.remove({ force: true }).catch(() => {});

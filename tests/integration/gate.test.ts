@@ -10,7 +10,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { createGate, type Gate, type GateDeps } from '../../src/adapters/kennel/gate/gate.ts';
 import type { UpstreamSettings } from '../../src/adapters/kennel/gate/upstreams.ts';
 import { refusalsOf } from '../../src/store/kennel/egress.ts';
-import { usageOf } from '../../src/store/kennel/usage.ts';
+import { taskSpendingToday, usageOf } from '../../src/store/kennel/usage.ts';
 import { createThread } from '../../src/store/threads.ts';
 import { startTestDatabase, type TestDatabase } from '../support/database.ts';
 import { script } from '../support/providers/script.ts';
@@ -18,7 +18,7 @@ import { type Providers, startProviders } from '../support/providers/server.ts';
 import { until } from '../support/until.ts';
 
 const KEYS = { ANTHROPIC_API_KEY: 'real-anthropic-key-0001', GEMINI_API_KEY: 'real-gemini-key-0002', OPENAI_API_KEY: 'real-openai-key-0003' };
-const ROOM = { maxTokens: 1_000_000, maxMicroUsd: 1_000_000 };
+const ROOM = { tokens: 1_000_000, microUsd: 1_000_000, dayTokens: 1_000_000, dayMicroUsd: 1_000_000 };
 
 let database: TestDatabase;
 let providers: Providers;
@@ -360,7 +360,7 @@ describe('the real keys', () => {
 
 describe('the budget of a task', () => {
   it('ends its calls when it is used up, in the shape of each protocol, and leaves other tasks alone', async () => {
-    const { gate, folder, taskId, used } = await opened({ budget: { maxTokens: 60 } });
+    const { gate, folder, taskId, used } = await opened({ budget: { tokens: 60 } });
     const other = await newTask();
     const otherFolder = join(home, other, 'gate');
     await gate.open({ taskId: other, folder: otherFolder, budget: ROOM, allow: [] });
@@ -379,10 +379,22 @@ describe('the budget of a task', () => {
     expect((await ask(otherFolder, CALLS.anthropic.path(), CALLS.anthropic.body(false, { say: 'x' }))).status).toBe(200);
     // the store knows what was used, so a gate that starts anew does
     await gate.close(taskId);
-    await gate.open({ taskId, folder, budget: { ...ROOM, maxTokens: 60 }, allow: [] });
+    await gate.open({ taskId, folder, budget: { ...ROOM, tokens: 60 }, allow: [] });
     expect((await ask(folder, CALLS.anthropic.path(), CALLS.anthropic.body(false))).status).toBe(402);
     await gate.open({ taskId, folder, budget: ROOM, allow: [] });
     expect((await ask(folder, CALLS.anthropic.path(), CALLS.anthropic.body(false, { say: 'x' }))).status).toBe(200);
+  });
+
+  it('is that of a day, too, for all tasks of a chat together', async () => {
+    const before = await taskSpendingToday(database.store.db, `api/${threadId}`);
+    const day = { dayTokens: before.tokens + 60 };
+    const first = await opened({ budget: day });
+    expect((await ask(first.folder, CALLS.anthropic.path(), CALLS.anthropic.body(false, { say: 'x' }))).status).toBe(200);
+    await until('it is stored', async () => (await first.used()).tokens >= 60, 5000);
+    expect((await taskSpendingToday(database.store.db, `api/${threadId}`)).tokens).toBe(before.tokens + (await first.used()).tokens);
+    const second = await opened({ budget: day });
+    const refused = await ask(second.folder, CALLS.anthropic.path(), CALLS.anthropic.body(false, { say: 'x' }));
+    expect([refused.status, JSON.parse(refused.text).error.message]).toEqual([402, expect.stringContaining('FETCH_TASK_MAX_DAY_TOKENS')]);
   });
 
   it('counts calls that run at once exactly', async () => {

@@ -6,11 +6,12 @@ import type { Refused } from '../../src/store/kennel/egress.ts';
 import type { ModelUsage } from '../../src/store/kennel/usage.ts';
 
 const signal = new AbortController().signal;
+const DAY = { dayTokens: 10_000, dayMicroUsd: 5_000 };
 const used = (tokens: number, microUsd = 0): ModelUsage => ({ model: 'm', calls: 1, inputTokens: tokens, outputTokens: 0, microUsd });
 
 /** A store in memory that can be down, or not answer at all. */
 function memory() {
-  const state = { rows: [] as ModelUsage[], down: false, hangs: false };
+  const state = { rows: [] as ModelUsage[], today: { tokens: 0, microUsd: 0 }, down: false, hangs: false };
   const reach = async (): Promise<void> => {
     if (state.hangs) await new Promise(() => {});
     if (state.down) throw new Error('connection refused');
@@ -19,7 +20,7 @@ function memory() {
   const store: LedgerStore = {
     async usage() {
       await reach();
-      return { calls: sum('calls'), inputTokens: sum('inputTokens'), outputTokens: 0, tokens: sum('inputTokens'), microUsd: sum('microUsd'), models: [] };
+      return { tokens: sum('inputTokens'), microUsd: sum('microUsd'), today: state.today };
     },
     async add(rows) {
       await reach();
@@ -32,28 +33,37 @@ function memory() {
 describe('the ledger of a task', () => {
   it('allows calls until the tokens or the money are used up, and says which', async () => {
     const { store } = memory();
-    const ledger = createLedger(store, { maxTokens: 100, maxMicroUsd: 50 }, 1000);
+    const ledger = createLedger(store, { ...DAY, tokens: 100, microUsd: 50 }, 1000);
     expect(await ledger.check(signal)).toBeNull();
     ledger.add(used(99));
     expect(await ledger.check(signal)).toBeNull();
     ledger.add(used(1));
     expect(await ledger.check(signal)).toMatchObject({ status: 402, message: expect.stringContaining('FETCH_TASK_MAX_TOKENS') });
-    ledger.setBudget({ maxTokens: 1000, maxMicroUsd: 50 });
+    ledger.setBudget({ ...DAY, tokens: 1000, microUsd: 50 });
     expect(await ledger.check(signal)).toBeNull();
     ledger.add(used(1, 50));
     expect(await ledger.check(signal)).toMatchObject({ status: 402, message: expect.stringContaining('FETCH_TASK_MAX_USD') });
   });
 
+  it('allows none when the tasks of the chat have used up their day, and says which budget that is', async () => {
+    const { state, store } = memory();
+    const ledger = createLedger(store, { ...DAY, tokens: 100, microUsd: 50 }, 1000);
+    state.today = { tokens: 10_000, microUsd: 0 };
+    expect(await ledger.check(signal)).toMatchObject({ status: 402, message: expect.stringContaining('FETCH_TASK_MAX_DAY_TOKENS') });
+    state.today = { tokens: 0, microUsd: 5_000 };
+    expect(await ledger.check(signal)).toMatchObject({ status: 402, message: expect.stringContaining('FETCH_TASK_MAX_DAY_USD') });
+  });
+
   it.each(['down', 'hangs'] as const)('refuses a call when the store is unreachable (%s) for too long', async (how) => {
     const { state, store } = memory();
     state[how] = true;
-    expect(await createLedger(store, { maxTokens: 100, maxMicroUsd: 50 }, 300).check(signal)).toMatchObject({ status: 503 });
+    expect(await createLedger(store, { ...DAY, tokens: 100, microUsd: 50 }, 300).check(signal)).toMatchObject({ status: 503 });
   });
 
   it('loses and doubles nothing that it counted while the store was down', async () => {
     const { state, store } = memory();
     state.down = true;
-    const ledger = createLedger(store, { maxTokens: 100, maxMicroUsd: 50 }, 5000);
+    const ledger = createLedger(store, { ...DAY, tokens: 100, microUsd: 50 }, 5000);
     ledger.add(used(60));
     ledger.add(used(40));
     const waiting = ledger.check(signal);
@@ -67,7 +77,7 @@ describe('the ledger of a task', () => {
   it('says when the last figures could not be stored', async () => {
     const { state, store } = memory();
     state.down = true;
-    const ledger = createLedger(store, { maxTokens: 100, maxMicroUsd: 50 }, 300);
+    const ledger = createLedger(store, { ...DAY, tokens: 100, microUsd: 50 }, 300);
     ledger.add(used(60));
     expect(await ledger.settle(300)).toBe(false);
   });

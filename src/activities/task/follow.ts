@@ -1,10 +1,11 @@
 import { activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity';
 import type { LogLine } from '../../contracts/kennel.ts';
 import type { Followed, FollowInput, TaskSpending } from '../../contracts/task.ts';
+import { breachText, taskBreach, taskBudget } from '../../domain/budgets.ts';
 import { doing, storeLines } from '../../store/kennel/task-log.ts';
 import { taskQuestionId } from '../../store/kennel/task-questions.ts';
 import { findTask, type Task } from '../../store/kennel/tasks.ts';
-import { usageOf } from '../../store/kennel/usage.ts';
+import { budgetUse, usageOf } from '../../store/kennel/usage.ts';
 import { cut } from '../../store/keys.ts';
 import { asFailure, fail } from '../failure.ts';
 import { HEARTBEAT_MS } from '../heartbeat.ts';
@@ -97,15 +98,8 @@ export const createFollow =
 
     /** What ends a step besides its own last line. */
     async function endOf(task: Task, at: FollowInput, read: Read, deadline: number, began: number): Promise<Stop | null> {
-      const spent = await usageOf(db, task.id);
-      const tokens = spent.inputTokens + spent.outputTokens;
-      if (tokens >= config.FETCH_TASK_MAX_TOKENS)
-        return { what: 'budget', reason: `Its budget of tokens is used up: ${tokens} of ${config.FETCH_TASK_MAX_TOKENS} (FETCH_TASK_MAX_TOKENS).` };
-      if (spent.microUsd >= config.FETCH_TASK_MAX_USD * 1_000_000)
-        return {
-          what: 'budget',
-          reason: `Its budget of money is used up: $${(spent.microUsd / 1_000_000).toFixed(2)} of $${config.FETCH_TASK_MAX_USD.toFixed(2)} (FETCH_TASK_MAX_USD).`,
-        };
+      const breach = taskBreach(taskBudget(config), await budgetUse(db, task.id));
+      if (breach) return { what: 'budget', reason: breachText(breach) };
       if (Date.now() >= deadline) return { what: 'timeout' };
       if (Date.now() - Math.max((await lastWritten(folder)) ?? 0, began) >= at.silenceMs) return { what: 'silent' };
       // an engine that does not answer says nothing about the container: the log goes on without it

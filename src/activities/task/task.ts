@@ -3,6 +3,7 @@ import { cancellationSignal } from '@temporalio/activity';
 import type { Autonomy } from '../../contracts/conversation.ts';
 import { type Command, type RunSpec, worktreeOf } from '../../contracts/kennel.ts';
 import type { BeginInput, TaskActivities } from '../../contracts/task.ts';
+import { taskBudget } from '../../domain/budgets.ts';
 import { modelOf } from '../../domain/harnesses.ts';
 import { unsettledLine } from '../../store/kennel/task-log.ts';
 import { findQuestion, taskQuestionId } from '../../store/kennel/task-questions.ts';
@@ -166,7 +167,7 @@ export async function openGate({ config, gate }: Pick<KennelDeps, 'config' | 'ga
   await gate.open({
     taskId: task.id,
     folder: gateFolder(config, task.id),
-    budget: { maxTokens: config.FETCH_TASK_MAX_TOKENS, maxMicroUsd: Math.round(config.FETCH_TASK_MAX_USD * 1_000_000) },
+    budget: taskBudget(config),
     allow: config.FETCH_KENNEL_EGRESS.split(',').flatMap((host) => host.trim() || []),
   });
 }

@@ -1,5 +1,14 @@
 import { type Kysely, sql } from 'kysely';
 
+/** What the coding tasks of a chat used in a day. */
+export async function taskSpendingTable(db: Kysely<unknown>): Promise<void> {
+  await sql`
+    create table task_spending (
+      chat_id text not null references chats on delete cascade, day date not null, tokens bigint not null, micro_usd bigint not null,
+      primary key (chat_id, day));
+  `.execute(db);
+}
+
 /** Tables of coding tasks and of the hosts that run them. */
 export async function kennelTables(db: Kysely<unknown>): Promise<void> {
   await sql`

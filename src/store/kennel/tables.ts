@@ -2,6 +2,7 @@ import type { ColumnType, Generated } from 'kysely';
 import type { HarnessName, LogLine } from '../../contracts/kennel.ts';
 import type { TaskState } from '../../contracts/task.ts';
 import type { ConcludedChanges, Profile } from '../../contracts/workspace-ops.ts';
+import type { SpendingTable } from '../schema.ts';
 
 type Created = ColumnType<Date, Date | undefined, Date>;
 type Json<T> = ColumnType<T, string, string>;
@@ -94,4 +95,5 @@ export interface KennelDatabase {
   task_log: TaskLogTable;
   task_usage: TaskUsageTable;
   task_egress: TaskEgressTable;
+  task_spending: SpendingTable;
 }

@@ -1,5 +1,7 @@
 import { sql } from 'kysely';
+import type { TaskUsed } from '../../domain/budgets.ts';
 import type { Db, Tx } from '../database.ts';
+import { type Spent, TODAY } from '../spending.ts';
 
 /** What a task used of one model, or an increment of it. Tokens are whole, money is in millionths of a US dollar. */
 export interface ModelUsage {
@@ -40,10 +42,56 @@ export async function usageOf(db: Db | Tx, taskId: string): Promise<TaskUsage> {
   return { calls: sum('calls'), inputTokens, outputTokens, tokens: inputTokens + outputTokens, microUsd: sum('microUsd'), models };
 }
 
-/** Adds to the counters of a task in one statement; each model may be named once. Throws for a task that is not there. */
-export async function addTaskUsage(db: Db | Tx, taskId: string, increments: readonly ModelUsage[]): Promise<void> {
+/** What the budgets of a task are compared with: its own use, and that of all tasks of its chat since midnight UTC. */
+export async function budgetUse(db: Db | Tx, taskId: string): Promise<TaskUsed> {
+  const row = await db
+    .selectFrom('tasks')
+    .leftJoin('task_spending', (join) => join.onRef('task_spending.chat_id', '=', 'tasks.chat_id').on('task_spending.day', '=', TODAY))
+    .select(['task_spending.tokens', 'task_spending.micro_usd'])
+    .where('tasks.id', '=', taskId)
+    .executeTakeFirst();
+  const { tokens, microUsd } = await usageOf(db, taskId);
+  return { tokens, microUsd, today: { tokens: row?.tokens ?? 0, microUsd: row?.micro_usd ?? 0 } };
+}
+
+/** What all tasks of a chat used since midnight UTC. */
+export async function taskSpendingToday(db: Db | Tx, chatId: string): Promise<Spent> {
+  const row = await db.selectFrom('task_spending').select(['tokens', 'micro_usd']).where('chat_id', '=', chatId).where('day', '=', TODAY).executeTakeFirst();
+  return { tokens: row?.tokens ?? 0, microUsd: row?.micro_usd ?? 0 };
+}
+
+/** Adds to the counters of a task and of its chat's day in one transaction; each model may be named once. Throws for a task that is not there. */
+export async function addTaskUsage(db: Db, taskId: string, increments: readonly ModelUsage[]): Promise<void> {
   if (!increments.length) return;
-  await db
+  await db.transaction().execute(async (tx) => {
+    await addToTask(tx, taskId, increments);
+    const sum = (of: (one: ModelUsage) => number): number => increments.reduce((total, one) => total + of(one), 0);
+    await tx
+      .insertInto('task_spending')
+      .columns(['chat_id', 'day', 'tokens', 'micro_usd'])
+      .expression((e) =>
+        e
+          .selectFrom('tasks')
+          .where('id', '=', taskId)
+          .select([
+            'chat_id',
+            TODAY.as('day'),
+            e.val(sum((one) => one.inputTokens + one.outputTokens)).as('tokens'),
+            e.val(sum((one) => one.microUsd)).as('micro_usd'),
+          ]),
+      )
+      .onConflict((c) =>
+        c.columns(['chat_id', 'day']).doUpdateSet({
+          tokens: sql`task_spending.tokens + excluded.tokens`,
+          micro_usd: sql`task_spending.micro_usd + excluded.micro_usd`,
+        }),
+      )
+      .execute();
+  });
+}
+
+async function addToTask(tx: Tx, taskId: string, increments: readonly ModelUsage[]): Promise<void> {
+  await tx
     .insertInto('task_usage')
     .values(
       increments.map((one) => ({

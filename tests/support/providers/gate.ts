@@ -31,10 +31,10 @@ export async function startTestGate(folder: string, origin: string): Promise<Tes
   const used = () => ({ calls: sum('calls'), inputTokens: sum('inputTokens'), outputTokens: sum('outputTokens') });
   const ledger = createLedger(
     {
-      usage: async () => ({ ...used(), tokens: used().inputTokens + used().outputTokens, microUsd: 0, models: rows }),
+      usage: async () => ({ tokens: used().inputTokens + used().outputTokens, microUsd: 0, today: { tokens: 0, microUsd: 0 } }),
       add: async (increments) => void rows.push(...increments),
     },
-    { maxTokens: 100_000_000, maxMicroUsd: 1_000_000_000 },
+    { tokens: 100_000_000, microUsd: 1_000_000_000, dayTokens: 100_000_000, dayMicroUsd: 1_000_000_000 },
     10_000,
   );
   const upstreams = upstreamsOf({

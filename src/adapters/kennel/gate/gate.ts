@@ -1,12 +1,13 @@
 import type { Logger } from 'pino';
 import { Agent } from 'undici';
+import type { TaskBudget } from '../../../domain/budgets.ts';
 import type { Db } from '../../../store/database.ts';
 import { addRefusals } from '../../../store/kennel/egress.ts';
-import { addTaskUsage, usageOf } from '../../../store/kennel/usage.ts';
+import { addTaskUsage, budgetUse } from '../../../store/kennel/usage.ts';
 import { type AddressRule, isPublicAddress, type Resolver, systemResolver } from '../../web/address-guard.ts';
 import { type AllowList, allowList } from './allow-list.ts';
 import { createEgressProxy, type EgressProxy, type Traffic } from './egress-proxy.ts';
-import { createLedger, type Ledger, type TaskBudget } from './ledger.ts';
+import { createLedger, type Ledger } from './ledger.ts';
 import { createModelProxy, type ModelProxy } from './model-proxy.ts';
 import { createRefusedHosts, type RefusedHosts } from './refused-hosts.ts';
 import { createSlots } from './slots.ts';
@@ -101,7 +102,7 @@ export function createGate({ db, settings, log, times, allows = isPublicAddress,
     }
     if (known) await shut(task.taskId);
     const taskLog = log.child({ taskId: task.taskId });
-    const ledger = createLedger({ usage: () => usageOf(db, task.taskId), add: (rows) => addTaskUsage(db, task.taskId, rows) }, task.budget, time.storeWait);
+    const ledger = createLedger({ usage: () => budgetUse(db, task.taskId), add: (rows) => addTaskUsage(db, task.taskId, rows) }, task.budget, time.storeWait);
     const refused = createRefusedHosts((rows) => addRefusals(db, task.taskId, rows));
     const model = createModelProxy({ upstreams, ledger, dispatcher, headersMs: time.modelHeaders, idleMs: time.modelIdle, log: taskLog });
     const egress = createEgressProxy({ allowed: () => opened.allowed, allows, resolve, lookups, refused, idleMs: time.egressIdle, log: taskLog });

@@ -1,16 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { ModelUsage, TaskUsage } from '../../../store/kennel/usage.ts';
+import { type TaskBudget, type TaskUsed, taskBreach } from '../../../domain/budgets.ts';
+import type { ModelUsage } from '../../../store/kennel/usage.ts';
 import type { Refusal } from './errors.ts';
 
-/** What a task may use in all. */
-export interface TaskBudget {
-  maxTokens: number;
-  /** millionths of a US dollar */
-  maxMicroUsd: number;
-}
-
 export interface LedgerStore {
-  usage(): Promise<TaskUsage>;
+  usage(): Promise<TaskUsed>;
   add(increments: readonly ModelUsage[]): Promise<void>;
 }
 
@@ -64,7 +58,7 @@ export function createLedger(store: LedgerStore, initial: TaskBudget, storeWaitM
           Math.max(1, left),
         );
         signal.throwIfAborted();
-        if (used) return breach(budget, used);
+        if (used) return refusal(budget, used);
         if (Date.now() + RETRY_MS > deadline) {
           return { status: 503, message: 'The budget of this task cannot be checked now, because the database does not answer. Try again in a minute.' };
         }
@@ -116,14 +110,9 @@ async function within<T>(promise: Promise<T>, ms: number): Promise<T | null> {
   }
 }
 
-const usd = (micro: number): string => `$${(micro / 1_000_000).toFixed(micro < 10_000 ? 4 : 2)}`;
-
-function breach(budget: TaskBudget, used: TaskUsage): Refusal | null {
-  const said = (what: string, of: string, limit: string, setting: string): Refusal => ({
-    status: 402,
-    message: `The budget of this task is used up: ${of} of ${limit} ${what}. Stop here; what was done so far is kept. (${setting})`,
-  });
-  if (used.tokens >= budget.maxTokens) return said('tokens', String(used.tokens), String(budget.maxTokens), 'FETCH_TASK_MAX_TOKENS');
-  if (used.microUsd >= budget.maxMicroUsd) return said('US dollars', usd(used.microUsd), usd(budget.maxMicroUsd), 'FETCH_TASK_MAX_USD');
-  return null;
+function refusal(budget: TaskBudget, used: TaskUsed): Refusal | null {
+  const breach = taskBreach(budget, used);
+  if (!breach) return null;
+  const { budget: what, limit, raise } = breach;
+  return { status: 402, message: `The budget for ${what} is used up: ${breach.used} of ${limit}. Stop here; what was done so far is kept. (${raise})` };
 }
