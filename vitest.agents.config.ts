@@ -1,5 +1,6 @@
-import { defineConfig, mergeConfig } from 'vitest/config';
-import base from './vitest.config.ts';
+import { defineConfig } from 'vitest/config';
 
 /** The five real coding agents against the scripted model server: `npm run test-agents`. */
-export default mergeConfig({ ...base, test: { ...base.test, include: [], exclude: [] } }, defineConfig({ test: { include: ['tests/agents/*.test.ts'] } }));
+export default defineConfig({
+  test: { pool: 'forks', fileParallelism: false, testTimeout: 120_000, hookTimeout: 180_000, include: ['tests/agents/*.test.ts'] },
+});

@@ -1,17 +1,30 @@
 import { defineConfig } from 'vitest/config';
 
+// whatever is killed or measured here would be in the way of others, and they in its
+const ALONE = ['tests/chaos/**/*.test.ts', 'tests/integration/full-disk.test.ts'];
+
 export default defineConfig({
   test: {
     // worker threads crash with the native core of the Temporal worker
     pool: 'forks',
-    // every file of these runs real servers on two cores: one at a time keeps time-outs honest
-    fileParallelism: false,
     // real servers and containers on a shared machine: what fails is tried once more, and shown as such
     retry: 1,
     testTimeout: 120_000,
     hookTimeout: 180_000,
-    include: ['tests/**/*.test.ts'],
-    // minutes each, with agents of five makers: `npm run test-agents`
-    exclude: ['tests/agents/**', '**/node_modules/**'],
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'together',
+          include: ['tests/**/*.test.ts'],
+          // agents of five makers take minutes each: `npm run test-agents`
+          exclude: ['tests/agents/**', '**/node_modules/**', ...ALONE],
+          // most of a file is waiting; a third on two cores would make time-outs lie
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      { extends: true, test: { name: 'alone', include: ALONE, maxWorkers: 1, sequence: { groupOrder: 1 } } },
+    ],
   },
 });

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { Workspace } from './workspace-program.ts';
+import { author, Workspace } from './workspace-program.ts';
 
 const made: Workspace[] = [];
 const keep = (workspace: Workspace): Workspace => {
@@ -11,6 +11,12 @@ const keep = (workspace: Workspace): Workspace => {
 afterEach(() => {
   for (const workspace of made.splice(0)) workspace.remove();
 });
+/** Waits for the beginning of a second, by the clock that files get their times from. */
+function nextSecond(): number {
+  const next = Math.floor(Date.now() / 1000) + 1;
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, next * 1000 - Date.now() + 5);
+  return next;
+}
 const lines = (...numbers: Array<number | string>) => numbers.map((n) => `line ${n}\n`).join('');
 
 test('a task on a dirty tree is committed alone; staged, unstaged and untracked work stays as it was', () => {
@@ -160,6 +166,43 @@ test('a repository without commits gets its first one, and undo takes it away ag
   expect(w.state()).toEqual(before);
   w.undo('redo');
   expect(w.git('rev-parse', 'main')).toBe(changes.commit);
+});
+
+test('a repository with nothing in it at all can be worked in, and undone to nothing', () => {
+  const w = keep(new Workspace());
+  w.git('init', '-q', '-b', 'main');
+  expect(w.checkpoint('t1').data).toMatchObject({ head: null, branch: 'main', dirty: 0 });
+  w.write({ 'a.txt': 'a\n' });
+  expect(w.conclude('t1').files).toMatchObject([{ path: 'a.txt', status: 'added' }]);
+  expect(w.git('rev-list', '--count', 'HEAD')).toBe('1');
+  w.undo();
+  expect(w.files()).toEqual({});
+});
+
+test('a change in the second of the checkpoint that leaves the size as it was is seen', () => {
+  const w = keep(Workspace.repository({ 'a.txt': 'one\n' }));
+  // a checkpoint may be over only in the next second, which shows nothing: then once more
+  for (let attempt = 1, shown = false; !shown && attempt <= 10; attempt += 1) {
+    const key = `t${attempt}`;
+    const second = nextSecond();
+    w.write({ 'a.txt': `${attempt % 10}aa\n` });
+    w.checkpoint(key);
+    w.write({ 'a.txt': `${attempt % 10}bb\n` });
+    shown = Math.floor(Date.now() / 1000) === second;
+    expect(w.conclude(key).files).toEqual([{ path: 'a.txt', status: 'modified', added: 1, removed: 1 }]);
+  }
+});
+
+test('one process answers one operation after the other, each as one of its own would', () => {
+  const w = keep(Workspace.repository());
+  const [first, second, third] = w.serve([
+    { op: 'checkpoint', key: 't1', author },
+    { op: 'read', path: 'missing.txt', from: 1, lines: 1 },
+    { op: 'conclude', key: 't1', message: 'Task t1', author, keepOnBranchOnly: false },
+  ]);
+  expect(first).toMatchObject({ ok: true, data: { branch: 'main', dirty: 0 } });
+  expect(second).toMatchObject({ ok: false });
+  expect(third).toMatchObject({ ok: true, data: { files: [], commit: null } });
 });
 
 test('on a detached HEAD the commit is kept by a branch as well', () => {

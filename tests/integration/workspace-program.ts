@@ -49,6 +49,17 @@ export class Workspace {
     return spawnSync(process.execPath, [MAIN], { input: JSON.stringify(op), env: this.programEnv(), encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
   }
 
+  /** Several operations of one process. */
+  serve(ops: WorkspaceOp[]): WorkspaceAnswer[] {
+    const input = ops.map((op) => `${JSON.stringify(op)}\n`).join('');
+    const ran = spawnSync(process.execPath, [MAIN, 'serve'], { input, env: this.programEnv(), encoding: 'utf8' });
+    if (ran.status !== 0) throw new Error(`it ended with ${ran.status}: ${ran.stderr}`);
+    return ran.stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as WorkspaceAnswer);
+  }
+
   /** Like `run`, but in a process group of its own, so that the program and its git can be killed together. */
   start(op: WorkspaceOp): Promise<{ code: number | null; stdout: string }> {
     const child = spawn(process.execPath, [MAIN], { env: this.programEnv(), stdio: ['pipe', 'pipe', 'ignore'], detached: true });
