@@ -1,7 +1,7 @@
 import type { Arrival } from '../contracts/conversation.ts';
 import { parseTaskOrder } from '../domain/commands.ts';
 import type { Tx } from '../store/database.ts';
-import { type Task, tasksOfChat } from '../store/kennel/tasks.ts';
+import { markPausing, type Task, tasksOfChat } from '../store/kennel/tasks.ts';
 import { cut } from '../store/keys.ts';
 
 /**
@@ -17,7 +17,10 @@ export async function taskOrder(
   const live = await tasksOfChat(tx, said.chatId, { live: true, limit: 50 });
   const fitting = order.taskId ? live.filter((task) => task.id === order.taskId) : live.filter((task) => fits(task, order.order));
   const [task] = fitting;
-  if (task && fitting.length === 1) return { kind: 'task', inboxId: said.inboxId, taskId: task.id, order: order.order };
+  if (task && fitting.length === 1) {
+    if (order.order !== 'cancel') await markPausing(tx, task.id, order.order === 'pause');
+    return { kind: 'task', inboxId: said.inboxId, taskId: task.id, order: order.order };
+  }
   if (order.taskId) return { reply: `No task ${order.taskId} is running in this chat.${live.length > 0 ? ` There is: ${list(live)}` : ''}` };
   // nothing that could be meant: the words are for the model, or for whoever says that nothing runs
   if (fitting.length === 0) return null;
@@ -25,6 +28,6 @@ export async function taskOrder(
 }
 
 const fits = (task: Task, order: 'cancel' | 'pause' | 'resume'): boolean =>
-  order === 'cancel' || (order === 'resume' ? task.state === 'paused' : task.state !== 'paused');
+  order === 'cancel' || (order === 'resume' ? task.state === 'paused' || task.pausing : task.state !== 'paused');
 
 const list = (tasks: readonly Task[]): string => tasks.map((task) => `\n- ${task.id}: ${cut(task.goal.replace(/\s+/g, ' '), 60)}`).join('');

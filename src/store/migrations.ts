@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
-import { kennelTables, taskSpendingTable } from './kennel/migration.ts';
+import { kennelTables, spendingAndPausing } from './kennel/migration.ts';
 import { uploadsTable, whatsappTables } from './whatsapp/migration.ts';
 
 /** Versioned migrations, oldest first. A published one is never edited: add the next. */
@@ -100,7 +100,7 @@ const migrations: Record<string, Migration> = {
   '0003_whatsapp': { up: whatsappTables },
   '0004_kennel': { up: kennelTables },
   '0005_whatsapp_uploads': { up: uploadsTable },
-  '0006_task_spending': { up: taskSpendingTable },
+  '0006_tasks': { up: spendingAndPausing },
 };
 
 /** A database that a newer version of this program has already changed: it must not be touched. */

@@ -1,5 +1,6 @@
 import { defineSearchAttributeKey } from '@temporalio/common';
 import {
+  ActivityFailure,
   CancellationScope,
   condition,
   defineQuery,
@@ -241,7 +242,8 @@ export async function codingTask(input: TaskInput): Promise<TaskState> {
     try {
       return await scope.run(() => away(run));
     } catch (error) {
-      if (isCancellation(error) && scope.consideredCancelled) return 'ordered';
+      // also what its last attempt failed with (an engine that was away): the order is why it is not tried again
+      if (scope.consideredCancelled && (isCancellation(error) || error instanceof ActivityFailure)) return 'ordered';
       throw error;
     } finally {
       interruptible = null;

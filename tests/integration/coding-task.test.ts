@@ -92,6 +92,14 @@ describe('a coding task', () => {
     await inState(app, id, 'completed');
   });
 
+  it('goes on after a "resume" that comes before the pause has taken effect', async () => {
+    await workspace(app, 'hasty');
+    const { thread, id } = await startTask(app, 'wait 3; write done.txt done', { workspace: 'hasty' });
+    await inState(app, id, 'running');
+    expect([(await app.say(thread, 'pause')).kind, (await app.say(thread, 'resume')).kind]).toEqual(['task', 'task']);
+    await inState(app, id, 'completed');
+  });
+
   it('waits for another one on its workspace, and begins when that is over', async () => {
     await workspace(app, 'queued');
     const one = await startTask(app, 'wait 5; append order.txt one', { workspace: 'queued' });

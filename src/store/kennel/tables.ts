@@ -57,6 +57,8 @@ export interface TaskTable {
   session_id: string | null;
   /** what it did last, one line */
   last: string | null;
+  /** a person said "pause", and it has not taken effect yet */
+  pausing: Generated<boolean>;
   reason: string | null;
   result: NullableJson<TaskResult>;
   outbox_id: string | null;

@@ -117,10 +117,15 @@ export async function claimWorkspace(db: Db, id: string): Promise<boolean> {
 export async function setTaskState(db: Db | Tx, id: string, state: TaskState, change: { last?: string; step?: number } = {}): Promise<void> {
   await db
     .updateTable('tasks')
-    .set({ state, ...change })
+    .set({ state, ...change, ...(state === 'paused' && { pausing: false }) })
     .where('id', '=', id)
     .where('ended_at', 'is', null)
     .execute();
+}
+
+/** Notes that a person said "pause", until it takes effect or is taken back. */
+export async function markPausing(tx: Tx, id: string, pausing: boolean): Promise<void> {
+  await tx.updateTable('tasks').set({ pausing }).where('id', '=', id).execute();
 }
 
 /** What is last known of a task that works; says nothing over a pause or a wait. */
