@@ -47,18 +47,22 @@ function changesText({ state, result: { changes } }: Report): string {
   if (changes.files.length === 0) return state === 'completed' ? 'No file was changed.' : 'Nothing was changed.';
   const count = `${changes.files.length} ${changes.files.length === 1 ? 'file' : 'files'} changed (+${changes.added} -${changes.removed})`;
   const where = changes.commit ? `${count}, commit ${changes.commit.slice(0, 9)}${changes.branch ? ` on ${changes.branch}` : ''}` : count;
-  const mark: Record<string, string> = { added: '+', deleted: '-', renamed: '>', modified: '~' };
-  const files = changes.files.slice(0, FILES_SHOWN).map((file) => `${mark[file.status] ?? '~'} ${file.path} (+${file.added} -${file.removed})`);
-  const more = changes.files.length > FILES_SHOWN ? [`and ${changes.files.length - FILES_SHOWN} more`] : [];
-  const how = changes.commit ? [`See it: git show ${changes.commit.slice(0, 9)}. Undo it: say "undo".`] : [];
-  return [`${where}:`, ...files, ...more, ...(changes.note ? [changes.note] : []), ...how].join('\n');
+  // words, because a channel may show a leading sign as the dot of a list
+  const files = changes.files.slice(0, FILES_SHOWN).map((file) => `- ${file.status} ${code(file.path)} (+${file.added} -${file.removed})`);
+  const more = changes.files.length > FILES_SHOWN ? [`- and ${changes.files.length - FILES_SHOWN} more`] : [];
+  const how = changes.commit ? `See it: ${code(`git show ${changes.commit.slice(0, 9)}`)}. Undo it: say "undo".` : '';
+  return [[`${where}:`, ...files, ...more].join('\n'), changes.note, how].filter(Boolean).join('\n\n');
 }
 
 function testsText(tests: Report['result']['tests']): string {
   if (!tests) return '';
-  if (tests.ok) return `Tests pass (${tests.command}).`;
-  return [`Tests fail (${tests.command}):`, ...tests.output.split('\n').slice(-TEST_LINES_SHOWN)].join('\n');
+  if (tests.ok) return `Tests pass (${code(tests.command)}).`;
+  const end = tests.output.split('\n').slice(-TEST_LINES_SHOWN).join('\n').replaceAll('```', "'''");
+  return `Tests fail (${code(tests.command)}):\n\`\`\`\n${end}\n\`\`\``;
 }
+
+/** As code: a name may hold what would be taken for markup, or for the end of a line. */
+const code = (text: string): string => `\`${text.replaceAll('`', "'").replace(/\p{Cc}/gu, '?')}\``;
 
 export function duration(seconds: number): string {
   if (seconds < 60) return `${seconds} s`;
