@@ -1,3 +1,4 @@
+import type { Decision } from './decision.ts';
 import type { Channel } from './ids.ts';
 import type { TaskInput } from './task.ts';
 
@@ -23,9 +24,6 @@ export type Arrival =
   | { kind: 'task'; inboxId: string; taskId: string; order: 'cancel' | 'pause' | 'resume' }
   /** a reply that needs no model is ready in the outbox */
   | { kind: 'reply'; inboxId: string; outboxId: string };
-
-/** `answered`: a question got an answer. `allow`/`deny`: an approval got its decision. */
-export type Decision = 'answered' | 'allow' | 'deny';
 
 export interface ConversationInput {
   chatId: string;

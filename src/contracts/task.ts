@@ -1,4 +1,4 @@
-import type { Decision } from './conversation.ts';
+import type { Decision } from './decision.ts';
 import type { Channel } from './ids.ts';
 import type { HarnessName, RunOutcome } from './kennel.ts';
 

@@ -1,18 +1,17 @@
-import { type CompiledQuery, DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from 'kysely';
+import { type CompiledQuery, DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler, type Transaction } from 'kysely';
 import type pg from 'pg';
-import type { Db, Tx } from './database.ts';
 import type { Database } from './schema.ts';
 
 /** The connections behind a `Db`: Kysely waits for each statement before it sends the next. */
-const pools = new WeakMap<Db, pg.Pool>();
+const pools = new WeakMap<Kysely<Database>, pg.Pool>();
 
-export const keepPool = (db: Db, pool: pg.Pool): void => void pools.set(db, pool);
+export const keepPool = (db: Kysely<Database>, pool: pg.Pool): void => void pools.set(db, pool);
 
 /**
  * A transaction whose statements need nothing of each other's results, sent at once: one round trip where each statement, `begin`
  * and `commit` would wait for the answer to the last one. Rejects with the first error; nothing is stored then.
  */
-export async function inOneFlight(db: Db, statements: readonly CompiledQuery[]): Promise<void> {
+export async function inOneFlight(db: Kysely<Database>, statements: readonly CompiledQuery[]): Promise<void> {
   const pool = pools.get(db);
   if (!pool) throw new Error('this database was not opened by openStore');
   const client = await pool.connect();
@@ -42,4 +41,4 @@ const paper = new Kysely<Database>({
 });
 
 /** Looks like a transaction to what writes, and has no connection. */
-export const newDraft = (): Tx => paper.withoutPlugins() as Kysely<Database> as Tx;
+export const newDraft = (): Transaction<Database> => paper.withoutPlugins() as Kysely<Database> as Transaction<Database>;

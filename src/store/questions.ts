@@ -1,5 +1,6 @@
 import type { Selectable } from 'kysely';
-import type { AskInput, AskResult, Danger, Decision } from '../contracts/conversation.ts';
+import type { AskInput, AskResult, Danger } from '../contracts/conversation.ts';
+import type { Decision } from '../contracts/decision.ts';
 import { outboxId } from '../contracts/ids.ts';
 import { settleCall } from './calls.ts';
 import { type Db, json, type Tx } from './database.ts';

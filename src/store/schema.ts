@@ -1,5 +1,6 @@
 import type { ColumnType, Generated } from 'kysely';
-import type { CallVerdict, Danger, Decision, Effect, ThinkResult } from '../contracts/conversation.ts';
+import type { CallVerdict, Danger, Effect, ThinkResult } from '../contracts/conversation.ts';
+import type { Decision } from '../contracts/decision.ts';
 import type { Channel } from '../contracts/ids.ts';
 import type { ItemKind, ItemStatus, TurnStatus, TurnUsage } from '../contracts/records.ts';
 import type { RoutineStep } from '../contracts/routine.ts';

@@ -14,7 +14,7 @@ import {
   setHandler,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
-import type { Decision } from '../contracts/conversation.ts';
+import type { Decision } from '../contracts/decision.ts';
 import { AGENT_PHASE, cancelUpdate, decidedSignal, orderedSignal, pauseUpdate, resumeUpdate, viewQuery, workspaceFreeSignal } from '../contracts/signals.ts';
 import type { Concluded, Followed, TaskInput, TaskSpending, TaskState, TaskView } from '../contracts/task.ts';
 import { deliverOn } from './policies.ts';

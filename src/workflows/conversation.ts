@@ -11,7 +11,8 @@ import {
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { Arrival, Carried, ConversationInput, ConversationView, Decision } from '../contracts/conversation.ts';
+import type { Arrival, Carried, ConversationInput, ConversationView } from '../contracts/conversation.ts';
+import type { Decision } from '../contracts/decision.ts';
 import { arrivalSignal, viewQuery } from '../contracts/signals.ts';
 import { Board } from './board.ts';
 import { deliverOn, records } from './policies.ts';

@@ -1,5 +1,6 @@
 import { ActivityFailure, ApplicationFailure, CancellationScope, condition, isCancellation, TimeoutFailure } from '@temporalio/workflow';
-import type { CallVerdict, Decision, ThinkResult, TurnLimits, Waits } from '../contracts/conversation.ts';
+import type { CallVerdict, ThinkResult, TurnLimits, Waits } from '../contracts/conversation.ts';
+import type { Decision } from '../contracts/decision.ts';
 import { breachText, turnBreach, type Used } from '../domain/budgets.ts';
 import { type FailureType, failures, isFailureType } from '../domain/failures.ts';
 import { decide } from '../domain/policy.ts';

@@ -2,7 +2,6 @@ import type { ColumnType, Generated } from 'kysely';
 import type { HarnessName, LogLine } from '../../contracts/kennel.ts';
 import type { TaskState } from '../../contracts/task.ts';
 import type { ConcludedChanges, Profile } from '../../contracts/workspace-ops.ts';
-import type { SpendingTable } from '../schema.ts';
 
 type Created = ColumnType<Date, Date | undefined, Date>;
 type Json<T> = ColumnType<T, string, string>;
@@ -90,6 +89,13 @@ export interface TaskEgressTable {
   refused: Generated<number>;
   last_at: Created;
 }
+/** What the coding tasks of a chat used on a day (UTC): the sum of `task_usage` by the day of the call. */
+export interface TaskSpendingTable {
+  chat_id: string;
+  day: string;
+  tokens: number;
+  micro_usd: number;
+}
 export interface KennelDatabase {
   kennel_hosts: KennelHostTable;
   workspaces: WorkspaceTable;
@@ -97,5 +103,5 @@ export interface KennelDatabase {
   task_log: TaskLogTable;
   task_usage: TaskUsageTable;
   task_egress: TaskEgressTable;
-  task_spending: SpendingTable;
+  task_spending: TaskSpendingTable;
 }

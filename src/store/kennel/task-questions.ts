@@ -1,4 +1,4 @@
-import type { Decision } from '../../contracts/conversation.ts';
+import type { Decision } from '../../contracts/decision.ts';
 import { outboxId } from '../../contracts/ids.ts';
 import { type Db, json } from '../database.ts';
 import { appendEvents, onThread } from '../events.ts';
