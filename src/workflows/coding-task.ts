@@ -65,7 +65,6 @@ export async function codingTask(input: TaskInput): Promise<TaskState> {
       [
         `**${state}**: ${doing}`,
         '',
-        ...(waitingFor ? [`- waits for: ${waitingFor}`] : []),
         `- ${input.harness} in workspace \`${input.workspace}\` on host \`${place}\`, step ${view.step}`,
         `- spent $${(spent.microUsd / 1_000_000).toFixed(4)}, ${spent.tokens} tokens, as the gate counted`,
         `- worked ${Math.round(workedMs / 1000)} s of ${Math.round(limits.workMs / 1000)} s`,
