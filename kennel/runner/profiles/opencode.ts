@@ -5,6 +5,7 @@ import { AGENT_FOLDER, program } from './surroundings.ts';
 export const opencode: Profile = {
   name: 'opencode',
   versionFile: `${AGENT_FOLDER}/cli/node_modules/opencode-ai/package.json`,
+  login: '.local/share/opencode/auth.json',
   resume: 'resume',
 
   command: (context) => ({
@@ -16,7 +17,8 @@ export const opencode: Profile = {
       OPENCODE_PURE: '1',
       OPENCODE_DISABLE_MODELS_FETCH: '1',
       OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
-      OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
+      // some of them are what log-ins work by
+      OPENCODE_DISABLE_DEFAULT_PLUGINS: context.login ? null : '1',
     },
     files: [],
   }),
@@ -27,13 +29,19 @@ export const opencode: Profile = {
 };
 
 function config(context: ProfileContext): object {
-  const model = context.model ?? 'default';
   const decision = context.permissions === 'ask' ? 'ask' : 'allow';
-  return {
+  const always = {
     autoupdate: false,
+    share: 'disabled',
+    permission: { edit: decision, bash: decision, webfetch: decision, external_directory: decision },
+  };
+  // `provider/model` of what it is logged in to
+  if (context.login) return { ...always, ...(context.model && { model: context.model }) };
+  const model = context.model ?? 'default';
+  return {
+    ...always,
     // it offers models of its maker otherwise
     enabled_providers: ['fetch'],
-    share: 'disabled',
     provider: {
       fetch: {
         npm: '@ai-sdk/openai-compatible',
@@ -43,6 +51,5 @@ function config(context: ProfileContext): object {
     },
     model: `fetch/${model}`,
     small_model: `fetch/${model}`,
-    permission: { edit: decision, bash: decision, webfetch: decision, external_directory: decision },
   };
 }
