@@ -1,9 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { cancellationSignal } from '@temporalio/activity';
+import { loginProblem } from '../../adapters/kennel/login.ts';
+import type { Config } from '../../config.ts';
 import type { Autonomy } from '../../contracts/conversation.ts';
-import { type Command, type RunSpec, worktreeOf } from '../../contracts/kennel.ts';
+import { type Command, type HarnessName, type RunSpec, worktreeOf } from '../../contracts/kennel.ts';
 import type { BeginInput, TaskActivities } from '../../contracts/task.ts';
-import { modelOf } from '../../domain/harnesses.ts';
+import { harnesses, modelOf } from '../../domain/harnesses.ts';
+import { loginsOf } from '../../domain/logins.ts';
 import { unsettledLine } from '../../store/kennel/task-log.ts';
 import { findQuestion, taskQuestionId } from '../../store/kennel/task-questions.ts';
 import { findTask, setTaskNews, setTaskState, type Task } from '../../store/kennel/tasks.ts';
@@ -41,6 +44,7 @@ export function createTaskActivities(deps: KennelDeps): TaskActivities {
 
   return {
     prepareTask: guarded(async (task) => {
+      loginOf(task.harness);
       await kennel.ready();
       await kennel.provide(task.harness, (text) => void setTaskNews(db, task.id, text).catch(() => {}), cancellationSignal());
       if (task.worktree) {
@@ -52,6 +56,7 @@ export function createTaskActivities(deps: KennelDeps): TaskActivities {
 
     beginStep: guarded(async (task, input: BeginInput) => {
       const folder = runFolder(config, task.id);
+      const login = loginOf(task.harness);
       await openGate(deps, task);
       // an agent that asks for the same thing again has its answer at once
       const unheard = await unheardAnswer(task);
@@ -67,6 +72,7 @@ export function createTaskActivities(deps: KennelDeps): TaskActivities {
         // the container is the sandbox: only who wants to see every step is asked for each
         permissions: (await autonomyOf(task)) === 'supervised' ? 'ask' : 'run',
         holdMs: input.holdMs,
+        ...(login !== undefined && { login: true }),
         ...(task.worktree && { worktree: worktreeOf(task.id) }),
         ...(input.checkpoint && { waits: true }),
       };
@@ -78,7 +84,7 @@ export function createTaskActivities(deps: KennelDeps): TaskActivities {
         remembered.catch(() => {});
       };
       try {
-        await kennel.start({ spec, runFolder: folder, workspace, env: {}, onPlace });
+        await kennel.start({ spec, runFolder: folder, workspace, ...(login !== undefined && { login }), env: {}, onPlace });
       } finally {
         await remembered;
       }
@@ -107,6 +113,14 @@ export function createTaskActivities(deps: KennelDeps): TaskActivities {
 
     conclude: guarded(createConclude(deps)),
   };
+
+  /** Path of the log-in that a harness is given on this host. Throws a sentence when it cannot be given, where the engine would only say that a mount failed. */
+  function loginOf(harness: HarnessName): string | undefined {
+    const path = loginsOf(config.FETCH_KENNEL_LOGINS).get(harness);
+    const problem = path === undefined ? null : loginProblem(harness, path);
+    if (problem) throw fail('NotFound', problem);
+    return path;
+  }
 
   async function checkpoint(task: Task, workspace: string): Promise<void> {
     const made = await kennel.workspaceOp(
@@ -167,6 +181,12 @@ export async function openGate({ config, gate }: Pick<KennelDeps, 'config' | 'ga
     taskId: task.id,
     folder: gateFolder(config, task.id),
     budget: { maxTokens: config.FETCH_TASK_MAX_TOKENS, maxMicroUsd: Math.round(config.FETCH_TASK_MAX_USD * 1_000_000) },
-    allow: config.FETCH_KENNEL_EGRESS.split(',').flatMap((host) => host.trim() || []),
+    allow: allowedHosts(config, task.harness),
   });
+}
+
+/** Hosts that a harness may reach besides the model: those of the setting, and its provider's own where it has a log-in there. */
+function allowedHosts({ FETCH_KENNEL_EGRESS, FETCH_KENNEL_LOGINS }: Config, harness: HarnessName): string[] {
+  const listed = FETCH_KENNEL_EGRESS.split(',').flatMap((host) => host.trim() || []);
+  return loginsOf(FETCH_KENNEL_LOGINS).has(harness) ? [...listed, ...harnesses[harness].loginHosts] : listed;
 }

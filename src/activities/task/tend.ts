@@ -1,8 +1,10 @@
 import { readdir, rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
+import { loginProblem } from '../../adapters/kennel/login.ts';
 import { emptyTrash, findWorkspaces } from '../../adapters/workspaces.ts';
 import { HARNESSES, type HarnessName } from '../../contracts/kennel.ts';
 import { missingFor } from '../../domain/harnesses.ts';
+import { loginsOf } from '../../domain/logins.ts';
 import { reportHost } from '../../store/kennel/hosts.ts';
 import { findTask, isOver, liveTaskIds, liveTasksOf } from '../../store/kennel/tasks.ts';
 import { recordWorkspaces } from '../../store/kennel/workspaces.ts';
@@ -59,8 +61,11 @@ async function report({ db, config, kennel, host }: KennelDeps): Promise<void> {
     (error: Error) => error.message,
   );
   const allowed = config.FETCH_KENNEL_AGENTS.split(',').map((name) => name.trim());
+  const logins = loginsOf(config.FETCH_KENNEL_LOGINS);
   const harnesses = HARNESSES.map((name: HarnessName) => {
-    const why = !allowed.includes(name) ? 'It is not among FETCH_KENNEL_AGENTS.' : missingFor(name, config);
+    const login = logins.get(name);
+    const lacks = login === undefined ? missingFor(name, config) : loginProblem(name, login);
+    const why = !allowed.includes(name) ? 'It is not among FETCH_KENNEL_AGENTS.' : lacks;
     return { name, ready: why === null, why };
   });
   await reportHost(db, { host, slots: config.FETCH_KENNEL_SLOTS, ready: problem === null, problem, harnesses });
