@@ -78,6 +78,8 @@ describe.each(AGENTS)('%s with a log-in', (harness, _, file) => {
     expect(env()).toMatchObject({ HOME: join(folder, 'home'), HTTPS_PROXY: expect.stringMatching(/^http:\/\/127\.0\.0\.1:/) });
     expect(waysToTheGate()).toEqual([]);
     if (harness === 'codex') expect(readFileSync(home('.codex/config.toml'), 'utf8')).not.toMatch(/model_provider|127\.0\.0\.1/);
+    // or it would ask its maker's models, which no log-in is needed for
+    if (harness === 'opencode') expect(JSON.parse(env().OPENCODE_CONFIG_CONTENT!)).toMatchObject({ enabled_providers: ['auth'] });
     if (harness === 'gemini') expect(readFileSync(home('.gemini/settings.json'), 'utf8')).toContain('"selectedType":"oauth-personal"');
   });
 

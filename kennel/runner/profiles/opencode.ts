@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { failureByError, type Profile, type ProfileContext } from './profile.ts';
 import { AGENT_FOLDER, program } from './surroundings.ts';
 
@@ -28,6 +30,10 @@ export const opencode: Profile = {
   afterCancel: 'wait',
 };
 
+/**
+ * What it may use is said outright: it takes models of its maker otherwise, for side questions too, which tell them the task. A log-in is an object
+ * with an entry for each provider.
+ */
 function config(context: ProfileContext): object {
   const decision = context.permissions === 'ask' ? 'ask' : 'allow';
   const always = {
@@ -36,11 +42,10 @@ function config(context: ProfileContext): object {
     permission: { edit: decision, bash: decision, webfetch: decision, external_directory: decision },
   };
   // `provider/model` of what it is logged in to
-  if (context.login) return { ...always, ...(context.model && { model: context.model }) };
+  if (context.login) return { ...always, enabled_providers: providersOf(join(context.home, opencode.login)), ...(context.model && { model: context.model }) };
   const model = context.model ?? 'default';
   return {
     ...always,
-    // it offers models of its maker otherwise
     enabled_providers: ['fetch'],
     provider: {
       fetch: {
@@ -52,4 +57,13 @@ function config(context: ProfileContext): object {
     model: `fetch/${model}`,
     small_model: `fetch/${model}`,
   };
+}
+
+function providersOf(login: string): string[] {
+  try {
+    return Object.keys(JSON.parse(readFileSync(login, 'utf8')) as object);
+  } catch {
+    // it will say itself what is wrong with it
+    return [];
+  }
 }
