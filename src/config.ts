@@ -3,6 +3,7 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parse } from 'dotenv';
 import { z } from 'zod';
+import { loginsProblem } from './domain/logins.ts';
 
 /**
  * Configuration is parsed once, here, and nowhere else is `process.env` read. Order of authority: flags, then the
@@ -134,6 +135,16 @@ export const settings = {
     )
     .default('')
     .describe('Hosts that containers may reach besides the model, comma separated; *.example.com includes every name below it'),
+  FETCH_KENNEL_LOGINS: z
+    .string()
+    .superRefine((text, context) => {
+      const problem = loginsProblem(text);
+      if (problem) context.addIssue(problem);
+    })
+    .default('')
+    .describe(
+      "Log-in files of agents on the kennel's host, used instead of a key: claude=/home/ada/.claude/.credentials.json, comma separated. They enter the agent's containers and no budget of tokens or money bounds it: read docs/kennel.md first",
+    ),
   FETCH_KENNEL_AWAY_SECONDS: positive(60).describe(
     'A host that takes no work for this long is told about; after ten times as long its tasks go on at another host that has the workspace',
   ),

@@ -13,6 +13,7 @@ const SHAPES: RegExp[] = [
   /\bgithub_pat_[A-Za-z0-9_]{20,}/g,
   /\bglpat-[A-Za-z0-9_-]{16,}/g,
   /\b(AKIA|ASIA)[A-Z0-9]{16}\b/g,
+  /\bya29\.[A-Za-z0-9_-]{20,}/g,
   /\bAIza[A-Za-z0-9_-]{30,}/g,
   /\bxox[abeoprs]-[A-Za-z0-9-]{10,}/g,
   /\bnpm_[A-Za-z0-9]{30,}/g,

@@ -11,6 +11,7 @@ export interface Settings {
   commands: string;
   modelSocket: string;
   egressSocket: string;
+  login: string;
   /** 0 takes a free port */
   modelPort: number;
   egressPort: number;
@@ -41,6 +42,7 @@ export function settings(): Settings {
     commands: at(INSIDE.commands),
     modelSocket: at(INSIDE.modelSocket),
     egressSocket: at(INSIDE.egressSocket),
+    login: moved ? join(moved, 'login') : INSIDE.login,
     modelPort: moved ? 0 : INSIDE.modelPort,
     egressPort: moved ? 0 : INSIDE.egressPort,
     env,

@@ -10,6 +10,7 @@ import { Desk } from './desk.ts';
 import { forward } from './forward.ts';
 import { Harness } from './harness.ts';
 import type { RunLog } from './log.ts';
+import { takeLogin } from './login.ts';
 import { profileOf } from './profiles/index.ts';
 import type { Profile, ProfileContext } from './profiles/profile.ts';
 import type { Settings } from './settings.ts';
@@ -82,6 +83,7 @@ export class Step {
     this.profile = profile;
     log.write({ type: 'started', harness: spec.harness, version: versionOf(profile) });
     mkdirSync(settings.home, { recursive: true });
+    const hidden = spec.login ? takeLogin(settings.login, join(settings.home, profile.login)) : [];
     const [model, egress] = await Promise.all([forward(settings.modelPort, settings.modelSocket), forward(settings.egressPort, settings.egressSocket)]);
     const desk = new Desk({
       write: (event) => {
@@ -95,7 +97,7 @@ export class Step {
     });
     this.desk = desk;
     const mcp = await serveAskHuman(desk, () => this.cleaner);
-    this.cleaner = new Cleaner([this.dummyKey, mcp.token], settings.env);
+    this.cleaner = new Cleaner([this.dummyKey, mcp.token, ...hidden], settings.env);
     const commands = followCommands(settings.commands, spec.step, (command) => {
       if (command.type === 'cancel') void this.cancel('Cancelled.');
       else if (command.type === 'begin') this.begun.resolve();
@@ -115,6 +117,7 @@ export class Step {
       home: settings.home,
       workspace,
       model: spec.model,
+      login: spec.login === true,
       dummyKey: this.dummyKey,
       modelBase: `http://127.0.0.1:${model.port}`,
       egressProxy: proxy,

@@ -3,8 +3,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type EngineFacts, howToInstall } from '../adapters/kennel/engine.ts';
 import { IMAGE_KINDS, type ImageKind } from '../adapters/kennel/image-files.ts';
 import type { KennelUnavailable } from '../adapters/kennel/kennel.ts';
+import { loginProblem } from '../adapters/kennel/login.ts';
 import { type OpenKennel, openKennel } from '../adapters/kennel/open-kennel.ts';
 import type { Config } from '../config.ts';
+import { loginWarning } from '../domain/harnesses.ts';
+import { loginsOf } from '../domain/logins.ts';
 import type { Finding } from './finding.ts';
 
 const finding = (name: string, state: Finding['state'], version: string | null, detail: string, mend: string | null = null): Finding => ({
@@ -38,7 +41,7 @@ export async function kennelFindings(config: Config): Promise<Finding[]> {
     kennel = openKennel(config);
     facts = await soon(kennel.engine.facts());
   } catch (error) {
-    return [finding('engine', 'missing', null, (error as Error).message, mendOf(error as Error))];
+    return [finding('engine', 'missing', null, (error as Error).message, mendOf(error as Error)), ...logins(config)];
   }
   const { engine, images } = kennel;
   const findings = [
@@ -46,6 +49,7 @@ export async function kennelFindings(config: Config): Promise<Finding[]> {
     isolation(facts),
     capacity(config, facts),
     disk(config.FETCH_HOME),
+    ...logins(config),
   ];
   const states = new Map<ImageKind, { name: string; bytes: number } | null>();
   for (const kind of IMAGE_KINDS) states.set(kind, await images.state(kind));
@@ -111,6 +115,15 @@ function disk(home: string): Finding {
     return finding('room', 'ok', null, `${home} is made by the first start`);
   }
 }
+
+/** Never `ok`: a log-in inside of a container is less than a key outside. */
+const logins = (config: Config): Finding[] =>
+  [...loginsOf(config.FETCH_KENNEL_LOGINS)].map(([name, path]) => {
+    const problem = loginProblem(name, path);
+    return problem
+      ? finding(`log-in ${name}`, 'missing', null, problem, `log in with ${name} on this host, or take it out of FETCH_KENNEL_LOGINS`)
+      : finding(`log-in ${name}`, 'warning', null, `${path}: ${loginWarning(name)}`);
+  });
 
 /** Prints what the walls of a container look like from inside. */
 const LOOK = `const fs = require('node:fs');

@@ -10,6 +10,8 @@ import { createGate } from '../adapters/kennel/gate/gate.ts';
 import { openKennel } from '../adapters/kennel/open-kennel.ts';
 import type { Config } from '../config.ts';
 import { kennelQueue } from '../contracts/ids.ts';
+import { loginWarning } from '../domain/harnesses.ts';
+import { loginsOf } from '../domain/logins.ts';
 import { createLog } from '../log.ts';
 import { openRole } from './connect.ts';
 import { roleProcess } from './role-process.ts';
@@ -25,6 +27,7 @@ export async function run(config: Config): Promise<void> {
   const { store, temporal, address, close } = await openRole(config, 'fetch-kennel', 16);
   const connection = await NativeConnection.connect({ address });
   const log = createLog('kennel', config.LOG_LEVEL);
+  for (const [harness, path] of loginsOf(config.FETCH_KENNEL_LOGINS)) log.warn({ harness, path }, loginWarning(harness));
   const kennel = openKennel(config);
   const gate = createGate({ db: store.db, settings: config, log });
   const host = config.FETCH_KENNEL_HOST;

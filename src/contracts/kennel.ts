@@ -1,6 +1,7 @@
 /**
  * What crosses the wall of a container. A run folder on the host is mounted at `/run/fetch`, the workspace at
- * `/workspace`; nothing else. Three files carry the whole conversation, so that neither side needs the other to be alive:
+ * `/workspace`; nothing else, but for the log-in file of an agent where the settings name one. Three files carry the whole
+ * conversation, so that neither side needs the other to be alive:
  *
  * - `spec.json`: what to do; written before the container of a step is started
  * - `log.ndjson`: one `LogLine` a line, appended only by the runner inside
@@ -23,6 +24,8 @@ export const INSIDE = {
   commands: '/run/fetch/commands.ndjson',
   modelSocket: '/run/fetch/gate/model.sock',
   egressSocket: '/run/fetch/gate/egress.sock',
+  /** the agent's own log-in file, read only; there when the spec says so */
+  login: '/run/fetch-login',
   /** loopback port that the runner forwards to the model socket; paths: /anthropic, /openai/v1, /gemini */
   modelPort: 4010,
   /** loopback port that the runner forwards to the egress socket: an HTTP proxy (CONNECT) */
@@ -45,6 +48,8 @@ export interface RunSpec {
   permissions: 'ask' | 'run';
   /** ms that a question holds the agent's call before the runner ends the session with `parked` */
   holdMs: number;
+  /** the harness has a log-in of its own (`INSIDE.login`) and uses neither the model proxy nor its key */
+  login?: boolean;
   /** folder of the working tree inside of the workspace, where that is another one than the workspace's own */
   worktree?: string;
   /** nothing of the harness is started before the command `begin`: the workspace is still being remembered */

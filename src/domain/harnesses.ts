@@ -1,4 +1,5 @@
 import type { HarnessName } from '../contracts/kennel.ts';
+import { loginsOf } from './logins.ts';
 
 /** What the host must know about each coding agent; how it is run is said in `kennel/runner/profiles`. */
 export interface HarnessFacts {
@@ -9,15 +10,30 @@ export interface HarnessFacts {
   model: readonly (keyof ModelSettings)[];
   /** false: an endpoint of OpenAI serves it without a name too, others do not; true: it never works without one; null: it has a default of its own */
   mustName: boolean | null;
+  /** hosts that it reaches with a log-in of its own instead of a key, beside those of `FETCH_KENNEL_EGRESS` */
+  loginHosts: readonly string[];
 }
 
+// where models are called and log-ins renewed, and nothing that agents only send reports to
+const ANTHROPIC = ['api.anthropic.com', 'platform.claude.com', 'console.anthropic.com'];
+const OPENAI = ['api.openai.com', 'auth.openai.com', 'chatgpt.com'];
+const GOOGLE = ['cloudcode-pa.googleapis.com', 'oauth2.googleapis.com'];
+// github.com itself is where a log-in is made, not where it is used
+const COPILOT = ['api.github.com', '*.githubcopilot.com'];
+
 export const harnesses: Record<HarnessName, HarnessFacts> = {
-  claude: { label: 'Claude Code', needs: 'anthropic', model: ['CLAUDE_MODEL'], mustName: null },
-  codex: { label: 'Codex', needs: 'openai', model: ['CODEX_MODEL', 'AGENT_MODEL'], mustName: false },
-  gemini: { label: 'Gemini CLI', needs: 'gemini', model: ['GEMINI_MODEL'], mustName: null },
-  copilot: { label: 'Copilot CLI', needs: 'openai', model: ['COPILOT_MODEL', 'AGENT_MODEL'], mustName: true },
-  opencode: { label: 'OpenCode', needs: 'openai', model: ['OPENCODE_MODEL', 'AGENT_MODEL'], mustName: true },
-  practice: { label: 'practice agent', needs: null, model: [], mustName: null },
+  claude: { label: 'Claude Code', needs: 'anthropic', model: ['CLAUDE_MODEL'], mustName: null, loginHosts: ANTHROPIC },
+  codex: { label: 'Codex', needs: 'openai', model: ['CODEX_MODEL', 'AGENT_MODEL'], mustName: false, loginHosts: OPENAI },
+  gemini: { label: 'Gemini CLI', needs: 'gemini', model: ['GEMINI_MODEL'], mustName: null, loginHosts: GOOGLE },
+  copilot: { label: 'Copilot CLI', needs: 'openai', model: ['COPILOT_MODEL', 'AGENT_MODEL'], mustName: true, loginHosts: COPILOT },
+  opencode: {
+    label: 'OpenCode',
+    needs: 'openai',
+    model: ['OPENCODE_MODEL', 'AGENT_MODEL'],
+    mustName: true,
+    loginHosts: [...ANTHROPIC, ...OPENAI, ...COPILOT, 'opencode.ai'],
+  },
+  practice: { label: 'practice agent', needs: null, model: [], mustName: null, loginHosts: [] },
 };
 
 /** Settings that open a way to a model, and those that name one. */
@@ -35,20 +51,31 @@ export interface ModelSettings {
   GEMINI_MODEL?: string;
   COPILOT_MODEL?: string;
   OPENCODE_MODEL?: string;
+  FETCH_KENNEL_LOGINS?: string;
 }
 
 const OFFICIAL = ['https://api.anthropic.com', 'https://generativelanguage.googleapis.com'];
 /** An endpoint of one's own may need no key; a provider's always does. */
 const opens = (key: string | undefined, url: string | undefined): boolean => Boolean(key) || (url !== undefined && !OFFICIAL.includes(url.replace(/\/+$/, '')));
 
+/** What whoever lets a log-in into containers should know. */
+export const loginWarning = (name: HarnessName): string =>
+  `the log-in of ${harnesses[name].label} enters its containers, where the agent and whatever it runs can read it; its tokens and money are not counted, so budgets of tokens and money do not bound it (time and silence do)`;
+
 /** Name of the model that a harness is started with; null leaves it to the harness. */
 export function modelOf(name: HarnessName, settings: ModelSettings): string | null {
-  for (const setting of harnesses[name].model) if (settings[setting]) return settings[setting];
+  const loggedIn = loginsOf(settings.FETCH_KENNEL_LOGINS).has(name);
+  for (const setting of harnesses[name].model) {
+    // it names a model of the endpoint for chats, which is not where a log-in leads
+    if (loggedIn && setting === 'AGENT_MODEL') continue;
+    if (settings[setting]) return settings[setting];
+  }
   return null;
 }
 
 /** What a harness lacks to reach a model, as a sentence; null when nothing. */
 export function missingFor(name: HarnessName, settings: ModelSettings): string | null {
+  if (loginsOf(settings.FETCH_KENNEL_LOGINS).has(name)) return null;
   const { label, needs, model, mustName } = harnesses[name];
   if (needs === 'anthropic' && !opens(settings.ANTHROPIC_API_KEY, settings.ANTHROPIC_BASE_URL)) return `${label} needs ANTHROPIC_API_KEY.`;
   if (needs === 'gemini' && !opens(settings.GEMINI_API_KEY, settings.GOOGLE_GEMINI_BASE_URL)) return `${label} needs GEMINI_API_KEY.`;

@@ -7,9 +7,14 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { gateFolder } from '../../src/activities/task/run-folder.ts';
+import { openGate } from '../../src/activities/task/task.ts';
 import { createGate, type Gate, type GateDeps } from '../../src/adapters/kennel/gate/gate.ts';
 import type { UpstreamSettings } from '../../src/adapters/kennel/gate/upstreams.ts';
+import { loadConfig } from '../../src/config.ts';
+import type { HarnessName } from '../../src/contracts/kennel.ts';
 import { refusalsOf } from '../../src/store/kennel/egress.ts';
+import { findTask } from '../../src/store/kennel/tasks.ts';
 import { taskSpendingToday, usageOf } from '../../src/store/kennel/usage.ts';
 import { createThread } from '../../src/store/threads.ts';
 import { startTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -514,6 +519,22 @@ describe('the egress socket', () => {
     expect(Buffer.concat(chunks).equals(sent)).toBe(true);
     await until('it is counted', () => gate.traffic(taskId)?.received === sent.length, 5000);
     expect(gate.traffic(taskId)).toEqual({ sent: sent.length, received: sent.length });
+  });
+
+  it('leads an agent with a log-in to the hosts of its provider, and no other agent', async () => {
+    const gate = gateFor(providers.origin, loopback);
+    const config = loadConfig({ FETCH_HOME: home, FETCH_KENNEL_LOGINS: 'claude=/login.json', FETCH_KENNEL_EGRESS: 'registry.example' }, {});
+    const answers = async (harness: HarnessName, hosts: string[]) => {
+      const id = await newTask();
+      await openGate({ config, gate }, { ...(await findTask(database.store.db, id))!, harness });
+      const texts = await Promise.all(hosts.map(async (host) => (await connectTo(gateFolder(config, id), `${host}:443`)).text));
+      // nothing listens here: who is let through hears that
+      return texts.map((text) => (/^HTTP\/1\.1 (403 Host not allowed|502)/.exec(text)?.[1] === '502' ? 'allowed' : 'refused'));
+    };
+    const hosts = ['api.anthropic.com', 'platform.claude.com', 'registry.example', 'api.openai.com', 'anthropic.com'];
+    expect(await answers('claude', hosts)).toEqual(['allowed', 'allowed', 'allowed', 'refused', 'refused']);
+    for (const other of ['codex', 'opencode', 'practice'] as const)
+      expect(await answers(other, hosts)).toEqual(['refused', 'refused', 'allowed', 'refused', 'refused']);
   });
 
   it('refuses what is not on the list with how to allow it, and keeps a record', async () => {

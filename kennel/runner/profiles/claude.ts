@@ -6,6 +6,7 @@ import { AGENT_FOLDER, program, retries } from './surroundings.ts';
 export const claude: Profile = {
   name: 'claude',
   versionFile: `${AGENT_FOLDER}/cli/node_modules/@anthropic-ai/claude-code/package.json`,
+  login: '.claude/.credentials.json',
   resume: 'resume',
   clientMeta: FAILURES_OPT_IN,
 
@@ -14,11 +15,11 @@ export const claude: Profile = {
     env: {
       CLAUDE_CODE_EXECUTABLE: program(context, 'claude'),
       CLAUDE_CONFIG_DIR: `${context.home}/.claude`,
-      ANTHROPIC_BASE_URL: `${context.modelBase}/anthropic`,
-      ANTHROPIC_API_KEY: context.dummyKey,
+      ANTHROPIC_BASE_URL: context.login ? null : `${context.modelBase}/anthropic`,
+      ANTHROPIC_API_KEY: context.login ? null : context.dummyKey,
       ANTHROPIC_MODEL: context.model,
       // the side questions of a model of one's own choice go to the same model: a small one that the endpoint does not have would fail them
-      ANTHROPIC_SMALL_FAST_MODEL: context.model,
+      ANTHROPIC_SMALL_FAST_MODEL: context.login ? null : context.model,
       DISABLE_AUTOUPDATER: '1',
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
       // tools of MCP servers are hidden behind a search otherwise, and a model that does not search never finds ask_human

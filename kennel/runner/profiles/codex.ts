@@ -6,6 +6,7 @@ import { AGENT_FOLDER, program, retries } from './surroundings.ts';
 export const codex: Profile = {
   name: 'codex',
   versionFile: `${AGENT_FOLDER}/cli/node_modules/@openai/codex/package.json`,
+  login: '.codex/auth.json',
   resume: 'resume',
   clientMeta: FAILURES_OPT_IN,
 
@@ -14,8 +15,8 @@ export const codex: Profile = {
     env: {
       CODEX_PATH: program(context, 'codex'),
       CODEX_HOME: `${context.home}/.codex`,
-      FETCH_MODEL_KEY: context.dummyKey,
-      MODEL_PROVIDER: 'fetch',
+      FETCH_MODEL_KEY: context.login ? null : context.dummyKey,
+      MODEL_PROVIDER: context.login ? null : 'fetch',
       NO_BROWSER: '1',
       // after each turn it asks the model what a person could say next, with the whole conversation
       CODEX_ACP_PROMPT_SUGGESTIONS: 'false',
@@ -34,7 +35,7 @@ export const codex: Profile = {
 };
 
 const config = (context: ProfileContext): string => `\
-${context.model ? `model = ${JSON.stringify(context.model)}\n` : ''}model_provider = "fetch"
+${context.model ? `model = ${JSON.stringify(context.model)}\n` : ''}${context.login ? 'cli_auth_credentials_store = "file"' : 'model_provider = "fetch"'}
 check_for_update_on_startup = false
 ${context.permissions === 'ask' ? `developer_instructions = ${JSON.stringify(HINT)}\n` : ''}
 [analytics]
@@ -44,7 +45,9 @@ enabled = false
 # they look things up at github.com and chatgpt.com
 plugins = false
 apps = false
+${context.login ? '' : provider(context)}`;
 
+const provider = (context: ProfileContext): string => `
 [model_providers.fetch]
 name = "fetch"
 base_url = "${context.modelBase}/openai/v1"

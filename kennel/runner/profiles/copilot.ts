@@ -1,10 +1,11 @@
 import { failureByError, type Profile } from './profile.ts';
 import { AGENT_FOLDER, program } from './surroundings.ts';
 
-/** GitHub Copilot CLI with a model endpoint of one's own, without a GitHub account. */
+/** GitHub Copilot CLI with a model endpoint of one's own, without a GitHub account; or with a log-in of GitHub's, and GitHub's models. */
 export const copilot: Profile = {
   name: 'copilot',
   versionFile: `${AGENT_FOLDER}/cli/node_modules/@github/copilot/package.json`,
+  login: '.copilot/config.json',
   resume: 'load',
 
   command: (context) => ({
@@ -13,11 +14,11 @@ export const copilot: Profile = {
       COPILOT_HOME: `${context.home}/.copilot`,
       // unpacked when the image was built; read only from here on
       XDG_CACHE_HOME: context.env.FETCH_AGENT ? null : `${AGENT_FOLDER}/cache`,
-      COPILOT_OFFLINE: 'true',
       COPILOT_AUTO_UPDATE: 'false',
-      COPILOT_PROVIDER_TYPE: 'openai',
-      COPILOT_PROVIDER_BASE_URL: `${context.modelBase}/openai/v1`,
-      COPILOT_PROVIDER_API_KEY: context.dummyKey,
+      COPILOT_OFFLINE: context.login ? null : 'true',
+      COPILOT_PROVIDER_TYPE: context.login ? null : 'openai',
+      COPILOT_PROVIDER_BASE_URL: context.login ? null : `${context.modelBase}/openai/v1`,
+      COPILOT_PROVIDER_API_KEY: context.login ? null : context.dummyKey,
       COPILOT_MODEL: context.model,
     },
     files: [],

@@ -5,7 +5,7 @@ import { AGENT_FOLDER, program, retries } from './surroundings.ts';
 
 const settings = (context: ProfileContext) => ({
   // the address alone would make it a "gateway", which it does not take without a terminal
-  security: { auth: { selectedType: 'gemini-api-key' }, folderTrust: { enabled: false } },
+  security: { auth: { selectedType: context.login ? 'oauth-personal' : 'gemini-api-key' }, folderTrust: { enabled: false } },
   privacy: { usageStatisticsEnabled: false },
   telemetry: { enabled: false },
   general: {
@@ -25,13 +25,16 @@ interface Meta {
 export const gemini: Profile = {
   name: 'gemini',
   versionFile: `${AGENT_FOLDER}/cli/node_modules/@google/gemini-cli/package.json`,
+  login: '.gemini/oauth_creds.json',
   resume: 'load',
 
   command: (context) => ({
     argv: [process.execPath, program(context, 'gemini'), '--acp', '--skip-trust', ...(context.model ? ['-m', context.model] : [])],
     env: {
-      GEMINI_API_KEY: context.dummyKey,
-      GOOGLE_GEMINI_BASE_URL: `${context.modelBase}/gemini`,
+      GEMINI_API_KEY: context.login ? null : context.dummyKey,
+      GOOGLE_GEMINI_BASE_URL: context.login ? null : `${context.modelBase}/gemini`,
+      // a log-in that is not valid any more would have it open a browser and wait
+      NO_BROWSER: context.login ? 'true' : null,
       // it starts itself anew otherwise, and signals reach only the first of the two
       GEMINI_CLI_NO_RELAUNCH: 'true',
       GEMINI_TELEMETRY_ENABLED: 'false',

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { failureByError, type Profile, type ProfileContext } from './profile.ts';
 import { AGENT_FOLDER, program } from './surroundings.ts';
 
@@ -5,6 +7,7 @@ import { AGENT_FOLDER, program } from './surroundings.ts';
 export const opencode: Profile = {
   name: 'opencode',
   versionFile: `${AGENT_FOLDER}/cli/node_modules/opencode-ai/package.json`,
+  login: '.local/share/opencode/auth.json',
   resume: 'resume',
 
   command: (context) => ({
@@ -16,7 +19,8 @@ export const opencode: Profile = {
       OPENCODE_PURE: '1',
       OPENCODE_DISABLE_MODELS_FETCH: '1',
       OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
-      OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
+      // some of them are what log-ins work by
+      OPENCODE_DISABLE_DEFAULT_PLUGINS: context.login ? null : '1',
     },
     files: [],
   }),
@@ -26,14 +30,23 @@ export const opencode: Profile = {
   afterCancel: 'wait',
 };
 
+/**
+ * What it may use is said outright: it takes models of its maker otherwise, for side questions too, which tell them the task. A log-in is an object
+ * with an entry for each provider.
+ */
 function config(context: ProfileContext): object {
-  const model = context.model ?? 'default';
   const decision = context.permissions === 'ask' ? 'ask' : 'allow';
-  return {
+  const always = {
     autoupdate: false,
-    // it offers models of its maker otherwise
-    enabled_providers: ['fetch'],
     share: 'disabled',
+    permission: { edit: decision, bash: decision, webfetch: decision, external_directory: decision },
+  };
+  // `provider/model` of what it is logged in to
+  if (context.login) return { ...always, enabled_providers: providersOf(join(context.home, opencode.login)), ...(context.model && { model: context.model }) };
+  const model = context.model ?? 'default';
+  return {
+    ...always,
+    enabled_providers: ['fetch'],
     provider: {
       fetch: {
         npm: '@ai-sdk/openai-compatible',
@@ -43,6 +56,14 @@ function config(context: ProfileContext): object {
     },
     model: `fetch/${model}`,
     small_model: `fetch/${model}`,
-    permission: { edit: decision, bash: decision, webfetch: decision, external_directory: decision },
   };
+}
+
+function providersOf(login: string): string[] {
+  try {
+    return Object.keys(JSON.parse(readFileSync(login, 'utf8')) as object);
+  } catch {
+    // it will say itself what is wrong with it
+    return [];
+  }
 }

@@ -9,6 +9,8 @@ export interface Profile {
   name: HarnessName;
   /** `package.json` of the agent in the image, for its version; a file that is not there means "unknown" */
   versionFile?: string;
+  /** the file that its own log-in is in, relative to HOME */
+  login: string;
   /** How the agent is started as an ACP agent on stdio. */
   command(context: ProfileContext): HarnessCommand;
   /** `modeId` for `session/set_mode` after the session is there, or null where command or files settle it. */
@@ -45,6 +47,8 @@ export interface ProfileContext {
   workspace: string;
   /** model of the spec; null is the agent's own default */
   model: string | null;
+  /** it is logged in by itself: neither `dummyKey` nor `modelBase` may reach it, its provider is reached through `egressProxy` */
+  login: boolean;
   /** stands where an API key is wanted; long and unique, so that masking it in output masks nothing else */
   dummyKey: string;
   /** `http://127.0.0.1:4010`; Anthropic Messages under `/anthropic` (without `/v1`), OpenAI under `/openai/v1`, Gemini under `/gemini` */

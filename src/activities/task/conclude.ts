@@ -1,5 +1,4 @@
 import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import { cancellationSignal } from '@temporalio/activity';
 import { worktreeOf } from '../../contracts/kennel.ts';
 import type { Concluded } from '../../contracts/task.ts';
@@ -12,7 +11,7 @@ import { closeTaskQuestions } from '../../store/kennel/task-questions.ts';
 import { endTask, isOver, type Task, waitingFor } from '../../store/kennel/tasks.ts';
 import { usageOf } from '../../store/kennel/usage.ts';
 import type { KennelDeps } from './deps.ts';
-import { gateFolder, runFolder } from './run-folder.ts';
+import { forgetRun, gateFolder, runFolder } from './run-folder.ts';
 import { AUTHOR, place, workspaceOf } from './workspace.ts';
 
 const TESTS_MS = 5 * 60_000;
@@ -56,8 +55,8 @@ export const createConclude =
       result,
     });
     const outboxId = await tellOfTask(db, task, 'result', text, 'result');
-    // what a session would be resumed with is of no use any more; the log stays as the transcript
-    await rm(join(runFolder(config, task.id), 'home'), { recursive: true, force: true }).catch(() => {});
+    // what a session would be resumed with is of no use any more; what cannot be removed now, the host tries again
+    await forgetRun(runFolder(config, task.id)).catch(() => {});
     return { state: ended.state as Concluded['state'], outboxId, filesChanged: result.changes?.files.length ?? 0, waiting: await waitingFor(db, task) };
 
     async function resultOf(): Promise<TaskResult> {

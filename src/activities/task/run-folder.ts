@@ -1,5 +1,5 @@
 import { constants, type FSWatcher, watch } from 'node:fs';
-import { appendFile, type FileHandle, lstat, mkdir, open } from 'node:fs/promises';
+import { appendFile, chmod, type FileHandle, lstat, mkdir, open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '../../config.ts';
@@ -142,4 +142,36 @@ export function watchLog(folder: string, signal: AbortSignal): LogWatch {
 export async function sendCommand(folder: string, command: Command): Promise<void> {
   await mkdir(folder, { recursive: true });
   await appendFile(join(folder, 'commands.ndjson'), `${JSON.stringify(command)}\n`, { mode: 0o644 });
+}
+
+/** What stays of a run as its record. */
+const RECORD = new Set(['spec.json', 'commands.ndjson', 'log.ndjson']);
+
+/**
+ * Removes everything of a run but its record: the agent's HOME with its session and a log-in that it was given, under whatever name an agent has moved it
+ * to, and the sockets. Its containers must be gone. Throws when something is left.
+ */
+export async function forgetRun(folder: string): Promise<void> {
+  const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
+  for (const name of names) if (!RECORD.has(name)) await removeWhole(join(folder, name));
+}
+
+async function removeWhole(path: string): Promise<void> {
+  try {
+    await rm(path, { recursive: true, force: true });
+  } catch {
+    // a folder that its owner may not read or write any more
+    await makeWritable(path).catch(() => {});
+    await rm(path, { recursive: true, force: true });
+  }
+}
+
+/** Links are not followed. */
+async function makeWritable(path: string): Promise<void> {
+  if (!(await lstat(path)).isDirectory()) return;
+  await chmod(path, 0o700);
+  for (const entry of await readdir(path, { withFileTypes: true })) if (entry.isDirectory()) await makeWritable(join(path, entry.name));
 }

@@ -1,10 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { cancellationSignal } from '@temporalio/activity';
+import { loginProblem } from '../../adapters/kennel/login.ts';
+import type { Config } from '../../config.ts';
 import type { Autonomy } from '../../contracts/conversation.ts';
-import { type Command, type RunSpec, worktreeOf } from '../../contracts/kennel.ts';
+import { type Command, type HarnessName, type RunSpec, worktreeOf } from '../../contracts/kennel.ts';
 import type { BeginInput, TaskActivities } from '../../contracts/task.ts';
 import { taskBudget } from '../../domain/budgets.ts';
-import { modelOf } from '../../domain/harnesses.ts';
+import { harnesses, modelOf } from '../../domain/harnesses.ts';
+import { loginsOf } from '../../domain/logins.ts';
 import { unsettledLine } from '../../store/kennel/task-log.ts';
 import { findQuestion, taskQuestionId } from '../../store/kennel/task-questions.ts';
 import { findTask, setTaskNews, setTaskState, type Task } from '../../store/kennel/tasks.ts';
@@ -42,6 +45,7 @@ export function createTaskActivities(deps: KennelDeps): TaskActivities {
 
   return {
     prepareTask: guarded(async (task) => {
+      loginOf(task.harness);
       await kennel.ready();
       await kennel.provide(task.harness, (text) => void setTaskNews(db, task.id, text).catch(() => {}), cancellationSignal());
       if (task.worktree) {
@@ -53,6 +57,7 @@ export function createTaskActivities(deps: KennelDeps): TaskActivities {
 
     beginStep: guarded(async (task, input: BeginInput) => {
       const folder = runFolder(config, task.id);
+      const login = loginOf(task.harness);
       await openGate(deps, task);
       // an agent that asks for the same thing again has its answer at once
       const unheard = await unheardAnswer(task);
@@ -68,6 +73,7 @@ export function createTaskActivities(deps: KennelDeps): TaskActivities {
         // the container is the sandbox: only who wants to see every step is asked for each
         permissions: (await autonomyOf(task)) === 'supervised' ? 'ask' : 'run',
         holdMs: input.holdMs,
+        ...(login !== undefined && { login: true }),
         ...(task.worktree && { worktree: worktreeOf(task.id) }),
         ...(input.checkpoint && { waits: true }),
       };
@@ -79,7 +85,7 @@ export function createTaskActivities(deps: KennelDeps): TaskActivities {
         remembered.catch(() => {});
       };
       try {
-        await kennel.start({ spec, runFolder: folder, workspace, env: {}, onPlace });
+        await kennel.start({ spec, runFolder: folder, workspace, ...(login !== undefined && { login }), env: {}, onPlace });
       } finally {
         await remembered;
       }
@@ -108,6 +114,14 @@ export function createTaskActivities(deps: KennelDeps): TaskActivities {
 
     conclude: guarded(createConclude(deps)),
   };
+
+  /** Path of the log-in that a harness is given on this host. Throws a sentence when it cannot be given, where the engine would only say that a mount failed. */
+  function loginOf(harness: HarnessName): string | undefined {
+    const path = loginsOf(config.FETCH_KENNEL_LOGINS).get(harness);
+    const problem = path === undefined ? null : loginProblem(harness, path);
+    if (problem) throw fail('NotFound', problem);
+    return path;
+  }
 
   async function checkpoint(task: Task, workspace: string): Promise<void> {
     const made = await kennel.workspaceOp(
@@ -168,6 +182,12 @@ export async function openGate({ config, gate }: Pick<KennelDeps, 'config' | 'ga
     taskId: task.id,
     folder: gateFolder(config, task.id),
     budget: taskBudget(config),
-    allow: config.FETCH_KENNEL_EGRESS.split(',').flatMap((host) => host.trim() || []),
+    allow: allowedHosts(config, task.harness),
   });
+}
+
+/** Hosts that a harness may reach besides the model: those of the setting, and its provider's own where it has a log-in there. */
+function allowedHosts({ FETCH_KENNEL_EGRESS, FETCH_KENNEL_LOGINS }: Config, harness: HarnessName): string[] {
+  const listed = FETCH_KENNEL_EGRESS.split(',').flatMap((host) => host.trim() || []);
+  return loginsOf(FETCH_KENNEL_LOGINS).has(harness) ? [...listed, ...harnesses[harness].loginHosts] : listed;
 }

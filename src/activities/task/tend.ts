@@ -1,23 +1,29 @@
 import { readdir, rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
+import { loginProblem } from '../../adapters/kennel/login.ts';
 import { emptyTrash, findWorkspaces } from '../../adapters/workspaces.ts';
 import { HARNESSES, type HarnessName } from '../../contracts/kennel.ts';
 import { missingFor } from '../../domain/harnesses.ts';
+import { loginsOf } from '../../domain/logins.ts';
 import { reportHost } from '../../store/kennel/hosts.ts';
-import { findTask, isOver, liveTasksOf } from '../../store/kennel/tasks.ts';
+import { findTask, isOver, liveTaskIds, liveTasksOf } from '../../store/kennel/tasks.ts';
 import { recordWorkspaces } from '../../store/kennel/workspaces.ts';
 import type { KennelDeps } from './deps.ts';
-import { gateFolder, runsFolder } from './run-folder.ts';
+import { forgetRun, gateFolder, runFolder, runsFolder } from './run-folder.ts';
 import { openGate } from './task.ts';
 import { workspacesFolder } from './workspace.ts';
 
 const EVERY_MS = 5_000;
+
+/** `forgotten`: runs that were looked at after their end */
+type Tending = KennelDeps & { forgotten: Set<string> };
 
 const steps = {
   'report this host': report,
   'list the workspaces': showWorkspaces,
   'open gates': reopen,
   'end containers': sweep,
+  'forget what tasks left': forget,
   'empty the trash': clear,
 };
 
@@ -25,8 +31,9 @@ const steps = {
  * What a host does by itself, every few seconds: says that it lives and what it can do, shows its workspaces, opens the gate of
  * tasks that were begun by the process before this one, and ends containers of tasks that are over. Returns how to stop.
  */
-export function tendHost(deps: KennelDeps & { log: Logger }): () => void {
-  const { log } = deps;
+export function tendHost(all: KennelDeps & { log: Logger }): () => void {
+  const { log } = all;
+  const deps: Tending = { ...all, forgotten: new Set() };
   let stopped = false;
   let timer: NodeJS.Timeout | undefined;
   let cleared = false;
@@ -54,8 +61,11 @@ async function report({ db, config, kennel, host }: KennelDeps): Promise<void> {
     (error: Error) => error.message,
   );
   const allowed = config.FETCH_KENNEL_AGENTS.split(',').map((name) => name.trim());
+  const logins = loginsOf(config.FETCH_KENNEL_LOGINS);
   const harnesses = HARNESSES.map((name: HarnessName) => {
-    const why = !allowed.includes(name) ? 'It is not among FETCH_KENNEL_AGENTS.' : missingFor(name, config);
+    const login = logins.get(name);
+    const lacks = login === undefined ? missingFor(name, config) : loginProblem(name, login);
+    const why = !allowed.includes(name) ? 'It is not among FETCH_KENNEL_AGENTS.' : lacks;
     return { name, ready: why === null, why };
   });
   await reportHost(db, { host, slots: config.FETCH_KENNEL_SLOTS, ready: problem === null, problem, harnesses });
@@ -93,6 +103,25 @@ async function sweep({ db, kennel, gate, host }: KennelDeps): Promise<void> {
     await kennel.remove(container.taskId);
     await gate.close(container.taskId);
   }
+}
+
+/** A task that ended while this host was away from it, or whose end could not remove everything, leaves sessions and log-ins of its agent behind. */
+async function forget({ db, config, kennel, forgotten }: Tending): Promise<void> {
+  const begun = (await readdir(runsFolder(config)).catch(() => [])).filter((id) => !forgotten.has(id));
+  if (begun.length === 0) return;
+  // a task that is begun after the look at the folders is none of these
+  const live = await liveTaskIds(db);
+  const over = begun.filter((id) => !live.has(id));
+  if (over.length === 0) return;
+  const running = new Set((await kennel.list()).map(({ taskId }) => taskId));
+  const left: unknown[] = [];
+  for (const id of over) {
+    if (running.has(id)) continue;
+    // what cannot be removed is told about once
+    forgotten.add(id);
+    await forgetRun(runFolder(config, id)).catch((error) => left.push(error));
+  }
+  if (left.length > 0) throw left[0];
 }
 
 async function clear({ config }: KennelDeps): Promise<void> {

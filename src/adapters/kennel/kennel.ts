@@ -76,6 +76,8 @@ export interface StartRun {
   runFolder: string;
   /** workspace on the host, mounted at /workspace */
   workspace: string;
+  /** log-in file of the agent on the host, mounted read only at /run/fetch-login; the spec says `login` then */
+  login?: string;
   /** more environment for the harness; never a key */
   env: Record<string, string>;
   /** called when the host has a place for it, before its container is started; not called when every place is taken */

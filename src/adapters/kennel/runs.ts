@@ -102,6 +102,7 @@ function configuration(place: RunPlace, image: string, run: StartRun): Docker.Co
         mount(join(run.runFolder, 'spec.json'), INSIDE.spec, true),
         mount(join(run.runFolder, 'commands.ndjson'), INSIDE.commands, true),
         mount(join(run.runFolder, 'log.ndjson'), INSIDE.log),
+        ...(run.login ? [mount(run.login, INSIDE.login, true)] : []),
       ],
     }),
   };

@@ -71,6 +71,10 @@ export async function tasksOfChat(db: Db | Tx, chatId: string, options: { live?:
 export const liveTasksOf = (db: Db, host: string): Promise<Task[]> =>
   db.selectFrom('tasks').selectAll().where('host', '=', host).where('ended_at', 'is', null).execute();
 
+/** Ids of all tasks that are not over, on whatever host. */
+export const liveTaskIds = async (db: Db): Promise<Set<string>> =>
+  new Set((await db.selectFrom('tasks').select('id').where('ended_at', 'is', null).execute()).map(({ id }) => id));
+
 /** Tasks that should have a workflow by now: not over, and made at least `ageMs` ago. */
 export const settledTasks = (db: Db, ageMs: number): Promise<Task[]> =>
   db

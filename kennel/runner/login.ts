@@ -1,0 +1,22 @@
+import { lstatSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+/** Whatever the format: what is long and of one piece. Paths and addresses stand in log-ins too, and are no secrets. */
+const secretsOf = (login: string): string[] => (login.match(/[^\s"',:{}[\]\\]{20,}/g) ?? []).filter((text) => !text.startsWith('/'));
+
+/**
+ * Puts a copy of the agent's log-in, which is mounted read only, where the agent looks for it: agents renew it in place, and write
+ * beside it. A later step keeps what an earlier one renewed, unless the person has logged in anew since. Returns what must be
+ * hidden in everything that is shown or stored.
+ */
+export function takeLogin(mounted: string, own: string): string[] {
+  const login = readFileSync(mounted, 'utf8');
+  const kept = lstatSync(own, { throwIfNoEntry: false });
+  if (kept?.isFile() && kept.mtimeMs >= statSync(mounted).mtimeMs) return secretsOf(`${login} ${readFileSync(own, 'utf8')}`);
+  mkdirSync(dirname(own), { recursive: true, mode: 0o700 });
+  const part = `${own}.part`;
+  rmSync(part, { recursive: true, force: true });
+  writeFileSync(part, login, { mode: 0o600, flag: 'wx' });
+  renameSync(part, own);
+  return secretsOf(login);
+}
