@@ -251,7 +251,7 @@ describe('the keys', () => {
     expect(first.stdout).not.toContain(KEYS.ANTHROPIC_API_KEY);
     await until('it is counted', async () => (await usageOf(app.store.db, 'task_a')).tokens >= 200, 5000);
     const second = await inside(['node', '-e', client, 'again']);
-    expect(second.stdout).toMatch(/^402 .*budget of this task is used up/);
+    expect(second.stdout).toMatch(/^402 .*budget for tokens of this task is used up/);
     expect(providers.requests()).toHaveLength(1);
   });
 
