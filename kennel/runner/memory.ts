@@ -31,7 +31,9 @@ export class MemoryWatch {
     return Date.now() - this.lastAt < RECENT_MS ? `The container ran out of memory. ${reason}` : reason;
   }
 
+  /** Looks once more: the last command may have been ended a moment ago. */
   close(): void {
+    this.look();
     clearInterval(this.timer);
   }
 
