@@ -34,7 +34,7 @@ export const write = (name: string, text: string): AgentStep => ({ do: [['write'
 export const shell = (command: string): AgentStep => ({ do: [['shell', { command }]] });
 /** Takes the room that a folder has, to the last byte. */
 export const fillingUp = (folder: string): string => `head -c 8G /dev/zero > "${folder}/filling"; echo "head ended with $?"`;
-export const FULL = /No space left on device[\s\S]*head ended with 1/;
+const FULL = /No space left on device[\s\S]*head ended with 1/;
 const long = shell('touch begun; sleep 300');
 /** no words twice: agents take repetition for a loop */
 const counting = Array.from({ length: 60 }, (_, at) => `Line ${at} of ${at * 7919}.`).join('\n');
