@@ -420,6 +420,31 @@ process.stdin.on('data', (data) => {
   }
 });`;
 
+describe('an agent that has lost its session', () => {
+  const forgetful = agent(`(message) => {
+    if (message.method === 'session/load') send({ id: message.id, error: { code: -32002, message: 'Session not found' } });
+    else if (message.method === 'session/prompt') {
+      update({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: message.params.prompt[0].text } });
+      send({ id: message.id, result: { stopReason: 'end_turn' } });
+    }
+  }`);
+
+  test('begins anew with the prompt for that', async () => {
+    const run = newRun();
+    const ended = await run.ended(run.start({ prompt: 'Go on.', anew: 'From the start.', sessionId: 's0' }, { agent: forgetful }));
+    expect(ended.outcome).toBe('completed');
+    expect(run.text()).toBe('From the start.');
+    expect(await run.line('session')).toMatchObject({ sessionId: 's1', resumed: false });
+    expect((await run.line('note')).text).toContain('Session not found');
+  });
+
+  test('fails, and says why, when there is none', async () => {
+    const run = newRun();
+    const ended = await run.ended(run.start({ prompt: 'Go on.', sessionId: 's0' }, { agent: forgetful }));
+    expect(ended).toMatchObject({ outcome: 'failed', reason: expect.stringContaining('Session not found') });
+  });
+});
+
 describe('an agent that misbehaves', () => {
   test.each([
     ['is not there', undefined, /could not be started|ended with code/],

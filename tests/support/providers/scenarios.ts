@@ -1,3 +1,5 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { HarnessName } from '../../../src/contracts/kennel.ts';
 import { NO_DOCKER, requireDocker, startTestKennel, type TestKennel } from '../docker.ts';
@@ -202,7 +204,7 @@ export function agentScenarios(agent: Differences): void {
           const ended = await run.ended(LIMIT);
           await run.stopped();
           if (ended.outcome === 'completed') expect(run.said()).toMatch(FULL);
-          else expect(ended).toMatchObject({ outcome: 'failed', reason: expect.stringMatching(/no room is left|no space left|ENOSPC|full/i) });
+          else expect(ended).toMatchObject({ outcome: 'failed', reason: expect.stringMatching(/^No room is left on the disk/) });
           const lines = run.lines();
           expect(lines.map((line) => line.seq)).toEqual(lines.map((_, at) => at + 1));
           expect(lines.filter((line) => line.type === 'ended')).toHaveLength(1);
@@ -228,6 +230,19 @@ export function agentScenarios(agent: Differences): void {
       // the model is shown what was asked before, and nothing of it is logged again
       expect(JSON.stringify(run.providers.body(run.asked()[before]!.n))).toContain('one.txt');
       expect(run.lines().some((line) => line.type === 'tool' && line.paths?.includes('one.txt'))).toBe(false);
+    });
+
+    scenario('begins anew when its session is lost', async (run) => {
+      await run.begin(script(write('one.txt', 'one\n'), { say: 'Done.' }));
+      expect((await run.ended(LIMIT)).outcome).toBe('completed');
+      const { sessionId } = await run.line('session');
+      rmSync(join(run.folder, 'home'), { recursive: true });
+      await run.begin('Go on.', { sessionId, anew: script(write('two.txt', 'two\n'), { say: 'Begun anew.' }) });
+      const ended = await run.ended(LIMIT);
+      expect(ended.outcome, ended.reason).toBe('completed');
+      expect(await run.line('session')).toMatchObject({ resumed: false });
+      expect(run.files()).toEqual(['one.txt', 'two.txt']);
+      expect(run.said()).toBe('Begun anew.');
     });
   });
 }

@@ -17,8 +17,8 @@ const MEMORY_MB = 2048;
 const DISK_MB = 700;
 
 const eating = `python3 -c 'all = []\nwhile True: all.append(b"x" * 16_000_000)'; echo "python ended with $?"`;
-/** each of them is smaller than the agent, so that it is the agent that the kernel ends */
-const crowding = `for each in $(seq 200); do python3 -c 'import time; all = b"x" * 15_000_000; time.sleep(300)' & done; wait; touch late.txt`;
+/** many processes, each smaller than the agent, so that it is the agent that the kernel ends; no $(...), which Gemini CLI refuses */
+const crowding = `python3 -c 'import os, time; [os.fork() or (globals().update(mine=b"x" * 15_000_000), time.sleep(300)) for _ in range(200)]; time.sleep(300)'; touch late.txt`;
 
 const ENDINGS = /^Task \S+ (is done|has failed|was cancelled)/;
 
