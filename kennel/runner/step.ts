@@ -14,6 +14,7 @@ import { takeLogin } from './login.ts';
 import { MemoryWatch } from './memory.ts';
 import { profileOf } from './profiles/index.ts';
 import type { Profile, ProfileContext } from './profiles/profile.ts';
+import { explainRoom } from './room.ts';
 import type { Settings } from './settings.ts';
 import type { AgentTurn } from './turn.ts';
 import { Updates } from './updates.ts';
@@ -144,7 +145,7 @@ export class Step {
     const failure = await turn.run();
     if (this.cancelled) this.end('cancelled', this.cancelled);
     else if (this.parked) this.end('parked', 'A question waits for its answer.');
-    else if (failure) this.end('failed', memory.explain(failure));
+    else if (failure) this.end('failed', explainRoom(settings.run, memory.explain(failure)));
     else this.end('completed', 'The agent ended its turn.');
   }
 
