@@ -11,8 +11,10 @@ import { forward } from './forward.ts';
 import { Harness } from './harness.ts';
 import type { RunLog } from './log.ts';
 import { takeLogin } from './login.ts';
+import { MemoryWatch } from './memory.ts';
 import { profileOf } from './profiles/index.ts';
 import type { Profile, ProfileContext } from './profiles/profile.ts';
+import { RoomWatch } from './room.ts';
 import type { Settings } from './settings.ts';
 import type { AgentTurn } from './turn.ts';
 import { Updates } from './updates.ts';
@@ -131,6 +133,12 @@ export class Step {
     if (this.cancelled) return;
     const updates = new Updates(log, this.cleaner, profile, workspace);
     this.updates = updates;
+    const memory = new MemoryWatch(() => updates.note('warn', 'The container ran out of memory, and a process in it was ended.'));
+    const room = new RoomWatch(settings.run, (reason) => this.end('failed', reason));
+    this.closers.push(
+      () => memory.close(),
+      () => room.close(),
+    );
     const harness = new Harness(profile.command(context), settings.home, workspace, { ...settings.env, ...proxies(proxy) });
     this.harness = harness;
     const { AgentTurn } = await library;
@@ -141,7 +149,7 @@ export class Step {
     const failure = await turn.run();
     if (this.cancelled) this.end('cancelled', this.cancelled);
     else if (this.parked) this.end('parked', 'A question waits for its answer.');
-    else if (failure) this.end('failed', failure);
+    else if (failure) this.end('failed', room.explain(memory.explain(failure)));
     else this.end('completed', 'The agent ended its turn.');
   }
 

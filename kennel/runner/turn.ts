@@ -29,12 +29,14 @@ export class AgentTurn {
   private readonly options: TurnOptions;
   private readonly connection: acp.ClientConnection;
   private sessionId: string | null = null;
+  private prompt: string;
   private fault: string | null = null;
   private prompting = false;
   private strayNoted = false;
 
   constructor(options: TurnOptions) {
     this.options = options;
+    this.prompt = options.spec.prompt;
     const { harness, updates } = options;
     const stream = stdioStream(
       harness.child.stdin!,
@@ -64,7 +66,7 @@ export class AgentTurn {
     } catch (error) {
       return await this.why(error, this.options.spec.sessionId ? 'The session could not be resumed' : 'The agent did not start');
     }
-    return await this.prompt();
+    return await this.ask();
   }
 
   /** Asks the agent to end its turn. */
@@ -94,21 +96,31 @@ export class AgentTurn {
         { type: 'http' as const, name: context.mcp.name, url: context.mcp.url, headers: [{ name: 'Authorization', value: `Bearer ${context.mcp.token}` }] },
       ],
     };
+    let sessionId: string | null = null;
     if (spec.sessionId) {
-      this.sessionId = spec.sessionId;
       updates.replaying = true;
-      await this.inTime(profile.resume === 'load' ? 'session/load' : 'session/resume', { ...session, sessionId: spec.sessionId });
-    } else {
-      this.sessionId = (await this.inTime('session/new', session)).sessionId;
-      if (typeof this.sessionId !== 'string' || !this.sessionId || this.sessionId.length > 200) throw new Error('it gave its session no usable id');
+      try {
+        await this.inTime(profile.resume === 'load' ? 'session/load' : 'session/resume', { ...session, sessionId: spec.sessionId });
+        sessionId = spec.sessionId;
+      } catch (error) {
+        if (spec.anew === undefined || !(error instanceof acp.RequestError)) throw error;
+        // agents write their sessions a moment late: one that was killed before that has none
+        this.prompt = spec.anew;
+        updates.replaying = false;
+        updates.note('warn', `The session could not be resumed (${error.message}): the agent begins anew with what is there.`);
+      }
     }
-    updates.say({ type: 'session', sessionId: this.sessionId, resumed: spec.sessionId !== null });
+    const resumed = sessionId !== null;
+    sessionId ??= (await this.inTime('session/new', session)).sessionId;
+    if (typeof sessionId !== 'string' || !sessionId || sessionId.length > 200) throw new Error('it gave its session no usable id');
+    this.sessionId = sessionId;
+    updates.say({ type: 'session', sessionId, resumed });
     const modeId = profile.mode(context);
-    if (modeId) await this.inTime('session/set_mode', { sessionId: this.sessionId, modeId });
+    if (modeId) await this.inTime('session/set_mode', { sessionId, modeId });
   }
 
-  private async prompt(): Promise<string | null> {
-    const { spec, profile, context, updates } = this.options;
+  private async ask(): Promise<string | null> {
+    const { profile, context, updates } = this.options;
     const sessionId = this.sessionId!;
     const path = profile.file?.(context, sessionId);
     const file = path
@@ -126,7 +138,7 @@ export class AgentTurn {
       // an agent may go on with the replay after it has answered the load
       updates.replaying = false;
       this.prompting = true;
-      turn.response = await this.connection.agent.request('session/prompt', { sessionId, prompt: [{ type: 'text', text: spec.prompt }] });
+      turn.response = await this.connection.agent.request('session/prompt', { sessionId, prompt: [{ type: 'text', text: this.prompt }] });
     } catch (error) {
       if (!(error instanceof acp.RequestError)) return await this.why(error, 'The agent broke off');
       turn.error = { code: error.code, message: error.message, data: error.data };

@@ -42,6 +42,8 @@ export interface RunSpec {
   prompt: string;
   /** the session to go on with; null begins one */
   sessionId: string | null;
+  /** the prompt of a session that begins anew because the one to go on with is lost; without it that is a failure */
+  anew?: string;
   /** model name for the harness; null is its own default */
   model: string | null;
   /** `ask`: what the harness wants to do is asked for first; `run`: it is not */

@@ -1,6 +1,7 @@
-import { agentScenarios } from '../support/providers/scenarios.ts';
+import { agentScenarios, type Differences } from '../support/providers/scenarios.ts';
+import { taskScenarios } from '../support/providers/task-scenarios.ts';
 
-agentScenarios({
+const claude: Differences = {
   harness: 'claude',
   model: null,
   protocol: 'anthropic',
@@ -8,4 +9,7 @@ agentScenarios({
   refused: 'goes on',
   reasons: { unauthorized: /Authentication required/, limited: /\(429\)/, failing: /API Error: 500/, cut: /Connection to the API was lost/ },
   attempts: { unauthorized: 2, limited: 2, failing: 2, cut: 3 },
-});
+};
+
+agentScenarios(claude);
+taskScenarios(claude);

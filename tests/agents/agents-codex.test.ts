@@ -1,6 +1,7 @@
-import { agentScenarios } from '../support/providers/scenarios.ts';
+import { agentScenarios, type Differences } from '../support/providers/scenarios.ts';
+import { taskScenarios } from '../support/providers/task-scenarios.ts';
 
-agentScenarios({
+const codex: Differences = {
   harness: 'codex',
   model: 'scripted',
   protocol: 'openai-responses',
@@ -9,4 +10,7 @@ agentScenarios({
   reasons: { unauthorized: /Authentication required/, limited: /429/, failing: /high demand/, cut: /stream disconnected/ },
   // a request that fails is tried again, and so is the stream that it was for
   attempts: { unauthorized: 2, limited: 2, failing: 4, cut: 2 },
-});
+};
+
+agentScenarios(codex);
+taskScenarios(codex);

@@ -1,6 +1,7 @@
-import { agentScenarios } from '../support/providers/scenarios.ts';
+import { agentScenarios, type Differences } from '../support/providers/scenarios.ts';
+import { taskScenarios } from '../support/providers/task-scenarios.ts';
 
-agentScenarios({
+const copilot: Differences = {
   harness: 'copilot',
   model: 'scripted',
   protocol: 'openai-chat',
@@ -9,4 +10,7 @@ agentScenarios({
   reasons: { unauthorized: /Authentication failed with provider/, limited: /429/, failing: /500/, cut: /Failed to get response/ },
   // numbers of its own
   attempts: { unauthorized: 3, limited: 6, failing: 6, cut: 6 },
-});
+};
+
+agentScenarios(copilot);
+taskScenarios(copilot);

@@ -1,6 +1,7 @@
-import { agentScenarios } from '../support/providers/scenarios.ts';
+import { agentScenarios, type Differences } from '../support/providers/scenarios.ts';
+import { taskScenarios } from '../support/providers/task-scenarios.ts';
 
-agentScenarios({
+const opencode: Differences = {
   harness: 'opencode',
   model: 'scripted',
   protocol: 'openai-chat',
@@ -9,4 +10,7 @@ agentScenarios({
   reasons: { unauthorized: /scripted 401/, limited: /scripted 429/, failing: /scripted 500/, cut: /./ },
   // numbers of its own
   attempts: { unauthorized: 1, limited: 6, failing: 6, cut: 6 },
-});
+};
+
+agentScenarios(opencode);
+taskScenarios(opencode);

@@ -43,6 +43,7 @@ const script = (text: string): StartRun => {
   writeFileSync(join(step.workspace, 'work.sh'), text);
   return step;
 };
+const EATER = 'node -e "const all = []; for (;;) all.push(Buffer.alloc(10_000_000, 1))"';
 const running = (id: string, step = 1) => until('it runs', async () => (await at.kennel.inspect(id, step))?.state === 'running');
 /** Processes of the host with this text in their command line: containers hide nothing from it. */
 const processes = (text: string): number => {
@@ -322,13 +323,27 @@ describe.skipIf(NO_DOCKER)('the container of a step', () => {
   });
 
   it('that ran out of memory says so when it has ended, and stays until it was looked at', async () => {
-    const step = script('exec node -e "const all = []; for (;;) all.push(Buffer.alloc(10_000_000, 1))"');
+    // with half of the memory in files, the kernel takes the process that asks for it: the runner
+    const volunteer =
+      'for each in /proc/[0-9]*; do if tr "\\0" " " < $each/cmdline | grep -q "^node.*runner/main.ts"; then echo 1000 > $each/oom_score_adj; fi; done';
+    const step = script(`${volunteer}; head -c 120M /dev/zero > /tmp/half; exec ${EATER}`);
     await at.kennel.start(step);
     const ended = await until('it ended', async () => {
       const found = await at.kennel.inspect(step.spec.taskId, 1);
       return found?.state === 'exited' ? found : null;
     });
     expect(ended.outOfMemory).toBe(true);
+  });
+
+  it('whose command alone ran out of memory has not, and its log tells of the command', async () => {
+    const step = script(EATER);
+    await at.kennel.start(step);
+    const ended = await until('it ended', async () => {
+      const found = await at.kennel.inspect(step.spec.taskId, 1);
+      return found?.state === 'exited' ? found : null;
+    });
+    expect(ended).toMatchObject({ outOfMemory: false, exitCode: 0 });
+    expect(readFileSync(join(step.runFolder, 'log.ndjson'), 'utf8')).toContain('The container ran out of memory, and a process in it was ended.');
   });
 
   it('tells what it said last when it could not do its work', async () => {

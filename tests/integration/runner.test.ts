@@ -382,6 +382,23 @@ describe('the way out', () => {
   });
 });
 
+/** The beginning of an agent of its own: answers initialize, session/new and passes everything else to `on`. */
+const agent = (on: string) => `
+const send = (message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n');
+const update = (update) => send({ method: 'session/update', params: { sessionId: 's1', update } });
+const on = ${on};
+let rest = '';
+process.stdin.on('data', (data) => {
+  rest += data;
+  for (let end = rest.indexOf('\\n'); end >= 0; end = rest.indexOf('\\n')) {
+    const message = JSON.parse(rest.slice(0, end));
+    rest = rest.slice(end + 1);
+    if (message.method === 'initialize') send({ id: message.id, result: { protocolVersion: 1 } });
+    else if (message.method === 'session/new') send({ id: message.id, result: { sessionId: 's1' } });
+    else on(message);
+  }
+});`;
+
 describe.skipIf(process.getuid?.() !== 0)('a disk without room', () => {
   test('ends the step with its last line, and no line is torn', async () => {
     const run = newRun();
@@ -401,24 +418,47 @@ describe.skipIf(process.getuid?.() !== 0)('a disk without room', () => {
       execFileSync('umount', ['--lazy', run.folder]);
     }
   });
+
+  test('ends an agent that falls silent because of it', async () => {
+    const run = newRun();
+    // a runner that has less than a megabyte from its beginning
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', run.folder]);
+    try {
+      mkdirSync(run.workspace);
+      expect(await run.ended(run.start({ prompt: 'x' }, { agent: agent('() => undefined') }), 60_000)).toMatchObject({
+        outcome: 'failed',
+        reason: 'No room is left on the disk of the run folder.',
+      });
+    } finally {
+      execFileSync('umount', ['--lazy', run.folder]);
+    }
+  });
 });
 
-/** The beginning of an agent of its own: answers initialize, session/new and passes everything else to `on`. */
-const agent = (on: string) => `
-const send = (message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n');
-const update = (update) => send({ method: 'session/update', params: { sessionId: 's1', update } });
-const on = ${on};
-let rest = '';
-process.stdin.on('data', (data) => {
-  rest += data;
-  for (let end = rest.indexOf('\\n'); end >= 0; end = rest.indexOf('\\n')) {
-    const message = JSON.parse(rest.slice(0, end));
-    rest = rest.slice(end + 1);
-    if (message.method === 'initialize') send({ id: message.id, result: { protocolVersion: 1 } });
-    else if (message.method === 'session/new') send({ id: message.id, result: { sessionId: 's1' } });
-    else on(message);
-  }
-});`;
+describe('an agent that has lost its session', () => {
+  const forgetful = agent(`(message) => {
+    if (message.method === 'session/load') send({ id: message.id, error: { code: -32002, message: 'Session not found' } });
+    else if (message.method === 'session/prompt') {
+      update({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: message.params.prompt[0].text } });
+      send({ id: message.id, result: { stopReason: 'end_turn' } });
+    }
+  }`);
+
+  test('begins anew with the prompt for that', async () => {
+    const run = newRun();
+    const ended = await run.ended(run.start({ prompt: 'Go on.', anew: 'From the start.', sessionId: 's0' }, { agent: forgetful }));
+    expect(ended.outcome).toBe('completed');
+    expect(run.text()).toBe('From the start.');
+    expect(await run.line('session')).toMatchObject({ sessionId: 's1', resumed: false });
+    expect((await run.line('note')).text).toContain('Session not found');
+  });
+
+  test('fails, and says why, when there is none', async () => {
+    const run = newRun();
+    const ended = await run.ended(run.start({ prompt: 'Go on.', sessionId: 's0' }, { agent: forgetful }));
+    expect(ended).toMatchObject({ outcome: 'failed', reason: expect.stringContaining('Session not found') });
+  });
+});
 
 describe('an agent that misbehaves', () => {
   test.each([

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { LogLine } from '../../src/contracts/kennel.ts';
+import type { HarnessName, LogLine } from '../../src/contracts/kennel.ts';
 import type { Task } from '../../src/store/kennel/tasks.ts';
 import type { TestApp } from './app.ts';
 import { until } from './until.ts';
@@ -32,14 +32,15 @@ export async function workspace(app: TestApp, name: string): Promise<{ path: str
   return { path, git };
 }
 
-/** Starts a task with the practice agent in a thread of its own. */
+/** Starts a task in a thread of its own, with the practice agent unless another is named. */
 export async function startTask(
   app: TestApp,
   goal: string,
-  options: { workspace: string; timeout?: number; thread?: string; worktree?: boolean },
+  options: { workspace: string; agent?: HarnessName; timeout?: number; thread?: string; worktree?: boolean },
 ): Promise<{ thread: string; id: string }> {
   const thread = options.thread ?? (await app.thread());
-  const call = { goal, agent: 'practice', workspace: options.workspace, timeout: options.timeout ?? 120_000, ...(options.worktree && { worktree: true }) };
+  const { agent = 'practice', timeout = 120_000, worktree } = options;
+  const call = { goal, agent, workspace: options.workspace, timeout, ...(worktree && { worktree }) };
   const turn = await app.turn(thread, [{ call: [['task_create', call]] }, { say: '$LAST' }]);
   await app.ended(thread, turn);
   const row = await app.store.db

@@ -62,13 +62,17 @@ export function createTaskActivities(deps: KennelDeps): TaskActivities {
       // an agent that asks for the same thing again has its answer at once
       const unheard = await unheardAnswer(task);
       if (unheard) await passOn(task, input.step, unheard.id);
+      const prompt = await promptOf(task, input, unheard);
+      const goesOn = input.step > 1 && task.session_id !== null;
       const spec: RunSpec = {
         version: 1,
         taskId: task.id,
         step: input.step,
         harness: task.harness,
-        prompt: await promptOf(task, input, unheard),
-        sessionId: input.step === 1 ? null : task.session_id,
+        prompt,
+        sessionId: goesOn ? task.session_id : null,
+        // the practice agent takes every word as it stands
+        ...(goesOn && task.harness !== 'practice' && { anew: [onceMore(task), ...(unheard ? [prompt] : [])].join('\n\n') }),
         model: modelOf(task.harness, config),
         // the container is the sandbox: only who wants to see every step is asked for each
         permissions: (await autonomyOf(task)) === 'supervised' ? 'ask' : 'run',
@@ -166,13 +170,15 @@ export function createTaskActivities(deps: KennelDeps): TaskActivities {
     if (input.step === 1) return task.goal;
     if (task.session_id) return 'You were interrupted. Look at what is done already, and go on where you stopped.';
     const begun = (await readLog(runFolder(config, task.id), 0)).lines.length > 0;
-    return begun ? `${task.goal}\n\n(An earlier attempt at this was interrupted: look at what is done already before you go on.)` : task.goal;
+    return begun ? onceMore(task) : task.goal;
   }
 
   async function autonomyOf(task: Task): Promise<Autonomy> {
     return (await chatAutonomy(db, task.chat_id))?.autonomy ?? 'supervised';
   }
 }
+
+const onceMore = (task: Task): string => `${task.goal}\n\n(An earlier attempt at this was interrupted: look at what is done already before you go on.)`;
 
 const NOBODY = 'Nobody answered in time. Go on without it where that is safe, or say what is missing.';
 

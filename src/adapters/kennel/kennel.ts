@@ -91,6 +91,7 @@ export interface RunContainer {
   harness: HarnessName;
   state: 'created' | 'running' | 'paused' | 'exited';
   exitCode: number | null;
+  /** it was killed, and memory had run out in it */
   outOfMemory: boolean;
   startedAt: string | null;
   /** the last that it wrote outside of its log, when it ended with a code other than 0; only from `inspect` */

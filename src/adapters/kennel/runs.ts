@@ -162,7 +162,8 @@ function viewOf({ Id, Config, State }: Docker.ContainerInspectInfo): RunContaine
     harness: Config.Labels[LABEL.harness] as HarnessName,
     state,
     exitCode: state === 'exited' ? State.ExitCode : null,
-    outOfMemory: State.OOMKilled,
+    // the engine says so of a container in which any process was ended for want of memory, also when it went on without it
+    outOfMemory: State.OOMKilled && State.ExitCode === 137,
     // year 1 stands for never
     startedAt: State.StartedAt.startsWith('0001') ? null : State.StartedAt,
   };

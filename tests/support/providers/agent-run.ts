@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { appendFileSync, chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,6 +13,12 @@ let count = 0;
 type OfType<T extends LogLine['type']> = Extract<LogLine, { type: T }>;
 type CommandBody = Command extends infer C ? (C extends Command ? Omit<C, 'id' | 'step'> : never) : never;
 
+/** What a run has beside its specification. */
+export interface RunSettings extends Partial<RunSpec> {
+  /** the run folder is a file system of its own, of so many megabytes: only root can mount one */
+  diskMb?: number;
+}
+
 /** One run of an agent: its folders, a gate, providers of its own, and its containers one after another. */
 export class AgentRun {
   readonly taskId = `agents-${process.pid}-${++count}`;
@@ -23,10 +30,11 @@ export class AgentRun {
   private readonly at: TestKennel;
   readonly gate: TestGate;
   private readonly settings: Partial<RunSpec>;
+  private readonly mounted: boolean;
   private step = 0;
   private commands = 0;
 
-  private constructor(at: TestKennel, harness: HarnessName, root: string, providers: Providers, gate: TestGate, settings: Partial<RunSpec>) {
+  private constructor(at: TestKennel, harness: HarnessName, root: string, providers: Providers, gate: TestGate, { diskMb, ...settings }: RunSettings) {
     this.at = at;
     this.harness = harness;
     this.root = root;
@@ -35,10 +43,15 @@ export class AgentRun {
     this.providers = providers;
     this.gate = gate;
     this.settings = settings;
+    this.mounted = diskMb !== undefined;
   }
 
-  static async open(at: TestKennel, harness: HarnessName, settings: Partial<RunSpec>): Promise<AgentRun> {
+  static async open(at: TestKennel, harness: HarnessName, settings: RunSettings): Promise<AgentRun> {
     const root = mkdtempSync(join(tmpdir(), 'agent-'));
+    if (settings.diskMb !== undefined) {
+      mkdirSync(join(root, 'run'));
+      execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${settings.diskMb}m`, 'fetch-test', join(root, 'run')]);
+    }
     for (const name of ['run/gate', 'run/home', 'workspace']) mkdirSync(join(root, name), { recursive: true });
     const providers = await startProviders();
     const gate = await startTestGate(join(root, 'run/gate'), providers.origin);
@@ -151,6 +164,7 @@ export class AgentRun {
     await this.at.kennel.remove(this.taskId);
     await this.gate.close();
     await this.providers.close();
+    if (this.mounted) execFileSync('umount', ['--lazy', this.folder]);
     rmSync(this.root, { recursive: true, force: true });
   }
 

@@ -1,11 +1,15 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { HarnessName, RunSpec } from '../../../src/contracts/kennel.ts';
+import type { HarnessName } from '../../../src/contracts/kennel.ts';
 import { NO_DOCKER, requireDocker, startTestKennel, type TestKennel } from '../docker.ts';
+import { IS_ROOT } from '../other-user.ts';
 import { until } from '../until.ts';
-import { AgentRun } from './agent-run.ts';
+import { AgentRun, type RunSettings } from './agent-run.ts';
 import type { Protocol } from './asked.ts';
 import { PROVIDER_KEY } from './gate.ts';
 import { type AgentStep, script } from './script.ts';
+import { semaphore } from './semaphore.ts';
 import type { ProviderEntry } from './server.ts';
 
 /** What one coding agent does differently from the others. */
@@ -24,12 +28,15 @@ export interface Differences {
 }
 
 const WORKSPACE = '/workspace';
-const LIMIT = 240_000;
+export const LIMIT = 240_000;
 /** two at a time: an agent takes a processor while it starts */
 const SLOTS = 2;
 
-const write = (name: string, text: string): AgentStep => ({ do: [['write', { path: `${WORKSPACE}/${name}`, text }]] });
-const shell = (command: string): AgentStep => ({ do: [['shell', { command }]] });
+export const write = (name: string, text: string): AgentStep => ({ do: [['write', { path: `${WORKSPACE}/${name}`, text }]] });
+export const shell = (command: string): AgentStep => ({ do: [['shell', { command }]] });
+/** Takes the room that a folder has, to the last byte. */
+export const fillingUp = (folder: string): string => `head -c 8G /dev/zero > "${folder}/filling"; echo "head ended with $?"`;
+const FULL = /No space left on device[\s\S]*head ended with 1/;
 const long = shell('touch begun; sleep 300');
 /** no words twice: agents take repetition for a loop */
 const counting = Array.from({ length: 60 }, (_, at) => `Line ${at} of ${at * 7919}.`).join('\n');
@@ -47,7 +54,7 @@ export function agentScenarios(agent: Differences): void {
   }, 900_000);
   afterAll(() => at?.close());
 
-  const scenario = (title: string, work: (run: AgentRun) => Promise<void>, settings: Partial<RunSpec> = {}): void =>
+  const scenario = (title: string, work: (run: AgentRun) => Promise<void>, settings: RunSettings = {}): void =>
     it.concurrent(
       title,
       () =>
@@ -188,6 +195,24 @@ export function agentScenarios(agent: Differences): void {
       expect(await run.processes()).toEqual([]);
     });
 
+    // its session, its settings and its log are on that disk as well
+    if (IS_ROOT)
+      scenario(
+        'comes to a clear end when its disk is full, with every line of its log whole',
+        async (run) => {
+          await run.begin(script(shell(fillingUp('$HOME')), { say: '$LAST' }));
+          const ended = await run.ended(LIMIT);
+          await run.stopped();
+          if (ended.outcome === 'completed') expect(run.said()).toMatch(FULL);
+          else expect(ended).toMatchObject({ outcome: 'failed', reason: expect.stringMatching(/^No room is left on the disk/) });
+          const lines = run.lines();
+          expect(lines.map((line) => line.seq)).toEqual(lines.map((_, at) => at + 1));
+          expect(lines.filter((line) => line.type === 'ended')).toHaveLength(1);
+          expect(await run.processes()).toEqual([]);
+        },
+        { diskMb: 512 },
+      );
+
     scenario('goes on with its session in a new container after the runner was killed', async (run) => {
       await run.begin(script(write('one.txt', 'one\n'), long));
       await until('the command runs', () => run.files().includes('begun'), LIMIT);
@@ -206,6 +231,19 @@ export function agentScenarios(agent: Differences): void {
       expect(JSON.stringify(run.providers.body(run.asked()[before]!.n))).toContain('one.txt');
       expect(run.lines().some((line) => line.type === 'tool' && line.paths?.includes('one.txt'))).toBe(false);
     });
+
+    scenario('begins anew when its session is lost', async (run) => {
+      await run.begin(script(write('one.txt', 'one\n'), { say: 'Done.' }));
+      expect((await run.ended(LIMIT)).outcome).toBe('completed');
+      const { sessionId } = await run.line('session');
+      rmSync(join(run.folder, 'home'), { recursive: true });
+      await run.begin('Go on.', { sessionId, anew: script(write('two.txt', 'two\n'), { say: 'Begun anew.' }) });
+      const ended = await run.ended(LIMIT);
+      expect(ended.outcome, ended.reason).toBe('completed');
+      expect(await run.line('session')).toMatchObject({ resumed: false });
+      expect(run.files()).toEqual(['one.txt', 'two.txt']);
+      expect(run.said()).toBe('Begun anew.');
+    });
   });
 }
 
@@ -214,19 +252,3 @@ const total = (entries: readonly ProviderEntry[]) => ({
   inputTokens: entries.reduce((sum, { usage }) => sum + (usage?.inputTokens ?? 0), 0),
   outputTokens: entries.reduce((sum, { usage }) => sum + (usage?.outputTokens ?? 0), 0),
 });
-
-function semaphore(places: number): <T>(work: () => Promise<T>) => Promise<T> {
-  const waiting: Array<() => void> = [];
-  let free = places;
-  return async (work) => {
-    if (free > 0) free -= 1;
-    else await new Promise<void>((resolve) => waiting.push(resolve));
-    try {
-      return await work();
-    } finally {
-      const next = waiting.shift();
-      if (next) next();
-      else free += 1;
-    }
-  };
-}

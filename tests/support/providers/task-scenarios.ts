@@ -1,0 +1,166 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Task } from '../../../src/store/kennel/tasks.ts';
+import { startTestApp, type TestApp } from '../app.ts';
+import { NO_DOCKER, requireDocker } from '../docker.ts';
+import { containersOf, findTask, inState, kennelReady, linesOf, report, startTask, workspace } from '../kennel-app.ts';
+import { until } from '../until.ts';
+import { PROVIDER_KEY } from './gate.ts';
+import { type Differences, fillingUp, LIMIT, shell, write } from './scenarios.ts';
+import { type AgentStep, script } from './script.ts';
+import { semaphore } from './semaphore.ts';
+import { type Providers, startProviders } from './server.ts';
+
+const MEMORY_MB = 2048;
+const DISK_MB = 700;
+
+const eating = `python3 -c 'all = []\nwhile True: all.append(b"x" * 16_000_000)'; echo "python ended with $?"`;
+/** many processes, each smaller than the agent, so that it is the agent that the kernel ends; no $(...), which Gemini CLI refuses */
+const crowding = `python3 -c 'import os, time; [os.fork() or (globals().update(mine=b"x" * 15_000_000), time.sleep(300)) for _ in range(200)]; time.sleep(300)'; touch late.txt`;
+
+const ENDINGS = /^Task \S+ (is done|has failed|was cancelled)/;
+
+/** The same tasks for each agent, in a whole instance: from the order in a chat to the report there. */
+export function taskScenarios({ harness, model }: Differences): void {
+  let app: TestApp;
+  let providers: Providers;
+  const slots = semaphore(2);
+
+  beforeAll(async () => {
+    if (NO_DOCKER) return;
+    await requireDocker(harness);
+    providers = await startProviders();
+    app = await startTestApp({
+      FETCH_AUTONOMY: 'autonomous',
+      FETCH_KENNEL_MEMORY_MB: String(MEMORY_MB),
+      FETCH_KENNEL_DISK_MB: String(DISK_MB),
+      // the providers answer the chat as well
+      OPENAI_BASE_URL: `${providers.origin}/openai/v1`,
+      OPENAI_API_KEY: PROVIDER_KEY,
+      ANTHROPIC_BASE_URL: `${providers.origin}/anthropic`,
+      ANTHROPIC_API_KEY: PROVIDER_KEY,
+      GOOGLE_GEMINI_BASE_URL: `${providers.origin}/gemini`,
+      GEMINI_API_KEY: PROVIDER_KEY,
+      ...(harness === 'gemini' && model && { GEMINI_MODEL: model }),
+    });
+    await kennelReady(app);
+  }, 900_000);
+  afterAll(async () => {
+    await app?.close();
+    await providers?.close();
+  });
+
+  const begin = async (name: string, ...steps: AgentStep[]) => {
+    const { path } = await workspace(app, name);
+    const goal = script(...steps);
+    const { thread, id } = await startTask(app, goal, { workspace: name, agent: harness, timeout: LIMIT });
+    /** what its model was told by its tools, before a step of the script or at all */
+    const heard = (step?: number): string =>
+      providers
+        .requests()
+        .filter((entry) => entry.step !== null && (step === undefined || entry.step === step) && entry.user.includes(goal))
+        .map((entry) => entry.last)
+        .join('\n');
+    return { path, thread, id, heard };
+  };
+
+  /** The task when it is over: once, with one report, one last line, no container and no home left. */
+  const over = async (id: string, thread: string): Promise<Task> => {
+    const task = await until(`task ${id} is over`, async () => ((await findTask(app, id)).ended_at ? await findTask(app, id) : null), LIMIT);
+    await inState(app, id, task.state);
+    const reported = async () =>
+      (await app.detail(thread)).items.filter(({ kind, detail }) => kind === 'agent_message' && detail?.startsWith(`Task ${id} `) && ENDINGS.test(detail));
+    await until('it is reported', async () => (await reported()).length > 0);
+    expect(await reported()).toHaveLength(1);
+    expect((await linesOf(app, id)).filter(({ type }) => type === 'ended').length).toBeLessThanOrEqual(1);
+    expect(containersOf(id)).toEqual([]);
+    const folder = join(app.home, 'kennel/runs', id);
+    await until('its home is removed', () => !existsSync(join(folder, 'home')));
+    expect(megabytes(folder)).toBeLessThan(5);
+    return task;
+  };
+
+  const scenario = (title: string, work: () => Promise<void>): void => it.concurrent(title, () => slots(work), 900_000);
+
+  describe.skipIf(NO_DOCKER)(`${harness} in a task`, () => {
+    it('asks the person, and hears the answer after the workers were killed', async () => {
+      const { path, thread, id, heard } = await begin(
+        'asking',
+        write('one.txt', 'one\n'),
+        { do: [['ask', { question: 'Which colour?', options: ['red', 'blue'] }]] },
+        write('two.txt', 'two\n'),
+        { say: 'All done.' },
+      );
+      await inState(app, id, 'waiting', LIMIT);
+      const [container] = containersOf(id);
+      app.kill('kennel');
+      app.kill('worker');
+      await app.whenReady();
+      expect((await app.detail(thread)).pending_user_inputs.map(({ request }) => request.questions[0]!.question)).toEqual(['Which colour?']);
+      expect(containersOf(id)).toEqual([container]);
+      expect((await app.say(thread, 'blue')).kind).toBe('answer');
+      const task = await over(id, thread);
+      expect(task.state, task.reason ?? '').toBe('completed');
+      expect(task.step).toBe(1);
+      expect(task.result?.changes?.files.map((file) => file.path).sort()).toEqual(['one.txt', 'two.txt']);
+      expect(readFileSync(join(path, 'two.txt'), 'utf8')).toBe('two\n');
+      const lines = await linesOf(app, id);
+      expect(lines.map((line) => line.seq)).toEqual(lines.map((_, at) => at + 1));
+      expect(lines.filter(({ type }) => type === 'question')).toHaveLength(1);
+      expect(heard()).toMatch(/blue/);
+    }, 900_000);
+
+    scenario('goes on when a command of it takes all the memory: only the command is ended', async () => {
+      const { thread, id, heard } = await begin('eating', shell(eating), write('after.txt', 'after\n'), { say: 'All done.' });
+      const task = await over(id, thread);
+      expect(task.state, task.reason ?? '').toBe('completed');
+      expect(task.result?.changes?.files.map((file) => file.path)).toEqual(['after.txt']);
+      expect(heard(1)).toMatch(/python ended with 137/);
+      expect(await notes(id)).toMatch(/ran out of memory/);
+    });
+
+    scenario('fails for want of memory, and says so, when it is ended itself', async () => {
+      const { thread, id } = await begin('crowding', write('before.txt', 'before\n'), shell(crowding), { say: 'Too late.' });
+      const task = await over(id, thread);
+      expect(task.state, task.reason ?? '').toBe('failed');
+      expect(await report(app, id)).toMatch(/The container ran out of memory/);
+      // what it did is kept off the branch of the person
+      expect(task.result?.changes).toMatchObject({ keptOn: `fetch/${id}`, files: [{ path: 'before.txt' }] });
+    });
+
+    scenario('hears that /tmp is full, and goes on', async () => {
+      const { path, thread, id, heard } = await begin(
+        'scratch',
+        shell(fillingUp('/tmp')),
+        shell('stat -c %s /tmp/filling > size.txt; rm /tmp/filling'),
+        write('after.txt', 'after\n'),
+        { say: 'All done.' },
+      );
+      const task = await over(id, thread);
+      expect(task.state, task.reason ?? '').toBe('completed');
+      // Claude Code keeps what a command prints there, and has words of its own when it cannot
+      expect(heard(1)).toMatch(/no space left on device/i);
+      expect(Number(readFileSync(join(path, 'size.txt'), 'utf8'))).toBeLessThanOrEqual((MEMORY_MB / 2) * 1024 * 1024);
+      expect(task.result?.changes?.files.map((file) => file.path)).toEqual(['after.txt', 'size.txt']);
+    });
+
+    scenario('is ended when it takes more of the disk than it may, and says so', async () => {
+      // Codex goes on while a command of it runs
+      const waits = Array.from({ length: 5 }, () => shell('sleep 60'));
+      const filling = shell(`head -c ${DISK_MB + 100}M /dev/zero > "$HOME/filling"; sleep 300`);
+      const { thread, id } = await begin('filling', write('before.txt', 'before\n'), filling, ...waits, { say: 'Too late.' });
+      const task = await over(id, thread);
+      expect(task.state).toBe('failed');
+      expect(await report(app, id)).toMatch(new RegExp(`Its folder took \\d+ MB; FETCH_KENNEL_DISK_MB allows ${DISK_MB}\\.`));
+      expect(task.result?.changes).toMatchObject({ keptOn: `fetch/${id}`, files: [{ path: 'before.txt' }] });
+    });
+  });
+
+  async function notes(id: string): Promise<string> {
+    return (await linesOf(app, id)).flatMap((line) => (line.type === 'note' ? line.text : [])).join('\n');
+  }
+}
+
+const megabytes = (folder: string): number => Number.parseInt(execFileSync('du', ['-sm', folder], { encoding: 'utf8' }), 10);
