@@ -90,10 +90,13 @@ async function workAndKill(app: TestApp, options: TaskChaosOptions): Promise<Tas
   const allowed = (begunTasks: number) => over || begunTasks < ((kills.length + AHEAD) * options.tasks) / options.kills;
   const made: Made[] = [];
   const crew = options.people ?? 8;
-  const working = work(people, plans, crew, made, allowed);
+  let idle = false;
+  const working = work(people, plans, crew, made, allowed).finally(() => {
+    idle = true;
+  });
   const caughtUp = () => made.length >= (kills.length * options.tasks) / options.kills - crew;
   const killer = createTaskKiller(app, random);
-  const skipped = await killOnAndOn(app, killer, random, options, kills, people, caughtUp).finally(() => {
+  const skipped = await killOnAndOn(app, killer, random, options, kills, people, caughtUp, () => idle).finally(() => {
     over = true;
   });
   await working;
@@ -129,7 +132,7 @@ async function work(people: People, plans: readonly Plan[], count: number, made:
   await Promise.all(Array.from({ length: count }, person));
 }
 
-/** Kills one after the other, while something is under way; the engine at even distances. The kills of the engine that were left out. */
+/** Kills one after the other, while something is under way and until nothing will be; the engine at even distances. The kills of the engine that were left out. */
 async function killOnAndOn(
   app: TestApp,
   killer: TaskKiller,
@@ -138,6 +141,7 @@ async function killOnAndOn(
   kills: TaskKill[],
   people: People,
   caughtUp: () => boolean,
+  idle: () => boolean,
 ): Promise<number> {
   const end = Date.now() + (options.maxMinutes ?? Number.POSITIVE_INFINITY) * 60_000;
   const engineKills = options.engineKills ?? 0;
@@ -146,6 +150,8 @@ async function killOnAndOn(
   let skipped = 0;
   while (kills.length < options.kills && Date.now() < end) {
     await sleep(random.between(0, 2_500));
+    // the last tasks may end before the last kills: those would hit nothing
+    if (idle()) break;
     if (people.live.size === 0) continue;
     await until('the tasks have caught up', caughtUp, CATCH_UP_MS).catch(() => null);
     const engineNow = kills.length >= (engineDone + skipped) * every + Math.floor(every / 2) && engineDone + skipped < engineKills;
