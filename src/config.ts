@@ -123,6 +123,7 @@ export const settings = {
   FETCH_KENNEL_CPUS: positive(2).describe('Processors of a container'),
   FETCH_KENNEL_PIDS: z.coerce.number().int().min(32).default(512).describe('Processes of a container'),
   FETCH_KENNEL_DISK_MB: whole(4096).describe('Room that the run folder of a task may take; a task that needs more is ended'),
+  FETCH_KENNEL_FREE_MB: whole(1024).describe('Coding tasks are ended when the disk of their host has less room than this left'),
   FETCH_KENNEL_AGENTS: z
     .string()
     .default('claude,codex,gemini,copilot,opencode,practice')

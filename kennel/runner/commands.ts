@@ -15,7 +15,8 @@ export function followCommands(path: string, step: number, onCommand: (command: 
 export function commandOf(line: Record<string, unknown>): Command | null {
   const { id, step, type } = line;
   if (typeof id !== 'string' || id.length > 200 || typeof step !== 'number') return null;
-  if (type === 'cancel' || type === 'begin') return { id, step, type };
+  if (type === 'cancel') return { id, step, type };
+  if (type === 'begin' && typeof line.token === 'string') return { id, step, type, token: line.token };
   if (type === 'answer' && typeof line.questionId === 'string' && typeof line.answer === 'string') {
     return { id, step, type, questionId: line.questionId, answer: line.answer };
   }

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { INSIDE } from '../../src/contracts/kennel.ts';
+import { INSIDE, TOKEN } from '../../src/contracts/kennel.ts';
 
 /** Paths and ports of a runner. */
 export interface Settings {
@@ -15,12 +15,14 @@ export interface Settings {
   /** 0 takes a free port */
   modelPort: number;
   egressPort: number;
+  /** of this container; undefined outside of one */
+  token: string | undefined;
   /** environment that the harness may see */
   env: Record<string, string>;
 }
 
 /** Names that are the runner's own business. */
-const OWN = ['FETCH_RUN_FOLDER', 'NODE_OPTIONS', 'NODE_CHANNEL_FD', 'NODE_UNIQUE_ID'];
+const OWN = ['FETCH_RUN_FOLDER', TOKEN, 'NODE_OPTIONS', 'NODE_CHANNEL_FD', 'NODE_UNIQUE_ID'];
 
 /**
  * Inside a container everything is where the contract says. `FETCH_RUN_FOLDER` moves the run folder, the workspace to the
@@ -45,6 +47,7 @@ export function settings(): Settings {
     login: moved ? join(moved, 'login') : INSIDE.login,
     modelPort: moved ? 0 : INSIDE.modelPort,
     egressPort: moved ? 0 : INSIDE.egressPort,
+    token: all[TOKEN],
     env,
   };
 }

@@ -37,6 +37,8 @@ export class Step {
   private readonly earlier: Map<string, string>;
   private readonly decided = Promise.withResolvers<Ended>();
   private readonly begun = Promise.withResolvers<void>();
+  /** it was told to begin: the log is its own */
+  private mine: boolean;
   private readonly closers: Array<() => void> = [];
   private turn: AgentTurn | null = null;
   private harness: Harness | null = null;
@@ -50,6 +52,7 @@ export class Step {
 
   constructor(spec: RunSpec, settings: Settings, log: RunLog, earlier: Map<string, string>) {
     this.spec = spec;
+    this.mine = !spec.waits;
     this.settings = settings;
     this.log = log;
     this.earlier = earlier;
@@ -72,6 +75,8 @@ export class Step {
   /** Ends the turn in order, or after `patience` anyhow. */
   async cancel(reason: string, patience = CANCEL): Promise<void> {
     if (this.cancelled) return;
+    // nothing has begun that could be ended, and there may be another container of this step, which has the log
+    if (!this.mine) process.exit(0);
     this.cancelled = reason;
     this.desk?.close();
     await this.turn?.cancel();
@@ -83,7 +88,6 @@ export class Step {
     const { spec, settings, log } = this;
     const profile = await profileOf(spec.harness);
     this.profile = profile;
-    log.write({ type: 'started', harness: spec.harness, version: versionOf(profile) });
     mkdirSync(settings.home, { recursive: true });
     const hidden = spec.login ? takeLogin(settings.login, join(settings.home, profile.login)) : [];
     const [model, egress] = await Promise.all([forward(settings.modelPort, settings.modelSocket), forward(settings.egressPort, settings.egressSocket)]);
@@ -100,17 +104,27 @@ export class Step {
     this.desk = desk;
     const mcp = await serveAskHuman(desk, () => this.cleaner);
     this.cleaner = new Cleaner([this.dummyKey, mcp.token, ...hidden], settings.env);
+    // what was there before this container was for one before it
+    let upToDate = false;
     const commands = followCommands(settings.commands, spec.step, (command) => {
       if (command.type === 'cancel') void this.cancel('Cancelled.');
-      else if (command.type === 'begin') this.begun.resolve();
-      else desk.take(command);
+      else if (command.type === 'begin') {
+        if (!spec.waits || this.mine) return;
+        if (command.token === settings.token) {
+          this.mine = true;
+          this.begun.resolve();
+          // this one was left behind by an engine that died while it started it
+        } else if (upToDate) process.exit(1);
+      } else desk.take(command);
     });
     this.closers.push(model.close, egress.close, mcp.close, () => commands.close());
     // decisions that were made while no container was there
     await commands.settle();
+    upToDate = true;
     // the protocol's library takes as long to load as an agent to start: side by side
     const library = import('./turn.ts');
-    if (spec.waits) await this.begun.promise;
+    if (!this.mine) await this.begun.promise;
+    log.write({ type: 'started', harness: spec.harness, version: versionOf(profile) });
     if (this.cancelled) return;
 
     const proxy = `http://127.0.0.1:${egress.port}`;

@@ -54,9 +54,12 @@ export interface RunSpec {
   login?: boolean;
   /** folder of the working tree inside of the workspace, where that is another one than the workspace's own */
   worktree?: string;
-  /** nothing of the harness is started before the command `begin`: the workspace is still being remembered */
+  /** nothing of the harness is started before the command `begin` with the token of this container */
   waits?: boolean;
 }
+
+/** Environment variable of a run container: which of all that were ever made for its step it is. */
+export const TOKEN = 'FETCH_RUN_TOKEN';
 
 /** Where the worktree of a task is, inside of its workspace. */
 export const worktreeOf = (taskId: string): string => `.git/fetch-worktrees/${taskId}`;
@@ -97,8 +100,11 @@ export type RunOutcome = 'completed' | 'failed' | 'cancelled' | 'parked';
 export type Command = { id: string; step: number } & (
   | { type: 'answer'; questionId: string; answer: string }
   | { type: 'permit'; permissionId: string; decision: 'allow' | 'deny' }
-  /** for a step that `waits` */
-  | { type: 'begin' }
+  /**
+   * for a step that `waits`: the container with this token (`TOKEN` in its environment) begins, any other ends. An engine that dies while it starts
+   * a container may leave it running and know nothing of it.
+   */
+  | { type: 'begin'; token: string }
   /** end the turn and the session in order; the container is killed anyhow a little later */
   | { type: 'cancel' }
 );

@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -91,7 +91,8 @@ class Run {
     command:
       | Omit<Extract<Command, { type: 'answer' }>, 'step'>
       | Omit<Extract<Command, { type: 'permit' }>, 'step'>
-      | Omit<Extract<Command, { type: 'cancel' | 'begin' }>, 'step'>,
+      | Omit<Extract<Command, { type: 'cancel' }>, 'step'>
+      | Omit<Extract<Command, { type: 'begin' }>, 'step'>,
     times = 1,
   ): void {
     for (let n = 0; n < times; n++) appendFileSync(join(this.folder, 'commands.ndjson'), `${JSON.stringify({ step: this.step, ...command })}\n`);
@@ -125,16 +126,25 @@ function childrenOf(pid: number): number[] {
   return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
 }
 
-/** Waits until a process has used no CPU in some looks, which means that it waits for something. */
-async function idle(pid: number): Promise<void> {
+/** Waits until a runner follows its commands and has used no CPU in some looks: it waits for something. */
+async function following(pid: number): Promise<void> {
   let before = '';
   let quiet = 0;
-  await until('the process waits', () => {
+  await until('the runner waits', () => {
+    const open = readdirSync(`/proc/${pid}/fd`).map((fd) => readlink(`/proc/${pid}/fd/${fd}`));
     const used = readFileSync(`/proc/${pid}/stat`, 'utf8').split(' ').slice(13, 15).join(' ');
-    quiet = used === before ? quiet + 1 : 0;
+    quiet = used === before && open.includes('anon_inode:inotify') ? quiet + 1 : 0;
     before = used;
     return quiet >= 10;
   });
+}
+
+function readlink(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return '';
+  }
 }
 
 function alive(pid: number): boolean {
@@ -175,24 +185,25 @@ describe('a step with the practice agent', () => {
 
   test('starts nothing before it is told to begin, where it waits for that', async () => {
     const run = newRun();
-    const runner = run.start({ prompt: 'write a.txt one', waits: true });
-    await run.line('started');
-    await idle(runner.pid!);
-    expect(run.lines()).toHaveLength(1);
+    const runner = run.start({ prompt: 'write a.txt one', waits: true }, { env: { FETCH_RUN_TOKEN: 'mine' } });
+    await following(runner.pid!);
+    expect(run.lines()).toEqual([]);
     expect(childrenOf(runner.pid!)).toEqual([]);
-    run.command({ id: 'c1', type: 'begin' }, 2);
+    run.command({ id: 'c1', type: 'begin', token: 'mine' }, 2);
     expect(await run.ended(runner)).toMatchObject({ outcome: 'completed' });
     expect(run.read('a.txt')).toBe('one\n');
   });
 
-  test('can be cancelled before it is told to begin', async () => {
+  test.each([
+    ['another container is told to begin in its place', { id: 'c1', type: 'begin', token: 'of another' } as const, 1],
+    ['it is cancelled', { id: 'c1', type: 'cancel' } as const, 0],
+  ])('leaves without a trace when it waits and %s', async (_, command, code) => {
     const run = newRun();
-    const runner = run.start({ prompt: 'write a.txt one', waits: true });
-    await run.line('started');
-    await idle(runner.pid!);
-    run.command({ id: 'c1', type: 'cancel' });
-    expect(await run.ended(runner)).toMatchObject({ outcome: 'cancelled' });
-    expect(readdirSync(run.workspace)).toEqual([]);
+    const runner = run.start({ prompt: 'write a.txt one', waits: true }, { env: { FETCH_RUN_TOKEN: 'mine' } });
+    await following(runner.pid!);
+    run.command(command);
+    await until('its end', () => runner.exitCode !== null);
+    expect([runner.exitCode, run.lines(), readdirSync(run.workspace)]).toEqual([code, [], []]);
   });
 
   test('fails with the reason of the agent, and what was done stays', async () => {

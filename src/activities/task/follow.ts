@@ -12,7 +12,7 @@ import { HEARTBEAT_MS } from '../heartbeat.ts';
 import type { KennelDeps } from './deps.ts';
 import { createTaskProgress } from './progress.ts';
 import { lastWritten, offsetAfter, type Read, readLog, runFolder, watchLog } from './run-folder.ts';
-import { folderMegabytes } from './run-size.ts';
+import { folderMegabytes, freeMegabytes } from './run-size.ts';
 
 /** A log is looked at when it has grown, and this often besides. */
 const LOOK_MS = 200;
@@ -100,6 +100,10 @@ export const createFollow =
     async function endOf(task: Task, at: FollowInput, read: Read, deadline: number, began: number): Promise<Stop | null> {
       const breach = taskBreach(taskBudget(config), await budgetUse(db, task.id));
       if (breach) return { what: 'budget', reason: breachText(breach) };
+      // a workspace has no bound of its own, and the database may be on the same disk
+      const free = await freeMegabytes(folder);
+      if (free !== null && free < config.FETCH_KENNEL_FREE_MB)
+        return { what: 'budget', reason: `The disk of the host has ${free} MB left; FETCH_KENNEL_FREE_MB keeps ${config.FETCH_KENNEL_FREE_MB} MB free.` };
       if (Date.now() >= deadline) return { what: 'timeout' };
       if (Date.now() - Math.max((await lastWritten(folder)) ?? 0, began) >= at.silenceMs) return { what: 'silent' };
       // an engine that does not answer says nothing about the container: the log goes on without it

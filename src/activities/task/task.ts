@@ -79,7 +79,7 @@ export function createTaskActivities(deps: KennelDeps): TaskActivities {
         holdMs: input.holdMs,
         ...(login !== undefined && { login: true }),
         ...(task.worktree && { worktree: worktreeOf(task.id) }),
-        ...(input.checkpoint && { waits: true }),
+        waits: true,
       };
       const workspace = workspaceOf(config, task);
       let remembered = Promise.resolve();
@@ -88,14 +88,15 @@ export function createTaskActivities(deps: KennelDeps): TaskActivities {
         if (input.checkpoint) remembered = checkpoint(task, workspace);
         remembered.catch(() => {});
       };
+      let token: string;
       try {
-        await kennel.start({ spec, runFolder: folder, workspace, ...(login !== undefined && { login }), env: {}, onPlace });
+        token = await kennel.start({ spec, runFolder: folder, workspace, ...(login !== undefined && { login }), env: {}, onPlace });
       } finally {
         await remembered;
       }
       // before the harness starts: a task of step 0 has changed nothing
       await setTaskState(db, task.id, 'running', { step: input.step });
-      if (input.checkpoint) await sendCommand(folder, { id: `${task.id}_begin_${input.step}`, step: input.step, type: 'begin' });
+      await sendCommand(folder, { id: `${task.id}_begin_${token}`, step: input.step, type: 'begin', token });
     }),
 
     follow: createFollow(deps),

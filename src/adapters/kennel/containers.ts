@@ -14,6 +14,8 @@ export const LABEL = {
   /** number of a step, or what a command is for */
   step: 'fetch.step',
   harness: 'fetch.harness',
+  /** of a run: the value of `TOKEN` in its environment */
+  token: 'fetch.token',
   /** of a command: epoch ms after which nobody waits for it any more */
   until: 'fetch.until',
 } as const;

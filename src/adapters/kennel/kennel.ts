@@ -11,8 +11,8 @@ export interface Kennel {
   command(command: KennelCommand): Promise<CommandResult>;
   /** Asks the workspace program. Throws when it ended without an answer. */
   workspaceOp(workspace: string, op: WorkspaceOp, options?: WorkspaceOpOptions): Promise<WorkspaceAnswer>;
-  /** Starts the container of a step, or finds the one that is labelled so. Throws KennelFull when every place of the host is taken. */
-  start(run: StartRun): Promise<void>;
+  /** Starts the container of a step, or finds the one that is labelled so. The token with which it is told to begin. Throws KennelFull when every place of the host is taken. */
+  start(run: StartRun): Promise<string>;
   /** What became of the container of a step; null when there is none. */
   inspect(taskId: string, step: number): Promise<RunContainer | null>;
   /** Kills the container of every step of the task (or of one step), waits until it is gone, and removes it. True when one was running. */

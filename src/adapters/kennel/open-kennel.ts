@@ -101,7 +101,7 @@ export function openKennel(config: KennelConfig): OpenKennel {
       explained(async () => {
         const where = await place();
         const image = await provided.provide(imageKindOf(run.spec.harness));
-        await startRun(where, image, run);
+        return await startRun(where, image, run);
       }),
     inspect: (taskId, step) => explained(async () => inspectRun(await place(), taskId, step)),
     remove: (taskId, step) => explained(async () => removeRun(await place(), taskId, step)),

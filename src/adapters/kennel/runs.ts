@@ -1,9 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { existsSync, lchownSync, lstatSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
-import { type HarnessName, INSIDE } from '../../contracts/kennel.ts';
-import { destroy, inspectOrNull, LABEL, runName, statusOf, unless } from './containers.ts';
+import { type HarnessName, INSIDE, TOKEN } from '../../contracts/kennel.ts';
+import { destroy, inspectOrNull, LABEL, runName, statusOf } from './containers.ts';
 import { Demux } from './demux.ts';
 import type { Engine } from './engine.ts';
 import { hostConfig, type Limits, mount } from './hardening.ts';
@@ -21,46 +22,44 @@ export interface RunPlace {
 /** Counting places and taking one is one thing: starts of a home go through here one after the other. */
 const doors = new Map<string, Promise<unknown>>();
 
-/** Starts the container of a step, or finds it: of any number of starts at once one makes it. Throws KennelFull. */
-export function startRun(place: RunPlace, image: string, run: StartRun): Promise<void> {
+/** Starts the container of a step, or finds it: of any number of starts at once one makes it. Its token. Throws KennelFull. */
+export function startRun(place: RunPlace, image: string, run: StartRun): Promise<string> {
   const before = doors.get(place.home) ?? Promise.resolve();
   const mine = before.catch(() => {}).then(() => startNow(place, image, run));
   doors.set(place.home, mine);
   return mine;
 }
 
-async function startNow(place: RunPlace, image: string, run: StartRun): Promise<void> {
+async function startNow(place: RunPlace, image: string, run: StartRun): Promise<string> {
   const { docker } = place.engine;
   const name = runName(place.home, run.spec.taskId, run.spec.step);
   for (let attempt = 0; ; attempt += 1) {
     const found = await inspectOrNull(docker, name);
-    // somebody had it removed, and the engine is at it
-    if (found && ['removing', 'dead'].includes(found.State.Status)) {
+    // somebody had it removed, and the engine is at it; or its start was killed, and it may run without the engine knowing of it: such a one never
+    // begins, for another has its name and a token of its own
+    if (found && ['removing', 'dead', 'created'].includes(found.State.Status)) {
       await destroy(docker, found.Id);
       continue;
     }
-    // `created`: its start was killed before it could go on
-    if (found && found.State.Status !== 'created') {
+    if (found) {
       run.onPlace?.();
-      return;
+      return found.Config.Labels[LABEL.token] ?? '';
     }
-    if (!found) {
-      if ((await placesTaken(place)) >= place.slots) throw full(place);
-      prepareFolders(place.user, run);
-      try {
-        await docker.createContainer({ ...configuration(place, image, run), name });
-      } catch (error) {
-        // another process was faster, or the engine is about to remove one of this name: the next look tells
-        if (statusOf(error) !== 409 || attempt > 50) throw error;
-        await pause(200);
-        continue;
-      }
+    if ((await placesTaken(place)) >= place.slots) throw full(place);
+    prepareFolders(place.user, run);
+    const token = randomUUID();
+    try {
+      await docker.createContainer({ ...configuration(place, image, run, token), name });
+    } catch (error) {
+      // another process was faster, or the engine is about to remove one of this name: the next look tells
+      if (statusOf(error) !== 409 || attempt > 50) throw error;
+      await pause(200);
+      continue;
     }
     run.onPlace?.();
     try {
-      // 304: another process started it
-      await docker.getContainer(name).start().catch(unless(304));
-      return;
+      await docker.getContainer(name).start();
+      return token;
     } catch (error) {
       await destroy(docker, name);
       throw error;
@@ -80,9 +79,9 @@ async function placesTaken({ engine, home }: RunPlace): Promise<number> {
  * What the host reads and writes in the run folder is mounted over itself: inside, a mount can be neither renamed nor
  * replaced, so that no link that a container makes there leads the host anywhere else.
  */
-function configuration(place: RunPlace, image: string, run: StartRun): Docker.ContainerCreateOptions {
+function configuration(place: RunPlace, image: string, run: StartRun, token: string): Docker.ContainerCreateOptions {
   const { taskId, step, harness } = run.spec;
-  const env: Record<string, string> = { ...run.env, HOME: INSIDE.home };
+  const env: Record<string, string> = { ...run.env, HOME: INSIDE.home, [TOKEN]: token };
   const { user, limits } = place;
   return {
     Image: image,
@@ -90,7 +89,7 @@ function configuration(place: RunPlace, image: string, run: StartRun): Docker.Co
     WorkingDir: INSIDE.workspace,
     User: `${user.uid}:${user.gid}`,
     Hostname: 'kennel',
-    Labels: { [LABEL.home]: place.home, [LABEL.task]: taskId, [LABEL.run]: taskId, [LABEL.step]: String(step), [LABEL.harness]: harness },
+    Labels: { [LABEL.home]: place.home, [LABEL.task]: taskId, [LABEL.run]: taskId, [LABEL.step]: String(step), [LABEL.harness]: harness, [LABEL.token]: token },
     HostConfig: hostConfig({
       limits,
       user,
