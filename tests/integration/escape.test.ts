@@ -374,7 +374,7 @@ describe('a workspace', () => {
 describe('what a container takes', () => {
   it('is bounded in processes: a fork bomb stays in its container and ends with it', async () => {
     const counting =
-      'import os,time\nn=0\ntry:\n  while n<5000:\n    if os.fork()==0: time.sleep(30); os._exit(0)\n    n+=1\nexcept OSError: pass\nprint(n)\nos.kill(-1, 9)';
+      'import os,time\nn=0\ntry:\n  while n<5000:\n    if os.fork()==0: time.sleep(30); os._exit(0)\n    n+=1\nexcept OSError: pass\nprint(n, flush=True)\nos.kill(-1, 9)';
     const counted = await inside(['python3', '-c', counting]);
     expect(Number(counted.stdout.trim())).toBeGreaterThan(10);
     expect(Number(counted.stdout.trim())).toBeLessThan(96);
