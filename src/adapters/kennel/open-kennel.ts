@@ -76,10 +76,13 @@ export function openKennel(config: KennelConfig): OpenKennel {
       const side = await sideFolder(workspace, user);
       const answered = await inSession(workspace, side, op, options);
       if (answered) return answered;
+      const stdin = options.after ? options.after.then(() => JSON.stringify(op)) : JSON.stringify(op);
+      // a command that fails before it reads its input reads no failure of that either
+      if (typeof stdin !== 'string') stdin.catch(() => {});
       const result = await kennel.command({
         workspace,
         argv: OPERATION,
-        stdin: options.after ? options.after.then(() => JSON.stringify(op)) : JSON.stringify(op),
+        stdin,
         timeoutMs: OPERATION_MS,
         maxOutput: OPERATION_BYTES,
         label: options.label ?? op.op,
