@@ -87,7 +87,8 @@ async function workAndKill(app: TestApp, options: TaskChaosOptions): Promise<Tas
   };
   const kills: TaskKill[] = [];
   let over = false;
-  const allowed = (begunTasks: number) => over || begunTasks < ((kills.length + AHEAD) * options.tasks) / options.kills;
+  // kills wait for something to hit, and tasks for kills: where nothing is under way, the tasks go first
+  const allowed = (begunTasks: number) => over || people.live.size === 0 || begunTasks < ((kills.length + AHEAD) * options.tasks) / options.kills;
   const made: Made[] = [];
   const crew = options.people ?? 8;
   let idle = false;
