@@ -109,7 +109,8 @@ export async function dropLease(db: Db, account: string, holder: string): Promis
 
 /**
  * Says something about the account once for a `key` where it can be said: on the terminal's chat, and what `needsPerson` also in the
- * thread of the API that was used last: said in each of its threads, it would be in the way of all of them. Screens of both read the store, so the row counts as sent.
+ * thread of the API that was used last: said in each of its threads, it would be in the way of all of them. Screens of both read the
+ * store, so the row counts as sent.
  */
 export async function tellElsewhere(db: Db, account: string, key: string, text: string, needsPerson: boolean): Promise<void> {
   const terminals = await db.selectFrom('chats').select('id').where('channel', '=', 'console').execute();
