@@ -7,8 +7,8 @@ export default defineConfig({
   test: {
     // worker threads crash with the native core of the Temporal worker
     pool: 'forks',
-    // real servers and containers on a shared machine: what fails is tried once more, and shown as such
-    retry: 1,
+    // a test that fails once is a defect, in the test or in the product: nothing is tried again
+    retry: 0,
     testTimeout: 120_000,
     hookTimeout: 180_000,
     projects: [

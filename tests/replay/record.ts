@@ -1,8 +1,9 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
+import packageJson from '../../package.json' with { type: 'json' };
 import { scheduleId } from '../../src/contracts/ids.ts';
 import { startTestApp, type TestApp } from '../support/app.ts';
 import { requireDocker } from '../support/docker.ts';
@@ -11,11 +12,12 @@ import { HOLD_MS, queuedTask, taskRuns } from './record-tasks.ts';
 import { type HistoryJson, privateParts, scrub } from './scrub.ts';
 
 /**
- * Records the golden histories from real runs: `npm run record-histories [-- NAME...]`, all or the named ones, over what is there.
- * The gate replays every file, so a history of a version that people run is renamed before (`NAME-v1.json`) and stays.
+ * Records golden histories from real runs, all or the named ones: `npm run record-histories [-- NAME...]`. They go into the folder of the
+ * version that package.json names. The gate replays every release's folder. A recorded history is never written over: the runs of that
+ * release go on in the world. Raise the version first, and record again.
  */
 
-const FOLDER = fileURLToPath(new URL('./histories/', import.meta.url));
+const FOLDER = fileURLToPath(new URL(`./histories/${packageJson.version}/`, import.meta.url));
 /** small enough that some turns fill it, large enough that no single scenario does */
 const MAX_EVENTS = 70;
 const REMIND_MS = 4_000;
@@ -215,6 +217,9 @@ async function routines(scene: Scene): Promise<Recorded> {
 }
 
 const only = process.argv.slice(2);
+const there = existsSync(FOLDER) ? readdirSync(FOLDER).map((file) => file.replace('.json', '')) : [];
+const again = only.length === 0 ? there : there.filter((name) => only.includes(name));
+if (again.length > 0) throw new Error(`${packageJson.version} has recorded histories already, and they are never written over: ${again.join(', ')}`);
 await requireDocker();
 const app = await startTestApp({
   FETCH_MAX_HISTORY_EVENTS: String(MAX_EVENTS),
@@ -243,7 +248,7 @@ try {
     const scrubbed = scrub(JSON.parse(historyToJSON(history)) as HistoryJson);
     const left = privateParts(scrubbed);
     if (left.length > 0) throw new Error(`${name} would publish something private:\n${left.join('\n')}`);
-    writeFileSync(join(FOLDER, `${name}.json`), `${JSON.stringify({ workflowId, ...scrubbed }, null, 1)}\n`);
+    writeFileSync(join(FOLDER, `${name}.json`), `${JSON.stringify({ workflowId, ...scrubbed }, null, 1)}\n`, { flag: 'wx' });
     console.log(`${name}: ${scrubbed.events.length} events`);
   }
 } finally {

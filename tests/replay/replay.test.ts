@@ -14,11 +14,13 @@ interface Golden extends HistoryJson {
 }
 
 const FOLDER = fileURLToPath(new URL('./histories/', import.meta.url));
+/** `name`: release and scene, as in `0.1.0/conversation-plain-answer` */
 const read = (file: string): Golden => ({ name: file.replace('.json', ''), ...JSON.parse(readFileSync(join(FOLDER, file), 'utf8')) });
 const golden: Golden[] = readdirSync(FOLDER)
-  .filter((file) => file.endsWith('.json'))
-  .map(read);
-const named = (name: string): Golden => structuredClone(golden.find((history) => history.name === name)!);
+  .toSorted()
+  .flatMap((release) => readdirSync(join(FOLDER, release)).map((file) => read(join(release, file))));
+/** A scene as the newest release that has it recorded it. */
+const named = (scene: string): Golden => structuredClone(golden.findLast((history) => history.name.endsWith(`/${scene}`))!);
 
 let workflowBundle: { code: string };
 beforeAll(async () => {
