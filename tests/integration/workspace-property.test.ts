@@ -2,6 +2,7 @@ import { chmodSync, lstatSync, mkdirSync, rmSync, symlinkSync, writeFileSync } f
 import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { holds, PROPERTY_MS } from '../support/property.ts';
 import { Workspace } from './workspace-program.ts';
 
 const PATHS = ['a.txt', 'b.txt', 'd', 'd/x.txt', 'd/e/y.txt', 'new.txt', 'ü n\ni.txt', '.gitignore'];
@@ -52,7 +53,7 @@ function lstatOf(path: string) {
   }
 }
 
-test('over random edits of person and task, no byte of the person is lost by conclude, undo and redo', { timeout: 900_000 }, () => {
+test('over random edits of person and task, no byte of the person is lost by conclude, undo and redo', { timeout: PROPERTY_MS }, () => {
   const scenario = fc.record({
     committed: edits(5),
     before: edits(5),
@@ -61,7 +62,7 @@ test('over random edits of person and task, no byte of the person is lost by con
     after: fc.oneof(fc.constant<Edit[]>([]), edits(3)),
   });
   const outcomes = { committed: 0, kept: 0, undone: 0, refused: 0 };
-  fc.assert(
+  holds(
     fc.property(scenario, ({ committed, before, task, commits, after }) => {
       const w = Workspace.repository({ 'a.txt': 'a\nb\nc\nd\ne\nf\ng\n', '.gitignore': 'ignored.log\n' });
       try {
@@ -125,7 +126,7 @@ test('over random edits of person and task, no byte of the person is lost by con
         w.remove();
       }
     }),
-    { numRuns: Number(process.env.FETCH_TEST_RUNS ?? 12) },
+    { runs: 12, soak: 1_000 },
   );
   console.log(outcomes);
 });

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { createMeter } from '../../src/adapters/kennel/gate/meter.ts';
 import { createRedact } from '../../src/adapters/kennel/gate/redact.ts';
 import type { Wire } from '../../src/adapters/kennel/gate/routes.ts';
+import { holds } from '../support/property.ts';
 
 const sse = (...events: unknown[]): string => events.map((event) => `data: ${typeof event === 'string' ? event : JSON.stringify(event)}\n\n`).join('');
 
@@ -82,7 +83,7 @@ describe('usage of a streamed answer', () => {
   it.each(Object.keys(STREAMS) as Wire[])('of %s is read however the stream is cut into chunks', (wire) => {
     const expected = STREAMS[wire];
     const bytes = Buffer.from(expected.body);
-    fc.assert(
+    holds(
       fc.property(fc.array(fc.nat(bytes.length), { maxLength: 12 }), (cuts) => {
         const meter = createMeter({ wire, contentType: 'text/event-stream; charset=utf-8', model: 'asked', requestBytes: 400 });
         const edges = [0, ...cuts.sort((a, b) => a - b), bytes.length];
@@ -96,7 +97,7 @@ describe('usage of a streamed answer', () => {
           estimated: false,
         });
       }),
-      { numRuns: 50 },
+      { runs: 50 },
     );
   });
 
@@ -167,7 +168,7 @@ describe('the key in an answer', () => {
 
   it('is never passed on, however the stream is cut, and nothing else is changed', () => {
     const piece = fc.oneof(fc.constant(key), fc.constant(key.slice(0, 6)), fc.constant('sk-'), fc.constantFrom('a', 'b', 's', 'ü', '\n'));
-    fc.assert(
+    holds(
       fc.property(fc.array(piece, { maxLength: 20 }), fc.array(fc.nat(200), { maxLength: 8 }), (pieces, cuts) => {
         const bytes = Buffer.from(pieces.join(''));
         const redact = createRedact([key]);
@@ -177,7 +178,7 @@ describe('the key in an answer', () => {
         out.push(redact.end());
         expect(Buffer.concat(out).toString()).toBe(bytes.toString().replaceAll(key, '*'.repeat(key.length)));
       }),
-      { numRuns: 300 },
+      { runs: 300 },
     );
   });
 

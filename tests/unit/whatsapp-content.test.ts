@@ -4,6 +4,7 @@ import { takeAttachments } from '../../src/gateway/whatsapp/attached.ts';
 import { type Part, type Writing, write, writeProgress } from '../../src/gateway/whatsapp/content.ts';
 import { plainWords } from '../../src/gateway/whatsapp/markup.ts';
 import type { Asked } from '../../src/store/whatsapp/outgoing.ts';
+import { holds } from '../support/property.ts';
 
 const asked = (fields: Partial<Asked>): Asked => ({
   id: 'qst_1',
@@ -32,7 +33,7 @@ describe('what an answer becomes on WhatsApp', () => {
   it('loses no word, however it is cut, in messages or in its file', () => {
     const word = fc.stringMatching(/^[A-Za-z0-9äöüé]{1,12}$/);
     const body = fc.array(fc.array(word, { minLength: 1, maxLength: 40 }), { minLength: 1, maxLength: 60 });
-    fc.assert(
+    holds(
       fc.property(body, fc.integer({ min: 200, max: 1000 }), fc.integer({ min: 0, max: 100 * 3_600_000 }), (paragraphs, textLimit, ageMs) => {
         const said = paragraphs.map((words) => words.join(' ')).join('\n\n');
         const { parts } = write(writing(said, { textLimit, ageMs }));
@@ -44,7 +45,7 @@ describe('what an answer becomes on WhatsApp', () => {
         }
         for (const part of parts) expect(textOf(part).length).toBeLessThanOrEqual(Math.max(textLimit, 1200));
       }),
-      { numRuns: 150 },
+      { runs: 150 },
     );
   });
 

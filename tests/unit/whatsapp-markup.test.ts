@@ -4,6 +4,7 @@ import { takeAttachments } from '../../src/gateway/whatsapp/attached.ts';
 import { plainWords, toWhatsApp } from '../../src/gateway/whatsapp/markup.ts';
 import { NEUTRAL } from '../../src/gateway/whatsapp/phone-text.ts';
 import { documents, wordsOf } from '../support/markdown.ts';
+import { holds } from '../support/property.ts';
 
 /** The invisible shield, made visible. */
 const visible = (markdown: string) => toWhatsApp(markdown).replaceAll(NEUTRAL, '¦');
@@ -73,11 +74,11 @@ describe('markdown on a phone', () => {
   });
 
   it('a phone shows every word of what was said, and code byte for byte', () => {
-    fc.assert(
+    holds(
       fc.property(documents, ({ markdown, shown }) => {
         expect(plainWords(toWhatsApp(markdown))).toEqual(wordsOf(shown));
       }),
-      { numRuns: 200 },
+      { runs: 200 },
     );
   });
 
@@ -116,7 +117,7 @@ describe('markdown on a phone', () => {
       ),
       { maxLength: 60 },
     );
-    fc.assert(
+    holds(
       fc.property(
         fc.oneof(
           soup.map((parts) => parts.join('')),
@@ -130,7 +131,7 @@ describe('markdown on a phone', () => {
           if (!/[[|#&<]/.test(markdown) && !/^[\s>*+\-\d.)]*(?:`{3,}|~{3,}).*\S/m.test(markdown)) expect(letters(output)).toBe(letters(markdown));
         },
       ),
-      { numRuns: 400 },
+      { runs: 400 },
     );
   });
 

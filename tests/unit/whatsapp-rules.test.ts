@@ -7,6 +7,7 @@ import { canonicalUser, isBroadcast, isGroup, isNewsletter, isStatus, phoneOf, r
 import { admit } from '../../src/domain/whatsapp/rate.ts';
 import { reactionAnswer } from '../../src/domain/whatsapp/reactions.ts';
 import { type Addressing, addressed } from '../../src/domain/whatsapp/trigger.ts';
+import { holds } from '../support/property.ts';
 
 const HOUR = 3_600_000;
 
@@ -56,7 +57,7 @@ describe('the reaction to a disconnect code', () => {
     expect([1, 2, 3].map((attempt) => backoffMs(attempt, () => 0.5))).toEqual([1_000, 2_000, 4_000]);
     expect(backoffMs(5_000, () => 0.999999)).toBeLessThanOrEqual(300_000);
     expect(backoffMs(1, () => 0, 30_000)).toBe(30_000);
-    fc.assert(
+    holds(
       fc.property(
         fc.integer({ min: -1, max: 2_000 }),
         fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
@@ -167,7 +168,7 @@ describe('when a message is for us', () => {
 describe('a reaction as an answer', () => {
   const tones = ['', '\u{1f3fb}', '\u{1f3fc}', '\u{1f3fd}', '\u{1f3fe}', '\u{1f3ff}'];
   it('does not depend on skin, presentation or gender', () => {
-    fc.assert(
+    holds(
       fc.property(fc.constantFrom(...tones), fc.constantFrom('', '\ufe0f', '\ufe0e'), (tone, selector) => {
         expect(reactionAnswer(`👍${tone}${selector}`)).toBe('yes');
         expect(reactionAnswer(`👎${tone}${selector}`)).toBe('no');
@@ -180,7 +181,7 @@ describe('a reaction as an answer', () => {
 
   it('is nothing when the reaction was removed or means something else', () => {
     expect(['', '❤️', '😂', '🙏', '🎉', 'yes', '👍👎'].map(reactionAnswer)).toEqual(Array(7).fill(null));
-    fc.assert(fc.property(fc.string({ unit: 'grapheme-ascii' }), (text) => void expect(reactionAnswer(text)).toBeNull()));
+    holds(fc.property(fc.string({ unit: 'grapheme-ascii' }), (text) => void expect(reactionAnswer(text)).toBeNull()));
   });
 });
 
@@ -198,7 +199,7 @@ describe('the rate limit of an author', () => {
   });
 
   it('never admits more than the limit in any window, and keeps its word about when it will', () => {
-    fc.assert(
+    holds(
       fc.property(fc.array(fc.nat(400), { maxLength: 80 }), fc.integer({ min: 1, max: 6 }), (gaps, limit) => {
         const [admitted, span]: [number[], number] = [[], 1_000];
         let [window, now]: [number[], number] = [[], 0];

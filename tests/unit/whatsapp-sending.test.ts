@@ -3,11 +3,12 @@ import { describe, expect, it } from 'vitest';
 import { createPacer, DAY_MS, waitFor } from '../../src/gateway/whatsapp/pacing.ts';
 import { messageIdOf } from '../../src/gateway/whatsapp/parts.ts';
 import { refusalOf } from '../../src/gateway/whatsapp/refusals.ts';
+import { holds } from '../support/property.ts';
 
 describe('the id of an outgoing message', () => {
   it('is the same for the same part of the same row, in the form of the web client', () => {
     expect(messageIdOf('out_1_answer', 0)).toBe(messageIdOf('out_1_answer', 0));
-    fc.assert(fc.property(fc.string(), fc.nat(50), (row, part) => /^3EB0[0-9A-F]{18}$/.test(messageIdOf(row, part))));
+    holds(fc.property(fc.string(), fc.nat(50), (row, part) => /^3EB0[0-9A-F]{18}$/.test(messageIdOf(row, part))));
   });
 
   it('differs between rows and between parts', () => {
@@ -31,7 +32,7 @@ describe('pacing', () => {
 
   it('never sends more in a second, a minute or a day than is allowed', () => {
     const many = { paceMs: 1000, perMinute: 5, perDay: 30 };
-    fc.assert(
+    holds(
       fc.property(fc.array(fc.tuple(fc.nat(20_000), fc.double({ min: 0, max: 0.999, noNaN: true })), { minLength: 40, maxLength: 80 }), (asks) => {
         const sent: number[] = [];
         let now = 0;
@@ -45,7 +46,7 @@ describe('pacing', () => {
           if (index >= 30) expect(at - sent[index - 30]!).toBeGreaterThanOrEqual(DAY_MS);
         }
       }),
-      { numRuns: 50 },
+      { runs: 50 },
     );
   });
 

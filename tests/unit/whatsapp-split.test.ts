@@ -5,6 +5,7 @@ import { plainWords, toWhatsApp } from '../../src/gateway/whatsapp/markup.ts';
 import { fencedBlocks } from '../../src/gateway/whatsapp/phone-text.ts';
 import { asFile, splitText } from '../../src/gateway/whatsapp/split.ts';
 import { documents } from '../support/markdown.ts';
+import { holds } from '../support/property.ts';
 
 /** Where each part ends in the text, with the fences that were put around a cut taken off; null when that does not give the text. */
 function offsets(text: string, parts: readonly string[], at = 0): number[] | null {
@@ -91,7 +92,7 @@ describe('a long text', () => {
       'x'.repeat(50),
       '     ',
     ];
-    fc.assert(
+    holds(
       fc.property(fc.array(fc.constantFrom(...pieces), { maxLength: 80 }), fc.integer({ min: 32, max: 200 }), (chosen, limit) => {
         const text = chosen.join('');
         const parts = splitText(text, limit);
@@ -101,29 +102,29 @@ describe('a long text', () => {
         expect(cuts).not.toBeNull();
         for (const cut of cuts!.slice(0, -1)) expect(boundaries).toContain(cut);
       }),
-      { numRuns: 400 },
+      { runs: 400 },
     );
   });
 
   it('loses no character of any text at all', () => {
-    fc.assert(
+    holds(
       fc.property(fc.string({ unit: 'binary', maxLength: 300 }), fc.integer({ min: 1, max: 60 }), (text, limit) => {
         const parts = splitText(text, limit);
         expect(offsets(text, parts)).not.toBeNull();
         expect(parts.every((part) => part.isWellFormed())).toBe(true);
       }),
-      { numRuns: 200 },
+      { runs: 200 },
     );
   });
 
   it('is read as the same words in its parts as in the whole', () => {
-    fc.assert(
+    holds(
       fc.property(documents, fc.integer({ min: 300, max: 600 }), ({ markdown }, limit) => {
         const text = toWhatsApp(markdown);
         const shown = (words: string[]) => words.join('').replace(/\s/g, '');
         expect(shown(splitText(text, limit).flatMap(plainWords))).toBe(shown(plainWords(text)));
       }),
-      { numRuns: 60 },
+      { runs: 60 },
     );
   });
 

@@ -3,6 +3,7 @@ import { describe, expect, it, test } from 'vitest';
 import { parseRemote, webHost } from '../../src/adapters/github/remote.ts';
 import { branchProblem, checkPath, findName, isWorkspaceName, nameProblem, quoted } from '../../src/domain/workspace-names.ts';
 import { isTestCommand, splitWords } from '../../src/tools/test-command.ts';
+import { holds } from '../support/property.ts';
 
 describe('the name of a workspace', () => {
   it.each(['my-app', 'a', 'API_2', '0', 'x'.repeat(64)])('%s is one', (name) => expect(nameProblem(name)).toBeNull());
@@ -26,7 +27,7 @@ describe('the name of a workspace', () => {
   ])('%j is none', (name, why) => expect(nameProblem(name)).toMatch(why));
 
   it('is never anything but the allowed characters, whatever is tried', () => {
-    fc.assert(
+    holds(
       fc.property(
         fc.string({ unit: 'grapheme', maxLength: 70 }),
         (name) => void (isWorkspaceName(name) && expect(name).toMatch(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/)),
