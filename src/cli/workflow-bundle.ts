@@ -9,12 +9,17 @@ import { bundleWorkflowCode, type WorkflowBundlePath } from '@temporalio/worker'
 const source = (folder: string): string => fileURLToPath(new URL(`../${folder}`, import.meta.url));
 const SANDBOX_FOLDERS = ['workflows', 'contracts', 'domain'];
 
+/** Workers that run one build at a time; workers of several builds side by side, with a versioning behaviour for each workflow. */
+const ENTRIES = { unversioned: 'index.ts', versioned: 'versioned.ts' };
+export type Versioning = keyof typeof ENTRIES;
+const entryOf = (versioning: Versioning): string => join(source('workflows'), ENTRIES[versioning]);
+
 /** The options with which workflow code is bundled everywhere: in production, in tests and in the replay gate. */
-export async function buildWorkflowBundle(): Promise<{ code: string }> {
+export async function buildWorkflowBundle(workflowsPath = entryOf('unversioned')): Promise<{ code: string }> {
   const warnings: string[] = [];
   const note = (message: string) => void (/disallowed|Failed to|not found/i.test(message) && warnings.push(message));
   const { code } = await bundleWorkflowCode({
-    workflowsPath: join(source('workflows'), 'index.ts'),
+    workflowsPath,
     logger: { trace() {}, debug() {}, info() {}, log: (_level, message) => note(message), warn: note, error: note },
   });
   if (warnings.length > 0) throw new Error(`The workflow bundle reaches outside the sandbox:\n${warnings.join('\n')}`);
@@ -22,8 +27,8 @@ export async function buildWorkflowBundle(): Promise<{ code: string }> {
 }
 
 /** The bundle, from the cache when no file that goes into it has changed: it saves a second of every start. */
-export async function cachedWorkflowBundle(cacheFolder: string): Promise<WorkflowBundlePath> {
-  const hash = createHash('sha256');
+export async function cachedWorkflowBundle(cacheFolder: string, versioning: Versioning = 'unversioned'): Promise<WorkflowBundlePath> {
+  const hash = createHash('sha256').update(versioning);
   for (const folder of SANDBOX_FOLDERS) {
     const path = source(folder);
     for (const file of readdirSync(path).sort()) if (file.endsWith('.ts')) hash.update(file).update(readFileSync(join(path, file)));
@@ -33,14 +38,14 @@ export async function cachedWorkflowBundle(cacheFolder: string): Promise<Workflo
   if (!existsSync(codePath)) {
     mkdirSync(cacheFolder, { recursive: true });
     // in a process of its own: the bundler would leave 140 MB in the memory of a worker that lives for weeks
-    await promisify(execFile)(process.execPath, [fileURLToPath(import.meta.url), codePath]);
+    await promisify(execFile)(process.execPath, [fileURLToPath(import.meta.url), codePath, versioning]);
   }
   return { codePath };
 }
 
 if (import.meta.main) {
   const codePath = process.argv[2]!;
-  const { code } = await buildWorkflowBundle();
+  const { code } = await buildWorkflowBundle(entryOf(process.argv[3] as Versioning));
   // renamed into place: a start that is killed half way leaves no half bundle
   writeFileSync(`${codePath}.${process.pid}`, code);
   renameSync(`${codePath}.${process.pid}`, codePath);

@@ -1,6 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import packageJson from '../../package.json' with { type: 'json' };
@@ -8,6 +7,7 @@ import { scheduleId } from '../../src/contracts/ids.ts';
 import { startTestApp, type TestApp } from '../support/app.ts';
 import { requireDocker } from '../support/docker.ts';
 import { until } from '../support/until.ts';
+import { freeze, historiesOf } from './frozen.ts';
 import { HOLD_MS, queuedTask, taskRuns } from './record-tasks.ts';
 import { type HistoryJson, privateParts, scrub } from './scrub.ts';
 
@@ -17,7 +17,7 @@ import { type HistoryJson, privateParts, scrub } from './scrub.ts';
  * release go on in the world. Raise the version first, and record again.
  */
 
-const FOLDER = fileURLToPath(new URL(`./histories/${packageJson.version}/`, import.meta.url));
+const FOLDER = historiesOf(packageJson.version);
 /** small enough that some turns fill it, large enough that no single scenario does */
 const MAX_EVENTS = 70;
 const REMIND_MS = 4_000;
@@ -248,7 +248,9 @@ try {
     const scrubbed = scrub(JSON.parse(historyToJSON(history)) as HistoryJson);
     const left = privateParts(scrubbed);
     if (left.length > 0) throw new Error(`${name} would publish something private:\n${left.join('\n')}`);
-    writeFileSync(join(FOLDER, `${name}.json`), `${JSON.stringify({ workflowId, ...scrubbed }, null, 1)}\n`, { flag: 'wx' });
+    const file = join(FOLDER, `${name}.json`);
+    writeFileSync(file, `${JSON.stringify({ workflowId, ...scrubbed }, null, 1)}\n`, { flag: 'wx' });
+    freeze(packageJson.version, file);
     console.log(`${name}: ${scrubbed.events.length} events`);
   }
 } finally {
