@@ -10,6 +10,8 @@ import { taskMadeBy } from './task/input.ts';
 export const UNKNOWN_OUTCOME =
   'The outcome of this call is unknown: the process that ran it died before it ended. It may or may not have happened and is not run again by itself.';
 
+const notAllowed = (name: string): string => `${name} was not run: it needs an approval, and no approval of it is on record.`;
+
 /** Tools without an effect: their calls are stored once, with the result. */
 const unmarked = [...tools.values()].filter((tool) => tool.readsOnly).map((tool) => tool.name);
 
@@ -22,9 +24,11 @@ export const createAct =
     try {
       const begun = await beginCall(db, input.callId, unmarked);
       if (!begun) throw fail('NotFound', `Call ${input.callId} is not in the database.`);
-      const { how, call, chatId } = begun;
+      const { how, call, chatId, policy, allowed } = begun;
       if (how === 'done') return { ok: call.ok ?? false, size: call.output?.length ?? 0, ...(await taskMadeBy(deps, call, call.ok ?? false)) };
       if (how === 'again' && call.effect === 'once') return await keep(deps, call, { ok: false, output: UNKNOWN_OUTCOME });
+      // what the workflow was told counts for nothing here: anybody who reaches its server can signal it
+      if (policy === 'refuse' || (policy === 'ask' && !allowed)) return await keep(deps, call, { ok: false, output: notAllowed(call.name) });
       const tool = tools.get(call.name);
       if (!tool) return await keep(deps, call, { ok: false, output: `The tool ${call.name} is no longer there.` });
       const limit = timeLimit(tool.timeoutMs);

@@ -4,7 +4,7 @@ import { stepKey } from '../contracts/ids.ts';
 import { findCall, settle } from '../store/calls.ts';
 import { finishTurn } from '../store/finish.ts';
 import { derivedId } from '../store/keys.ts';
-import { ask, expireQuestion, remindQuestion } from '../store/questions.ts';
+import { ask, decisionOf, expireQuestion, remindQuestion } from '../store/questions.ts';
 import { tools } from '../tools/registry.ts';
 import { UNKNOWN_OUTCOME } from './act.ts';
 import type { ActivityDeps } from './deps.ts';
@@ -26,6 +26,7 @@ export function createRecordActivities({ db }: Pick<ActivityDeps, 'db'>): Record
       const said = await db.selectFrom('transcript').select('content').where('id', '=', step).executeTakeFirst();
       return await ask(db, input, { description: tools.get(call?.name ?? '')?.description ?? '', intent: said?.content || null });
     }),
+    decisionOf: guarded((questionId: string) => decisionOf(db, questionId)),
     remind: guarded((questionId: string): Promise<string | null> => remindQuestion(db, questionId)),
     expire: guarded((questionId: string): Promise<boolean> => expireQuestion(db, questionId)),
     recordUnknown: guarded(async ({ callId, why }: { callId: string; why?: string }): Promise<void> => {

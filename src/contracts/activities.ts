@@ -1,4 +1,5 @@
 import type { ActInput, ActResult, AskInput, AskResult, DeliverInput, FinishInput, ThinkInput, ThinkResult } from './conversation.ts';
+import type { Decision } from './decision.ts';
 
 /** Activities of a turn. One each for a model step, a tool call and a send: none exists to keep books. */
 export interface TurnActivities {
@@ -12,6 +13,8 @@ export interface TurnActivities {
 /** Short steps on our own store, run as local activities. */
 export interface RecordActivities {
   openQuestion(input: AskInput): Promise<AskResult>;
+  /** what the store has as the decision of a question; null while it is open there */
+  decisionOf(questionId: string): Promise<Decision | null>;
   /** outbox id of the reminder, or null when the question was decided meanwhile */
   remind(questionId: string): Promise<string | null>;
   /** false when an answer came first */

@@ -78,6 +78,8 @@ export interface CallVerdict {
   timeoutMs: number;
   /** where it runs when not on the worker's own queue: the kennel of the workspace's host */
   queue?: string;
+  /** what policy said of it when the model made it; the store has it too */
+  policy?: 'run' | 'ask' | 'refuse';
   /** an approval of it shows more than its arguments */
   preview?: boolean;
 }

@@ -14,6 +14,10 @@ const table: Record<Autonomy, Record<Danger, Verdict>> = {
 
 export const decide = (danger: Danger, autonomy: Autonomy, autoApprove: boolean): Verdict => (autoApprove ? 'run' : table[autonomy][danger]);
 
+/** A question to the person is asked, whatever policy says of the others. */
+export const policyOf = (call: { name: string; danger: Danger }, autonomy: Autonomy, autoApprove: boolean): Verdict =>
+  call.name === 'ask_user' ? 'ask' : decide(call.danger, autonomy, autoApprove);
+
 /** Nobody can be asked when a schedule fires: what would ask is refused. */
 export const decideUnattended = (danger: Danger, autonomy: Autonomy): Exclude<Verdict, 'ask'> => (table[autonomy][danger] === 'run' ? 'run' : 'refuse');
 

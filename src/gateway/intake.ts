@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import type { Config } from '../config.ts';
 import type { Arrival } from '../contracts/conversation.ts';
+import type { Identity } from '../contracts/decision.ts';
 import type { Channel } from '../contracts/ids.ts';
 import type { ThreadRecord, TurnRecord } from '../contracts/records.ts';
 import { chooseOption, helpText, isStrayNumber, parseApproval, parseAutonomy, parseCommand } from '../domain/commands.ts';
@@ -43,6 +44,8 @@ export interface Saying {
   channelMessageId: string;
   /** who wrote it, where several people write: the model reads it before the text, commands and answers are without it */
   author?: string;
+  /** who wrote it, several where messages were put together; left out for what comes over HTTP */
+  writers?: readonly Identity[];
   /** it answers exactly this question (a reaction, a vote, a quote); where that is settled, the person is told */
   questionId?: string;
   /** never a command and never an answer: text that was put together from several messages */
@@ -51,6 +54,14 @@ export interface Saying {
   /** where several people write: who this is to the turn that asks for an approval; elsewhere whoever writes may approve */
   approver?: Approver;
   also?: Also;
+}
+
+/** A message as the transaction that takes it sees it. */
+interface Received {
+  inboxId: string;
+  chatId: string;
+  at: Date;
+  by: Identity;
 }
 
 /** Whether somebody is the owner, and whether they asked for the turn. Runs in the intake's transaction. */
@@ -67,8 +78,9 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
     threadId: string,
     channelMessageId: string,
     body: string,
-    act: (tx: Tx, at: { inboxId: string; chatId: string; at: Date }) => Promise<{ arrival: Arrival; turnId: string | null }>,
+    act: (tx: Tx, at: Received) => Promise<{ arrival: Arrival; turnId: string | null }>,
     also?: Also,
+    writers?: readonly Identity[],
   ): Promise<{ arrival: Arrival; turnId: string | null; inboxId: string }> {
     const { row, chat, chatId } = await onThread(db, threadId, async (tx, { chatId, at }) => {
       const { chat, known } = await findReceived(tx, chatId, channelMessageId);
@@ -77,8 +89,9 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
         return { row: known, chat, chatId };
       }
       const inboxId = freshId('inb_');
-      const { arrival, turnId } = await act(tx, { inboxId, chatId, at });
-      await receive(tx, { id: inboxId, chatId, threadId, turnId, channelMessageId, arrival, body });
+      const writtenBy = writers ?? [overHttp(chat.channel)];
+      const { arrival, turnId } = await act(tx, { inboxId, chatId, at, by: writtenBy[0]! });
+      await receive(tx, { id: inboxId, chatId, threadId, turnId, channelMessageId, arrival, body, writtenBy });
       await also?.(tx, inboxId, arrival.kind);
       return { row: { id: inboxId, arrival, turn_id: turnId, signalled_at: null }, chat, chatId };
     }).catch((error) => {
@@ -130,20 +143,21 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
     question: Question,
     text: string,
     inboxId: string,
+    by: Identity,
     approver: Approver | undefined,
   ): Promise<Arrival | 'stray' | 'not theirs' | null> {
     if (question.kind === 'approval') {
       const answer = parseApproval(text);
       if (!answer) return null;
-      const { decision, remember, skip } = answer;
+      const { decision, remember } = answer;
       // whoever allows everything that follows allows what is dangerous among it
       const danger = remember ? 'DANGEROUS' : await dangerOf(tx, question);
       if (approver && decision === 'allow' && !mayApprove(danger, await approver(tx, question.turn_id))) return 'not theirs';
-      await decideQuestion(tx, question, decision, remember, skip);
+      await decideQuestion(tx, question, answer, by);
       return { kind: 'answer', inboxId, questionId: question.id, decision, ...ofTask(question) };
     }
     if (isStrayNumber(question.options, text)) return 'stray';
-    await answerQuestion(tx, question, chooseOption(question.options, text));
+    await answerQuestion(tx, question, chooseOption(question.options, text), by);
     return { kind: 'answer', inboxId, questionId: question.id, decision: 'answered', ...ofTask(question) };
   }
 
@@ -219,7 +233,7 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
     async say(input: Saying): Promise<Said> {
       const { threadId, text, attachmentIds = [] } = input;
       const told = input.author ? `${input.author}: ${text}` : text;
-      const act = async (tx: Tx, { inboxId: inbox, chatId, at }: { inboxId: string; chatId: string; at: Date }) => {
+      const act = async (tx: Tx, { inboxId: inbox, chatId, at, by }: Received) => {
         const reply = async (body: string) => ({ arrival: await replyNow(tx, { threadId, chatId, inboxId: inbox, said: text, body }), turnId: null });
         const active = await activeTurn(tx, threadId);
         if (!input.plain) {
@@ -237,7 +251,7 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
           if (autonomy) return reply(await trust(tx, { threadId, chatId, autonomy, shared: input.approver !== undefined }));
           const question = await openQuestion(tx, threadId, input.questionId);
           if (!question && input.questionId) return reply('That question is settled already, so this changes nothing.');
-          const answer = question ? await answerWith(tx, question, text, inbox, input.approver) : null;
+          const answer = question ? await answerWith(tx, question, text, inbox, by, input.approver) : null;
           if (answer === 'not theirs') return reply('Only the owner, or whoever asked for this, may approve it. It waits for one of them.');
           if (answer === 'stray') return reply(`There is no choice ${text.trim()}. Answer with 1 to ${question!.options.length}, or in your own words.`);
           if (answer) {
@@ -259,7 +273,7 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
         await attach(tx, turn.item_ids[0]!, attachmentIds);
         return { arrival: { kind: 'turn' as const, inboxId: inbox, turnId: turn.id, threadId }, turnId: turn.id };
       };
-      const { arrival, turnId, inboxId } = await once(threadId, input.channelMessageId, told, act, input.also);
+      const { arrival, turnId, inboxId } = await once(threadId, input.channelMessageId, told, act, input.also, input.writers);
       return { kind: arrival.kind, turnId, inboxId };
     },
 
@@ -280,10 +294,10 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
       const missing = new IntakeError('not_found', `no pending approval with id '${input.approvalId}'`);
       const row = await db.selectFrom('questions').select('thread_id').where('id', '=', input.approvalId).where('kind', '=', 'approval').executeTakeFirst();
       if (!row) throw missing;
-      await once(row.thread_id, input.channelMessageId, input.decision, async (tx, { inboxId }) => {
+      await once(row.thread_id, input.channelMessageId, input.decision, async (tx, { inboxId, by }) => {
         const question = await openQuestion(tx, row.thread_id, input.approvalId);
         if (!question) throw missing;
-        await decideQuestion(tx, question, input.decision, input.remember);
+        await decideQuestion(tx, question, input, by);
         return { arrival: { kind: 'answer', inboxId, questionId: question.id, decision: input.decision, ...ofTask(question) }, turnId: question.turn_id };
       });
     },
@@ -295,14 +309,14 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
       channelMessageId: string;
     }): Promise<void> {
       const text = input.answers.map((answer) => answer.value || answer.label).join('\n');
-      await once(input.threadId, input.channelMessageId, text, async (tx, { inboxId }) => {
+      await once(input.threadId, input.channelMessageId, text, async (tx, { inboxId, by }) => {
         const question = await openQuestion(tx, input.threadId, input.inputId);
         if (question?.kind !== 'question')
           throw new IntakeError(
             'not_found',
             `no pending user input with id '${input.inputId}' on thread ${input.threadId}: it was answered, has expired, or never was`,
           );
-        await answerQuestion(tx, question, text);
+        await answerQuestion(tx, question, text, by);
         return { arrival: { kind: 'answer', inboxId, questionId: question.id, decision: 'answered', ...ofTask(question) }, turnId: question.turn_id };
       });
     },
@@ -313,6 +327,9 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
     channelThread,
   };
 }
+
+/** Who holds the token of the API. In the thread of the terminal that is the terminal. */
+const overHttp = (channel: Channel): Identity => (channel === 'console' ? { role: 'terminal', channel } : { role: 'client', channel: 'api' });
 
 /** Whose question it is, when a coding task asked it. */
 const ofTask = (question: Question): { taskId?: string } => (question.task_id ? { taskId: question.task_id } : {});

@@ -1,4 +1,6 @@
 import { type Selectable, sql } from 'kysely';
+import type { ThinkResult } from '../contracts/conversation.ts';
+import { policyOf, type Verdict } from '../domain/policy.ts';
 import { type Db, json, type Tx } from './database.ts';
 import { appendEvents, write } from './deferred.ts';
 import { holds, onThread, onThreadIf } from './events.ts';
@@ -137,8 +139,24 @@ const begin = fixed((db, callId: string, now: Date, unmarked: readonly string[])
     .innerJoin('threads', 'threads.id', 'calls.thread_id')
     .leftJoin('items', 'items.id', 'calls.item_id')
     .leftJoin('marked', 'marked.id', 'calls.id')
+    .leftJoin('steps', (join) => join.onRef('steps.turn_id', '=', 'calls.turn_id').onRef('steps.step', '=', 'calls.step').on('calls.policy', 'is', null))
     .selectAll('calls')
-    .select(['threads.chat_id', 'items.started_at as item_started_at', 'marked.id as marked'])
+    .select(['threads.chat_id', 'items.started_at as item_started_at', 'marked.id as marked', 'steps.result as step_result'])
+    .select((e) =>
+      e
+        .exists(
+          e
+            .selectFrom('questions')
+            .select('questions.id')
+            .whereRef('questions.id', '=', 'calls.id')
+            .where('questions.kind', '=', 'approval')
+            .where('questions.state', '=', 'answered')
+            .where('questions.decision', '=', 'allow')
+            .where('questions.decided_by', 'is not', null)
+            .where('questions.decided_at', 'is not', null),
+        )
+        .as('allowed'),
+    )
     .where('calls.id', '=', callId),
 );
 
@@ -146,16 +164,26 @@ const begin = fixed((db, callId: string, now: Date, unmarked: readonly string[])
  * Marks a call as begun and returns it with its chat; null when there is none. A `once` call that is found begun (`again`)
  * must not run again. Calls of the tools in `unmarked` have no effect to remember: they are begun without a write.
  */
-export async function beginCall(
-  db: Db,
-  callId: string,
-  unmarked: readonly string[] = [],
-): Promise<{ how: 'begun' | 'again' | 'done'; call: BegunCall; chatId: string } | null> {
+export async function beginCall(db: Db, callId: string, unmarked: readonly string[] = []): Promise<Begun | null> {
   const fresh = freshCalls.get(callId);
   freshCalls.delete(callId);
-  if (fresh && unmarked.includes(fresh.call.name)) return { how: 'begun', ...fresh };
+  if (fresh?.call.policy === 'run' && unmarked.includes(fresh.call.name)) return { how: 'begun', policy: 'run', allowed: false, ...fresh };
   const [call] = (await db.executeQuery(begin(callId, new Date(), unmarked))).rows;
   if (!call) return null;
   const begun = call.marked !== null || (call.state === 'pending' && unmarked.includes(call.name));
-  return { how: begun ? 'begun' : call.state === 'done' ? 'done' : 'again', call, chatId: call.chat_id };
+  const how = begun ? 'begun' : call.state === 'done' ? 'done' : 'again';
+  return { how, call, chatId: call.chat_id, policy: recordedPolicy(call, call.step_result), allowed: call.allowed === true };
 }
+
+export interface Begun {
+  how: 'begun' | 'again' | 'done';
+  call: BegunCall;
+  chatId: string;
+  policy: Verdict;
+  /** a person has allowed exactly this call, and the store knows who and when */
+  allowed: boolean;
+}
+
+/** A call from before the verdict was recorded has the one that its step went by; without a step nobody knows, so it must be asked for. */
+const recordedPolicy = (call: Pick<Call, 'name' | 'danger' | 'policy'>, step: ThinkResult | null): Verdict =>
+  call.policy ?? (step ? policyOf(call, step.autonomy, step.autoApprove) : 'ask');

@@ -80,7 +80,7 @@ export async function finishTurn(db: Db, input: FinishInput): Promise<string | n
 async function carryOver(tx: Tx, ended: { turnId: string; threadId: string; chatId: string; status: FinishInput['status']; at: Date }): Promise<void> {
   const rows = await tx
     .selectFrom('inbox')
-    .select(['id', 'arrival', 'body', 'received_at'])
+    .select(['id', 'arrival', 'body', 'received_at', 'written_by'])
     .where('turn_id', '=', ended.turnId)
     .where('consumed_at', 'is', null)
     .orderBy('received_at')
@@ -106,5 +106,7 @@ async function carryOver(tx: Tx, ended: { turnId: string; threadId: string; chat
     channelMessageId: `carried over from ${ended.turnId}`,
     arrival: { kind: 'turn', inboxId, turnId: turn.id, threadId: ended.threadId },
     body: '',
+    // of everybody whose words it goes on with
+    writtenBy: unread.flatMap((row) => row.written_by ?? []),
   });
 }

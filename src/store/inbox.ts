@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Arrival } from '../contracts/conversation.ts';
+import type { Identity } from '../contracts/decision.ts';
 import type { Channel } from '../contracts/ids.ts';
 import { type Db, json, type Tx } from './database.ts';
 import { write } from './deferred.ts';
@@ -29,7 +30,16 @@ export async function findReceived(
 
 export async function receive(
   tx: Tx,
-  row: { id: string; chatId: string; threadId: string; turnId: string | null; channelMessageId: string; arrival: Arrival; body: string },
+  row: {
+    id: string;
+    chatId: string;
+    threadId: string;
+    turnId: string | null;
+    channelMessageId: string;
+    arrival: Arrival;
+    body: string;
+    writtenBy: readonly Identity[];
+  },
 ): Promise<void> {
   await write(
     tx,
@@ -41,6 +51,7 @@ export async function receive(
       channel_message_id: row.channelMessageId,
       arrival: json(row.arrival),
       body: row.body,
+      written_by: json(row.writtenBy),
     }),
   );
   await write(tx, tx.updateTable('chats').set({ last_activity_at: new Date() }).where('id', '=', row.chatId));

@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
+import { consentColumns } from './consent-migration.ts';
 import { kennelTables, spendingAndPausing } from './kennel/migration.ts';
 import { uploadsTable, whatsappTables } from './whatsapp/migration.ts';
 
@@ -101,6 +102,7 @@ const migrations: Record<string, Migration> = {
   '0004_kennel': { up: kennelTables },
   '0005_whatsapp_uploads': { up: uploadsTable },
   '0006_tasks': { up: spendingAndPausing },
+  '0014_consent': { up: consentColumns },
 };
 
 /** A database that a newer version of this program has already changed: it must not be touched. */

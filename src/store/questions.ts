@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely';
 import type { AskInput, AskResult, Danger } from '../contracts/conversation.ts';
-import type { Decision } from '../contracts/decision.ts';
+import type { DecidedBy, Decision, Identity } from '../contracts/decision.ts';
 import { outboxId } from '../contracts/ids.ts';
 import { settleCall } from './calls.ts';
 import { type Db, json, type Tx } from './database.ts';
@@ -19,6 +19,32 @@ export async function openQuestion(tx: Tx, threadId: string, id?: string): Promi
   let query = tx.selectFrom('questions').selectAll().where('thread_id', '=', threadId).where('state', '=', 'open');
   if (id !== undefined) query = query.where('id', '=', id);
   return await query.orderBy('asked_at', 'desc').limit(1).executeTakeFirst();
+}
+
+/** The decision that the store has; null while the question is open, or was never asked. */
+export async function decisionOf(db: Db, id: string): Promise<Decision | null> {
+  const question = await db.selectFrom('questions').select(['state', 'decision']).where('id', '=', id).executeTakeFirst();
+  if (!question || question.state === 'open') return null;
+  return question.decision ?? 'deny';
+}
+
+/** An approval is true only with who gave it and when. */
+export const isAllowed = ({ state, decision, decided_by, decided_at }: Pick<Question, 'state' | 'decision' | 'decided_by' | 'decided_at'>): boolean =>
+  state === 'answered' && decision === 'allow' && decided_by !== null && decided_at !== null;
+
+/** What "yes all" decides about a question that is not put to anybody: by whom it was said, or the client that began the thread with `auto_approve`. */
+export async function standingConsent(tx: Tx, threadId: string) {
+  const said = await tx
+    .selectFrom('questions')
+    .select(['id', 'decided_by'])
+    .where('thread_id', '=', threadId)
+    .where('remember', '=', true)
+    .where('decision', '=', 'allow')
+    .orderBy('decided_at', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  const by: DecidedBy = said?.decided_by ? { ...said.decided_by, standing: said.id } : { role: 'client', channel: 'api' };
+  return { state: 'answered' as const, decision: 'allow' as const, answer: null, decided_by: json(by), decided_at: new Date() };
 }
 
 /** How dangerous the call is that an approval is asked for, as it was when the model made it. */
@@ -40,7 +66,15 @@ export async function ask(db: Db, input: AskInput, about: { description: string;
     if (input.kind === 'approval') {
       const turn = await tx.selectFrom('turns').select('auto_approve').where('id', '=', input.turnId).executeTakeFirst();
       // "yes all" to another call of this step came while this one waited for its turn
-      if (turn?.auto_approve) return { questionId, outboxId: out, title: '', decided: 'allow' };
+      if (turn?.auto_approve) {
+        const about = { id: questionId, chat_id, thread_id: input.threadId, turn_id: input.turnId, call_id: input.callId, kind: input.kind };
+        const allowed = await standingConsent(tx, input.threadId);
+        await tx
+          .insertInto('questions')
+          .values({ ...about, prompt: call.name, options: '[]', ...allowed })
+          .execute();
+        return { questionId, outboxId: out, title: '', decided: 'allow' };
+      }
     }
     const args = call.args as { question?: string; options?: string[] };
     const options = input.kind === 'question' ? (args.options ?? []) : [];
@@ -107,15 +141,24 @@ const titleOf = (question: Pick<Question, 'kind' | 'prompt'>): string =>
   question.kind === 'question' ? cut(question.prompt.replace(/\s+/g, ' ').trim(), 60) : '';
 
 /** An answer becomes the call's result in the same transaction; nothing has to be carried by hand afterwards. The caller holds `lockThread`. */
-export async function answerQuestion(tx: Tx, question: Question, answer: string): Promise<void> {
-  await decided(tx, question, 'answered', 'answered', answer);
+export async function answerQuestion(tx: Tx, question: Question, answer: string, by: Identity): Promise<void> {
+  await decided(tx, question, { state: 'answered', decision: 'answered', answer, by });
   await appendEvents(tx, question.thread_id, [{ event: 'user_input.answered', turnId: question.turn_id, payload: { input_id: question.id } }]);
   if (question.call_id) await settleCall(tx, question.call_id, { ok: true, output: answer, metadata: { answer } });
 }
 
-/** A denial becomes the call's result; after an allowance the call runs. `skip`: a denial that lets the work go on without the call. The caller holds `lockThread`. */
-export async function decideQuestion(tx: Tx, question: Question, decision: 'allow' | 'deny', remember: boolean, skip = false): Promise<void> {
-  await decided(tx, question, 'answered', decision, decision);
+export interface Verdict {
+  decision: 'allow' | 'deny';
+  /** it holds for everything that follows in the thread */
+  remember: boolean;
+  /** a denial that lets the work go on without the call */
+  skip?: boolean;
+}
+
+/** A denial becomes the call's result; after an allowance the call runs. The caller holds `lockThread`. */
+export async function decideQuestion(tx: Tx, question: Question, it: Verdict, by: Identity): Promise<void> {
+  const { decision, remember, skip = false } = it;
+  await decided(tx, question, { state: 'answered', decision, answer: decision, remember: remember && decision === 'allow', by });
   await appendEvents(tx, question.thread_id, [
     { event: 'approval.decided', turnId: question.turn_id, payload: { approval_id: question.id, decision, remember } },
   ]);
@@ -139,7 +182,7 @@ export async function expireQuestion(db: Db, questionId: string): Promise<boolea
   return await onThread(db, asked, async (tx) => {
     const current = await openQuestion(tx, asked, questionId);
     if (!current) return false;
-    await decided(tx, current, 'expired', current.kind === 'approval' ? 'deny' : 'answered', null);
+    await decided(tx, current, { state: 'expired', decision: current.kind === 'approval' ? 'deny' : 'answered', answer: null, by: null });
     const waited = Math.round((Date.now() - current.asked_at.getTime()) / 1000);
     await appendEvents(tx, current.thread_id, [
       current.kind === 'approval'
@@ -185,10 +228,18 @@ export async function remindQuestion(db: Db, questionId: string): Promise<string
 const threadOf = async (db: Db, questionId: string): Promise<string | undefined> =>
   (await db.selectFrom('questions').select('thread_id').where('id', '=', questionId).executeTakeFirst())?.thread_id;
 
-async function decided(tx: Tx, question: Question, state: 'answered' | 'expired', decision: Decision, answer: string | null): Promise<void> {
+interface Decided {
+  state: 'answered' | 'expired';
+  decision: Decision;
+  answer: string | null;
+  remember?: boolean;
+  by: DecidedBy | null;
+}
+
+async function decided(tx: Tx, question: Question, { by, remember = false, ...end }: Decided): Promise<void> {
   await tx
     .updateTable('questions')
-    .set({ state, decision, answer, decided_at: new Date() })
+    .set({ ...end, remember, decided_by: by && json(by), decided_at: new Date() })
     .where('id', '=', question.id)
     .where('state', '=', 'open')
     .execute();

@@ -1,9 +1,10 @@
 import type { ColumnType, Generated } from 'kysely';
 import type { CallVerdict, Danger, Effect, ThinkResult } from '../contracts/conversation.ts';
-import type { Decision } from '../contracts/decision.ts';
+import type { DecidedBy, Decision, Identity } from '../contracts/decision.ts';
 import type { Channel } from '../contracts/ids.ts';
 import type { ItemKind, ItemStatus, TurnStatus, TurnUsage } from '../contracts/records.ts';
 import type { RoutineStep } from '../contracts/routine.ts';
+import type { Verdict } from '../domain/policy.ts';
 import type { KennelDatabase } from './kennel/tables.ts';
 import type { WhatsAppDatabase } from './whatsapp/tables.ts';
 
@@ -94,6 +95,8 @@ export interface InboxTable {
   /** the arrival that the workflow is signalled with */
   arrival: Json<unknown>;
   body: string;
+  /** null in rows from before identities were recorded */
+  written_by: NullableJson<Identity[]>;
   received_at: Created;
   signalled_at: Date | null;
   /** a model step has read it */
@@ -130,6 +133,8 @@ export interface CallTable {
   args: Json<Record<string, unknown>>;
   danger: Danger;
   effect: Effect;
+  /** what policy said when the model made the call; null in rows from before this was recorded */
+  policy: Verdict | null;
   state: 'pending' | 'running' | 'done';
   ok: boolean | null;
   output: string | null;
@@ -174,8 +179,16 @@ export interface QuestionTable {
   state: 'open' | 'answered' | 'expired' | 'cancelled';
   decision: Decision | null;
   answer: string | null;
+  /** what a person decides by: the command or the difference, whole */
+  evidence: string | null;
+  /** the decision holds for everything that follows in its thread */
+  remember: Generated<boolean>;
   asked_at: Created;
+  /** when the channel had shown it: a word that was written before is no answer to it */
+  delivered_at: Date | null;
   decided_at: Date | null;
+  /** null while it is open, and where nobody decided (it expired) */
+  decided_by: NullableJson<DecidedBy>;
 }
 export interface OutboxTable {
   ord: Generated<number>;
@@ -208,6 +221,12 @@ export interface AttachmentTable {
   /** transcript of a recording, text of a document */
   text: string | null;
   created_at: Created;
+}
+/** A workspace that the owner lets somebody else use. `person`: the digits of a phone number. */
+export interface WorkspaceShareTable {
+  workspace: string;
+  person: string;
+  shared_at: Created;
 }
 export interface RoutineTable {
   id: string;
@@ -263,6 +282,7 @@ export interface Database extends WhatsAppDatabase, KennelDatabase {
   routine_runs: RoutineRunTable;
   crons: CronTable;
   attachments: AttachmentTable;
+  workspace_shares: WorkspaceShareTable;
 }
 
 export type { CallVerdict };

@@ -2,6 +2,7 @@ import { type Selectable, sql } from 'kysely';
 import { jsonArrayFrom } from 'kysely/helpers/postgres';
 import type { CallVerdict, ThinkInput, ThinkResult } from '../contracts/conversation.ts';
 import { type Channel, outboxId, stepKey } from '../contracts/ids.ts';
+import { policyOf } from '../domain/policy.ts';
 import { isGroup } from '../domain/whatsapp/identity.ts';
 import { endedCallItem, keepFresh } from './calls.ts';
 import { type Db, json, type Tx } from './database.ts';
@@ -96,14 +97,16 @@ export async function storeAnswer(db: Db, input: ThinkInput, subject: StepSubjec
 async function storeCallsAtOnce(db: Db, input: ThinkInput, subject: StepSubject, answer: Answer): Promise<ThinkResult | null> {
   const { turnId, threadId } = input;
   if (answer.calls.length === 0 || answer.item.begun) return null;
-  const calls = answer.calls.map((call, position) => newCall(input, call, position));
-  const result = stepResult(input, subject, answer, {
+  const trust = { autonomy: subject.autonomy, autoApprove: subject.turn.auto_approve ?? subject.thread.auto_approve };
+  const calls = answer.calls.map((call, position) => newCall(input, call, position, trust));
+  const result = stepResult(input, answer, {
     calls,
     next: 'tools',
     outbox: asks(calls, answer) ? 'step' : null,
-    turnApproves: subject.turn.auto_approve,
+    ...trust,
   });
-  const stored = await onThreadIf(db, threadId, asRead(turnId, subject.turn.auto_approve, stepKey(turnId, input.step), answer.readUpto), async (tx) => {
+  const unchanged = asRead(turnId, subject.turn.auto_approve, subject.thread.auto_approve, subject.autonomy, stepKey(turnId, input.step), answer.readUpto);
+  const stored = await onThreadIf(db, threadId, unchanged, async (tx) => {
     await storeItems(tx, input, answer, calls);
     await rememberAnswer(tx, input, answer, calls);
     await writeStep(tx, input, subject, answer, result);
@@ -114,8 +117,11 @@ async function storeCallsAtOnce(db: Db, input: ThinkInput, subject: StepSubject,
   return result;
 }
 
-const asRead = fixed((_, turnId: string, approves: boolean | null, key: string, readUpto: number) =>
-  holds(sql`exists (select from turns where id = ${turnId} and status = 'in_progress' and auto_approve is not distinct from ${approves}::boolean)
+/** What policy was asked with must be so still: somebody may have said "supervised" while the model answered. */
+const asRead = fixed((_, turnId: string, turnApproves: boolean | null, threadApproves: boolean, autonomy: string, key: string, readUpto: number) =>
+  holds(sql`exists (select from turns join threads on threads.id = turns.thread_id join chats on chats.id = threads.chat_id
+      where turns.id = ${turnId} and turns.status = 'in_progress' and turns.auto_approve is not distinct from ${turnApproves}::boolean
+        and threads.auto_approve = ${threadApproves}::boolean and chats.autonomy = ${autonomy})
     and not exists (select from steps where key = ${key})
     and not exists (select from transcript where turn_id = ${turnId} and role = 'user' and ord > ${readUpto}::bigint)`),
 );
@@ -149,7 +155,8 @@ async function storeOnThread(db: Db, input: ThinkInput, subject: StepSubject, an
     }
     // the interrupt may have come first: the answer is paid and kept, but nothing follows from it
     const open = state.turn.status === 'in_progress';
-    const calls = open ? answer.calls.map((call, position) => newCall(input, call, position)) : [];
+    const trust = await trustNow(tx, threadId, state.turn.auto_approve);
+    const calls = open ? answer.calls.map((call, position) => newCall(input, call, position, trust)) : [];
     if (open) {
       const born = await storeItems(tx, input, answer, calls);
       state.items.push(...born.map(({ id, status }) => ({ id, status })));
@@ -168,7 +175,7 @@ async function storeOnThread(db: Db, input: ThinkInput, subject: StepSubject, an
     // what was said before the turn goes on is an answer, too, where it was steered or asks: a phone shows no stream.
     // An answer to words that were changed meanwhile is none
     const heard = open && answer.text.trim() !== '' && ((next === 'continue' && stands) || asks(calls, answer));
-    const result = stepResult(input, subject, answer, { calls, next, outbox: ends ? 'answer' : heard ? 'step' : null, turnApproves: state.turn.auto_approve });
+    const result = stepResult(input, answer, { calls, next, outbox: ends ? 'answer' : heard ? 'step' : null, ...trust });
     await writeStep(tx, input, subject, answer, result);
     const { usage } = answer;
     if (heard) await tell(tx, input, subject, result.outboxId!, answer.text.trim());
@@ -195,16 +202,15 @@ const asks = (calls: readonly NewCall[], { text }: Answer): boolean => text.trim
 
 function stepResult(
   { turnId, step }: ThinkInput,
-  subject: StepSubject,
   { usage }: Answer,
-  it: { calls: readonly NewCall[]; next: ThinkResult['next']; outbox: 'answer' | 'step' | null; turnApproves: boolean | null },
+  it: Trust & { calls: readonly NewCall[]; next: ThinkResult['next']; outbox: 'answer' | 'step' | null },
 ): ThinkResult {
   return {
     next: it.next,
     calls: it.calls.map(({ verdict }) => verdict),
     ...(it.outbox && { outboxId: outboxId(turnId, it.outbox === 'answer' ? 'answer' : `step${step}`) }),
-    autonomy: subject.autonomy,
-    autoApprove: it.turnApproves ?? subject.thread.auto_approve,
+    autonomy: it.autonomy,
+    autoApprove: it.autoApprove,
     usage,
   };
 }
@@ -223,6 +229,19 @@ async function writeStep(tx: Tx, { turnId, step }: ThinkInput, { chatId }: StepS
 const tell = (tx: Tx, { turnId, threadId }: ThinkInput, { chatId }: StepSubject, id: string, body: string): Promise<void> =>
   write(tx, tx.insertInto('outbox').values({ id, chat_id: chatId, thread_id: threadId, turn_id: turnId, kind: 'answer', body }));
 
+/** How much is done without asking, as it is while the answer is stored. */
+type Trust = Pick<ThinkResult, 'autonomy' | 'autoApprove'>;
+
+async function trustNow(tx: Tx, threadId: string, turnApproves: boolean | null): Promise<Trust> {
+  const { autonomy, auto_approve } = await tx
+    .selectFrom('threads')
+    .innerJoin('chats', 'chats.id', 'threads.chat_id')
+    .select(['chats.autonomy', 'threads.auto_approve'])
+    .where('threads.id', '=', threadId)
+    .executeTakeFirstOrThrow();
+  return { autonomy, autoApprove: turnApproves ?? auto_approve };
+}
+
 interface NewCall {
   verdict: CallVerdict;
   row: Omit<Selectable<CallTable>, 'metadata'>;
@@ -231,14 +250,15 @@ interface NewCall {
   refusal: string | undefined;
 }
 
-function newCall({ turnId, threadId, step }: ThinkInput, call: CheckedCall, position: number): NewCall {
+function newCall({ turnId, threadId, step }: ThinkInput, call: CheckedCall, position: number, trust: Trust): NewCall {
   const id = callIdOf(turnId, step, position);
   const itemId = derivedId('item_', id);
   const { name, danger, effect } = call.verdict;
   const detail = JSON.stringify(call.args);
   const refused = call.refusal !== undefined;
+  const policy = policyOf(call.verdict, trust.autonomy, trust.autoApprove);
   return {
-    verdict: { ...call.verdict, callId: id },
+    verdict: { ...call.verdict, callId: id, policy },
     row: {
       id,
       provider_id: call.providerId,
@@ -251,6 +271,7 @@ function newCall({ turnId, threadId, step }: ThinkInput, call: CheckedCall, posi
       args: call.args,
       danger,
       effect,
+      policy,
       state: refused ? 'done' : 'pending',
       ok: refused ? false : null,
       output: call.refusal ?? null,

@@ -155,7 +155,7 @@ async function respond(context: ToolContext, args: { response: string; taskId?: 
     return { ok: false, output: `Task ${task.id} wants consent, and only the person can give it: they answer yes or no to the question itself.` };
   const answered = await onThread(context.db, task.thread_id, async (tx) => {
     const question = await openQuestion(tx, task.thread_id, asked.id);
-    if (question) await answerQuestion(tx, question, chooseOption(question.options, args.response));
+    if (question) await answerQuestion(tx, question, chooseOption(question.options, args.response), { role: 'agent' });
     return question !== undefined;
   });
   // also when it was answered before: a first attempt may have died between the answer and its signal

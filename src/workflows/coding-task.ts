@@ -9,6 +9,7 @@ import {
   getExternalWorkflowHandle,
   isCancellation,
   log,
+  patched,
   setCurrentDetails,
   setDefaultSignalHandler,
   setHandler,
@@ -17,6 +18,7 @@ import {
 import type { Decision } from '../contracts/decision.ts';
 import { AGENT_PHASE, cancelUpdate, decidedSignal, orderedSignal, pauseUpdate, resumeUpdate, viewQuery, workspaceFreeSignal } from '../contracts/signals.ts';
 import type { Concluded, Followed, TaskInput, TaskSpending, TaskState, TaskView } from '../contracts/task.ts';
+import { DECISION_ON_RECORD, onRecord, readDecision } from './decisions.ts';
 import { deliverOn } from './policies.ts';
 import { hostIsAway, onHost, taskRecords } from './task-policies.ts';
 import { failureOf } from './turn.ts';
@@ -253,12 +255,16 @@ export async function codingTask(input: TaskInput): Promise<TaskState> {
   async function ask(followed: Extract<Followed, { what: 'question' | 'permission' }>, step: number): Promise<'passed on' | 'held too long' | 'cancelled'> {
     const { questionId, title } = followed;
     const asked = await taskRecords.askForTask.executeWithOptions({ summary: `ask: ${title}` }, [{ taskId, questionId }]);
-    if (asked.decided) decisions[questionId] ??= asked.decided;
+    if (asked.decided) decisions[questionId] = asked.decided;
+    else if (decisions[questionId] !== undefined && patched(DECISION_ON_RECORD)) await readDecision(decisions, questionId);
     if (decisions[questionId] === undefined) {
       send('send question', asked.outboxId);
       await state('waiting', `waits for an answer: ${title}`, title);
-      const settled = () => decisions[questionId] !== undefined || order === 'cancel';
-      if (!(await condition(settled, limits.holdMs, { summary: `waiting for an answer: ${title} (keeps its container)` }))) return 'held too long';
+      const cancelled = () => order === 'cancel';
+      const settled = () => decisions[questionId] !== undefined || cancelled();
+      const wait = { ms: limits.holdMs, from: Date.now(), summary: `waiting for an answer: ${title} (keeps its container)` };
+      if (!(await condition(settled, wait.ms, wait))) return 'held too long';
+      if (patched(DECISION_ON_RECORD) && !(await onRecord(decisions, questionId, wait, cancelled))) return 'held too long';
       if (order === 'cancel') return 'cancelled';
     }
     await state('running', 'goes on after the answer');
@@ -268,17 +274,27 @@ export async function codingTask(input: TaskInput): Promise<TaskState> {
 
   /** Waits for days for the answer to a question whose container is gone; reminds once, expires by policy. False when cancelled. */
   async function answered({ id: questionId, title }: { id: string; title: string }): Promise<boolean> {
-    const settled = () => decisions[questionId] !== undefined || order === 'cancel';
+    const cancelled = () => order === 'cancel';
+    const settled = () => decisions[questionId] !== undefined || cancelled();
     const { remindAfterMs, expireAfterMs } = input.waits;
     const left = Math.max(remindAfterMs - limits.holdMs, 1);
     if (!settled()) show('waiting', `waits for an answer: ${title} (its container is ended)`, title);
-    if (!(await condition(settled, left, { summary: 'waiting for an answer (reminds once)' }))) {
+    const first = { ms: left, from: Date.now(), summary: 'waiting for an answer (reminds once)' };
+    let done = await condition(settled, first.ms, first);
+    if (done && patched(DECISION_ON_RECORD)) done = await onRecord(decisions, questionId, first, cancelled);
+    if (!done) {
       const reminder = await taskRecords.remindForTask.executeWithOptions({ summary: 'remind of the open question' }, [questionId]);
       if (reminder) send('send reminder', reminder);
-      if (!(await condition(settled, Math.max(expireAfterMs - remindAfterMs, 1), { summary: 'waiting for an answer (then expires)' }))) {
-        const expired = await taskRecords.expireForTask.executeWithOptions({ summary: 'nobody answered: the question expires' }, [questionId]);
-        if (expired) decisions[questionId] = 'answered';
-        else await condition(settled, 60_000, { summary: 'an answer came at the last moment' });
+      const second = { ms: Math.max(expireAfterMs - remindAfterMs, 1), from: Date.now(), summary: 'waiting for an answer (then expires)' };
+      done = await condition(settled, second.ms, second);
+      if (done && patched(DECISION_ON_RECORD)) done = await onRecord(decisions, questionId, second, cancelled);
+    }
+    if (!done) {
+      const expired = await taskRecords.expireForTask.executeWithOptions({ summary: 'nobody answered: the question expires' }, [questionId]);
+      if (expired) decisions[questionId] = 'answered';
+      else {
+        await condition(settled, 60_000, { summary: 'an answer came at the last moment' });
+        if (patched(DECISION_ON_RECORD)) await readDecision(decisions, questionId);
       }
     }
     if (order !== 'cancel') await state('running', 'goes on after the answer');

@@ -1,6 +1,7 @@
 import { proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
 import type { RecordActivities, TurnActivities } from '../contracts/activities.ts';
 import type { ActInput, ActResult, AskInput, AskResult, DeliverInput, FinishInput, ThinkInput, ThinkResult } from '../contracts/conversation.ts';
+import type { Decision } from '../contracts/decision.ts';
 import { type Channel, gatewayQueue } from '../contracts/ids.ts';
 import { nonRetryableTypes } from '../domain/failures.ts';
 
@@ -40,6 +41,7 @@ const local = proxyLocalActivities<RecordActivities>({
 /** The same under the words that an operator reads beside their markers. */
 export const records = {
   openQuestion: (what: string, input: AskInput): Promise<AskResult> => local.openQuestion.executeWithOptions({ summary: `ask for ${what}` }, [input]),
+  decisionOf: (questionId: string): Promise<Decision | null> => local.decisionOf.executeWithOptions({ summary: 'read the decision' }, [questionId]),
   remind: (questionId: string): Promise<string | null> => local.remind.executeWithOptions({ summary: 'remind of the open question' }, [questionId]),
   expire: (questionId: string): Promise<boolean> => local.expire.executeWithOptions({ summary: 'nobody answered: the question expires' }, [questionId]),
   recordUnknown: (what: string, input: { callId: string; why?: string }): Promise<void> =>

@@ -1,10 +1,11 @@
-import { ActivityFailure, ApplicationFailure, CancellationScope, condition, isCancellation, TimeoutFailure } from '@temporalio/workflow';
+import { ActivityFailure, ApplicationFailure, CancellationScope, condition, isCancellation, patched, TimeoutFailure } from '@temporalio/workflow';
 import type { CallVerdict, ThinkResult, TurnLimits, Waits } from '../contracts/conversation.ts';
 import type { Decision } from '../contracts/decision.ts';
 import { breachText, turnBreach, type Used } from '../domain/budgets.ts';
 import { type FailureType, failures, isFailureType } from '../domain/failures.ts';
-import { decide } from '../domain/policy.ts';
+import { policyOf } from '../domain/policy.ts';
 import type { Board } from './board.ts';
+import { DECISION_ON_RECORD, onRecord, readDecision } from './decisions.ts';
 import { actAs, previewOn, records, thinkAs } from './policies.ts';
 import { hostIsAway, startTask } from './task-policies.ts';
 
@@ -88,8 +89,8 @@ async function runCalls(turn: TurnContext, result: ThinkResult, clock: WorkClock
   if (failed) throw failed.reason;
 }
 
-const route = (call: CallVerdict, result: ThinkResult): 'run' | 'ask' | 'refuse' =>
-  call.name === 'ask_user' ? 'ask' : decide(call.danger, result.autonomy, result.autoApprove);
+/** Steps of earlier releases carry no verdict: it follows from what they carry. */
+const route = (call: CallVerdict, result: ThinkResult): 'run' | 'ask' | 'refuse' => call.policy ?? policyOf(call, result.autonomy, result.autoApprove);
 
 async function runCall(turn: TurnContext, call: CallVerdict): Promise<void> {
   const { turnId, threadId, board } = turn;
@@ -119,18 +120,28 @@ async function runAsking(turn: TurnContext, call: CallVerdict): Promise<void> {
     });
   const asked = await records.openQuestion(what, { callId: call.callId, turnId, threadId, kind });
   const { questionId } = asked;
-  if (asked.decided) decisions[questionId] ??= asked.decided;
   const decided = () => decisions[questionId] !== undefined;
+  if (asked.decided) decisions[questionId] = asked.decided;
+  else if (decided() && patched(DECISION_ON_RECORD)) await readDecision(decisions, questionId);
   if (!decided()) {
     turn.send(asked.outboxId);
     const waited = asked.title ? `${what}: ${asked.title}` : what;
     board.show('waiting', `waiting for ${waited}`, { turnId, waitingFor: waited });
-    if (!(await condition(decided, waits.remindAfterMs, { summary: `waiting for ${waited} (reminds once)` }))) {
+    const first = { ms: waits.remindAfterMs, from: Date.now(), summary: `waiting for ${waited} (reminds once)` };
+    let answered = await condition(decided, first.ms, first);
+    if (answered && patched(DECISION_ON_RECORD)) answered = await onRecord(decisions, questionId, first);
+    if (!answered) {
       const reminder = await records.remind(questionId);
       if (reminder) turn.send(reminder);
-      if (!(await condition(decided, Math.max(waits.expireAfterMs - waits.remindAfterMs, 1), { summary: `waiting for ${waited} (then expires)` }))) {
-        if (await records.expire(questionId)) decisions[questionId] = kind === 'approval' ? 'deny' : 'answered';
-        else await condition(decided, 60_000, { summary: 'an answer came at the last moment' });
+      const second = { ms: Math.max(waits.expireAfterMs - waits.remindAfterMs, 1), from: Date.now(), summary: `waiting for ${waited} (then expires)` };
+      answered = await condition(decided, second.ms, second);
+      if (answered && patched(DECISION_ON_RECORD)) answered = await onRecord(decisions, questionId, second);
+    }
+    if (!answered) {
+      if (await records.expire(questionId)) decisions[questionId] = kind === 'approval' ? 'deny' : 'answered';
+      else {
+        await condition(decided, 60_000, { summary: 'an answer came at the last moment' });
+        if (patched(DECISION_ON_RECORD)) await readDecision(decisions, questionId);
       }
     }
     board.show('working', 'going on after the answer', { turnId, waitingFor: null });

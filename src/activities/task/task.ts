@@ -11,7 +11,7 @@ import { loginsOf } from '../../domain/logins.ts';
 import { unsettledLine } from '../../store/kennel/task-log.ts';
 import { findQuestion, taskQuestionId } from '../../store/kennel/task-questions.ts';
 import { findTask, setTaskNews, setTaskState, type Task } from '../../store/kennel/tasks.ts';
-import type { Question } from '../../store/questions.ts';
+import { isAllowed, type Question } from '../../store/questions.ts';
 import { chatAutonomy } from '../../store/routines.ts';
 import { asFailure, fail } from '../failure.ts';
 import { beat } from '../heartbeat.ts';
@@ -144,11 +144,13 @@ export function createTaskActivities(deps: KennelDeps): TaskActivities {
   async function passOn(task: Task, step: number, questionId: string): Promise<void> {
     const question = await findQuestion(db, questionId);
     if (!question) throw fail('NotFound', `Question ${questionId} is not in the database.`);
+    // a decision that the store does not know is none: the agent waits on
+    if (question.state === 'open') return;
     const asked = questionId.slice(task.id.length + 1);
     const id = `${questionId}_${step}`;
     const command: Command =
       question.kind === 'approval'
-        ? { id, step, type: 'permit', permissionId: asked, decision: question.decision === 'allow' ? 'allow' : 'deny' }
+        ? { id, step, type: 'permit', permissionId: asked, decision: isAllowed(question) ? 'allow' : 'deny' }
         : { id, step, type: 'answer', questionId: asked, answer: question.answer ?? NOBODY };
     await sendCommand(runFolder(config, task.id), command);
   }
@@ -164,7 +166,7 @@ export function createTaskActivities(deps: KennelDeps): TaskActivities {
     // it takes every word as it stands
     if (task.harness === 'practice') return unheard?.kind === 'question' ? (unheard.answer ?? NOBODY) : task.goal;
     if (unheard?.kind === 'approval')
-      return unheard.decision === 'allow'
+      return isAllowed(unheard)
         ? `${unheard.prompt}\nThe person has allowed it. Go on.`
         : `${unheard.prompt}\nThe person has not allowed it. Go on without it, or say what that means.`;
     if (unheard) return `You asked: ${unheard.prompt}\nThe person answers: ${unheard.answer ?? NOBODY}\nGo on.`;

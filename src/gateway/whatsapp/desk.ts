@@ -1,3 +1,4 @@
+import type { Identity } from '../../contracts/decision.ts';
 import { parseAutonomy, parseCommand, parseTaskOrder } from '../../domain/commands.ts';
 import { afterAbsence, joinTexts, ready } from '../../domain/whatsapp/burst.ts';
 import type { Db } from '../../store/database.ts';
@@ -13,6 +14,7 @@ export interface Pending {
   message: Incoming;
   /** author in a group, null where there is only one */
   author: string | null;
+  by: Identity;
   /** what the author may approve in a group */
   approver?: Approver;
   text: string;
@@ -122,19 +124,30 @@ export class Desk {
     if (!first) return;
     const also = this.handled([...said.map((each) => each.seq), ...(first.late ? this.uncounted : [])], first.old ? 'old' : null);
     const channelMessageId = idOf(first.message);
+    const writers = said.map((each) => each.by);
     const attachmentIds = said.flatMap((each) => each.prepared!.attachmentIds).slice(0, ATTACHED_AT_MOST);
     if (first.old) {
       const messages = said.map((each) => ({ at: each.message.at, author: each.author ?? each.message.name ?? 'The person', text: each.prepared!.text }));
-      await intake.say({ threadId, text: afterAbsence(messages, new Date()), plain: true, channelMessageId, attachmentIds, also });
+      await intake.say({ threadId, text: afterAbsence(messages, new Date()), plain: true, channelMessageId, attachmentIds, writers, also });
     } else if (said.length === 1 && this.uncounted.length === 0) {
       const answers = first.questionId !== null || commandOf(first) !== null || (await isAsked(this.deps.db, threadId));
       const text = answers ? first.prepared!.text : withQuote(first.prepared!.text, first.message.quoted);
       const { author, approver, questionId } = first;
-      await intake.say({ threadId, text, channelMessageId, attachmentIds, approver, also, ...(author && { author }), ...(questionId && { questionId }) });
+      await intake.say({
+        threadId,
+        text,
+        channelMessageId,
+        attachmentIds,
+        approver,
+        writers,
+        also,
+        ...(author && { author }),
+        ...(questionId && { questionId }),
+      });
     } else {
       const texts = said.map((each) => (each.author ? `${each.author}: ` : '') + withQuote(each.prepared!.text, each.message.quoted));
       const text = joinTexts([...texts, ...this.uncounted.map(() => '…')]);
-      await intake.say({ threadId, text, plain: true, channelMessageId, attachmentIds, also });
+      await intake.say({ threadId, text, plain: true, channelMessageId, attachmentIds, writers, also });
     }
   }
 

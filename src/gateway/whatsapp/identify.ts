@@ -1,4 +1,5 @@
 import type { Config } from '../../config.ts';
+import type { Identity } from '../../contracts/decision.ts';
 import { canonicalUser, roleOf } from '../../domain/whatsapp/identity.ts';
 import { type Forms, findContact, learnMapping, ownIdentity } from '../../store/whatsapp/contacts.ts';
 import type { Me } from './decode.ts';
@@ -50,6 +51,12 @@ export async function bothForms(deps: WhatsAppDeps & { live: CurrentLive }, form
 }
 
 export const roleIn = (people: People, forms: Forms): Role => roleOf(forms, people);
+
+/** Who a message is from, as the store keeps it: by number where it is known, because that is what people are named by. */
+export const identityOf = (role: Role, { pn, lid }: Forms): Identity => {
+  const jid = pn ?? lid;
+  return { role: role === 'stranger' ? 'member' : role, channel: 'whatsapp', ...(jid && { id: pn ? pn.replace(/@.*$/, '') : jid }) };
+};
 
 /**
  * Notes which LIDs and numbers belong together, for those that are known here, and asks once for the LIDs of the people who may use

@@ -1,3 +1,4 @@
+import type { Identity } from '../../contracts/decision.ts';
 import { parseCommand } from '../../domain/commands.ts';
 import { OLD_AFTER_MS } from '../../domain/whatsapp/burst.ts';
 import { type Contact, keepContact } from '../../store/whatsapp/contacts.ts';
@@ -9,7 +10,7 @@ import { amend } from './amend.ts';
 import { approverOf } from './approver.ts';
 import { decodeRow, type Incoming } from './decode.ts';
 import { Desk, idOf, type Pending } from './desk.ts';
-import { bothForms, roleIn, type Self } from './identify.ts';
+import { bothForms, identityOf, roleIn, type Self } from './identify.ts';
 import { type Decision, interpretReaction, interpretVote } from './interpret.ts';
 import { createLimiter } from './limit.ts';
 import type { CurrentLive, WhatsAppDeps } from './live.ts';
@@ -98,7 +99,8 @@ export function createSorter(deps: SortDeps) {
       if (limited.tell) await respond(await threadOf(address), '[many messages at once]', TOO_MANY, `limit/${row.seq}`);
       return { until: limited.until };
     }
-    if (decides) return await decide(row, message, decides, approver);
+    const by = identityOf(role, forms);
+    if (decides) return await decide(row, message, decides, by, approver);
     if (content.kind === 'edit' || content.kind === 'revoke') {
       const outcome = await amend(deps, row.seq, message, content, self);
       if (outcome.kind === 'waiting') desks.get(address)?.remove(outcome.seq);
@@ -113,7 +115,7 @@ export function createSorter(deps: SortDeps) {
     const desk = desks.get(address) ?? new Desk({ db, intake, threadId });
     desks.set(address, desk);
     const questionId = questionOf(quoted, address, admission.text);
-    desk.add(pendingOf(row, message, { threadId, author, approver, text: admission.text, old, late, questionId }));
+    desk.add(pendingOf(row, message, { threadId, author, by, approver, text: admission.text, old, late, questionId }));
     return null;
   }
 
@@ -138,17 +140,17 @@ export function createSorter(deps: SortDeps) {
     return { address: contact.chatAddress, author: null };
   }
 
-  async function decide(row: Waiting, message: Incoming, what: Decision, approver: Approver | undefined): Promise<Sorted> {
+  async function decide(row: Waiting, message: Incoming, what: Decision, by: Identity, approver: Approver | undefined): Promise<Sorted> {
     const also = (tx: Parameters<typeof markHandled>[0], inboxId: string, kind: string) => markHandled(tx, [row.seq], kind, inboxId);
     const { threadId, text, questionId } = what;
-    await intake.say({ threadId, text, questionId, channelMessageId: idOf(message), approver, also });
+    await intake.say({ threadId, text, questionId, channelMessageId: idOf(message), approver, writers: [by], also });
     return null;
   }
 
   function pendingOf(
     row: Waiting,
     message: Incoming,
-    what: Pick<Pending, 'author' | 'approver' | 'text' | 'old' | 'late' | 'questionId'> & { threadId: string },
+    what: Pick<Pending, 'author' | 'by' | 'approver' | 'text' | 'old' | 'late' | 'questionId'> & { threadId: string },
   ): Pending {
     const { threadId, ...rest } = what;
     const given = new AbortController();

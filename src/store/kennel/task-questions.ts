@@ -4,7 +4,7 @@ import { type Db, json } from '../database.ts';
 import { appendEvents, onThread } from '../events.ts';
 import { addItem } from '../items.ts';
 import { derivedId } from '../keys.ts';
-import { bothEnds, numbered, type Question } from '../questions.ts';
+import { bothEnds, numbered, type Question, standingConsent } from '../questions.ts';
 import { inputRequest } from '../requests.ts';
 import { remember } from '../transcript.ts';
 import { addCompleteTurn } from '../turns.ts';
@@ -55,10 +55,7 @@ export async function askForTask(db: Db, task: Task, asked: string): Promise<{ q
         kind,
         prompt,
         options: json(options),
-        state: allowed ? 'answered' : 'open',
-        decision: allowed ? 'allow' : null,
-        answer: null,
-        decided_at: allowed ? new Date() : null,
+        ...(allowed ? await standingConsent(tx, task.thread_id) : { state: 'open' as const, decision: null, answer: null, decided_at: null }),
       })
       .execute();
     if (allowed) return { questionId, outboxId: out, decided: 'allow' };
