@@ -72,6 +72,12 @@ export const settings = {
   FETCH_QUESTION_REMIND_HOURS: positive(24).describe('Remind once about an open question after this long'),
   FETCH_QUESTION_EXPIRE_HOURS: positive(24 * 7).describe('An unanswered question expires after this long'),
   // a run has four events before it does anything: a limit below them would continue as new for ever
+  FETCH_STOP_SECONDS: z.coerce
+    .number()
+    .min(1)
+    .max(3600)
+    .default(30)
+    .describe('A stop waits this long for model steps, commands and calls of agents that are under way; `fetch stop --now` does not'),
   FETCH_MAX_HISTORY_EVENTS: z.coerce
     .number()
     .int()

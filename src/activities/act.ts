@@ -2,6 +2,7 @@ import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import type { ActInput, ActResult } from '../contracts/conversation.ts';
 import { type BegunCall, beginCall, type Outcome, settleBegun } from '../store/calls.ts';
 import { tools } from '../tools/registry.ts';
+import { endedByRestart, restarted } from '../tools/tool.ts';
 import type { ActivityDeps, HostDeps } from './deps.ts';
 import { asFailure, fail, isStoreAway } from './failure.ts';
 import { beat } from './heartbeat.ts';
@@ -36,6 +37,7 @@ export const createAct =
       const outcome = await tool
         .run(call.args as never, { ...hostOf(deps), callId: call.id, chatId, threadId: call.thread_id, turnId: call.turn_id, db, temporal, config, signal })
         .catch((error: unknown): Outcome => {
+          if (endedByRestart(cancellationSignal()) && call.effect === 'once') return { ok: false, output: restarted(call.name) };
           if (cancellationSignal().aborted) throw error;
           if (signal.aborted) return { ok: false, output: `${call.name} took longer than ${Math.round(tool.timeoutMs / 1000)} s and was stopped.` };
           // it may have had its effect before it threw, and it must not run again

@@ -6,7 +6,7 @@ import { hostOfChat } from '../store/kennel/hosts.ts';
 import { chatAutonomy, closeRun, findRoutine, findRun, openRun, type RoutineRun, type StepOutcome, storeStep } from '../store/routines.ts';
 import { recordNotice } from '../store/turns.ts';
 import { tools } from '../tools/registry.ts';
-import type { ToolOutcome } from '../tools/tool.ts';
+import { endedByRestart, restarted, type ToolOutcome } from '../tools/tool.ts';
 import { ATTEMPTS } from './act.ts';
 import type { ActivityDeps, HostDeps } from './deps.ts';
 import { asFailure, fail } from './failure.ts';
@@ -98,6 +98,7 @@ export function createRoutineActivities(deps: Pick<ActivityDeps, 'db' | 'tempora
       // no turn and no thread stand behind a run: its own id takes their place
       return await tool.run(parsed.data as never, { ...deps, callId: `${run.id}_${index}`, chatId: run.chat_id, threadId: run.id, turnId: run.id, signal });
     } catch (error) {
+      if (endedByRestart(cancellationSignal()) && tool.effect === 'once') return { ok: false, output: restarted(tool.name) };
       if (cancellationSignal().aborted) throw error;
       if (signal.aborted) return { ok: false, output: `${tool.name} took longer than ${Math.round(tool.timeoutMs / 1000)} s and was stopped.` };
       if (tool.effect === 'once') return { ok: false, output: `${tool.name} failed: ${(error as Error).message}. Whether it had an effect is unknown.` };

@@ -32,13 +32,10 @@ export async function run(config: Config): Promise<void> {
   };
   const runtime = await listen(createRuntimeApi(deps), config.FETCH_HOST, config.FETCH_RUNTIME_PORT);
   const status = await listen(createStatusApi(deps), config.FETCH_HOST, config.FETCH_STATUS_PORT);
-  await new Promise<void>((resolve) => {
-    role.onStop(async () => {
-      stopping.abort();
-      await Promise.all([runtime.close(), status.close()]);
-      resolve();
-    });
-    role.ready(`http://${config.FETCH_HOST}:${config.FETCH_RUNTIME_PORT}`);
+  role.onStop(async () => {
+    stopping.abort();
+    await Promise.all([runtime.close(), status.close()]);
+    await close();
   });
-  await close();
+  role.ready(`http://${config.FETCH_HOST}:${config.FETCH_RUNTIME_PORT}`);
 }

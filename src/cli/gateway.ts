@@ -12,15 +12,15 @@ import { createLog } from '../log.ts';
 import { openRole } from './connect.ts';
 import { leaseHolder } from './lease-holder.ts';
 import { roleProcess } from './role-process.ts';
-import { installRuntime, workerTimings } from './temporal-runtime.ts';
+import { drained, graceMs, installRuntime, runToEnd, workerTimings } from './temporal-runtime.ts';
 import { ensureSecret } from './tokens.ts';
 
-/** The supervisor gives this role 1.5 s. */
+/** A WhatsApp server that does not answer must not hold a stop up. */
 const STOP_MS = 1_200;
 
 /** The role that holds the channels: sends what conversations produced, receives from WhatsApp, and signals again what a crash left unsignalled. */
 export async function run(config: Config): Promise<void> {
-  const role = roleProcess();
+  const role = roleProcess(graceMs(config));
   installRuntime(config);
   const { store, temporal, address, close } = await openRole(config, 'fetch-gateway', 12);
   const connection = await NativeConnection.connect({ address });
@@ -33,7 +33,7 @@ export async function run(config: Config): Promise<void> {
       namespace: config.TEMPORAL_NAMESPACE,
       taskQueue: gatewayQueue(channel.name),
       activities: { deliver: createDeliver({ db: store.db, channel }) },
-      ...workerTimings,
+      ...workerTimings(config),
       maxConcurrentActivityTaskExecutions: 20,
     });
   const workers = await Promise.all(screens.map(workerOf));
@@ -41,14 +41,13 @@ export async function run(config: Config): Promise<void> {
   /** Polls the queue of WhatsApp only while there is a connection: until then its replies wait there, and lose nothing. */
   const whileOpen: OnChannel = (channel) => () => {
     const running = workerOf(channel).then((worker) => {
-      const ended = worker.run().catch((error: Error) => log.error({ reason: error.message }, 'the worker of the WhatsApp queue failed'));
+      const ended = runToEnd(worker).catch((error: Error) => log.error({ reason: error.message }, 'the worker of the WhatsApp queue failed'));
       return { worker, ended };
     });
     running.catch((error: Error) => log.error({ reason: error.message }, 'the WhatsApp queue cannot be served'));
     return async () => {
       const { worker, ended } = await running;
-      if (worker.getState() === 'RUNNING') worker.shutdown();
-      await ended;
+      await drained([worker], [ended]);
     };
   };
 
@@ -68,15 +67,15 @@ export async function run(config: Config): Promise<void> {
     },
   });
   const stopSweeping = sweep({ db: store.db, temporal, config });
+  const running = workers.map(runToEnd);
   role.onStop(async () => {
     stopSweeping();
     // the socket and the lease come first; a send that takes longer is done again by the next gateway, under the same id
     await Promise.race([whatsapp.stop(), pause(STOP_MS)]);
-    for (const worker of workers) worker.shutdown();
+    await drained(workers, running);
+    await connection.close();
+    await close();
   });
-  const running = workers.map((worker) => worker.run());
   role.ready('console, api, whatsapp');
   await Promise.all(running);
-  await connection.close();
-  await close();
 }

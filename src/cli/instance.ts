@@ -23,6 +23,8 @@ export interface Instance {
   runtimeToken: string;
   /** stops every role and takes the record away */
   stop(): Promise<void>;
+  /** while it stops: waits for nothing any more */
+  hurry(): void;
 }
 
 /** Another process runs this home, or is just starting to. */
@@ -97,7 +99,7 @@ export async function startInstance(
     await stop();
     throw error;
   }
-  return { supervisor, urls, runtimeToken, stop };
+  return { supervisor, urls, runtimeToken, stop, hurry: supervisor.hurry };
 }
 
 async function bringUp(config: Config, supervisor: Supervisor, report: Reporter): Promise<void> {
@@ -111,10 +113,10 @@ async function bringUp(config: Config, supervisor: Supervisor, report: Reporter)
   const warnings = await prepareOnce(env);
   if (warnings) report.warn(warnings);
   report.progress({ text: 'Starting worker, gateway and API' });
-  await Promise.all((['worker', 'gateway', 'api'] as const).map((name) => supervisor.start(ownRole(name, env))));
+  await Promise.all((['worker', 'gateway', 'api'] as const).map((name) => supervisor.start(ownRole(name, env, config))));
   report.done('Worker, gateway and API are ready');
   // a chat needs no containers: this one starts beside it, and says by itself what it lacks
-  void supervisor.start(ownRole('kennel', env));
+  void supervisor.start(ownRole('kennel', env, config));
 
   function external(name: 'temporal' | 'postgres', address: string, value = address): string {
     supervisor.external(name, address);

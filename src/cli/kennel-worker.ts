@@ -15,14 +15,14 @@ import { loginsOf } from '../domain/logins.ts';
 import { createLog } from '../log.ts';
 import { openRole } from './connect.ts';
 import { roleProcess } from './role-process.ts';
-import { installRuntime, workerTimings } from './temporal-runtime.ts';
+import { drained, graceMs, installRuntime, runToEnd, workerTimings } from './temporal-runtime.ts';
 
 /**
  * The role of a host that has workspaces and runs containers: follows coding tasks, runs tools of the kennel, holds the gate, and
  * ends containers that nobody needs. Any number of hosts may have one each. It runs without an engine too, and says what is missing.
  */
 export async function run(config: Config): Promise<void> {
-  const role = roleProcess();
+  const role = roleProcess(graceMs(config));
   installRuntime(config);
   const { store, temporal, address, close } = await openRole(config, 'fetch-kennel', 16);
   const connection = await NativeConnection.connect({ address });
@@ -31,7 +31,8 @@ export async function run(config: Config): Promise<void> {
   const kennel = openKennel(config);
   const gate = createGate({ db: store.db, settings: config, log });
   const host = config.FETCH_KENNEL_HOST;
-  const deps: KennelDeps = { db: store.db, temporal, config, kennel, gate, host };
+  const draining = new AbortController();
+  const deps: KennelDeps = { db: store.db, temporal, config, kennel, gate, host, draining: draining.signal };
   const onHost = { ...deps, workspacesFolder: workspacesFolder(config) };
   const worker = await Worker.create({
     connection,
@@ -43,19 +44,20 @@ export async function run(config: Config): Promise<void> {
       runRoutineStep: createRoutineActivities(onHost).runRoutineStep,
       ...createTaskActivities(deps),
     },
-    ...workerTimings,
+    ...workerTimings(config),
     // following is waiting: what a host can hold is bounded by its places for containers
     maxConcurrentActivityTaskExecutions: 200,
   });
   const stopTending = tendHost({ ...deps, log });
+  const running = runToEnd(worker);
   role.onStop(async () => {
     stopTending();
-    worker.shutdown();
+    draining.abort();
+    await Promise.all([drained([worker], [running]), gate.drain(graceMs(config))]);
+    await gate.closeAll();
+    await connection.close();
+    await close();
   });
-  const running = worker.run();
   role.ready(kennelQueue(host));
   await running;
-  await gate.closeAll();
-  await connection.close();
-  await close();
 }

@@ -140,7 +140,12 @@ command(
   (self) => async (config) => (await import('./kennel.ts')).ps(config, self.opts()),
   kennel,
 ).option('--json', 'print JSON');
-command('stop', 'Stop the instance of this home', 'fetch stop', () => async (config) => (await import('./stop.ts')).run(config));
+command(
+  'stop',
+  'Stop the instance of this home, once what is under way has ended',
+  'fetch stop',
+  (self) => async (config) => (await import('./stop.ts')).run(config, self.opts()),
+).option('--now', 'wait for nothing that is under way');
 
 function wholeNumber(value: string): number {
   if (!/^\d+$/.test(value)) throw new InvalidArgumentError('It must be a whole number.');

@@ -6,21 +6,24 @@ export interface RoleProcess {
   ready(address?: string): void;
   /** the role cannot start; says why and ends the process with code 1 */
   failed(error: unknown): Promise<never>;
-  /** `stop` is called once, on SIGTERM, SIGINT or the death of the supervisor; the process ends when it settles */
+  /**
+   * `stop` is called once, on SIGTERM, SIGINT or the death of the supervisor; the process ends when it settles, so it must
+   * settle only when nothing is under way any more.
+   */
   onStop(stop: () => Promise<void> | void): void;
 }
 
-/** The supervisor gives the slowest role 4 s; a role that hangs longer than this would be killed anyway. */
-const STOP_LIMIT_MS = 8_000;
+/** What closing takes besides what a role waits for: a role that hangs longer would hold a stop up for ever. */
+const CLOSE_MS = 8_000;
 
-/** The one connection of a role with whatever started it: a supervisor, or a shell when the role runs singly. */
-export function roleProcess(): RoleProcess {
+/** The one connection of a role with whatever started it: a supervisor, or a shell when the role runs singly. `graceMs`: how long its work may take to end. */
+export function roleProcess(graceMs = 0): RoleProcess {
   const stops: Array<() => Promise<void> | void> = [];
   let stopping = false;
   const stop = async (): Promise<void> => {
     if (stopping) return;
     stopping = true;
-    setTimeout(() => process.exit(1), STOP_LIMIT_MS).unref();
+    setTimeout(() => process.exit(1), graceMs + CLOSE_MS).unref();
     let code = 0;
     for (const each of stops) {
       try {
@@ -33,6 +36,7 @@ export function roleProcess(): RoleProcess {
     process.exit(code);
   };
   process.on('SIGTERM', () => void stop());
+  // a second word ends it at once; what was under way is done again where that is safe
   process.on('SIGINT', () => (stopping ? process.exit(130) : void stop()));
   // a supervisor that was killed closes the channel: a role without one would hold ports and leases against the next start
   process.on('disconnect', () => void stop());

@@ -19,14 +19,17 @@ export interface RoleSpec {
   /** null: the role's `ready` message brings it */
   address: string | null;
   stopSignal: NodeJS.Signals;
-  /** after this long without an end it is killed; all together stay below 10 s */
+  /** after this long without an end it is killed */
   stopLimitMs: number;
   /** runs before every start */
   before?: () => Promise<void>;
 }
 
 const ENTRY = fileURLToPath(new URL('../../bin/fetch.js', import.meta.url));
-export const STOP_ORDER: readonly RoleName[] = ['api', 'gateway', 'kennel', 'worker', 'temporal', 'postgres'];
+/** What takes messages first, then side by side what may have steps under way, which need the servers to say how they ended, then these. */
+export const STOP_ORDER: ReadonlyArray<readonly RoleName[]> = [['api', 'gateway'], ['kennel', 'worker'], ['temporal'], ['postgres']];
+/** What a role takes to close beyond the time that its work is given. */
+const CLOSE_MS = 9_000;
 
 export const temporalRole = (config: Config, binary: TemporalBinary): RoleSpec => ({
   name: 'temporal',
@@ -42,7 +45,7 @@ export const temporalRole = (config: Config, binary: TemporalBinary): RoleSpec =
   readiness: () => answersOn(config.FETCH_TEMPORAL_PORT),
   address: `127.0.0.1:${config.FETCH_TEMPORAL_PORT}`,
   stopSignal: 'SIGTERM',
-  stopLimitMs: 1_500,
+  stopLimitMs: 2_500,
 });
 
 export const postgresRole = (config: Config, command: PostgresCommand): RoleSpec => ({
@@ -51,19 +54,19 @@ export const postgresRole = (config: Config, command: PostgresCommand): RoleSpec
   readiness: () => acceptsConnections(config.FETCH_POSTGRES_PORT),
   address: `127.0.0.1:${config.FETCH_POSTGRES_PORT}`,
   stopSignal: 'SIGINT',
-  stopLimitMs: 2_000,
+  stopLimitMs: 4_000,
   before: () => clearStalePostmaster(config.FETCH_HOME),
 });
 
 /** One of our own roles: the same program with another command, so that it runs alike here and on a machine of its own. */
-export const ownRole = (name: 'worker' | 'gateway' | 'api' | 'kennel', env: Record<string, string>): RoleSpec => ({
+export const ownRole = (name: 'worker' | 'gateway' | 'api' | 'kennel', env: Record<string, string>, config: Config): RoleSpec => ({
   name,
   // `fetch kennel` is what people ask for images and containers with
   ...ownCommand(name === 'kennel' ? 'kennel-worker' : name, env),
   readiness: 'message',
   address: null,
   stopSignal: 'SIGTERM',
-  stopLimitMs: name === 'worker' ? 3_000 : 1_500,
+  stopLimitMs: name === 'api' ? 4_000 : config.FETCH_STOP_SECONDS * 1000 + CLOSE_MS,
 });
 
 export const ownCommand = (name: string, env: Record<string, string>): { file: string; args: string[]; env: Record<string, string> } => ({

@@ -43,7 +43,8 @@ async function withTerminal(first: Config, reload: () => Config): Promise<void> 
     const offer = (print: (text: string) => void, signal: AbortSignal) => offerPairing(account, print, signal);
     await Promise.race([chat({ baseUrl: instance.urls.runtime, token: instance.runtimeToken, home: config.FETCH_HOME, offer }), ending.ended]);
   } finally {
-    process.stdout.write('Stopping; every conversation goes on where it is at the next start.\n');
+    process.stdout.write('Stopping; every conversation goes on where it is at the next start. Ctrl-C again to wait for nothing that is under way.\n');
+    ending.again(instance.hurry);
     await instance.stop();
   }
 }
@@ -76,12 +77,16 @@ async function asService(config: Config): Promise<void> {
   log.info({ urls: instance.urls, home: config.FETCH_HOME }, 'ready');
   const why = await ending.ended;
   log.info(`stopping: ${why}`);
+  ending.again(() => {
+    log.warn('stopping at once: asked again');
+    instance.hurry();
+  });
   await instance.stop();
   log.info('stopped');
 }
 
-/** Settles at the first thing that asks the whole to end: a signal, or the end of the process that carries this one. */
-function onEnd(): { signal: AbortSignal; ended: Promise<string> } {
+/** Settles at the first thing that asks the whole to end: a signal, or the end of the process that carries this one. `again`: what the next signal does. */
+function onEnd(): { signal: AbortSignal; ended: Promise<string>; again(then: () => void): void } {
   const controller = new AbortController();
   const ended = new Promise<string>((resolve) => {
     const end = (why: string) => {
@@ -91,5 +96,11 @@ function onEnd(): { signal: AbortSignal; ended: Promise<string> } {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => end(signal));
     process.on('disconnect', () => end('its parent ended'));
   });
-  return { signal: controller.signal, ended };
+  return {
+    signal: controller.signal,
+    ended,
+    again: (then) => {
+      for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, then);
+    },
+  };
 }

@@ -27,6 +27,8 @@ export interface RunState {
   supervisor: ProcessIdentity;
   roles: Array<RoleStatus & { startTime: string | null }>;
   urls: Urls;
+  /** the longest that a stop in order can take, ms */
+  stopMs?: number;
 }
 
 const fileOf = (home: string): string => join(home, 'run.json');

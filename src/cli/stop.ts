@@ -1,18 +1,29 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '../config.ts';
 import { endProcess, isAlive, type ProcessIdentity, waitUntilGone } from './process-identity.ts';
 import { claimHome, HeldError, homeHolder } from './start-lock.ts';
 import { endLeftovers, readRunState, removeRunState } from './state-file.ts';
 
-/** Roles get 10 s; then a little for the supervisor's own end. */
-const STOP_MS = 12_000;
+/** For the supervisor's own end, and for one that is so early in its start that it has no roles. */
+const OWN_MS = 5_000;
+/** What is under way is told about when it takes longer than this. */
+const TELL_MS = 2_000;
 
-/** `fetch stop`: ends the supervisor, which ends its roles in order; what is left of a killed one is ended too. */
-export async function run(config: Config): Promise<void> {
+/** `fetch stop`: ends the supervisor, which ends its roles in order once their work has ended; what is left of a killed one is ended too. */
+export async function run(config: Config, options: { now?: boolean } = {}): Promise<void> {
   const home = config.FETCH_HOME;
   const supervisor = await runningSupervisor(home);
   if (supervisor) {
+    const limitMs = (readRunState(home)?.stopMs ?? 0) + OWN_MS;
     terminate(supervisor.pid);
-    if (!(await waitUntilGone(supervisor, STOP_MS))) await endProcess(supervisor, { signal: 'SIGKILL' });
+    // the second word: nothing is waited for any more
+    if (options.now) {
+      await pause(100);
+      terminate(supervisor.pid);
+    } else if (!(await waitUntilGone(supervisor, TELL_MS))) {
+      process.stdout.write('Waiting for what is under way to end (at most FETCH_STOP_SECONDS). End it at once: fetch stop --now\n');
+    }
+    if (!(await waitUntilGone(supervisor, limitMs))) await endProcess(supervisor, { signal: 'SIGKILL' });
   }
   const ended = await cleanUp(home);
   if (supervisor) process.stdout.write(`Stopped (${home}). Every conversation goes on where it is at the next start.\n`);

@@ -11,7 +11,6 @@ const LONGEST_BACKOFF_MS = 10_000;
 /** a role that lived this long was well: its next death starts at the shortest backoff again */
 const STEADY_MS = 30_000;
 const PROBE_EVERY_MS = 50;
-const STOP_ALL_MS = 9_500;
 
 export interface Supervisor {
   /** Starts a role and keeps it running until `stopAll`. Resolves when it serves for the first time. */
@@ -19,8 +18,10 @@ export interface Supervisor {
   /** Shows a role that runs elsewhere. */
   external(name: RoleName, address: string): void;
   roles(): RoleStatus[];
-  /** Stops every role in order, within 10 s; what does not end is killed. */
+  /** Stops every role in order; each ends when its work has, and is killed when that takes longer than its limit. */
   stopAll(): Promise<void>;
+  /** Kills what a stop still waits for. The servers are stopped in order also then: killing them would cost a recovery. */
+  hurry(): void;
 }
 
 interface Role extends RoleStatus {
@@ -39,6 +40,7 @@ export async function createSupervisor(options: { home: string; urls: Urls; onCh
   const roles = new Map<RoleName, Role>();
   const gone = new WeakSet<ChildProcess>();
   let stopping = false;
+  const hurried = new AbortController();
 
   const statusOf = ({ name, pid, state, since, restarts, address, lastError }: Role): RoleStatus => ({ name, pid, state, since, restarts, address, lastError });
   const record = (): void => {
@@ -47,6 +49,7 @@ export async function createSupervisor(options: { home: string; urls: Urls; onCh
       supervisor: self,
       roles: [...roles.values()].map((role) => ({ ...statusOf(role), startTime: role.startTime })),
       urls,
+      stopMs: STOP_ORDER.reduce((sum, names) => sum + Math.max(0, ...names.map((name) => roles.get(name)?.spec?.stopLimitMs ?? 0)), 0),
     };
     try {
       writeRunState(home, state);
@@ -141,9 +144,15 @@ export async function createSupervisor(options: { home: string; urls: Urls; onCh
     }
     change(role, 'stopping');
     const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-    const killer = setTimeout(() => child.kill('SIGKILL'), limitMs);
+    const kill = () => child.kill('SIGKILL');
+    const killer = setTimeout(kill, limitMs);
     child.kill(role.spec!.stopSignal);
+    if (role.spec!.readiness === 'message') {
+      hurried.signal.addEventListener('abort', kill, { once: true });
+      if (hurried.signal.aborted) kill();
+    }
     await ended;
+    hurried.signal.removeEventListener('abort', kill);
     clearTimeout(killer);
   };
 
@@ -168,11 +177,10 @@ export async function createSupervisor(options: { home: string; urls: Urls; onCh
     roles: () => [...roles.values()].map(statusOf),
     stopAll: async () => {
       stopping = true;
-      const end = Date.now() + STOP_ALL_MS;
-      for (const name of STOP_ORDER) {
-        const role = roles.get(name);
-        if (role) await stop(role, Math.min(role.spec?.stopLimitMs ?? 0, Math.max(100, end - Date.now())));
+      for (const names of STOP_ORDER) {
+        await Promise.all(names.flatMap((name) => roles.get(name) ?? []).map((role) => stop(role, role.spec?.stopLimitMs ?? 0)));
       }
     },
+    hurry: () => hurried.abort(),
   };
 }

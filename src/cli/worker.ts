@@ -10,12 +10,12 @@ import type { Config } from '../config.ts';
 import { AGENT_QUEUE } from '../contracts/ids.ts';
 import { openRole } from './connect.ts';
 import { roleProcess } from './role-process.ts';
-import { installRuntime, workerTimings } from './temporal-runtime.ts';
+import { drained, graceMs, installRuntime, runToEnd, workerTimings } from './temporal-runtime.ts';
 import { cachedWorkflowBundle } from './workflow-bundle.ts';
 
 /** The role that runs workflows, model steps and worker-side tools. Any number of them may run, on any machines. */
 export async function run(config: Config): Promise<void> {
-  const role = roleProcess();
+  const role = roleProcess(graceMs(config));
   installRuntime(config);
   const [{ store, temporal, address, close }, model, workflowBundle] = await Promise.all([
     openRole(config, 'fetch-worker', 20),
@@ -36,14 +36,16 @@ export async function run(config: Config): Promise<void> {
       ...createRoutineActivities(deps),
       ...createTaskRecords(deps),
     },
-    ...workerTimings,
+    ...workerTimings(config),
     maxConcurrentActivityTaskExecutions: 100,
     // below the number of active chats everything stalls (measured), so well above it
     maxCachedWorkflows: 1000,
   });
-  role.onStop(async () => worker.shutdown());
-  const running = worker.run();
+  const running = runToEnd(worker);
+  role.onStop(async () => {
+    await drained([worker], [running]);
+    await Promise.all([model.close(), connection.close(), close()]);
+  });
   role.ready(`${AGENT_QUEUE} (${model.kind}: ${model.name})`);
   await running;
-  await Promise.all([model.close(), connection.close(), close()]);
 }

@@ -1,14 +1,17 @@
 import { z } from 'zod';
+import { KeptOutput } from '../adapters/kennel/kept-output.ts';
 import { streamOutput } from '../store/kennel/call-output.ts';
 import { commandOutcome, printed, storable, took } from './command-text.ts';
 import { inWorkspace, type Opened, pathArgument, profileOf, text, WITH_IMAGE_MS, workspaceArgument } from './in-workspace.ts';
 import { isTestCommand, splitWords } from './test-command.ts';
-import { defineTool, type Tool, type ToolContext, type ToolOutcome } from './tool.ts';
+import { defineTool, endedByRestart, restarted, type Tool, type ToolContext, type ToolOutcome } from './tool.ts';
 
 /** Commands in a container of the workspace: no network, no keys, nothing mounted but the workspace. */
 
 /** Bytes of stdout and of stderr that are kept of a command. */
 const KEPT_BYTES = 2_000_000;
+/** Bytes of the output that are told of a command that could not end. */
+const SHOWN_BYTES = 20_000;
 const MAX_MS = 1_800_000;
 
 const limit = (standard: number) => z.int().min(1000).max(MAX_MS).default(standard).describe('Milliseconds until the command is stopped');
@@ -105,6 +108,7 @@ async function execute(
 ): Promise<ToolOutcome> {
   const stream = streamOutput(context.db, context);
   const began = performance.now();
+  const kept = new KeptOutput(SHOWN_BYTES);
   try {
     const result = await kennel.command({
       workspace: path,
@@ -114,13 +118,23 @@ async function execute(
       timeoutMs,
       maxOutput: KEPT_BYTES,
       label,
-      onOutput: (_, piece) => stream.push(printed(piece)),
+      onOutput: (_, piece) => {
+        kept.push(Buffer.from(piece));
+        stream.push(printed(piece));
+      },
       signal: context.signal,
     });
     const { ok, output, metadata } = commandOutcome(title, result, performance.now() - began, timeoutMs);
     const missing =
       result.code === 127 ? '\n\nA program was not found: only what is in the image of the kennel can be run, and there is no network to install more.' : '';
     return storable({ ok, output: output + missing, metadata: { ...metadata, command: line, cwd, workspace: name, limit: took(timeoutMs) } });
+  } catch (error) {
+    if (!endedByRestart(context.signal)) throw error;
+    return storable({
+      ok: false,
+      output: `${restarted(title)}\n\n${kept.text()}`.trim(),
+      metadata: { command: line, cwd, workspace: name, limit: took(timeoutMs) },
+    });
   } finally {
     await stream.close();
   }

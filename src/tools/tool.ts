@@ -58,5 +58,11 @@ export interface Tool<S extends z.ZodType = z.ZodType> {
   run: (args: z.output<S>, context: ToolContext) => Promise<ToolOutcome>;
 }
 
+/** Whether a call was cut short because its process had to end, as at a deployment. A tool that cannot run again says then what is known. */
+export const endedByRestart = (signal: AbortSignal): boolean => signal.aborted && (signal.reason as Error | undefined)?.message === 'WORKER_SHUTDOWN';
+
+export const restarted = (what: string): string =>
+  `${what} was stopped before its end, because the process that ran it was restarted. What it had done until then stands; it is not run again by itself.`;
+
 /** Keeps the schema's type for `run` while a list of tools stays a list of one type. */
 export const defineTool = <S extends z.ZodType>(tool: Tool<S>): Tool => tool as unknown as Tool;

@@ -229,6 +229,20 @@ describe('a call through the model socket', () => {
     await once(answer, 'end');
   });
 
+  it('that runs when the host is stopped comes to its end and is counted, and no other begins', async () => {
+    const { gate, folder, used } = await opened();
+    const before = providers.requests().length;
+    const running = ask(folder, CALLS.anthropic.path(), CALLS.anthropic.body(true, { say: 'one two three four five six seven eight nine ten', pace: 100 }));
+    await until('it is at work', () => providers.requests()[before]?.state === 'open');
+    const drained = gate.drain(10_000);
+    await expect(ask(folder, '/anthropic/v1/models', undefined, {}, 'GET')).rejects.toThrow(/ENOENT|ECONNREFUSED/);
+    await drained;
+    const { status, text } = await running;
+    expect([status, text]).toEqual([200, expect.stringContaining('message_stop')]);
+    await gate.closeAll();
+    expect((await used()).outputTokens).toBeGreaterThan(0);
+  });
+
   it('that the client leaves is left upstream as well, and counted as far as it came', async () => {
     const { folder, used } = await opened();
     const sent = request({ socketPath: join(folder, 'model.sock'), path: CALLS.anthropic.path(), method: 'POST', agent: false });

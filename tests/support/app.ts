@@ -86,6 +86,8 @@ export async function startTestApp(env: Record<string, string> = {}, place: Plac
     FETCH_POSTGRES_PORT: String(postgres),
     FETCH_RUNTIME_TOKEN: 'test-token',
     FETCH_ALLOW_PRIVATE_URLS: 'true',
+    // what is under way at the end of a test is nobody's
+    FETCH_STOP_SECONDS: '5',
     OPENAI_BASE_URL: model.baseUrl,
     OPENAI_API_KEY: 'test-key',
     AGENT_MODEL: 'scripted',
@@ -126,7 +128,7 @@ export async function startTestApp(env: Record<string, string> = {}, place: Plac
   const stop = async () => {
     if (child.exitCode !== null || child.signalCode !== null) return;
     child.kill('SIGTERM');
-    await until('the instance has stopped', async () => child.exitCode !== null || child.signalCode !== null, 15_000);
+    await until('the instance has stopped', async () => child.exitCode !== null || child.signalCode !== null, 30_000);
   };
   await start();
   const store = await openStore(databaseUrl(home, postgres!), { max: 4, application: 'fetch-test', migrate: false });

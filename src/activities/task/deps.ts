@@ -7,4 +7,6 @@ export interface KennelDeps extends Pick<ActivityDeps, 'db' | 'temporal' | 'conf
   kennel: Kennel;
   gate: Gate;
   host: string;
+  /** aborted when this process is to end: what can be handed back is handed back at once */
+  draining: AbortSignal;
 }

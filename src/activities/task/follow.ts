@@ -19,6 +19,8 @@ const LOOK_MS = 200;
 /** How often the container and the budget are looked at. */
 const CHECK_MS = 1_000;
 const MEASURE_MS = 15_000;
+/** A new process of this host is there after this long. */
+const RESTART_MS = 500;
 
 /**
  * Follows the log of a step until the workflow is needed. The heartbeat carries the offset, and every line is stored by its
@@ -46,6 +48,8 @@ export const createFollow =
       let measuredAt = Date.now();
       for (;;) {
         signal.throwIfAborted();
+        // the container goes on by itself, and whoever follows next goes on here
+        if (deps.draining.aborted) throw fail('KennelUnavailable', 'This host is being restarted.', { nextRetryDelayMs: RESTART_MS });
         const read = await readLog(folder, offset);
         const stop = stopLine(read.lines, input.step);
         if (stop) {

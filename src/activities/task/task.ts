@@ -47,7 +47,9 @@ export function createTaskActivities(deps: KennelDeps): TaskActivities {
     prepareTask: guarded(async (task) => {
       loginOf(task.harness);
       await kennel.ready();
-      await kennel.provide(task.harness, (text) => void setTaskNews(db, task.id, text).catch(() => {}), cancellationSignal());
+      // an image that is half built is finished by the next process, from its layers
+      const stopped = AbortSignal.any([cancellationSignal(), deps.draining]);
+      await kennel.provide(task.harness, (text) => void setTaskNews(db, task.id, text).catch(() => {}), stopped);
       if (task.worktree) {
         const workspace = workspaceOf(config, task);
         const added = await kennel.workspaceOp(workspace, { op: 'worktree', action: 'add', key: task.id, author: AUTHOR }, { label: `${task.id} worktree` });

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { Agent } from 'undici';
 import type { TaskBudget } from '../../../domain/budgets.ts';
@@ -32,6 +33,8 @@ export interface Gate {
   openTasks(): string[];
   /** Bytes through the tunnels of an open task; null for another. */
   traffic(taskId: string): Traffic | null;
+  /** Takes no more calls and lets those end that run, for at most so long. A call that is cut is paid for and asked again. */
+  drain(ms: number): Promise<void>;
   /** Closes every task, at the end of the process. */
   closeAll(): Promise<void>;
 }
@@ -134,6 +137,13 @@ export function createGate({ db, settings, log, times, allows = isPublicAddress,
     close: (taskId) => inTurn(taskId, () => shut(taskId)),
     openTasks: () => [...tasks.keys()],
     traffic: (taskId) => tasks.get(taskId)?.egress.traffic() ?? null,
+    async drain(ms) {
+      const idle = [...tasks.values()].map(({ model }) => {
+        model.close();
+        return model.idle();
+      });
+      await Promise.race([Promise.all(idle), pause(ms, undefined, { ref: false })]);
+    },
     async closeAll() {
       await Promise.all([...tasks.keys()].map((taskId) => inTurn(taskId, () => shut(taskId))));
       await dispatcher.destroy();

@@ -36,12 +36,15 @@ export interface ModelProxy {
   server: Server;
   /** resolves when no call runs any more and all of them are counted */
   idle(): Promise<void>;
+  /** takes no more calls; an agent asks again, and the next process answers */
+  close(): void;
 }
 
 /** The HTTP server behind one task's model socket. */
 export function createModelProxy(deps: ModelProxyDeps): ModelProxy {
   const running = new Set<Promise<void>>();
   const slots = createSlots(MAX_CALLS);
+  let closing = false;
   const server = createServer({ requestTimeout: 300_000, headersTimeout: 60_000, keepAliveTimeout: 60_000, maxHeaderSize: 64 * 1024 }, (request, response) => {
     const call = answer(request, response);
     running.add(call);
@@ -53,6 +56,10 @@ export function createModelProxy(deps: ModelProxyDeps): ModelProxy {
     async idle() {
       while (running.size) await Promise.allSettled(running);
     },
+    close() {
+      closing = true;
+      server.close();
+    },
   };
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -62,6 +69,8 @@ export function createModelProxy(deps: ModelProxyDeps): ModelProxy {
     response.on('error', () => {});
     let release: (() => void) | undefined;
     try {
+      // a connection that is kept alive outlives the socket that it came through
+      if (closing) return refuse(response, protocol, { status: 503, message: 'This host is being restarted. Ask again.' });
       const route = routeOf(request.method, request.url ?? '');
       if (!route) return refuse(response, protocol, { status: 404, message: NOT_SERVED });
       const to = deps.upstreams[route.protocol];
