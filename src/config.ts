@@ -159,6 +159,8 @@ export const settings = {
   FETCH_TASK_MAX_USD: positive(10).describe('Money of a coding task, US dollars'),
   FETCH_TASK_MAX_DAY_TOKENS: whole(100_000_000).describe('Tokens of all coding tasks of a chat in a day (UTC)'),
   FETCH_TASK_MAX_DAY_USD: positive(50).describe('Money of all coding tasks of a chat in a day (UTC), US dollars'),
+  FETCH_TASK_MAX_LOG_LINES: whole(100_000).describe('Lines that the log of a coding task may have; a task that writes more is ended'),
+  FETCH_TASK_MAX_LOG_MB: whole(64).describe('Size of the log of a coding task; a task that writes more is ended'),
   FETCH_TASK_SILENCE_MINUTES: positive(15).describe('A coding agent that says nothing for this long is ended'),
   FETCH_TASK_HOLD_MINUTES: positive(30).describe(
     'A question of a coding agent keeps its container for this long; then it is ended, and goes on with the answer',

@@ -1,8 +1,8 @@
 import { EdgeError } from './reply.ts';
 
-/** How one query parameter is read: a number from 0 to 2^64-1, or exactly `true` or `false`. */
-export type QueryKind = 'whole' | 'flag';
-type QueryValue<K extends QueryKind> = K extends 'whole' ? number : boolean;
+/** How one query parameter is read: a number from 0 to 2^64-1, exactly `true` or `false`, or as it stands. */
+export type QueryKind = 'whole' | 'flag' | 'text';
+type QueryValue<K extends QueryKind> = K extends 'whole' ? number : K extends 'flag' ? boolean : string;
 
 const refuse = (what: string): EdgeError => new EdgeError(400, `Failed to deserialize query string: ${what}`);
 
@@ -11,12 +11,12 @@ const refuse = (what: string): EdgeError => new EdgeError(400, `Failed to deseri
  * cut to it: they are limits and cursors, and nothing is that long. @throws EdgeError 400
  */
 export function readQuery<Q extends Record<string, QueryKind>>(raw: string, kinds: Q): { [K in keyof Q]?: QueryValue<Q[K]> } {
-  const values: Record<string, number | boolean> = {};
+  const values: Record<string, number | boolean | string> = {};
   for (const [key, value] of new URLSearchParams(raw)) {
     const kind = Object.hasOwn(kinds, key) ? kinds[key] : undefined;
     if (!kind) continue;
     if (Object.hasOwn(values, key)) throw refuse(`duplicate field \`${key}\``);
-    values[key] = kind === 'flag' ? flag(key, value) : whole(key, value);
+    values[key] = kind === 'flag' ? flag(key, value) : kind === 'whole' ? whole(key, value) : value;
   }
   return values as { [K in keyof Q]?: QueryValue<Q[K]> };
 }

@@ -6,7 +6,7 @@ import { jsonBody } from './body.ts';
 import type { ApiDeps } from './deps.ts';
 import { isId } from './path.ts';
 import { readQuery } from './query.ts';
-import { sendJson, threadNotFound } from './reply.ts';
+import { EdgeError, sendJson, threadNotFound } from './reply.ts';
 import * as requests from './requests.ts';
 
 /** `POST /v1/threads`: 201 ThreadRecord. An API thread is a chat of its own. */
@@ -41,10 +41,14 @@ export async function getThreads(ctx: Context, deps: ApiDeps): Promise<void> {
   sendJson(ctx, 200, threads);
 }
 
-/** `GET /v1/threads/{id}?last_turns=`: 200 {thread, turns, items, latest_seq, pending_approvals, pending_user_inputs}; the whole thread without a limit. */
+/**
+ * `GET /v1/threads/{id}?last_turns=&before=`: 200 {thread, turns, items, latest_seq, pending_approvals, pending_user_inputs}; the whole thread
+ * without a limit, as far as one answer holds it. `more_before` is there when older turns were left out: `before` takes it.
+ */
 export async function getThreadDetail(ctx: Context, id: string, deps: ApiDeps): Promise<void> {
-  const { last_turns: lastTurns } = readQuery(ctx.querystring, { last_turns: 'whole' });
-  const detail = isId(id) ? await threadDetail(deps.store.db, id, lastTurns) : null;
+  const { last_turns: lastTurns, before } = readQuery(ctx.querystring, { last_turns: 'whole', before: 'text' });
+  if (before !== undefined && !isId(before)) throw new EdgeError(400, 'Failed to deserialize query string: before: not the id of a turn');
+  const detail = isId(id) ? await threadDetail(deps.store.db, id, { lastTurns, before }) : null;
   if (!detail) throw threadNotFound(id);
   sendJson(ctx, 200, detail);
 }

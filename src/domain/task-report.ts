@@ -1,3 +1,5 @@
+import { blockQuote, codeFence, inline, visible } from './foreign-text.ts';
+
 /** The message that a person gets when a task is over: what was asked, what changed, tests, time, cost, and how to see or undo it. */
 
 export interface Report {
@@ -14,6 +16,8 @@ export interface Report {
       commit: string | null;
       branch: string | null;
       files: ReadonlyArray<{ path: string; status: string; added: number; removed: number }>;
+      /** how many there are, when `files` does not list all */
+      filesChanged?: number;
       added: number;
       removed: number;
       note?: string;
@@ -27,16 +31,26 @@ const FILES_SHOWN = 12;
 const SAID_SHOWN = 1500;
 const TEST_LINES_SHOWN = 12;
 
+/** What the workflow gives as the reason of a task that somebody has cancelled. */
+const CANCELLED = 'It was cancelled.';
+const CANCELLED_EARLY = 'It was cancelled before it began.';
+
+/** Whether the reason of an end says anything that its state does not say. */
+export const saysMore = ({ state, reason }: { state: string; reason: string }): boolean =>
+  state !== 'completed' && reason !== '' && reason !== CANCELLED && reason !== CANCELLED_EARLY;
+
 export function reportText(report: Report): string {
   const { result } = report;
-  const headline = { completed: 'is done', failed: 'has failed', cancelled: 'was cancelled' }[report.state];
-  const goal = report.goal.length > 200 ? `${report.goal.slice(0, 197)}...` : report.goal;
+  const cancelled = report.reason === CANCELLED_EARLY ? 'was cancelled before it began' : 'was cancelled';
+  const headline = { completed: 'is done', failed: 'has failed', cancelled }[report.state];
+  const said = result.said.length > SAID_SHOWN ? `${result.said.slice(0, SAID_SHOWN).toWellFormed()}\n[cut; task_status ${report.id} shows more]` : result.said;
   const parts = [
-    `Task ${report.id} ${headline}: "${goal}"`,
-    ...(report.state === 'completed' ? [] : [report.reason]),
+    `Task ${report.id} ${headline}: "${inline(report.goal, 200)}"`,
+    ...(saysMore(report) ? [inline(report.reason, 1_000)] : []),
     changesText(report),
     testsText(result.tests),
-    result.said.length > SAID_SHOWN ? `${result.said.slice(0, SAID_SHOWN)}\n[cut; task_status ${report.id} shows more]` : result.said,
+    // the words of the agent, which may be those of a stranger: marked as such
+    said.trim() ? `${report.harness} says:\n\n${blockQuote(said)}` : '',
     `${report.harness} in ${report.workspace}, ${duration(report.seconds)}${spentText(report.spent)}.`,
   ];
   return parts.filter(Boolean).join('\n\n');
@@ -45,11 +59,12 @@ export function reportText(report: Report): string {
 function changesText({ state, result: { changes } }: Report): string {
   if (!changes) return '';
   if (changes.files.length === 0) return state === 'completed' ? 'No file was changed.' : 'Nothing was changed.';
-  const count = `${changes.files.length} ${changes.files.length === 1 ? 'file' : 'files'} changed (+${changes.added} -${changes.removed})`;
+  const total = changes.filesChanged ?? changes.files.length;
+  const count = `${total} ${total === 1 ? 'file' : 'files'} changed (+${changes.added} -${changes.removed})`;
   const where = changes.commit ? `${count}, commit ${changes.commit.slice(0, 9)}${changes.branch ? ` on ${changes.branch}` : ''}` : count;
   // words, because a channel may show a leading sign as the dot of a list
   const files = changes.files.slice(0, FILES_SHOWN).map((file) => `- ${file.status} ${code(file.path)} (+${file.added} -${file.removed})`);
-  const more = changes.files.length > FILES_SHOWN ? [`- and ${changes.files.length - FILES_SHOWN} more`] : [];
+  const more = total > FILES_SHOWN ? [`- and ${total - Math.min(FILES_SHOWN, changes.files.length)} more`] : [];
   const how = changes.commit ? `See it: ${code(`git show ${changes.commit.slice(0, 9)}`)}. Undo it: say "undo".` : '';
   return [[`${where}:`, ...files, ...more].join('\n'), changes.note, how].filter(Boolean).join('\n\n');
 }
@@ -57,12 +72,12 @@ function changesText({ state, result: { changes } }: Report): string {
 function testsText(tests: Report['result']['tests']): string {
   if (!tests) return '';
   if (tests.ok) return `Tests pass (${code(tests.command)}).`;
-  const end = tests.output.split('\n').slice(-TEST_LINES_SHOWN).join('\n').replaceAll('```', "'''");
-  return `Tests fail (${code(tests.command)}):\n\`\`\`\n${end}\n\`\`\``;
+  const end = visible(tests.output).split('\n').slice(-TEST_LINES_SHOWN).join('\n');
+  return `Tests fail (${code(tests.command)}):\n${codeFence(end)}`;
 }
 
 /** As code: a name may hold what would be taken for markup, or for the end of a line. */
-const code = (text: string): string => `\`${text.replaceAll('`', "'").replace(/\p{Cc}/gu, '?')}\``;
+const code = (text: string): string => `\`${visible(text.replaceAll('`', "'").replace(/\p{Cc}/gu, '?'))}\``;
 
 export function duration(seconds: number): string {
   if (seconds < 60) return `${seconds} s`;

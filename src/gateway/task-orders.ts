@@ -15,7 +15,7 @@ export async function taskOrder(
   const order = parseTaskOrder(said.text);
   if (!order || (order.order === 'cancel' && !order.taskId && said.turnRuns)) return null;
   const live = await tasksOfChat(tx, said.chatId, { live: true, limit: 50 });
-  const fitting = order.taskId ? live.filter((task) => task.id === order.taskId) : live.filter((task) => fits(task, order.order));
+  const fitting = order.taskId ? live.filter((task) => task.id === order.taskId) : meant(live, order.order);
   const [task] = fitting;
   if (task && fitting.length === 1) {
     if (order.order !== 'cancel') await markPausing(tx, task.id, order.order === 'pause');
@@ -27,7 +27,14 @@ export async function taskOrder(
   return { reply: `Which one? ${list(fitting)}\nSay for example: ${order.order} ${fitting[0]!.id}` };
 }
 
-const fits = (task: Task, order: 'cancel' | 'pause' | 'resume'): boolean =>
-  order === 'cancel' || (order === 'resume' ? task.state === 'paused' || task.pausing : task.state !== 'paused');
+/** The tasks that an order without an id can mean. A pause is for what is at work; one that only waits for its workspace comes after that. */
+function meant(live: readonly Task[], order: 'cancel' | 'pause' | 'resume'): Task[] {
+  if (order === 'cancel') return [...live];
+  const held = (task: Task) => task.state === 'paused' || task.pausing;
+  if (order === 'resume') return live.filter(held);
+  const going = live.filter((task) => !held(task));
+  const working = going.filter((task) => task.state !== 'queued');
+  return working.length > 0 ? working : going;
+}
 
 const list = (tasks: readonly Task[]): string => tasks.map((task) => `\n- ${task.id}: ${cut(task.goal.replace(/\s+/g, ' '), 60)}`).join('');

@@ -2,6 +2,7 @@ import type { Selectable } from 'kysely';
 import type { AskInput, AskResult, Danger } from '../contracts/conversation.ts';
 import type { DecidedBy, Decision, Identity } from '../contracts/decision.ts';
 import { outboxId } from '../contracts/ids.ts';
+import { blockQuote } from '../domain/foreign-text.ts';
 import { settleCall } from './calls.ts';
 import { type Db, json, type Tx } from './database.ts';
 import { appendEvents } from './deferred.ts';
@@ -206,7 +207,8 @@ export async function remindQuestion(db: Db, questionId: string): Promise<string
     const question = await openQuestion(tx, asked, questionId);
     if (!question) return null;
     const id = outboxId(question.turn_id, `${questionId}_reminder`);
-    const body = `I am still waiting for your answer:\n${question.prompt}${question.options.length > 0 ? `\n${numbered(question.options)}` : ''}`;
+    const prompt = question.task_id ? blockQuote(question.prompt) : question.prompt;
+    const body = `I am still waiting for your answer:\n${prompt}${question.options.length > 0 ? `\n${numbered(question.options)}` : ''}`;
     await tx
       .insertInto('outbox')
       .values({ id, chat_id: question.chat_id, thread_id: question.thread_id, turn_id: question.turn_id, kind: 'notice', body })

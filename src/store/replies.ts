@@ -1,5 +1,6 @@
 import type { Arrival, Autonomy } from '../contracts/conversation.ts';
 import { outboxId } from '../contracts/ids.ts';
+import { inline } from '../domain/foreign-text.ts';
 import type { Tx } from './database.ts';
 import { addItem } from './items.ts';
 import { tasksOfChat } from './kennel/tasks.ts';
@@ -37,14 +38,14 @@ export async function statusText(tx: Tx, threadId: string, chatId: string): Prom
     const done = calls.filter((call) => call.state === 'done').length;
     const running = calls.filter((call) => call.state === 'running').map((call) => call.name);
     if (calls.length > 0) lines.push(`Tool calls: ${done} done${running.length > 0 ? `, running now: ${running.join(', ')}` : ''}`);
-  } else {
-    lines.push('Nothing is running.');
   }
-  for (const task of await tasksOfChat(tx, chatId, { live: true, limit: 10 })) {
+  const tasks = await tasksOfChat(tx, chatId, { live: true, limit: 10 });
+  if (!active && tasks.length === 0) lines.push('Nothing is running.');
+  for (const task of tasks) {
     const minutes = Math.round((Date.now() - (task.started_at ?? task.created_at).getTime()) / 60_000);
-    lines.push(`Task ${task.id} (${task.harness} in ${task.workspace}) ${task.state}, ${minutes} min: ${cut(task.last ?? task.goal, 120)}`);
+    lines.push(`Task ${task.id} (${task.harness} in ${task.workspace}) ${task.state}, ${minutes} min: ${inline(task.last ?? task.goal, 120)}`);
   }
-  for (const question of open) lines.push(`Waiting for your answer: ${cut(question.prompt, 200)}`);
+  for (const question of open) lines.push(`Waiting for your answer: ${inline(question.prompt, 200)}`);
   lines.push(`Today: ${today.tokens} tokens, $${(today.microUsd / 1_000_000).toFixed(4)}`);
   const { sent, delivered, read, failed } = await deliveryFigures(tx, { chatId }, new Date(Date.now() - 86_400_000));
   if (sent + delivered + read + failed > 0)

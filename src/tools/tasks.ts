@@ -7,7 +7,7 @@ import type { TaskState } from '../contracts/task.ts';
 import { breachText, taskBreach, taskBudget } from '../domain/budgets.ts';
 import { chooseOption } from '../domain/commands.ts';
 import { chooseHarness } from '../domain/harnesses.ts';
-import { duration } from '../domain/task-report.ts';
+import { duration, saysMore } from '../domain/task-report.ts';
 import { findName } from '../domain/workspace-names.ts';
 import { onThread } from '../store/events.ts';
 import { listHosts } from '../store/kennel/hosts.ts';
@@ -254,7 +254,7 @@ async function statusLine({ db }: ToolContext, task: Task): Promise<string> {
     const open = await db.selectFrom('questions').select(['prompt', 'kind']).where('task_id', '=', task.id).where('state', '=', 'open').executeTakeFirst();
     if (open) lines.push(`It waits for ${open.kind === 'approval' ? 'consent' : 'an answer'}: ${open.prompt}`);
   }
-  if (task.reason) lines.push(task.reason);
+  if (task.reason && saysMore({ state: task.state, reason: task.reason })) lines.push(task.reason);
   const refused = await db
     .selectFrom('task_egress')
     .select(['host', 'port', 'refused'])

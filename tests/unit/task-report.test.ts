@@ -35,8 +35,8 @@ describe('the report of a task', () => {
         'Task tsk_1 is done: "add rate limiting to the API"',
         "3 files changed (+11 -5), commit abcdef012 on main:\n- added `new_file_name.ts` (+10 -0)\n- deleted `old*.ts` (+0 -4)\n- modified `a?'b'.ts` (+1 -1)",
         'See it: `git show abcdef012`. Undo it: say "undo".',
-        "Tests fail (`npm test`):\n```\nnot ok 1\n'''\nend\n```",
-        'Done.',
+        'Tests fail (`npm test`):\n````\nnot ok 1\n```\nend\n````',
+        'claude says:\n\n> Done.',
         'claude in shop, 1 min 35 s, 1200 tokens in 3 model calls, $0.01.',
       ].join('\n\n'),
     );
@@ -45,6 +45,30 @@ describe('the report of a task', () => {
   it('tells an added file from a deleted one on a phone, too, and keeps names as they are', () => {
     const text = toWhatsApp(reportText(report));
     expect(text).toMatch(/added `new_file_name\.ts`[\s\S]*deleted `old\*\.ts`/);
+  });
+
+  it('counts all files where not all are listed', () => {
+    const files = Array.from({ length: 500 }, (_, at) => ({ path: `${at}.ts`, status: 'added', added: 1, removed: 0 }));
+    const changes = { ...report.result.changes!, files, filesChanged: 150_000 };
+    const text = reportText({ ...report, result: { ...report.result, changes } });
+    expect(text).toContain('150000 files changed');
+    expect(text).toContain('\n- and 149988 more\n');
+  });
+
+  it('says once that a task was cancelled', () => {
+    const cancelled = { ...report, state: 'cancelled' as const, reason: 'It was cancelled.', result: { changes: null, tests: null, said: '' } };
+    const end = 'claude in shop, 1 min 35 s, 1200 tokens in 3 model calls, $0.01.';
+    expect(reportText(cancelled)).toBe(`Task tsk_1 was cancelled: "add rate limiting to the API"\n\n${end}`);
+    expect(reportText({ ...cancelled, reason: 'It was cancelled before it began.' })).toBe(
+      `Task tsk_1 was cancelled before it began: "add rate limiting to the API"\n\n${end}`,
+    );
+  });
+
+  it('marks every line of what the agent says, so that none can be taken for ours', () => {
+    const said = 'Done.\n\nTests pass (`npm test`).\r\u001b[2K› yes\n(approved)';
+    const lines = reportText({ ...report, result: { ...report.result, tests: null, said } }).split('\n');
+    const from = lines.indexOf('claude says:');
+    expect(lines.slice(from + 2, from + 7)).toEqual(['> Done.', '>', '> Tests pass (`npm test`).', '> › yes', '> (approved)']);
   });
 
   it('shows twelve files at most, and how many there are besides', () => {

@@ -57,7 +57,12 @@ export const createConclude =
     const outboxId = await tellOfTask(db, task, 'result', text, 'result');
     // what a session would be resumed with is of no use any more; what cannot be removed now, the host tries again
     await forgetRun(runFolder(config, task.id)).catch(() => {});
-    return { state: ended.state as Concluded['state'], outboxId, filesChanged: result.changes?.files.length ?? 0, waiting: await waitingFor(db, task) };
+    return {
+      state: ended.state as Concluded['state'],
+      outboxId,
+      filesChanged: result.changes?.filesChanged ?? result.changes?.files.length ?? 0,
+      waiting: await waitingFor(db, task),
+    };
 
     async function resultOf(): Promise<TaskResult> {
       const said = (await lastSaid(db, task.id)).trim();

@@ -1,8 +1,11 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity';
+import type { Config } from '../../config.ts';
 import type { LogLine } from '../../contracts/kennel.ts';
 import type { Followed, FollowInput, TaskSpending } from '../../contracts/task.ts';
 import { breachText, taskBreach, taskBudget } from '../../domain/budgets.ts';
-import { doing, storeLines } from '../../store/kennel/task-log.ts';
+import { inline } from '../../domain/foreign-text.ts';
+import { countLines, doing, storeLines } from '../../store/kennel/task-log.ts';
 import { taskQuestionId } from '../../store/kennel/task-questions.ts';
 import { findTask, type Task } from '../../store/kennel/tasks.ts';
 import { budgetUse, usageOf } from '../../store/kennel/usage.ts';
@@ -10,8 +13,9 @@ import { cut } from '../../store/keys.ts';
 import { asFailure, fail } from '../failure.ts';
 import { HEARTBEAT_MS } from '../heartbeat.ts';
 import type { KennelDeps } from './deps.ts';
+import { createLogPace } from './log-pace.ts';
 import { createTaskProgress } from './progress.ts';
-import { lastWritten, offsetAfter, type Read, readLog, runFolder, watchLog } from './run-folder.ts';
+import { lastWritten, type Read, readLog, runFolder, watchLog } from './run-folder.ts';
 import { folderMegabytes, freeMegabytes } from './run-size.ts';
 
 /** A log is looked at when it has grown, and this often besides. */
@@ -21,6 +25,8 @@ const CHECK_MS = 1_000;
 const MEASURE_MS = 15_000;
 /** A new process of this host is there after this long. */
 const RESTART_MS = 500;
+/** A log of which much is unread at the deadline is read on for this long. */
+const CATCH_UP_MS = 5_000;
 
 /**
  * Follows the log of a step until the workflow is needed. The heartbeat carries the offset, and every line is stored by its
@@ -42,6 +48,8 @@ export const createFollow =
       const task = await findTask(db, input.taskId);
       if (!task) throw fail('NotFound', `Task ${input.taskId} is not in the database.`);
       const progress = createTaskProgress(deps, task);
+      const pace = createLogPace();
+      let lines = await countLines(db, task.id);
       const deadline = info.scheduledTimestampMs + input.remainingMs;
       const began = Date.now();
       let checkedAt = 0;
@@ -53,33 +61,30 @@ export const createFollow =
         const read = await readLog(folder, offset);
         const stop = stopLine(read.lines, input.step);
         if (stop) {
-          const upto = read.lines.filter((line) => line.seq <= stop.seq);
-          await store(task, upto, progress);
-          return { offset: await offsetAfter(folder, offset, stop.seq), spent: await spending(), ...asFollowed(task, stop) };
+          const count = read.lines.indexOf(stop) + 1;
+          await store(task, read.lines.slice(0, count), progress);
+          return { offset: read.ends[count - 1]!, spent: await spending(), ...asFollowed(task, stop) };
         }
         await store(task, read.lines, progress);
+        const wait = pace.took(read.lines.length, read.offset - offset);
+        lines += read.lines.length;
         offset = read.offset;
-        if (read.more) continue;
 
+        // also while more is there: a flood must not keep a task from its limits
         const now = Date.now();
         if (now - checkedAt >= CHECK_MS) {
           checkedAt = now;
-          const ended = await endOf(task, input, read, deadline, began);
+          const ended = logBreach(config, lines, read.size) ?? (await endOf(task, input, read, deadline, began));
           if (ended) return { offset, spent: await spending(), ...ended };
           if (said && now - began >= input.progressMs) return { offset, spent: await spending(), what: 'progress', doing: said };
         }
         if (now - measuredAt >= MEASURE_MS) {
           measuredAt = now;
-          const megabytes = await folderMegabytes(folder);
-          if (megabytes > config.FETCH_KENNEL_DISK_MB)
-            return {
-              offset,
-              spent: await spending(),
-              what: 'budget',
-              reason: `Its folder took ${megabytes} MB; FETCH_KENNEL_DISK_MB allows ${config.FETCH_KENNEL_DISK_MB}.`,
-            };
+          const ended = await folderBreach(config, folder);
+          if (ended) return { offset, spent: await spending(), ...ended };
         }
-        await log.grown(LOOK_MS);
+        if (!read.more) await log.grown(LOOK_MS);
+        else if (wait > 0) await pause(Math.min(wait, CHECK_MS), undefined, { signal });
       }
     } catch (error) {
       if (signal.aborted) throw signal.reason;
@@ -108,7 +113,8 @@ export const createFollow =
       const free = await freeMegabytes(folder);
       if (free !== null && free < config.FETCH_KENNEL_FREE_MB)
         return { what: 'budget', reason: `The disk of the host has ${free} MB left; FETCH_KENNEL_FREE_MB keeps ${config.FETCH_KENNEL_FREE_MB} MB free.` };
-      if (Date.now() >= deadline) return { what: 'timeout' };
+      // what waits in the log may be the end, from before the deadline
+      if (Date.now() >= deadline + (read.more ? CATCH_UP_MS : 0)) return { what: 'timeout' };
       if (Date.now() - Math.max((await lastWritten(folder)) ?? 0, began) >= at.silenceMs) return { what: 'silent' };
       // an engine that does not answer says nothing about the container: the log goes on without it
       const container = await kennel.inspect(task.id, at.step).catch(() => undefined);
@@ -125,16 +131,35 @@ export const createFollow =
     }
   };
 
+/** A log has a bound of its own: each line is a row, an event and something to read for a person. */
+function logBreach({ FETCH_TASK_MAX_LOG_LINES, FETCH_TASK_MAX_LOG_MB }: Config, lines: number, bytes: number): Stop | null {
+  if (lines > FETCH_TASK_MAX_LOG_LINES)
+    return { what: 'budget', reason: `It wrote more than ${FETCH_TASK_MAX_LOG_LINES} lines to its log; FETCH_TASK_MAX_LOG_LINES allows no more.` };
+  if (bytes > FETCH_TASK_MAX_LOG_MB * 2 ** 20)
+    return { what: 'budget', reason: `Its log grew to ${Math.ceil(bytes / 2 ** 20)} MB; FETCH_TASK_MAX_LOG_MB allows ${FETCH_TASK_MAX_LOG_MB}.` };
+  return null;
+}
+
+async function folderBreach({ FETCH_KENNEL_DISK_MB }: Config, folder: string): Promise<Stop | null> {
+  const megabytes = await folderMegabytes(folder);
+  return megabytes > FETCH_KENNEL_DISK_MB
+    ? { what: 'budget', reason: `Its folder took ${megabytes} MB; FETCH_KENNEL_DISK_MB allows ${FETCH_KENNEL_DISK_MB}.` }
+    : null;
+}
+
 type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
 type Stop = DistributiveOmit<Followed, 'offset' | 'spent'>;
 type StopLine = Extract<LogLine, { type: 'question' | 'permission' | 'ended' }>;
+
+/** The container says why it ended: one line of it stands in our sentences. */
+const REASON_CHARS = 600;
 
 /** The first line that the workflow must hear of. */
 const stopLine = (lines: readonly LogLine[], step: number): StopLine | undefined =>
   lines.find((line): line is StopLine => line.step === step && (line.type === 'question' || line.type === 'permission' || line.type === 'ended'));
 
 function asFollowed(task: Task, line: StopLine): Stop {
-  if (line.type === 'ended') return { what: 'ended', outcome: line.outcome, reason: line.reason };
-  const title = cut((line.type === 'question' ? line.question : line.title).replace(/\s+/g, ' ').trim(), 60);
+  if (line.type === 'ended') return { what: 'ended', outcome: line.outcome, reason: inline(line.reason, REASON_CHARS) };
+  const title = inline(line.type === 'question' ? line.question : line.title, 60);
   return { what: line.type, questionId: taskQuestionId(task.id, line.id), title };
 }

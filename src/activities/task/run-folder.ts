@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '../../config.ts';
 import type { Command, LogLine } from '../../contracts/kennel.ts';
+import { parseLine } from './log-line.ts';
 
 export const runsFolder = (config: Config): string => join(config.FETCH_HOME, 'kennel', 'runs');
 /** A run's folder on this host; what is in it is said in `contracts/kennel.ts`. */
@@ -15,72 +16,55 @@ const CHUNK = 256 * 1024;
 
 export interface Read {
   lines: LogLine[];
+  /** where each of the lines ends */
+  ends: number[];
   /** where the next read goes on: after the last whole line */
   offset: number;
   /** more is there already */
   more: boolean;
+  /** bytes of the whole log */
+  size: number;
 }
 
 /** Whole lines of a log from a byte on. A line that is still being written, or that is no line of a log, does not count; the latter is passed over. */
 export async function readLog(folder: string, offset: number): Promise<Read> {
   const file = await openLog(folder);
-  if (!file) return { lines: [], offset, more: false };
+  const nothing = { lines: [], ends: [], offset, more: false };
+  if (!file) return { ...nothing, size: 0 };
   try {
     const { size } = await file.stat();
-    if (size <= offset) return { lines: [], offset, more: false };
+    if (size <= offset) return { ...nothing, size };
     const buffer = Buffer.alloc(Math.min(CHUNK, size - offset));
     const { bytesRead } = await file.read(buffer, 0, buffer.length, offset);
     const end = buffer.lastIndexOf(10, bytesRead - 1) + 1;
     // no line of the runner is that long: whatever this is, it must not hold the log up for ever
-    if (end === 0) return { lines: [], offset: bytesRead === CHUNK ? offset + bytesRead : offset, more: bytesRead === CHUNK };
-    const lines = buffer
-      .subarray(0, end)
-      .toString('utf8')
-      .split('\n')
-      .flatMap((line) => parseLine(line) ?? []);
-    return { lines, offset: offset + end, more: offset + end < size };
+    if (end === 0) return { ...nothing, offset: bytesRead === CHUNK ? offset + bytesRead : offset, more: bytesRead === CHUNK, size };
+    const lines: LogLine[] = [];
+    const ends: number[] = [];
+    for (let at = 0; at < end; ) {
+      const next = buffer.indexOf(10, at) + 1;
+      const line = parseLine(buffer.toString('utf8', at, next - 1));
+      if (line) {
+        lines.push(line);
+        ends.push(offset + next);
+      }
+      at = next;
+    }
+    return { lines, ends, offset: offset + end, more: offset + end < size, size };
   } finally {
     await file.close();
   }
 }
 
 /** Null before it is there. What is inside the folder is the container's to change: a link or a pipe in the place of the log is not followed. */
-async function openLog(folder: string): Promise<FileHandle | null> {
-  const file = await open(join(folder, 'log.ndjson'), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
-    (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT' || error.code === 'ELOOP') return null;
-      throw error;
-    },
-  );
+async function openLog(folder: string, access: number = constants.O_RDONLY): Promise<FileHandle | null> {
+  const file = await open(join(folder, 'log.ndjson'), access | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ELOOP') return null;
+    throw error;
+  });
   if (!file || (await file.stat()).isFile()) return file;
   await file.close();
   return null;
-}
-
-/** Bytes that lines take in the log up to and including the line `seq`: where to go on after it. */
-export async function offsetAfter(folder: string, from: number, seq: number): Promise<number> {
-  const file = await openLog(folder);
-  if (!file) return from;
-  const text = await file.readFile().finally(() => file.close());
-  let at = from;
-  while (at < text.length) {
-    const end = text.indexOf(10, at);
-    if (end < 0) return at;
-    const line = parseLine(text.subarray(at, end).toString('utf8'));
-    at = end + 1;
-    if (line && line.seq >= seq) return at;
-  }
-  return at;
-}
-
-function parseLine(text: string): LogLine | null {
-  if (text === '') return null;
-  try {
-    const line = JSON.parse(text) as LogLine;
-    return Number.isInteger(line?.seq) && Number.isInteger(line.step) && typeof line.type === 'string' && !Number.isNaN(Date.parse(line.at)) ? line : null;
-  } catch {
-    return null;
-  }
 }
 
 /** When a log last grew, in ms since the epoch; null before it is there. */
@@ -146,6 +130,9 @@ export async function sendCommand(folder: string, command: Command): Promise<voi
 
 /** What stays of a run as its record. */
 const RECORD = new Set(['spec.json', 'commands.ndjson', 'log.ndjson']);
+/** Its lines are in the store: of the file only a beginning is kept. */
+const KEPT_LOG_BYTES = 1024 * 1024;
+const KEPT_DAYS = 30;
 
 /**
  * Removes everything of a run but its record: the agent's HOME with its session and a log-in that it was given, under whatever name an agent has moved it
@@ -157,6 +144,25 @@ export async function forgetRun(folder: string): Promise<void> {
     throw error;
   });
   for (const name of names) if (!RECORD.has(name)) await removeWhole(join(folder, name));
+  await shortenLog(folder);
+}
+
+async function shortenLog(folder: string): Promise<void> {
+  const file = await openLog(folder, constants.O_RDWR);
+  if (!file) return;
+  try {
+    if ((await file.stat()).size > KEPT_LOG_BYTES) await file.truncate(KEPT_LOG_BYTES);
+  } finally {
+    await file.close();
+  }
+}
+
+/** Removes the records of runs that ended long ago; `live`: tasks that are not over, which may have waited for a person all that time. */
+export async function dropOldRuns(runs: string, live: ReadonlySet<string>, now = Date.now()): Promise<void> {
+  for (const id of await readdir(runs).catch(() => [])) {
+    const changed = await lstat(join(runs, id, 'commands.ndjson')).catch(() => null);
+    if (!live.has(id) && changed && now - changed.mtimeMs > KEPT_DAYS * 86_400_000) await removeWhole(join(runs, id));
+  }
 }
 
 async function removeWhole(path: string): Promise<void> {

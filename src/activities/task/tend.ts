@@ -9,14 +9,17 @@ import { reportHost } from '../../store/kennel/hosts.ts';
 import { findTask, isOver, liveTaskIds, liveTasksOf } from '../../store/kennel/tasks.ts';
 import { recordWorkspaces } from '../../store/kennel/workspaces.ts';
 import type { KennelDeps } from './deps.ts';
-import { forgetRun, gateFolder, runFolder, runsFolder } from './run-folder.ts';
+import { dropOldRuns, forgetRun, gateFolder, runFolder, runsFolder } from './run-folder.ts';
 import { openGate } from './task.ts';
 import { workspacesFolder } from './workspace.ts';
 
 const EVERY_MS = 5_000;
 
-/** `forgotten`: runs that were looked at after their end */
-type Tending = KennelDeps & { forgotten: Set<string> };
+/** Records of old runs are looked for this often. */
+const DROP_EVERY_MS = 3_600_000;
+
+/** `forgotten`: runs that were looked at after their end; `droppedAt`: when old runs were looked for */
+type Tending = KennelDeps & { forgotten: Set<string>; droppedAt: number };
 
 const steps = {
   'report this host': report,
@@ -33,7 +36,7 @@ const steps = {
  */
 export function tendHost(all: KennelDeps & { log: Logger }): () => void {
   const { log } = all;
-  const deps: Tending = { ...all, forgotten: new Set() };
+  const deps: Tending = { ...all, forgotten: new Set(), droppedAt: 0 };
   let stopped = false;
   let timer: NodeJS.Timeout | undefined;
   let cleared = false;
@@ -124,6 +127,10 @@ async function forget({ db, config, kennel, forgotten }: Tending): Promise<void>
   if (left.length > 0) throw left[0];
 }
 
-async function clear({ config }: KennelDeps): Promise<void> {
+async function clear(deps: Tending): Promise<void> {
+  const { db, config } = deps;
   await emptyTrash(workspacesFolder(config), Date.now());
+  if (Date.now() - deps.droppedAt < DROP_EVERY_MS) return;
+  deps.droppedAt = Date.now();
+  await dropOldRuns(runsFolder(config), await liveTaskIds(db));
 }

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { LogLine } from '../../contracts/kennel.ts';
 import type { ItemKind } from '../../contracts/records.ts';
+import { inline } from '../../domain/foreign-text.ts';
 import { type Db, json, type Tx } from '../database.ts';
 import { onThread } from '../events.ts';
 import { addItem, endItem } from '../items.ts';
@@ -13,15 +14,15 @@ export function doing(line: LogLine): string | null {
     case 'started':
       return `${line.harness} is starting`;
     case 'tool':
-      return line.title;
+      return inline(line.title, 200);
     case 'text':
-      return cut(line.text.replace(/\s+/g, ' ').trim(), 200) || null;
+      return inline(line.text, 200) || null;
     case 'question':
-      return `asks: ${cut(line.question, 180)}`;
+      return `asks: ${inline(line.question, 180)}`;
     case 'permission':
-      return `asks to run: ${cut(line.title, 180)}`;
+      return `asks to run: ${inline(line.title, 180)}`;
     case 'note':
-      return line.level === 'warn' ? cut(line.text, 200) : null;
+      return line.level === 'warn' ? inline(line.text, 200) : null;
     default:
       return null;
   }
@@ -39,7 +40,11 @@ export async function storeLines(db: Db, task: Task, lines: readonly LogLine[]):
       .execute();
     const fresh = new Set(stored.map((row) => Number(row.seq)));
     const news = lines.filter((line) => fresh.has(line.seq));
-    for (const line of news) await show(tx, task, line);
+    let shown = await countItems(tx, task);
+    for (const line of news) {
+      if (shown < SHOWN_ITEMS) shown += await show(tx, task, line);
+      else if (shown === SHOWN_ITEMS) shown += await sayNoMore(tx, task);
+    }
     const last = news.map(doing).findLast((text) => text !== null);
     const session = news.findLast((line) => line.type === 'session');
     if (last || session)
@@ -54,8 +59,30 @@ export async function storeLines(db: Db, task: Task, lines: readonly LogLine[]):
 
 const itemKinds: Record<string, ItemKind> = { execute: 'command_execution', edit: 'file_change', delete: 'file_change', move: 'file_change' };
 
-/** Tools of the agent are items like those of a turn; what it says between them is a status line. */
-async function show(tx: Tx, task: Task, line: LogLine): Promise<void> {
+/** A thread with a task in it is still read as a whole: what comes after so many items of one task stays in its log. */
+const SHOWN_ITEMS = 2_000;
+const DETAIL_CHARS = 4_000;
+const SHOWN_PATHS = 50;
+
+async function countItems(tx: Tx, task: Task): Promise<number> {
+  const { count } = await tx
+    .selectFrom('items')
+    .select((e) => e.fn.countAll<number>().as('count'))
+    .where('turn_id', '=', task.turn_id)
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+async function sayNoMore(tx: Tx, task: Task): Promise<number> {
+  const text = `More than ${SHOWN_ITEMS} steps of task ${task.id}: what follows is in its log only.`;
+  const at = { turnId: task.turn_id, threadId: task.thread_id };
+  await interruptItems(tx, task);
+  await addItem(tx, { ...at, id: derivedId('item_', task.id, 'more'), kind: 'status', status: 'completed', summary: text, detail: text });
+  return 1;
+}
+
+/** Tools of the agent are items like those of a turn; what it says between them is a status line. How many items came to be. */
+async function show(tx: Tx, task: Task, line: LogLine): Promise<number> {
   // a container that was killed cannot say how its tools ended
   if (line.type === 'started' || line.type === 'ended') await interruptItems(tx, task);
   const at = { turnId: task.turn_id, threadId: task.thread_id };
@@ -63,32 +90,37 @@ async function show(tx: Tx, task: Task, line: LogLine): Promise<void> {
   if (line.type === 'tool') {
     const id = derivedId('item_', task.id, line.step, line.id);
     const over = line.status === 'completed' || line.status === 'failed';
-    await addItem(tx, {
+    const detail = cut(line.detail ?? '', DETAIL_CHARS);
+    const added = await addItem(tx, {
       ...at,
       id,
       kind: itemKinds[line.kind] ?? 'tool_call',
       status: 'in_progress',
-      summary: `${task.harness}: ${line.title}`,
-      detail: line.detail ?? '',
-      metadata: { ...metadata, ...(line.paths && { paths: line.paths }) },
+      summary: `${task.harness}: ${inline(line.title)}`,
+      detail,
+      metadata: { ...metadata, ...(line.paths && { paths: line.paths.slice(0, SHOWN_PATHS).map((path) => cut(path, 1_000)) }) },
     });
     if (over)
       await endItem(tx, id, {
         status: line.status === 'failed' ? 'failed' : 'completed',
-        summary: `${task.harness}: ${line.title}`,
-        detail: line.detail ?? '',
+        summary: `${task.harness}: ${inline(line.title)}`,
+        detail,
       });
-  } else if (line.type === 'note' && line.level === 'warn') {
-    await addItem(tx, {
+    return added ? 1 : 0;
+  }
+  if (line.type === 'note' && line.level === 'warn') {
+    const added = await addItem(tx, {
       ...at,
       id: derivedId('item_', task.id, line.seq),
       kind: 'status',
       status: 'completed',
       summary: line.text,
-      detail: line.text,
+      detail: cut(line.text, DETAIL_CHARS),
       metadata,
     });
+    return added ? 1 : 0;
   }
+  return 0;
 }
 
 /** Ends what the tools of a task that is over still show as going on. */
@@ -99,14 +131,28 @@ async function interruptItems(tx: Tx, task: Task): Promise<void> {
   for (const { id } of open) await endItem(tx, id, { status: 'interrupted' });
 }
 
-/** What the agent said last, whole: the pieces of its last message. */
+/** Lines of a task that are stored. */
+export async function countLines(db: Db, taskId: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('task_log')
+    .select((e) => e.fn.countAll<number>().as('count'))
+    .where('task_id', '=', taskId)
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+/** A last message may be a flood as well. */
+const SAID_PIECES = 500;
+const SAID_CHARS = 20_000;
+
+/** What the agent said last: the pieces of its last message, as far as a person would read. */
 export async function lastSaid(db: Db, taskId: string): Promise<string> {
   const { rows } = await sql<{ text: string }>`
     select line ->> 'text' as text from task_log
     where task_id = ${taskId} and line ->> 'type' = 'text' and line ->> 'messageId' = (
       select line ->> 'messageId' from task_log where task_id = ${taskId} and line ->> 'type' = 'text' order by seq desc limit 1)
-    order by seq`.execute(db);
-  return rows.map((row) => row.text).join('');
+    order by seq limit ${SAID_PIECES}`.execute(db);
+  return cut(rows.map((row) => row.text).join(''), SAID_CHARS);
 }
 
 /** The line of a question or permission that the run has asked. */

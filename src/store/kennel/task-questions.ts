@@ -1,9 +1,10 @@
 import type { Decision } from '../../contracts/decision.ts';
 import { outboxId } from '../../contracts/ids.ts';
+import { blockQuote, codeFence, inline, visible } from '../../domain/foreign-text.ts';
 import { type Db, json } from '../database.ts';
 import { appendEvents, onThread } from '../events.ts';
 import { addItem } from '../items.ts';
-import { derivedId } from '../keys.ts';
+import { cut, derivedId } from '../keys.ts';
 import { bothEnds, numbered, type Question, standingConsent } from '../questions.ts';
 import { inputRequest } from '../requests.ts';
 import { remember } from '../transcript.ts';
@@ -17,6 +18,10 @@ export const taskQuestionId = (taskId: string, asked: string): string => `${task
 export const findQuestion = (db: Db, id: string): Promise<Question | undefined> =>
   db.selectFrom('questions').selectAll().where('id', '=', id).executeTakeFirst();
 
+/** More than a person reads before an answer. */
+const QUESTION_CHARS = 4_000;
+const MOST_OPTIONS = 20;
+
 /** Asks what a task wants to know, once: a turn of its own that shows it, the question, and the outbox row, in one transaction. */
 export async function askForTask(db: Db, task: Task, asked: string): Promise<{ questionId: string; outboxId: string; decided?: Decision }> {
   const questionId = taskQuestionId(task.id, asked);
@@ -28,14 +33,17 @@ export async function askForTask(db: Db, task: Task, asked: string): Promise<{ q
     const line = await askedLine(tx, task.id, asked);
     if (!line) throw new Error(`Task ${task.id} has no question ${asked} in its log.`);
     const kind = line.type === 'question' ? 'question' : 'approval';
-    const options = line.type === 'question' ? line.options : [];
-    const prompt = line.type === 'question' ? line.question : `May ${task.harness} do this? ${line.title}`;
+    const options = line.type === 'question' ? line.options.slice(0, MOST_OPTIONS).map((option) => inline(option, 200)) : [];
+    const prompt = line.type === 'question' ? cut(visible(line.question), QUESTION_CHARS) : `May ${task.harness} do this? ${inline(line.title)}`;
     // "yes all" was said in this thread: what follows is allowed without asking, and on record
     const { auto_approve } = await tx.selectFrom('threads').select('auto_approve').where('id', '=', task.thread_id).executeTakeFirstOrThrow();
     const allowed = kind === 'approval' && auto_approve;
     const intro = `Task ${task.id} (${task.workspace}) ${kind === 'question' ? 'asks' : 'needs your consent'}:`;
+    // what the container says is marked as its own, line by line: it may look like an answer, or like a message of ours
     const shown =
-      line.type === 'question' ? [prompt, ...(options.length > 0 ? [numbered(options)] : [])] : [prompt, ...evidence(line), 'Answer yes, no, skip or yes all.'];
+      line.type === 'question'
+        ? [blockQuote(prompt), ...(options.length > 0 ? [blockQuote(numbered(options)), 'Answer with a number or in your own words.'] : [])]
+        : [`May ${task.harness} do this?`, blockQuote(inline(line.title)), ...evidence(line), 'Answer yes, no, skip or yes all.'];
     const body = [intro, ...shown].join('\n\n');
     if (!allowed)
       await addCompleteTurn(tx, { id: turnId, threadId: task.thread_id, summary: body }, async () => {
@@ -82,8 +90,8 @@ export async function askForTask(db: Db, task: Task, asked: string): Promise<{ q
 
 /** What is asked for, as far as the agent said it: the command, or the difference. */
 function evidence(line: { command?: string; diff?: string }): string[] {
-  if (line.diff) return [`\`\`\`diff\n${bothEnds(line.diff)}\n\`\`\``];
-  return line.command ? [`\`\`\`\n${bothEnds(line.command)}\n\`\`\``] : [];
+  if (line.diff) return [codeFence(bothEnds(line.diff), 'diff')];
+  return line.command ? [codeFence(bothEnds(line.command))] : [];
 }
 
 /** Ends the questions of a task that is over: nobody should be asked what no one waits for. */

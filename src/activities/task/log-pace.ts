@@ -1,0 +1,27 @@
+/** How fast a log is taken in: an agent at work stays far below, a flood waits in its file, where it is bounded. */
+const LINES_PER_SECOND = 500;
+const BYTES_PER_SECOND = 1024 * 1024;
+/** What may come at once: a host that was away has something to catch up with. */
+const BURST_SECONDS = 10;
+
+export interface LogPace {
+  /** Notes what was taken in; how long to wait before more, ms. */
+  took(lines: number, bytes: number, now?: number): number;
+}
+
+export function createLogPace(): LogPace {
+  let owed = { lines: 0, bytes: 0 };
+  let since = Date.now();
+  return {
+    took(lines, bytes, now = Date.now()) {
+      const seconds = (now - since) / 1000;
+      since = now;
+      owed = {
+        lines: Math.max(0, owed.lines - seconds * LINES_PER_SECOND) + lines,
+        bytes: Math.max(0, owed.bytes - seconds * BYTES_PER_SECOND) + bytes,
+      };
+      const behind = Math.max(owed.lines / LINES_PER_SECOND, owed.bytes / BYTES_PER_SECOND) - BURST_SECONDS;
+      return Math.max(0, Math.ceil(behind * 1000));
+    },
+  };
+}

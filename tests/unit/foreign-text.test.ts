@@ -1,0 +1,61 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { blockQuote, codeFence, inline, visible } from '../../src/domain/foreign-text.ts';
+
+/** What a terminal obeys, what hides, and what looks like our own lines, in any order. */
+const hostile = fc
+  .array(
+    fc.oneof(
+      fc.constantFrom('\u001b[2J', '\u001b]0;title\u0007', '\u009b1A', '\r', '\n', '\u2028', '\u202e', '\u2066', '\u0000', '```', '\ud800', '› yes\n', 'ok'),
+      fc.string({ unit: 'binary' }),
+    ),
+  )
+  .map((parts) => parts.join(''));
+
+const FORBIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/;
+
+describe('text of others', () => {
+  it('holds nothing that a terminal obeys or a person cannot see', () => {
+    fc.assert(
+      fc.property(hostile, (text) => {
+        const shown = visible(text);
+        expect(shown).not.toMatch(FORBIDDEN);
+        expect(shown.isWellFormed()).toBe(true);
+      }),
+    );
+  });
+
+  it('has a mark on every line of a quotation', () => {
+    fc.assert(
+      fc.property(hostile, (text) => {
+        for (const line of blockQuote(text).split('\n')) expect(line).toMatch(/^>/);
+      }),
+    );
+  });
+
+  it('cannot close the fence that it stands in', () => {
+    fc.assert(
+      fc.property(hostile, (text) => {
+        const lines = codeFence(text).split('\n');
+        expect(lines.slice(1, -1).some((line) => line.includes(lines[0]!))).toBe(false);
+        expect(lines.at(-1)).toBe(lines[0]);
+      }),
+    );
+  });
+
+  it('stays on one line, and short, inside of a sentence', () => {
+    fc.assert(
+      fc.property(hostile, fc.integer({ min: 1, max: 80 }), (text, most) => {
+        const line = inline(text, most);
+        expect(line).not.toMatch(/[\n\r]/);
+        expect(line.length).toBeLessThanOrEqual(most);
+        expect(line.isWellFormed()).toBe(true);
+      }),
+    );
+  });
+
+  it('loses nothing that people write', () => {
+    for (const text of ['naïve façade', '👩‍👩‍👧 family', 'کتاب‌ها', '1\t2\n3']) expect(visible(text)).toBe(text);
+    expect(visible('\u001b[31mred\u001b[0m')).toBe('red');
+  });
+});
