@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { guardCertificates } from './certificates.ts';
 import { guardSessions } from './sessions.ts';
 import { silenceConsole, withoutSecrets } from './silence.ts';
 
@@ -14,7 +15,9 @@ export function loadBaileys(log: Logger, noiseRootKey?: string): Promise<Baileys
   loaded ??= (async () => {
     silenceConsole(log);
     guardSessions();
-    return await import('@whiskeysockets/baileys');
+    const baileys = await import('@whiskeysockets/baileys');
+    guardCertificates(baileys);
+    return baileys;
   })();
   return loaded.then((baileys) => {
     if (noiseRootKey) baileys.WA_CERT_DETAILS.PUBLIC_KEY = Buffer.from(noiseRootKey, 'hex');
