@@ -261,3 +261,12 @@ export function childEnvironment(extra: Record<string, string>, env: NodeJS.Proc
   for (const [name, value] of Object.entries(env)) if (value !== undefined && !name.startsWith('npm_')) clean[name] = value;
   return { ...clean, TZ: 'UTC', ...extra };
 }
+
+/** What a program that is not ours needs of the environment: where things are, how to speak, and the ways out. */
+const FOR_SERVERS =
+  /^(PATH|HOME|USER|LOGNAME|SHELL|TMPDIR|TEMP|TMP|LANG|LC_[A-Z]+|TZDIR|LD_LIBRARY_PATH|DYLD_[A-Z_]*LIBRARY_PATH|SYSTEMROOT|WINDIR|COMSPEC|PATHEXT|APPDATA|LOCALAPPDATA|USERPROFILE|(HTTPS?|ALL|NO)_PROXY|SSL_CERT_(FILE|DIR)|XDG_[A-Z_]+)$/i;
+
+/** The environment of servers and tools that are not ours (PostgreSQL, Temporal, readers of strangers' files): an allow-list, so no key of ours or of the person reaches them. */
+export function serverEnvironment(extra: Record<string, string>, env: NodeJS.ProcessEnv = process.env): Record<string, string> {
+  return Object.fromEntries(Object.entries(childEnvironment(extra, env)).filter(([name]) => name in extra || name === 'TZ' || FOR_SERVERS.test(name)));
+}

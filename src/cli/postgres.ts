@@ -4,7 +4,7 @@ import { chownSync, cpSync, existsSync, lstatSync, mkdirSync, readFileSync, read
 import { connect } from 'node:net';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { childEnvironment } from '../config.ts';
+import { serverEnvironment } from '../config.ts';
 import { explainFileError, keepSecret } from './home.ts';
 import { commandOf, endProcess, startTimeOf } from './process-identity.ts';
 
@@ -72,7 +72,7 @@ export async function preparePostgres(home: string, port: number): Promise<Postg
       ...['-c', 'max_connections=80', '-c', 'shared_buffers=32MB', '-c', 'timezone=UTC', '-c', 'log_timezone=UTC'],
       ...['-c', 'log_checkpoints=off', '-c', 'lc_messages=C'],
     ],
-    env: serverEnvironment(),
+    env: serverEnvironment({ LC_MESSAGES: 'C' }),
     ...identity,
   };
 }
@@ -173,7 +173,7 @@ async function makeCluster(home: string, bin: string, identity: Identity): Promi
         '--locale-provider=builtin',
         '--builtin-locale=C.UTF-8',
       ],
-      { ...identity, cwd: parent, env: serverEnvironment() },
+      { ...identity, cwd: parent, env: serverEnvironment({ LC_MESSAGES: 'C' }) },
     );
     rmSync(passwordFile);
     if (isRoot) symlinkSync(data, link(home));
@@ -193,10 +193,6 @@ async function makeCluster(home: string, bin: string, identity: Identity): Promi
     throw new Error(`The database could not be made: ${stderr.trim().split('\n').at(-1) || (error as Error).message}`);
   }
 }
-
-/** PG* variables of the person's own databases must not reach this server. */
-const serverEnvironment = (): Record<string, string> =>
-  Object.fromEntries(Object.entries(childEnvironment({ LC_MESSAGES: 'C' })).filter(([name]) => !name.startsWith('PG')));
 
 /**
  * Clears what a killed server left. A postmaster that still runs on this very folder is ended; a pid file whose pid now

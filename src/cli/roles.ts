@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { devServerArguments } from '../../temporal/dev-server.ts';
 import type { TemporalBinary } from '../../temporal/version.ts';
-import { type Config, childEnvironment, settings } from '../config.ts';
+import { type Config, childEnvironment, serverEnvironment, settings } from '../config.ts';
 import { acceptsConnections, clearStalePostmaster, type PostgresCommand } from './postgres.ts';
 import type { RoleName } from './state-file.ts';
 
@@ -41,7 +41,7 @@ export const temporalRole = (config: Config, binary: TemporalBinary): RoleSpec =
     uiPort: config.FETCH_TEMPORAL_UI_PORT,
     namespace: config.TEMPORAL_NAMESPACE,
   }),
-  env: childEnvironment({}),
+  env: serverEnvironment({}),
   readiness: () => answersOn(config.FETCH_TEMPORAL_PORT),
   address: `127.0.0.1:${config.FETCH_TEMPORAL_PORT}`,
   stopSignal: 'SIGTERM',

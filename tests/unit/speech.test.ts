@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { transcribe, transcribers } from '../../src/adapters/speech/speech.ts';
 import type { SpeechSettings } from '../../src/adapters/speech/transcriber.ts';
 
@@ -13,6 +13,15 @@ const closers: Array<() => void> = [() => rmSync(folder, { recursive: true, forc
 afterEach(() => {
   for (const close of closers.splice(1)) close();
 });
+/** What the machine has of ffmpeg must not decide what is seen here: this one copies what it is given, and notes how it was called. */
+const called = join(folder, 'ffmpeg-called');
+writeFileSync(
+  join(folder, 'ffmpeg'),
+  `#!/bin/sh\nenv > ${called}.env\necho "$@" > ${called}\nwhile [ $# -gt 1 ]; do [ "$1" = "-i" ] && from="$2"; shift; done\ncp "$from" "$1"\n`,
+);
+chmodSync(join(folder, 'ffmpeg'), 0o755);
+vi.stubEnv('PATH', `${folder}:${process.env.PATH}`);
+vi.stubEnv('OPENAI_API_KEY', 'sk-not-for-others');
 const recording = { audio: Buffer.from('OggS'), mime: 'audio/ogg', seconds: 3 };
 const signal = new AbortController().signal;
 
@@ -43,6 +52,14 @@ async function endpoint(status: number, body: unknown): Promise<{ url: string; r
 const all = (settings: Partial<SpeechSettings>) => transcribers({ TRANSCRIPTION_MODEL: 'whisper-1', ...settings });
 
 describe('listening to a recording', () => {
+  it('reads only formats that name no other file, within bounds, and hands no key on', async () => {
+    await transcribe(await all(program('printf words > "$out.txt"')), recording, signal);
+    const [formats] = /(?<=-format_whitelist )\S+/.exec(readFileSync(called, 'utf8'))!;
+    for (const format of ['hls', 'concat', 'dash', 'playlist', 'image2']) expect(formats.split(',')).not.toContain(format);
+    for (const bound of ['-t 7200', '-fs 268435456', '-protocol_whitelist file']) expect(readFileSync(called, 'utf8')).toContain(bound);
+    expect(readFileSync(`${called}.env`, 'utf8')).not.toContain('sk-not-for-others');
+  });
+
   it('is done by whisper.cpp where its model is named, and leaves no file behind', async () => {
     const seen = join(folder, 'seen');
     const settings = program(`echo "$heard" > ${seen}; printf ' Hello\\n there. [BLANK_AUDIO]\\n' > "$out.txt"`);

@@ -1,34 +1,68 @@
-import { Worker } from 'node:worker_threads';
+import { type ChildProcess, execFile, fork } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { setTimeout as pause } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { serverEnvironment } from '../../config.ts';
 
 const LONGEST_MS = 30_000;
-const MEMORY_MB = 512;
+const HEAP_MB = 512;
+/** With the runtime itself. A page of 19 KB was seen to ask for 3 GB, most of it in buffers outside of the heap. */
+const MEMORY_MB = 768;
+/** A process that allocates as fast as it can is this long over its bound at most. */
+const LOOK_MS = 50;
 
 /** A PDF by its first bytes, whatever its name claims; some writers put a little before them. */
 export const isPdf = (data: Buffer): boolean => data.subarray(0, 1024).includes('%PDF-');
 
+export interface PdfLimits {
+  longestMs?: number;
+  memoryMb?: number;
+}
+
 /**
  * The text of a PDF, pages one after the other; null when it has none (a scan), cannot be read, or takes too much time or memory.
- * In a thread of its own: a hostile file costs that thread, and holds nothing else up.
+ * In a process of its own, without our settings and keys: a thread's limit does not count the buffers that a hostile file fills.
  */
-export async function pdfText(data: Buffer, signal: AbortSignal, longestMs = LONGEST_MS): Promise<string | null> {
-  const thread = new Worker(new URL('./pdf-thread.ts', import.meta.url), {
-    workerData: new Uint8Array(data),
-    resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB },
+export async function pdfText(data: Buffer, signal: AbortSignal, { longestMs = LONGEST_MS, memoryMb = MEMORY_MB }: PdfLimits = {}): Promise<string | null> {
+  signal.throwIfAborted();
+  const child = fork(new URL('./pdf-process.ts', import.meta.url), {
+    serialization: 'advanced',
+    execArgv: [`--max-old-space-size=${HEAP_MB}`],
+    env: serverEnvironment({}),
     // it prints what it does not like about a file
-    stdout: true,
-    stderr: true,
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
-  const ended = AbortSignal.any([signal, AbortSignal.timeout(longestMs)]);
+  const over = new AbortController();
   try {
-    return await new Promise<string | null>((resolve) => {
-      const give = (text: unknown) => resolve(typeof text === 'string' && text.trim() !== '' ? text : null);
-      thread.once('message', give);
-      thread.once('error', () => give(null));
-      thread.once('exit', () => give(null));
-      ended.addEventListener('abort', () => give(null), { once: true });
+    const text = await new Promise<unknown>((resolve) => {
+      child.once('message', resolve);
+      child.once('error', () => resolve(null));
+      child.once('exit', () => resolve(null));
+      AbortSignal.any([signal, AbortSignal.timeout(longestMs)]).addEventListener('abort', () => resolve(null), { once: true });
+      void outgrown(child, memoryMb, over.signal).then(() => resolve(null));
+      // it may be gone before it has read everything: its exit says so
+      child.send(new Uint8Array(data), () => {});
     });
+    return typeof text === 'string' && text.trim() !== '' ? text : null;
   } finally {
-    await thread.terminate();
+    over.abort();
+    child.kill('SIGKILL');
     signal.throwIfAborted();
+  }
+}
+
+/** Resolves when the process holds more memory than it may; never once `over` has aborted. */
+async function outgrown(child: ChildProcess, memoryMb: number, over: AbortSignal): Promise<void> {
+  while (!over.aborted && (await residentMb(child.pid!)) <= memoryMb) await pause(LOOK_MS);
+}
+
+/** Memory that a process has in use; 0 when it is gone. */
+async function residentMb(pid: number): Promise<number> {
+  try {
+    if (process.platform === 'linux') return Number(/^VmRSS:\s+(\d+)/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
+    if (process.platform === 'win32') return 0;
+    return Number((await promisify(execFile)('ps', ['-o', 'rss=', '-p', String(pid)])).stdout) / 1024;
+  } catch {
+    return 0;
   }
 }

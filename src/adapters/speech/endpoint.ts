@@ -17,7 +17,7 @@ export function endpointTranscriber(settings: SpeechSettings): Transcriber | nul
       form.set('model', settings.TRANSCRIPTION_MODEL);
       form.set('response_format', 'json');
       form.set('file', new Blob([new Uint8Array(audio)], { type: mime }), `voice.${extension(mime)}`);
-      const response = await fetch(`${base.replace(/\/+$/, '')}/audio/transcriptions`, {
+      const response = await fetch(`${base.replace(/(?<!\/)\/+$/, '')}/audio/transcriptions`, {
         method: 'POST',
         body: form,
         redirect: 'error',

@@ -3,6 +3,7 @@ import { access, constants, mkdtemp, readFile, rm, writeFile } from 'node:fs/pro
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { serverEnvironment } from '../../config.ts';
 import { SpeechError, type SpeechSettings, type Transcriber } from './transcriber.ts';
 
 const run = promisify(execFile);
@@ -11,6 +12,15 @@ const run = promisify(execFile);
 const TIME_PER_SECOND_MS = 4_000;
 const LEAST_TIME_MS = 60_000;
 const LONGEST_MS = 30 * 60_000;
+
+/**
+ * What recordings are in. A recording is a stranger's bytes: a playlist (HLS, concat) that calls itself one would have ffmpeg read
+ * other files of this machine, so formats that name files are not read at all.
+ */
+const FORMATS = 'ogg,matroska,webm,mov,mp4,m4a,mp3,wav,aac,amr,amrnb,amrwb,flac,caf';
+/** What ffmpeg writes at most; an Opus file of some KB can claim to be hours of silence. */
+const LONGEST_SECONDS = 2 * 3600;
+const LARGEST_BYTES = 256 * 1024 * 1024;
 
 /** whisper.cpp, when its model is named and its binary is there; null otherwise. */
 export async function whisperTranscriber(settings: SpeechSettings): Promise<Transcriber | null> {
@@ -28,9 +38,12 @@ export async function whisperTranscriber(settings: SpeechSettings): Promise<Tran
         await writeFile(heard, audio, { mode: 0o600 });
         const converted = await convert(heard, wave, limits);
         const out = join(folder, 'words');
-        await run(bin, ['-m', model, '-f', converted ? wave : heard, '-l', 'auto', '-nt', '-np', '-otxt', '-of', out, '-t', threads()], limits);
+        await run(bin, ['-m', model, '-f', converted ? wave : heard, '-l', 'auto', '-nt', '-np', '-otxt', '-of', out, '-t', threads()], {
+          ...limits,
+          env: serverEnvironment({}),
+        });
         // written without time stamps, one line a segment
-        return (await readFile(`${out}.txt`, 'utf8')).replace(/\s*\n\s*/g, ' ').replace(/\[(?:BLANK_AUDIO|MUSIC|SILENCE)\]|\((?:silence|music)\)/gi, '');
+        return (await readFile(`${out}.txt`, 'utf8')).replace(/(?<!\s)\s*\n\s*/g, ' ').replace(/\[(?:BLANK_AUDIO|MUSIC|SILENCE)\]|\((?:silence|music)\)/gi, '');
       } catch (error) {
         signal.throwIfAborted();
         throw new SpeechError(`whisper.cpp could not transcribe: ${firstLine(error)}`, false, { cause: error });
@@ -44,8 +57,9 @@ export async function whisperTranscriber(settings: SpeechSettings): Promise<Tran
 /** Voice notes are Opus, which whisper.cpp reads only in some builds; ffmpeg makes what all of them read. False when there is no ffmpeg. */
 async function convert(from: string, to: string, limits: { signal: AbortSignal; timeout: number }): Promise<boolean> {
   try {
-    // the recording is a stranger's bytes: only its own file may be read
-    await run('ffmpeg', ['-nostdin', '-v', 'error', '-protocol_whitelist', 'file', '-i', from, '-vn', '-ac', '1', '-ar', '16000', '-f', 'wav', to], limits);
+    const reading = ['-protocol_whitelist', 'file', '-format_whitelist', FORMATS, '-i', from];
+    const writing = ['-vn', '-ac', '1', '-ar', '16000', '-t', String(LONGEST_SECONDS), '-fs', String(LARGEST_BYTES), '-f', 'wav', to];
+    await run('ffmpeg', ['-nostdin', '-v', 'error', ...reading, ...writing], { ...limits, env: serverEnvironment({}) });
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
