@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
-import { downloadTemporal } from './download.ts';
+import { delimiter, isAbsolute, join, sep } from 'node:path';
+import { downloadTemporal, type ReleaseSource } from './download.ts';
 import { goBinFolders, goInstallTemporal } from './go-install.ts';
 import type { Progress } from './progress.ts';
 import { CLI_VERSION, inspect, type TemporalBinary } from './version.ts';
@@ -22,7 +22,7 @@ export interface ProvisionOptions {
   /** false: only look, install nothing */
   install?: boolean;
   /** tests point it at a local server */
-  downloadFrom?: string;
+  downloadFrom?: ReleaseSource;
 }
 
 /** No server could be had; `message` lists what was tried, why each failed and what the person can do. */
@@ -42,7 +42,7 @@ export class ProvisionError extends Error {
 }
 
 /**
- * The binary of the embedded Temporal server, verified by running it: one that is there already (PATH, the caches, Go's
+ * The binary of the embedded Temporal server, verified by running it: one that is there already (the caches, PATH, Go's
  * folders), else the official download, else a build with Go. Only what was verified is ever returned.
  */
 export async function provideTemporal(options: ProvisionOptions): Promise<TemporalBinary> {
@@ -80,12 +80,13 @@ export async function provideTemporal(options: ProvisionOptions): Promise<Tempor
 async function candidates(home: string, cache: string, env: Record<string, string>): Promise<Array<[source: string, path: string]>> {
   const name = process.platform === 'win32' ? 'temporal.exe' : 'temporal';
   return [
-    ...(env.PATH ?? '')
-      .split(delimiter)
-      .filter(Boolean)
-      .map((folder): [string, string] => ['PATH', join(folder, name)]),
     ['state folder', join(home, 'bin', name)],
     ['cache', join(cache, name)],
+    ...(env.PATH ?? '')
+      .split(delimiter)
+      // npm puts the folders of every parent's packages first: a package named like the server must not become it
+      .filter((folder) => isAbsolute(folder) && !folder.split(sep).includes('node_modules'))
+      .map((folder): [string, string] => ['PATH', join(folder, name)]),
     ...(await goBinFolders(env)).map((folder): [string, string] => ['Go folder', join(folder, name)]),
   ];
 }
