@@ -56,9 +56,15 @@ test.each([
   'fec0::1',
   'ff02::1',
   '2001:db8::1',
+  '168.63.129.16',
   'nonsense',
 ])('%s is not a public address', (address) => expect(isPublicAddress(address)).toBe(false));
 test.each(['8.8.8.8', '1.1.1.1', '2606:4700:4700::1111'])('%s is a public address', (address) => expect(isPublicAddress(address)).toBe(true));
+
+test('an address of this machine is none, also where it is one of the public internet', () => {
+  const own = ['8.8.8.8', '2606:4700:4700:0:0:0:0:1111'];
+  expect(['8.8.8.8', '2606:4700:4700::1111', '8.8.4.4'].map((address) => isPublicAddress(address, own))).toEqual([false, false, true]);
+});
 
 test.each(['http://127.0.0.1/', 'http://2130706433/', 'http://0x7f.1/', 'http://[::1]/', 'http://[::ffff:127.0.0.1]/', 'http://localhost/'])(
   '%s is refused before a connection is made',

@@ -1,5 +1,6 @@
 import { lookup as dnsLookup } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import ipaddr from 'ipaddr.js';
 
 /** One address that a host name stands for. */
@@ -23,12 +24,21 @@ export class BlockedAddressError extends Error {
  * refused: of IPv6 only 2000::/3 is global unicast, which leaves out every form that carries an IPv4 address inside
  * (mapped, compatible, NAT64); 6to4 and Teredo lie within it and have ranges of their own.
  */
-export function isPublicAddress(address: string): boolean {
+export function isPublicAddress(address: string, own: readonly string[] = ownAddresses()): boolean {
   if (!ipaddr.isValid(address)) return false;
   const parsed = ipaddr.parse(address);
-  if (parsed.range() !== 'unicast') return false;
+  if (parsed.range() !== 'unicast' || [...OF_THE_CLOUD, ...own].includes(parsed.toNormalizedString())) return false;
   return parsed.kind() === 'ipv4' || parsed.match(ipaddr.parseCIDR('2000::/3'));
 }
+
+/** In a public range, and answered by the machine's own cloud: Azure's agent, which hands out certificates and settings. */
+const OF_THE_CLOUD = ['168.63.129.16'];
+
+/** Servers of this machine that trust whoever comes from it listen on its public addresses, too. Asked anew each time: addresses change. */
+const ownAddresses = (): string[] =>
+  Object.values(networkInterfaces())
+    .flatMap((addresses) => addresses ?? [])
+    .map(({ address }) => ipaddr.parse(address).toNormalizedString());
 
 export const systemResolver: Resolver = async (host) => (await dnsLookup(host, { all: true, verbatim: true })) as HostAddress[];
 
