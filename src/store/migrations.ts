@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import { consentColumns } from './consent-migration.ts';
 import { kennelTables, spendingAndPausing } from './kennel/migration.ts';
-import { uploadsTable, whatsappTables } from './whatsapp/migration.ts';
+import { chatPausesTable, uploadsTable, whatsappTables } from './whatsapp/migration.ts';
 
 /** Versioned migrations, oldest first. A published one is never edited: add the next. */
 const migrations: Record<string, Migration> = {
@@ -103,6 +103,7 @@ const migrations: Record<string, Migration> = {
   '0005_whatsapp_uploads': { up: uploadsTable },
   '0006_tasks': { up: spendingAndPausing },
   '0014_consent': { up: consentColumns },
+  '0016_whatsapp_chat_pauses': { up: chatPausesTable },
 };
 
 /** A database that a newer version of this program has already changed: it must not be touched. */

@@ -93,4 +93,26 @@ describe('each way that a connection ends', () => {
     world.fixture.disconnect('tcp');
     await gateway.rowWith('it needs a new link', (row) => row.needs === 'pairing' && row.wanted === 'off');
   });
+
+  it('single closes of connections that worked in between do not add up', async () => {
+    // as unlucky as chance can be: the fifth close in a row would be waited out for half a minute
+    const gateway = await linked({ random: () => 0.999 });
+    const bob = world.fixture.contact('Bob');
+    for (let close = 1; close <= 5; close++) {
+      const before = gateway.connection.live();
+      const stored = gateway.stored();
+      await bob.send(`message ${close}`);
+      await until('the message has come', () => gateway.stored() > stored, 10_000);
+      world.fixture.disconnect('tcp');
+      await until(`it is connected anew after close ${close}`, () => gateway.connection.live() !== null && gateway.connection.live() !== before, 12_000);
+    }
+  });
+
+  it('a server that refuses the connection: says so, and is tried again soon', async () => {
+    const gateway = await start({ settings: { WA_WEB_SOCKET_URL: 'ws://127.0.0.1:9', WA_ALLOW_INSECURE: 'true' } });
+    await want('on');
+    const row = await gateway.rowWith('it says so', ({ last_error }) => last_error !== null);
+    expect(row.last_error).toContain('the connection was refused');
+    expect([row.wanted, row.needs]).toEqual(['on', null]);
+  });
 });

@@ -32,13 +32,12 @@ describe('a refusal of WhatsApp', () => {
     await wish(db(), ACCOUNT, { wanted: 'on' });
   });
 
-  it('(463) fails the message, stops all others for an hour and is told on the terminal', async () => {
+  it('(463) fails the message, leaves that chat alone for an hour and no other, and is told on the terminal', async () => {
     const id = await queue(chat, 'cold');
     out.fixture.faults.ackError(463);
     await deliver(id);
     expect(await outboxState(id)).toMatchObject({ state: 'failed', error: expect.stringContaining('463') });
     expect(await sendsOf(db(), id)).toMatchObject([{ state: 'failed', attempts: 1 }]);
-    expect((await sendPause(db(), ACCOUNT))?.until.getTime()).toBeGreaterThan(Date.now() + 0.9 * HOUR);
     const next = await queue(chat, 'warm');
     await expect(channel().send((await findOutgoing(db(), next))!, signal)).rejects.toMatchObject({
       name: 'ChannelAway',
@@ -47,10 +46,25 @@ describe('a refusal of WhatsApp', () => {
     expect((await outboxState(next)).state).toBe('queued');
     const told = await db().selectFrom('outbox').select('body').where('chat_id', '=', 'console/terminal').where('id', 'like', '%send-463%').execute();
     expect(told).toHaveLength(1);
+    const ivy = out.fixture.contact('Ivy');
+    const other = await queue(await chatWith(ivy), 'to somebody else');
+    await deliver(other);
+    expect((await shownTo(ivy, other)).shown.text).toBe('to somebody else');
+    expect(await sendPause(db(), ACCOUNT)).toBeNull();
     await wish(db(), ACCOUNT, { wanted: 'on' });
     await deliver(next);
     expect((await shownTo(eve, next)).shown.text).toBe('warm');
     expect(out.fixture.ledger.timesSeen(messageIdOf(id, 0))).toBe(1);
+  });
+
+  it('(463) of three chats within an hour stops everything for an hour', async () => {
+    for (const name of ['Kim', 'Lou', 'Max']) {
+      expect(await sendPause(db(), ACCOUNT)).toBeNull();
+      const id = await queue(await chatWith(out.fixture.contact(name)), 'cold');
+      out.fixture.faults.ackError(463);
+      await deliver(id);
+    }
+    expect((await sendPause(db(), ACCOUNT))?.until.getTime()).toBeGreaterThan(Date.now() + 0.9 * HOUR);
   });
 
   it('(479) is answered with a fresh list of devices and the same id', async () => {

@@ -41,6 +41,12 @@ describe('the reaction to a disconnect code', () => {
       [`${code} then stops for a person`, close(code, { consecutive: 6 }), { kind: 'stop', state: 'error', needs: 'person' }],
     ]),
     ['an unknown code backs off', close(599), backoff],
+    [
+      'a server that cannot be reached is tried every 15 s, before pairing, too',
+      { ...close(408, { unreached: 'ECONNREFUSED' }), paired: false },
+      { ...backoff, mostMs: 15_000 },
+    ],
+    ['a server that is not WhatsApp backs off', close(undefined, { foreign: 'The server is not WhatsApp: its certificate is for another key.' }), backoff],
     ['an error of our own backs off', close(undefined), backoff],
   ])('%s', (_, closed, expected) => {
     const { say, ...reaction } = reactionTo(closed);
@@ -57,6 +63,7 @@ describe('the reaction to a disconnect code', () => {
     expect([1, 2, 3].map((attempt) => backoffMs(attempt, () => 0.5))).toEqual([1_000, 2_000, 4_000]);
     expect(backoffMs(5_000, () => 0.999999)).toBeLessThanOrEqual(300_000);
     expect(backoffMs(1, () => 0, 30_000)).toBe(30_000);
+    expect(backoffMs(40, () => 0.999, 0, 15_000)).toBeLessThanOrEqual(15_000);
     holds(
       fc.property(
         fc.integer({ min: -1, max: 2_000 }),

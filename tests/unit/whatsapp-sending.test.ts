@@ -73,8 +73,8 @@ describe('pacing', () => {
 });
 
 describe('a refused message', () => {
-  it('is not sent again after 463, and nothing else is sent for a while', () => {
-    expect(refusalOf('463', 1)).toMatchObject({ kind: 'failed', pauseMs: expect.any(Number) });
+  it('is not sent again after 463, and nothing else is sent to this chat for a while', () => {
+    expect(refusalOf('463', 1)).toMatchObject({ kind: 'failed', chatPauseMs: expect.any(Number) });
   });
 
   it.each(['402', '403', '406'])('%s stops everything for a day and keeps the message', (code) => {

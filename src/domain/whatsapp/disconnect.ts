@@ -1,13 +1,15 @@
 /** What the gateway does after WhatsApp has closed a connection. `untilMs` counts from now: no attempt before it has passed. */
 export type Reaction =
-  | { kind: 'reconnect'; immediately: boolean; minimumMs: number }
+  | { kind: 'reconnect'; immediately: boolean; minimumMs: number /** the longest wait, where it is not the usual one */; mostMs?: number }
   | { kind: 'stop'; state: 'disconnected' | 'error'; needs: 'pairing' | 'person' | 'lease' | 'upgrade'; untilMs?: number };
 
 /**
  * @param code `output.statusCode` of the close, undefined when the error came from our own side
- * @param consecutive closes in a row without a stable connection between them, this one included: 1 for the first
+ * @param consecutive closes in a row without a connection that worked between them, this one included: 1 for the first
  * @param versionTried a newer version of WhatsApp Web was already fetched and refused
  * @param expiresInMs how long WhatsApp says that a temporary ban lasts
+ * @param unreached the system's error code when there was no connection at all
+ * @param foreign why whoever answered is not WhatsApp
  */
 export interface Close {
   code: number | undefined;
@@ -15,6 +17,8 @@ export interface Close {
   consecutive: number;
   versionTried: boolean;
   expiresInMs?: number;
+  unreached?: string;
+  foreign?: string;
 }
 
 const RARE_TRIES = 5;
@@ -22,8 +26,27 @@ const BAD_SESSION_ALERT = 5;
 const QUICK_RESTARTS = 3;
 const UNAVAILABLE_MS = 30_000;
 const BAN_MARGIN_MS = 10 * 60_000;
+const UNREACHED_MS = 15_000;
 
-const again = (say: string, minimumMs = 0): Reaction & { say: string } => ({ kind: 'reconnect', immediately: false, minimumMs, say });
+const unreachedWords: Record<string, string> = {
+  ECONNREFUSED: 'the connection was refused',
+  ENOTFOUND: 'its name is not known, which usually means that there is no network',
+  EAI_AGAIN: 'its name cannot be looked up, which usually means that there is no network',
+  ETIMEDOUT: 'there was no answer',
+  ENETUNREACH: 'there is no network',
+  EHOSTUNREACH: 'there is no way to it',
+  ECONNRESET: 'the connection was cut',
+};
+
+const unreachedBecause = (code: string): string => unreachedWords[code] ?? `the system says ${code}`;
+
+const again = (say: string, minimumMs = 0, mostMs?: number): Reaction & { say: string } => ({
+  kind: 'reconnect',
+  immediately: false,
+  minimumMs,
+  ...(mostMs && { mostMs }),
+  say,
+});
 const stop = (state: 'disconnected' | 'error', needs: 'pairing' | 'person' | 'lease' | 'upgrade', say: string): Reaction & { say: string } => ({
   kind: 'stop',
   state,
@@ -33,6 +56,10 @@ const stop = (state: 'disconnected' | 'error', needs: 'pairing' | 'person' | 'le
 
 /** The reaction to every disconnect code, and one sentence that tells a person what happened and what to do. */
 export function reactionTo(close: Close): Reaction & { say: string } {
+  // a network that is back is worth little if nobody tries it for minutes, and a refused attempt costs nobody anything
+  if (close.unreached)
+    return again(`WhatsApp cannot be reached from this machine: ${unreachedBecause(close.unreached)}. Trying again by itself.`, 0, UNREACHED_MS);
+  if (close.foreign) return again(`${close.foreign} Nothing was sent to it. Is there a proxy or a captive portal? Trying again by itself.`);
   switch (close.code) {
     case 515: {
       // part of every pairing; a server that keeps asking for it must not be answered in a tight loop
@@ -134,7 +161,7 @@ const CAP_MS = 5 * 60_000;
  * so that many clients that lost the same server do not come back together.
  * @param random uniform in [0, 1)
  */
-export function backoffMs(attempt: number, random: () => number, minimumMs = 0): number {
-  const bound = Math.min(CAP_MS, minimumMs + BASE_MS * 2 ** (Math.max(1, attempt) - 1));
+export function backoffMs(attempt: number, random: () => number, minimumMs = 0, mostMs = CAP_MS): number {
+  const bound = Math.min(mostMs, minimumMs + BASE_MS * 2 ** (Math.max(1, attempt) - 1));
   return minimumMs + Math.floor(random() * Math.max(0, bound - minimumMs));
 }

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { WASocket } from '@whiskeysockets/baileys';
 import type { Logger } from 'pino';
+import { ForeignServer } from './certificates.ts';
 import type { Live, OnOpen } from './live.ts';
 import { followPairing, type PairingShow } from './pairing.ts';
 import { endSocket, makeSocket, type SocketOptions } from './socket.ts';
@@ -13,6 +14,12 @@ export interface Ended {
   interrupted: boolean;
   /** ms that it was open, 0 when it never was */
   openForMs: number;
+  /** a message, a receipt or an ack has come through it */
+  worked: boolean;
+  /** the system's error code when there was no connection at all */
+  unreached: string | undefined;
+  /** why whoever answered is not WhatsApp */
+  foreign: string | undefined;
   /** how long WhatsApp says that a ban lasts */
   expiresInMs: number | undefined;
   reason: string;
@@ -48,6 +55,7 @@ export async function attempt(options: AttemptOptions): Promise<Ended> {
   const over = new AbortController();
   const ends: Array<() => void | Promise<void>> = [];
   let openedAt: number | null = null;
+  let worked = false;
   let refused: string | null = null;
 
   const leave = async (): Promise<void> => {
@@ -84,6 +92,10 @@ export async function attempt(options: AttemptOptions): Promise<Ended> {
       },
     });
   }
+  for (const stanza of ['CB:message', 'CB:receipt', 'CB:ack'])
+    sock.ws.on(stanza, () => {
+      worked ||= openedAt !== null;
+    });
   sock.ws.on('CB:message', ({ attrs }: { attrs: Record<string, string> }) => {
     const { id = '', lid = '' } = auth.creds.me ?? {};
     const from = attrs.participant ?? attrs.from;
@@ -100,11 +112,15 @@ export async function attempt(options: AttemptOptions): Promise<Ended> {
   for (const end of ends)
     await Promise.resolve(end()).catch((problem: Error) => log.warn({ reason: problem.message }, 'could not end a part of the connection'));
   await auth.save().catch(() => {});
-  const boom = error as { message?: string; output?: { statusCode?: number }; data?: { expire?: string } } | undefined;
+  const boom = error as { message?: string; output?: { statusCode?: number }; data?: { expire?: string; code?: unknown } } | undefined;
+  const systemCode = openedAt === null && typeof boom?.data?.code === 'string' ? boom.data.code : undefined;
   return {
     code: boom?.output?.statusCode,
     interrupted: interrupt.aborted,
     openForMs: openedAt === null ? 0 : Date.now() - openedAt,
+    worked,
+    unreached: systemCode,
+    foreign: error instanceof ForeignServer ? error.message : undefined,
     expiresInMs: Number(boom?.data?.expire) > 0 ? Number(boom?.data?.expire) * 1000 : undefined,
     reason: boom?.message ?? '',
     pairingRefused: refused,

@@ -37,8 +37,8 @@ export interface Connection {
   stop(): Promise<void>;
 }
 
-/** So long an open connection proves that whatever failed before is over. */
-const STABLE_MS = 10 * 60_000;
+/** Disconnect code with which WhatsApp asks for a new connection. */
+const RESTART = 515;
 const POLL_MS = 1_000;
 const FAILED_MS = 10_000;
 /** Somebody else connects with our credentials and without our lease: trying often would only throw the other out, again and again. */
@@ -117,7 +117,8 @@ export function startConnection(deps: ConnectionDeps): Connection {
         continue;
       }
       if (ended.pairingRefused !== null) return pairingRefused(row, ended.pairingRefused);
-      closes = ended.openForMs >= STABLE_MS ? 1 : closes + 1;
+      // What came through a connection proves that whatever failed before is over. A server that asks for a restart each time has proved nothing.
+      closes = ended.worked && ended.code !== RESTART ? 1 : closes + 1;
       const reaction = await react(baileys, ended, closes);
       log.info({ code: ended.code, closes, reaction: reaction.kind, reason: ended.reason.slice(0, 120) }, 'the connection to WhatsApp was closed');
       if (reaction.kind === 'stop') {
@@ -131,16 +132,19 @@ export function startConnection(deps: ConnectionDeps): Connection {
       }
       await tell({
         state: auth.paired() ? 'disconnected' : 'initializing',
-        last_error: ended.code === 515 ? null : reaction.say,
+        last_error: ended.code === RESTART ? null : reaction.say,
         last_code: ended.code ?? null,
         connected_at: null,
       });
       if (ended.code === 500 && closes === BAD_SESSIONS) alert('bad-session', reaction.say);
-      if (!reaction.immediately) await either(over, changed, backoffMs(closes, random, reaction.minimumMs));
+      if (!reaction.immediately) await either(over, changed, backoffMs(closes, random, reaction.minimumMs, reaction.mostMs));
+      // somebody asked for it now: what failed before does not count against them
+      if (changed.aborted) closes = 0;
     }
 
     async function react(lib: Baileys, ended: Ended, consecutive: number) {
-      const close = { code: ended.code, paired: auth.paired(), consecutive, versionTried, expiresInMs: ended.expiresInMs };
+      const { code, expiresInMs, unreached, foreign } = ended;
+      const close = { code, paired: auth.paired(), consecutive, versionTried, expiresInMs, unreached, foreign };
       if (ended.code !== 405 || versionTried) return reactionTo(close);
       versionTried = true;
       const newer = await fetchNewerVersion(lib, version, log);

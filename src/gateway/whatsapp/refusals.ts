@@ -1,13 +1,18 @@
 const HOUR_MS = 3_600_000;
 
+/** How long a chat whose recipient WhatsApp refused is left alone. */
+export const CHAT_PAUSE_MS = HOUR_MS;
+/** Refusals for so many chats within that time are about the account, not about one person. */
+export const REFUSED_CHATS = 3;
+
 /** What is done about a refused message. `say` is one sentence for people. */
 export type Refusal =
   /** the recipient's device list is out of date: ask for it and send the same message once more */
   | { kind: 'devices' }
   /** the same message again, later; `pauseMs`: and nothing else before */
   | { kind: 'later'; afterMs: number; pauseMs?: number; say: string }
-  /** this message will not be sent; `pauseMs`: nor anything else for so long */
-  | { kind: 'failed'; pauseMs?: number; say: string };
+  /** this message will not be sent; `chatPauseMs`: nor anything else to this chat for so long */
+  | { kind: 'failed'; chatPauseMs?: number; say: string };
 
 /** The reaction to the `error` of a message's ack, at this attempt (1 is the first). Trying a 463 again counts as another attempt to reach out. */
 export function refusalOf(code: string, attempt: number): Refusal {
@@ -15,8 +20,8 @@ export function refusalOf(code: string, attempt: number): Refusal {
     case '463':
       return {
         kind: 'failed',
-        pauseMs: HOUR_MS,
-        say: 'WhatsApp refused a message (463): it restricts this account from writing to people it does not know well. Everything waits for an hour; look into WhatsApp on the phone.',
+        chatPauseMs: CHAT_PAUSE_MS,
+        say: 'WhatsApp refused a message (463): it restricts this account from writing to somebody it does not know well. Messages to this chat wait for an hour; look into WhatsApp on the phone.',
       };
     case '402':
     case '403':

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { canonicalUser, isGroup } from '../../domain/whatsapp/identity.ts';
 import { tellElsewhere } from '../../store/whatsapp/account.ts';
 import { findOutgoingRow } from '../../store/whatsapp/outgoing.ts';
-import { pauseSends, sendPause } from '../../store/whatsapp/pause.ts';
+import { chatPause, pauseChat, pauseSends, sendPause } from '../../store/whatsapp/pause.ts';
 import { beginAttempt, giveUp, hasLostAttempt, markAccepted, type Send, sentSince } from '../../store/whatsapp/sends.ts';
 import { ChannelAway, type ChannelSender } from '../channel.ts';
 import { listenForAnswer } from './ack.ts';
@@ -10,7 +10,7 @@ import { relayExtras } from './encode.ts';
 import type { CurrentLive, Live, WhatsAppDeps } from './live.ts';
 import { createPacer, DAY_MS, type Pacer } from './pacing.ts';
 import { createParts } from './parts.ts';
-import { refusalOf } from './refusals.ts';
+import { REFUSED_CHATS, refusalOf } from './refusals.ts';
 import { withoutSecrets } from './silence.ts';
 
 export interface SenderDeps extends WhatsAppDeps {
@@ -127,13 +127,36 @@ export function whatsappChannel(deps: SenderDeps): ChannelSender {
     unanswered = 0;
     const refusal = refusalOf(code, count);
     if (refusal.kind === 'devices') throw new ChannelAway(`WhatsApp refused a message (${code}); it is sent again with a fresh list of devices.`, 1000);
-    if (refusal.pauseMs) {
-      await pauseSends(db, account, { until: new Date(Date.now() + refusal.pauseMs), why: refusal.say });
-      // a person is told once an hour, not for every message that is refused
-      await tell(`${code}-${Math.floor(Date.now() / 3_600_000)}`, refusal.say, refusal.pauseMs >= 3_600_000);
+    if (refusal.kind === 'later') {
+      if (refusal.pauseMs) await pauseAll(code, refusal.say, refusal.pauseMs);
+      throw new ChannelAway(refusal.say, refusal.afterMs);
     }
-    if (refusal.kind === 'later') throw new ChannelAway(refusal.say, refusal.afterMs);
-    return await abandon(send.outboxId, refusal.say, !refusal.pauseMs);
+    if (refusal.chatPauseMs) await pauseOne(send.jid, code, refusal.say, refusal.chatPauseMs);
+    return await abandon(send.outboxId, refusal.say, !refusal.chatPauseMs);
+  }
+
+  async function pauseAll(code: string, why: string, ms: number): Promise<void> {
+    await pauseSends(db, account, { until: new Date(Date.now() + ms), why });
+    // a person is told once an hour, not for every message that is refused
+    await tell(`${code}-${Math.floor(Date.now() / 3_600_000)}`, why, ms >= 3_600_000);
+  }
+
+  /** The chat alone, so that one person's refusal silences nobody else; when several chats refuse, everything. */
+  async function pauseOne(jid: string, code: string, why: string, ms: number): Promise<void> {
+    const chats = await pauseChat(db, account, jid, { until: new Date(Date.now() + ms), why });
+    if (chats >= REFUSED_CHATS)
+      return pauseAll(
+        `${code}-all`,
+        `WhatsApp refused messages to ${chats} chats within an hour (${code}). Everything waits for an hour; look into WhatsApp on the phone.`,
+        ms,
+      );
+    await tell(`${code}-${jid}-${Math.floor(Date.now() / 3_600_000)}`, why, true);
+  }
+
+  /** @throws ChannelAway while nothing may leave, or nothing for this chat */
+  async function unlessPaused(jid: string | null): Promise<void> {
+    const stopped = jid === null ? await sendPause(db, account) : await chatPause(db, account, jid);
+    if (stopped) throw new ChannelAway(stopped.why, Math.min(5 * 60_000, Math.max(1000, stopped.until.getTime() - Date.now())));
   }
 
   async function abandon(outboxId: string, why: string, telling = true): Promise<false> {
@@ -143,8 +166,7 @@ export function whatsappChannel(deps: SenderDeps): ChannelSender {
   }
 
   async function deliver(id: string, signal: AbortSignal): Promise<void> {
-    const stopped = await sendPause(db, account);
-    if (stopped) throw new ChannelAway(stopped.why, Math.min(5 * 60_000, Math.max(1000, stopped.until.getTime() - Date.now())));
+    await unlessPaused(null);
     const live = await connected(signal);
     // read after the wait: a question may have been decided meanwhile
     const row = await findOutgoingRow(db, id);
@@ -153,6 +175,7 @@ export function whatsappChannel(deps: SenderDeps): ChannelSender {
     try {
       for (const send of (await parts(row, live, ended)) ?? []) {
         if (send.state !== 'queued') continue;
+        await unlessPaused(send.jid);
         await pacer.take(ended);
         if (!(await attempt(send, live, ended))) return;
       }

@@ -48,6 +48,7 @@ export async function wish(db: Db, account: string, { wanted, pairPhone, numberM
     ...(pairPhone !== undefined && { pair_phone: pairPhone }),
     ...(numberMode && { number_mode: numberMode }),
   };
+  await db.deleteFrom('wa_chat_pauses').where('account', '=', account).execute();
   await db
     .insertInto('wa_accounts')
     .values({ account, state: 'disconnected', request: 1, ...fields })

@@ -47,3 +47,10 @@ export async function uploadsTable(db: Kysely<unknown>): Promise<void> {
       outbox_id text not null references outbox on delete cascade, file text not null, content bytea not null, primary key (outbox_id, file));
   `.execute(db);
 }
+
+export async function chatPausesTable(db: Kysely<unknown>): Promise<void> {
+  await sql`
+    create table wa_chat_pauses (
+      account text not null, jid text not null, until timestamptz not null, why text not null, primary key (account, jid));
+  `.execute(db);
+}

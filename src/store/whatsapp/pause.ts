@@ -1,6 +1,6 @@
 import type { Db } from '../database.ts';
 
-/** Sending stopped by WhatsApp itself: nothing leaves before `until`. */
+/** Sending stopped by WhatsApp itself, for an account or for one chat: nothing leaves before `until`. */
 export interface SendPause {
   until: Date;
   why: string;
@@ -26,3 +26,29 @@ export async function sendPause(db: Db, account: string, now = new Date()): Prom
     .executeTakeFirst();
   return row ? { until: row.sends_paused_until!, why: row.sends_paused_why ?? 'WhatsApp restricted sending.' } : null;
 }
+
+/** Stops the sends to one chat, and counts the chats of the account that are stopped now. */
+export async function pauseChat(db: Db, account: string, jid: string, { until, why }: SendPause, now = new Date()): Promise<number> {
+  await db
+    .insertInto('wa_chat_pauses')
+    .values({ account, jid, until, why })
+    .onConflict((c) => c.columns(['account', 'jid']).doUpdateSet({ until, why }))
+    .execute();
+  const { chats } = await db
+    .selectFrom('wa_chat_pauses')
+    .select((e) => e.fn.countAll<string>().as('chats'))
+    .where('account', '=', account)
+    .where('until', '>', now)
+    .executeTakeFirstOrThrow();
+  return Number(chats);
+}
+
+/** The pause of a chat that holds now, or null. */
+export const chatPause = async (db: Db, account: string, jid: string, now = new Date()): Promise<SendPause | null> =>
+  (await db
+    .selectFrom('wa_chat_pauses')
+    .select(['until', 'why'])
+    .where('account', '=', account)
+    .where('jid', '=', jid)
+    .where('until', '>', now)
+    .executeTakeFirst()) ?? null;

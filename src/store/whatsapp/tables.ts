@@ -129,6 +129,13 @@ export interface WaUploadTable {
   /** proto.Message bytes, with the key of the uploaded file */
   content: Buffer;
 }
+/** A chat that WhatsApp does not let us write to for a while. */
+export interface WaChatPauseTable {
+  account: string;
+  jid: string;
+  until: Date;
+  why: string;
+}
 /** Who is in a group: asked for once an hour at most, because WhatsApp refuses frequent queries. */
 export interface WaGroupTable {
   account: string;
@@ -155,4 +162,5 @@ export interface WhatsAppDatabase {
   wa_sends: WaSendTable;
   wa_groups: WaGroupTable;
   wa_uploads: WaUploadTable;
+  wa_chat_pauses: WaChatPauseTable;
 }
