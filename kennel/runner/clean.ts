@@ -18,12 +18,12 @@ const SHAPES: RegExp[] = [
   /\bxox[abeoprs]-[A-Za-z0-9-]{10,}/g,
   /\bnpm_[A-Za-z0-9]{30,}/g,
   /\bhf_[A-Za-z0-9]{30,}/g,
-  /\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}/g,
+  /(?<![A-Za-z0-9_.-])eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}/g,
 ];
 
 /** The password of a URL, and what follows "Bearer". */
 const PARTS: Array<[RegExp, string]> = [
-  [/\b([a-z][a-z0-9+.-]{1,20}:\/\/[^\s:/@]{1,100}:)[^\s@/]{1,200}@/gi, `$1${HIDDEN}@`],
+  [/(?<=:\/\/[^\s:/@]{1,100}:)[^\s@/]{1,200}(?=@)/g, HIDDEN],
   [/\b(Bearer\s+)[A-Za-z0-9._~+/=-]{16,}/gi, `$1${HIDDEN}`],
 ];
 

@@ -206,7 +206,7 @@ export function removeScratch(): void {
 function objectFormat(commonDir: string): 'sha1' | 'sha256' {
   try {
     const config = readFileSync(join(commonDir, 'config'), 'utf8').slice(0, 1024 * 1024);
-    return /^\s*objectformat\s*=\s*sha256\s*$/im.test(config) ? 'sha256' : 'sha1';
+    return /^[ \t]*objectformat[ \t]*=[ \t]*sha256[ \t\r]*$/im.test(config) ? 'sha256' : 'sha1';
   } catch {
     return 'sha1';
   }

@@ -94,6 +94,6 @@ function editDistance(a: string, b: string): number {
 
 /** A component that some file system takes for `.git`: case, trailing dots and spaces, short names, unseen characters. */
 export function isGitName(component: string): boolean {
-  const plain = skeleton(component).replace(/[. ]+$/, '');
+  const plain = skeleton(component).replace(/(?<![. ])[. ]+$/, '');
   return plain === '.git' || /^git~\d+$/.test(plain);
 }

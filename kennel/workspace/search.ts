@@ -107,7 +107,14 @@ function byGitGrep(top: string, target: string, op: Searching): { ran: Ran; hits
 
 /** `path NUL number NUL text newline`, where a path may have newlines in it */
 function* grepHits(output: string): Generator<Hit> {
-  for (const [, path, line, text] of output.matchAll(/([^\0]+)\0(\d+)\0([^\n]*)\n/g)) {
-    yield { path: utf8(path!).replace(/^\.\//, ''), line: Number(line), text: utf8(text!).replace(/\r$/, '') };
+  for (let at = 0; at < output.length; ) {
+    const pathEnd = output.indexOf('\0', at);
+    const lineEnd = output.indexOf('\0', pathEnd + 1);
+    const textEnd = output.indexOf('\n', lineEnd + 1);
+    // the last hit of an output that was cut
+    if (pathEnd < 0 || lineEnd < 0 || textEnd < 0) return;
+    const [path, line, text] = [output.slice(at, pathEnd), output.slice(pathEnd + 1, lineEnd), output.slice(lineEnd + 1, textEnd)];
+    yield { path: utf8(path).replace(/^\.\//, ''), line: Number(line), text: utf8(text).replace(/\r$/, '') };
+    at = textEnd + 1;
   }
 }

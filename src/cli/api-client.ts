@@ -65,7 +65,7 @@ const FIRST_DELAY_MS = 250;
 const MAX_STREAM_DELAY_MS = 3_000;
 
 export function apiClient(options: ClientOptions): ApiClient {
-  const base = options.baseUrl.replace(/\/+$/, '');
+  const base = options.baseUrl.replace(/(?<!\/)\/+$/, '');
   const maxDelayMs = options.maxDelayMs ?? 60_000;
   /** waits that end early when the server shows itself again */
   const sleepers = new Set<() => void>();

@@ -35,7 +35,7 @@ export function gist(input: unknown, max = 60): string {
 export function styleLine(line: string, fence: boolean, colors: Colors): string {
   if (!colors.isColorSupported) return line;
   if (fence || isFence(line)) return colors.cyan(line);
-  const heading = /^#{1,6} +(.*)$/.exec(line);
+  const heading = /^#{1,6} +(?! )(.*)$/.exec(line);
   if (heading) return colors.bold(heading[1]);
   return line.replace(/`([^`]+)`|\*\*([^*]+)\*\*/g, (_, code: string | undefined, bold: string) =>
     code !== undefined ? colors.cyan(code) : colors.bold(bold),

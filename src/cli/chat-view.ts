@@ -151,7 +151,9 @@ export class ChatView {
       const took = since === undefined ? '' : `, ${elapsed(now - since)}`;
       if (!this.#screen.interactive) return;
       const line = oneLine(item.summary, 100);
-      this.#screen.print(item.status === 'completed' ? dim(`  ✓ ${line}${took}`) : yellow(`  ✗ ${line.replace(/[.:]+$/, '')} (${item.status}${took})`));
+      this.#screen.print(
+        item.status === 'completed' ? dim(`  ✓ ${line}${took}`) : yellow(`  ✗ ${line.replace(/(?<![.:])[.:]+$/, '')} (${item.status}${took})`),
+      );
     }
   }
 

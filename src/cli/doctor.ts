@@ -126,7 +126,7 @@ function modelFinding(config: Config): Finding {
 async function program(name: string, args: string[], need: string, mend: string): Promise<Finding> {
   try {
     const { stdout } = await promisify(execFile)(name, args, { timeout: 5_000, env: childEnvironment({}) });
-    return ok(name, /\d+(\.\d+)+/.exec(stdout)?.[0] ?? null, '');
+    return ok(name, /(?<!\d)\d+(\.\d+)+/.exec(stdout)?.[0] ?? null, '');
   } catch {
     return { name, state: 'warning', version: null, detail: `not there or not running; ${need}`, mend };
   }

@@ -32,11 +32,20 @@ const words: Record<Command, readonly string[]> = {
 
 const byWord = new Map<string, Command>(Object.entries(words).flatMap(([command, list]) => list.map((word) => [word, command as Command])));
 
+/** Nobody writes a command that is longer. A pasted log is not even looked at: these rules run on every message, before any limit. */
+const LONGEST_COMMAND = 200;
+
+const isTooLong = (text: string): boolean => text.length > LONGEST_COMMAND;
+
+/** Without the punctuation that closes a sentence. */
+const withoutFullStop = (text: string): string => text.replace(/(?<![.!\s])[.!\s]+$/, '');
+
 /** The command that a whole message is, or null. Case and closing punctuation do not matter. */
 export function parseCommand(text: string): Command | null {
+  if (isTooLong(text)) return null;
   const plain = text.trim().toLowerCase().replace(/\s+/g, ' ').replace(/’/g, "'");
   // an emoji comes in skin tones and presentations that no list has
-  return byWord.get(plain) ?? byWord.get(plain.replace(/[.!\s]+$/, '')) ?? (plain === '??' ? 'help' : reactionAnswer(plain));
+  return byWord.get(plain) ?? byWord.get(withoutFullStop(plain)) ?? (plain === '??' ? 'help' : reactionAnswer(plain));
 }
 
 /** An order to coding tasks that a whole message is; `taskId` when it names one. */
@@ -55,13 +64,16 @@ const orderWords: Record<string, TaskOrder['order']> = {
 };
 
 export function parseTaskOrder(text: string): TaskOrder | null {
-  const [, words = '', taskId = null] = /^(.*?)(?:\s+(?:task\s+)?(tsk_[a-z0-9]+))?[.!]*$/.exec(text.trim().toLowerCase()) ?? [];
+  if (isTooLong(text)) return null;
+  const plain = withoutFullStop(text.trim().toLowerCase()).replace(/\s+/g, ' ');
+  const [, words = '', taskId = null] = /^([^ ]+(?: [^ ]+){0,3}?)(?: (?:task )?(tsk_[a-z0-9]+))?$/.exec(plain) ?? [];
   const order = orderWords[words] ?? (parseCommand(words) === 'stop' ? ('cancel' as const) : null);
   return order && { order, taskId };
 }
 
 /** How much the chat trusts the agent from now on, when a whole message says it. */
 export function parseAutonomy(text: string): 'supervised' | 'cautious' | 'autonomous' | null {
+  if (isTooLong(text)) return null;
   const word = /^(?:\/|be |mode )?(supervised|cautious|autonomous|auto)[.!]*$/.exec(text.trim().toLowerCase())?.[1];
   return word === 'auto' ? 'autonomous' : ((word as 'supervised' | 'cautious' | 'autonomous' | undefined) ?? null);
 }
@@ -79,16 +91,17 @@ const skips = ['skip', 'skip it', 'skip this', 'skip that', 'skip this one', 'pa
 
 /** The decision that a whole reply to an approval is, or null: "yes, but not the tests" decides nothing. */
 export function parseApproval(text: string): ApprovalAnswer | null {
+  if (isTooLong(text)) return null;
   const command = parseCommand(text);
   if (command === 'yes' || command === 'no') return { decision: command === 'yes' ? 'allow' : 'deny', remember: false, skip: false };
   const plain = text
     .trim()
     .toLowerCase()
     .replace(/\ufe0f/g, '')
-    .replace(/,\s*|\s+/g, ' ')
-    .replace(/[.!\s]+$/, '');
-  if (yesAll.includes(plain) || /^👍\p{Emoji_Modifier}? all$/u.test(plain)) return { decision: 'allow', remember: true, skip: false };
-  return skips.includes(plain) ? { decision: 'deny', remember: false, skip: true } : null;
+    .replace(/,\s*|\s+/g, ' ');
+  const words = withoutFullStop(plain);
+  if (yesAll.includes(words) || /^👍\p{Emoji_Modifier}? all$/u.test(words)) return { decision: 'allow', remember: true, skip: false };
+  return skips.includes(words) ? { decision: 'deny', remember: false, skip: true } : null;
 }
 
 /** The number that a whole reply is, a keycap such as 2️⃣ included. */
@@ -99,10 +112,11 @@ function numberIn(reply: string): number | null {
 
 /** Which option a reply means: by number, by the whole word, by an unambiguous beginning, or by a thumb; else the reply itself is the answer. */
 export function chooseOption(options: readonly string[], reply: string): string {
+  if (isTooLong(reply)) return reply.trim();
   const text = reply.trim();
   const numbered = options[(numberIn(text) ?? 0) - 1];
   if (numbered !== undefined) return numbered;
-  const lower = text.toLowerCase().replace(/[.!]+$/, '');
+  const lower = withoutFullStop(text.toLowerCase());
   const exact = options.find((option) => option.toLowerCase() === lower);
   if (exact !== undefined) return exact;
   const beginnings = lower.length >= 2 ? options.filter((option) => option.toLowerCase().startsWith(lower)) : [];
@@ -113,6 +127,7 @@ export function chooseOption(options: readonly string[], reply: string): string 
 
 /** True when a reply is a number that no option has: worth asking again instead of taking "7" for an answer. */
 export function isStrayNumber(options: readonly string[], reply: string): boolean {
+  if (isTooLong(reply)) return false;
   const number = numberIn(reply);
   return options.length > 0 && number !== null && options[number - 1] === undefined && !options.includes(reply.trim());
 }

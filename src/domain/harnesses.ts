@@ -56,7 +56,8 @@ export interface ModelSettings {
 
 const OFFICIAL = ['https://api.anthropic.com', 'https://generativelanguage.googleapis.com'];
 /** An endpoint of one's own may need no key; a provider's always does. */
-const opens = (key: string | undefined, url: string | undefined): boolean => Boolean(key) || (url !== undefined && !OFFICIAL.includes(url.replace(/\/+$/, '')));
+const opens = (key: string | undefined, url: string | undefined): boolean =>
+  Boolean(key) || (url !== undefined && !OFFICIAL.includes(url.replace(/(?<!\/)\/+$/, '')));
 
 /** What whoever lets a log-in into containers should know. */
 export const loginWarning = (name: HarnessName): string =>

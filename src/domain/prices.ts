@@ -49,7 +49,7 @@ const prices: Record<string, readonly [input: number, cached: number, output: nu
 };
 
 /** What may follow a known name: a date or `latest`, `preview`, and the like; anything else is another model. */
-const SAME_MODEL = /^(-(\d{4}-?\d{2}-?\d{2}|\d{8}|latest|preview|exp|thinking|chat-latest))*(:(online|nitro|exacto|thinking))*$/;
+const SAME_MODEL = /^(-(\d{4}-?\d{2}-?\d{2}|latest|preview|exp|thinking|chat-latest))*(:(online|nitro|exacto|thinking))*$/;
 
 /**
  * Price of one model call in millionths of a US dollar, rounded up; null for a model that is not in the table. `inputTokens` includes the

@@ -39,7 +39,7 @@ const better = (name: string): string => {
     .normalize('NFKD')
     .replace(/[\u0300-\u036f]/g, '')
     .replace(/[^A-Za-z0-9_-]+/g, '-')
-    .replace(/^[-_]+|-+$/g, '')
+    .replace(/^[-_]+|(?<!-)-+$/g, '')
     .slice(0, NAME_MAX);
   // where letters were lost, what is left is no suggestion
   return plain.length >= Math.min(2, name.length) && nameProblem(plain) === null ? ` ${plain} would be one.` : '';

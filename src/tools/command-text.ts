@@ -8,8 +8,8 @@ import type { ToolOutcome } from './tool.ts';
  */
 export const printed = (text: string): string =>
   stripVTControlCharacters(text)
-    .replace(/\r+\n/g, '\n')
-    .replace(/^[^\n]*\r(?=[^\n])/gm, '')
+    .replace(/(?<!\r)\r+\n/g, '\n')
+    .replace(/(?<=^|\n)[^\n]*\r(?=[^\n])/g, '')
     .replace(/\r/g, '\n')
     .replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g, '')
     .toWellFormed();

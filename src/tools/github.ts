@@ -172,7 +172,7 @@ async function commit(context: ToolContext, at: Opened, git: Git, message: strin
   if (!answer.ok) return { ok: false, output: answer.output };
   const head = String(answer.data?.commit ?? '');
   // a new folder is one entry of the state before
-  const count = Number(/(\d+) files? changed/.exec(answer.output)?.[1] ?? git.modified + git.untracked);
+  const count = Number(/(\d{1,9}) files? changed/.exec(answer.output)?.[1] ?? git.modified + git.untracked);
   return {
     ok: true,
     output: `Committed ${files(count)}: '${subject.split('\n')[0]}' (${head.slice(0, 7)})`,

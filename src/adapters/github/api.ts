@@ -40,7 +40,7 @@ const repositoryOf = (value: unknown): Repository => {
 };
 
 export function createGitHub({ token, apiUrl, signal }: { token: string; apiUrl: string; signal: AbortSignal }): GitHub {
-  const base = apiUrl.replace(/\/+$/, '');
+  const base = apiUrl.replace(/(?<!\/)\/+$/, '');
 
   async function call(method: 'GET' | 'POST', path: string, body?: unknown): Promise<{ status: number; value: unknown }> {
     let response: Response;

@@ -19,7 +19,7 @@ export function parseRemote(remote: string, host: string): RepositoryName | null
       ? [url.protocol === 'ssh:' ? url.hostname : url.host, url.pathname]
       : ['', ''];
   if (at.toLowerCase() !== host.toLowerCase()) return null;
-  const [owner, file, ...more] = path.replace(/^\/+|\/+$/g, '').split('/');
+  const [owner, file, ...more] = path.replace(/^\/+|(?<!\/)\/+$/g, '').split('/');
   const name = file?.replace(/\.git$/, '');
   if (!owner || !name || more.length > 0 || !part.test(owner) || !part.test(name) || /^\.+$/.test(owner) || /^\.+$/.test(name)) return null;
   return { owner, name };

@@ -133,7 +133,7 @@ export function configuration({ image, limits, user, home }: CommandPlace, comma
 /** The engine would make a folder that is not there; a name that leads out of the workspace is refused. */
 function insideWorkspace(cwd = '.'): string {
   const path = new URL(`file://${INSIDE.workspace}/${cwd.split('/').map(encodeURIComponent).join('/')}`).pathname;
-  const inside = decodeURIComponent(path).replace(/\/+$/, '');
+  const inside = decodeURIComponent(path).replace(/(?<!\/)\/+$/, '');
   if (inside !== INSIDE.workspace && !inside.startsWith(`${INSIDE.workspace}/`)) throw new Error(`The folder ${cwd} is outside of the workspace.`);
   return inside;
 }

@@ -147,7 +147,7 @@ function networkReason(error: Shape): string | undefined {
   let seen: unknown = error;
   for (let depth = 0; depth < 6 && typeof seen === 'object' && seen !== null; depth++) {
     const { name, code, message, cause } = seen as Shape;
-    if (typeof code === 'string' && /^(E[A-Z_]{3,}|UND_ERR_\w+|CERT_\w+|\w+_CERT\w*)$/.test(code)) reason = message ? String(message) : code;
+    if (typeof code === 'string' && /^(E[A-Z_]{3,}|UND_ERR_\w+|(?=\w+$)(CERT_|\w+?_CERT).*)$/.test(code)) reason = message ? String(message) : code;
     else if (typeof message === 'string' && /fetch failed|terminated|connection error|timed? ?out|socket hang up|premature close|network/i.test(message))
       reason ??= message;
     else if (name === 'TimeoutError') reason ??= 'timed out';

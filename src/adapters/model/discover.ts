@@ -50,7 +50,7 @@ export async function discoverModels(config: ModelSettings & Partial<Config>, op
   const local = await Promise.all(
     (options.local ?? LOCAL).map(async ({ product, port }): Promise<Choice[]> => {
       const baseUrl = `http://127.0.0.1:${port}/v1`;
-      if (config.OPENAI_BASE_URL?.replace(/\/+$/, '') === baseUrl) return [];
+      if (config.OPENAI_BASE_URL?.replace(/(?<!\/)\/+$/, '') === baseUrl) return [];
       const first = (await listModels({ baseUrl }, options.timeoutMs ?? 400).catch(() => []))[0];
       return first ? [{ kind: 'local', label: `${product} on this machine, ${first}`, env: { OPENAI_BASE_URL: baseUrl, AGENT_MODEL: first } }] : [];
     }),

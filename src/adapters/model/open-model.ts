@@ -18,7 +18,7 @@ export function endpointOf(settings: ModelSettings): Endpoint | null {
     const kind = openrouter ? 'openrouter' : hostname === 'api.openai.com' ? 'openai' : 'custom';
     // an OpenRouter key is never sent to another host
     const apiKey = settings.OPENAI_API_KEY ?? (openrouter ? settings.OPENROUTER_API_KEY : undefined);
-    return { kind, baseUrl: settings.OPENAI_BASE_URL.replace(/\/+$/, ''), apiKey };
+    return { kind, baseUrl: settings.OPENAI_BASE_URL.replace(/(?<!\/)\/+$/, ''), apiKey };
   }
   if (settings.OPENAI_API_KEY) return { kind: 'openai', baseUrl: OPENAI_URL, apiKey: settings.OPENAI_API_KEY };
   if (settings.OPENROUTER_API_KEY) return { kind: 'openrouter', baseUrl: OPENROUTER_URL, apiKey: settings.OPENROUTER_API_KEY };

@@ -45,7 +45,7 @@ export function practiceStep(situation: Situation, tools: readonly OfferedTool[]
       return {
         say: `Practice: you answered "${clip(answerOf(last), 200)}". I waited for it without costing anything, and would have waited through any restart.`,
       };
-    const topic = /\bask me\s+(?:a question\s*)?(?:about\s+)?(.*)/i.exec(text)?.[1]?.replace(/[.?!]+$/, '') || 'colours';
+    const topic = /\bask me\s+(?:a question\s*)?(?:about\s+)?(.*)/i.exec(text)?.[1]?.replace(/(?<![.?!])[.?!]+$/, '') || 'colours';
     return use(
       'ask_user',
       [
@@ -62,7 +62,7 @@ export function practiceStep(situation: Situation, tools: readonly OfferedTool[]
     if (step > 0) return { say: `Practice: the page says "${titleOf(last)}".` };
     return use('web_fetch', [[['url'], /^https?:\/\//i.test(url) ? url : `https://${url}`]], 'I read the page.');
   }
-  if (/\b(stop|delete|remove|end|cancel)\b.*\b(schedule|cron|routine)/.test(word)) {
+  if (/\b(stop|delete|remove|end|cancel)\b/.test(word) && /\b(schedule|cron|routine)/.test(word)) {
     if (step > 0) return { say: `Practice: done. The tool said: ${clip(last, 300)}` };
     return use('cron_delete', [[['name', 'cron', 'cronId', 'cron_id', 'id'], ROUTINE]], 'I stop the schedule.');
   }
@@ -143,6 +143,7 @@ const answerOf = (result: string): string => String(parsed(result).answer ?? res
 
 /** The title of a fetched page: from JSON, a `Title:` line, a heading, else the first line. */
 function titleOf(result: string): string {
-  const title = parsed(result).title ?? /^\s*title:\s*(.+)$/im.exec(result)?.[1] ?? /^#+\s+(.+)$/m.exec(result)?.[1] ?? result.trim().split('\n')[0] ?? '';
+  const title =
+    parsed(result).title ?? /^[ \t]*title:[ \t]*(\S.*)$/im.exec(result)?.[1] ?? /^#+\s+(.+)$/m.exec(result)?.[1] ?? result.trim().split('\n')[0] ?? '';
   return clip(String(title).trim(), 200);
 }

@@ -127,7 +127,7 @@ function decode(bytes: Buffer, contentType: string): string {
           ? 'utf-16be'
           : null;
   const named = /charset\s*=\s*["']?([^\s"';,]+)/i.exec(contentType)?.[1];
-  const meta = /<meta[^>]{0,200}charset\s*=\s*["']?([\w-]+)/i.exec(bytes.subarray(0, 2048).toString('latin1'))?.[1];
+  const meta = /<meta[^<>]{0,200}charset\s{0,5}=\s{0,5}["']?([\w-]+)/i.exec(bytes.subarray(0, 2048).toString('latin1'))?.[1];
   for (const label of [mark, named, meta]) {
     if (!label) continue;
     try {

@@ -53,7 +53,7 @@ export function readablePage(html: string, url: string, selector?: string): Read
 /** linkedom makes no `html` and `body` of its own, and both are needed below: a page that lacks one of them gets a new frame. */
 function wrapped(html: string): string {
   if (/<html[\s>]/i.test(html) && /<body[\s>]/i.test(html)) return html;
-  return `<!doctype html><html><head></head><body>${html.replace(/<!doctype[^>]*>|<\?xml[^>]*>|<\/?(html|body)(\s[^>]*)?>/gi, '')}</body></html>`;
+  return `<!doctype html><html><head></head><body>${html.replace(/<!doctype[^<>]*>|<\?xml[^<>]*>|<\/?(html|body)(\s[^<>]*)?>/gi, '')}</body></html>`;
 }
 
 function pick(document: Document, selector: string): Element {
@@ -97,7 +97,7 @@ const turndown = new TurndownService({ headingStyle: 'atx', codeBlockStyle: 'fen
 function toMarkdown(html: string): string {
   return turndown
     .turndown(html)
-    .replace(/[ \t]+$/gm, '')
+    .replace(/(?<![ \t])[ \t]+$/gm, '')
     .replace(/\n{3,}/g, '\n\n')
     .trim();
 }

@@ -35,7 +35,7 @@ export function phoneOf(text: string): string | null {
     .replace(/\p{Cf}/gu, '')
     .trim()
     .replace(/@(?:s\.whatsapp\.net|c\.us)$/, '')
-    .replace(/(?<=\d[\s.-]*)\(0\)/, '');
+    .replace(/(?<=\d[\s.-]{0,3})\(0\)/, '');
   if (!/^\+?\d(?:[\s().\-/]*\d)*$/.test(written)) return null;
   const digits = written.replace(/\D/g, '').replace(/^00/, '');
   return /^[1-9]\d{6,14}$/.test(digits) ? digits : null;

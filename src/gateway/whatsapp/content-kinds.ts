@@ -82,6 +82,8 @@ export function shownAsText(message: proto.IMessage): string | undefined {
 }
 
 function contactLine(contact: proto.Message.IContactMessage): string {
-  const numbers = [...(contact.vcard ?? '').slice(0, 10_000).matchAll(/^(?:item\d+\.)?(?:TEL|EMAIL)[^:\n]*:(.+)$/gim)].map((match) => match[1]!.trim());
+  const numbers = [...(contact.vcard ?? '').slice(0, 10_000).matchAll(/(?<=^|\n)(?:item\d{1,3}\.)?(?:TEL|EMAIL)[^:\n]{0,200}:([^\n]+)/gi)].map((match) =>
+    match[1]!.trim(),
+  );
   return `[contact: ${[cleanText(contact.displayName ?? ''), ...numbers.slice(0, 5)].filter(Boolean).join(', ')}]`;
 }

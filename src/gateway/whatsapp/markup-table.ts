@@ -32,10 +32,16 @@ function aligned(cells: readonly Piece[][][], align: NonNullable<Table['align']>
   return [{ verbatim: `${fence}\n${drawn}\n${fence}` }];
 }
 
+/** Code between its backticks; a backtick of its own stands inside of more of them. */
+function withoutFence(code: string): string {
+  const fence = /^`*/.exec(code)![0];
+  return fence !== '' && code.length >= 2 * fence.length && code.endsWith(fence) ? code.slice(fence.length, -fence.length) : code;
+}
+
 /** A cell without emphasis, and code without its backticks: the whole is in monospace already. */
 function shown(cell: readonly Piece[]): string {
   return cell
-    .map((piece) => (piece.kind === 'mark' ? '' : piece.kind === 'code' ? piece.value.replace(/^(`+)([\s\S]*)\1$/, '$2') : piece.value))
+    .map((piece) => (piece.kind === 'mark' ? '' : piece.kind === 'code' ? withoutFence(piece.value) : piece.value))
     .join('')
     .trim();
 }

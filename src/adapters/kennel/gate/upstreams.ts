@@ -56,7 +56,7 @@ function made(baseUrl: string, key: string | undefined, credential: Record<strin
   return {
     upstream: {
       origin: url.origin,
-      base: url.pathname.replace(/\/+$/, ''),
+      base: url.pathname.replace(/(?<!\/)\/+$/, ''),
       credential: login && !key ? { authorization: `Basic ${Buffer.from(login).toString('base64')}` } : credential,
       secrets: [key, login && url.password ? decodeURIComponent(url.password) : null].filter((secret) => !!secret).map(String),
     },

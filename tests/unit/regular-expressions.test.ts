@@ -1,0 +1,69 @@
+import { globSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { parseSync } from '@swc/core';
+import { check } from 'recheck';
+import { describe, expect, it } from 'vitest';
+import { chooseOption, isStrayNumber, parseApproval, parseAutonomy, parseCommand, parseTaskOrder } from '../../src/domain/commands.ts';
+
+/** Every text that others write goes through some expression of ours: one that backtracks lets a message hold a process for minutes. */
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const sources = globSync(['src/**/*.ts', 'kennel/{runner,workspace}/**/*.ts', 'temporal/*.ts', 'bin/*.js'], { cwd: root }).sort();
+
+/** Built from strings, so that no checker sees them whole. Each is made of constants and of escaped words that our own settings name. */
+const BUILT = [
+  'kennel/runner/permissions.ts', // names of tools
+  'src/adapters/kennel/gate/routes.ts', // paths of model endpoints
+  'src/domain/whatsapp/reactions.ts', // yes or no
+  'src/domain/whatsapp/trigger.ts', // FETCH_TRIGGER, escaped
+];
+
+interface Node {
+  type?: string;
+  pattern?: string;
+  flags?: string;
+  callee?: { value?: string };
+}
+
+function* nodes(value: unknown): Generator<Node> {
+  if (typeof value !== 'object' || value === null) return;
+  if (!Array.isArray(value)) yield value as Node;
+  for (const inner of Object.values(value)) yield* nodes(inner);
+}
+
+const literals = new Map<string, { file: string; pattern: string; flags: string }>();
+const built = new Set<string>();
+for (const file of sources) {
+  for (const node of nodes(parseSync(readFileSync(`${root}/${file}`, 'utf8'), { syntax: 'typescript', target: 'es2022' }))) {
+    const { pattern, flags = '' } = node;
+    if (node.type === 'RegExpLiteral' && pattern !== undefined) literals.set(`/${pattern}/${flags}`, { file, pattern, flags });
+    if ((node.type === 'NewExpression' || node.type === 'CallExpression') && node.callee?.value === 'RegExp') built.add(file);
+  }
+}
+
+describe('regular expressions', () => {
+  it('take a time that grows no faster than the text, whatever the text is', async () => {
+    expect(literals.size).toBeGreaterThan(250);
+    const unsafe: string[] = [];
+    for (const [literal, { file, pattern, flags }] of literals) {
+      const found = await check(pattern, flags, { timeout: 20_000 });
+      if (found.status !== 'safe') unsafe.push(`${file} ${literal}: ${found.status === 'vulnerable' ? found.complexity.summary : 'cannot be judged'}`);
+    }
+    expect(unsafe).toEqual([]);
+  });
+
+  it('are built from strings only where the strings are known', () => {
+    expect([...built].sort()).toEqual(BUILT);
+  });
+});
+
+describe('commands', () => {
+  const long = (text: string): string => text.padEnd(201, '.');
+
+  it.each(['stop', 'yes', 'status', 'pause', 'autonomous', 'skip', '7'])('%s is none in a text of more than 200 characters', (word) => {
+    const text = long(word);
+    expect([parseCommand(text), parseTaskOrder(text), parseAutonomy(text), parseApproval(text)]).toEqual([null, null, null, null]);
+    expect(chooseOption([word], text)).toBe(text);
+    expect(isStrayNumber(['one'], text)).toBe(false);
+  });
+});
