@@ -55,7 +55,7 @@ export const roleIn = (people: People, forms: Forms): Role => roleOf(forms, peop
 /** Who a message is from, as the store keeps it: by number where it is known, because that is what people are named by. */
 export const identityOf = (role: Role, { pn, lid }: Forms): Identity => {
   const jid = pn ?? lid;
-  return { role: role === 'stranger' ? 'member' : role, channel: 'whatsapp', ...(jid && { id: pn ? pn.replace(/@.*$/, '') : jid }) };
+  return { role: role === 'stranger' ? 'member' : role, channel: 'whatsapp', ...(jid && { id: pn ? pn.split('@')[0]! : jid }) };
 };
 
 /**
