@@ -3,6 +3,7 @@ import { KennelFull, KennelUnavailable } from '../adapters/kennel/kennel.ts';
 import { ModelError } from '../adapters/model/model.ts';
 import { type FailureType, failures } from '../domain/failures.ts';
 import { ChannelAway } from '../gateway/channel.ts';
+import { isGone } from '../store/database.ts';
 
 /** A failure of the closed vocabulary, as Temporal shows it: type, one sentence, cause. */
 export const fail = (type: FailureType, message: string, options: { nextRetryDelayMs?: number; cause?: Error } = {}): ApplicationFailure =>
@@ -22,6 +23,7 @@ export function asFailure(error: unknown): Error {
   if (error instanceof ChannelAway) return fail('ChannelUnavailable', error.message, { nextRetryDelayMs: error.retryAfterMs });
   if (error instanceof KennelFull) return fail('KennelFull', error.message, { nextRetryDelayMs: 2_000 });
   if (error instanceof KennelUnavailable) return fail('KennelUnavailable', error.message);
+  if (isGone(error)) return fail('NotFound', `A record that this step needs is gone: ${(error as Error).message}`);
   if (isStoreAway(error)) return fail('StoreUnavailable', `The database does not answer: ${(error as Error).message}`, { cause: error as Error });
   return error instanceof Error ? error : new Error(String(error));
 }

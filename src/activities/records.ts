@@ -2,6 +2,7 @@ import type { RecordActivities } from '../contracts/activities.ts';
 import type { AskInput, AskResult, FinishInput } from '../contracts/conversation.ts';
 import { stepKey } from '../contracts/ids.ts';
 import { findCall, settle } from '../store/calls.ts';
+import { isGone } from '../store/database.ts';
 import { finishTurn } from '../store/finish.ts';
 import { derivedId } from '../store/keys.ts';
 import { ask, decisionOf, expireQuestion, remindQuestion } from '../store/questions.ts';
@@ -33,6 +34,12 @@ export function createRecordActivities({ db }: Pick<ActivityDeps, 'db'>): Record
       const call = await findCall(db, callId);
       if (call) await settle(db, call, { ok: false, output: why ?? UNKNOWN_OUTCOME });
     }),
-    finish: guarded((input: FinishInput): Promise<string | null> => finishTurn(db, input)),
+    // a turn whose thread is gone has ended, and there is nobody to tell
+    finish: guarded((input: FinishInput): Promise<string | null> => finishTurn(db, input).catch(unlessGone)),
   };
+}
+
+function unlessGone(error: unknown): null {
+  if (isGone(error)) return null;
+  throw error;
 }

@@ -3,7 +3,7 @@ import { kennelQueue } from '../contracts/ids.ts';
 import type { CloseInput, OpenedRun, OpenInput, RoutineActivities, StepInput, StepResult } from '../contracts/routine.ts';
 import { decideUnattended } from '../domain/policy.ts';
 import { hostOfChat } from '../store/kennel/hosts.ts';
-import { chatAutonomy, closeRun, findRoutine, findRun, openRun, type RoutineRun, type StepOutcome, storeStep } from '../store/routines.ts';
+import { beginOnce, chatAutonomy, closeRun, findRoutine, findRun, openRun, type RoutineRun, type StepOutcome, storeStep } from '../store/routines.ts';
 import { recordNotice } from '../store/turns.ts';
 import { tools } from '../tools/registry.ts';
 import { endedByRestart, restarted, type ToolOutcome } from '../tools/tool.ts';
@@ -13,6 +13,9 @@ import { asFailure, fail } from './failure.ts';
 import { beat } from './heartbeat.ts';
 import { taskMadeBy } from './task/input.ts';
 
+const UNKNOWN_OUTCOME =
+  'The outcome of this step is unknown: what ran it was lost before it ended. It may or may not have happened and is not run again by itself.';
+
 export function createRoutineActivities(deps: Pick<ActivityDeps, 'db' | 'temporal' | 'config'> & Partial<HostDeps>): RoutineActivities {
   const { db, config } = deps;
   return {
@@ -20,7 +23,12 @@ export function createRoutineActivities(deps: Pick<ActivityDeps, 'db' | 'tempora
     openRun: async (input: OpenInput): Promise<OpenedRun | null> => {
       try {
         const [routine, chat] = await Promise.all([findRoutine(db, input.chatId, input.routineId), chatAutonomy(db, input.chatId)]);
-        if (!routine || !chat) return null;
+        if (!chat) return null;
+        if (!routine) {
+          // deleted while it ran, and its workflow was lost: what it did is still to be told
+          const run = await findRun(db, input.runId);
+          return run && input.ended !== undefined ? { name: run.routine_name, channel: chat.channel, steps: [] } : null;
+        }
         const scheduledFor = input.scheduledFor ? new Date(input.scheduledFor) : null;
         await openRun(db, { id: input.runId, routine, cronId: input.cronId ?? null, workflowId: input.workflowId, scheduledFor });
         const steps = await Promise.all(
@@ -93,6 +101,7 @@ export function createRoutineActivities(deps: Pick<ActivityDeps, 'db' | 'tempora
     }
     const parsed = tool.schema.safeParse(step.args);
     if (!parsed.success) return { ok: false, output: `The stored arguments no longer fit ${tool.name}: ${parsed.error.message}` };
+    if (tool.effect === 'once' && !(await beginOnce(db, run.id, index))) return { ok: false, output: UNKNOWN_OUTCOME };
     const signal = AbortSignal.any([cancellationSignal(), AbortSignal.timeout(tool.timeoutMs)]);
     try {
       // no turn and no thread stand behind a run: its own id takes their place

@@ -19,8 +19,8 @@ export interface ScheduleView {
   lastFired: Date | null;
 }
 
-/** Creates the Temporal Schedule of a cron; a second time with the same id it changes nothing. */
-export async function createSchedule(temporal: Client, { cronId, schedule, timeZone, enabled, input }: NewSchedule): Promise<void> {
+/** Creates the Temporal Schedule of a cron; a second time with the same id it changes nothing, and says so with false. */
+export async function createSchedule(temporal: Client, { cronId, schedule, timeZone, enabled, input }: NewSchedule): Promise<boolean> {
   try {
     await temporal.schedule.create({
       scheduleId: scheduleId(cronId),
@@ -42,9 +42,19 @@ export async function createSchedule(temporal: Client, { cronId, schedule, timeZ
         staticSummary: `scheduled run of routine ${input.routineId}`,
       },
     });
+    return true;
   } catch (error) {
-    if (!(error instanceof ScheduleAlreadyRunning)) throw error;
+    if (error instanceof ScheduleAlreadyRunning) return false;
+    throw error;
   }
+}
+
+/** Ids of the crons that have a schedule, as they were some seconds ago. */
+export async function listScheduled(temporal: Client): Promise<Set<string>> {
+  const ids = new Set<string>();
+  const prefix = scheduleId('');
+  for await (const { scheduleId: id } of temporal.schedule.list({ pageSize: 1000 })) if (id.startsWith(prefix)) ids.add(id.slice(prefix.length));
+  return ids;
 }
 
 /** Null when there is no such schedule. */

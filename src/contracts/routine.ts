@@ -10,6 +10,8 @@ export interface RoutineInput {
   /** set when a person or the model started it; a firing of a cron derives its id from the workflow id */
   runId?: string;
   cronId?: string;
+  /** the run has ended, or cannot go on, and nobody was told: why */
+  ended?: string;
 }
 
 export interface RoutineStep {

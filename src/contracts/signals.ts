@@ -4,6 +4,8 @@ export const ROUTINE = 'routine';
 export const CODING_TASK = 'codingTask';
 export const arrivalSignal = 'arrived';
 export const viewQuery = 'view';
+/** Query of a conversation and of a coding task: which of these ids (turns, inbox and outbox rows, questions, orders) it holds. */
+export const holdsQuery = 'holds';
 export const AGENT_PHASE = 'AgentPhase';
 /** Signals of a coding task: a decision on its open question; the workspace that it waits for may be free. */
 export const decidedSignal = 'decided';

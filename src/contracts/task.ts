@@ -19,6 +19,10 @@ export interface TaskInput {
   waits: { remindAfterMs: number; expireAfterMs: number };
   /** where a task goes on whose workflow was lost with its server; 1 otherwise */
   firstStep?: number;
+  /** the question that it waited for when its workflow was lost: its session is ended, and resumed with the answer */
+  parked?: { questionId: string; title: string; decided?: Decision };
+  /** it had ended before its records were put back to an earlier time: what is left is its report */
+  ended?: { state: Concluded['state']; reason: string };
 }
 
 export interface TaskLimits {
@@ -97,8 +101,8 @@ export interface TaskActivities {
 
 /** Local activities: our own store only. */
 export interface TaskRecordActivities {
-  /** true when the workspace is this task's now; false while another has it */
-  claimWorkspace(taskId: string): Promise<boolean>;
+  /** true when the workspace is this task's now; false while another has it. What was ordered before there was a workflow to hear it: `pause` with the workspace, `cancel` without */
+  claimWorkspace(taskId: string): Promise<boolean | 'cancel' | 'pause'>;
   setTaskState(input: { taskId: string; state: TaskState; note?: string }): Promise<void>;
   /** opens the question; `decided` when the answer is there already */
   askForTask(input: { taskId: string; questionId: string }): Promise<{ outboxId: string; decided?: Decision }>;

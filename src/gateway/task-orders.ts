@@ -1,7 +1,7 @@
 import type { Arrival } from '../contracts/conversation.ts';
 import { parseTaskOrder } from '../domain/commands.ts';
 import type { Tx } from '../store/database.ts';
-import { markPausing, type Task, tasksOfChat } from '../store/kennel/tasks.ts';
+import { markOrdered, type Task, tasksOfChat } from '../store/kennel/tasks.ts';
 import { cut } from '../store/keys.ts';
 
 /**
@@ -18,7 +18,7 @@ export async function taskOrder(
   const fitting = order.taskId ? live.filter((task) => task.id === order.taskId) : meant(live, order.order);
   const [task] = fitting;
   if (task && fitting.length === 1) {
-    if (order.order !== 'cancel') await markPausing(tx, task.id, order.order === 'pause');
+    await markOrdered(tx, task.id, order.order);
     return { kind: 'task', inboxId: said.inboxId, taskId: task.id, order: order.order };
   }
   if (order.taskId) return { reply: `No task ${order.taskId} is running in this chat.${live.length > 0 ? ` There is: ${list(live)}` : ''}` };

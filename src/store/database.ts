@@ -1,4 +1,4 @@
-import { Kysely, PostgresDialect, sql, type Transaction } from 'kysely';
+import { Kysely, NoResultError, PostgresDialect, sql, type Transaction } from 'kysely';
 import pg from 'pg';
 import { keepPool } from './flight.ts';
 import { migrate } from './migrations.ts';
@@ -17,6 +17,21 @@ export interface Store {
   listen(onThread: (threadId: string | null) => void): Promise<() => Promise<void>>;
   close(): Promise<void>;
 }
+
+/** A row that was to be there is not: it was deleted, or the database was put back to a time before it. */
+export class NoThread extends Error {
+  constructor(id: string) {
+    super(`Thread not found: ${id}`);
+    this.name = 'NoThread';
+  }
+}
+
+/** Codes of PostgreSQL: a row names another one that is not there */
+const FOREIGN_KEY = '23503';
+
+/** Trying again cannot help: what the statement needs is gone. */
+export const isGone = (error: unknown): boolean =>
+  error instanceof NoThread || error instanceof NoResultError || (error as { code?: string } | null)?.code === FOREIGN_KEY;
 
 /** PostgreSQL majors that the queries were run against. */
 export const SUPPORTED_POSTGRES = { min: 14, max: 18 } as const;

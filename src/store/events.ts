@@ -1,19 +1,12 @@
 import { type CompiledQuery, type RawBuilder, sql } from 'kysely';
 import type { EventEnvelope } from '../contracts/records.ts';
-import type { Db, Tx } from './database.ts';
+import { type Db, NoThread, type Tx } from './database.ts';
 import { deferWrites, drafted, flush } from './deferred.ts';
 import { fixed } from './fixed.ts';
 import { inOneFlight } from './flight.ts';
 
+export { NoThread } from './database.ts';
 export { appendEvents } from './deferred.ts';
-
-/** Thrown when a thread does not exist. */
-export class NoThread extends Error {
-  constructor(id: string) {
-    super(`Thread not found: ${id}`);
-    this.name = 'NoThread';
-  }
-}
 
 /** What a lock tells of its thread. `at`: when the transaction began, by the clock of the database. */
 export interface LockedThread {

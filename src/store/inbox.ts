@@ -62,7 +62,7 @@ export const arrivalOf = (db: Db, inboxId: string) =>
   db
     .selectFrom('inbox')
     .innerJoin('chats', 'chats.id', 'inbox.chat_id')
-    .select(['inbox.id', 'inbox.arrival', 'inbox.signalled_at', 'chats.id as chat_id', 'chats.channel', 'chats.workflow_id'])
+    .select(['inbox.id', 'inbox.arrival', 'inbox.signalled_at', 'chats.id as chat_id', 'chats.channel', 'chats.workflow_id', 'inbox.resignalled'])
     .where('inbox.id', '=', inboxId)
     .executeTakeFirst();
 
@@ -70,35 +70,31 @@ export const markSignalled = async (db: Db, inboxId: string): Promise<void> => {
   await db.updateTable('inbox').set({ signalled_at: new Date() }).where('id', '=', inboxId).execute();
 };
 
-/** Rows whose signal was lost: committed at least `olderThanMs` ago and not signalled, oldest first. */
-export async function unsignalled(db: Db, olderThanMs: number, limit: number): Promise<string[]> {
-  const rows = await db
-    .selectFrom('inbox')
-    .select('id')
-    .where('signalled_at', 'is', null)
-    .where('received_at', '<=', new Date(Date.now() - olderThanMs))
-    .orderBy('received_at')
-    .limit(limit)
-    .execute();
-  return rows.map((row) => row.id);
+export interface Unsignalled {
+  id: string;
+  /** as PostgreSQL writes it: a JavaScript date has no microseconds, and a cursor needs them */
+  at: string;
 }
 
-/** Turns that have been in progress for longer than `ageMs`, with their conversation and the inbox row that began them. */
-export const longTurns = (db: Db, ageMs: number, limit: number) =>
-  db
-    .selectFrom('turns')
-    .innerJoin('inbox', (join) => join.onRef('inbox.turn_id', '=', 'turns.id'))
-    .innerJoin('chats', 'chats.id', 'inbox.chat_id')
-    .select(['turns.id as turnId', 'inbox.id as inboxId', 'chats.workflow_id as workflowId', 'inbox.signalled_at as signalledAt'])
-    .where('turns.status', '=', 'in_progress')
-    .where('turns.created_at', '<', new Date(Date.now() - ageMs))
-    .where(sql`inbox.arrival->>'kind'`, '=', 'turn')
-    .where('inbox.signalled_at', '<', new Date(Date.now() - ageMs))
-    .orderBy('turns.created_at')
-    .limit(limit)
-    .execute();
-
-/** Lets a row be signalled once more. */
-export const unmarkSignalled = async (db: Db, inboxId: string): Promise<void> => {
-  await db.updateTable('inbox').set({ signalled_at: null }).where('id', '=', inboxId).execute();
+/** Rows whose signal was lost: committed at least `olderThanMs` ago and not signalled, oldest first, from the one after `after`. */
+export const unsignalled = (db: Db, olderThanMs: number, limit: number, after: Unsignalled | null = null): Promise<Unsignalled[]> => {
+  let query = db
+    .selectFrom('inbox')
+    .select(['id', sql<string>`received_at::text`.as('at')])
+    .where('signalled_at', 'is', null)
+    .where('received_at', '<=', new Date(Date.now() - olderThanMs));
+  if (after) query = query.where(sql<boolean>`(received_at, id) > (${after.at}::timestamptz, ${after.id})`);
+  return query.orderBy('received_at').orderBy('id').limit(limit).execute();
 };
+
+/** Lets rows be signalled once more, under ids that a conversation which lost them has not seen; those of a turn only while it is in progress. How many it were. */
+export async function unmarkSignalled(db: Db, inboxIds: readonly string[], turnId: string): Promise<number> {
+  const { numUpdatedRows } = await db
+    .updateTable('inbox')
+    .set((e) => ({ signalled_at: null, resignalled: e('resignalled', '+', 1) }))
+    .where('id', 'in', inboxIds)
+    .where('signalled_at', 'is not', null)
+    .where((e) => e.exists(e.selectFrom('turns').select('turns.id').where('turns.id', '=', turnId).where('turns.status', '=', 'in_progress')))
+    .executeTakeFirstOrThrow();
+  return Number(numUpdatedRows);
+}

@@ -2,6 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import { consentColumns } from './consent-migration.ts';
 import { kennelTables, spendingAndPausing } from './kennel/migration.ts';
+import { hotIndexes, reconciling } from './reconcile-migration.ts';
 import { chatPausesTable, uploadsTable, whatsappTables } from './whatsapp/migration.ts';
 
 /** Versioned migrations, oldest first. A published one is never edited: add the next. */
@@ -102,6 +103,8 @@ const migrations: Record<string, Migration> = {
   '0004_kennel': { up: kennelTables },
   '0005_whatsapp_uploads': { up: uploadsTable },
   '0006_tasks': { up: spendingAndPausing },
+  '0008_reconcile': { up: reconciling },
+  '0009_indexes': { up: hotIndexes },
   '0014_consent': { up: consentColumns },
   '0016_whatsapp_chat_pauses': { up: chatPausesTable },
 };

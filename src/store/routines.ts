@@ -14,6 +14,8 @@ export type StepOutcome = { name: string; tool: string; ok: boolean; output: str
 const MAX_STEP_OUTPUT = 20_000;
 /** Finished runs that are kept for each routine. */
 const RUNS_KEPT = 50;
+/** All of them are kept for this long. */
+const RUNS_KEPT_MS = 3 * 86_400_000;
 
 /** Null when the name is taken in this chat; a second time with the same id gives the stored row. */
 export async function insertRoutine(
@@ -85,12 +87,15 @@ export const findCron = (db: Db, chatId: string, idOrName: string): Promise<Cron
     .where((e) => e.or([e('id', '=', idOrName), e(sql`lower(name)`, '=', idOrName.toLowerCase())]))
     .executeTakeFirst();
 
-/** Crons of every chat that are older than `ageMs`: their schedules should exist. */
-export const settledCrons = (db: Db, ageMs: number): Promise<Cron[]> =>
+/** Crons of every chat that are older than `ageMs`: their schedules should exist. By id, from the one after `after`. */
+export const settledCrons = (db: Db, ageMs: number, after: string, limit: number): Promise<Cron[]> =>
   db
     .selectFrom('crons')
     .selectAll()
     .where('created_at', '<', new Date(Date.now() - ageMs))
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(limit)
     .execute();
 
 export const cronsOf = (db: Db, routineId: string): Promise<Cron[]> => db.selectFrom('crons').selectAll().where('routine_id', '=', routineId).execute();
@@ -137,6 +142,18 @@ export const lastRunOfCron = (db: Db, cronId: string): Promise<RoutineRun | unde
 export const runningRun = (db: Db, routineId: string): Promise<RoutineRun | undefined> =>
   db.selectFrom('routine_runs').selectAll().where('routine_id', '=', routineId).where('status', '=', 'running').limit(1).executeTakeFirst();
 
+/** Notes that a step begins which must not run twice; false when it was begun before, by an attempt that a Temporal server has forgotten. */
+export async function beginOnce(db: Db, runId: string, index: number): Promise<boolean> {
+  const begun = index + 1;
+  const { numUpdatedRows } = await db
+    .updateTable('routine_runs')
+    .set({ once_begun: begun })
+    .where('id', '=', runId)
+    .where('once_begun', '<', begun)
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows > 0n;
+}
+
 /** Stores the outcome of step `index`, unless that step has one already or the run is over; gives the one that counts. */
 export async function storeStep(db: Db, runId: string, index: number, outcome: StepOutcome): Promise<StepOutcome> {
   const entry = json([{ ...outcome, output: outcome.output.slice(0, MAX_STEP_OUTPUT) }]);
@@ -159,6 +176,8 @@ export async function closeRun(db: Db, id: string, status: 'completed' | 'failed
     .deleteFrom('routine_runs')
     .where('routine_id', '=', run.routine_id)
     .where('status', '!=', 'running')
+    // a schedule that was put back fires again what it fired since: the run's row is what tells that it ran
+    .where('started_at', '<', new Date(Date.now() - RUNS_KEPT_MS))
     .where('id', 'not in', (e) =>
       e.selectFrom('routine_runs').select('id').where('routine_id', '=', run.routine_id).orderBy('started_at', 'desc').limit(RUNS_KEPT),
     )

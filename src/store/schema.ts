@@ -101,6 +101,8 @@ export interface InboxTable {
   signalled_at: Date | null;
   /** a model step has read it */
   consumed_at: Date | null;
+  /** how often its signal was lost with a Temporal server */
+  resignalled: Generated<number>;
 }
 export interface StepTable {
   key: string;
@@ -250,6 +252,8 @@ export interface RoutineRunTable {
   summary: string | null;
   /** one entry a step: name, tool, ok, output */
   results: Json<Array<{ name: string; tool: string; ok: boolean; output: string }>>;
+  /** the last step that must not run twice and was begun, counted from 1; 0 for none */
+  once_begun: Generated<number>;
   started_at: Created;
   ended_at: Date | null;
 }

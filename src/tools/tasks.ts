@@ -11,7 +11,7 @@ import { duration, saysMore } from '../domain/task-report.ts';
 import { findName } from '../domain/workspace-names.ts';
 import { onThread } from '../store/events.ts';
 import { listHosts } from '../store/kennel/hosts.ts';
-import { insertTask, isOver, type Task, tasksOfChat } from '../store/kennel/tasks.ts';
+import { findTask, insertTask, isOver, markOrdered, type Task, tasksOfChat } from '../store/kennel/tasks.ts';
 import { taskSpendingToday, usageOf } from '../store/kennel/usage.ts';
 import { activeWorkspace, listWorkspaces } from '../store/kennel/workspaces.ts';
 import { answerQuestion, openQuestion } from '../store/questions.ts';
@@ -110,7 +110,7 @@ export const taskTools: Tool[] = [
       const ended = await order(context, task, cancelUpdate);
       if (!ended.ok) return ended;
       const how = task.started_at ? `was running ${ran}); terminated active process` : 'had not begun)';
-      return { ok: true, output: `Cancelled task ${task.id} (${how}`, metadata: { taskId: task.id, wasRunning: task.started_at !== null } };
+      return { ok: true, output: ended.output || `Cancelled task ${task.id} (${how}`, metadata: { taskId: task.id, wasRunning: task.started_at !== null } };
     },
   }),
   defineTool({
@@ -169,25 +169,28 @@ async function respond(context: ToolContext, args: { response: string; taskId?: 
   return { ok: true, output: `Sent response to task ${task.id}, resuming execution`, metadata: { taskId: task.id } };
 }
 
-async function hold(context: ToolContext, id: string | undefined, update: string, word: string): Promise<ToolOutcome> {
+async function hold(context: ToolContext, id: string | undefined, update: Order, word: string): Promise<ToolOutcome> {
   const found = await findIn(context, id);
   if ('problem' in found) return { ok: false, output: found.problem };
   const { task } = found;
   if (isOver(task.state)) return { ok: false, output: `Task ${task.id} is over already (${task.state}).` };
   const done = await order(context, task, update);
-  return done.ok ? { ok: true, output: `${word} task ${task.id}.`, metadata: { taskId: task.id } } : done;
+  return done.ok ? { ok: true, output: done.output || `${word} task ${task.id}.`, metadata: { taskId: task.id } } : done;
 }
 
-/** Gives an order to a task and waits until it is carried out. */
-async function order({ temporal, callId, signal }: ToolContext, task: Task, update: string): Promise<ToolOutcome> {
+type Order = typeof cancelUpdate | typeof pauseUpdate | typeof resumeUpdate;
+
+/** Gives an order to a task and waits until it is carried out. It stands on the row first: a task whose workflow has yet to begin finds it there. */
+async function order({ db, temporal, callId, signal }: ToolContext, task: Task, update: Order): Promise<ToolOutcome> {
+  await markOrdered(db, task.id, update);
   try {
     await temporal.withAbortSignal(signal, () => temporal.workflow.getHandle(task.workflow_id).executeUpdate(update, { updateId: `${callId}_${update}` }));
     return { ok: true, output: '' };
   } catch (error) {
-    // it ended in this moment: what was ordered is so, or cannot be any more
-    if (error instanceof WorkflowNotFoundError || error instanceof WorkflowUpdateFailedError)
-      return { ok: false, output: `Task ${task.id} has just ended, or is only just being started. Look with task_status.` };
-    throw error;
+    if (!(error instanceof WorkflowNotFoundError || error instanceof WorkflowUpdateFailedError)) throw error;
+    const now = await findTask(db, task.id);
+    if (!now || isOver(now.state)) return { ok: false, output: `Task ${task.id} has just ended. Look with task_status.` };
+    return { ok: true, output: `Task ${task.id} is only just being started: the order (${update}) is noted, and carried out when it begins.` };
   }
 }
 

@@ -16,7 +16,17 @@ import {
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import type { Decision } from '../contracts/decision.ts';
-import { AGENT_PHASE, cancelUpdate, decidedSignal, orderedSignal, pauseUpdate, resumeUpdate, viewQuery, workspaceFreeSignal } from '../contracts/signals.ts';
+import {
+  AGENT_PHASE,
+  cancelUpdate,
+  decidedSignal,
+  holdsQuery,
+  orderedSignal,
+  pauseUpdate,
+  resumeUpdate,
+  viewQuery,
+  workspaceFreeSignal,
+} from '../contracts/signals.ts';
 import type { Concluded, Followed, TaskInput, TaskSpending, TaskState, TaskView } from '../contracts/task.ts';
 import { DECISION_ON_RECORD, onRecord, readDecision } from './decisions.ts';
 import { deliverOn } from './policies.ts';
@@ -58,6 +68,7 @@ export async function codingTask(input: TaskInput): Promise<TaskState> {
   let spent: TaskSpending = { tokens: 0, microUsd: 0 };
   let doing = 'works';
   let sending: Promise<void> = Promise.resolve();
+  const unsent = new Set<string>();
 
   const phase = defineSearchAttributeKey(AGENT_PHASE, 'KEYWORD');
   const show = (state: TaskState, doing: string, waitingFor: string | null = null) => {
@@ -105,12 +116,14 @@ export async function codingTask(input: TaskInput): Promise<TaskState> {
     return view.state;
   });
   setHandler(defineQuery<TaskView>(viewQuery), () => view);
+  setHandler(defineQuery<string[], [string[]]>(holdsQuery), (ids) => ids.filter((id) => id === order || unsent.has(id) || decisions[id] !== undefined));
   setDefaultSignalHandler((name) => log.warn('a signal that this version does not know was dropped', { name }));
 
   let end: End;
   try {
     show('queued', 'waits for its workspace');
-    end = (await claim()) ? await work() : { state: 'cancelled', reason: 'It was cancelled before it began.' };
+    const neverBegan = input.firstStep === undefined ? 'It was cancelled before it began.' : 'It was cancelled.';
+    end = input.ended ?? ((await claim()) ? await work() : { state: 'cancelled', reason: neverBegan });
   } catch (error) {
     // a cancellation from outside (the Web UI) is an order like one of ours; anything else is said as it is
     end = isCancellation(error) ? { state: 'cancelled', reason: 'It was cancelled.' } : { state: 'failed', reason: failureOf(error).message };
@@ -134,9 +147,12 @@ export async function codingTask(input: TaskInput): Promise<TaskState> {
 
   /** Sends in order and holds nothing up: a channel that is away must not keep an answer from its task. */
   function send(summary: string, outboxId: string): void {
+    unsent.add(outboxId);
     sending = sending
       .then(() => deliverOn(input.channel, summary, { outboxId }))
       .catch((error) => log.error('a message could not be sent', { outboxId, error: failureOf(error).message }));
+    // beside the chain, not in it: one link more would put the commands of recorded runs in another order
+    void sending.then(() => unsent.delete(outboxId));
   }
 
   /** Waits for the workspace; false when the task is cancelled meanwhile. */
@@ -144,7 +160,14 @@ export async function codingTask(input: TaskInput): Promise<TaskState> {
     for (;;) {
       if (order === 'cancel') return false;
       mayBeFree = false;
-      if (await taskRecords.claimWorkspace.executeWithOptions({ summary: 'claim the workspace' }, [taskId])) return true;
+      const claimed = await taskRecords.claimWorkspace.executeWithOptions({ summary: 'claim the workspace' }, [taskId]);
+      // ordered when there was no workflow to be signalled
+      if (claimed === 'cancel') return false;
+      if (claimed === 'pause') {
+        spoken = true;
+        give('pause');
+      }
+      if (claimed) return true;
       await condition(() => mayBeFree || order === 'cancel', CLAIM_AGAIN_MS, { summary: 'waiting for the workspace' });
     }
   }
@@ -155,7 +178,8 @@ export async function codingTask(input: TaskInput): Promise<TaskState> {
     let offset = 0;
     let deaths = 0;
     let asked: { id: string; title: string } | null = null;
-    const first = input.firstStep ?? 1;
+    const first = input.parked ? await afterAnswer(input.parked) : (input.firstStep ?? 1);
+    if (first === null) return CANCELLED;
     for (let step = first; ; step += 1) {
       view.step = step;
       const checkpoint = step === first;
@@ -205,6 +229,15 @@ export async function codingTask(input: TaskInput): Promise<TaskState> {
         return { state: 'failed', reason: endings(followed) };
       }
     }
+  }
+
+  /** A task whose workflow was lost while it waited goes on as one whose session was parked. The step with the answer; null when it is cancelled. */
+  async function afterAnswer({ questionId, title, decided }: NonNullable<TaskInput['parked']>): Promise<number | null> {
+    const step = input.firstStep ?? 1;
+    view.step = step;
+    if (decided) decisions[questionId] ??= decided;
+    await away(() => host.endStep({ taskId, step }));
+    return (await answered({ id: questionId, title })) ? step + 1 : null;
   }
 
   function endings(followed: Extract<Followed, { what: 'silent' | 'timeout' | 'budget' }>): string {

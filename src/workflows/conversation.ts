@@ -13,7 +13,7 @@ import {
 } from '@temporalio/workflow';
 import type { Arrival, Carried, ConversationInput, ConversationView } from '../contracts/conversation.ts';
 import type { Decision } from '../contracts/decision.ts';
-import { arrivalSignal, viewQuery } from '../contracts/signals.ts';
+import { arrivalSignal, holdsQuery, viewQuery } from '../contracts/signals.ts';
 import { Board } from './board.ts';
 import { deliverOn, records } from './policies.ts';
 import { failureOf, runTurn } from './turn.ts';
@@ -69,6 +69,10 @@ export async function conversation(input: ConversationInput): Promise<void> {
     }
   });
   setHandler(defineQuery<ConversationView>(viewQuery), () => board.view);
+  setHandler(defineQuery<string[], [string[]]>(holdsQuery), (ids) => {
+    const held = new Set([...seen, ...outgoing, ...turns.map((turn) => turn.turnId), ...(running ? [running.turnId] : [])]);
+    return ids.filter((id) => held.has(id));
+  });
   setDefaultSignalHandler((name) => log.warn('a signal that this version does not know was dropped', { name }));
 
   const sender = async (): Promise<never> => {

@@ -20,10 +20,11 @@ export async function routine(input: RoutineInput): Promise<RoutineResult> {
   ]);
   if (!run) return { runId, status: 'failed', outboxId: null };
 
-  let status: RoutineResult['status'] = 'completed';
+  let status: RoutineResult['status'] = input.ended === undefined ? 'completed' : 'failed';
   let cancelled: unknown;
   try {
-    for (const [index, step] of run.steps.entries()) {
+    const steps = input.ended === undefined ? run.steps : [];
+    for (const [index, step] of steps.entries()) {
       setCurrentDetails(progress(run, index, 'running'));
       const { ok, task } = await runStep(runId, index, step);
       if (task) await CancellationScope.nonCancellable(() => startTask(task));
@@ -42,7 +43,12 @@ export async function routine(input: RoutineInput): Promise<RoutineResult> {
   // also a cancelled run is closed and told: its chat would wait for it for ever
   return await CancellationScope.nonCancellable(async () => {
     const outboxId = await records.closeRun.executeWithOptions({ summary: `end the run: ${status}` }, [
-      { runId, status, steps: run.steps.length, ...(cancelled !== undefined && { reason: 'it was cancelled' }) },
+      {
+        runId,
+        status,
+        steps: run.steps.length,
+        ...(cancelled !== undefined ? { reason: 'it was cancelled' } : input.ended !== undefined && { reason: input.ended }),
+      },
     ]);
     await deliverOn(run.channel, `result of ${runId}`, { outboxId });
     if (cancelled !== undefined) throw cancelled;

@@ -7,7 +7,7 @@ import { breachText, taskBreach, taskBudget } from '../../domain/budgets.ts';
 import { inline } from '../../domain/foreign-text.ts';
 import { countLines, doing, storeLines } from '../../store/kennel/task-log.ts';
 import { taskQuestionId } from '../../store/kennel/task-questions.ts';
-import { findTask, type Task } from '../../store/kennel/tasks.ts';
+import { findTask, isOver, type Task } from '../../store/kennel/tasks.ts';
 import { budgetUse, usageOf } from '../../store/kennel/usage.ts';
 import { cut } from '../../store/keys.ts';
 import { asFailure, fail } from '../failure.ts';
@@ -47,6 +47,7 @@ export const createFollow =
     try {
       const task = await findTask(db, input.taskId);
       if (!task) throw fail('NotFound', `Task ${input.taskId} is not in the database.`);
+      if (isOver(task.state)) throw fail('NotFound', `Task ${input.taskId} is over.`);
       const progress = createTaskProgress(deps, task);
       const pace = createLogPace();
       let lines = await countLines(db, task.id);

@@ -10,7 +10,7 @@ import { harnesses, modelOf } from '../../domain/harnesses.ts';
 import { loginsOf } from '../../domain/logins.ts';
 import { unsettledLine } from '../../store/kennel/task-log.ts';
 import { findQuestion, taskQuestionId } from '../../store/kennel/task-questions.ts';
-import { findTask, setTaskNews, setTaskState, type Task } from '../../store/kennel/tasks.ts';
+import { findTask, isOver, setTaskNews, setTaskState, type Task } from '../../store/kennel/tasks.ts';
 import { isAllowed, type Question } from '../../store/questions.ts';
 import { chatAutonomy } from '../../store/routines.ts';
 import { asFailure, fail } from '../failure.ts';
@@ -29,12 +29,14 @@ export function createTaskActivities(deps: KennelDeps): TaskActivities {
 
   /** Runs with heartbeats, so that a dead worker is noticed, and in the vocabulary of failures. */
   const guarded =
-    <I extends { taskId: string }, O>(run: (task: Task, input: I) => Promise<O>) =>
+    <I extends { taskId: string }, O>(run: (task: Task, input: I) => Promise<O>, ends = false) =>
     async (input: I): Promise<O> => {
       const stop = beat();
       try {
         const task = await findTask(db, input.taskId);
         if (!task) throw fail('NotFound', `Task ${input.taskId} is not in the database.`);
+        // its workflow was put back to an earlier time: nothing of it is begun again
+        if (!ends && isOver(task.state)) throw fail('NotFound', `Task ${input.taskId} is over.`);
         return await run(task, input);
       } catch (error) {
         throw asFailure(error);
@@ -115,11 +117,11 @@ export function createTaskActivities(deps: KennelDeps): TaskActivities {
         while (Date.now() < patience && (await kennel.inspect(task.id, step))?.state === 'running') await pause(25);
       }
       await kennel.remove(task.id, step);
-    }),
+    }, true),
 
     setPaused: guarded(async (task, { step, paused }) => await kennel.setPaused(task.id, step, paused)),
 
-    conclude: guarded(createConclude(deps)),
+    conclude: guarded(createConclude(deps), true),
   };
 
   /** Path of the log-in that a harness is given on this host. Throws a sentence when it cannot be given, where the engine would only say that a mount failed. */

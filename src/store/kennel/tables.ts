@@ -58,6 +58,8 @@ export interface TaskTable {
   last: string | null;
   /** a person said "pause", and it has not taken effect yet */
   pausing: Generated<boolean>;
+  /** what a person ordered last and has not taken back; it counts also for a workflow that never heard of it */
+  ordered: ColumnType<'cancel' | 'pause' | null, 'cancel' | 'pause' | null | undefined, 'cancel' | 'pause' | null>;
   reason: string | null;
   result: NullableJson<TaskResult>;
   outbox_id: string | null;

@@ -1,9 +1,12 @@
 import type { Selectable } from 'kysely';
+import { jsonObjectFrom } from 'kysely/helpers/postgres';
+import type { Decision } from '../../contracts/decision.ts';
 import type { TaskState } from '../../contracts/task.ts';
 import { type Db, json, type Tx } from '../database.ts';
 import { onThread } from '../events.ts';
 import { addItem } from '../items.ts';
 import { derivedId } from '../keys.ts';
+import type { Question } from '../questions.ts';
 import { addCompleteTurn } from '../turns.ts';
 import type { TaskResult, TaskTable } from './tables.ts';
 
@@ -75,25 +78,45 @@ export const liveTasksOf = (db: Db, host: string): Promise<Task[]> =>
 export const liveTaskIds = async (db: Db): Promise<Set<string>> =>
   new Set((await db.selectFrom('tasks').select('id').where('ended_at', 'is', null).execute()).map(({ id }) => id));
 
-/** Tasks that should have a workflow by now: not over, and made at least `ageMs` ago. */
-export const settledTasks = (db: Db, ageMs: number): Promise<Task[]> =>
+/** A task with what it asked last, as far as it was its workflow's to know. */
+export type TaskWithQuestion = Task & { question: { id: string; prompt: string; state: Question['state']; decision: Decision | null } | null };
+
+/** Tasks that should have a workflow by now: not over, and made at least `ageMs` ago. By id, from the one after `after`. */
+export const settledTasks = (db: Db, ageMs: number, after: string, limit: number): Promise<TaskWithQuestion[]> =>
   db
     .selectFrom('tasks')
     .selectAll()
+    .select((e) =>
+      jsonObjectFrom(
+        e
+          .selectFrom('questions')
+          .select(['questions.id', 'questions.prompt', 'questions.state', 'questions.decision'])
+          .whereRef('questions.task_id', '=', 'tasks.id')
+          .orderBy('questions.asked_at', 'desc')
+          .limit(1),
+      ).as('question'),
+    )
     .where('ended_at', 'is', null)
     .where('created_at', '<', new Date(Date.now() - ageMs))
-    .orderBy('created_at')
-    .limit(200)
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(limit)
     .execute();
 
 /**
- * Gives the workspace to a task: true when it has it now, or had it. An older task that waits for the same folder comes first; a
+ * Gives the workspace to a task, unless it was ordered to end: true when it has it now, or had it; `pause` when it is to hold still with it. An older task that waits for the same folder comes first; a
  * unique index settles what two claims in one instant mean.
  */
-export async function claimWorkspace(db: Db, id: string): Promise<boolean> {
+export async function claimWorkspace(db: Db, id: string): Promise<boolean | 'cancel' | 'pause'> {
   const task = await findTask(db, id);
-  if (!task || isOver(task.state)) return false;
-  if (task.state !== 'queued') return true;
+  // over by its row, or without one: its workflow lives in the past, and has nothing to wait for
+  if (!task || isOver(task.state) || task.ordered === 'cancel') return 'cancel';
+  const claimed = task.state !== 'queued' || (await claim(db, task));
+  return claimed && task.ordered === 'pause' ? 'pause' : claimed;
+}
+
+async function claim(db: Db, task: Task): Promise<boolean> {
+  const { id } = task;
   if (!task.worktree) {
     const before = await db
       .selectFrom('tasks')
@@ -127,10 +150,20 @@ export async function setTaskState(db: Db | Tx, id: string, state: TaskState, ch
     .execute();
 }
 
-/** Notes that a person said "pause", until it takes effect or is taken back. */
-export async function markPausing(tx: Tx, id: string, pausing: boolean): Promise<void> {
-  await tx.updateTable('tasks').set({ pausing }).where('id', '=', id).execute();
+/** Notes what a person orders of a task: it counts also where there is no workflow yet to hear of it. An order to end is not taken back. */
+export async function markOrdered(db: Db | Tx, id: string, order: 'cancel' | 'pause' | 'resume'): Promise<void> {
+  await db
+    .updateTable('tasks')
+    .set({ ordered: order === 'resume' ? null : order, pausing: order === 'pause' })
+    .where('id', '=', id)
+    .where('ended_at', 'is', null)
+    .where((e) => e.or([e('ordered', 'is', null), e('ordered', '!=', 'cancel')]))
+    .execute();
 }
+
+/** What stands ordered of a task that is not over; undefined for one that is. */
+export const orderedOf = async (db: Db, id: string): Promise<'cancel' | 'pause' | null | undefined> =>
+  (await db.selectFrom('tasks').select('ordered').where('id', '=', id).where('ended_at', 'is', null).executeTakeFirst())?.ordered;
 
 /** What is last known of a task that works; says nothing over a pause or a wait. */
 export async function setTaskNews(db: Db | Tx, id: string, last: string): Promise<void> {

@@ -1,0 +1,74 @@
+import { type Client, type WorkflowExecutionStatusName, WorkflowNotFoundError } from '@temporalio/client';
+import { holdsQuery } from '../../contracts/signals.ts';
+
+/** Waits of calls to the server, and of a query, which a worker answers: ms. */
+const CALL_MS = 10_000;
+const QUERY_MS = 5_000;
+const REMEMBERED = 20_000;
+
+export type Held = { status: 'RUNNING'; missing: string[] } | { status: Exclude<WorkflowExecutionStatusName, 'RUNNING'> | 'GONE'; closedAt: Date | null };
+
+/** A query was not answered in time, or not understood: that says nothing about the server, and nothing about what is held. */
+export class NotAnswered extends Error {
+  constructor(workflowId: string, cause: unknown) {
+    super(`${workflowId} does not say what it has: ${(cause as Error).message}`, { cause });
+    this.name = 'NotAnswered';
+  }
+}
+
+/**
+ * What workflows have, asked of themselves: times of a start or of a signal say nothing once a server has lost its last moments.
+ * A query wakes a workflow that sleeps, so what a run has at a length of its history is remembered until the history has changed.
+ */
+export class Holdings {
+  readonly #temporal: Client;
+  readonly #known = new Map<string, { state: string; held: Set<string> }>();
+
+  constructor(temporal: Client) {
+    this.#temporal = temporal;
+  }
+
+  /** Which of these the newest run of a workflow does not have; its status when it does not run. */
+  async of(workflowId: string, ids: readonly string[]): Promise<Held> {
+    const described = await this.#describe(workflowId);
+    if (described.status !== 'RUNNING') {
+      this.#known.delete(workflowId);
+      return { status: described.status, closedAt: described.closedAt };
+    }
+    const known = this.#known.get(workflowId);
+    const held = known?.state === described.state ? known.held : new Set<string>();
+    const unknown = ids.filter((id) => !held.has(id));
+    if (unknown.length > 0) for (const id of await this.#ask(workflowId, unknown)) held.add(id);
+    this.#remember(workflowId, { state: described.state, held });
+    return { status: 'RUNNING', missing: ids.filter((id) => !held.has(id)) };
+  }
+
+  async #describe(workflowId: string) {
+    const handle = this.#temporal.workflow.getHandle(workflowId);
+    try {
+      const { status, runId, historyLength, historySize, raw, closeTime } = await this.#temporal.withDeadline(Date.now() + CALL_MS, () => handle.describe());
+      // no two histories of a chat agree in all of these: that would take the same signals in the same order
+      const state = [runId, historyLength, historySize, raw.workflowExecutionInfo?.stateTransitionCount].join('/');
+      return { status: status.name, state, closedAt: closeTime ?? null };
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) return { status: 'GONE' as const, state: '', closedAt: null };
+      throw error;
+    }
+  }
+
+  async #ask(workflowId: string, ids: string[]): Promise<string[]> {
+    const handle = this.#temporal.workflow.getHandle(workflowId);
+    try {
+      return await this.#temporal.withDeadline(Date.now() + QUERY_MS, () => handle.query<string[], [string[]]>(holdsQuery, ids));
+    } catch (error) {
+      throw new NotAnswered(workflowId, error);
+    }
+  }
+
+  #remember(workflowId: string, what: { state: string; held: Set<string> }): void {
+    this.#known.delete(workflowId);
+    this.#known.set(workflowId, what);
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > REMEMBERED && oldest !== undefined) this.#known.delete(oldest);
+  }
+}

@@ -1,0 +1,65 @@
+import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import { createSchedule, listScheduled } from '../../adapters/schedules.ts';
+import { AGENT_QUEUE } from '../../contracts/ids.ts';
+import type { RoutineInput } from '../../contracts/routine.ts';
+import { ROUTINE } from '../../contracts/signals.ts';
+import type { OpenRun } from '../../store/reconcile.ts';
+import type { Cron } from '../../store/routines.ts';
+import type { Held, Holdings } from './holdings.ts';
+
+/** A run that has not ended by the store is run by its workflow: one that is gone goes on, with the stored outcome of each step; one that was ended is told. */
+export async function compareRun(temporal: Client, holdings: Holdings, run: OpenRun): Promise<boolean> {
+  const { status } = await holdings.of(run.workflow_id, []);
+  if (status === 'RUNNING') return false;
+  const ended = run.routine === null ? 'the workflow was deleted while it ran' : endedBy(status);
+  const input: RoutineInput = {
+    routineId: run.routine_id,
+    chatId: run.chat_id,
+    runId: run.id,
+    ...(run.cron_id && { cronId: run.cron_id }),
+    ...(ended && { ended }),
+  };
+  try {
+    await temporal.workflow.start(ROUTINE, {
+      workflowId: run.workflow_id,
+      taskQueue: AGENT_QUEUE,
+      args: [input],
+      staticSummary: `run of routine ${run.routine_id}, taken up again`,
+    });
+    return true;
+  } catch (error) {
+    if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
+    throw error;
+  }
+}
+
+function endedBy(status: Held['status']): string | null {
+  switch (status) {
+    case 'GONE':
+      return null;
+    case 'COMPLETED':
+      return 'it had ended before my records were put back to an earlier time, and its result is lost';
+    case 'FAILED':
+    case 'TIMED_OUT':
+      return 'it broke off';
+    default:
+      return 'it was ended from outside';
+  }
+}
+
+/** Crons whose schedule is gone. All schedules are listed at once: to ask for each would cost more than all turns. */
+export function scheduleComparison(temporal: Client): (cron: Cron) => Promise<boolean> {
+  let listed: Promise<Set<string>> | undefined;
+  return async (cron) => {
+    listed ??= listScheduled(temporal);
+    if ((await listed).has(cron.id)) return false;
+    // the list is late by some seconds: what exists stays as it is
+    return await createSchedule(temporal, {
+      cronId: cron.id,
+      schedule: cron.schedule,
+      timeZone: cron.time_zone,
+      enabled: cron.enabled,
+      input: { routineId: cron.routine_id, chatId: cron.chat_id, cronId: cron.id },
+    });
+  };
+}

@@ -1,0 +1,52 @@
+import { isServerAway } from '../signal.ts';
+
+/** Rows that are looked at side by side. */
+const PARALLEL = 8;
+const PAGE = 200;
+/** After so many rows that could not be compared, a round ends and the next one goes on behind them: each may have cost a time-out. */
+const MOST_FAILURES = 25;
+
+export interface Walked {
+  /** rows that were brought back */
+  found: number;
+  failed: number;
+  failure?: Error;
+}
+
+/** One of the tables that are compared: where its round stopped, and how it is read. */
+export class Walk<R> {
+  #after = '';
+  readonly #page: (after: string, limit: number) => Promise<R[]>;
+  readonly #key: (row: R) => string;
+
+  constructor(page: (after: string, limit: number) => Promise<R[]>, key: (row: R) => string) {
+    this.#key = key;
+    this.#page = page;
+  }
+
+  /** Looks at every row; `compare` says whether it brought one back. A row that fails is counted and holds up no other; only a server that is away ends the round. */
+  async round(compare: (row: R) => Promise<boolean>): Promise<Walked> {
+    const walked: Walked = { found: 0, failed: 0 };
+    for (;;) {
+      const rows = await this.#page(this.#after, PAGE);
+      for (let at = 0; at < rows.length; at += PARALLEL) {
+        const batch = rows.slice(at, at + PARALLEL);
+        const outcomes = await Promise.allSettled(batch.map(compare));
+        for (const outcome of outcomes) {
+          if (outcome.status === 'fulfilled') walked.found += outcome.value ? 1 : 0;
+          else if (isServerAway(outcome.reason)) throw outcome.reason;
+          else {
+            walked.failed += 1;
+            walked.failure = outcome.reason as Error;
+          }
+        }
+        this.#after = this.#key(batch.at(-1)!);
+        if (walked.failed >= MOST_FAILURES) return walked;
+      }
+      if (rows.length < PAGE) {
+        this.#after = '';
+        return walked;
+      }
+    }
+  }
+}
