@@ -7,6 +7,8 @@ import { type Resignalling, resignal } from './signal.ts';
 
 const SWEEP_MS = 1000;
 const RECONCILE_MS = 30_000;
+/** After a comparison in which something failed: at a start the worker that answers for its workflows may be a moment behind. */
+const AGAIN_MS = 5_000;
 /** A comparison may take this part of the time: with many open questions it comes less often. */
 const SHARE = 1 / 20;
 /** What is older than this process by so much is not on its way any more: it was lost, perhaps with the machine. */
@@ -32,18 +34,21 @@ export function sweep(deps: { db: Db; temporal: Client; config: Config }): () =>
   // beside the round above: thousands of rows to compare must not hold up the signals of new messages
   const compare = async (settledMs?: number): Promise<void> => {
     const from = Date.now();
-    await reconcile(settledMs).then(
-      (reconciled) => tell(reconciled),
-      (error) => log.warn({ error: (error as Error).message }, 'could not compare the database with the Temporal server; the next round tries again'),
-    );
-    if (!stopped) comparing = setTimeout(() => void compare(), Math.max(RECONCILE_MS, (Date.now() - from) / SHARE));
+    const complete = await reconcile(settledMs).then(tell, (error) => {
+      log.warn({ error: (error as Error).message }, 'could not compare the database with the Temporal server; the next round tries again');
+      return false;
+    });
+    const next = Math.max(complete ? RECONCILE_MS : AGAIN_MS, (Date.now() - from) / SHARE);
+    if (!stopped) comparing = setTimeout(() => void compare(complete ? undefined : settledMs), next);
   };
-  const tell = (reconciled: Reconciled): void => {
+  /** Whether every row could be compared. */
+  const tell = (reconciled: Reconciled): boolean => {
     const found = Object.fromEntries(Object.entries(reconciled).flatMap(([what, walked]) => (walked.found > 0 ? [[what, walked.found]] : [])));
     if (Object.keys(found).length > 0) log.warn(found, 'brought back what the Temporal server no longer had');
     for (const [what, { failed, failure }] of Object.entries(reconciled))
       if (failed > 0)
         log.warn({ what, failed, error: failure?.message }, 'could not compare some rows with the Temporal server; the next round tries them again');
+    return Object.values(reconciled).every(({ failed }) => failed === 0);
   };
   void round();
   void compare(AT_START_MS);

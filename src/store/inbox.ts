@@ -72,6 +72,7 @@ export const markSignalled = async (db: Db, inboxId: string): Promise<void> => {
 
 export interface Unsignalled {
   id: string;
+  chatId: string;
   /** as PostgreSQL writes it: a JavaScript date has no microseconds, and a cursor needs them */
   at: string;
 }
@@ -80,7 +81,7 @@ export interface Unsignalled {
 export const unsignalled = (db: Db, olderThanMs: number, limit: number, after: Unsignalled | null = null): Promise<Unsignalled[]> => {
   let query = db
     .selectFrom('inbox')
-    .select(['id', sql<string>`received_at::text`.as('at')])
+    .select(['id', 'chat_id as chatId', sql<string>`received_at::text`.as('at')])
     .where('signalled_at', 'is', null)
     .where('received_at', '<=', new Date(Date.now() - olderThanMs));
   if (after) query = query.where(sql<boolean>`(received_at, id) > (${after.at}::timestamptz, ${after.id})`);

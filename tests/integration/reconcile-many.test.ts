@@ -63,10 +63,14 @@ describe('a Temporal server that has lost everything', () => {
     });
 
     const at: Resignalling = { after: null };
-    await until('all but one are signalled', async () => {
-      await resignal(deps, at, 0, 500).catch(() => 0);
-      return (await db.selectFrom('inbox').select('id').where('signalled_at', 'is', null).execute()).length === 1;
-    });
+    await until(
+      'all but one are signalled',
+      async () => {
+        await resignal(deps, at, 0, 500).catch(() => 0);
+        return (await db.selectFrom('inbox').select('id').where('signalled_at', 'is', null).execute()).length === 1;
+      },
+      180_000,
+    );
     const running = async (type: string) => (await temporal.client.workflow.count(`WorkflowType = '${type}' AND ExecutionStatus = 'Running'`)).count;
     await until(
       'every conversation and every task runs',

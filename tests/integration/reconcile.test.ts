@@ -1,22 +1,28 @@
-import { cpSync, readdirSync, rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { databaseUrl } from '../../src/cli/postgres.ts';
+import { clusterFolder, databaseUrl } from '../../src/cli/postgres.ts';
 import { loadConfig } from '../../src/config.ts';
 import type { ConversationView } from '../../src/contracts/conversation.ts';
+import { taskWorkflowId } from '../../src/contracts/ids.ts';
 import { viewQuery } from '../../src/contracts/signals.ts';
 import { createIntake } from '../../src/gateway/intake.ts';
 import { createReconcile } from '../../src/gateway/reconcile.ts';
 import { openStore } from '../../src/store/database.ts';
+import { claimWorkspace, insertTask, markOrdered } from '../../src/store/kennel/tasks.ts';
+import { insertRoutine } from '../../src/store/routines.ts';
 import { startTestApp, type TestApp } from '../support/app.ts';
+import { inState } from '../support/kennel-app.ts';
 import { until } from '../support/until.ts';
 
 let app: TestApp;
 let connection: Connection;
 let temporal: Client;
 beforeAll(async () => {
-  app = await startTestApp();
+  app = await startTestApp({ NODE_OPTIONS: `--import=${new URL('../support/once-tool.ts', import.meta.url).href}` });
   connection = await Connection.connect({ address: app.temporalAddress });
   temporal = new Client({ connection });
 });
@@ -48,23 +54,32 @@ async function talkedBefore(): Promise<string> {
   await app.ended(thread, await app.turn(thread, [{ say: 'hello' }]));
   return thread;
 }
-/** Everything in the home whose name begins so, as it is while nothing runs; gives how to put it back. */
-function copyOf(prefix: string): () => void {
-  const files = readdirSync(app.home).filter((name) => name.startsWith(prefix));
-  expect(files).not.toEqual([]);
-  for (const name of files) cpSync(join(app.home, name), join(app.home, 'copy', name), { recursive: true, preserveTimestamps: true });
+/** What is in a folder now, of names that begin so, while nothing writes it; gives how to put it back. `cp -a`: the database belongs to another user. */
+function copyOf(folder: string, prefix = ''): () => void {
+  const copy = mkdtempSync(join(tmpdir(), 'fetch-copy-'));
+  const names = () => readdirSync(folder).filter((name) => name.startsWith(prefix));
+  const kept = names();
+  expect(kept).not.toEqual([]);
+  for (const name of kept) execFileSync('cp', ['-a', join(folder, name), copy]);
   return () => {
-    for (const name of readdirSync(app.home)) if (name.startsWith(prefix)) rmSync(join(app.home, name), { recursive: true });
-    for (const name of files) cpSync(join(app.home, 'copy', name), join(app.home, name), { recursive: true, preserveTimestamps: true });
-    rmSync(join(app.home, 'copy'), { recursive: true });
+    for (const name of names()) rmSync(join(folder, name), { recursive: true });
+    for (const name of kept) execFileSync('cp', ['-a', join(copy, name), folder]);
+    rmSync(copy, { recursive: true });
   };
+}
+
+/** This process beside the gateway, as another one would be. */
+async function besides(): Promise<{ store: Awaited<ReturnType<typeof openStore>>; config: ReturnType<typeof loadConfig> }> {
+  const postgres = app.state().roles.find((role) => role.name === 'postgres')!.address!;
+  const store = await openStore(databaseUrl(app.home, Number(postgres.split(':')[1])), { max: 4, migrate: false });
+  return { store, config: loadConfig({ FETCH_HOME: app.home }, {}) };
 }
 
 describe('a Temporal server whose file is older than the database', () => {
   it('goes on with every turn, heeds stop and answers, and does not ask or pay twice', async () => {
     const [answered, steered, stopped, decided] = [await talkedBefore(), await talkedBefore(), await talkedBefore(), await talkedBefore()];
     await app.stop();
-    const putBack = copyOf('temporal-');
+    const putBack = copyOf(app.home, 'temporal-');
     await app.start();
     // all of this is acknowledged, and the server will know nothing of it
     const turns = {
@@ -109,7 +124,7 @@ describe('a database that is older than the Temporal server', () => {
     const open = await app.turn(known, [ask('Which way?'), { say: 'you said $LAST' }]);
     await asked(open);
     await app.stop();
-    const putBack = copyOf('postgres');
+    const putBack = copyOf(clusterFolder(app.home)!);
     await app.start();
     await app.say(known, 'left');
     await app.ended(known, open);
@@ -135,12 +150,6 @@ describe('a database that is older than the Temporal server', () => {
 });
 
 describe('a message that waits to be sent', () => {
-  /** This process beside the gateway, as another one would be. */
-  async function besides(): Promise<{ store: Awaited<ReturnType<typeof openStore>>; config: ReturnType<typeof loadConfig> }> {
-    const postgres = app.state().roles.find((role) => role.name === 'postgres')!.address!;
-    const store = await openStore(databaseUrl(app.home, Number(postgres.split(':')[1])), { max: 4, migrate: false });
-    return { store, config: loadConfig({ FETCH_HOME: app.home }, {}) };
-  }
   const signals = async (workflowId: string): Promise<number> => {
     const { events } = await temporal.workflow.getHandle(workflowId).fetchHistory();
     return events?.filter((event) => event.workflowExecutionSignaledEventAttributes).length ?? 0;
@@ -191,5 +200,98 @@ describe('a message that waits to be sent', () => {
     // the answer of the turn before, and these
     expect(delivered).toHaveLength(4);
     await store.close();
+  });
+});
+
+describe('an order that comes before the workflow of its task', () => {
+  async function unbegun(id: string): Promise<string> {
+    const thread = await talkedBefore();
+    const { db } = app.store;
+    const { chat_id } = await db.selectFrom('threads').select('chat_id').where('id', '=', thread).executeTakeFirstOrThrow();
+    const about = { goal: 'work', agent: 'practice', harness: 'practice', host: 'local', workspace: id, worktree: false, timeout_ms: 60_000 } as const;
+    await insertTask(db, { id, chat_id, call_id: `call_${id}`, workflow_id: taskWorkflowId(id), ...about });
+    return thread;
+  }
+  const begin = async (id: string): Promise<void> => {
+    const { store, config } = await besides();
+    await store.db
+      .updateTable('tasks')
+      .set({ created_at: new Date(Date.now() - 3_600_000) })
+      .where('id', '=', id)
+      .execute();
+    await createReconcile({ db: store.db, temporal, config })(0);
+    await store.close();
+  };
+
+  it('stops the task when it begins, and the person is told', async () => {
+    const thread = await unbegun('tsk_stopped');
+    expect(await app.say(thread, 'stop tsk_stopped')).toMatchObject({ kind: 'task' });
+    await begin('tsk_stopped');
+    await inState(app, 'tsk_stopped', 'cancelled');
+    await until('the report is sent', () =>
+      app.store.db.selectFrom('outbox').select('id').where('id', '=', 'out_tsk_stopped_result').where('state', '=', 'sent').executeTakeFirst(),
+    );
+  });
+
+  it('holds the task when it begins, until it is told to go on or to stop', async () => {
+    const thread = await unbegun('tsk_held');
+    expect(await app.say(thread, 'pause tsk_held')).toMatchObject({ kind: 'task' });
+    await begin('tsk_held');
+    await inState(app, 'tsk_held', 'paused');
+    await app.say(thread, 'stop tsk_held');
+    await inState(app, 'tsk_held', 'cancelled');
+  });
+
+  it('is taken back by another one: only what was said last counts', async () => {
+    await unbegun('tsk_both');
+    const { db } = app.store;
+    await markOrdered(db, 'tsk_both', 'pause');
+    expect(await claimWorkspace(db, 'tsk_both')).toBe('pause');
+    await markOrdered(db, 'tsk_both', 'resume');
+    expect(await claimWorkspace(db, 'tsk_both')).toBe(true);
+    await markOrdered(db, 'tsk_both', 'cancel');
+    await markOrdered(db, 'tsk_both', 'resume');
+    expect(await claimWorkspace(db, 'tsk_both')).toBe('cancel');
+    // a workflow that was put back to before the end of its task has nothing to wait for
+    await db.updateTable('tasks').set({ state: 'completed', ended_at: new Date() }).where('id', '=', 'tsk_both').execute();
+    expect(await claimWorkspace(db, 'tsk_both')).toBe('cancel');
+    expect(await claimWorkspace(db, 'tsk_none')).toBe('cancel');
+  });
+});
+
+describe('a run of a routine that lost its workflow', () => {
+  async function lostRun(id: string, tools: string[], change: { once_begun?: number; results?: string } = {}): Promise<{ thread: string; workflowId: string }> {
+    const thread = await talkedBefore();
+    const { db } = app.store;
+    const { chat_id } = await db.selectFrom('threads').select('chat_id').where('id', '=', thread).executeTakeFirstOrThrow();
+    const steps = tools.map((tool) => ({ name: tool, tool, args: tool === 'strike' ? { ledger: '/nowhere/at/all' } : {} }));
+    await insertRoutine(db, { id: `wf_${id}`, chatId: chat_id, name: id, description: '', workspace: null, steps });
+    const workflowId = `routine/wfr_${id}`;
+    const run = { id: `wfr_${id}`, routine_id: `wf_${id}`, routine_name: id, chat_id, workflow_id: workflowId, status: 'running' as const, ended_at: null };
+    await db
+      .insertInto('routine_runs')
+      .values({ ...run, cron_id: null, scheduled_for: null, summary: null, results: '[]', started_at: new Date(Date.now() - 3_600_000), ...change })
+      .execute();
+    const { store, config } = await besides();
+    await createReconcile({ db: store.db, temporal, config })(0);
+    await store.close();
+    return { thread, workflowId };
+  }
+  const told = (id: string) =>
+    until('its result was sent', () =>
+      app.store.db.selectFrom('outbox').select('body').where('id', '=', `out_wfr_${id}_result`).where('state', '=', 'sent').executeTakeFirst(),
+    );
+
+  it('goes on behind its stored steps and tells its result', async () => {
+    const done = [{ name: 'workflow_list', tool: 'workflow_list', ok: true, output: 'what it said then' }];
+    await lostRun('goeson', ['workflow_list', 'cron_list'], { results: JSON.stringify(done) });
+    expect((await told('goeson')).body).toMatch(/completed: 2 of 2 steps done/);
+    const run = await app.store.db.selectFrom('routine_runs').select('results').where('id', '=', 'wfr_goeson').executeTakeFirstOrThrow();
+    expect(run.results[0]!.output).toBe('what it said then');
+  });
+
+  it('does not run again what must not run twice: the outcome is told as unknown', async () => {
+    await lostRun('unsure', ['strike'], { once_begun: 1 });
+    expect((await told('unsure')).body).toMatch(/failed: 0 of 1 steps done[\s\S]*outcome of this step is unknown/);
   });
 });
