@@ -35,6 +35,10 @@ export const settings = {
   FETCH_TEMPORAL_UI_PORT: port(8233).describe('Temporal Web UI of the embedded server'),
   FETCH_POSTGRES_PORT: port(7432).describe('Embedded PostgreSQL'),
   FETCH_HOST: z.string().default('127.0.0.1').describe('Address that the HTTP APIs bind to; loopback by default'),
+  FETCH_ALLOWED_HOSTS: z
+    .string()
+    .optional()
+    .describe('More names that the HTTP APIs are reached by, comma separated; localhost, the name of this machine and addresses always work'),
   FETCH_RUNTIME_TOKEN: secret().describe('Bearer token of the runtime API; made and stored in FETCH_HOME/runtime-token when unset'),
   DEEPSEEK_RUNTIME_TOKEN: secret().describe('The same, under the name that existing clients use'),
   DEEPSEEK_CORS_ORIGINS: z.string().default('').describe('More origins that browsers may call from, comma separated'),

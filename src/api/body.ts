@@ -32,9 +32,10 @@ export function parseBody<S extends z.ZodObject>(bytes: Buffer, shape: Shape<S>)
       `Failed to parse the request body as JSON: ${error.path ? `${error.path}: ` : ''}${error.message} at ${position(bytes, error.at)}`,
     );
   }
+  const value = parsedValue(bytes, root);
   const misfits = [...repeatedFields(root, shape.schema)];
-  const parsed = shape.schema.safeParse(root.value);
-  if (!parsed.success) misfits.push(...parsed.error.issues.map((issue) => misfit(root, issue, shape)));
+  const parsed = shape.schema.safeParse(value);
+  if (!parsed.success) misfits.push(...parsed.error.issues.map((issue) => misfit(root, value, issue, shape)));
   // a reader from front to back reports the first one
   const first = misfits.sort((a, b) => a.at - b.at)[0];
   if (first) {
@@ -45,6 +46,9 @@ export function parseBody<S extends z.ZodObject>(bytes: Buffer, shape: Shape<S>)
   }
   return parsed.data as z.output<S>;
 }
+
+/** The value as the reference reads it: of a key that stands twice the last one counts, and `__proto__` is just a key. */
+const parsedValue = (bytes: Buffer, { start, end }: JsonNode): unknown => JSON.parse(bytes.toString('utf8', start, end));
 
 interface Misfit {
   path: string;
@@ -61,34 +65,36 @@ function* repeatedFields(root: JsonNode, schema: z.ZodObject): Generator<Misfit>
   }
 }
 
-function misfit(root: JsonNode, issue: z.core.$ZodIssue, shape: Shape): Misfit {
+function misfit(root: JsonNode, body: unknown, issue: z.core.$ZodIssue, shape: Shape): Misfit {
   let node = root;
+  let value = body;
   let path = '';
   for (const step of issue.path) {
     const inner = typeof step === 'number' ? node.items?.[step] : node.fields?.findLast(({ key }) => key === step)?.node;
     // a missing field is noticed where its object ends
     if (!inner) return { path, what: `missing field \`${String(step)}\``, at: node.end };
     node = inner;
+    value = (value as Record<string | number, unknown>)[step as string | number];
     path = joinPath(path, step as string | number);
   }
   const fields = Object.keys(shape.schema.shape).length;
   if (node === root && node.kind === 'array') {
-    return { path, what: `invalid length ${node.items!.length}, expected struct ${shape.name} with ${fields} element${fields === 1 ? '' : 's'}`, at: node.end };
+    return { path, what: `invalid length ${node.length}, expected struct ${shape.name} with ${fields} element${fields === 1 ? '' : 's'}`, at: node.end };
   }
   if (issue.code !== 'invalid_type') return { path, what: issue.message, at: node.end };
   // containers are refused at their first byte, scalars once they are read
   const at = node.kind === 'array' || node.kind === 'object' ? node.start : node.end;
-  return { path, what: `invalid type: ${found(node)}, expected ${expected(issue.expected, node === root ? shape.name : '')}`, at };
+  return { path, what: `invalid type: ${found(node, value)}, expected ${expected(issue.expected, node === root ? shape.name : '')}`, at };
 }
 
-function found(node: JsonNode): string {
+function found(node: JsonNode, value: unknown): string {
   switch (node.kind) {
     case 'string':
-      return `string ${JSON.stringify(node.value)}`;
+      return `string ${JSON.stringify(value)}`;
     case 'number':
-      return Number.isInteger(node.value) ? `integer \`${String(node.value)}\`` : `floating point \`${String(node.value)}\``;
+      return Number.isInteger(value) ? `integer \`${String(value)}\`` : `floating point \`${String(value)}\``;
     case 'boolean':
-      return `boolean \`${String(node.value)}\``;
+      return `boolean \`${String(value)}\``;
     case 'array':
       return 'sequence';
     case 'object':

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
-import type { EventEnvelope } from '../contracts/records.ts';
-import { readEvents } from '../store/events.ts';
+import pLimit from 'p-limit';
+import { type EventText, latestSeq, readEventTexts } from '../store/events.ts';
 import { getThread } from '../store/threads.ts';
 import type { ApiDeps, StreamTimes } from './deps.ts';
 import { isId } from './path.ts';
@@ -10,6 +10,9 @@ import { threadNotFound } from './reply.ts';
 import type { Wakeups } from './wakeups.ts';
 
 const BATCH = 256;
+/** Backlogs that are read at once: more of them would only take turns, and what else is asked would wait for all. */
+const READERS = 4;
+const reading = pLimit(READERS);
 const TIMES: StreamTimes = { keepaliveMs: 15_000, pollMs: 2_000 };
 
 /**
@@ -27,7 +30,9 @@ export async function streamEvents(ctx: Context, id: string, deps: ApiDeps, wake
   ctx.req.socket.setNoDelay(true);
   if (ctx.method !== 'HEAD') ctx.res.flushHeaders();
   // the pipe asks for the next chunk only when the client took the last one: a slow reader holds one batch and nobody up
-  ctx.body = Readable.from(follow(id, since ?? 0, deps, wakeups, signal));
+  // a cursor from beyond the end is of another store, or of the time before a restore: what happens from now on is still to be seen
+  const cursor = Math.min(since ?? 0, await latestSeq(deps.store.db, id));
+  ctx.body = Readable.from(follow(id, cursor, deps, wakeups, signal));
 }
 
 /** Frames of a thread's events with `seq` above `cursor`, and comments while it is silent, until `signal` aborts. */
@@ -38,7 +43,7 @@ async function* follow(id: string, cursor: number, deps: ApiDeps, wakeups: Wakeu
   try {
     while (!signal.aborted) {
       wakeup.arm();
-      const events = await read(deps, id, cursor);
+      const events = await reading(() => read(deps, id, cursor));
       if (events.length > 0) {
         let frames = '';
         for (const event of events) {
@@ -62,9 +67,9 @@ async function* follow(id: string, cursor: number, deps: ApiDeps, wakeups: Wakeu
 }
 
 /** A database that is away for a moment must not end streams: the log is still there when it comes back. */
-async function read(deps: ApiDeps, id: string, cursor: number): Promise<EventEnvelope[]> {
+async function read(deps: ApiDeps, id: string, cursor: number): Promise<EventText[]> {
   try {
-    return await readEvents(deps.store.db, id, cursor, BATCH);
+    return await readEventTexts(deps.store.db, id, cursor, BATCH);
   } catch (error) {
     deps.log?.warn({ err: error }, 'events could not be read; trying again');
     return [];
@@ -72,8 +77,8 @@ async function read(deps: ApiDeps, id: string, cursor: number): Promise<EventEnv
 }
 
 /** Exactly two lines, as existing parsers expect. `previous_seq` is the event before this one on this stream, or the cursor. */
-export const frame = (event: EventEnvelope, previousSeq: number): string =>
-  `event: ${event.event}\ndata: ${JSON.stringify({ ...event, previous_seq: previousSeq })}\n\n`;
+export const frame = ({ event, text }: EventText, previousSeq: number): string =>
+  `event: ${event}\ndata: ${text.slice(0, -1)},"previous_seq":${previousSeq}}\n\n`;
 
 function lastEventId(header: string): number | undefined {
   return /^[0-9]{1,15}$/.test(header) ? Number(header) : undefined;

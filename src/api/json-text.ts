@@ -1,15 +1,16 @@
 /**
- * A JSON reader that knows where each value stands, so that an error names line and column in the words that clients of
- * the runtime API already know (those of serde_json). `JSON.parse` gives neither positions nor duplicate keys.
+ * Where each value of a JSON text stands, so that an error names line and column in the words that clients of the runtime API already
+ * know (those of serde_json). `JSON.parse` gives neither positions nor duplicate keys; the values themselves come from it.
  */
 
 export type JsonKind = 'null' | 'boolean' | 'number' | 'string' | 'array' | 'object';
 export interface JsonNode {
   kind: JsonKind;
-  value: unknown;
   /** byte offsets: of the first byte, and after the last one */
   start: number;
   end: number;
+  /** how many an array has; `items` are the first of them */
+  length?: number;
   items?: JsonNode[];
   /** in order; a repeated key is listed again */
   fields?: Array<{ key: string; keyEnd: number; node: JsonNode }>;
@@ -38,148 +39,219 @@ export function position(bytes: Buffer, at: number): string {
 export const joinPath = (path: string, step: string | number): string => (typeof step === 'number' ? `${path}[${step}]` : path ? `${path}.${step}` : step);
 
 const DEPTH = 128;
-const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
+/** No body of the API is nested deeper than this, or has more children where it matters: what lies beyond is checked and not kept. */
+const KEPT_DEPTH = 4;
+const KEPT_CHILDREN = 1000;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-const QUOTE = 34;
-const BACKSLASH = 92;
+
+const code = (char: string): number => char.charCodeAt(0);
+const [QUOTE, BACKSLASH, COMMA, COLON] = [code('"'), code('\\'), code(','), code(':')];
+const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [code('['), code(']'), code('{'), code('}')];
+const [MINUS, PLUS, POINT, ZERO, NINE, SMALL_E, LARGE_E, SMALL_U] = [code('-'), code('+'), code('.'), code('0'), code('9'), code('e'), code('E'), code('u')];
+const ESCAPABLE = new Set(Buffer.from('"\\/bfnrt'));
+
+const isSpace = (byte: number | undefined): boolean => byte === 32 || byte === 10 || byte === 9 || byte === 13;
+const isDigit = (byte: number | undefined): boolean => byte !== undefined && byte >= ZERO && byte <= NINE;
+const isHexDigit = (byte: number | undefined): boolean => byte !== undefined && /[0-9a-fA-F]/.test(String.fromCharCode(byte));
 
 /** @throws JsonSyntaxError */
-export function readJson(bytes: Buffer): JsonNode {
-  // one char per byte: offsets in it are byte offsets
-  const text = bytes.toString('latin1');
-  let at = 0;
+export const readJson = (bytes: Buffer): JsonNode => new Reader(bytes).read();
 
-  const seen = (path: string, what: string): JsonSyntaxError => new JsonSyntaxError(path, what, Math.min(at, bytes.length));
-  const peeked = (path: string, what: string): JsonSyntaxError => new JsonSyntaxError(path, what, Math.min(at + 1, bytes.length));
-  const space = () => {
-    while (at < text.length && ' \n\t\r'.includes(text[at]!)) at += 1;
-  };
+class Reader {
+  readonly #bytes: Buffer;
+  #at = 0;
+  /** where it is: a string is made of this only for an error */
+  readonly #path: Array<string | number> = [];
 
-  const word = (path: string, name: string, kind: JsonKind, value: unknown): JsonNode => {
-    const start = at;
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  read(): JsonNode {
+    const root = this.#value(1);
+    this.#space();
+    if (this.#at < this.#bytes.length) throw this.#peeked('trailing characters');
+    return root;
+  }
+
+  #error(what: string, at: number): JsonSyntaxError {
+    const path = this.#path.reduce<string>((joined, step) => joinPath(joined, step), '');
+    return new JsonSyntaxError(path, what, Math.min(at, this.#bytes.length));
+  }
+  #seen = (what: string): JsonSyntaxError => this.#error(what, this.#at);
+  #peeked = (what: string): JsonSyntaxError => this.#error(what, this.#at + 1);
+  #ended = (): boolean => this.#at >= this.#bytes.length;
+  #space(): void {
+    while (isSpace(this.#bytes[this.#at])) this.#at += 1;
+  }
+
+  #value(depth: number): JsonNode {
+    if (depth > DEPTH) throw this.#peeked('recursion limit exceeded');
+    this.#space();
+    const start = this.#at;
+    const first = this.#bytes[start];
+    if (first === undefined) throw this.#peeked('EOF while parsing a value');
+    if (first === OPEN_OBJECT) return this.#object(depth);
+    if (first === OPEN_LIST) return this.#list(depth);
+    if (first === QUOTE) {
+      this.#string(false);
+      return { kind: 'string', start, end: this.#at };
+    }
+    if (first === MINUS || isDigit(first)) return this.#number();
+    for (const [name, kind] of [
+      ['null', 'null'],
+      ['true', 'boolean'],
+      ['false', 'boolean'],
+    ] as const)
+      if (first === code(name)) return this.#word(name, kind);
+    throw this.#peeked('expected value');
+  }
+
+  #word(name: string, kind: JsonKind): JsonNode {
+    const start = this.#at;
     for (const letter of name) {
-      if (at >= text.length) throw seen(path, 'EOF while parsing a value');
-      if (text[at++] !== letter) throw seen(path, 'expected ident');
+      if (this.#ended()) throw this.#seen('EOF while parsing a value');
+      if (this.#bytes[this.#at++] !== code(letter)) throw this.#seen('expected ident');
     }
-    return { kind, value, start, end: at };
-  };
+    return { kind, start, end: this.#at };
+  }
 
-  const number = (path: string): JsonNode => {
-    const start = at;
-    NUMBER.lastIndex = at;
-    const found = NUMBER.exec(text)?.[0];
-    if (found === undefined) {
-      at += 1;
-      throw peeked(path, at >= text.length ? 'EOF while parsing a value' : 'invalid number');
-    }
-    at += found.length;
-    if (/[0-9.eE]/.test(text[at] ?? '')) {
-      at += 1;
-      throw at >= text.length ? seen(path, 'EOF while parsing a value') : peeked(path, 'invalid number');
-    }
-    return { kind: 'number', value: Number(found), start, end: at };
-  };
+  #digits(): number {
+    const from = this.#at;
+    while (isDigit(this.#bytes[this.#at])) this.#at += 1;
+    return this.#at - from;
+  }
 
-  const string = (path: string): JsonNode => {
-    const start = at;
+  #number(): JsonNode {
+    const bytes = this.#bytes;
+    const start = this.#at;
+    if (bytes[this.#at] === MINUS) this.#at += 1;
+    if (bytes[this.#at] === ZERO) this.#at += 1;
+    else if (this.#digits() === 0) {
+      this.#at = start + 1;
+      throw this.#peeked(this.#ended() ? 'EOF while parsing a value' : 'invalid number');
+    }
+    const part = (skip: number) => {
+      const before = this.#at;
+      this.#at += skip;
+      if (this.#digits() === 0) this.#at = before;
+    };
+    if (bytes[this.#at] === POINT) part(1);
+    if (bytes[this.#at] === SMALL_E || bytes[this.#at] === LARGE_E) part(bytes[this.#at + 1] === PLUS || bytes[this.#at + 1] === MINUS ? 2 : 1);
+    const next = bytes[this.#at];
+    if (isDigit(next) || next === POINT || next === SMALL_E || next === LARGE_E) {
+      this.#at += 1;
+      throw this.#ended() ? this.#seen('EOF while parsing a value') : this.#peeked('invalid number');
+    }
+    return { kind: 'number', start, end: this.#at };
+  }
+
+  /** Leaves the string behind; its value, where it is wanted. */
+  #string(wanted: boolean): string {
+    const bytes = this.#bytes;
+    const start = this.#at;
+    let plain = true;
     let escaped = false;
-    at += 1;
+    this.#at += 1;
     for (;;) {
-      if (at >= bytes.length) throw seen(path, 'EOF while parsing a string');
-      const byte = bytes[at++]!;
+      if (this.#ended()) throw this.#seen('EOF while parsing a string');
+      const byte = bytes[this.#at++]!;
       if (byte === QUOTE) break;
-      if (byte < 32) throw seen(path, 'control character (\\u0000-\\u001F) found while parsing a string');
-      if (byte !== BACKSLASH) continue;
-      escaped = true;
-      if (at >= bytes.length) throw seen(path, 'EOF while parsing a string');
-      const kind = text[at++]!;
-      if (kind === 'u') {
-        if (!/^[0-9a-fA-F]{4}$/.test(text.slice(at, at + 4))) {
-          at += 1;
-          throw seen(path, at >= text.length ? 'EOF while parsing a string' : 'invalid escape');
-        }
-        at += 4;
-      } else if (!'"\\/bfnrt'.includes(kind)) {
-        throw seen(path, 'invalid escape');
-      }
+      if (byte < 32) throw this.#seen('control character (\\u0000-\\u001F) found while parsing a string');
+      if (byte > 127) plain = false;
+      if (byte === BACKSLASH) escaped = this.#escape() || escaped;
     }
-    let value: string;
+    if (plain && !escaped && !wanted) return '';
+    return this.#text(bytes.subarray(start + 1, this.#at - 1), escaped);
+  }
+
+  /** What follows a backslash; true, for the value has to be decoded. */
+  #escape(): true {
+    if (this.#ended()) throw this.#seen('EOF while parsing a string');
+    const kind = this.#bytes[this.#at++]!;
+    if (kind === SMALL_U) {
+      for (let digit = 0; digit < 4; digit++) {
+        if (isHexDigit(this.#bytes[this.#at + digit])) continue;
+        this.#at += 1;
+        throw this.#seen(this.#ended() ? 'EOF while parsing a string' : 'invalid escape');
+      }
+      this.#at += 4;
+    } else if (!ESCAPABLE.has(kind)) throw this.#seen('invalid escape');
+    return true;
+  }
+
+  #text(inside: Buffer, escaped: boolean): string {
+    let text: string;
     try {
-      value = utf8.decode(bytes.subarray(start + 1, at - 1));
+      text = utf8.decode(inside);
     } catch {
-      throw seen(path, 'invalid unicode code point');
+      throw this.#seen('invalid unicode code point');
     }
-    if (escaped) value = JSON.parse(`"${value}"`) as string;
-    if (!value.isWellFormed()) throw seen(path, 'lone leading surrogate in hex escape');
-    return { kind: 'string', value, start, end: at };
-  };
+    if (escaped) text = JSON.parse(`"${text}"`) as string;
+    if (!text.isWellFormed()) throw this.#seen('lone leading surrogate in hex escape');
+    return text;
+  }
 
-  const array = (path: string, depth: number): JsonNode => {
-    const start = at;
+  #list(depth: number): JsonNode {
+    const start = this.#at;
     const items: JsonNode[] = [];
-    at += 1;
+    let length = 0;
+    this.#at += 1;
     for (;;) {
-      space();
-      if (at >= text.length) throw peeked(path, 'EOF while parsing a list');
-      if (text[at] === ']') break;
-      if (items.length > 0) {
-        if (text[at] !== ',') throw peeked(path, 'expected `,` or `]`');
-        at += 1;
-        space();
-        if (text[at] === ']') throw peeked(path, 'trailing comma');
+      this.#space();
+      if (this.#ended()) throw this.#peeked('EOF while parsing a list');
+      if (this.#bytes[this.#at] === CLOSE_LIST) break;
+      if (length > 0) {
+        if (this.#bytes[this.#at] !== COMMA) throw this.#peeked('expected `,` or `]`');
+        this.#at += 1;
+        this.#space();
+        if (this.#bytes[this.#at] === CLOSE_LIST) throw this.#peeked('trailing comma');
       }
-      items.push(value(joinPath(path, items.length), depth + 1));
+      this.#path.push(length);
+      const item = this.#value(depth + 1);
+      this.#path.pop();
+      if (depth < KEPT_DEPTH && items.length < KEPT_CHILDREN) items.push(item);
+      length += 1;
     }
-    at += 1;
-    return { kind: 'array', value: items.map((item) => item.value), start, end: at, items };
-  };
+    this.#at += 1;
+    return { kind: 'array', start, end: this.#at, length, items };
+  }
 
-  const object = (path: string, depth: number): JsonNode => {
-    const start = at;
+  #object(depth: number): JsonNode {
+    const start = this.#at;
     const fields: NonNullable<JsonNode['fields']> = [];
-    at += 1;
+    let empty = true;
+    this.#at += 1;
     for (;;) {
-      space();
-      if (at >= text.length) throw peeked(path, 'EOF while parsing an object');
-      if (text[at] === '}') break;
-      if (fields.length > 0) {
-        if (text[at] !== ',') throw peeked(path, 'expected `,` or `}`');
-        at += 1;
-        space();
-        if (at >= text.length) throw peeked(path, 'EOF while parsing a value');
-        if (text[at] === '}') throw peeked(path, 'trailing comma');
+      this.#space();
+      if (this.#ended()) throw this.#peeked('EOF while parsing an object');
+      if (this.#bytes[this.#at] === CLOSE_OBJECT) break;
+      if (!empty) {
+        if (this.#bytes[this.#at] !== COMMA) throw this.#peeked('expected `,` or `}`');
+        this.#at += 1;
+        this.#space();
+        if (this.#ended()) throw this.#peeked('EOF while parsing a value');
+        if (this.#bytes[this.#at] === CLOSE_OBJECT) throw this.#peeked('trailing comma');
       }
-      if (text[at] !== '"') throw peeked(path, 'key must be a string');
-      const key = string(path);
-      const inner = joinPath(path, key.value as string);
-      space();
-      if (at >= text.length) throw peeked(inner, 'EOF while parsing an object');
-      if (text[at] !== ':') throw peeked(inner, 'expected `:`');
-      at += 1;
-      fields.push({ key: key.value as string, keyEnd: key.end, node: value(inner, depth + 1) });
+      const field = this.#field(depth);
+      if (depth < KEPT_DEPTH && fields.length < KEPT_CHILDREN) fields.push(field);
+      empty = false;
     }
-    at += 1;
-    // fromEntries defines own properties: a key `__proto__` is just a key
-    return { kind: 'object', value: Object.fromEntries(fields.map(({ key, node }) => [key, node.value])), start, end: at, fields };
-  };
+    this.#at += 1;
+    return { kind: 'object', start, end: this.#at, fields };
+  }
 
-  const value = (path: string, depth: number): JsonNode => {
-    if (depth > DEPTH) throw peeked(path, 'recursion limit exceeded');
-    space();
-    const first = text[at];
-    if (first === undefined) throw peeked(path, 'EOF while parsing a value');
-    if (first === '{') return object(path, depth);
-    if (first === '[') return array(path, depth);
-    if (first === '"') return string(path);
-    if (first === 'n') return word(path, 'null', 'null', null);
-    if (first === 't') return word(path, 'true', 'boolean', true);
-    if (first === 'f') return word(path, 'false', 'boolean', false);
-    if (first === '-' || (first >= '0' && first <= '9')) return number(path);
-    throw peeked(path, 'expected value');
-  };
-
-  const root = value('', 1);
-  space();
-  if (at < text.length) throw peeked('', 'trailing characters');
-  return root;
+  #field(depth: number): { key: string; keyEnd: number; node: JsonNode } {
+    if (this.#bytes[this.#at] !== QUOTE) throw this.#peeked('key must be a string');
+    const key = this.#string(true);
+    const keyEnd = this.#at;
+    this.#path.push(key);
+    this.#space();
+    if (this.#ended()) throw this.#peeked('EOF while parsing an object');
+    if (this.#bytes[this.#at] !== COLON) throw this.#peeked('expected `:`');
+    this.#at += 1;
+    const node = this.#value(depth + 1);
+    this.#path.pop();
+    return { key, keyEnd, node };
+  }
 }

@@ -9,6 +9,7 @@ import { isAuthorised } from './auth.ts';
 import { originList, setCors } from './cors.ts';
 import type { ApiDeps } from './deps.ts';
 import { streamEvents } from './events.ts';
+import { requireKnownHost } from './host.ts';
 import { decodeSegment } from './path.ts';
 import { ApiError, EdgeError, sendEmpty, sendError, sendJson, sendText } from './reply.ts';
 import { getConsole, getThreadDetail, getThreads, postThread } from './threads.ts';
@@ -28,6 +29,7 @@ export function createRuntimeApi(deps: ApiDeps): Koa {
     // a client that leaves in the middle of a stream is no error of ours
     if (!['ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE'].includes(error.code ?? '')) deps.log?.error({ err: error }, 'response failed');
   });
+  app.use(requireKnownHost(deps.config));
   app.use(async (ctx, next) => {
     setCors(ctx, allowedOrigin);
     const matched = router.match(ctx.path, ctx.method);

@@ -3,6 +3,7 @@ import Router from '@koa/router';
 import Koa from 'koa';
 import { messagesSince, ping } from '../store/health.ts';
 import type { ApiDeps } from './deps.ts';
+import { requireKnownHost } from './host.ts';
 import { EdgeError, sendJson } from './reply.ts';
 import { statusOf, whatsappRoutes } from './whatsapp-api.ts';
 
@@ -18,7 +19,7 @@ const AWAY = {
  * The status API: `/api/status` and `/api/health` need no token and tell nothing private, what acts on WhatsApp needs the admin
  * token. No CORS: pages elsewhere get nothing.
  */
-export function createStatusApi(deps: Pick<ApiDeps, 'store' | 'version' | 'startedAt' | 'log'> & { adminToken?: string }): Koa {
+export function createStatusApi(deps: Pick<ApiDeps, 'config' | 'store' | 'version' | 'startedAt' | 'log'> & { adminToken?: string }): Koa {
   const adminToken = deps.adminToken ?? randomUUID();
   const app = new Koa();
   const router = new Router({ strict: true, sensitive: true });
@@ -57,6 +58,7 @@ export function createStatusApi(deps: Pick<ApiDeps, 'store' | 'version' | 'start
   });
   whatsappRoutes(router, { db: deps.store.db, adminToken });
 
+  app.use(requireKnownHost(deps.config));
   app.use(async (ctx, next) => {
     const matched = router.match(ctx.path, ctx.method);
     if (matched.path.length === 0) return sendJson(ctx, 404, { error: 'Not found' });

@@ -65,22 +65,46 @@ export async function onThreadIf(db: Db, threadId: string, holding: CompiledQuer
   }
 }
 
+/** An event as one line of JSON: an open stream passes on what it never has to look into. */
+export interface EventText {
+  seq: number;
+  event: string;
+  text: string;
+}
+
+/** Events of a thread after `sinceSeq`, oldest first, as text: for many readers of a long backlog, parsing payloads would be most of the work. */
+export async function readEventTexts(db: Db, threadId: string, sinceSeq: number, limit: number): Promise<EventText[]> {
+  const rows = await db
+    .selectFrom('events')
+    .select(['seq', 'event', 'turn_id', 'item_id', 'at', sql<string>`payload::text`.as('payload')])
+    .where('thread_id', '=', threadId)
+    .where('seq', '>', sinceSeq)
+    .orderBy('seq')
+    .limit(limit)
+    .execute();
+  return rows.map(({ payload, ...row }) => {
+    const envelope = JSON.stringify(envelopeOf({ ...row, thread_id: threadId }));
+    return { seq: row.seq, event: row.event, text: `${envelope.slice(0, -1)},"payload":${payload}}` };
+  });
+}
+
 /** Events of a thread after `sinceSeq`, oldest first. */
 export async function readEvents(db: Db, threadId: string, sinceSeq: number, limit: number): Promise<EventEnvelope[]> {
   const rows = await db.selectFrom('events').selectAll().where('thread_id', '=', threadId).where('seq', '>', sinceSeq).orderBy('seq').limit(limit).execute();
-  return rows.map((row) => ({
-    schema_version: 1,
-    seq: row.seq,
-    event: row.event,
-    kind: row.event,
-    thread_id: row.thread_id,
-    turn_id: row.turn_id,
-    item_id: row.item_id,
-    timestamp: row.at.toISOString(),
-    created_at: row.at.toISOString(),
-    payload: row.payload,
-  }));
+  return rows.map((row) => ({ ...envelopeOf(row), payload: row.payload }));
 }
+
+const envelopeOf = (row: { seq: number; event: string; thread_id: string; turn_id: string | null; item_id: string | null; at: Date }) => ({
+  schema_version: 1 as const,
+  seq: row.seq,
+  event: row.event,
+  kind: row.event,
+  thread_id: row.thread_id,
+  turn_id: row.turn_id,
+  item_id: row.item_id,
+  timestamp: row.at.toISOString(),
+  created_at: row.at.toISOString(),
+});
 
 /**
  * The cursor of a thread: the largest `seq` of its events that is visible. The largest of the whole store would be wrong to

@@ -86,6 +86,26 @@ describe('the event stream', () => {
     for (const stream of [all, after, resumed]) stream.request.destroy();
   });
 
+  it('goes on for a client whose cursor is beyond the end', async () => {
+    const { id } = await newThread();
+    await append(id, 3);
+    const ahead = await follow(`/v1/threads/${id}/events?since_seq=${Number.MAX_SAFE_INTEGER}`);
+    await append(id, 2);
+    await until(() => ahead.events().length === 2);
+    ahead.request.destroy();
+  });
+
+  it('gives forty readers of a long backlog all of it, and answers others meanwhile', async () => {
+    const { id } = await newThread();
+    await append(id, 2_000, 100);
+    const readers = await Promise.all(Array.from({ length: 40 }, () => follow(`/v1/threads/${id}/events?since_seq=0`)));
+    expect((await send(api.port, 'GET', '/health', {})).status).toBe(200);
+    const has = ({ text }: Follower) => text().split('data: ').length - 1;
+    expect(readers.some((reader) => has(reader) < 2_001)).toBe(true);
+    await until(() => readers.every((reader) => has(reader) === 2_001));
+    for (const reader of readers) reader.request.destroy();
+  });
+
   it('a client that does not read holds nobody up, and gets everything once it reads', async () => {
     const { id } = await newThread();
     const slow = await follow(`/v1/threads/${id}/events`);
