@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
-import { lstat, mkdir, readdir, realpath, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { createHash, randomUUID } from 'node:crypto';
+import { lstat, mkdir, readdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { nameProblem, sameName } from '../domain/workspace-names.ts';
 
 /**
@@ -18,6 +18,9 @@ export interface FoundWorkspace {
   /** absolute, without links */
   path: string;
 }
+
+/** What a folder is, whatever it is called and whichever host looks at it. Beside the workspaces: what is inside of one is its agents' to change. */
+const IDENTITIES = '.identities';
 
 export interface Found {
   workspaces: FoundWorkspace[];
@@ -43,6 +46,25 @@ export async function findWorkspaces(folder: string): Promise<Found> {
   }
   return found;
 }
+
+/**
+ * The id of a workspace's folder, made on first sight. It goes by the number and the birth of the folder: a copy or a clone has an id of its own, also
+ * where somebody copies this file along, and hosts that share a disk read the same. Where a file system shows them different numbers they have
+ * different ids, which keeps tasks from moving and harms nothing else.
+ */
+async function workspaceIdentity(path: string): Promise<string> {
+  const { ino, birthtimeMs } = await lstat(path);
+  const folder = join(dirname(path), IDENTITIES);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const file = join(folder, `${ino}-${Math.floor(birthtimeMs)}`);
+  await writeFile(file, randomUUID(), { flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error;
+  });
+  return await readFile(file, 'utf8');
+}
+
+export const identified = (workspaces: readonly FoundWorkspace[]): Promise<Array<FoundWorkspace & { identity: string }>> =>
+  Promise.all(workspaces.map(async (each) => ({ ...each, identity: await workspaceIdentity(each.path) })));
 
 /** Makes the folder again and again without harm: what an attempt that died left there is cleared away. */
 export async function stageWorkspace(folder: string, callId: string): Promise<string> {

@@ -1,10 +1,13 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { createAct } from '../activities/act.ts';
 import { createPreview } from '../activities/preview.ts';
 import { createRoutineActivities } from '../activities/routine.ts';
 import type { KennelDeps } from '../activities/task/deps.ts';
+import { createFence } from '../activities/task/fence.ts';
+import { HostTaken, keepHost, LEASE_MS, takeHost } from '../activities/task/host-lease.ts';
 import { createTaskActivities } from '../activities/task/task.ts';
-import { tendHost } from '../activities/task/tend.ts';
+import { sweep, tendHost } from '../activities/task/tend.ts';
 import { workspacesFolder } from '../activities/task/workspace.ts';
 import { createGate } from '../adapters/kennel/gate/gate.ts';
 import { openKennel } from '../adapters/kennel/open-kennel.ts';
@@ -14,6 +17,8 @@ import { loginWarning } from '../domain/harnesses.ts';
 import { loginsOf } from '../domain/logins.ts';
 import { createLog } from '../log.ts';
 import { openRole } from './connect.ts';
+import { hostIdentity } from './host-identity.ts';
+import { leaseHolder } from './lease-holder.ts';
 import { roleProcess } from './role-process.ts';
 import { drained, graceMs, installRuntime, runToEnd, workerTimings } from './temporal-runtime.ts';
 
@@ -32,7 +37,23 @@ export async function run(config: Config): Promise<void> {
   const gate = createGate({ db: store.db, settings: config, log });
   const host = config.FETCH_KENNEL_HOST;
   const draining = new AbortController();
-  const deps: KennelDeps = { db: store.db, temporal, config, kennel, gate, host, draining: draining.signal };
+  const holder = await leaseHolder();
+  const claim = { host, identity: await hostIdentity(config.FETCH_HOME), holder: holder.id, ttlMs: leaseMs(config) };
+  // two machines of one name would take each other's tasks
+  await takeHost(store.db, claim, holder.isDead).catch((error) => role.failed(error));
+  const fence = createFence({ db: store.db, config, kennel, gate, host });
+  const said = (what: string) => (error: Error) => log.error({ error: error.message }, what);
+  const lease = keepHost({
+    db: store.db,
+    claim,
+    log,
+    on: {
+      lapsed: () => void fence.close().catch(said('containers of this host could not be held')),
+      regained: () => void fence.lift().catch(said('containers of this host could not be let go on')),
+      taken: () => void fence.close().finally(() => role.failed(new HostTaken(`Another process serves the kennel host name "${host}" now.`))),
+    },
+  });
+  const deps: KennelDeps = { db: store.db, temporal, config, kennel, gate, host, lease, draining: draining.signal };
   const onHost = { ...deps, workspacesFolder: workspacesFolder(config) };
   const worker = await Worker.create({
     connection,
@@ -48,6 +69,10 @@ export async function run(config: Config): Promise<void> {
     // following is waiting: what a host can hold is bounded by its places for containers
     maxConcurrentActivityTaskExecutions: 200,
   });
+  // what went on elsewhere while this host was away is ended before anything is done here
+  await Promise.race([Promise.all([fence.lift(), sweep(deps)]), pause(LOOK_BACK_MS)]).catch(
+    said('what is left of tasks could not be looked at; the next round does'),
+  );
   const stopTending = tendHost({ ...deps, log });
   const running = runToEnd(worker);
   role.onStop(async () => {
@@ -55,9 +80,16 @@ export async function run(config: Config): Promise<void> {
     draining.abort();
     await Promise.all([drained([worker], [running]), gate.drain(graceMs(config))]);
     await gate.closeAll();
+    await lease.release();
     await connection.close();
     await close();
   });
   role.ready(kennelQueue(host));
   await running;
 }
+
+/** An engine that hangs must not keep a host from saying so. */
+const LOOK_BACK_MS = 5_000;
+
+/** Shorter than the time after which a task of this host goes on at another one. */
+const leaseMs = ({ FETCH_KENNEL_AWAY_SECONDS }: Config): number => Math.min(LEASE_MS, FETCH_KENNEL_AWAY_SECONDS * 5_000);

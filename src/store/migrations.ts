@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import { consentColumns } from './consent-migration.ts';
-import { kennelTables, spendingAndPausing } from './kennel/migration.ts';
+import { hostLeases, kennelTables, spendingAndPausing } from './kennel/migration.ts';
 import { hotIndexes, reconciling } from './reconcile-migration.ts';
 import { chatPausesTable, uploadsTable, whatsappTables } from './whatsapp/migration.ts';
 
@@ -105,6 +105,7 @@ const migrations: Record<string, Migration> = {
   '0006_tasks': { up: spendingAndPausing },
   '0008_reconcile': { up: reconciling },
   '0009_indexes': { up: hotIndexes },
+  '0013_host_leases': { up: hostLeases },
   '0014_consent': { up: consentColumns },
   '0016_whatsapp_chat_pauses': { up: chatPausesTable },
 };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { changedAt, findWorkspaces, TRASH_DAYS } from '../adapters/workspaces.ts';
+import { changedAt, findWorkspaces, identified, TRASH_DAYS } from '../adapters/workspaces.ts';
 import { TEMPLATES } from '../contracts/workspace-ops.ts';
 import { findName, nameProblem } from '../domain/workspace-names.ts';
 import { activeWorkspace, listWorkspaces, recordWorkspaces, selectWorkspace, workspacesOf } from '../store/kennel/workspaces.ts';
@@ -90,7 +90,7 @@ const countOf = (count: number, one: string): string => `${count} ${one}${count 
 async function list(context: ToolContext, site: Site): Promise<ToolOutcome> {
   const { db, chatId } = context;
   const { workspaces, leftOut } = await findWorkspaces(site.folder);
-  await recordWorkspaces(db, site.host, workspaces);
+  await recordWorkspaces(db, site.host, await identified(workspaces));
   const [known, active] = await Promise.all([workspacesOf(db, site.host), activeWorkspace(db, chatId)]);
   const seen = new Map(known.map((row) => [row.name, row]));
   const changed: Opened[] = [];

@@ -8,9 +8,10 @@ import type { TaskResult } from '../../store/kennel/tables.ts';
 import { endTaskItems, lastSaid } from '../../store/kennel/task-log.ts';
 import { taskOutboxId, tellOfTask } from '../../store/kennel/task-news.ts';
 import { closeTaskQuestions } from '../../store/kennel/task-questions.ts';
-import { endTask, isOver, type Task, waitingFor } from '../../store/kennel/tasks.ts';
+import { endTask, findTask, isOver, type Task, waitingFor } from '../../store/kennel/tasks.ts';
 import { usageOf } from '../../store/kennel/usage.ts';
 import type { KennelDeps } from './deps.ts';
+import { requireHeld } from './held.ts';
 import { forgetRun, gateFolder, runFolder } from './run-folder.ts';
 import { AUTHOR, place, workspaceOf } from './workspace.ts';
 
@@ -22,8 +23,9 @@ const TEST_OUTPUT = 20_000;
  * second attempt goes on where the first one died.
  */
 export const createConclude =
-  ({ db, config, kennel, gate }: KennelDeps) =>
+  (deps: KennelDeps) =>
   async (task: Task, { state, reason }: { taskId: string; state: Concluded['state']; reason: string }): Promise<Concluded> => {
+    const { db, config, kennel, gate } = deps;
     // one whose harness never started must end also where no engine answers
     const began = task.step > 0;
     const gone = kennel.remove(task.id).catch((error) => {
@@ -37,6 +39,7 @@ export const createConclude =
     let ended = task;
     if (!isOver(task.state)) {
       const result = await resultOf();
+      await requireStillHere();
       await closeTaskQuestions(db, task.id);
       await endTaskItems(db, task);
       ended = await endTask(db, task.id, { state, reason, result, outboxId: taskOutboxId(task.id, 'result') });
@@ -64,6 +67,10 @@ export const createConclude =
       waiting: await waitingFor(db, task),
     };
 
+    async function requireStillHere(): Promise<void> {
+      requireHeld(deps, (await findTask(db, task.id)) ?? task);
+    }
+
     async function resultOf(): Promise<TaskResult> {
       const said = (await lastSaid(db, task.id)).trim();
       const workspace = workspaceOf(config, task);
@@ -74,6 +81,8 @@ export const createConclude =
         if (task.worktree && task.started_at !== null) await leaveWorktree().catch(() => {});
         return { summary: reason, changes: null, tests: null, said };
       }
+      // the task may have moved while its container ended: the other host commits then
+      await requireStillHere();
       const concluded = await kennel.workspaceOp(
         workspace,
         { ...place(task), op: 'conclude', key: task.id, message: commitMessage(task), author: AUTHOR, keepOnBranchOnly: state !== 'completed' },

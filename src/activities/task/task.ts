@@ -18,6 +18,7 @@ import { beat } from '../heartbeat.ts';
 import { createConclude } from './conclude.ts';
 import type { KennelDeps } from './deps.ts';
 import { createFollow } from './follow.ts';
+import { requireHeld } from './held.ts';
 import { gateFolder, readLog, runFolder, sendCommand } from './run-folder.ts';
 import { AUTHOR, place, workspaceOf } from './workspace.ts';
 
@@ -37,6 +38,7 @@ export function createTaskActivities(deps: KennelDeps): TaskActivities {
         if (!task) throw fail('NotFound', `Task ${input.taskId} is not in the database.`);
         // its workflow was put back to an earlier time: nothing of it is begun again
         if (!ends && isOver(task.state)) throw fail('NotFound', `Task ${input.taskId} is over.`);
+        requireHeld(deps, task);
         return await run(task, input);
       } catch (error) {
         throw asFailure(error);
@@ -93,11 +95,13 @@ export function createTaskActivities(deps: KennelDeps): TaskActivities {
         remembered.catch(() => {});
       };
       let token: string;
+      requireHeld(deps, task);
       try {
         token = await kennel.start({ spec, runFolder: folder, workspace, ...(login !== undefined && { login }), env: {}, onPlace });
       } finally {
         await remembered;
       }
+      requireHeld(deps, (await findTask(db, task.id)) ?? task);
       // before the harness starts: a task of step 0 has changed nothing
       await setTaskState(db, task.id, 'running', { step: input.step });
       await sendCommand(folder, { id: `${task.id}_begin_${token}`, step: input.step, type: 'begin', token });

@@ -1,7 +1,7 @@
 import { readdir, rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { loginProblem } from '../../adapters/kennel/login.ts';
-import { emptyTrash, findWorkspaces } from '../../adapters/workspaces.ts';
+import { emptyTrash, findWorkspaces, identified } from '../../adapters/workspaces.ts';
 import { HARNESSES, type HarnessName } from '../../contracts/kennel.ts';
 import { missingFor } from '../../domain/harnesses.ts';
 import { loginsOf } from '../../domain/logins.ts';
@@ -14,6 +14,7 @@ import { openGate } from './task.ts';
 import { workspacesFolder } from './workspace.ts';
 
 const EVERY_MS = 5_000;
+const WAIT_MS = 500;
 
 /** Records of old runs are looked for this often. */
 const DROP_EVERY_MS = 3_600_000;
@@ -41,6 +42,11 @@ export function tendHost(all: KennelDeps & { log: Logger }): () => void {
   let timer: NodeJS.Timeout | undefined;
   let cleared = false;
   const round = async (): Promise<void> => {
+    // whose tasks these are is not known now: nothing is opened, removed or reported
+    if (!deps.lease.held()) {
+      if (!stopped) timer = setTimeout(() => void round(), WAIT_MS);
+      return;
+    }
     if (!cleared)
       cleared = await clearSockets(deps).then(
         () => true,
@@ -77,7 +83,7 @@ async function report({ db, config, kennel, host }: KennelDeps): Promise<void> {
 /** Folders are the truth: one that a person put there is a workspace too. */
 async function showWorkspaces({ db, config, host }: KennelDeps): Promise<void> {
   const { workspaces } = await findWorkspaces(workspacesFolder(config));
-  await recordWorkspaces(db, host, workspaces);
+  await recordWorkspaces(db, host, await identified(workspaces));
 }
 
 async function reopen(deps: KennelDeps): Promise<void> {
@@ -97,7 +103,7 @@ async function clearSockets({ db, config, host }: KennelDeps): Promise<void> {
   for (const id of begun) if (!live.has(id)) await rm(gateFolder(config, id), { recursive: true, force: true });
 }
 
-async function sweep({ db, kennel, gate, host }: KennelDeps): Promise<void> {
+export async function sweep({ db, kennel, gate, host }: Pick<KennelDeps, 'db' | 'kennel' | 'gate' | 'host'>): Promise<void> {
   await kennel.sweep();
   for (const container of await kennel.list()) {
     const task = await findTask(db, container.taskId);

@@ -12,7 +12,8 @@ export async function reportHost(
   db: Db,
   host: Pick<KennelHostTable, 'host' | 'slots' | 'ready' | 'problem'> & { harnesses: KennelHost['harnesses'] },
 ): Promise<void> {
-  const said = { slots: host.slots, ready: host.ready, problem: host.problem, harnesses: json(host.harnesses), seen_at: sql<Date>`now()` };
+  const ready = host.ready ? { ready_at: sql<Date>`now()` } : {};
+  const said = { slots: host.slots, ready: host.ready, problem: host.problem, harnesses: json(host.harnesses), seen_at: sql<Date>`now()`, ...ready };
   await db
     .insertInto('kennel_hosts')
     .values({ host: host.host, ...said })
@@ -48,16 +49,20 @@ export async function hostOfChat(db: Db, chatId: string, own: string, elsewhere:
   return alive.includes(own) ? own : (alive[0] ?? null);
 }
 
-/** Gives a task whose host has not been seen for `goneSeconds` to another one that is there and has its workspace (a shared disk). The host that has it now; null while that is `from`. */
+/**
+ * Gives a task whose host has not been seen for `goneSeconds` to another one that is there and sees the same folder (a shared disk): a clone
+ * of the same name has other files, and no way back. The host that has it now; null while that is `from`.
+ */
 export async function moveTask(db: Db, taskId: string, from: string, goneSeconds: number): Promise<string | null> {
   const task = await db.selectFrom('tasks').select('host').where('id', '=', taskId).executeTakeFirst();
   // moved by an attempt whose answer was lost
   if (task && task.host !== from) return task.host;
   const { rows } = await sql<{ host: string }>`
-    update tasks set host = other.host from kennel_hosts own, kennel_hosts other, workspaces
+    update tasks set host = other.host from kennel_hosts own, kennel_hosts other, workspaces mine, workspaces theirs
     where tasks.id = ${taskId} and tasks.ended_at is null and own.host = tasks.host and own.seen_at < now() - ${goneSeconds} * interval '1 second'
       and other.host <> own.host and other.ready and other.seen_at > now() - ${HOST_GONE_MS} * interval '1 millisecond'
-      and workspaces.host = other.host and workspaces.name = tasks.workspace
+      and mine.host = own.host and mine.name = tasks.workspace and theirs.host = other.host and theirs.name = tasks.workspace
+      and theirs.identity = coalesce(tasks.workspace_identity, mine.identity)
     returning tasks.host`.execute(db);
   return rows[0]?.host ?? null;
 }

@@ -18,6 +18,13 @@ export interface KennelHostTable {
   /** harnesses whose image is there or can be made, and that have a way to a model */
   harnesses: Json<Array<{ name: HarnessName; ready: boolean; why: string | null }>>;
   seen_at: Created;
+  /** of the home whose host this is; null before it was recorded */
+  identity: ColumnType<string | null, string | null | undefined, string | null>;
+  /** the process that has the lease of the name */
+  holder: ColumnType<string | null, string | null | undefined, string | null>;
+  lease_until: ColumnType<Date | null, Date | null | undefined, Date | null>;
+  /** when an engine answered last */
+  ready_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
 }
 /** Workspaces as their host last saw them; the folders are the truth. */
 export interface WorkspaceTable {
@@ -26,6 +33,8 @@ export interface WorkspaceTable {
   path: string;
   profile: NullableJson<Profile>;
   seen_at: Created;
+  /** of the folder itself: hosts that share a disk see the same, a clone of the same name has its own */
+  identity: ColumnType<string | null, string | null | undefined, string | null>;
 }
 export interface TaskResult {
   /** how it ended, in one sentence */
@@ -48,6 +57,8 @@ export interface TaskTable {
   harness: HarnessName;
   host: string;
   workspace: string;
+  /** the folder that `workspace` named when the task was made */
+  workspace_identity: ColumnType<string | null, string | null | undefined, string | null>;
   worktree: Generated<boolean>;
   state: TaskState;
   /** ms of work */

@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely';
+import type { ExpressionBuilder, Selectable } from 'kysely';
 import { jsonObjectFrom } from 'kysely/helpers/postgres';
 import type { Decision } from '../../contracts/decision.ts';
 import type { TaskState } from '../../contracts/task.ts';
@@ -7,6 +7,7 @@ import { onThread } from '../events.ts';
 import { addItem } from '../items.ts';
 import { derivedId } from '../keys.ts';
 import type { Question } from '../questions.ts';
+import type { Database } from '../schema.ts';
 import { addCompleteTurn } from '../turns.ts';
 import type { TaskResult, TaskTable } from './tables.ts';
 
@@ -34,6 +35,7 @@ export async function insertTask(db: Db, task: NewTask): Promise<Task | null> {
       .insertInto('tasks')
       .values({
         ...task,
+        workspace_identity: await identityOf(tx, task),
         thread_id: thread.id,
         turn_id: turnId,
         state: 'queued',
@@ -57,6 +59,13 @@ export async function insertTask(db: Db, task: NewTask): Promise<Task | null> {
   });
   return (await taskOfCall(db, task.call_id)) ?? null;
 }
+
+const identityOf = async (tx: Tx, { host, workspace }: Pick<Task, 'host' | 'workspace'>): Promise<string | null> =>
+  (await tx.selectFrom('workspaces').select('identity').where('host', '=', host).where('name', '=', workspace).executeTakeFirst())?.identity ?? null;
+
+/** Works in the same folder: on the same host by its name, on any other by what the folder is. */
+const inFolderOf = (task: Pick<Task, 'host' | 'workspace' | 'workspace_identity'>) => (e: ExpressionBuilder<Database, 'tasks'>) =>
+  e.or([e.and([e('host', '=', task.host), e('workspace', '=', task.workspace)]), e('workspace_identity', '=', task.workspace_identity)]);
 
 export const findTask = (db: Db | Tx, id: string): Promise<Task | undefined> => db.selectFrom('tasks').selectAll().where('id', '=', id).executeTakeFirst();
 
@@ -121,8 +130,7 @@ async function claim(db: Db, task: Task): Promise<boolean> {
     const before = await db
       .selectFrom('tasks')
       .select('id')
-      .where('host', '=', task.host)
-      .where('workspace', '=', task.workspace)
+      .where(inFolderOf(task))
       .where('worktree', '=', false)
       .where('ended_at', 'is', null)
       .where('id', '!=', id)
@@ -182,14 +190,7 @@ export async function endTask(db: Db | Tx, id: string, end: { state: TaskState; 
 }
 
 /** Workflows of the tasks that wait for this task's workspace, the oldest first. */
-export async function waitingFor(db: Db, task: Pick<Task, 'host' | 'workspace'>): Promise<string[]> {
-  const rows = await db
-    .selectFrom('tasks')
-    .select('workflow_id')
-    .where('host', '=', task.host)
-    .where('workspace', '=', task.workspace)
-    .where('state', '=', 'queued')
-    .orderBy('created_at')
-    .execute();
+export async function waitingFor(db: Db, task: Pick<Task, 'host' | 'workspace' | 'workspace_identity'>): Promise<string[]> {
+  const rows = await db.selectFrom('tasks').select('workflow_id').where(inFolderOf(task)).where('state', '=', 'queued').orderBy('created_at').execute();
   return rows.map((row) => row.workflow_id);
 }

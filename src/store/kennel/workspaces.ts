@@ -7,14 +7,14 @@ import type { TaskTable, WorkspaceTable } from './tables.ts';
 export type WorkspaceRow = Selectable<WorkspaceTable>;
 
 /** What a host found in its folder: new ones are added, those that are gone are taken out. Profiles stay, and so does what is active in a chat: a disk that is away for a while must not change it. */
-export async function recordWorkspaces(db: Db, host: string, found: ReadonlyArray<{ name: string; path: string }>): Promise<void> {
+export async function recordWorkspaces(db: Db, host: string, found: ReadonlyArray<{ name: string; path: string; identity?: string }>): Promise<void> {
   const names = found.map((each) => each.name);
   await db.transaction().execute(async (tx) => {
     if (found.length > 0)
       await tx
         .insertInto('workspaces')
-        .values(found.map(({ name, path }) => ({ host, name, path, seen_at: new Date(0) })))
-        .onConflict((c) => c.columns(['host', 'name']).doUpdateSet((e) => ({ path: e.ref('excluded.path') })))
+        .values(found.map(({ name, path, identity = null }) => ({ host, name, path, identity, seen_at: new Date(0) })))
+        .onConflict((c) => c.columns(['host', 'name']).doUpdateSet((e) => ({ path: e.ref('excluded.path'), identity: e.ref('excluded.identity') })))
         .execute();
     await tx.deleteFrom('workspaces').where('host', '=', host).where('name', '!=', sql<string>`all(${names})`).execute();
   });
