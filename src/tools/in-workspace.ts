@@ -4,7 +4,9 @@ import { type FoundWorkspace, findWorkspaces } from '../adapters/workspaces.ts';
 import type { Author, Profile, WorkspaceAnswer, WorkspaceOp } from '../contracts/workspace-ops.ts';
 import { checkPath, findName, quoted } from '../domain/workspace-names.ts';
 import { streamOutput } from '../store/kennel/call-output.ts';
+import { listHosts } from '../store/kennel/hosts.ts';
 import { activeWorkspace, listWorkspaces } from '../store/kennel/workspaces.ts';
+import { awaitEngine, isAbsence } from './await-engine.ts';
 import { storable } from './command-text.ts';
 import { suggestion } from './nearest.ts';
 import type { ToolContext, ToolOutcome } from './tool.ts';
@@ -105,6 +107,8 @@ export async function findWorkspace(context: ToolContext, site: Site, wanted: st
     if (active)
       return named(active.name) ?? no(`The active workspace ${active.name} is not there any more. Select another one.${suggestion(active.name, names)}`);
     if (workspaces.length === 1) return workspaces[0]!;
+    // where nothing can be made, that is what has to be said
+    if (workspaces.length === 0) await engineReady(context, site.kennel);
     return no(
       workspaces.length === 0
         ? 'There is no workspace yet. Make one with workspace_create.'
@@ -121,9 +125,25 @@ export async function findWorkspace(context: ToolContext, site: Site, wanted: st
   return no(`There is no workspace ${quoted(wanted)}.${suggestion(wanted, [...names, ...elsewhere.map((each) => each.name)])}`);
 }
 
+/** Waits for an engine that is being restarted. Throws KennelUnavailable for one that is not there. */
+async function engineReady(context: ToolContext, kennel: Kennel): Promise<void> {
+  let error: unknown;
+  const found = await awaitEngine(context, async () => {
+    try {
+      await kennel.ready();
+      return null;
+    } catch (thrown) {
+      error = thrown;
+      const host = (await listHosts(context.db)).find((each) => each.host === context.host);
+      return { problem: (thrown as Error).message, expected: thrown instanceof KennelUnavailable && host?.ready_at != null && host.expected };
+    }
+  });
+  if (isAbsence(found)) throw error;
+}
+
 /** Sees that containers can be started; while the image is made for the first time, the screens show how far it is. */
 export async function provide(context: ToolContext, kennel: Kennel): Promise<void> {
-  await kennel.ready();
+  await engineReady(context, kennel);
   let shown: ReturnType<typeof streamOutput> | undefined;
   const told = (line: string) => {
     shown ??= streamOutput(context.db, context);

@@ -10,11 +10,12 @@ import { chooseHarness } from '../domain/harnesses.ts';
 import { duration, saysMore } from '../domain/task-report.ts';
 import { findName } from '../domain/workspace-names.ts';
 import { onThread } from '../store/events.ts';
-import { listHosts } from '../store/kennel/hosts.ts';
+import { type KennelHost, listHosts } from '../store/kennel/hosts.ts';
 import { findTask, insertTask, isOver, markOrdered, type Task, tasksOfChat } from '../store/kennel/tasks.ts';
 import { taskSpendingToday, usageOf } from '../store/kennel/usage.ts';
 import { activeWorkspace, listWorkspaces } from '../store/kennel/workspaces.ts';
 import { answerQuestion, openQuestion } from '../store/questions.ts';
+import { type Absence, awaitEngine } from './await-engine.ts';
 import { suggestion } from './nearest.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from './tool.ts';
 import { idFromCall } from './workflows.ts';
@@ -49,7 +50,7 @@ export const taskTools: Tool[] = [
     }),
     summarise: (args) => args.agent,
     run: async (args, context) => {
-      const place = await placeOf(context, args.workspace);
+      const place = await awaitEngine(context, () => placeOf(context, args.workspace));
       if ('problem' in place) return { ok: false, output: place.problem };
       const chosen = chooseHarness({
         wanted: args.agent,
@@ -197,13 +198,17 @@ async function order({ db, temporal, callId, signal }: ToolContext, task: Task, 
 type Place = { host: string; workspace: string; harnesses: Array<{ name: (typeof HARNESSES)[number]; ready: boolean; why: string | null }> };
 
 /** The workspace that is meant, and what its host can do. */
-async function placeOf({ db, chatId }: ToolContext, wanted: string | undefined): Promise<Place | { problem: string }> {
+async function placeOf({ db, chatId }: ToolContext, wanted: string | undefined): Promise<Place | Absence> {
   const [active, all, hosts] = await Promise.all([activeWorkspace(db, chatId), listWorkspaces(db), listHosts(db)]);
   const names = [...new Set(all.map((workspace) => workspace.name))];
   const name = wanted === undefined ? (active?.name ?? (names.length === 1 ? names[0]! : null)) : findName(wanted, names);
   if (name === null) {
-    if (wanted !== undefined) return { problem: `There is no workspace "${wanted}".${suggestion(wanted, names)}` };
+    // without containers there is nothing to make a workspace in, and a host that is only just starting has not shown its own yet
+    const lacking = hosts.some((host) => host.alive && host.ready) ? null : lackOf(hosts);
+    if (lacking) return lacking;
+    if (wanted !== undefined) return { problem: `There is no workspace "${wanted}".${suggestion(wanted, names)}`, expected: false };
     return {
+      expected: false,
       problem:
         names.length === 0
           ? 'There is no workspace yet: make one with workspace_create.'
@@ -213,11 +218,26 @@ async function placeOf({ db, chatId }: ToolContext, wanted: string | undefined):
   const rows = all.filter((workspace) => workspace.name === name);
   const row =
     rows.find((workspace) => workspace.host === active?.host) ?? rows.find((each) => hosts.some((host) => host.host === each.host && host.alive)) ?? rows[0];
-  if (!row) return { problem: `The workspace "${name}" is gone.` };
+  if (!row) return { problem: `The workspace "${name}" is gone.`, expected: false };
   const host = hosts.find((each) => each.host === row.host);
-  if (!host?.alive) return { problem: `The machine that has workspace "${name}" (${row.host}) is not connected now. Start it, or choose another workspace.` };
-  if (!host.ready) return { problem: `Coding tasks need containers, and there are none on ${row.host}: ${host.problem ?? 'no engine answers'}` };
+  if (!host?.alive)
+    return {
+      problem: `The machine that has workspace "${name}" (${row.host}) is not connected now. Start it, or choose another workspace.`,
+      expected: host?.expected ?? false,
+    };
+  if (!host.ready) return lackOf([host]);
   return { host: row.host, workspace: name, harnesses: host.harnesses };
+}
+
+/** Why no container can be started on any of these hosts. */
+function lackOf(hosts: readonly KennelHost[]): Absence {
+  const host = hosts.find((each) => each.alive) ?? hosts[0];
+  if (!host?.alive)
+    return {
+      problem: 'Coding tasks need containers, and no machine that runs them is connected now: see fetch status and fetch doctor.',
+      expected: host?.expected ?? false,
+    };
+  return { problem: `Coding tasks need containers, and there are none on ${host.host}: ${host.problem ?? 'no engine answers'}`, expected: host.expected };
 }
 
 /** The task with this id in this chat; without one, the newest that is not over, or the newest. */

@@ -124,6 +124,8 @@ async function list(context: ToolContext, site: Site): Promise<ToolOutcome> {
 /** Looks into workspaces; a sentence when that could not be done, for a list is worth having without it. */
 async function refresh(context: ToolContext, changed: readonly Opened[]): Promise<string | null> {
   try {
+    // nobody waits for an engine to see a list
+    await changed[0]!.kennel.ready();
     await provide(context, changed[0]!.kennel);
     const queue = [...changed];
     const lane = async () => {

@@ -1,13 +1,23 @@
+import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Kennel } from '../../src/adapters/kennel/kennel.ts';
+import { loadConfig } from '../../src/config.ts';
 import type { LogLine } from '../../src/contracts/kennel.ts';
 import { taskOrder } from '../../src/gateway/task-orders.ts';
 import { onThread } from '../../src/store/events.ts';
+import { reportHost } from '../../src/store/kennel/hosts.ts';
 import { storeLines } from '../../src/store/kennel/task-log.ts';
 import { askForTask } from '../../src/store/kennel/task-questions.ts';
 import { insertTask, setTaskState, type Task } from '../../src/store/kennel/tasks.ts';
+import { recordWorkspaces } from '../../src/store/kennel/workspaces.ts';
 import { statusText } from '../../src/store/replies.ts';
 import { createThread } from '../../src/store/threads.ts';
+import { taskTools } from '../../src/tools/tasks.ts';
 import { startTestDatabase, type TestDatabase } from '../support/database.ts';
+import { toolBench } from '../support/tool-bench.ts';
+import { until } from '../support/until.ts';
+
+const PRACTICE = [{ name: 'practice' as const, ready: true, why: null }];
 
 let database: TestDatabase;
 let chat: { threadId: string; chatId: string };
@@ -63,6 +73,40 @@ describe('words about tasks', () => {
     await newChat();
     const queued = await task('queued', 'words5');
     expect(await meaning('pause')).toMatchObject({ kind: 'task', taskId: queued.id, order: 'pause' });
+  });
+});
+
+describe('a task that is asked for', () => {
+  const hosts = (ready: boolean, problem: string | null) => reportHost(database.store.db, { host: 'busy', slots: 1, ready, problem, harnesses: PRACTICE });
+  const create = async () => {
+    const unused = {} as Kennel;
+    const bench = await toolBench({ db: database.store.db, config: loadConfig({}), kennel: unused, host: 'busy', workspacesFolder: '/', tools: taskTools });
+    return bench.call('task_create', { goal: 'write a.txt a', agent: 'practice' });
+  };
+
+  it('is refused at once for want of containers, and not of a workspace, where no engine ever answered', async () => {
+    await hosts(false, 'No Docker engine answers. Install it.');
+    const asked = Date.now();
+    expect(await create()).toMatchObject({ ok: false, output: expect.stringMatching(/Coding tasks need containers.*No Docker engine answers/) });
+    expect(Date.now() - asked).toBeLessThan(10_000);
+  });
+
+  it('waits for an engine that is being restarted, and says so meanwhile', async () => {
+    const { db } = database.store;
+    await hosts(true, null);
+    await recordWorkspaces(db, 'busy', [{ name: 'shop', path: '/shop' }]);
+    await hosts(false, 'No Docker engine answers. Install it.');
+    const created = create();
+    await until('the person is told', () =>
+      db
+        .selectFrom('events')
+        .select('seq')
+        .where('event', '=', 'item.delta')
+        .where(sql<boolean>`payload::text like '%Waiting for the containers%'`)
+        .executeTakeFirst(),
+    );
+    await hosts(true, null);
+    expect(await created).toMatchObject({ ok: true, output: expect.stringContaining('Created task') });
   });
 });
 

@@ -2,7 +2,11 @@ import { type Selectable, sql } from 'kysely';
 import { type Db, json } from '../database.ts';
 import type { KennelHostTable } from './tables.ts';
 
-export type KennelHost = Selectable<KennelHostTable> & { alive: boolean };
+export type KennelHost = Selectable<KennelHostTable> & {
+  alive: boolean;
+  /** it was there a short while ago with its containers, or it is only just starting: waiting for it helps */
+  expected: boolean;
+};
 
 /** A host that has not renewed its row for this long counts as gone. */
 export const HOST_GONE_MS = 30_000;
@@ -21,12 +25,19 @@ export async function reportHost(
     .execute();
 }
 
+/** How long a restart of a host, or of its engine, may take before nobody waits for it. */
+const RESTART_SECONDS = 120;
+
 /** Every host that ever was, the one that was seen last first. */
 export const listHosts = (db: Db): Promise<KennelHost[]> =>
   db
     .selectFrom('kennel_hosts')
     .selectAll()
     .select(sql<boolean>`seen_at > now() - ${HOST_GONE_MS} * interval '1 millisecond'`.as('alive'))
+    .select(
+      sql<boolean>`seen_at > now() - ${RESTART_SECONDS} * interval '1 second'
+        and (problem is null or coalesce(ready_at > now() - ${RESTART_SECONDS} * interval '1 second', false))`.as('expected'),
+    )
     .orderBy('seen_at', 'desc')
     .orderBy('host')
     .execute();
