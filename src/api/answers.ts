@@ -1,9 +1,10 @@
 import type { Context } from 'koa';
 import { getThread } from '../store/threads.ts';
 import { jsonBody } from './body.ts';
-import { type ApiDeps, messageId } from './deps.ts';
+import type { ApiDeps } from './deps.ts';
 import { isId } from './path.ts';
 import { ApiError, sendJson } from './reply.ts';
+import { requestKey } from './request-key.ts';
 import * as requests from './requests.ts';
 
 /** `POST /v1/approvals/{id}` {decision, remember?}: 200 {ok, approval_id, decision, delivered}; 404 once decided. */
@@ -11,7 +12,7 @@ export async function postApproval(ctx: Context, id: string, deps: ApiDeps): Pro
   const { decision, remember } = await jsonBody(ctx, requests.approval);
   if (decision !== 'allow' && decision !== 'deny') throw new ApiError(400, `invalid decision '${decision}'; expected "allow" or "deny"`);
   if (!isId(id)) throw new ApiError(404, `no pending approval with id '${id}'`);
-  await deps.intake.decide({ approvalId: id, decision, remember, channelMessageId: messageId(ctx) });
+  await deps.intake.decide({ approvalId: id, decision, remember, channelMessageId: requestKey(ctx, `approval ${id}`, { decision, remember }) });
   sendJson(ctx, 200, { ok: true, approval_id: id, decision, delivered: true });
 }
 
@@ -20,6 +21,6 @@ export async function postUserInput(ctx: Context, threadId: string, inputId: str
   const { answers } = await jsonBody(ctx, requests.userInput);
   if (!isId(threadId) || !(await getThread(deps.store.db, threadId))) throw new ApiError(404, `thread '${threadId}' not found`);
   if (!isId(inputId)) throw new ApiError(404, `no pending user input with id '${inputId}'`);
-  await deps.intake.answer({ threadId, inputId, answers, channelMessageId: messageId(ctx) });
+  await deps.intake.answer({ threadId, inputId, answers, channelMessageId: requestKey(ctx, `user-input ${inputId}`, answers) });
   sendJson(ctx, 200, { ok: true, input_id: inputId, delivered: true });
 }

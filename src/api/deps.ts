@@ -1,10 +1,7 @@
-import { randomUUID } from 'node:crypto';
-import type { Context } from 'koa';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import type { Intake } from '../gateway/intake.ts';
 import type { Store } from '../store/database.ts';
-import { ApiError } from './reply.ts';
 
 /** What both HTTP servers are given. */
 export interface ApiDeps {
@@ -29,13 +26,4 @@ export interface StreamTimes {
   keepaliveMs: number;
   /** look again after this long even when nothing woke us */
   pollMs: number;
-}
-
-const KEY_LIMIT = 200;
-
-/** The channel message id of a request: the client's `Idempotency-Key`, or a fresh one. @throws ApiError 400 */
-export function messageId(ctx: Context): string {
-  const key = ctx.get('idempotency-key').trim();
-  if (key.length > KEY_LIMIT) throw new ApiError(400, `Idempotency-Key is longer than ${KEY_LIMIT} characters`);
-  return key || randomUUID();
 }

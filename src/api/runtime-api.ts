@@ -4,6 +4,7 @@ import { IntakeError } from '../gateway/intake.ts';
 import { isDiskFull } from '../store/disk.ts';
 import { NoThread } from '../store/events.ts';
 import { isDatabaseAway } from '../store/health.ts';
+import { KeyReused } from '../store/request-keys.ts';
 import { postApproval, postUserInput } from './answers.ts';
 import { isAuthorised } from './auth.ts';
 import { originList, setCors } from './cors.ts';
@@ -17,7 +18,7 @@ import { postInterrupt, postMessage, postSteer, postTurn } from './turns.ts';
 import { Wakeups } from './wakeups.ts';
 
 const PUBLIC = new Set(['/health', '/v1/runtime/info']);
-const STATUS = { not_found: 404, conflict: 409, invalid: 400 } as const;
+const STATUS = { not_found: 404, conflict: 409, invalid: 400, reused: 422 } as const;
 
 /** The runtime API: `/health` and `/v1`. The order of refusals is part of the contract: 404, then 401, then 405, then the route's own. */
 export function createRuntimeApi(deps: ApiDeps): Koa {
@@ -89,6 +90,7 @@ async function answering(ctx: Context, next: Next, deps: ApiDeps): Promise<void>
     if (error instanceof ApiError) return sendError(ctx, error.status, error.message);
     if (error instanceof IntakeError) return sendError(ctx, STATUS[error.code], error.message);
     if (error instanceof NoThread) return sendError(ctx, 404, error.message);
+    if (error instanceof KeyReused) return sendError(ctx, 422, error.message);
     deps.log?.error({ err: error, method: ctx.method, route: ctx._matchedRoute }, 'request failed');
     if (isDatabaseAway(error)) {
       ctx.set('Retry-After', '1');

@@ -7,9 +7,10 @@ import type { ApiDeps } from './deps.ts';
 import { isId } from './path.ts';
 import { readQuery } from './query.ts';
 import { EdgeError, sendJson, threadNotFound } from './reply.ts';
+import { requestKey } from './request-key.ts';
 import * as requests from './requests.ts';
 
-/** `POST /v1/threads`: 201 ThreadRecord. An API thread is a chat of its own. */
+/** `POST /v1/threads`: 201 ThreadRecord; the same `Idempotency-Key` gives the same thread, and 422 with another body. An API thread is a chat of its own. */
 export async function postThread(ctx: Context, deps: ApiDeps): Promise<void> {
   const body = await jsonBody(ctx, requests.createThread);
   const thread = await createThread(deps.store.db, {
@@ -26,6 +27,7 @@ export async function postThread(ctx: Context, deps: ApiDeps): Promise<void> {
     task_id: body.task_id ?? null,
     autonomy: deps.config.FETCH_AUTONOMY,
     chatKey: (address) => chatKey(deps.chatSecret ?? '', 'api', address),
+    key: requestKey(ctx, 'thread', body),
   });
   sendJson(ctx, 201, thread);
 }

@@ -1,8 +1,9 @@
 import type { Context } from 'koa';
 import { jsonBody } from './body.ts';
-import { type ApiDeps, messageId } from './deps.ts';
+import type { ApiDeps } from './deps.ts';
 import { isId } from './path.ts';
 import { ApiError, sendJson } from './reply.ts';
+import { requestKey } from './request-key.ts';
 import * as requests from './requests.ts';
 import { existingThread } from './threads.ts';
 
@@ -14,7 +15,7 @@ function prompt(text: string, name = 'prompt'): string {
   return trimmed.replaceAll('\0', '');
 }
 
-/** `POST /v1/threads/{id}/turns`: 201 {thread, turn}; the same `Idempotency-Key` gives the same turn. 409 while a turn runs. */
+/** `POST /v1/threads/{id}/turns`: 201 {thread, turn}; the same `Idempotency-Key` gives the same turn, and 422 with another body. 409 while a turn runs. */
 export async function postTurn(ctx: Context, id: string, deps: ApiDeps): Promise<void> {
   const body = await jsonBody(ctx, requests.startTurn);
   const text = prompt(body.prompt);
@@ -25,7 +26,7 @@ export async function postTurn(ctx: Context, id: string, deps: ApiDeps): Promise
     inputSummary: requests.given(body.input_summary),
     model: requests.given(body.model),
     autoApprove: body.auto_approve ?? undefined,
-    channelMessageId: messageId(ctx),
+    channelMessageId: requestKey(ctx, 'turn', body),
   });
   sendJson(ctx, 201, started);
 }
@@ -35,13 +36,13 @@ export async function postSteer(ctx: Context, id: string, turnId: string, deps: 
   const body = await jsonBody(ctx, requests.steerTurn);
   const text = prompt(body.prompt);
   await activeTurn(id, turnId, deps);
-  sendJson(ctx, 200, await deps.intake.steer({ threadId: id, turnId, prompt: text, channelMessageId: messageId(ctx) }));
+  sendJson(ctx, 200, await deps.intake.steer({ threadId: id, turnId, prompt: text, channelMessageId: requestKey(ctx, `steer ${turnId}`, body) }));
 }
 
 /** `POST .../turns/{turn_id}/interrupt`: 200 TurnRecord, still running; any body is ignored. */
 export async function postInterrupt(ctx: Context, id: string, turnId: string, deps: ApiDeps): Promise<void> {
   await activeTurn(id, turnId, deps);
-  sendJson(ctx, 200, await deps.intake.interrupt({ threadId: id, turnId, channelMessageId: messageId(ctx) }));
+  sendJson(ctx, 200, await deps.intake.interrupt({ threadId: id, turnId, channelMessageId: requestKey(ctx, `interrupt ${turnId}`, null) }));
 }
 
 /** `POST /v1/threads/{id}/messages` {text}: whatever a person may write; 202 {kind, turn_id, inbox_id}. */
@@ -49,7 +50,7 @@ export async function postMessage(ctx: Context, id: string, deps: ApiDeps): Prom
   const body = await jsonBody(ctx, requests.message);
   const text = prompt(body.text, 'text');
   await existingThread(id, deps);
-  const said = await deps.intake.say({ threadId: id, text, channelMessageId: messageId(ctx) });
+  const said = await deps.intake.say({ threadId: id, text, channelMessageId: requestKey(ctx, 'message', body) });
   sendJson(ctx, 202, { kind: said.kind, turn_id: said.turnId, inbox_id: said.inboxId });
 }
 

@@ -14,6 +14,7 @@ import { findReceived, receive } from '../store/inbox.ts';
 import { chatKey, derivedId, freshId, steerItemId } from '../store/keys.ts';
 import { answerQuestion, dangerOf, decideQuestion, openQuestion, type Question } from '../store/questions.ts';
 import { replyNow, statusText, trust } from '../store/replies.ts';
+import { KeyReused, type RequestKey } from '../store/request-keys.ts';
 import { createThread, getThread, threadOfChat } from '../store/threads.ts';
 import { activeTurn, addUserItem, findTurn, openTurn, toTurnRecord } from '../store/turns.ts';
 import { signalArrival } from './signal.ts';
@@ -21,8 +22,8 @@ import { taskOrder } from './task-orders.ts';
 
 /** Why a request cannot be taken; `message` is the text that clients of the runtime API know. */
 export class IntakeError extends Error {
-  readonly code: 'not_found' | 'conflict' | 'invalid';
-  constructor(code: 'not_found' | 'conflict' | 'invalid', message: string) {
+  readonly code: 'not_found' | 'conflict' | 'invalid' | 'reused';
+  constructor(code: 'not_found' | 'conflict' | 'invalid' | 'reused', message: string) {
     super(message);
     this.name = 'IntakeError';
     this.code = code;
@@ -38,10 +39,13 @@ export type Said = { kind: 'turn' | 'steer' | 'answer' | 'stop' | 'reply' | 'tas
 /** Runs in the intake's transaction, also when the message was known; `inboxId` is the row that it became, now or then, and `kind` what it meant. */
 export type Also = (tx: Tx, inboxId: string, kind: Said['kind']) => Promise<void>;
 
+/** A channel's own id of a message, or what an HTTP client calls its request by. */
+export type MessageId = string | RequestKey;
+
 export interface Saying {
   threadId: string;
   text: string;
-  channelMessageId: string;
+  channelMessageId: MessageId;
   /** who wrote it, where several people write: the model reads it before the text, commands and answers are without it */
   author?: string;
   /** who wrote it, several where messages were put together; left out for what comes over HTTP */
@@ -76,14 +80,15 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
   /** Runs `act` once for a channel message id; a repeated one gets what the first got, and is signalled again if that was lost. */
   async function once(
     threadId: string,
-    channelMessageId: string,
+    given: string | RequestKey,
     body: string,
     act: (tx: Tx, at: Received) => Promise<{ arrival: Arrival; turnId: string | null }>,
     also?: Also,
     writers?: readonly Identity[],
   ): Promise<{ arrival: Arrival; turnId: string | null; inboxId: string }> {
+    const key = typeof given === 'string' ? { id: given, fingerprint: null } : given;
     const { row, chat, chatId } = await onThread(db, threadId, async (tx, { chatId, at }) => {
-      const { chat, known } = await findReceived(tx, chatId, channelMessageId);
+      const { chat, known } = await findReceived(tx, chatId, key);
       if (known) {
         await also?.(tx, known.id, (known.arrival as Arrival).kind);
         return { row: known, chat, chatId };
@@ -91,11 +96,12 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
       const inboxId = freshId('inb_');
       const writtenBy = writers ?? [overHttp(chat.channel)];
       const { arrival, turnId } = await act(tx, { inboxId, chatId, at, by: writtenBy[0]! });
-      await receive(tx, { id: inboxId, chatId, threadId, turnId, channelMessageId, arrival, body, writtenBy });
+      await receive(tx, { id: inboxId, chatId, threadId, turnId, key, arrival, body, writtenBy });
       await also?.(tx, inboxId, arrival.kind);
       return { row: { id: inboxId, arrival, turn_id: turnId, signalled_at: null }, chat, chatId };
     }).catch((error) => {
-      throw error instanceof NoThread ? new IntakeError('not_found', error.message) : error;
+      if (error instanceof NoThread) throw new IntakeError('not_found', error.message);
+      throw error instanceof KeyReused ? new IntakeError('reused', error.message) : error;
     });
     if (!row.signalled_at) {
       const signal = { inboxId: row.id, arrival: row.arrival as Arrival, chatId, channel: chat.channel, workflowId: chat.workflow_id };
@@ -190,7 +196,7 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
       inputSummary?: string;
       model?: string;
       autoApprove?: boolean;
-      channelMessageId: string;
+      channelMessageId: MessageId;
     }): Promise<{ thread: ThreadRecord; turn: TurnRecord }> {
       // as it was opened: by the time the signal is taken, a quick turn may have ended
       let opened: TurnRecord | undefined;
@@ -211,7 +217,7 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
       return { thread: thread!, turn };
     },
 
-    async steer(input: { threadId: string; turnId: string; prompt: string; channelMessageId: string }): Promise<TurnRecord> {
+    async steer(input: { threadId: string; turnId: string; prompt: string; channelMessageId: MessageId }): Promise<TurnRecord> {
       await once(input.threadId, input.channelMessageId, input.prompt, async (tx, { inboxId }) => {
         await requireActive(tx, input.threadId, input.turnId);
         return { arrival: await addSteer(tx, input.threadId, input.turnId, inboxId, input.prompt), turnId: input.turnId };
@@ -220,7 +226,7 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
     },
 
     /** Answers with the turn as it was when the interrupt was taken, in progress; `turn.completed` follows. */
-    async interrupt(input: { threadId: string; turnId: string; channelMessageId: string }): Promise<TurnRecord> {
+    async interrupt(input: { threadId: string; turnId: string; channelMessageId: MessageId }): Promise<TurnRecord> {
       let active: TurnRecord | undefined;
       await once(input.threadId, input.channelMessageId, '', async (tx, { inboxId }) => {
         active = await toTurnRecord(tx, await requireActive(tx, input.threadId, input.turnId));
@@ -290,7 +296,7 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
       return { kind: arrival.kind, turnId, inboxId };
     },
 
-    async decide(input: { approvalId: string; decision: 'allow' | 'deny'; remember: boolean; channelMessageId: string }): Promise<void> {
+    async decide(input: { approvalId: string; decision: 'allow' | 'deny'; remember: boolean; channelMessageId: MessageId }): Promise<void> {
       const missing = new IntakeError('not_found', `no pending approval with id '${input.approvalId}'`);
       const row = await db.selectFrom('questions').select('thread_id').where('id', '=', input.approvalId).where('kind', '=', 'approval').executeTakeFirst();
       if (!row) throw missing;
@@ -306,7 +312,7 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
       threadId: string;
       inputId: string;
       answers: Array<{ id: string; label: string; value: string }>;
-      channelMessageId: string;
+      channelMessageId: MessageId;
     }): Promise<void> {
       const text = input.answers.map((answer) => answer.value || answer.label).join('\n');
       await once(input.threadId, input.channelMessageId, text, async (tx, { inboxId, by }) => {

@@ -103,7 +103,7 @@ async function carryOver(tx: Tx, ended: { turnId: string; threadId: string; chat
     chatId: ended.chatId,
     threadId: ended.threadId,
     turnId: turn.id,
-    channelMessageId: `carried over from ${ended.turnId}`,
+    key: { id: `carried over from ${ended.turnId}`, fingerprint: null },
     arrival: { kind: 'turn', inboxId, turnId: turn.id, threadId: ended.threadId },
     body: '',
     // of everybody whose words it goes on with

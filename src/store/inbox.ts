@@ -4,6 +4,7 @@ import type { Identity } from '../contracts/decision.ts';
 import type { Channel } from '../contracts/ids.ts';
 import { type Db, json, type Tx } from './database.ts';
 import { write } from './deferred.ts';
+import { type RequestKey, requireSame } from './request-keys.ts';
 
 export interface Received {
   id: string;
@@ -12,19 +13,25 @@ export interface Received {
   signalled_at: Date | null;
 }
 
-/** A chat as intake finds it: where its conversation runs, and the row of this very message if it came before, however long ago. */
+/** A chat as intake finds it: where its conversation runs, and the row of this very message if it came before, however long ago. @throws KeyReused */
 export async function findReceived(
   tx: Tx,
   chatId: string,
-  channelMessageId: string,
+  key: RequestKey,
 ): Promise<{ chat: { channel: Channel; workflow_id: string }; known: Received | null }> {
   const row = await tx
     .selectFrom('chats')
-    .leftJoin('inbox', (join) => join.onRef('inbox.chat_id', '=', 'chats.id').on('inbox.channel_message_id', '=', channelMessageId))
-    .select(['chats.channel', 'chats.workflow_id', 'inbox.id', 'inbox.arrival', 'inbox.turn_id', 'inbox.signalled_at'])
+    .leftJoin('inbox', (join) =>
+      join
+        .onRef('inbox.chat_id', '=', 'chats.id')
+        .on('inbox.channel_message_id', 'in', key.before === undefined ? [key.id] : [key.id, key.before])
+        .on((e) => e.or([e('inbox.channel_message_id', '=', key.id), e('inbox.fingerprint', 'is', null)])),
+    )
+    .select(['chats.channel', 'chats.workflow_id', 'inbox.id', 'inbox.arrival', 'inbox.turn_id', 'inbox.signalled_at', 'inbox.fingerprint'])
     .where('chats.id', '=', chatId)
     .executeTakeFirstOrThrow();
   const { channel, workflow_id, id, arrival, turn_id, signalled_at } = row;
+  requireSame(row.fingerprint, key.fingerprint);
   return { chat: { channel, workflow_id }, known: id === null ? null : { id, arrival, turn_id, signalled_at } };
 }
 
@@ -35,7 +42,7 @@ export async function receive(
     chatId: string;
     threadId: string;
     turnId: string | null;
-    channelMessageId: string;
+    key: RequestKey;
     arrival: Arrival;
     body: string;
     writtenBy: readonly Identity[];
@@ -48,7 +55,8 @@ export async function receive(
       chat_id: row.chatId,
       thread_id: row.threadId,
       turn_id: row.turnId,
-      channel_message_id: row.channelMessageId,
+      channel_message_id: row.key.id,
+      fingerprint: row.key.fingerprint,
       arrival: json(row.arrival),
       body: row.body,
       written_by: json(row.writtenBy),

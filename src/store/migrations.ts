@@ -3,6 +3,7 @@ import { type Migration, Migrator } from 'kysely/migration';
 import { consentColumns } from './consent-migration.ts';
 import { hostLeases, kennelTables, spendingAndPausing } from './kennel/migration.ts';
 import { hotIndexes, reconciling } from './reconcile-migration.ts';
+import { requestKeys } from './request-keys-migration.ts';
 import { chatPausesTable, uploadsTable, whatsappTables } from './whatsapp/migration.ts';
 
 /** Versioned migrations, oldest first. A published one is never edited: add the next. */
@@ -108,6 +109,7 @@ const migrations: Record<string, Migration> = {
   '0013_host_leases': { up: hostLeases },
   '0014_consent': { up: consentColumns },
   '0016_whatsapp_chat_pauses': { up: chatPausesTable },
+  '0017_request_keys': { up: requestKeys },
 };
 
 /** A database that a newer version of this program has already changed: it must not be touched. */

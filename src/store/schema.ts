@@ -92,6 +92,8 @@ export interface InboxTable {
   turn_id: string | null;
   /** the channel's own message id: the key of deduplication, for ever */
   channel_message_id: string;
+  /** digest of what was asked under a client's key; null where there was none, and in rows from before */
+  fingerprint: ColumnType<string | null, string | null | undefined, never>;
   /** the arrival that the workflow is signalled with */
   arrival: Json<unknown>;
   body: string;
@@ -268,6 +270,14 @@ export interface CronTable {
   created_at: Created;
 }
 
+/** A thread that a client asked for under a key. */
+export interface RequestKeyTable {
+  key: string;
+  fingerprint: string;
+  thread_id: string;
+  created_at: Created;
+}
+
 export interface Database extends WhatsAppDatabase, KennelDatabase {
   chats: ChatTable;
   threads: ThreadTable;
@@ -287,6 +297,7 @@ export interface Database extends WhatsAppDatabase, KennelDatabase {
   crons: CronTable;
   attachments: AttachmentTable;
   workspace_shares: WorkspaceShareTable;
+  request_keys: RequestKeyTable;
 }
 
 export type { CallVerdict };

@@ -7,6 +7,7 @@ import { appendEvents } from './deferred.ts';
 import { latestSeq, lockThread } from './events.ts';
 import { toItemRecord } from './items.ts';
 import { freshId } from './keys.ts';
+import { type RequestKey, takeForThread } from './request-keys.ts';
 import { approvalRequest, inputRequest } from './requests.ts';
 import type { ThreadTable } from './schema.ts';
 import { turnRecord } from './turns.ts';
@@ -26,6 +27,8 @@ export interface NewThread {
   task_id?: string | null;
   autonomy: Autonomy;
   chatKey: (address: string) => string;
+  /** the same key gives the same thread */
+  key?: RequestKey;
 }
 
 export const toThreadRecord = (row: Selectable<ThreadTable>): ThreadRecord => ({
@@ -47,11 +50,13 @@ export const toThreadRecord = (row: Selectable<ThreadTable>): ThreadRecord => ({
   coherence_state: 'healthy',
 });
 
-/** Makes a thread, and its chat where there is none; announces `thread.started`. */
+/** Makes a thread, and its chat where there is none; announces `thread.started`. @throws KeyReused */
 export async function createThread(db: Db, input: NewThread): Promise<ThreadRecord> {
   const id = freshId('thr_');
   const address = input.address ?? id;
   return await db.transaction().execute(async (tx) => {
+    const before = input.key && (await takeForThread(tx, input.key, id));
+    if (before) return toThreadRecord(await tx.selectFrom('threads').selectAll().where('id', '=', before).executeTakeFirstOrThrow());
     const key = input.chatKey(address);
     const chatId = `${input.channel}/${key}`;
     await tx
