@@ -76,6 +76,12 @@ export const settings = {
   FETCH_QUESTION_REMIND_HOURS: positive(24).describe('Remind once about an open question after this long'),
   FETCH_QUESTION_EXPIRE_HOURS: positive(24 * 7).describe('An unanswered question expires after this long'),
   // a run has four events before it does anything: a limit below them would continue as new for ever
+  FETCH_CATCHUP_HOURS: z.coerce
+    .number()
+    .min(1)
+    .max(24 * 30)
+    .default(24)
+    .describe('A cron that was due while nothing ran still runs when no more than this has passed; several of one cron run once, and say so'),
   FETCH_STOP_SECONDS: z.coerce
     .number()
     .min(1)

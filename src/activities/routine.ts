@@ -1,12 +1,26 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
+import { deleteSchedule } from '../adapters/schedules.ts';
 import { kennelQueue } from '../contracts/ids.ts';
 import type { CloseInput, OpenedRun, OpenInput, RoutineActivities, StepInput, StepResult } from '../contracts/routine.ts';
+import { firingNote, isOvertaken } from '../domain/cron.ts';
 import { decideUnattended } from '../domain/policy.ts';
 import { hostOfChat } from '../store/kennel/hosts.ts';
-import { beginOnce, chatAutonomy, closeRun, findRoutine, findRun, openRun, type RoutineRun, type StepOutcome, storeStep } from '../store/routines.ts';
+import {
+  beginOnce,
+  chatAutonomy,
+  closeRun,
+  findCron,
+  findRoutine,
+  findRun,
+  openRun,
+  type RoutineRun,
+  runningRun,
+  type StepOutcome,
+  storeStep,
+} from '../store/routines.ts';
 import { recordNotice } from '../store/turns.ts';
 import { tools } from '../tools/registry.ts';
-import { endedByRestart, restarted, type ToolOutcome } from '../tools/tool.ts';
+import { dangerOf, endedByRestart, restarted, type ToolOutcome } from '../tools/tool.ts';
 import { ATTEMPTS } from './act.ts';
 import type { ActivityDeps, HostDeps } from './deps.ts';
 import { asFailure, fail } from './failure.ts';
@@ -23,14 +37,30 @@ export function createRoutineActivities(deps: Pick<ActivityDeps, 'db' | 'tempora
     openRun: async (input: OpenInput): Promise<OpenedRun | null> => {
       try {
         const [routine, chat] = await Promise.all([findRoutine(db, input.chatId, input.routineId), chatAutonomy(db, input.chatId)]);
+        const scheduledFor = input.scheduledFor ? new Date(input.scheduledFor) : null;
+        const cron = input.cronId && scheduledFor ? await findCron(db, input.chatId, input.cronId) : undefined;
+        if (input.cronId && scheduledFor && !cron) {
+          // deleted by hand, or by a call that was killed half way: it would fire for ever
+          await deleteSchedule(deps.temporal, input.cronId);
+          return null;
+        }
         if (!chat) return null;
         if (!routine) {
           // deleted while it ran, and its workflow was lost: what it did is still to be told
           const run = await findRun(db, input.runId);
           return run && input.ended !== undefined ? { name: run.routine_name, channel: chat.channel, steps: [] } : null;
         }
-        const scheduledFor = input.scheduledFor ? new Date(input.scheduledFor) : null;
-        await openRun(db, { id: input.runId, routine, cronId: input.cronId ?? null, workflowId: input.workflowId, scheduledFor });
+        let note: string | null = null;
+        if (cron && scheduledFor && !(await findRun(db, input.runId))) {
+          const now = new Date();
+          const unopened = { name: routine.name, channel: chat.channel, steps: [] };
+          if (isOvertaken(cron.schedule, cron.time_zone, scheduledFor, now)) return { ...unopened, coalesced: true };
+          // one whose workflow is gone is taken up again, or ended and told, by whoever compares the store with the server
+          if (await runningRun(db, routine.id)) return { ...unopened, wait: true };
+          const from = cron.last_fired && cron.last_fired > cron.enabled_since ? cron.last_fired : cron.enabled_since;
+          note = firingNote({ schedule: cron.schedule, timeZone: cron.time_zone }, from, scheduledFor, now);
+        }
+        await openRun(db, { id: input.runId, routine, cronId: input.cronId ?? null, workflowId: input.workflowId, scheduledFor, note });
         const steps = await Promise.all(
           routine.steps.map(async ({ tool: name }) => {
             const tool = tools.get(name);
@@ -96,7 +126,7 @@ export function createRoutineActivities(deps: Pick<ActivityDeps, 'db' | 'tempora
     if (!tool) return { ok: false, output: `The tool ${step.tool} is no longer there.` };
     // looked at again: the chat may trust the agent less than when the routine was made
     const chat = await chatAutonomy(db, run.chat_id);
-    if (decideUnattended(tool.danger, chat?.autonomy ?? 'supervised') === 'refuse') {
+    if (decideUnattended(dangerOf(tool, step.args), chat?.autonomy ?? 'supervised') === 'refuse') {
       return { ok: false, output: `${tool.name} is ${tool.danger} and would need your consent now; nobody can be asked while a workflow runs.` };
     }
     const parsed = tool.schema.safeParse(step.args);
@@ -125,9 +155,9 @@ export function summaryOf(results: StepOutcome[], status: 'completed' | 'failed'
 }
 
 /** What the chat gets: the summary, a line for each step, and what the last one said. */
-export function resultText(run: Pick<RoutineRun, 'routine_name' | 'status' | 'summary' | 'results'>): string {
+export function resultText(run: Pick<RoutineRun, 'routine_name' | 'status' | 'summary' | 'results'> & { note?: string | null }): string {
   const last = run.results.at(-1);
   const lines = run.results.map((result, index) => `${index + 1}. ${result.name} (${result.tool}): ${result.ok ? 'done' : 'failed'}`);
   const excerpt = last && (last.output.length > 3000 ? `${last.output.slice(0, 3000)}\n[cut]` : last.output);
-  return [`Workflow "${run.routine_name}" ${run.status}: ${run.summary}.`, lines.join('\n'), excerpt].filter(Boolean).join('\n\n');
+  return [`Workflow "${run.routine_name}" ${run.status}: ${run.summary}.`, run.note, lines.join('\n'), excerpt].filter(Boolean).join('\n\n');
 }

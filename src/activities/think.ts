@@ -11,6 +11,7 @@ import { tellDelay, tellWaiting } from '../store/progress-notes.ts';
 import { type CheckedCall, loadSubject, type StepSubject, storeAnswer } from '../store/steps.ts';
 import { type History, loadHistory } from '../store/transcript.ts';
 import { modelTools, prepareCall } from '../tools/registry.ts';
+import { dangerOf } from '../tools/tool.ts';
 import { AnswerStream } from './answer-stream.ts';
 import { fittingHistory } from './compact.ts';
 import type { ActivityDeps } from './deps.ts';
@@ -196,7 +197,7 @@ function checkCall(call: { id: string; name: string; arguments: string }): Check
   return {
     providerId: call.id,
     args: args as Record<string, unknown>,
-    verdict: { name: tool.name, danger: tool.danger, effect: tool.effect, summary, timeoutMs: tool.timeoutMs, ...(tool.preview && { preview: true }) },
+    verdict: { name: tool.name, danger: dangerOf(tool, args), effect: tool.effect, summary, timeoutMs: tool.timeoutMs, ...(tool.preview && { preview: true }) },
   };
 }
 

@@ -1,4 +1,4 @@
-import { type Client, ScheduleAlreadyRunning, ScheduleNotFoundError, ScheduleOverlapPolicy } from '@temporalio/client';
+import { type Client, ScheduleAlreadyRunning, ScheduleNotFoundError, ScheduleOverlapPolicy, type ScheduleUpdateOptions } from '@temporalio/client';
 import { AGENT_QUEUE, scheduledRunWorkflowId, scheduleId } from '../contracts/ids.ts';
 import type { RoutineInput } from '../contracts/routine.ts';
 
@@ -9,7 +9,22 @@ export interface NewSchedule {
   timeZone: string;
   enabled: boolean;
   input: RoutineInput;
+  /** firings that are later than this do not run any more */
+  catchupMs: number;
 }
+
+/** A stored cron as its schedule is to be. */
+export const scheduleOfCron = (
+  cron: { id: string; schedule: string; time_zone: string; enabled: boolean; routine_id: string; chat_id: string },
+  catchupHours: number,
+): NewSchedule => ({
+  cronId: cron.id,
+  schedule: cron.schedule,
+  timeZone: cron.time_zone,
+  enabled: cron.enabled,
+  input: { routineId: cron.routine_id, chatId: cron.chat_id, cronId: cron.id },
+  catchupMs: Math.round(catchupHours * 3_600_000),
+});
 
 export interface ScheduleView {
   paused: boolean;
@@ -17,21 +32,26 @@ export interface ScheduleView {
   next: Date[];
   /** when it last fired, whatever came of it */
   lastFired: Date | null;
+  catchupMs: number;
+  overlap: string | undefined;
 }
 
+/**
+ * Each firing becomes a run of its own, which sees in the store whether the one before it still works and whether a later one is
+ * due: buffering here would drop firings without a word, and a run whose result waits for its channel would hold up all others.
+ */
+const OVERLAP = ScheduleOverlapPolicy.ALLOW_ALL;
+
 /** Creates the Temporal Schedule of a cron; a second time with the same id it changes nothing, and says so with false. */
-export async function createSchedule(temporal: Client, { cronId, schedule, timeZone, enabled, input }: NewSchedule): Promise<boolean> {
+export async function createSchedule(temporal: Client, { cronId, schedule, timeZone, enabled, input, catchupMs }: NewSchedule): Promise<boolean> {
+  const policies = { overlap: OVERLAP, catchupWindow: catchupMs, pauseOnFailure: false };
+  const memo = { schedule, timeZone, routine: input.routineId, catchupMs };
   try {
     await temporal.schedule.create({
       scheduleId: scheduleId(cronId),
       spec: { cronExpressions: [schedule], timezone: timeZone },
-      policies: {
-        // a firing during a long run waits for it: two runs of one routine would tread on each other, and SKIP would lose one
-        overlap: ScheduleOverlapPolicy.BUFFER_ONE,
-        // after an outage the firings of the last hour still run; the default of a year would flood the chat with stale ones
-        catchupWindow: 3_600_000,
-        pauseOnFailure: false,
-      },
+      policies,
+      memo,
       state: { paused: !enabled },
       action: {
         type: 'startWorkflow',
@@ -40,6 +60,8 @@ export async function createSchedule(temporal: Client, { cronId, schedule, timeZ
         taskQueue: AGENT_QUEUE,
         args: [input],
         staticSummary: `scheduled run of routine ${input.routineId}`,
+        staticDetails: `Fires by \`${schedule}\` in ${timeZone}. Its steps and their results are in the database under the id of the run.`,
+        memo,
       },
     });
     return true;
@@ -49,19 +71,36 @@ export async function createSchedule(temporal: Client, { cronId, schedule, timeZ
   }
 }
 
-/** Ids of the crons that have a schedule, as they were some seconds ago. */
-export async function listScheduled(temporal: Client): Promise<Set<string>> {
-  const ids = new Set<string>();
+/** Crons that have a schedule, as they were some seconds ago, each with the catch-up window that it was created with; null for those of earlier releases. */
+export async function listScheduled(temporal: Client): Promise<Map<string, number | null>> {
+  const found = new Map<string, number | null>();
   const prefix = scheduleId('');
-  for await (const { scheduleId: id } of temporal.schedule.list({ pageSize: 1000 })) if (id.startsWith(prefix)) ids.add(id.slice(prefix.length));
-  return ids;
+  for await (const { scheduleId: id, memo } of temporal.schedule.list({ pageSize: 1000 })) {
+    if (id.startsWith(prefix)) found.set(id.slice(prefix.length), (memo?.catchupMs as number | undefined) ?? null);
+  }
+  return found;
+}
+
+/** Gives a schedule the policies of this version. */
+export async function updatePolicies(temporal: Client, wanted: NewSchedule): Promise<void> {
+  const view = await describeSchedule(temporal, wanted.cronId);
+  if (!view || (view.overlap === OVERLAP && view.catchupMs === wanted.catchupMs)) return;
+  await temporal.schedule
+    .getHandle(scheduleId(wanted.cronId))
+    .update((before) => ({ ...before, policies: { ...before.policies, overlap: OVERLAP, catchupWindow: wanted.catchupMs } }) as ScheduleUpdateOptions);
 }
 
 /** Null when there is no such schedule. */
 export async function describeSchedule(temporal: Client, cronId: string): Promise<ScheduleView | null> {
   try {
-    const { state, info } = await temporal.schedule.getHandle(scheduleId(cronId)).describe();
-    return { paused: state.paused, next: state.paused ? [] : info.nextActionTimes, lastFired: info.recentActions.at(-1)?.takenAt ?? null };
+    const { state, info, policies } = await temporal.schedule.getHandle(scheduleId(cronId)).describe();
+    return {
+      paused: state.paused,
+      next: state.paused ? [] : info.nextActionTimes,
+      lastFired: info.recentActions.at(-1)?.takenAt ?? null,
+      catchupMs: policies.catchupWindow,
+      overlap: policies.overlap,
+    };
   } catch (error) {
     if (error instanceof ScheduleNotFoundError) return null;
     throw error;

@@ -22,7 +22,8 @@ export interface RoutineStep {
 
 export interface RoutineResult {
   runId: string;
-  status: 'completed' | 'failed';
+  /** `coalesced`: a later firing runs for this one and says so */
+  status: 'completed' | 'failed' | 'coalesced';
   outboxId: string | null;
 }
 
@@ -33,6 +34,10 @@ export interface OpenInput extends RoutineInput {
   scheduledFor: string | null;
 }
 export interface OpenedRun {
+  /** not opened: a later firing of the same cron is due, and runs for this one */
+  coalesced?: true;
+  /** not opened yet: the run before it still works */
+  wait?: true;
   name: string;
   channel: Channel;
   /** policy of each step as it is now; arguments stay in the store */

@@ -23,6 +23,30 @@ export interface TaskInput {
   parked?: { questionId: string; title: string; decided?: Decision };
   /** it had ended before its records were put back to an earlier time: what is left is its report */
   ended?: { state: Concluded['state']; reason: string };
+  /** set when the task has continued as new */
+  carried?: CarriedTask;
+}
+
+/** What a task takes along when it continues as new. */
+export interface CarriedTask {
+  /** on another host than the one that it began on */
+  host: string;
+  decisions: Record<string, Decision>;
+  workedMs: number;
+  spent: TaskSpending;
+  pauses: number;
+  /** outbox rows that wait for their channel */
+  unsent: Array<{ summary: string; outboxId: string }>;
+  /** null while it waits for its workspace */
+  work: CarriedWork | null;
+}
+
+export interface CarriedWork {
+  first: number;
+  step: number;
+  offset: number;
+  deaths: number;
+  asked: { id: string; title: string } | null;
 }
 
 export interface TaskLimits {
@@ -34,6 +58,8 @@ export interface TaskLimits {
   holdMs: number;
   /** a host that takes no work for this long counts as away */
   awayMs: number;
+  /** continue-as-new above this many history events */
+  maxHistoryEvents?: number;
 }
 
 export interface TaskSpending {

@@ -74,3 +74,69 @@ export function isTimeZone(zone: string): boolean {
 const cron = (schedule: string, timeZone: string): Cron => new Cron(schedule, { mode: '5-part', timezone: timeZone, domAndDow: true, paused: true });
 const next = (schedule: string, timeZone: string, from: Date): Date | null => cron(schedule, timeZone).nextRun(from);
 const refuse = (error: string): ParsedSchedule => ({ ok: false, error });
+
+/** Firings that are looked through to say how many were missed; a cron that was off for longer has missed "more than" these. */
+const MOST_MISSED = 2_000;
+
+export interface Missed {
+  count: number;
+  first: Date;
+  last: Date;
+}
+
+/** Firings after `from` and before `firing`, both excluded: those that did not run by themselves, when `from` is the last one that did. */
+export function missedBetween(schedule: string, timeZone: string, from: Date, firing: Date): Missed | null {
+  const pattern = cron(schedule, timeZone);
+  const first = pattern.nextRun(from);
+  if (!first || first >= firing) return null;
+  const missed: Missed = { count: 1, first, last: first };
+  for (let at = pattern.nextRun(first); at && at < firing && missed.count < MOST_MISSED; at = pattern.nextRun(at)) {
+    missed.count += 1;
+    missed.last = at;
+  }
+  return missed;
+}
+
+/** Whether a later firing than this one is due already: then that one runs, and says for which others. */
+export const isOvertaken = (schedule: string, timeZone: string, firing: Date, now: Date): boolean => {
+  const after = next(schedule, timeZone, firing);
+  return after !== null && after <= now;
+};
+
+/** A firing that runs this much after its time says when that was. */
+const LATE_MS = 5 * 60_000;
+
+/** What a run tells of firings that did not run by themselves, and of its own delay; null when there is nothing to tell. */
+export function firingNote(cron: { schedule: string; timeZone: string }, from: Date, firing: Date, now: Date): string | null {
+  const told: string[] = [];
+  if (now.getTime() - firing.getTime() > LATE_MS) told.push(`It was due on ${describeTime(firing, cron.timeZone)}.`);
+  const missed = missedBetween(cron.schedule, cron.timeZone, from, firing);
+  if (missed?.count === 1) told.push(`The firing of ${describeTime(missed.first, cron.timeZone)} was missed and is done with this one.`);
+  else if (missed) {
+    const count = missed.count >= MOST_MISSED ? `More than ${MOST_MISSED}` : missed.count;
+    told.push(
+      `${count} firings from ${describeTime(missed.first, cron.timeZone)} to ${describeTime(missed.last, cron.timeZone)} were missed and are done with this one.`,
+    );
+  }
+  return told.length > 0 ? told.join(' ') : null;
+}
+
+/** More firings than a day of the closest allowed schedule has: the shortest time between two comes up among them. */
+const LOOKED_AT = 300;
+
+/** The shortest time between two firings, ms. */
+export function shortestGap(schedule: string, timeZone: string, from: Date): number {
+  const times = nextFirings(schedule, timeZone, from, LOOKED_AT).map((at) => at.getTime());
+  return times.slice(1).reduce((least, at, index) => Math.min(least, at - times[index]!), Number.POSITIVE_INFINITY);
+}
+
+/** What an operator reads in an id, from the schedule alone: `daily-0900`, `mon-fri-0730`, `every-5-min`. */
+export function scheduleSlug(schedule: string): string {
+  const [minute = '', hour = '', day = '', month = '', weekday = ''] = schedule.toLowerCase().split(' ');
+  const isNumber = (field: string) => /^\d+$/.test(field);
+  const at = isNumber(minute) && isNumber(hour) ? `${hour.padStart(2, '0')}${minute.padStart(2, '0')}` : '';
+  const every = /^\*\/(\d+)$/.exec(minute)?.[1];
+  const often = at || hour !== '*' ? at : every ? `every-${every}-min` : minute === '*' ? 'every-min' : isNumber(minute) ? 'hourly' : '';
+  const days = weekday !== '*' ? weekday.replace(/[^a-z0-9]+/g, '-') : day !== '*' || month !== '*' ? 'dates' : at ? 'daily' : '';
+  return [days, often].filter(Boolean).join('-').slice(0, 24) || 'cron';
+}

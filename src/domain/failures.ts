@@ -16,6 +16,7 @@ export const failures = {
   ChannelUnavailable: { retry: true, tell: 'The channel does not take messages now.' },
   KennelUnavailable: { retry: true, tell: 'The containers of this host cannot be used now.' },
   KennelFull: { retry: true, tell: 'Every place of this host is taken.' },
+  StepFailed: { retry: false, tell: 'A step of the workflow did not succeed.' },
   NotFound: { retry: false, tell: 'A record that this step needs is gone.' },
   Internal: { retry: true, tell: 'Something went wrong inside.' },
 } as const satisfies Record<string, { retry: boolean; tell: string }>;

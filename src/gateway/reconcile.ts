@@ -24,6 +24,7 @@ export type Reconciled = Record<'turns' | 'tasks' | 'runs' | 'schedules' | 'send
 export function createReconcile(deps: { db: Db; temporal: Client; config: Config }): (settledMs?: number) => Promise<Reconciled> {
   const { db, temporal } = deps;
   const holdings = new Holdings(temporal);
+  const updated = new Set<string>();
   let ageMs = SETTLED_MS;
   const turns = new Walk(
     (after, limit) => openTurns(db, ageMs, after, limit),
@@ -51,7 +52,7 @@ export function createReconcile(deps: { db: Db; temporal: Client; config: Config
       turns: await turns.round((turn) => compareTurn(db, holdings, turn)),
       tasks: await tasks.round((task) => compareTask(deps, holdings, task)),
       runs: await runs.round((run) => compareRun(temporal, holdings, run)),
-      schedules: await crons.round(scheduleComparison(temporal)),
+      schedules: await crons.round(scheduleComparison(temporal, deps.config.FETCH_CATCHUP_HOURS, updated)),
       // last: what those above ended has left messages
       sends: await sends.round((chat) => compareSends(deps, holdings, chat)),
     };

@@ -21,6 +21,7 @@ export async function taskInput(db: Db, config: Config, task: Task): Promise<Tas
       silenceMs: Math.round(config.FETCH_TASK_SILENCE_MINUTES * MINUTE),
       holdMs: Math.round(config.FETCH_TASK_HOLD_MINUTES * MINUTE),
       awayMs: Math.round(config.FETCH_KENNEL_AWAY_SECONDS * 1000),
+      maxHistoryEvents: config.FETCH_MAX_HISTORY_EVENTS,
     },
     waits: {
       remindAfterMs: Math.round(config.FETCH_QUESTION_REMIND_HOURS * HOUR),

@@ -4,6 +4,7 @@ import { consentColumns } from './consent-migration.ts';
 import { hostLeases, kennelTables, spendingAndPausing } from './kennel/migration.ts';
 import { hotIndexes, reconciling } from './reconcile-migration.ts';
 import { requestKeys } from './request-keys-migration.ts';
+import { scheduleColumns } from './schedules-migration.ts';
 import { chatPausesTable, uploadsTable, whatsappTables } from './whatsapp/migration.ts';
 
 /** Versioned migrations, oldest first. A published one is never edited: add the next. */
@@ -107,6 +108,7 @@ const migrations: Record<string, Migration> = {
   '0008_reconcile': { up: reconciling },
   '0009_indexes': { up: hotIndexes },
   '0013_host_leases': { up: hostLeases },
+  '0010_schedules': { up: scheduleColumns },
   '0014_consent': { up: consentColumns },
   '0016_whatsapp_chat_pauses': { up: chatPausesTable },
   '0017_request_keys': { up: requestKeys },

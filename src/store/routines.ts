@@ -107,7 +107,7 @@ export async function deleteCron(db: Db, id: string): Promise<void> {
 /** Opens a run; a second time with the same id it changes nothing and gives the stored row. */
 export async function openRun(
   db: Db,
-  run: { id: string; routine: Routine; cronId: string | null; workflowId: string; scheduledFor: Date | null },
+  run: { id: string; routine: Routine; cronId: string | null; workflowId: string; scheduledFor: Date | null; note: string | null },
 ): Promise<RoutineRun> {
   await db
     .insertInto('routine_runs')
@@ -122,10 +122,12 @@ export async function openRun(
       status: 'running',
       summary: null,
       results: '[]',
+      note: run.note,
       ended_at: null,
     })
     .onConflict((c) => c.column('id').doNothing())
     .execute();
+  if (run.cronId && run.scheduledFor) await db.updateTable('crons').set({ last_fired: run.scheduledFor }).where('id', '=', run.cronId).execute();
   return db.selectFrom('routine_runs').selectAll().where('id', '=', run.id).executeTakeFirstOrThrow();
 }
 
@@ -200,5 +202,9 @@ export const chatAutonomy = async (db: Db, chatId: string) =>
 
 /** The row first: by it a schedule that is gone is made again as it should be. */
 export async function setCronEnabled(db: Db, id: string, enabled: boolean): Promise<void> {
-  await db.updateTable('crons').set({ enabled }).where('id', '=', id).execute();
+  await db
+    .updateTable('crons')
+    .set({ enabled, ...(enabled && { enabled_since: new Date() }) })
+    .where('id', '=', id)
+    .execute();
 }

@@ -256,6 +256,8 @@ export interface RoutineRunTable {
   results: Json<Array<{ name: string; tool: string; ok: boolean; output: string }>>;
   /** the last step that must not run twice and was begun, counted from 1; 0 for none */
   once_begun: Generated<number>;
+  /** what is told of firings that did not run by themselves */
+  note: Generated<string | null>;
   started_at: Created;
   ended_at: Date | null;
 }
@@ -268,6 +270,10 @@ export interface CronTable {
   time_zone: string;
   enabled: Generated<boolean>;
   created_at: Created;
+  /** firings before this are not missed: it was off, or not there */
+  enabled_since: Generated<Date>;
+  /** the firing that ran last, by its time on the schedule */
+  last_fired: Generated<Date | null>;
 }
 
 /** A thread that a client asked for under a key. */

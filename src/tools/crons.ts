@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { createSchedule, deleteSchedule, describeSchedule, type NewSchedule, setScheduleEnabled } from '../adapters/schedules.ts';
-import { describeTime, nextFirings, parseSchedule } from '../domain/cron.ts';
-import { type Cron, deleteCron, findCron, findRoutine, insertCron, lastRunOfCron, listCrons, listRoutines, setCronEnabled } from '../store/routines.ts';
+import { createSchedule, deleteSchedule, describeSchedule, scheduleOfCron, setScheduleEnabled } from '../adapters/schedules.ts';
+import { describeTime, nextFirings, parseSchedule, scheduleSlug, shortestGap } from '../domain/cron.ts';
+import { deleteCron, findCron, findRoutine, insertCron, lastRunOfCron, listCrons, listRoutines, setCronEnabled } from '../store/routines.ts';
 import { suggestion } from './nearest.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from './tool.ts';
 import { idFromCall, nameOrId, noSuchWorkflow, startRun } from './workflows.ts';
@@ -10,13 +10,15 @@ import { idFromCall, nameOrId, noSuchWorkflow, startRun } from './workflows.ts';
 
 const common = { effect: 'idempotent', place: 'worker', timeoutMs: 30_000 } as const;
 
-const scheduleOf = (cron: Cron): NewSchedule => ({
-  cronId: cron.id,
-  schedule: cron.schedule,
-  timeZone: cron.time_zone,
-  enabled: cron.enabled,
-  input: { routineId: cron.routine_id, chatId: cron.chat_id, cronId: cron.id },
-});
+/** Crons of one chat. */
+const MOST_CRONS = 50;
+/** One that fires more often needs the yes of a person. */
+const OFTEN_MS = 5 * 60_000;
+
+function isOften({ schedule, timezone }: { schedule: string; timezone: string }): boolean {
+  const parsed = parseSchedule(schedule, timezone, new Date());
+  return parsed.ok && shortestGap(parsed.schedule, timezone, new Date()) < OFTEN_MS;
+}
 
 async function noSuchCron({ db, chatId }: ToolContext, wanted: string): Promise<ToolOutcome> {
   const names = (await listCrons(db, chatId)).map((cron) => cron.name);
@@ -28,8 +30,9 @@ export const cronTools: Tool[] = [
     ...common,
     name: 'cron_create',
     description:
-      'Run a workflow on a schedule: five fields (minute hour day-of-month month weekday), in UTC unless a time zone is given; month and weekday names and @daily, @hourly, @weekly, @monthly, @yearly are understood. When both day of month and weekday are given, both must match. Each result comes to this chat.',
+      "Run a workflow on a schedule: five fields (minute hour day-of-month month weekday), in UTC unless a time zone is given; month and weekday names and @daily, @hourly, @weekly, @monthly, @yearly are understood. When both day of month and weekday are given, both must match. Each result comes to this chat. One that fires more often than every five minutes needs the person's consent.",
     danger: 'MODERATE',
+    dangerOf: (args) => (isOften(args) ? 'DANGEROUS' : 'MODERATE'),
     schema: z.strictObject({
       workflow: nameOrId.describe('Name or id of the workflow to run'),
       schedule: z.string().trim().min(1).max(100).describe('Five fields, for example 0 9 * * MON-FRI'),
@@ -43,8 +46,11 @@ export const cronTools: Tool[] = [
       const now = new Date();
       const parsed = parseSchedule(args.schedule, args.timezone, now);
       if (!parsed.ok) return { ok: false, output: `The schedule is not right: ${parsed.error}.` };
-      const id = idFromCall('cron_', context.callId);
+      const id = idFromCall(`cron_${scheduleSlug(parsed.schedule)}_`, context.callId);
       const name = args.name ?? routine.name;
+      const others = (await listCrons(context.db, context.chatId)).filter((cron) => cron.id !== id).length;
+      if (others >= MOST_CRONS)
+        return { ok: false, output: `This chat has ${others} crons, and no more than ${MOST_CRONS} are allowed. Delete one first with cron_delete.` };
       // the row first: a crash before the schedule exists leaves a retry of this call, which completes both
       const cron = await insertCron(context.db, {
         enabled: args.enabled,
@@ -56,7 +62,7 @@ export const cronTools: Tool[] = [
         timeZone: args.timezone,
       });
       if (!cron) return { ok: false, output: `A cron "${name}" exists already. Give this one another name.` };
-      await createSchedule(context.temporal, scheduleOf(cron));
+      await createSchedule(context.temporal, scheduleOfCron(cron, context.config.FETCH_CATCHUP_HOURS));
       const next = nextFirings(parsed.schedule, args.timezone, now, 1)[0];
       const when = !args.enabled ? 'It is disabled and does not fire.' : next ? `It fires next on ${describeTime(next, args.timezone)}.` : '';
       return {
@@ -144,7 +150,7 @@ export const cronTools: Tool[] = [
       if (!cron) return await noSuchCron(context, wanted);
       await setCronEnabled(context.db, cron.id, enabled);
       if (!(await setScheduleEnabled(context.temporal, cron.id, enabled))) {
-        await createSchedule(context.temporal, scheduleOf({ ...cron, enabled }));
+        await createSchedule(context.temporal, scheduleOfCron({ ...cron, enabled }, context.config.FETCH_CATCHUP_HOURS));
       }
       const next = enabled ? nextFirings(cron.schedule, cron.time_zone, new Date(), 1)[0] : undefined;
       const when = next ? ` It fires next on ${describeTime(next, cron.time_zone)}.` : '';

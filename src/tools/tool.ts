@@ -43,6 +43,8 @@ export interface Tool<S extends z.ZodType = z.ZodType> {
   description: string;
   schema: S;
   danger: Danger;
+  /** where the arguments decide; recorded with the call when the model makes it */
+  dangerOf?: (args: z.output<S>) => Danger;
   /** idempotent: may run again; reattachable: found again by call id; once: never retried, an unknown outcome is reported */
   effect: Effect;
   place: Place;
@@ -66,3 +68,6 @@ export const restarted = (what: string): string =>
 
 /** Keeps the schema's type for `run` while a list of tools stays a list of one type. */
 export const defineTool = <S extends z.ZodType>(tool: Tool<S>): Tool => tool as unknown as Tool;
+
+/** How dangerous a call with these arguments is. */
+export const dangerOf = (tool: Tool, args: unknown): Danger => tool.dangerOf?.(args as never) ?? tool.danger;

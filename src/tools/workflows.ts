@@ -39,7 +39,7 @@ export const BLOCKED_STEPS: ReadonlySet<string> = new Set([
 ]);
 
 /** An id that every attempt of one call makes again: `prefix` and 10 characters. */
-export const idFromCall = (prefix: 'wf_' | 'cron_' | 'wfr_' | 'tsk_', callId: string): string =>
+export const idFromCall = (prefix: 'wf_' | `cron_${string}_` | 'wfr_' | 'tsk_', callId: string): string =>
   prefix +
   BigInt(`0x${createHash('sha256').update(callId).digest('hex')}`)
     .toString(36)

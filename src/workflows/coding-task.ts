@@ -1,8 +1,10 @@
 import { defineSearchAttributeKey } from '@temporalio/common';
 import {
   ActivityFailure,
+  allHandlersFinished,
   CancellationScope,
   condition,
+  continueAsNew,
   defineQuery,
   defineSignal,
   defineUpdate,
@@ -14,6 +16,7 @@ import {
   setDefaultSignalHandler,
   setHandler,
   upsertSearchAttributes,
+  workflowInfo,
 } from '@temporalio/workflow';
 import type { Decision } from '../contracts/decision.ts';
 import {
@@ -27,7 +30,7 @@ import {
   viewQuery,
   workspaceFreeSignal,
 } from '../contracts/signals.ts';
-import type { Concluded, Followed, TaskInput, TaskSpending, TaskState, TaskView } from '../contracts/task.ts';
+import type { CarriedWork, Concluded, Followed, TaskInput, TaskSpending, TaskState, TaskView } from '../contracts/task.ts';
 import { DECISION_ON_RECORD, onRecord, readDecision } from './decisions.ts';
 import { deliverOn } from './policies.ts';
 import { hostIsAway, onHost, taskRecords } from './task-policies.ts';
@@ -35,40 +38,51 @@ import { failureOf } from './turn.ts';
 
 /** A container that goes away by itself is started anew this often; then the task has failed. */
 const REBIRTHS = 3;
-/** A workspace that became free without a word of it is noticed after this long. */
-const CLAIM_AGAIN_MS = 20_000;
+/** A workspace that became free without a word of it is noticed after this long; by runs of earlier releases after the other. */
+const CLAIM_AGAIN_MS = 3_600_000;
+const CLAIM_AGAIN_EARLIER_MS = 20_000;
+/** Runs that began before this look every twenty seconds, and never continue as new. */
+const TAKES_WEEKS = '2026-11-task-takes-weeks';
+/** A run without a limit of its own, from an earlier release. */
+const MAX_EVENTS = 4_000;
+/** Above this a task does not wait for its channel before it continues as new. */
+const FAR_TOO_MANY_EVENTS = 20_000;
+/** A host that is away is offered the work for so long at most before the next look for another one. */
+const LONGEST_OFFER_MS = 15 * 60_000;
 
 /** What operators see is renewed this often while an agent works: three history events each time. */
 const PROGRESS_MS = 60_000;
 
 /** `gone`: the harness ended its last step by itself; what is left of its container is nobody's work any more. */
 type End = { state: Concluded['state']; reason: string; gone?: true };
+/** Not the end: the history is full, and the task goes on from here in a new one. */
+type Renewal = { renew: CarriedWork | null };
 
 /**
  * One coding task: waits for its workspace, starts the agent in a container that needs nobody, follows its log, carries questions
  * to the person and answers back, and reports what git says. Whatever dies, the next attempt of an activity finds the container.
  */
 export async function codingTask(input: TaskInput): Promise<TaskState> {
-  const { taskId, limits } = input;
-  let place = input.host;
+  const { taskId, limits, carried } = input;
+  let place = carried?.host ?? input.host;
   let host = onHost(place, limits.awayMs);
   const view: TaskView = { state: 'queued', doing: 'waits for its workspace', waitingFor: null, step: 0 };
-  const decisions: Record<string, Decision> = {};
+  const decisions: Record<string, Decision> = { ...carried?.decisions };
   let order: 'none' | 'cancel' | 'pause' = 'none';
   // read through a function: the compiler does not know that a handler may have changed it meanwhile
   const ordered = () => order;
   let held = false;
   // ordered by a word in the chat, which wants an answer; a tool answers by itself
   let spoken = false;
-  let pauses = 0;
+  let pauses = carried?.pauses ?? 0;
   let mayBeFree = false;
   let over = false;
   let interruptible: CancellationScope | null = null;
-  let workedMs = 0;
-  let spent: TaskSpending = { tokens: 0, microUsd: 0 };
+  let workedMs = carried?.workedMs ?? 0;
+  let spent: TaskSpending = carried?.spent ?? { tokens: 0, microUsd: 0 };
   let doing = 'works';
   let sending: Promise<void> = Promise.resolve();
-  const unsent = new Set<string>();
+  const unsent = new Map<string, { summary: string; outboxId: string }>();
 
   const phase = defineSearchAttributeKey(AGENT_PHASE, 'KEYWORD');
   const show = (state: TaskState, doing: string, waitingFor: string | null = null) => {
@@ -119,23 +133,29 @@ export async function codingTask(input: TaskInput): Promise<TaskState> {
   setHandler(defineQuery<string[], [string[]]>(holdsQuery), (ids) => ids.filter((id) => id === order || unsent.has(id) || decisions[id] !== undefined));
   setDefaultSignalHandler((name) => log.warn('a signal that this version does not know was dropped', { name }));
 
-  let end: End;
+  for (const each of carried?.unsent ?? []) send(each.summary, each.outboxId);
+  const neverBegan: End = { state: 'cancelled', reason: input.firstStep === undefined ? 'It was cancelled before it began.' : 'It was cancelled.' };
+  let end: End | Renewal;
   try {
-    show('queued', 'waits for its workspace');
-    const neverBegan = input.firstStep === undefined ? 'It was cancelled before it began.' : 'It was cancelled.';
-    end = input.ended ?? ((await claim()) ? await work() : { state: 'cancelled', reason: neverBegan });
+    if (!carried?.work) show('queued', 'waits for its workspace');
+    end = carried?.work ? await work(carried.work) : (input.ended ?? (await claimed()));
   } catch (error) {
     // a cancellation from outside (the Web UI) is an order like one of ours; anything else is said as it is
     end = isCancellation(error) ? { state: 'cancelled', reason: 'It was cancelled.' } : { state: 'failed', reason: failureOf(error).message };
   }
+  if ('renew' in end)
+    return await continueAsNew<typeof codingTask>({
+      ...input,
+      carried: { host: place, decisions, workedMs, spent, pauses, unsent: [...unsent.values()], work: end.renew },
+    });
+  const { state: ending, reason, gone } = end;
   return await CancellationScope.nonCancellable(async () => {
     show(view.state, 'ends the container, commits, reports');
     // one that never began has no container, and must end also where there is no engine
-    if (view.step > 0 && !end.gone) await away(() => host.endStep({ taskId, step: view.step }));
-    const { state, reason } = end;
-    const concluded = await away(() => host.conclude({ taskId, state, reason }));
+    if (view.step > 0 && !gone) await away(() => host.endStep({ taskId, step: view.step }));
+    const concluded = await away(() => host.conclude({ taskId, state: ending, reason }));
     over = true;
-    show(concluded.state, end.reason);
+    show(concluded.state, reason);
     for (const waiting of concluded.waiting)
       await getExternalWorkflowHandle(waiting)
         .signal(workspaceFreeSignal)
@@ -147,7 +167,7 @@ export async function codingTask(input: TaskInput): Promise<TaskState> {
 
   /** Sends in order and holds nothing up: a channel that is away must not keep an answer from its task. */
   function send(summary: string, outboxId: string): void {
-    unsent.add(outboxId);
+    unsent.set(outboxId, { summary, outboxId });
     sending = sending
       .then(() => deliverOn(input.channel, summary, { outboxId }))
       .catch((error) => log.error('a message could not be sent', { outboxId, error: failureOf(error).message }));
@@ -155,38 +175,55 @@ export async function codingTask(input: TaskInput): Promise<TaskState> {
     void sending.then(() => unsent.delete(outboxId));
   }
 
-  /** Waits for the workspace; false when the task is cancelled meanwhile. */
-  async function claim(): Promise<boolean> {
+  /** The history is full, and nothing is under way that a new one would lose. */
+  function renewable(): boolean {
+    const { continueAsNewSuggested, historyLength } = workflowInfo();
+    if (!continueAsNewSuggested && historyLength <= (limits.maxHistoryEvents ?? MAX_EVENTS)) return false;
+    if (order !== 'none' || !allHandlersFinished() || (unsent.size > 0 && historyLength < FAR_TOO_MANY_EVENTS)) return false;
+    return patched(TAKES_WEEKS);
+  }
+
+  /** Waits for the workspace, then works. */
+  async function claimed(): Promise<End | Renewal> {
     for (;;) {
-      if (order === 'cancel') return false;
+      if (order === 'cancel') return neverBegan;
       mayBeFree = false;
       const claimed = await taskRecords.claimWorkspace.executeWithOptions({ summary: 'claim the workspace' }, [taskId]);
       // ordered when there was no workflow to be signalled
-      if (claimed === 'cancel') return false;
+      if (claimed === 'cancel') return neverBegan;
       if (claimed === 'pause') {
         spoken = true;
         give('pause');
       }
-      if (claimed) return true;
-      await condition(() => mayBeFree || order === 'cancel', CLAIM_AGAIN_MS, { summary: 'waiting for the workspace' });
+      if (claimed) return await work();
+      if (renewable()) return { renew: null };
+      // who ends wakes who waits: the look is for a word that was lost
+      const again = patched(TAKES_WEEKS) ? CLAIM_AGAIN_MS : CLAIM_AGAIN_EARLIER_MS;
+      await condition(() => mayBeFree || order === 'cancel', again, { summary: 'waiting for the workspace' });
     }
   }
 
-  async function work(): Promise<End> {
-    show('running', 'looks for its image and its working tree');
-    if (!(await insist(null, () => host.prepareTask({ taskId })))) return CANCELLED;
-    let offset = 0;
-    let deaths = 0;
-    let asked: { id: string; title: string } | null = null;
-    const first = input.parked ? await afterAnswer(input.parked) : (input.firstStep ?? 1);
-    if (first === null) return CANCELLED;
-    for (let step = first; ; step += 1) {
+  async function work(before?: CarriedWork): Promise<End | Renewal> {
+    if (!before) {
+      show('running', 'looks for its image and its working tree');
+      if (!(await insist(null, () => host.prepareTask({ taskId })))) return CANCELLED;
+    }
+    let offset = before?.offset ?? 0;
+    let deaths = before?.deaths ?? 0;
+    let asked = before?.asked ?? null;
+    const begun = input.parked && !before ? await afterAnswer(input.parked) : (input.firstStep ?? 1);
+    if (begun === null) return CANCELLED;
+    const first = before?.first ?? begun;
+    for (let step = before?.step ?? first; ; step += 1) {
       view.step = step;
       const checkpoint = step === first;
-      show('running', checkpoint ? 'makes a checkpoint and starts the container' : 'starts the container');
-      if (!(await insist(step, () => host.beginStep({ taskId, step, holdMs: limits.holdMs, checkpoint })))) return CANCELLED;
+      if (step !== before?.step) {
+        show('running', checkpoint ? 'makes a checkpoint and starts the container' : 'starts the container');
+        if (!(await insist(step, () => host.beginStep({ taskId, step, holdMs: limits.holdMs, checkpoint })))) return CANCELLED;
+      }
       // one step: until its container ends, or is ended
       for (;;) {
+        if (renewable()) return { renew: { first, step, offset, deaths, asked } };
         const followed = await followOn(step, offset);
         if (followed === 'ordered') {
           if (!(await unpaused(step))) return CANCELLED;
@@ -357,9 +394,11 @@ export async function codingTask(input: TaskInput): Promise<TaskState> {
 
   /** Runs an activity of the host; while no worker of the host takes it, the person is told once, and it is offered again. */
   async function away<T>(run: () => Promise<T>): Promise<T> {
-    for (let told = false; ; ) {
+    for (let told = false, offer = limits.awayMs; ; ) {
       try {
-        return await run();
+        const result = await run();
+        if (told) host = onHost(place, limits.awayMs);
+        return result;
       } catch (error) {
         if (!hostIsAway(error)) throw error;
         if (!told)
@@ -367,7 +406,13 @@ export async function codingTask(input: TaskInput): Promise<TaskState> {
         told = true;
         show(view.state, `waits for the host ${place}, which does not answer`);
         const other = await taskRecords.moveTask.executeWithOptions({ summary: 'look for another host' }, [{ taskId, from: place }]);
-        if (!other) continue;
+        if (!other) {
+          // a host may be away for weeks, and each offer costs eight events
+          offer = Math.min(offer * 2, LONGEST_OFFER_MS);
+          host = onHost(place, offer);
+          continue;
+        }
+        offer = limits.awayMs;
         await tell(`moved${view.step}`, `Task ${taskId} goes on at the host "${other}": "${place}" has been gone for long.`);
         place = other;
         host = onHost(place, limits.awayMs);

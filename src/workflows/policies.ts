@@ -1,9 +1,10 @@
-import { proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
+import { proxyActivities } from '@temporalio/workflow';
 import type { RecordActivities, TurnActivities } from '../contracts/activities.ts';
 import type { ActInput, ActResult, AskInput, AskResult, DeliverInput, FinishInput, ThinkInput, ThinkResult } from '../contracts/conversation.ts';
 import type { Decision } from '../contracts/decision.ts';
 import { type Channel, gatewayQueue } from '../contracts/ids.ts';
 import { nonRetryableTypes } from '../domain/failures.ts';
+import { patientRecords } from './patient.ts';
 
 /** Every retry policy of the conversation, named once, each with its reason. Durations in ms. */
 
@@ -31,12 +32,7 @@ const onceOnly = proxyActivities<Pick<TurnActivities, 'act'>>({
   retry: { maximumAttempts: 1 },
 });
 
-/** Our own store, well under a second, idempotent: local activities. They retry until the database is back. */
-const local = proxyLocalActivities<RecordActivities>({
-  startToCloseTimeout: 10_000,
-  localRetryThreshold: 60_000,
-  retry: { initialInterval: 100, backoffCoefficient: 2, maximumInterval: 5_000 },
-});
+const local = patientRecords<RecordActivities>();
 
 /** The same under the words that an operator reads beside their markers. */
 export const records = {

@@ -1,27 +1,28 @@
-import { CancellationScope, isCancellation, proxyActivities, proxyLocalActivities, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
-import type { OpenedRun, RoutineActivities, RoutineInput, RoutineResult, StepResult } from '../contracts/routine.ts';
+import { ApplicationFailure, CancellationScope, isCancellation, patched, proxyActivities, setCurrentDetails, sleep, workflowInfo } from '@temporalio/workflow';
+import type { OpenedRun, OpenInput, RoutineActivities, RoutineInput, RoutineResult, StepResult } from '../contracts/routine.ts';
 import { nonRetryableTypes } from '../domain/failures.ts';
+import { patientRecords } from './patient.ts';
 import { deliverOn, HEARTBEAT_TIMEOUT, HOST_PATIENCE } from './policies.ts';
 import { hostIsAway, startTask } from './task-policies.ts';
 
-/** Our own store, well under a second, idempotent: local activities that retry until the database is back. */
-const records = proxyLocalActivities<Pick<RoutineActivities, 'openRun' | 'closeRun'>>({
-  startToCloseTimeout: 10_000,
-  localRetryThreshold: 60_000,
-  retry: { initialInterval: 100, backoffCoefficient: 2, maximumInterval: 5_000, nonRetryableErrorTypes: nonRetryableTypes },
-});
+const records = patientRecords<Pick<RoutineActivities, 'openRun' | 'closeRun'>>();
+
+/** Runs that began before this complete also when a step has failed. */
+const FAILS_AS_WORKFLOW = '2026-11-routine-fails-as-workflow';
+/** A run may take an hour or more: each look for its end costs six events. */
+const LONGEST_WAIT_MS = 5 * 60_000;
 
 /** One execution of a routine: its steps in order until one fails, then its result to the chat. */
 export async function routine(input: RoutineInput): Promise<RoutineResult> {
   const { workflowId } = workflowInfo();
   const runId = input.runId ?? runIdOf(workflowId);
-  const run = await records.openRun.executeWithOptions({ summary: 'begin the run' }, [
-    { ...input, runId, workflowId, scheduledFor: input.runId ? null : firingTime(workflowId) },
-  ]);
+  const run = await openedRun({ ...input, runId, workflowId, scheduledFor: input.runId ? null : firingTime(workflowId) });
   if (!run) return { runId, status: 'failed', outboxId: null };
+  if (run.coalesced) return { runId, status: 'coalesced', outboxId: null };
 
   let status: RoutineResult['status'] = input.ended === undefined ? 'completed' : 'failed';
   let cancelled: unknown;
+  let cause = '';
   try {
     const steps = input.ended === undefined ? run.steps : [];
     for (const [index, step] of steps.entries()) {
@@ -30,6 +31,7 @@ export async function routine(input: RoutineInput): Promise<RoutineResult> {
       if (task) await CancellationScope.nonCancellable(() => startTask(task));
       if (!ok) {
         status = 'failed';
+        cause = `Step ${index + 1} of ${run.steps.length} (${step.tool}) did not succeed.`;
         setCurrentDetails(progress(run, index, 'failed'));
         break;
       }
@@ -52,8 +54,20 @@ export async function routine(input: RoutineInput): Promise<RoutineResult> {
     ]);
     await deliverOn(run.channel, `result of ${runId}`, { outboxId });
     if (cancelled !== undefined) throw cancelled;
+    // the person was told; this is for whoever lists what failed
+    if (status === 'failed' && patched(FAILS_AS_WORKFLOW)) throw ApplicationFailure.nonRetryable(cause, 'StepFailed');
     return { runId, status, outboxId };
   });
+}
+
+/** Opens the run once the one before it has ended; a firing that a later one overtakes meanwhile is left to that. */
+async function openedRun(input: OpenInput): Promise<OpenedRun | null> {
+  for (let looks = 0; ; looks += 1) {
+    const run = await records.openRun.executeWithOptions({ summary: 'begin the run' }, [input]);
+    if (!run?.wait) return run;
+    setCurrentDetails('waits for the run before it');
+    await sleep(Math.min(5_000 * 2 ** looks, LONGEST_WAIT_MS), { summary: 'waiting for the run before it' });
+  }
 }
 
 async function runStep(runId: string, index: number, step: OpenedRun['steps'][number]): Promise<StepResult> {

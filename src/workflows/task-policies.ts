@@ -4,7 +4,6 @@ import {
   ActivityFailure,
   ParentClosePolicy,
   proxyActivities,
-  proxyLocalActivities,
   startChild,
   TimeoutFailure,
   WorkflowIdReusePolicy,
@@ -14,6 +13,7 @@ import { CODING_TASK } from '../contracts/signals.ts';
 import type { TaskActivities, TaskInput, TaskRecordActivities } from '../contracts/task.ts';
 import { nonRetryableTypes } from '../domain/failures.ts';
 import { taskPage } from '../domain/task-page.ts';
+import { patientRecords } from './patient.ts';
 import { HEARTBEAT_TIMEOUT } from './policies.ts';
 
 /** Retry policies of a coding task, each with its reason. Durations in ms. */
@@ -59,12 +59,7 @@ export function onHost(host: string, awayMs: number): TaskActivities {
   };
 }
 
-/** Our own store, well under a second, idempotent: local activities that retry until the database is back. */
-export const taskRecords = proxyLocalActivities<TaskRecordActivities>({
-  startToCloseTimeout: 10_000,
-  localRetryThreshold: 60_000,
-  retry: { initialInterval: 100, backoffCoefficient: 2, maximumInterval: 5_000 },
-});
+export const taskRecords = patientRecords<TaskRecordActivities>();
 
 /** No worker of the host took the work: it is off, or has nothing to run containers with. */
 export const hostIsAway = (error: unknown): boolean =>

@@ -1,10 +1,12 @@
-import { Client, Connection, ScheduleNotFoundError } from '@temporalio/client';
+import { Client, Connection, type ScheduleHandle, ScheduleNotFoundError, ScheduleOverlapPolicy } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scheduleId } from '../../src/contracts/ids.ts';
 import { arrivalSignal } from '../../src/contracts/signals.ts';
 import { startTestApp, type TestApp } from '../support/app.ts';
 import { until } from '../support/until.ts';
 
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 let app: TestApp;
 let connection: Connection;
 let temporal: Client;
@@ -64,6 +66,10 @@ describe('a workflow of the person', () => {
     expect(body).toMatch(/^Workflow "broken" failed: 1 of 3 steps done, step 2 \(Read\) failed/);
     expect(body).toMatch(/There is no tool call none/);
     expect(body).not.toMatch(/cron_list/);
+    const { workflow_id } = await app.store.db.selectFrom('routine_runs').select('workflow_id').where('routine_name', '=', 'broken').executeTakeFirstOrThrow();
+    await expect(temporal.workflow.getHandle(workflow_id).result()).rejects.toMatchObject({
+      cause: { type: 'StepFailed', message: 'Step 2 of 3 (read_output) did not succeed.' },
+    });
   });
 
   it('refuses steps that could not run, and says why for each', async () => {
@@ -96,7 +102,10 @@ describe('a workflow of the person', () => {
   it('fires by its cron with no client attached, is listed with its result, and no more fires once it is deleted', async () => {
     const thread = await app.thread();
     await call(thread, 'workflow_create', { name: 'tidy', steps: ['workflow_list'] });
-    expect(await call(thread, 'cron_create', { workflow: 'tidy', schedule: '*/1 * * * *', name: 'often' })).toMatchObject({ ok: true });
+    const turn = await app.turn(thread, [{ call: [['cron_create', { workflow: 'tidy', schedule: '*/1 * * * *', name: 'often' }]] }, { say: 'done' }]);
+    const approval = await until('so often needs a yes', async () => (await app.detail(thread)).pending_approvals[0]);
+    await app.request('POST', `/v1/approvals/${approval.id}`, { decision: 'allow' });
+    await app.ended(thread, turn);
     expect((await call(thread, 'cron_list', {})).output).toMatch(/often .*next /);
     const cron = await app.store.db.selectFrom('crons').selectAll().where('name', '=', 'often').executeTakeFirstOrThrow();
     expect((await firstResult(thread, 75_000)).body).toMatch(/^Workflow "tidy" completed: 1 of 1 steps done/);
@@ -106,6 +115,97 @@ describe('a workflow of the person', () => {
     expect((await call(thread, 'cron_list', {})).output).toBe('There are no crons in this chat.');
     const run = await app.store.db.selectFrom('routine_runs').selectAll().where('cron_id', '=', cron.id).executeTakeFirstOrThrow();
     expect(run.scheduled_for?.getUTCSeconds()).toBe(0);
+  });
+});
+
+describe('a cron', () => {
+  /** A cron of every hour that was due twenty minutes ago, and ran four hours before that. */
+  async function hourly(name: string): Promise<{ thread: string; cron: string; handle: ScheduleHandle }> {
+    const thread = await app.thread();
+    const due = new Date(Math.floor(Date.now() / MINUTE_MS - 20) * MINUTE_MS);
+    await call(thread, 'workflow_create', { name, steps: ['workflow_list'] });
+    expect(await call(thread, 'cron_create', { workflow: name, schedule: `${due.getUTCMinutes()} * * * *` })).toMatchObject({ ok: true });
+    const { id } = await app.store.db.selectFrom('crons').select('id').where('name', '=', name).executeTakeFirstOrThrow();
+    await app.store.db
+      .updateTable('crons')
+      .set({ enabled_since: new Date(due.getTime() - 24 * HOUR_MS), last_fired: new Date(due.getTime() - 4 * HOUR_MS) })
+      .where('id', '=', id)
+      .execute();
+    return { thread, cron: id, handle: temporal.schedule.getHandle(scheduleId(id)) };
+  }
+  const catchUp = (handle: ScheduleHandle) =>
+    handle.backfill({ start: new Date(Date.now() - 3 * HOUR_MS), end: new Date(), overlap: ScheduleOverlapPolicy.ALLOW_ALL });
+  const runsOf = (cron: string) => temporal.workflow.list({ query: `WorkflowId STARTS_WITH 'cron/${cron}/run'` });
+
+  it('catches up for a day, in a readable id, and in no buffer that drops firings', async () => {
+    const { cron, handle } = await hourly('readable');
+    expect(cron).toMatch(/^cron_hourly_[a-z0-9]{10}$/);
+    const { policies, memo } = await handle.describe();
+    expect(policies).toMatchObject({ catchupWindow: 24 * HOUR_MS, overlap: 'ALLOW_ALL' });
+    expect(memo).toMatchObject({ schedule: expect.stringMatching(/^\d+ \* \* \* \*$/), timeZone: 'UTC' });
+  });
+
+  it('runs once for all firings that were due meanwhile, and says once which', async () => {
+    const { thread, cron, handle } = await hourly('missed');
+    await catchUp(handle);
+    const { body } = await firstResult(thread);
+    expect(body).toMatch(/It was due on .* 3 firings from .* to .* were missed and are done with this one\./);
+    const ended = await until('every firing has ended', async () => {
+      const runs = await Array.fromAsync(runsOf(cron));
+      return runs.length === 3 && runs.every((run) => run.status.name === 'COMPLETED') ? runs : null;
+    });
+    const results = await Promise.all(ended.map((run) => temporal.workflow.getHandle(run.workflowId).result()));
+    expect(results.map((result) => result.status).sort()).toEqual(['coalesced', 'coalesced', 'completed']);
+    expect(await app.store.db.selectFrom('routine_runs').select('id').where('cron_id', '=', cron).execute()).toHaveLength(1);
+  });
+
+  it('waits for the run before it', async () => {
+    const { thread, cron, handle } = await hourly('busy');
+    const { id, routine_id, chat_id } = await app.store.db.selectFrom('crons').selectAll().where('id', '=', cron).executeTakeFirstOrThrow();
+    const before = `wfr_${id}_before`;
+    await app.store.db
+      .insertInto('routine_runs')
+      .values({
+        ...{ id: before, routine_id, routine_name: 'busy', chat_id, cron_id: id, workflow_id: 'routine/before', scheduled_for: null },
+        ...{ status: 'running', summary: null, results: '[]', ended_at: null },
+      })
+      .execute();
+    await catchUp(handle);
+    const waits = await until('one waits, and the others have left it to that', async () => {
+      const all = await Array.fromAsync(runsOf(cron));
+      const open = all.filter((run) => run.status.name === 'RUNNING');
+      return all.length === 3 && open.length === 1 ? open[0] : null;
+    });
+    expect(await results(thread)).toEqual([]);
+    await app.store.db.updateTable('routine_runs').set({ status: 'completed' }).where('id', '=', before).execute();
+    expect((await firstResult(thread)).body).toMatch(/^Workflow "busy" completed/);
+    expect(await temporal.workflow.getHandle(waits.workflowId).result()).toMatchObject({ status: 'completed' });
+  });
+
+  it('whose row is gone takes its schedule with it', async () => {
+    const { cron, handle } = await hourly('orphan');
+    await app.store.db.deleteFrom('crons').where('id', '=', cron).execute();
+    await handle.trigger();
+    await until('the schedule is gone', () =>
+      handle.describe().then(
+        () => false,
+        (error) => error instanceof ScheduleNotFoundError,
+      ),
+    );
+  });
+
+  it('is one of at most fifty in a chat', async () => {
+    const { thread, cron } = await hourly('many');
+    const { id: _, name: _name, ...row } = await app.store.db.selectFrom('crons').selectAll().where('id', '=', cron).executeTakeFirstOrThrow();
+    await app.store.db
+      .insertInto('crons')
+      .values(Array.from({ length: 49 }, (_each, n) => ({ ...row, id: `cron_filler_${n}`, name: `filler ${n}` })))
+      .execute();
+    expect(await call(thread, 'cron_create', { workflow: 'many', schedule: '0 9 * * *', name: 'one more' })).toMatchObject({
+      ok: false,
+      output: expect.stringMatching(/no more than 50/),
+    });
+    await app.store.db.deleteFrom('crons').where('id', 'like', 'cron_filler_%').execute();
   });
 });
 

@@ -212,7 +212,12 @@ async function routines(scene: Scene): Promise<Recorded> {
     const rows = await app.store.db.selectFrom('routine_runs').selectAll().where('status', '!=', 'running').execute();
     return rows.length === 3 ? rows : null;
   });
-  for (const run of runs) await temporal.workflow.getHandle(run.workflow_id).result();
+  // a run whose step failed fails as a workflow
+  for (const run of runs)
+    await temporal.workflow
+      .getHandle(run.workflow_id)
+      .result()
+      .catch(() => {});
   return runs.map((run) => ({ name: `routine-${run.cron_id ? 'scheduled' : run.status}`, workflowId: run.workflow_id }));
 }
 

@@ -1,5 +1,5 @@
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
-import { createSchedule, listScheduled } from '../../adapters/schedules.ts';
+import { createSchedule, listScheduled, scheduleOfCron, updatePolicies } from '../../adapters/schedules.ts';
 import { AGENT_QUEUE } from '../../contracts/ids.ts';
 import type { RoutineInput } from '../../contracts/routine.ts';
 import { ROUTINE } from '../../contracts/signals.ts';
@@ -47,19 +47,22 @@ function endedBy(status: Held['status']): string | null {
   }
 }
 
-/** Crons whose schedule is gone. All schedules are listed at once: to ask for each would cost more than all turns. */
-export function scheduleComparison(temporal: Client): (cron: Cron) => Promise<boolean> {
-  let listed: Promise<Set<string>> | undefined;
+/**
+ * Crons whose schedule is gone, or fires by the policies of an earlier release or setting. All schedules are listed at once: to ask for
+ * each would cost more than all turns. `updated`: crons that this process has looked at, because a memo cannot be changed.
+ */
+export function scheduleComparison(temporal: Client, catchupHours: number, updated: Set<string>): (cron: Cron) => Promise<boolean> {
+  let listed: ReturnType<typeof listScheduled> | undefined;
   return async (cron) => {
     listed ??= listScheduled(temporal);
-    if ((await listed).has(cron.id)) return false;
+    const wanted = scheduleOfCron(cron, catchupHours);
+    const createdWith = (await listed).get(cron.id);
     // the list is late by some seconds: what exists stays as it is
-    return await createSchedule(temporal, {
-      cronId: cron.id,
-      schedule: cron.schedule,
-      timeZone: cron.time_zone,
-      enabled: cron.enabled,
-      input: { routineId: cron.routine_id, chatId: cron.chat_id, cronId: cron.id },
-    });
+    if (createdWith === undefined) return await createSchedule(temporal, wanted);
+    if (createdWith !== wanted.catchupMs && !updated.has(cron.id)) {
+      await updatePolicies(temporal, wanted);
+      updated.add(cron.id);
+    }
+    return false;
   };
 }
