@@ -6,6 +6,7 @@ import { endedByRestart, restarted } from '../tools/tool.ts';
 import type { ActivityDeps, HostDeps } from './deps.ts';
 import { asFailure, fail, isStoreAway } from './failure.ts';
 import { beat } from './heartbeat.ts';
+import { declaredSources } from './provenance.ts';
 import { taskMadeBy } from './task/input.ts';
 
 export const UNKNOWN_OUTCOME =
@@ -48,7 +49,7 @@ export const createAct =
           throw error;
         })
         .finally(limit.clear);
-      return await keep(deps, call, outcome);
+      return await keep(deps, call, { ...outcome, sources: declaredSources(tool, call.args) });
     } catch (error) {
       throw asFailure(error);
     } finally {

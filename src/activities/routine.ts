@@ -2,8 +2,10 @@ import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import { deleteSchedule } from '../adapters/schedules.ts';
 import { kennelQueue } from '../contracts/ids.ts';
 import type { CloseInput, OpenedRun, OpenInput, RoutineActivities, StepInput, StepResult } from '../contracts/routine.ts';
+import type { Source } from '../contracts/taint.ts';
 import { firingNote, isOvertaken } from '../domain/cron.ts';
 import { decideUnattended } from '../domain/policy.ts';
+import { whyAsked } from '../domain/taint.ts';
 import { hostOfChat } from '../store/kennel/hosts.ts';
 import {
   beginOnce,
@@ -25,6 +27,7 @@ import { ATTEMPTS } from './act.ts';
 import type { ActivityDeps, HostDeps } from './deps.ts';
 import { asFailure, fail } from './failure.ts';
 import { beat } from './heartbeat.ts';
+import { taintUnattended } from './provenance.ts';
 import { taskMadeBy } from './task/input.ts';
 
 const UNKNOWN_OUTCOME =
@@ -93,7 +96,7 @@ export function createRoutineActivities(deps: Pick<ActivityDeps, 'db' | 'tempora
         if (!routine && settle === undefined) return { ok: false };
         const step = routine?.steps[index];
         const label = { name: step?.name ?? `step-${index + 1}`, tool: step?.tool ?? 'unknown' };
-        const outcome = settle !== undefined ? { ok: false, output: settle } : await runTool(run, index, step);
+        const outcome = settle !== undefined ? { ok: false, output: settle } : await runTool(run, index, step, routine?.sources ?? []);
         const { ok } = await storeStep(db, runId, index, { ...label, ok: outcome.ok, output: outcome.output });
         return { ok, ...(await made(label.tool, ok)) };
       } catch (error) {
@@ -112,7 +115,7 @@ export function createRoutineActivities(deps: Pick<ActivityDeps, 'db' | 'tempora
         const why = reason ?? (ended ? 'the workflow was deleted while it ran' : undefined);
         const run = await closeRun(db, runId, status, summaryOf(before.results, status, steps, why));
         const outboxId = `out_${runId}_result`;
-        await recordNotice(db, { chatId: run.chat_id, outboxId, text: resultText(run), kind: 'result' });
+        await recordNotice(db, { chatId: run.chat_id, outboxId, text: resultText(run), kind: 'result', sources: sourcesOfRun(run) });
         return outboxId;
       } catch (error) {
         throw asFailure(error);
@@ -120,7 +123,12 @@ export function createRoutineActivities(deps: Pick<ActivityDeps, 'db' | 'tempora
     },
   };
 
-  async function runTool(run: RoutineRun, index: number, step: { tool: string; args: Record<string, unknown> } | undefined): Promise<ToolOutcome> {
+  async function runTool(
+    run: RoutineRun,
+    index: number,
+    step: { tool: string; args: Record<string, unknown> } | undefined,
+    sources: readonly Source[],
+  ): Promise<ToolOutcome> {
     if (!step) return { ok: false, output: 'The workflow was deleted while it ran.' };
     const tool = tools.get(step.tool);
     if (!tool) return { ok: false, output: `The tool ${step.tool} is no longer there.` };
@@ -131,6 +139,9 @@ export function createRoutineActivities(deps: Pick<ActivityDeps, 'db' | 'tempora
     }
     const parsed = tool.schema.safeParse(step.args);
     if (!parsed.success) return { ok: false, output: `The stored arguments no longer fit ${tool.name}: ${parsed.error.message}` };
+    const taint = await taintUnattended(db, run.chat_id, sources, tool, parsed.data as Record<string, unknown>);
+    if (decideUnattended(tool.danger, chat?.autonomy ?? 'supervised', taint) === 'refuse')
+      return { ok: false, output: `${tool.name} was not run. ${whyAsked(taint!)} Nobody can be asked while a workflow runs: ask for it in the chat.` };
     if (tool.effect === 'once' && !(await beginOnce(db, run.id, index))) return { ok: false, output: UNKNOWN_OUTCOME };
     const signal = AbortSignal.any([cancellationSignal(), AbortSignal.timeout(tool.timeoutMs)]);
     try {
@@ -145,6 +156,12 @@ export function createRoutineActivities(deps: Pick<ActivityDeps, 'db' | 'tempora
       throw error;
     }
   }
+}
+
+/** Others whose text the result of a run may hold: those that its tools read. */
+function sourcesOfRun(run: RoutineRun): Source[] {
+  const reads = run.results.some((result) => tools.get(result.tool)?.reads.length);
+  return reads ? [{ kind: 'routine', label: run.routine_name }] : [];
 }
 
 export function summaryOf(results: StepOutcome[], status: 'completed' | 'failed', steps: number, reason?: string): string {

@@ -19,6 +19,7 @@ import { asFailure, fail } from './failure.ts';
 import { beat } from './heartbeat.ts';
 import { routeToKennel } from './kennel-routing.ts';
 import { systemPrompt } from './prompt.ts';
+import { withTaint } from './provenance.ts';
 
 /** A turn that waits longer than this for its model, or that nobody worked on for this long, is told about it. */
 const TELL_WAITING_MS = 30_000;
@@ -117,6 +118,7 @@ async function answerOnce(
   const { history, spent } = await fittingHistory(db, model, loaded, {
     threadId: input.threadId,
     turnId: input.turnId,
+    group: subject.group,
     modelName,
     budgetTokens,
     signal,
@@ -150,7 +152,7 @@ async function answerOnce(
     const { usage } = answer;
     return await storeAnswer(db, input, subject, {
       text: answer.text,
-      calls: await routeToKennel(db, config, subject.chatId, answer.calls.map(checkCall)),
+      calls: await routeToKennel(db, config, subject.chatId, await withTaint(db, { ...at, ...subject }, history, answer.calls.map(checkCall))),
       model: answer.model,
       // the summary that made room was paid for as well
       usage: {

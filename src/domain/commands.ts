@@ -1,10 +1,11 @@
+import { SINKS, type Sink } from '../contracts/taint.ts';
 import { optionOf, reactionAnswer } from './whatsapp/reactions.ts';
 
 /**
  * Words that work without a model, and while the model is down. Only a message that consists of nothing else is a
  * command, so a sentence that contains "stop" is never swallowed.
  */
-export type Command = 'stop' | 'status' | 'help' | 'yes' | 'no';
+export type Command = 'stop' | 'status' | 'help' | 'new' | 'yes' | 'no';
 
 const words: Record<Command, readonly string[]> = {
   stop: [
@@ -26,6 +27,8 @@ const words: Record<Command, readonly string[]> = {
   ],
   status: ['status', '/status', '/st', "what's running", 'what is running', 'are you busy'],
   help: ['help', '/help', '/h', '/?', '?', 'what can you do'],
+  // a bare "new" may be an answer
+  new: ['/new', 'new conversation', 'start a new conversation'],
   yes: ['yes', 'y', 'yes please', 'yep', 'ok', 'okay', 'allow', 'approve', '👍', '✅', '👌'],
   no: ['no', 'n', 'nope', 'no thanks', 'deny', 'reject', '👎', '❌'],
 };
@@ -84,7 +87,23 @@ export interface ApprovalAnswer {
   remember: boolean;
   /** the call is passed over and the work goes on: less than a no to what was asked for */
   skip: boolean;
+  /** what this chat may do from now on whatever was read before */
+  always?: Sink;
 }
+
+const isSink = (word: string): word is Sink => (SINKS as readonly string[]).includes(word);
+
+/** Takes back what was allowed for good: one sink, or all of them with null; undefined when a whole message is nothing like it. */
+export function parseAskAgain(text: string): Sink | null | undefined {
+  if (isTooLong(text)) return undefined;
+  const [matches, sink] = /^\/?ask again(?: for (?:the )?([a-z]+))?[.!]*$/.exec(text.trim().toLowerCase()) ?? [];
+  if (matches === undefined) return undefined;
+  return sink === undefined ? null : isSink(sink) ? sink : undefined;
+}
+
+/** What is said when grants were taken back. */
+export const askAgainText = (taken: readonly Sink[]): string =>
+  taken.length > 0 ? `From now on I ask again before: ${taken.join(', ')}.` : 'Nothing of that was allowed for good in this chat, so I ask anyway.';
 
 const yesAll = ['yes all', 'yes to all', 'allow all', 'approve all', 'yes always', 'y all', 'all yes'];
 const skips = ['skip', 'skip it', 'skip this', 'skip that', 'skip this one', 'pass', '⏭'];
@@ -100,6 +119,8 @@ export function parseApproval(text: string): ApprovalAnswer | null {
     .replace(/\ufe0f/g, '')
     .replace(/,\s*|\s+/g, ' ');
   const words = withoutFullStop(plain);
+  const sink = /^(?:yes|allow) always for (?:the )?([a-z]+)$/.exec(words)?.[1];
+  if (sink !== undefined) return isSink(sink) ? { decision: 'allow', remember: false, skip: false, always: sink } : null;
   if (yesAll.includes(words) || /^👍\p{Emoji_Modifier}? all$/u.test(words)) return { decision: 'allow', remember: true, skip: false };
   return skips.includes(words) ? { decision: 'deny', remember: false, skip: true } : null;
 }
@@ -140,6 +161,8 @@ export const helpText = [
   '- `status` says what is running, what it waits for and what it has used',
   '- a message while I work steers me at the next step',
   '- a question is answered by its number, by a word, or in your own words; it waits for you',
+  '- `/new` begins a new conversation: what was said and read before is left behind',
   '- `supervised`, `cautious` and `autonomous` set how much I do without asking; `supervised` also takes back a `yes all`',
   '- an approval is answered with `yes`, `no`, `skip` (go on without it) or `yes all` (and everything after it in this chat), or with 👍 or 👎',
+  '- after I have read what others wrote I ask before it leaves this machine or lasts; `yes always for fetch` (or `push`, `schedule`, …) allows it for good in this chat, `ask again` takes that back',
 ].join('\n');

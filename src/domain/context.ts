@@ -1,4 +1,6 @@
 import type { ModelMessage } from '../contracts/model.ts';
+import type { Source } from '../contracts/taint.ts';
+import { note, quotation } from './fences.ts';
 import { type FileShown, withDocuments } from './files.ts';
 
 /** Tool outputs longer than this are shown cut, with how to read on. */
@@ -11,6 +13,10 @@ export interface Said {
   call_ids: string[];
   /** what came with a message of the person */
   attachment_ids?: string[];
+  /** others whose text stands in the content */
+  sources?: readonly Source[];
+  /** the part of the content that the person wrote, where that is not all of it */
+  words?: string | null;
   tokens: number;
 }
 export interface Called {
@@ -22,6 +28,8 @@ export interface Called {
   output: string | null;
   /** characters of the whole output; those of `output` when unset */
   size?: number | null;
+  /** whose text stands in the output; unset where that was not noted */
+  sources?: readonly Source[] | null;
 }
 export type CallsById = Pick<ReadonlyMap<string, Called>, 'get'>;
 
@@ -42,7 +50,9 @@ export function toModelMessages(
   calls: CallsById,
   files: ReadonlyMap<string, FileShown> = new Map(),
 ): ModelMessage[] {
-  const out: ModelMessage[] = [{ role: 'system', content: summary ? `${system}\n\nWhat was said before, summed up:\n${summary}` : system }];
+  const out: ModelMessage[] = [{ role: 'system', content: system }];
+  // made of text that anybody may have written: it has no place among the words of the system
+  if (summary) out.push({ role: 'user', content: note('what was said before, summed up by a program', summary) });
   for (const message of messages) {
     if (message.role === 'user' && message.attachment_ids?.length) {
       const shown = message.attachment_ids.flatMap((id) => files.get(id) ?? []);
@@ -68,6 +78,8 @@ function saidAs(message: Said, calls: CallsById): ModelMessage[] {
 
 function modelMessages(message: Said, calls: CallsById): ModelMessage[] {
   if (message.role === 'user') return [{ role: 'user', content: message.content }];
+  // told to the person by a program: the words are those of an agent or of a tool, not of the assistant
+  if (message.sources?.length) return [{ role: 'user', content: note('a report that the person was sent', message.content) }];
   const made = message.call_ids.flatMap((id) => calls.get(id) ?? []);
   return [
     {
@@ -78,6 +90,24 @@ function modelMessages(message: Said, calls: CallsById): ModelMessage[] {
     ...made.map((call): ModelMessage => ({ role: 'tool', callId: call.id, content: shownOutput(call) })),
   ];
 }
+
+/** A part of the dialogue as a text to be summed up. What somebody said is quoted, so that it cannot be taken for what somebody else said. */
+export const dialogueText = (messages: readonly Said[], calls: CallsById, files: ReadonlyMap<string, FileShown>): string =>
+  messages.map((message) => [speaker(message), quotation(withFiles(message, files)), ...callTexts(message.call_ids, calls)].join('\n')).join('\n\n');
+
+const speaker = ({ role, sources }: Said): string =>
+  role === 'user' ? 'The person, or those who write in this chat:' : sources?.length ? 'A report that the person was sent:' : 'You:';
+
+const withFiles = ({ content, attachment_ids = [] }: Said, files: ReadonlyMap<string, FileShown>): string =>
+  withDocuments(
+    content,
+    attachment_ids.flatMap((id) => files.get(id) ?? []),
+  );
+
+const callTexts = (ids: readonly string[], calls: CallsById): string[] =>
+  ids
+    .flatMap((id) => calls.get(id) ?? [])
+    .map((call) => `The tool ${call.name} ${JSON.stringify(call.args)} answered:\n${quotation(shownOutput(call).slice(0, 2000))}`);
 
 const weight = (message: Said, calls: CallsById): number =>
   message.tokens + message.call_ids.reduce((sum, id) => sum + Math.ceil(Math.min(calls.get(id)?.output?.length ?? 0, SHOWN_OUTPUT_CHARS) / 4) + 20, 0);

@@ -1,3 +1,5 @@
+import { oneLine, quotation } from './fences.ts';
+
 /** What came with a message, as far as a model can be shown it. */
 export interface FileShown {
   id: string;
@@ -18,9 +20,12 @@ export const SHOWN_PICTURES = 4;
 export function withDocuments(content: string, files: readonly FileShown[]): string {
   const texts = files.flatMap((file) => (file.kind === 'document' && file.text ? [documentText(file, file.text)] : []));
   // a recording is there as its words
-  const listed = files.filter((file) => file.kind !== 'audio').map((file) => `${file.id} (${file.name ?? WORDS[file.kind]})`);
+  const listed = files.filter((file) => file.kind !== 'audio').map((file) => `${file.id} (${named(file)})`);
   return [content, ...texts, ...(listed.length > 0 ? [`[attached: ${listed.join(', ')}]`] : [])].join('\n\n');
 }
+
+/** The name was chosen by whoever sent the file. */
+const named = ({ name, kind }: Pick<FileShown, 'name' | 'kind'>): string => oneLine(name ?? '') || WORDS[kind];
 
 const WORDS: Record<FileShown['kind'], string> = { image: 'picture', document: 'document', audio: 'recording', video: 'video' };
 
@@ -30,5 +35,5 @@ function documentText({ id, name }: FileShown, text: string): string {
     text.length <= SHOWN_FILE_CHARS
       ? text
       : `${text.slice(0, SHOWN_FILE_CHARS).toWellFormed()}\n[cut at ${SHOWN_FILE_CHARS} of ${text.length} characters; ${read}]`;
-  return `--- ${name ?? 'document'} ---\n${shown}\n--- end of ${name ?? 'document'} ---`;
+  return `[the text of ${named({ name, kind: 'document' })}]\n${quotation(shown)}`;
 }

@@ -1,4 +1,5 @@
 import type { Autonomy, Danger } from '../contracts/conversation.ts';
+import type { CallTaint } from '../contracts/taint.ts';
 
 export type Verdict = 'run' | 'ask' | 'refuse';
 
@@ -14,15 +15,17 @@ const table: Record<Autonomy, Record<Danger, Verdict>> = {
 
 export const decide = (danger: Danger, autonomy: Autonomy, autoApprove: boolean): Verdict => (autoApprove ? 'run' : table[autonomy][danger]);
 
-/** A question to the person is asked, whatever policy says of the others. */
-export const policyOf = (call: { name: string; danger: Danger }, autonomy: Autonomy, autoApprove: boolean): Verdict =>
-  call.name === 'ask_user' ? 'ask' : decide(call.danger, autonomy, autoApprove);
+/** A question to the person is asked, whatever policy says of the others; so is what text of others may have led to, however much the chat trusts the agent. */
+export const policyOf = (call: { name: string; danger: Danger }, autonomy: Autonomy, autoApprove: boolean, taint: CallTaint | null = null): Verdict =>
+  call.name === 'ask_user' || (taint && taint.asks.length > 0) ? 'ask' : decide(call.danger, autonomy, autoApprove);
 
 /** Nobody can be asked when a schedule fires: what would ask is refused. */
-export const decideUnattended = (danger: Danger, autonomy: Autonomy): Exclude<Verdict, 'ask'> => (table[autonomy][danger] === 'run' ? 'run' : 'refuse');
+export const decideUnattended = (danger: Danger, autonomy: Autonomy, taint: CallTaint | null = null): Exclude<Verdict, 'ask'> =>
+  table[autonomy][danger] === 'run' && !taint?.asks.length ? 'run' : 'refuse';
 
 /**
  * Whether somebody's yes lets a call run. Where several people write, what is dangerous is approved by the owner, or by whoever asked for it;
- * a no counts from anybody.
+ * what text of others may have led to only by the owner, because the others there are among those who wrote it. A no counts from anybody.
  */
-export const mayApprove = (danger: Danger, by: { owner: boolean; asked: boolean }): boolean => danger !== 'DANGEROUS' || by.owner || by.asked;
+export const mayApprove = (danger: Danger, by: { owner: boolean; asked: boolean }, tainted = false): boolean =>
+  by.owner || (!tainted && (danger !== 'DANGEROUS' || by.asked));

@@ -5,7 +5,7 @@ import type { Arrival } from '../contracts/conversation.ts';
 import type { Identity } from '../contracts/decision.ts';
 import type { Channel } from '../contracts/ids.ts';
 import type { ThreadRecord, TurnRecord } from '../contracts/records.ts';
-import { chooseOption, helpText, isStrayNumber, parseApproval, parseAutonomy, parseCommand } from '../domain/commands.ts';
+import { askAgainText, chooseOption, helpText, isStrayNumber, parseApproval, parseAskAgain, parseAutonomy, parseCommand } from '../domain/commands.ts';
 import { mayApprove } from '../domain/policy.ts';
 import { attach } from '../store/attachments.ts';
 import type { Db, Tx } from '../store/database.ts';
@@ -13,8 +13,9 @@ import { appendEvents, NoThread, onThread } from '../store/events.ts';
 import { findReceived, receive } from '../store/inbox.ts';
 import { chatKey, derivedId, freshId, steerItemId } from '../store/keys.ts';
 import { answerQuestion, dangerOf, decideQuestion, openQuestion, type Question } from '../store/questions.ts';
-import { replyNow, statusText, trust } from '../store/replies.ts';
+import { beginAnew, replyNow, statusText, trust } from '../store/replies.ts';
 import { KeyReused, type RequestKey } from '../store/request-keys.ts';
+import { takeGrantsBack } from '../store/taint.ts';
 import { createThread, getThread, threadOfChat } from '../store/threads.ts';
 import { activeTurn, addUserItem, findTurn, openTurn, toTurnRecord } from '../store/turns.ts';
 import { signalArrival } from './signal.ts';
@@ -151,14 +152,17 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
     inboxId: string,
     by: Identity,
     approver: Approver | undefined,
-  ): Promise<Arrival | 'stray' | 'not theirs' | null> {
+  ): Promise<Arrival | 'stray' | 'not theirs' | 'owner only' | null> {
     if (question.kind === 'approval') {
       const answer = parseApproval(text);
       if (!answer) return null;
-      const { decision, remember } = answer;
+      const { decision, remember, always } = answer;
+      const { danger, tainted, grantable } = await dangerOf(tx, question);
+      // what is allowed for good is what was asked about
+      if (always && !grantable.includes(always)) return null;
       // whoever allows everything that follows allows what is dangerous among it
-      const danger = remember ? 'DANGEROUS' : await dangerOf(tx, question);
-      if (approver && decision === 'allow' && !mayApprove(danger, await approver(tx, question.turn_id))) return 'not theirs';
+      if (approver && decision === 'allow' && !mayApprove(remember ? 'DANGEROUS' : danger, await approver(tx, question.turn_id), tainted))
+        return tainted ? 'owner only' : 'not theirs';
       await decideQuestion(tx, question, answer, by);
       return { kind: 'answer', inboxId, questionId: question.id, decision, ...ofTask(question) };
     }
@@ -253,12 +257,16 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
           }
           if (command === 'status') return reply(await statusText(tx, threadId, chatId));
           if (command === 'help') return reply(helpText);
+          if (command === 'new') return reply(active ? 'I am still at work. Say `stop` first, then `/new`.' : await beginAnew(tx, threadId));
+          const again = input.questionId ? undefined : parseAskAgain(text);
+          if (again !== undefined) return reply(askAgainText(await takeGrantsBack(tx, chatId, again)));
           const autonomy = input.questionId ? null : parseAutonomy(text);
           if (autonomy) return reply(await trust(tx, { threadId, chatId, autonomy, shared: input.approver !== undefined }));
           const question = await openQuestion(tx, threadId, input.questionId);
           if (!question && input.questionId) return reply('That question is settled already, so this changes nothing.');
           const answer = question ? await answerWith(tx, question, text, inbox, by, input.approver) : null;
           if (answer === 'not theirs') return reply('Only the owner, or whoever asked for this, may approve it. It waits for one of them.');
+          if (answer === 'owner only') return reply('Only the owner may approve this, because words of others here may have led to it. It waits for them.');
           if (answer === 'stray') return reply(`There is no choice ${text.trim()}. Answer with 1 to ${question!.options.length}, or in your own words.`);
           if (answer) {
             // a picture or a document that came as the answer is read beside it

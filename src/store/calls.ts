@@ -1,5 +1,6 @@
 import { type Selectable, sql } from 'kysely';
 import type { ThinkResult } from '../contracts/conversation.ts';
+import type { Source } from '../contracts/taint.ts';
 import { policyOf, type Verdict } from '../domain/policy.ts';
 import { type Db, json, type Tx } from './database.ts';
 import { appendEvents, write } from './deferred.ts';
@@ -36,6 +37,8 @@ export interface Outcome {
   ok: boolean;
   output: string;
   metadata?: Record<string, unknown>;
+  /** others whose text stands in the output; none when the words are ours */
+  sources?: readonly Source[];
   /** what the person is told meanwhile: a status item before the end of the call's own, stored with the result */
   told?: { summary: string; detail: string; metadata: Record<string, unknown> };
 }
@@ -67,12 +70,12 @@ export async function settleCall(tx: Tx, callId: string, outcome: Outcome): Prom
 
 /** The rows and events of a result; the item's only while it is open. */
 async function writeOutcome(tx: Tx, callId: string, name: string, item: ItemRow, outcome: Outcome): Promise<void> {
-  const { ok, output, metadata, told } = outcome;
+  const { ok, output, metadata, sources = [], told } = outcome;
   await write(
     tx,
     tx
       .updateTable('calls')
-      .set({ state: 'done', ok, output, metadata: metadata ? json(metadata) : null, ended_at: new Date() })
+      .set({ state: 'done', ok, output, metadata: metadata ? json(metadata) : null, sources: json(sources), ended_at: new Date() })
       .where('id', '=', callId),
   );
   if (told) {

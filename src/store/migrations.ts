@@ -5,6 +5,7 @@ import { hostLeases, kennelTables, spendingAndPausing } from './kennel/migration
 import { hotIndexes, reconciling } from './reconcile-migration.ts';
 import { requestKeys } from './request-keys-migration.ts';
 import { scheduleColumns } from './schedules-migration.ts';
+import { taintColumns } from './taint-migration.ts';
 import { chatPausesTable, uploadsTable, whatsappTables } from './whatsapp/migration.ts';
 
 /** Versioned migrations, oldest first. A published one is never edited: add the next. */
@@ -110,6 +111,7 @@ const migrations: Record<string, Migration> = {
   '0013_host_leases': { up: hostLeases },
   '0010_schedules': { up: scheduleColumns },
   '0014_consent': { up: consentColumns },
+  '0015_taint': { up: taintColumns },
   '0016_whatsapp_chat_pauses': { up: chatPausesTable },
   '0017_request_keys': { up: requestKeys },
 };

@@ -2,7 +2,9 @@ import type { Selectable } from 'kysely';
 import type { AskInput, AskResult, Danger } from '../contracts/conversation.ts';
 import type { DecidedBy, Decision, Identity } from '../contracts/decision.ts';
 import { outboxId } from '../contracts/ids.ts';
+import type { CallTaint, Sink } from '../contracts/taint.ts';
 import { blockQuote } from '../domain/foreign-text.ts';
+import { alwaysHint, whyAsked } from '../domain/taint.ts';
 import { settleCall } from './calls.ts';
 import { type Db, json, type Tx } from './database.ts';
 import { appendEvents } from './deferred.ts';
@@ -12,6 +14,7 @@ import { cut, derivedId } from './keys.ts';
 import { dropUnsent } from './outbox.ts';
 import { inputRequest } from './requests.ts';
 import type { QuestionTable } from './schema.ts';
+import { giveGrant } from './taint.ts';
 
 export type Question = Selectable<QuestionTable>;
 
@@ -48,10 +51,14 @@ export async function standingConsent(tx: Tx, threadId: string) {
   return { state: 'answered' as const, decision: 'allow' as const, answer: null, decided_by: json(by), decided_at: new Date() };
 }
 
-/** How dangerous the call is that an approval is asked for, as it was when the model made it. */
-export const dangerOf = async (tx: Tx, question: Question): Promise<Danger> =>
+/** How dangerous the call is that an approval is asked for, as it was when the model made it, and the sinks for which text of others makes it a question. */
+export async function dangerOf(tx: Tx, question: Question): Promise<{ danger: Danger; tainted: boolean; grantable: readonly Sink[] }> {
   // what a coding task wants to do is not ours to rate
-  question.call_id ? (await tx.selectFrom('calls').select('danger').where('id', '=', question.call_id).executeTakeFirstOrThrow()).danger : 'DANGEROUS';
+  if (!question.call_id) return { danger: 'DANGEROUS', tainted: false, grantable: [] };
+  const { danger, taint } = await tx.selectFrom('calls').select(['danger', 'taint']).where('id', '=', question.call_id).executeTakeFirstOrThrow();
+  const asks = taint?.asks ?? [];
+  return { danger, tainted: asks.length > 0, grantable: taint?.each ? [] : asks };
+}
 
 export const numbered = (options: readonly string[]): string => options.map((option, index) => `${index + 1}. ${option}`).join('\n');
 
@@ -66,8 +73,8 @@ export async function ask(db: Db, input: AskInput, about: { description: string;
     const call = await tx.selectFrom('calls').selectAll().where('id', '=', input.callId).executeTakeFirstOrThrow();
     if (input.kind === 'approval') {
       const turn = await tx.selectFrom('turns').select('auto_approve').where('id', '=', input.turnId).executeTakeFirst();
-      // "yes all" to another call of this step came while this one waited for its turn
-      if (turn?.auto_approve) {
+      // "yes all" to another call of this step came while this one waited for its turn; it never covers what text of others may have led to
+      if (turn?.auto_approve && !call.taint?.asks.length) {
         const about = { id: questionId, chat_id, thread_id: input.threadId, turn_id: input.turnId, call_id: input.callId, kind: input.kind };
         const allowed = await standingConsent(tx, input.threadId);
         await tx
@@ -79,7 +86,7 @@ export async function ask(db: Db, input: AskInput, about: { description: string;
     }
     const args = call.args as { question?: string; options?: string[] };
     const options = input.kind === 'question' ? (args.options ?? []) : [];
-    const prompt = input.kind === 'question' ? (args.question ?? '') : `May I run ${call.name}? ${about.description}`;
+    const prompt = input.kind === 'question' ? (args.question ?? '') : [`May I run ${call.name}? ${about.description}`, ...warning(call.taint)].join('\n\n');
     await tx
       .insertInto('questions')
       .values({
@@ -124,6 +131,9 @@ export async function ask(db: Db, input: AskInput, about: { description: string;
   });
 }
 
+/** Why text of others makes this a question, and how it is allowed for good. */
+const warning = (taint: CallTaint | null): string[] => (taint?.asks.length ? [[whyAsked(taint), alwaysHint(taint)].filter(Boolean).join(' ')] : []);
+
 /** What a person decides by: the differences or the command where the tool could say them, else the arguments. */
 function evidenceOf(call: { args: unknown; metadata: Record<string, unknown> | null }): string {
   const preview = call.metadata?.preview;
@@ -154,15 +164,18 @@ export interface Verdict {
   remember: boolean;
   /** a denial that lets the work go on without the call */
   skip?: boolean;
+  /** it holds for this sink in this chat, whatever was read before */
+  always?: Sink;
 }
 
 /** A denial becomes the call's result; after an allowance the call runs. The caller holds `lockThread`. */
 export async function decideQuestion(tx: Tx, question: Question, it: Verdict, by: Identity): Promise<void> {
-  const { decision, remember, skip = false } = it;
+  const { decision, remember, skip = false, always } = it;
   await decided(tx, question, { state: 'answered', decision, answer: decision, remember: remember && decision === 'allow', by });
   await appendEvents(tx, question.thread_id, [
     { event: 'approval.decided', turnId: question.turn_id, payload: { approval_id: question.id, decision, remember } },
   ]);
+  if (decision === 'allow' && always) await giveGrant(tx, question.chat_id, always, question.id);
   if (decision === 'allow' && remember) {
     await tx.updateTable('threads').set({ auto_approve: true }).where('id', '=', question.thread_id).execute();
     await tx.updateTable('turns').set({ auto_approve: true }).where('id', '=', question.turn_id).execute();

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Arrival, Autonomy } from '../contracts/conversation.ts';
 import { outboxId } from '../contracts/ids.ts';
 import { inline } from '../domain/foreign-text.ts';
@@ -6,6 +7,8 @@ import { addItem } from './items.ts';
 import { tasksOfChat } from './kennel/tasks.ts';
 import { cut, derivedId } from './keys.ts';
 import { spentToday } from './spending.ts';
+import { grantsOf, takeGrantsBack } from './taint.ts';
+import { addSummary } from './transcript.ts';
 import { addCompleteTurn, addUserItem } from './turns.ts';
 import { deliveryFigures } from './whatsapp/sends.ts';
 
@@ -46,11 +49,24 @@ export async function statusText(tx: Tx, threadId: string, chatId: string): Prom
     lines.push(`Task ${task.id} (${task.harness} in ${task.workspace}) ${task.state}, ${minutes} min: ${inline(task.last ?? task.goal, 120)}`);
   }
   for (const question of open) lines.push(`Waiting for your answer: ${inline(question.prompt, 200)}`);
+  const grants = [...(await grantsOf(tx, chatId))];
+  if (grants.length > 0) lines.push(`Allowed for good in this chat: ${grants.join(', ')} (\`ask again\` takes it back)`);
   lines.push(`Today: ${today.tokens} tokens, $${(today.microUsd / 1_000_000).toFixed(4)}`);
   const { sent, delivered, read, failed } = await deliveryFigures(tx, { chatId }, new Date(Date.now() - 86_400_000));
   if (sent + delivered + read + failed > 0)
     lines.push(`My messages here in the last day: ${read} read, ${delivered} delivered, ${sent} sent, ${failed} failed`);
   return lines.join('\n');
+}
+
+/** Leaves behind what was said and read in a thread: the model sees nothing of it any more, so nothing of it can speak to the model. */
+export async function beginAnew(tx: Tx, threadId: string): Promise<string> {
+  const { upto } = await tx
+    .selectFrom('transcript')
+    .select((e) => e.fn.coalesce(e.fn.max('ord'), sql<number>`0`).as('upto'))
+    .where('thread_id', '=', threadId)
+    .executeTakeFirstOrThrow();
+  if (upto > 0) await addSummary(tx, threadId, upto, '', []);
+  return 'A new conversation: I have left behind what was said and read before. Tasks, workflows and what you allowed stay.';
 }
 
 /** Sets how much is done without asking, and takes back what "yes all" allowed; what to say about it. Where several people write, trust can only be taken back by a word. */
@@ -60,11 +76,12 @@ export async function trust(
 ): Promise<string> {
   if (shared && autonomy !== 'supervised') return 'In a group I can only be made more careful by a word: say "supervised".';
   await tx.updateTable('chats').set({ autonomy }).where('id', '=', chatId).execute();
+  if (autonomy === 'supervised') await takeGrantsBack(tx, chatId, null);
   await tx.updateTable('threads').set({ auto_approve: false }).where('id', '=', threadId).execute();
   await tx.updateTable('turns').set({ auto_approve: null }).where('thread_id', '=', threadId).where('status', '=', 'in_progress').execute();
   return {
     supervised: 'From now on I ask before everything that changes something.',
     cautious: 'From now on I ask before what is dangerous: commands, deletions.',
-    autonomous: 'From now on I do everything without asking. Say "supervised" or "cautious" to change that.',
+    autonomous: 'From now on I do everything without asking, but for what text of others may have led to. Say "supervised" or "cautious" to change that.',
   }[autonomy];
 }

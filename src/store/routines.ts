@@ -1,5 +1,6 @@
 import { type Selectable, sql } from 'kysely';
 import type { RoutineStep } from '../contracts/routine.ts';
+import type { Source } from '../contracts/taint.ts';
 import { type Db, json } from './database.ts';
 import type { CronTable, RoutineRunTable, RoutineTable } from './schema.ts';
 
@@ -20,7 +21,7 @@ const RUNS_KEPT_MS = 3 * 86_400_000;
 /** Null when the name is taken in this chat; a second time with the same id gives the stored row. */
 export async function insertRoutine(
   db: Db,
-  routine: { id: string; chatId: string; name: string; description: string; workspace: string | null; steps: RoutineStep[] },
+  routine: { id: string; chatId: string; name: string; description: string; workspace: string | null; steps: RoutineStep[]; sources?: readonly Source[] },
 ): Promise<Routine | null> {
   await db
     .insertInto('routines')
@@ -31,6 +32,7 @@ export async function insertRoutine(
       description: routine.description,
       workspace: routine.workspace,
       steps: json(routine.steps),
+      sources: json(routine.sources ?? []),
       updated_at: new Date(),
     })
     .onConflict((c) => c.doNothing())

@@ -4,6 +4,7 @@ import type { DecidedBy, Decision, Identity } from '../contracts/decision.ts';
 import type { Channel } from '../contracts/ids.ts';
 import type { ItemKind, ItemStatus, TurnStatus, TurnUsage } from '../contracts/records.ts';
 import type { RoutineStep } from '../contracts/routine.ts';
+import type { CallTaint, Sink, Source } from '../contracts/taint.ts';
 import type { Verdict } from '../domain/policy.ts';
 import type { KennelDatabase } from './kennel/tables.ts';
 import type { WhatsAppDatabase } from './whatsapp/tables.ts';
@@ -143,6 +144,10 @@ export interface CallTable {
   ok: boolean | null;
   output: string | null;
   metadata: NullableJson<Record<string, unknown>>;
+  /** whose text stands in the output; null until there is one, and in rows from before this was noted */
+  sources: NullableJson<Source[]>;
+  /** of a call with a sink, made after text of others was read */
+  taint: NullableJson<CallTaint>;
   started_at: Date | null;
   ended_at: Date | null;
 }
@@ -158,6 +163,10 @@ export interface TranscriptTable {
   call_ids: Json<string[]>;
   /** pictures, documents and recordings that came with a message */
   attachment_ids: ColumnType<string[], string | undefined, string>;
+  /** others whose text stands in the content */
+  sources: ColumnType<Source[], string | undefined, string>;
+  /** the part of the content that the person wrote; null: all of it, where it has no sources */
+  words: string | null;
   tokens: number;
   created_at: Created;
 }
@@ -166,7 +175,10 @@ export interface SummaryTable {
   thread_id: string;
   /** everything up to and including this `transcript.ord` is summed up */
   upto: number;
+  /** empty: the person began anew here */
   body: string;
+  /** others whose text it was made of; null where that was not noted yet */
+  sources: NullableJson<Source[]>;
   created_at: Created;
 }
 export interface QuestionTable {
@@ -239,8 +251,18 @@ export interface RoutineTable {
   description: string;
   workspace: string | null;
   steps: Json<RoutineStep[]>;
+  /** others whose text the turn had read that made it, where no person was asked about it */
+  sources: ColumnType<Source[], string | undefined, string>;
   created_at: Created;
   updated_at: ColumnType<Date, Date | undefined, Date>;
+}
+/** A sink that a person has allowed for a chat, also after text of others was read. */
+export interface SinkGrantTable {
+  chat_id: string;
+  sink: Sink;
+  /** the approval by which it was given */
+  question_id: string | null;
+  given_at: Created;
 }
 export interface RoutineRunTable {
   id: string;
@@ -304,6 +326,7 @@ export interface Database extends WhatsAppDatabase, KennelDatabase {
   attachments: AttachmentTable;
   workspace_shares: WorkspaceShareTable;
   request_keys: RequestKeyTable;
+  sink_grants: SinkGrantTable;
 }
 
 export type { CallVerdict };

@@ -2,6 +2,7 @@ import { type Selectable, sql } from 'kysely';
 import { jsonArrayFrom } from 'kysely/helpers/postgres';
 import type { CallVerdict, ThinkInput, ThinkResult } from '../contracts/conversation.ts';
 import { type Channel, outboxId, stepKey } from '../contracts/ids.ts';
+import type { CallTaint } from '../contracts/taint.ts';
 import { policyOf } from '../domain/policy.ts';
 import { isGroup } from '../domain/whatsapp/identity.ts';
 import { endedCallItem, keepFresh } from './calls.ts';
@@ -67,6 +68,8 @@ export interface CheckedCall {
   args: Record<string, unknown>;
   verdict: Omit<CallVerdict, 'callId'>;
   refusal?: string;
+  /** where the call has a sink: what its turn had read, and what a person has to allow because of it */
+  taint?: CallTaint | null;
 }
 
 export interface Answer {
@@ -256,7 +259,7 @@ function newCall({ turnId, threadId, step }: ThinkInput, call: CheckedCall, posi
   const { name, danger, effect } = call.verdict;
   const detail = JSON.stringify(call.args);
   const refused = call.refusal !== undefined;
-  const policy = policyOf(call.verdict, trust.autonomy, trust.autoApprove);
+  const policy = policyOf(call.verdict, trust.autonomy, trust.autoApprove, call.taint);
   return {
     verdict: { ...call.verdict, callId: id, policy },
     row: {
@@ -275,6 +278,8 @@ function newCall({ turnId, threadId, step }: ThinkInput, call: CheckedCall, posi
       state: refused ? 'done' : 'pending',
       ok: refused ? false : null,
       output: call.refusal ?? null,
+      sources: refused ? [] : null,
+      taint: call.taint ?? null,
       started_at: null,
       ended_at: refused ? new Date() : null,
     },
@@ -306,6 +311,12 @@ async function storeItems(tx: Tx, { turnId, threadId }: ThinkInput, { text, item
   );
   const born = [...(unseen ? [whole] : []), ...callItems];
   await insertItems(tx, born);
-  if (calls.length > 0) await write(tx, tx.insertInto('calls').values(calls.map(({ row }) => ({ ...row, args: json(row.args) }))));
+  if (calls.length > 0)
+    await write(
+      tx,
+      tx
+        .insertInto('calls')
+        .values(calls.map(({ row }) => ({ ...row, args: json(row.args), sources: row.sources && json(row.sources), taint: row.taint && json(row.taint) }))),
+    );
   return born;
 }

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import type { Source } from '../contracts/taint.ts';
 import { type Called, type CallsById, type Said, SHOWN_OUTPUT_CHARS } from '../domain/context.ts';
 import type { FileShown } from '../domain/files.ts';
 import { shownFiles } from './attachments.ts';
@@ -11,8 +12,12 @@ import { roughTokens } from './keys.ts';
 export interface History {
   /** the summary of everything older, or null */
   summary: string | null;
+  /** others whose text the summary was made of */
+  sources: readonly Source[];
   upto: number;
   messages: Said[];
+  /** the first message of the turn that is in progress */
+  openFrom: number | null;
   calls: CallsById;
   /** what came with these messages */
   files: Map<string, FileShown>;
@@ -21,6 +26,7 @@ export interface History {
 interface Read {
   /** null as well when it is the known one */
   summary: string | null;
+  sources: Source[] | null;
   upto: number;
   /** the first message of the turn that is in progress */
   open_from: number | null;
@@ -29,18 +35,21 @@ interface Read {
   attached: Record<string, string[]>;
 }
 
+/** A summary from before sources were noted may be made of anything. */
+const UNKNOWN_SOURCES = '[{"kind": "unknown", "label": "an earlier summary"}]';
+
 const readFrom = fixed(
   (_, threadId: string, last: number, upto: number) => sql<Read>`
-    with last as (select upto, body from summaries where thread_id = ${threadId} order by upto desc limit 1),
+    with last as (select upto, body, coalesce(sources, ${UNKNOWN_SOURCES}::jsonb) as sources from summaries where thread_id = ${threadId} order by upto desc limit 1),
       said as (
-        select ord, turn_id, role, content, call_ids, attachment_ids, tokens from transcript
+        select ord, turn_id, role, content, call_ids, attachment_ids, sources, words, tokens from transcript
         where thread_id = ${threadId} and ord > greatest(coalesce((select upto from last), 0), ${last}::bigint))
-    select (select body from last where upto <> ${upto}::bigint) as summary, coalesce((select upto from last), 0) as upto,
+    select (select body from last where upto <> ${upto}::bigint) as summary, (select sources from last) as sources, coalesce((select upto from last), 0) as upto,
       (select min(ord) from said where turn_id = (select id from turns where thread_id = ${threadId} and status = 'in_progress')) as open_from,
-      (select coalesce(json_agg(json_build_object('ord', ord, 'role', role, 'content', content, 'call_ids', call_ids, 'tokens', tokens) order by ord), '[]')
+      (select coalesce(json_agg(json_build_object('ord', ord, 'role', role, 'content', content, 'call_ids', call_ids, 'sources', sources, 'words', words, 'tokens', tokens) order by ord), '[]')
         from said) as messages,
       (select coalesce(json_agg(json_build_object('id', id, 'name', name, 'args', args, 'state', state,
-          'output', left(output, ${SHOWN_OUTPUT_CHARS + 1}), 'size', length(output))), '[]')
+          'output', left(output, ${SHOWN_OUTPUT_CHARS + 1}), 'size', length(output), 'sources', sources)), '[]')
         from calls where turn_id = any(array(select distinct turn_id from said where call_ids <> '[]'))) as calls,
       (select coalesce(json_object_agg(ord, attachment_ids), '{}') from said where attachment_ids <> '[]') as attached`,
 );
@@ -67,7 +76,9 @@ export async function loadHistory(db: Db, threadId: string): Promise<History> {
     db,
     messages.flatMap((message) => message.attachment_ids ?? []),
   );
-  return { summary: before.summary, upto: read.upto, messages, calls: { get: (id) => fresh.get(id) ?? before.calls.get(id) }, files };
+  const { summary } = before;
+  const openFrom = read.open_from;
+  return { summary, sources: read.sources ?? [], upto: read.upto, openFrom, messages, calls: { get: (id) => fresh.get(id) ?? before.calls.get(id) }, files };
 }
 
 /** What stays of a known dialogue when more of it has been summed up. */
@@ -97,18 +108,25 @@ function grown(before: Settled, read: Read, calls: ReadonlyMap<string, Called>):
 const callsOf = (message: Said, calls: ReadonlyMap<string, Called>): Called[] => message.call_ids.flatMap((id) => calls.get(id) ?? []);
 
 /** Adds a summary of everything up to `upto`; the raw log stays. */
-export async function addSummary(db: Db, threadId: string, upto: number, body: string): Promise<void> {
+export async function addSummary(db: Db | Tx, threadId: string, upto: number, body: string, sources: readonly Source[]): Promise<void> {
   await db
     .insertInto('summaries')
-    .values({ id: `${threadId}/${upto}`, thread_id: threadId, upto, body })
+    .values({ id: `${threadId}/${upto}`, thread_id: threadId, upto, body, sources: json(sources) })
     .onConflict((c) => c.column('id').doNothing())
     .execute();
+}
+
+/** Whose words a message is made of, where it is not all the person's. */
+export interface Heard {
+  sources?: readonly Source[];
+  /** what of it the person wrote */
+  words?: string;
 }
 
 /** Adds what was said to what the model reads; a second time with the same id changes nothing. The caller holds `lockThread`. */
 export async function remember(
   tx: Tx,
-  said: { id: string; threadId: string; turnId: string; role: 'user' | 'assistant'; content: string; callIds?: string[] },
+  said: { id: string; threadId: string; turnId: string; role: 'user' | 'assistant'; content: string; callIds?: string[] } & Heard,
 ): Promise<void> {
   await write(
     tx,
@@ -121,6 +139,8 @@ export async function remember(
         role: said.role,
         content: said.content,
         call_ids: json(said.callIds ?? []),
+        sources: json(said.sources ?? []),
+        words: said.words ?? null,
         tokens: roughTokens(said.content),
       })
       .onConflict((c) => c.column('id').doNothing()),

@@ -2,6 +2,7 @@ import type { Selectable } from 'kysely';
 import { jsonArrayFrom } from 'kysely/helpers/postgres';
 import { outboxId } from '../contracts/ids.ts';
 import type { ItemStatus, TurnRecord, TurnStatus } from '../contracts/records.ts';
+import type { Source } from '../contracts/taint.ts';
 import { type Db, json, type Tx } from './database.ts';
 import { appendEvents, flush, type NewEvent, write } from './deferred.ts';
 import { onThread } from './events.ts';
@@ -9,7 +10,7 @@ import { addItem, endItem, insertItems, itemRow, toItemRecord } from './items.ts
 import { cut, derivedId, freshId } from './keys.ts';
 import { dropUnsent } from './outbox.ts';
 import type { TurnTable } from './schema.ts';
-import { remember } from './transcript.ts';
+import { type Heard, remember } from './transcript.ts';
 
 export async function toTurnRecord(db: Db | Tx, row: Selectable<TurnTable>): Promise<TurnRecord> {
   const items = await db.selectFrom('items').select('id').where('turn_id', '=', row.id).orderBy('ord').execute();
@@ -51,6 +52,8 @@ export interface NewTurn {
   autoApprove?: boolean | null;
   /** the text is in the transcript already */
   unheard?: boolean;
+  /** whose words the text is made of */
+  heard?: Heard;
 }
 
 /** Opens a turn with its user message, in the order that clients expect of the events. The caller holds `lockThread` and knows that no turn runs. */
@@ -77,7 +80,15 @@ export async function openTurn(tx: Tx, input: NewTurn): Promise<TurnRecord> {
   const record = turnRecord(row, [itemId]);
   await write(tx, tx.insertInto('turns').values({ ...row, usage: null }));
   await write(tx, tx.updateTable('threads').set({ latest_turn_id: id, updated_at: now }).where('id', '=', input.threadId));
-  const said = await insertUserItem(tx, { id: itemId, turnId: id, threadId: input.threadId, text: input.text, announceStart: true, unheard: input.unheard });
+  const said = await insertUserItem(tx, {
+    id: itemId,
+    turnId: id,
+    threadId: input.threadId,
+    text: input.text,
+    announceStart: true,
+    unheard: input.unheard,
+    heard: input.heard,
+  });
   await appendEvents(tx, input.threadId, [
     { event: 'turn.started', turnId: id, payload: { turn: record } },
     ...said,
@@ -99,6 +110,8 @@ export interface UserItem {
   announceStart: boolean;
   /** answered without the model, so not part of what the model reads */
   unheard?: boolean;
+  /** whose words the text is made of */
+  heard?: Heard;
 }
 
 /** The rows of a user message; returns its events for the caller to append. */
@@ -106,7 +119,7 @@ async function insertUserItem(tx: Tx, item: UserItem): Promise<NewEvent[]> {
   const { id, turnId, threadId, text } = item;
   const row = itemRow({ id, turnId, threadId, kind: 'user_message', status: 'completed', summary: text, detail: text });
   await insertItems(tx, [row]);
-  if (!item.unheard) await remember(tx, { id: derivedId('msg_', id), threadId, turnId, role: 'user', content: text });
+  if (!item.unheard) await remember(tx, { id: derivedId('msg_', id), threadId, turnId, role: 'user', content: text, ...item.heard });
   const names = item.announceStart ? ['item.started', 'item.completed'] : ['item.completed'];
   return names.map((event) => ({ event, turnId, itemId: id, payload: { item: toItemRecord(row) } }));
 }
@@ -182,8 +195,11 @@ export async function closeTurn(tx: Tx, state: TurnState, status: Exclude<TurnSt
 }
 
 /** A message to the person that no turn asked for (a schedule's result): an outbox row and a turn that is complete from the start, once for an outbox id. */
-export async function recordNotice(db: Db, notice: { chatId: string; outboxId: string; text: string; kind: 'result' | 'notice' }): Promise<void> {
-  const { chatId, text } = notice;
+export async function recordNotice(
+  db: Db,
+  notice: { chatId: string; outboxId: string; text: string; kind: 'result' | 'notice' /** others whose text is part of it */; sources?: readonly Source[] },
+): Promise<void> {
+  const { chatId, text, sources = [] } = notice;
   const thread = await db.selectFrom('threads').select('id').where('chat_id', '=', chatId).orderBy('updated_at', 'desc').limit(1).executeTakeFirst();
   const turnId = derivedId('msg_', notice.outboxId).replace('msg_', 'turn_');
   const send = async (on: Db | Tx): Promise<boolean> => {
@@ -201,7 +217,7 @@ export async function recordNotice(db: Db, notice: { chatId: string; outboxId: s
     await addCompleteTurn(tx, { id: turnId, threadId, summary: text }, async () => {
       const id = derivedId('item_', notice.outboxId);
       await addItem(tx, { id, turnId, threadId, kind: 'agent_message', status: 'completed', summary: text, detail: text });
-      await remember(tx, { id: derivedId('msg_', notice.outboxId), threadId, turnId, role: 'assistant', content: text });
+      await remember(tx, { id: derivedId('msg_', notice.outboxId), threadId, turnId, role: 'assistant', content: text, sources });
     });
   });
 }

@@ -6,6 +6,9 @@ import { defineTool, type Tool } from './tool.ts';
 
 export const readAttachment = defineTool({
   name: 'read_attachment',
+  reads: ['attachment'],
+  readFrom: (args) => args.id,
+  sends: [],
   description:
     'Read the text of a document, or the transcript of a recording, that came with a message of this chat: from the beginning, or on from where it was shown cut. Pictures are shown to you with their message and are not read with this.',
   schema: z.strictObject({

@@ -29,6 +29,8 @@ export const cronTools: Tool[] = [
   defineTool({
     ...common,
     name: 'cron_create',
+    reads: [],
+    sends: ['schedule'],
     description:
       "Run a workflow on a schedule: five fields (minute hour day-of-month month weekday), in UTC unless a time zone is given; month and weekday names and @daily, @hourly, @weekly, @monthly, @yearly are understood. When both day of month and weekday are given, both must match. Each result comes to this chat. One that fires more often than every five minutes needs the person's consent.",
     danger: 'MODERATE',
@@ -83,6 +85,8 @@ export const cronTools: Tool[] = [
   defineTool({
     ...common,
     name: 'cron_list',
+    reads: [],
+    sends: [],
     description: 'List the crons of this chat with their next and last firing and the last result.',
     danger: 'SAFE',
     schema: z.strictObject({}),
@@ -129,6 +133,8 @@ export const cronTools: Tool[] = [
   defineTool({
     ...common,
     name: 'cron_run',
+    reads: [],
+    sends: ['schedule'],
     description: 'Run the workflow of a cron now, besides its schedule. Its result comes to this chat when it is done.',
     danger: 'MODERATE',
     schema: z.strictObject({ cron: nameOrId }),
@@ -142,6 +148,8 @@ export const cronTools: Tool[] = [
   defineTool({
     ...common,
     name: 'cron_enable',
+    reads: [],
+    sends: ['schedule'],
     description: 'Let a disabled cron fire again, or with enabled false stop its firing without deleting it. What was missed meanwhile is not caught up.',
     danger: 'MODERATE',
     schema: z.strictObject({ cron: nameOrId, enabled: z.boolean().default(true) }),
@@ -164,6 +172,8 @@ export const cronTools: Tool[] = [
   defineTool({
     ...common,
     name: 'cron_delete',
+    reads: [],
+    sends: ['schedule'],
     description: 'Delete a cron; its workflow stays.',
     danger: 'MODERATE',
     schema: z.strictObject({ cron: nameOrId }),

@@ -29,6 +29,9 @@ export const fileTools: Tool[] = [
   defineTool({
     ...common,
     name: 'file_list',
+    reads: ['file'],
+    readFrom: (args) => args.path,
+    sends: [],
     description: 'List the files and folders of a folder in the workspace, folders first.',
     danger: 'SAFE',
     schema: z.strictObject({
@@ -42,6 +45,9 @@ export const fileTools: Tool[] = [
   defineTool({
     ...common,
     name: 'file_read',
+    reads: ['file'],
+    readFrom: (args) => args.path,
+    sends: [],
     description: 'Read lines of a text file in the workspace, as they are.',
     danger: 'SAFE',
     schema: z.strictObject({
@@ -55,6 +61,9 @@ export const fileTools: Tool[] = [
   defineTool({
     ...common,
     name: 'file_search',
+    reads: ['file'],
+    readFrom: (args) => args.path,
+    sends: [],
     description: 'Search the text files of the workspace for a text or a regular expression; what .gitignore names is left out.',
     danger: 'SAFE',
     schema: z.strictObject({
@@ -70,6 +79,9 @@ export const fileTools: Tool[] = [
   defineTool({
     ...common,
     name: 'file_write',
+    reads: ['file'],
+    readFrom: (args) => args.path,
+    sends: [],
     description: 'Write a text file in the workspace, whole; folders on the way are made. Use file_edit to change a part of a file.',
     danger: 'MODERATE',
     schema: z.strictObject({ path: pathArgument(true).describe('Relative to the workspace'), content: text(MAX_CONTENT), workspace: workspaceArgument }),
@@ -81,6 +93,9 @@ export const fileTools: Tool[] = [
   defineTool({
     ...common,
     name: 'file_edit',
+    reads: ['file'],
+    readFrom: (args) => args.path,
+    sends: [],
     description:
       'Replace a text in a file of the workspace by another. The text must be there exactly as given, white space included, and only once unless all is set: give some lines around it.',
     danger: 'MODERATE',
@@ -97,6 +112,8 @@ export const fileTools: Tool[] = [
   defineTool({
     ...common,
     name: 'file_delete',
+    reads: [],
+    sends: [],
     description: 'Delete one file in the workspace. The system asks the person for consent where that is wanted.',
     danger: 'DANGEROUS',
     schema: z.strictObject({ path: pathArgument(true).describe('Relative path of the file'), workspace: workspaceArgument, confirm: confirmArgument }),
@@ -106,6 +123,8 @@ export const fileTools: Tool[] = [
   defineTool({
     ...common,
     name: 'folder_delete',
+    reads: [],
+    sends: [],
     description: 'Delete a folder in the workspace with everything in it. The system asks the person for consent where that is wanted.',
     danger: 'DANGEROUS',
     schema: z.strictObject({

@@ -19,6 +19,8 @@ export const gitTools: Tool[] = [
   defineTool({
     ...common,
     name: 'git_status',
+    reads: ['file'],
+    sends: [],
     description: 'Show the branch of the workspace and what has changed since the last commit.',
     danger: 'SAFE',
     schema: z.strictObject({ workspace: workspaceArgument }),
@@ -27,6 +29,8 @@ export const gitTools: Tool[] = [
   defineTool({
     ...common,
     name: 'git_diff',
+    reads: ['file'],
+    sends: [],
     description: 'Show differences in the workspace: what is not committed yet, what is staged, or everything since a commit or a branch.',
     danger: 'SAFE',
     schema: z.strictObject({
@@ -41,6 +45,8 @@ export const gitTools: Tool[] = [
   defineTool({
     ...common,
     name: 'git_log',
+    reads: ['file'],
+    sends: [],
     description: 'List the latest commits of the branch that is checked out.',
     danger: 'SAFE',
     schema: z.strictObject({ limit: z.int().min(1).max(200).default(20), workspace: workspaceArgument }),
@@ -49,6 +55,8 @@ export const gitTools: Tool[] = [
   defineTool({
     ...common,
     name: 'git_commit',
+    reads: ['file'],
+    sends: [],
     description: 'Commit what has changed in the workspace: everything, new files included, or only the given paths.',
     danger: 'MODERATE',
     schema: z.strictObject({
@@ -62,6 +70,8 @@ export const gitTools: Tool[] = [
   defineTool({
     ...common,
     name: 'git_branch',
+    reads: ['file'],
+    sends: [],
     description: 'List the branches of the workspace, create one from where it is and switch to it, or switch to another.',
     danger: 'MODERATE',
     schema: z
@@ -76,6 +86,8 @@ export const gitTools: Tool[] = [
   defineTool({
     ...common,
     name: 'undo',
+    reads: ['file'],
+    sends: [],
     description:
       'Take back what coding tasks changed in the workspace: the last one that is not undone (one), all of them (all), or bring the last undo back (redo). The person’s own work in between is kept.',
     danger: 'MODERATE',

@@ -20,6 +20,8 @@ export const githubTools: Tool[] = [
   defineTool({
     ...common,
     name: 'workspace_sync',
+    reads: ['command'],
+    sends: ['push'],
     description: 'Commit everything that changed in a workspace and push its branch to GitHub; where it has no repository there, a private one is made.',
     schema: z.strictObject({
       name: workspaceArgument,
@@ -37,6 +39,9 @@ export const githubTools: Tool[] = [
   defineTool({
     ...common,
     name: 'workspace_publish',
+    reads: ['command'],
+    sends: ['publish'],
+    asksAlways: (args) => args.isPublic,
     description: 'Make a new GitHub repository from a workspace that has none and push all of its commits.',
     schema: z.strictObject({ name: workspaceArgument, description, isPublic: z.boolean().default(false).describe('Anybody can read it; private by default') }),
     preview: ({ name, isPublic }, context) =>

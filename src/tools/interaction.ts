@@ -7,6 +7,8 @@ const unique = (values: string[]): boolean => new Set(values.map((value) => valu
 
 export const askUser = defineTool({
   name: 'ask_user',
+  reads: [],
+  sends: [],
   description:
     'Ask the person a question and wait for the answer, for as long as it takes. Use it when you cannot go on without a decision or a fact that only the person has; never to ask for permission to use a tool, that is asked for you.',
   schema: z.strictObject({
@@ -31,6 +33,8 @@ export const askUser = defineTool({
 
 export const reportProgress = defineTool({
   name: 'report_progress',
+  reads: [],
+  sends: [],
   description: 'Tell the person in one sentence what you are doing or have found, during work that takes long. It does not end your turn.',
   schema: z.strictObject({ message: z.string().trim().min(1).max(500), percent: z.number().min(0).max(100).optional().describe('How much is done, 0 to 100') }),
   danger: 'SAFE',
@@ -53,6 +57,9 @@ export const reportProgress = defineTool({
 
 export const readOutput = defineTool({
   name: 'read_output',
+  reads: ['output'],
+  readFrom: (args) => args.callId,
+  sends: [],
   description:
     'Read on in the output of an earlier tool call that was shown to you cut. Give the call id that the cut output names and the offset where it stopped.',
   schema: z.strictObject({

@@ -29,6 +29,10 @@ const shellTool = (name: string, description: string): Tool =>
   defineTool({
     ...common,
     name,
+    reads: ['command'],
+    readFrom: (args) => args.command.slice(0, 60),
+    // its container has no network
+    sends: [],
     description: `${description} ${ABOUT}`,
     danger: 'DANGEROUS',
     // whatever a command did may not be done twice
@@ -59,6 +63,8 @@ export const shellTools: Tool[] = [
   defineTool({
     ...common,
     name: 'app_test',
+    reads: ['command'],
+    sends: [],
     description: `Run the tests of the workspace. Without a command the usual one of the project is used (npm test, go test ./..., cargo test, pytest). ${ABOUT}`,
     // what runs is the project's own code, held in by the container; any other command goes through shell_run and its approval
     danger: 'MODERATE',

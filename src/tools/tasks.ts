@@ -32,6 +32,10 @@ export const taskTools: Tool[] = [
   defineTool({
     ...common,
     name: 'task_create',
+    reads: [],
+    // the agent does what it says, with the hosts that FETCH_KENNEL_EGRESS opens
+    sends: ['task'],
+    sent: (args) => ({ texts: [args.goal] }),
     description:
       'Create and start a coding task for complex work (refactoring, features): a coding agent does it in a container, for as long as it takes, and its report comes to this chat by itself. Never for deleting a file, for a single small edit, or for running a command: there are tools for that. If several agents are enabled and the person has not said which, call ask_user first, or leave agent at auto when they do not care. Tasks on one workspace wait for each other.',
     danger: 'MODERATE',
@@ -86,6 +90,8 @@ export const taskTools: Tool[] = [
   defineTool({
     ...common,
     name: 'task_status',
+    reads: ['report'],
+    sends: [],
     description: 'Check what a coding task is doing, waits for and has used, or how it ended. Not needed to learn of its end: that is reported by itself.',
     danger: 'SAFE',
     readsOnly: true,
@@ -99,6 +105,8 @@ export const taskTools: Tool[] = [
   defineTool({
     ...common,
     name: 'task_cancel',
+    reads: [],
+    sends: [],
     description: 'Cancel a coding task and end its agent. What it did so far is kept on a branch.',
     danger: 'MODERATE',
     schema: z.strictObject({ taskId }),
@@ -117,6 +125,8 @@ export const taskTools: Tool[] = [
   defineTool({
     ...common,
     name: 'task_pause',
+    reads: [],
+    sends: [],
     description: 'Hold a running coding task where it is; task_resume lets it go on.',
     danger: 'MODERATE',
     schema: z.strictObject({ taskId: taskId.optional().describe('The current task when left out') }),
@@ -125,6 +135,8 @@ export const taskTools: Tool[] = [
   defineTool({
     ...common,
     name: 'task_resume',
+    reads: [],
+    sends: [],
     description: 'Let a paused coding task go on.',
     danger: 'MODERATE',
     schema: z.strictObject({ taskId: taskId.optional().describe('The current task when left out') }),
@@ -133,6 +145,9 @@ export const taskTools: Tool[] = [
   defineTool({
     ...common,
     name: 'task_respond',
+    reads: [],
+    sends: ['task'],
+    sent: (args) => ({ texts: [args.response] }),
     description:
       'Send the answer of the person to a coding task that has asked a question, when they gave it in other words than as a plain reply. Consent to what a task wants to do cannot be given with this.',
     danger: 'SAFE',

@@ -3,6 +3,8 @@ import type { z } from 'zod';
 import type { Kennel } from '../adapters/kennel/kennel.ts';
 import type { Config } from '../config.ts';
 import type { Danger, Effect } from '../contracts/conversation.ts';
+import type { Sink, SourceKind } from '../contracts/taint.ts';
+import type { Sent } from '../domain/taint.ts';
 import type { Db } from '../store/database.ts';
 
 /** Where a tool runs: in this worker process or in a container of the kennel. */
@@ -48,6 +50,16 @@ export interface Tool<S extends z.ZodType = z.ZodType> {
   /** idempotent: may run again; reattachable: found again by call id; once: never retried, an unknown outcome is reported */
   effect: Effect;
   place: Place;
+  /** whose text its output brings in; empty when nobody but the person and this program can have written it */
+  reads: readonly SourceKind[];
+  /** which one it reads, for people: a host, a path; the tool's name when left out */
+  readFrom?: (args: z.output<S>) => string;
+  /** effects that leave the machine or outlast the turn outside of a workspace: after reading text of others they need a yes */
+  sends: readonly Sink[];
+  /** what goes out with them; a call of which all is the person's own needs no yes. Left out: always needs one after reading. */
+  sent?: (args: z.output<S>) => Sent;
+  /** needs a yes each time, whatever was read, trusted or granted */
+  asksAlways?: (args: z.output<S>) => boolean;
   /** of the kennel, and not bound to the host of the active workspace: listing, selecting */
   anyHost?: boolean;
   /** `run` changes nothing and only reads our own store: its call needs no mark that it has begun, because running it again is the same as running it once */

@@ -20,6 +20,7 @@ import {
   type RoutineRun,
   runningRun,
 } from '../store/routines.ts';
+import { taintOfCall, unaskedSources } from '../store/taint.ts';
 import { suggestion } from './nearest.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from './tool.ts';
 
@@ -95,6 +96,10 @@ export function checkSteps(
       problems.push(`${at}: the arguments are not right:\n${z.prettifyError(parsed.error)}`);
       continue;
     }
+    if (tool.asksAlways?.(parsed.data as never)) {
+      problems.push(`${at}: this needs the person's consent each time, and nobody can be asked while a workflow runs.`);
+      continue;
+    }
     steps.push({ name: name.slice(0, 80), tool: tool.name, args: parsed.data as Record<string, unknown> });
   }
   return problems.length === 0 ? { ok: true, steps } : { ok: false, error: problems.join('\n') };
@@ -160,6 +165,8 @@ export const workflowTools = (lookup: Lookup, names: () => Iterable<string>): To
   defineTool({
     ...common,
     name: 'workflow_create',
+    reads: [],
+    sends: ['routine'],
     description: `Store a named workflow: an ordered list of tool calls that workflow_run or a cron runs later without you, stopping at the first failure. Arguments are checked now. Not allowed as steps: ${[...BLOCKED_STEPS].join(', ')}.`,
     danger: 'MODERATE',
     schema: z.strictObject({
@@ -181,6 +188,8 @@ export const workflowTools = (lookup: Lookup, names: () => Iterable<string>): To
         description: args.description,
         workspace: args.workspace ?? null,
         steps: checked.steps,
+        // where a person was asked about it, they have seen what it will do
+        sources: unaskedSources(await taintOfCall(context.db, context.callId)),
       });
       if (!routine) return { ok: false, output: `A workflow "${args.name}" exists already. Delete it first or choose another name.` };
       return {
@@ -193,6 +202,8 @@ export const workflowTools = (lookup: Lookup, names: () => Iterable<string>): To
   defineTool({
     ...common,
     name: 'workflow_list',
+    reads: [],
+    sends: [],
     description: 'List the workflows of this chat, and with includeRuns their latest runs.',
     danger: 'SAFE',
     schema: z.strictObject({ includeRuns: z.boolean().default(false), runLimit: z.int().min(1).max(50).default(10) }),
@@ -229,6 +240,8 @@ export const workflowTools = (lookup: Lookup, names: () => Iterable<string>): To
   defineTool({
     ...common,
     name: 'workflow_run',
+    reads: [],
+    sends: ['routine'],
     description: 'Start a workflow now. It runs by itself; its result comes to this chat when it is done, so do not wait for it.',
     danger: 'MODERATE',
     schema: z.strictObject({ workflow: nameOrId }),
@@ -240,6 +253,8 @@ export const workflowTools = (lookup: Lookup, names: () => Iterable<string>): To
   defineTool({
     ...common,
     name: 'workflow_delete',
+    reads: [],
+    sends: ['routine'],
     description: 'Delete a workflow together with its crons. A run that is under way finishes the step that it is in and ends; its result comes to the chat.',
     danger: 'MODERATE',
     schema: z.strictObject({ workflow: nameOrId }),

@@ -37,6 +37,8 @@ export const workspaceTools: Tool[] = [
     ...common,
     anyHost: true,
     name: 'workspace_list',
+    reads: ['file'],
+    sends: [],
     description: 'List all workspaces (projects) with language, branch and which one is active.',
     danger: 'SAFE',
     schema: z.strictObject({}),
@@ -46,6 +48,8 @@ export const workspaceTools: Tool[] = [
     ...common,
     anyHost: true,
     name: 'workspace_select',
+    reads: ['file'],
+    sends: [],
     description: 'Make a workspace the active one of this chat: the one that tools and tasks work in when none is named.',
     danger: 'SAFE',
     schema: z.strictObject({ name: nameArgument }),
@@ -54,6 +58,8 @@ export const workspaceTools: Tool[] = [
   defineTool({
     ...common,
     name: 'workspace_status',
+    reads: ['file'],
+    sends: [],
     description: 'Show what a workspace is and the state of its git repository.',
     danger: 'SAFE',
     schema: z.strictObject({ name: workspaceArgument }),
@@ -62,6 +68,10 @@ export const workspaceTools: Tool[] = [
   defineTool({
     ...common,
     name: 'workspace_create',
+    reads: [],
+    // where GH_TOKEN is configured a repository is made there
+    sends: ['publish'],
+    sent: (args) => ({ texts: [args.name, args.description] }),
     description:
       'Make a new workspace from a template. Where GH_TOKEN is configured, a private GitHub repository is made for it and the first commit is pushed.',
     danger: 'MODERATE',
@@ -77,6 +87,8 @@ export const workspaceTools: Tool[] = [
   defineTool({
     ...common,
     name: 'workspace_delete',
+    reads: [],
+    sends: [],
     description: `Delete a workspace; never the active one. Its folder is kept for ${TRASH_DAYS} days. The system asks the person for consent where that is wanted.`,
     danger: 'DANGEROUS',
     schema: z.strictObject({ name: nameArgument, confirm: confirmArgument }),

@@ -97,7 +97,7 @@ describe('a dialogue that is kept in memory', () => {
     await other.close();
     await asOthers(thread);
     const { messages } = await loadHistory(database.store.db, thread);
-    await addSummary(database.store.db, thread, messages[6]!.ord, 'what was before');
+    await addSummary(database.store.db, thread, messages[6]!.ord, 'what was before', []);
     await asOthers(thread);
     await begin(thread, 'after the summary');
     await asOthers(thread);

@@ -12,6 +12,8 @@ const strike = defineTool({
   name: 'strike',
   description: 'Writes a line into the ledger of the test.',
   schema: z.strictObject({ ledger: z.string(), holdMs: z.int().min(0).default(0) }),
+  reads: [],
+  sends: [],
   danger: 'SAFE',
   effect: 'once',
   place: 'worker',

@@ -26,7 +26,7 @@ describe('files in a model request', () => {
       ModelMessage,
     ];
     expect(user).toMatchObject({ role: 'user', pictures: ['/9j/'] });
-    expect(user.content).toContain('look at this\n\n--- a.csv ---\nx,y\n--- end of a.csv ---');
+    expect(user.content).toContain('look at this\n\n[the text of a.csv]\n| x,y\n');
     expect(user.content).toContain(
       `[cut at ${SHOWN_FILE_CHARS} of ${SHOWN_FILE_CHARS + 1} characters; read on with read_attachment {"id":"att_3","offset":${SHOWN_FILE_CHARS}}]`,
     );

@@ -14,7 +14,7 @@ it('the model is told what WhatsApp is, and how to send a file there', () => {
 });
 
 it('the model is told that the messages of a group carry the names of their authors', () => {
-  expect(prompt('whatsapp', true)).toMatch(/group: each message begins with the name of its author/);
+  expect(prompt('whatsapp', true)).toMatch(/group: each message begins with the name of its author and who that is to you/);
 });
 
 it('what the thread says of itself comes last', () => {

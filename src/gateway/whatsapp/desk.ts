@@ -1,5 +1,5 @@
 import type { Identity } from '../../contracts/decision.ts';
-import { parseAutonomy, parseCommand, parseTaskOrder } from '../../domain/commands.ts';
+import { parseAskAgain, parseAutonomy, parseCommand, parseTaskOrder } from '../../domain/commands.ts';
 import { afterAbsence, joinTexts, ready } from '../../domain/whatsapp/burst.ts';
 import type { Db } from '../../store/database.ts';
 import { isAsked, markHandled } from '../../store/whatsapp/inbox.ts';
@@ -165,11 +165,11 @@ export class Desk {
 }
 
 /** Words that work without the model and must not wait until a burst is complete; a yes or no is one only as an answer. */
-function commandOf({ text, message, questionId, old }: Pending): 'stop' | 'status' | 'help' | 'order' | null {
+function commandOf({ text, message, questionId, old }: Pending): 'stop' | 'status' | 'help' | 'new' | 'order' | null {
   if (questionId !== null || old || message.content.kind !== 'text') return null;
   const command = parseCommand(text);
   if (command === 'yes' || command === 'no') return null;
-  return command ?? (parseTaskOrder(text) || parseAutonomy(text) ? 'order' : null);
+  return command ?? (parseTaskOrder(text) || parseAutonomy(text) || parseAskAgain(text) !== undefined ? 'order' : null);
 }
 
 /** The id of a message within its chat: unique also in a group, and over both directions. */

@@ -1,7 +1,11 @@
 import type { Channel } from '../../contracts/ids.ts';
+import type { Source } from '../../contracts/taint.ts';
 import type { Db } from '../database.ts';
 import { recordNotice } from '../turns.ts';
 import type { Task } from './tasks.ts';
+
+/** The agent of a task as a source of text. */
+export const sourceOfTask = ({ harness, workspace }: Task): Source => ({ kind: 'report', label: `${harness} in ${workspace}` });
 
 /** Outbox ids of what a task tells: derived, so that a repeated step sends nothing twice. */
 export const taskOutboxId = (taskId: string, what: string): string => `out_${taskId}_${what}`;
@@ -9,7 +13,8 @@ export const taskOutboxId = (taskId: string, what: string): string => `out_${tas
 /** A message about a task, once for a task and key. */
 export async function tellOfTask(db: Db, task: Task, key: string, text: string, kind: 'notice' | 'result' = 'notice'): Promise<string> {
   const outboxId = taskOutboxId(task.id, key);
-  await recordNotice(db, { chatId: task.chat_id, outboxId, text, kind });
+  // a notice is our own text; a result holds what the agent said, names of files and what tests printed
+  await recordNotice(db, { chatId: task.chat_id, outboxId, text, kind, ...(kind === 'result' && { sources: [sourceOfTask(task)] }) });
   return outboxId;
 }
 

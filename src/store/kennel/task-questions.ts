@@ -10,6 +10,7 @@ import { inputRequest } from '../requests.ts';
 import { remember } from '../transcript.ts';
 import { addCompleteTurn } from '../turns.ts';
 import { askedLine } from './task-log.ts';
+import { sourceOfTask } from './task-news.ts';
 import type { Task } from './tasks.ts';
 
 /** Id of a question of a task: the same on every attempt. `asked`: the id in the run's log. */
@@ -49,7 +50,7 @@ export async function askForTask(db: Db, task: Task, asked: string): Promise<{ q
       await addCompleteTurn(tx, { id: turnId, threadId: task.thread_id, summary: body }, async () => {
         const at = { turnId, threadId: task.thread_id };
         await addItem(tx, { ...at, id: derivedId('item_', questionId), kind: 'agent_message', status: 'completed', summary: body, detail: body });
-        await remember(tx, { id: derivedId('msg_', questionId), ...at, role: 'assistant', content: body });
+        await remember(tx, { id: derivedId('msg_', questionId), ...at, role: 'assistant', content: body, sources: [sourceOfTask(task)] });
       });
     await tx
       .insertInto('questions')

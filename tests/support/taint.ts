@@ -1,0 +1,116 @@
+import { declaredSources, withTaint } from '../../src/activities/provenance.ts';
+import type { Autonomy, CallVerdict } from '../../src/contracts/conversation.ts';
+import type { Source } from '../../src/contracts/taint.ts';
+import { toModelMessages } from '../../src/domain/context.ts';
+import { beginCall, settleBegun } from '../../src/store/calls.ts';
+import type { Db } from '../../src/store/database.ts';
+import { onThread } from '../../src/store/events.ts';
+import { freshId } from '../../src/store/keys.ts';
+import { ask, decideQuestion, openQuestion } from '../../src/store/questions.ts';
+import { type CheckedCall, loadSubject, storeAnswer } from '../../src/store/steps.ts';
+import { createThread } from '../../src/store/threads.ts';
+import { type Heard, loadHistory } from '../../src/store/transcript.ts';
+import { openTurn } from '../../src/store/turns.ts';
+import { prepareCall, tools } from '../../src/tools/registry.ts';
+
+/** A chat on a real store, in which turns are played step by step: what the model reads, what it calls, what policy says. No tool runs. */
+export interface PlayedChat {
+  threadId: string;
+  chatId: string;
+  /** begins a turn with a message of the person, or of somebody else */
+  says(text: string, heard?: Heard): Promise<void>;
+  /** everything that the model is shown now, as one text */
+  shown(): Promise<string>;
+  /** a model step with one call; what policy says of it */
+  calls(name: string, args: Record<string, unknown>): Promise<CallVerdict>;
+  /** ends the last call with an output, as its tool would have */
+  gives(output: string, sources?: readonly Source[]): Promise<void>;
+  /** whether the activity would run the last call now: what the store says, whatever a workflow was told */
+  runs(): Promise<boolean>;
+  /** puts the approval of the last call to the person, who answers it */
+  approves(always?: boolean): Promise<void>;
+  /** the turn is over */
+  ends(): Promise<void>;
+}
+
+export async function playChat(db: Db, trust: { autonomy: Autonomy; autoApprove: boolean }, group = false): Promise<PlayedChat> {
+  const thread = await createThread(db, {
+    channel: group ? 'whatsapp' : 'api',
+    ...(group && { address: `${freshId('run_')}@g.us` }),
+    model: 'm',
+    workspace: '/',
+    mode: 'agent',
+    allow_shell: false,
+    trust_mode: false,
+    auto_approve: trust.autoApprove,
+    archived: false,
+    autonomy: trust.autonomy,
+    chatKey: (address) => address,
+  });
+  const threadId = thread.id;
+  const { chat_id: chatId } = await db.selectFrom('threads').select('chat_id').where('id', '=', threadId).executeTakeFirstOrThrow();
+  let turnId = '';
+  let step = 0;
+  let last = '';
+
+  const answer = async (calls: CheckedCall[], text: string) => {
+    const input = { threadId, turnId, step: ++step };
+    const [subject, history] = await Promise.all([loadSubject(db, input), loadHistory(db, threadId)]);
+    const judged = await withTaint(db, { threadId, ...subject! }, history, calls);
+    const usage = { inputTokens: 1, outputTokens: 1, microUsd: 0 };
+    const readUpto = history.messages.at(-1)!.ord;
+    return await storeAnswer(db, input, subject!, {
+      text,
+      calls: judged,
+      model: 'm',
+      usage,
+      readUpto,
+      item: { id: freshId('item_'), begun: false, rest: text },
+    });
+  };
+  const begun = async () => (await beginCall(db, last, []))!;
+
+  return {
+    threadId,
+    chatId,
+    async says(text, heard) {
+      step = 0;
+      turnId = await onThread(db, threadId, async (tx, { at }) => (await openTurn(tx, { threadId, at, text, ...(heard && { heard }) })).id);
+    },
+    async shown() {
+      const { summary, messages, calls, files } = await loadHistory(db, threadId);
+      return toModelMessages('You are Fetch.', summary, messages, calls, files)
+        .map((message) => `<${message.role}>${message.content}`)
+        .join('\n');
+    },
+    async calls(name, args) {
+      const prepared = prepareCall(name, JSON.stringify(args));
+      if (!prepared.ok) throw new Error(prepared.error);
+      const { tool } = prepared;
+      const verdict = { name, danger: tool.danger, effect: tool.effect, summary: name, timeoutMs: tool.timeoutMs };
+      const result = await answer([{ providerId: 'p', args: prepared.args, verdict }], '');
+      last = result.calls[0]!.callId;
+      return result.calls[0]!;
+    },
+    async gives(output, sources) {
+      const { call } = await begun();
+      await settleBegun(db, call, { ok: true, output, sources: sources ?? declaredSources(tools.get(call.name), call.args) });
+    },
+    async runs() {
+      const { policy, allowed } = await begun();
+      return policy === 'run' || (policy === 'ask' && allowed);
+    },
+    async approves(always = false) {
+      await ask(db, { callId: last, turnId, threadId, kind: 'approval' }, { description: '', intent: null });
+      await onThread(db, threadId, async (tx) => {
+        const question = await openQuestion(tx, threadId, last);
+        const { taint } = await tx.selectFrom('calls').select('taint').where('id', '=', last).executeTakeFirstOrThrow();
+        const sink = always && !taint?.each ? taint?.asks[0] : undefined;
+        if (question) await decideQuestion(tx, question, { decision: 'allow', remember: false, ...(sink && { always: sink }) }, { role: 'owner' });
+      });
+    },
+    async ends() {
+      await answer([], 'Done.');
+    },
+  };
+}
