@@ -46,7 +46,7 @@ export const settings = {
   OPENAI_BASE_URL: z.url().optional().describe('Any OpenAI-compatible endpoint (Ollama, vLLM, llama.cpp, ...)'),
   OPENAI_API_KEY: secret().describe('Key for it, or for OpenAI itself'),
   OPENROUTER_API_KEY: secret().describe('Key for OpenRouter; used when no OpenAI setting is there'),
-  AGENT_MODEL: z.string().trim().min(1).optional().describe('Model name; practice when no model is configured'),
+  AGENT_MODEL: z.string().trim().min(1).optional().describe('Model name. Where no key and no endpoint is configured, the practice model answers'),
   FETCH_FALLBACK_MODEL: z.string().trim().min(1).optional().describe('A second model of the same endpoint that takes over when the first one fails'),
   TEMPORAL_ADDRESS: z.string().trim().min(1).optional().describe('Use this Temporal server and start none'),
   TEMPORAL_NAMESPACE: z.string().trim().min(1).default('default').describe('Temporal namespace'),

@@ -14,6 +14,9 @@ import { answersOn } from './roles.ts';
 import { readStatus } from './status-report.ts';
 import { whatsappFinding } from './whatsapp-finding.ts';
 
+/** A model that thinks for longer than this is not worth the wait of a look. */
+const MODEL_PATIENCE_MS = 20_000;
+
 type Check = (config: Config) => Promise<Finding | Finding[]>;
 
 /** Every dependency is tried, not only looked for. */
@@ -31,7 +34,7 @@ const checks: Check[] = [
       await import('@temporalio/worker');
       return ok('temporal core', null, 'the native part of the worker loads');
     }),
-  async (config) => modelFinding(config),
+  modelFinding,
   whatsappFinding,
   () => program('git', ['--version'], 'coding tasks need it', 'install git: https://git-scm.com/downloads'),
   kennelFinding,
@@ -117,10 +120,16 @@ async function postgresAt(url: string): Promise<Finding> {
   return ok('postgres', null, `the server at ${new URL(url).host}`);
 }
 
-function modelFinding(config: Config): Finding {
-  const endpoint = config.OPENAI_BASE_URL ?? (config.OPENAI_API_KEY ? 'OpenAI' : config.OPENROUTER_API_KEY ? 'OpenRouter' : null);
-  if (endpoint) return ok('model', config.AGENT_MODEL ?? null, endpoint);
-  return { name: 'model', state: 'warning', version: null, detail: 'none is configured: the practice model answers', mend: 'fetch setup' };
+/** One real completion: an endpoint that lists its models to everybody may still refuse the key. */
+async function modelFinding(config: Config): Promise<Finding> {
+  const { endpointOf, PRACTICE } = await import('../adapters/model/open-model.ts');
+  const endpoint = endpointOf(config);
+  const mend = 'fetch setup';
+  if (!endpoint) return { name: 'model', state: 'warning', version: null, detail: 'none is configured: the practice model answers', mend };
+  const { verifyModel } = await import('../adapters/model/discover.ts');
+  const model = config.AGENT_MODEL === PRACTICE ? undefined : config.AGENT_MODEL;
+  const result = await verifyModel({ ...config, AGENT_MODEL: model } as never, MODEL_PATIENCE_MS);
+  return result.ok ? ok('model', result.model, endpoint.baseUrl) : missing('model', `${endpoint.baseUrl}: ${result.error}`, mend);
 }
 
 async function program(name: string, args: string[], need: string, mend: string): Promise<Finding> {

@@ -2,19 +2,13 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
-import { cancel, intro, isCancel, log, outro, select, spinner, text } from '@clack/prompts';
+import { cancel, intro, isCancel, outro, text } from '@clack/prompts';
 import { parse } from 'dotenv';
 import type { Config } from '../config.ts';
+import { askModel, type ModelChoice, type ModelParts } from './model-question.ts';
 
-/** A model that can be chosen, with the settings that choose it. */
-export interface ModelChoice {
-  label: string;
-  env: Record<string, string>;
-  kind: string;
-}
-export interface SetupParts {
+export interface SetupParts extends ModelParts {
   discover: (config: Config) => Promise<ModelChoice[]>;
-  verify: (env: Record<string, string>) => Promise<{ ok: true } | { ok: false; error: string }>;
 }
 /** Other streams than this process's own. */
 export interface Terminal {
@@ -24,12 +18,6 @@ export interface Terminal {
 
 /** Every setting that chooses a model: choosing another one removes what the last choice left. */
 const MODEL_SETTINGS = ['OPENAI_BASE_URL', 'OPENAI_API_KEY', 'OPENROUTER_API_KEY', 'AGENT_MODEL'];
-const PRACTICE: ModelChoice = {
-  label: 'Practice (no model, no key: a built-in guide that shows what Fetch can do)',
-  env: { AGENT_MODEL: 'practice' },
-  kind: 'practice',
-};
-
 /** Asks when this home has no `.env` yet and a person sits there; true when it asked. */
 export async function firstStart(config: Config): Promise<boolean> {
   if (!process.stdin.isTTY || !process.stdout.isTTY || existsSync(join(config.FETCH_HOME, '.env'))) return false;
@@ -38,21 +26,23 @@ export async function firstStart(config: Config): Promise<boolean> {
 }
 
 /**
- * At most three questions, each with a default; the answers go to FETCH_HOME/.env. Ctrl-C takes the defaults of what is
- * left. Throws when the file cannot be written.
+ * Which model (with its key, where it needs one), and two more questions with a default; the answers go to FETCH_HOME/.env. Ctrl-C takes
+ * the defaults of what is left. Throws when the file cannot be written.
  */
 export async function setup(config: Config, parts?: SetupParts, terminal: Terminal = {}): Promise<void> {
   const file = join(config.FETCH_HOME, '.env');
   const before = existsSync(file) ? readFileSync(file, 'utf8') : '';
   const known = parse(before);
-  const { discover, verify } = parts ?? (await realParts());
+  const { discover, ...asked } = parts ?? (await realParts());
   const values: Record<string, string | undefined> = {
     FETCH_USER_NAME: known.FETCH_USER_NAME || userName(),
     FETCH_TIME_ZONE: known.FETCH_TIME_ZONE || Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC',
   };
-  intro('Fetch: three questions, Enter takes the default', terminal);
+  intro('Fetch: a model, your name, your time zone. Enter takes the default.', terminal);
+  const model = await askModel(await discover(config).catch(() => []), asked, terminal);
+  if (model !== null) for (const name of MODEL_SETTINGS) values[name] = model[name];
   const goesOn =
-    (await askModel(values, await discover(config).catch(() => []), verify, terminal)) &&
+    model !== null &&
     (await askText(values, 'FETCH_USER_NAME', 'What may I call you?', undefined, terminal)) &&
     (await askText(
       values,
@@ -64,40 +54,6 @@ export async function setup(config: Config, parts?: SetupParts, terminal: Termin
   if (!goesOn) cancel('The defaults it is. "fetch setup" asks again.', terminal);
   writeAtomically(file, mergeEnv(before, values));
   if (goesOn) outro(`Saved in ${file}. "fetch setup" asks again.`, terminal);
-}
-
-/** Adds the settings of a model that has proved to answer. False when the person pressed Ctrl-C: nothing about the model changes then. */
-async function askModel(values: Record<string, string | undefined>, found: ModelChoice[], verify: SetupParts['verify'], terminal: Terminal): Promise<boolean> {
-  const practice = found.find((choice) => choice.kind === 'practice') ?? PRACTICE;
-  const choices = [...found.filter((choice) => choice.kind !== 'practice'), practice];
-  for (let suggested = 0; ; ) {
-    const picked = await select({
-      ...terminal,
-      message: 'Which model?',
-      options: choices.map((choice, index) => ({ value: index, label: choice.label })),
-      initialValue: suggested,
-    });
-    if (isCancel(picked)) return false;
-    const choice = choices[picked]!;
-    if (choice.kind !== 'practice') {
-      const wait = spinner(terminal);
-      wait.start('Asking it for one word, to see that it answers');
-      const result = await verify(choice.env).catch((error: unknown) => ({
-        ok: false as const,
-        error: error instanceof Error ? error.message : String(error),
-      }));
-      if (!result.ok) {
-        wait.error('It does not answer');
-        log.warn(`${result.error}\nChoose again, or practice for now: "fetch setup" comes back here.`, terminal);
-        suggested = choices.length - 1;
-        continue;
-      }
-      wait.stop('It answers');
-    }
-    for (const name of MODEL_SETTINGS) values[name] = choice.env[name];
-    Object.assign(values, choice.env);
-    return true;
-  }
 }
 
 async function askText(
@@ -167,8 +123,8 @@ function writeAtomically(file: string, content: string): void {
 
 /** Loaded when asked for: the model client is heavy, and most commands never need it. */
 async function realParts(): Promise<SetupParts> {
-  const { discoverModels, verifyModel } = await import('../adapters/model/discover.ts');
-  return { discover: discoverModels, verify: verifyModel };
+  const { discoverModels, modelsOf, verifyModel } = await import('../adapters/model/discover.ts');
+  return { discover: discoverModels, models: modelsOf, verify: verifyModel };
 }
 
 function userName(): string {

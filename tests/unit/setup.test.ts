@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { parse } from 'dotenv';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { endpointOf } from '../../src/adapters/model/open-model.ts';
 import { mergeEnv, type SetupParts, setup } from '../../src/cli/setup.ts';
 import { loadConfig } from '../../src/config.ts';
 import { until } from './chat-server.ts';
@@ -60,7 +61,11 @@ describe('the three questions', () => {
   }
   const config = () => loadConfig({ FETCH_HOME: home }, {});
   const local = { label: 'llama at localhost', kind: 'local', env: { OPENAI_BASE_URL: 'http://127.0.0.1:11434/v1', AGENT_MODEL: 'llama' } };
-  const parts = (verify: SetupParts['verify'] = async () => ({ ok: true })): SetupParts => ({ discover: async () => [local], verify });
+  const parts = (verify: SetupParts['verify'] = async () => ({ ok: true })): SetupParts => ({
+    discover: async () => [local],
+    models: async () => ['small', 'large'],
+    verify,
+  });
   const saved = () => parse(readFileSync(join(home, '.env')));
 
   test('take the defaults with Enter, and what they write is a valid configuration that only the person can read', async () => {
@@ -95,7 +100,52 @@ describe('the three questions', () => {
     await shows('What may I call you?');
     input.write('\x03');
     await done;
-    expect(saved().AGENT_MODEL).toBe('practice');
+    expect(saved()).not.toHaveProperty('AGENT_MODEL');
+    expect(endpointOf(config())).toBeNull();
+    // what comes later wins over practice by itself
+    expect(endpointOf(loadConfig({ FETCH_HOME: home }, { OPENAI_API_KEY: 'key' }))).toMatchObject({ kind: 'openai' });
+  });
+
+  test('take a key without showing it, offer what the endpoint lists, and save what has answered', async () => {
+    const { input, output, shows, text } = terminal();
+    const asked: unknown[] = [];
+    const verify = async (env: Record<string, string>) => {
+      asked.push(env);
+      return { ok: true as const };
+    };
+    const models = async () => ['gpt-9', 'gpt-5-mini', 'o1'];
+    const done = setup(config(), { ...parts(verify), models }, { input, output });
+    await shows('Which model?');
+    input.write('\x1b[B\r');
+    await shows('Your key for OpenAI');
+    input.write('sk-secret\r');
+    await shows('Which of its models?');
+    input.write('\r');
+    await shows('It answers');
+    await shows('What may I call you?');
+    input.write('\x03');
+    await done;
+    const chosen = { OPENAI_API_KEY: 'sk-secret', AGENT_MODEL: 'gpt-5-mini' };
+    expect(asked).toEqual([chosen]);
+    expect(saved()).toMatchObject(chosen);
+    expect(text()).not.toContain('sk-secret');
+  });
+
+  test('come back to the choice after a key that is refused', async () => {
+    const { input, output, shows, text } = terminal();
+    const models = async () => {
+      throw new Error('Authentication failed: no such key');
+    };
+    const done = setup(config(), { ...parts(), models }, { input, output });
+    await shows('Which model?');
+    input.write('\x1b[B\r');
+    await shows('Your key for OpenAI');
+    input.write('wrong\r');
+    await shows('Authentication failed: no such key');
+    await until('the question again', () => text().split('no such key')[1]!.includes('Which model?'));
+    input.write('\x03');
+    await done;
+    expect(saved()).not.toHaveProperty('OPENAI_API_KEY');
   });
 
   test('keep the defaults on Ctrl-C and go on', async () => {

@@ -1,6 +1,6 @@
 import type { Config } from '../../config.ts';
 import { ModelError } from './error.ts';
-import { type ModelSettings, openModel } from './open-model.ts';
+import { endpointOf, type ModelSettings, openModel, PRACTICE } from './open-model.ts';
 import { listModels } from './openai.ts';
 
 /** A model that setup can offer: what to show, and the settings that choose it (may hold a key: never log `env`). */
@@ -23,11 +23,18 @@ export type DiscoverOptions = {
   timeoutMs?: number;
 };
 
+/** Names of the models that the endpoint of these settings lists. @throws ModelError, with a reason for a person */
+export async function modelsOf(env: Record<string, string>, timeoutMs = 15_000): Promise<string[]> {
+  const endpoint = endpointOf(env as unknown as ModelSettings);
+  return endpoint ? await listModels(endpoint, timeoutMs) : [];
+}
+
 /** Keys that are configured, then local servers that answer in time with at least one model. Sends nothing to a remote host. */
 export async function discoverModels(config: ModelSettings & Partial<Config>, options: DiscoverOptions = {}): Promise<Choice[]> {
   const found: Choice[] = [];
-  const named: Record<string, string> = config.AGENT_MODEL ? { AGENT_MODEL: config.AGENT_MODEL } : {};
-  const model = config.AGENT_MODEL ? `, ${config.AGENT_MODEL}` : '';
+  const name = config.AGENT_MODEL === PRACTICE ? undefined : config.AGENT_MODEL;
+  const named: Record<string, string> = name ? { AGENT_MODEL: name } : {};
+  const model = name ? `, ${name}` : '';
   if (config.OPENAI_BASE_URL) {
     const key: Record<string, string> = config.OPENAI_API_KEY ? { OPENAI_API_KEY: config.OPENAI_API_KEY } : {};
     found.push({

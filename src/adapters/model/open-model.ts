@@ -8,10 +8,11 @@ export type ModelSettings = Pick<Config, 'OPENAI_BASE_URL' | 'OPENAI_API_KEY' | 
 const OPENAI_URL = 'https://api.openai.com/v1';
 const OPENROUTER_URL = 'https://openrouter.ai/api/v1';
 
+/** The name of the built-in model. It answers where no endpoint and no key is configured; a key that comes later wins over it. */
+export const PRACTICE = 'practice';
+
 /** What the settings point at; null: nothing is configured, so practice. */
 export function endpointOf(settings: ModelSettings): Endpoint | null {
-  // said outright: a key that lies in the environment for other programs does not decide then
-  if (settings.AGENT_MODEL === 'practice') return null;
   if (settings.OPENAI_BASE_URL) {
     const { hostname } = new URL(settings.OPENAI_BASE_URL);
     const openrouter = hostname === 'openrouter.ai';
@@ -35,9 +36,10 @@ export async function openModel(settings: ModelSettings): Promise<Model> {
   const endpoint = endpointOf(settings);
   if (!endpoint) {
     const practice = await startPracticeServer();
-    const model = openaiModel({ kind: 'practice', baseUrl: practice.baseUrl, name: 'practice' });
+    const model = openaiModel({ kind: 'practice', baseUrl: practice.baseUrl, name: PRACTICE });
     return { ...model, close: () => practice.close() };
   }
-  const name = settings.AGENT_MODEL ?? (endpoint.kind === 'custom' ? await customModelName(endpoint) : defaultNames[endpoint.kind]);
+  const chosen = settings.AGENT_MODEL === PRACTICE ? undefined : settings.AGENT_MODEL;
+  const name = chosen ?? (endpoint.kind === 'custom' ? await customModelName(endpoint) : defaultNames[endpoint.kind]);
   return openaiModel({ ...endpoint, name, fallback: settings.FETCH_FALLBACK_MODEL });
 }
