@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,7 +6,6 @@ import type { HostConfig } from 'dockerode';
 import { containerUser } from '../../src/adapters/kennel/engine.ts';
 import { hostConfig, mount } from '../../src/adapters/kennel/hardening.ts';
 import { openKennel } from '../../src/adapters/kennel/open-kennel.ts';
-import { giveTo } from '../../src/adapters/kennel/runs.ts';
 import { childEnvironment, loadConfig } from '../../src/config.ts';
 import { INSIDE, type LogLine, type RunSpec } from '../../src/contracts/kennel.ts';
 import { isAgentLine } from './kennel-points.ts';
@@ -33,7 +32,8 @@ export async function openByHand(folder: string, workspace: string): Promise<ByH
   const { cpus } = await engine.facts();
   const user = containerUser();
   const limits = { memoryMb: config.FETCH_KENNEL_MEMORY_MB, cpus: config.FETCH_KENNEL_CPUS, pids: config.FETCH_KENNEL_PIDS, hostCpus: cpus };
-  if (process.getuid?.() === 0) giveTo(workspace, user.uid, user.gid);
+  const give = (path: string) => void (process.getuid?.() === 0 && execFileSync('chown', ['-R', `${user.uid}:${user.gid}`, path]));
+  give(workspace);
   let count = 0;
   return {
     run: async (goal) => {
@@ -55,7 +55,7 @@ export async function openByHand(folder: string, workspace: string): Promise<ByH
       mkdirSync(join(run, 'home'));
       for (const name of ['commands.ndjson', 'log.ndjson']) writeFileSync(join(run, name), '');
       writeFileSync(join(run, 'spec.json'), JSON.stringify(spec));
-      if (process.getuid?.() === 0) giveTo(run, user.uid, user.gid);
+      give(run);
       const host = hostConfig({
         limits,
         user,

@@ -3,6 +3,7 @@ import { finished } from 'node:stream/promises';
 import { StringDecoder } from 'node:string_decoder';
 import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
+import type { MountSettings } from 'dockerode';
 import { INSIDE } from '../../contracts/kennel.ts';
 import { destroy, LABEL } from './containers.ts';
 import { Demux } from './demux.ts';
@@ -10,6 +11,7 @@ import type { Engine } from './engine.ts';
 import { hostConfig, type Limits, mount } from './hardening.ts';
 import type { CommandResult, KennelCommand } from './kennel.ts';
 import { KeptOutput } from './kept-output.ts';
+import type { WorkspaceUser } from './ownership.ts';
 
 /** HOME of a command: empty at its beginning, gone with it. */
 export const EMPTY_HOME = '/home/kennel';
@@ -18,7 +20,9 @@ export interface CommandPlace {
   engine: Engine;
   image: string;
   limits: Limits;
-  user: { uid: number; gid: number };
+  user: WorkspaceUser;
+  /** mounts that go with the user */
+  named: readonly MountSettings[];
   home: string;
 }
 
@@ -97,8 +101,8 @@ function sink(stream: 'stdout' | 'stderr', { maxOutput, onOutput }: KennelComman
   };
 }
 
-export function configuration({ image, limits, user, home }: CommandPlace, command: KennelCommand): Docker.ContainerCreateOptions {
-  const env: Record<string, string> = { HOME: EMPTY_HOME, ...command.env };
+export function configuration({ image, limits, user, named, home }: CommandPlace, command: KennelCommand): Docker.ContainerCreateOptions {
+  const env: Record<string, string> = { ...user.env, HOME: EMPTY_HOME, ...command.env };
   // a killed worker cannot end it: then it ends itself, a little later than it would have been ended
   const seconds = Math.ceil(command.timeoutMs / 1000) + 10;
   return {
@@ -125,6 +129,7 @@ export function configuration({ image, limits, user, home }: CommandPlace, comma
         ...(command.workspace === null ? [] : [mount(command.workspace, INSIDE.workspace, command.readOnly)]),
         ...(command.gate === undefined ? [] : [mount(command.gate, `${INSIDE.run}/gate`, true)]),
         ...(command.side === undefined ? [] : [mount(command.side, '/run/fetch-side')]),
+        ...named,
       ],
     }),
   };

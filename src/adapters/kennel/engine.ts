@@ -78,7 +78,7 @@ async function ask(docker: Docker): Promise<EngineFacts> {
   }
 }
 
-/** The user that containers run as: never root. A root process gives its workspaces to 1000, anyone else keeps their own. */
+/** The user that containers run as: never root. See `ownership.ts` for the workspaces of others. */
 export function containerUser(): { uid: number; gid: number } {
   const uid = process.getuid?.() ?? 1000;
   return uid === 0 ? { uid: 1000, gid: 1000 } : { uid, gid: process.getgid?.() ?? 1000 };

@@ -4,11 +4,12 @@ import type { Config } from '../../config.ts';
 import type { WorkspaceAnswer, WorkspaceOp } from '../../contracts/workspace-ops.ts';
 import { runCommand } from './command.ts';
 import { homeLabel } from './containers.ts';
-import { connect, containerUser, type Engine, explain } from './engine.ts';
+import { connect, type Engine, explain } from './engine.ts';
 import { type Images, images } from './image.ts';
 import { imageKindOf } from './image-files.ts';
 import type { Kennel, WorkspaceOpOptions } from './kennel.ts';
-import { giveTo, inspectRun, listRuns, pauseRun, type RunPlace, removeRun, startRun, sweepCommands } from './runs.ts';
+import { createOwnership, nameOfUser, userOf } from './ownership.ts';
+import { inspectRun, listRuns, pauseRun, type RunPlace, removeRun, startRun, sweepCommands } from './runs.ts';
 import { KeptSessions, openSession, SessionOver, type WorkspaceSession } from './workspace-session.ts';
 
 export type KennelConfig = Pick<
@@ -33,6 +34,8 @@ const OPERATION = ['node', '/opt/fetch/kennel/workspace/main.ts'];
 /** a checkpoint of a large repository takes minutes */
 const OPERATION_MS = 10 * 60_000;
 const OPERATION_BYTES = 64 * 1024 * 1024;
+/** operations that may make a repository, or put it back */
+const MAKES: ReadonlySet<WorkspaceOp['op']> = new Set(['create', 'conclude', 'undo']);
 /** the longest that two operations and the time between them take */
 const SESSION_MS = 30 * 60_000;
 
@@ -40,15 +43,22 @@ const SESSION_MS = 30 * 60_000;
 export function openKennel(config: KennelConfig): OpenKennel {
   const engine = connect(config);
   const provided = images(engine, config);
-  const user = containerUser();
   const sessions = new KeptSessions();
   let cpus: number | null = null;
-  const place = async (): Promise<RunPlace> => {
+  const ownership = createOwnership(
+    engine,
+    () => provided.provide('tools'),
+    () => place(null),
+  );
+  const place = async (workspace: string | null): Promise<RunPlace> => {
     // asked once: it takes the engine longer to tell of itself than to make a container
     cpus ??= (await engine.facts()).cpus;
+    const user = await userOf(workspace);
+    const name = await nameOfUser(config.FETCH_HOME, user);
     return {
       engine,
       user,
+      named: name ? [name] : [],
       home: homeLabel(config.FETCH_HOME, config.FETCH_KENNEL_HOST),
       slots: config.FETCH_KENNEL_SLOTS,
       limits: { memoryMb: config.FETCH_KENNEL_MEMORY_MB, cpus: config.FETCH_KENNEL_CPUS, pids: config.FETCH_KENNEL_PIDS, hostCpus: cpus },
@@ -67,52 +77,60 @@ export function openKennel(config: KennelConfig): OpenKennel {
       }),
     command: (command) =>
       explained(async () => {
-        const where = await place();
+        const where = await place(command.workspace);
         const image = await provided.provide('tools');
-        if (command.workspace !== null && !command.readOnly && process.getuid?.() === 0) giveTo(command.workspace, user.uid, user.gid);
+        if (command.workspace !== null && !command.readOnly) await ownership.settle(command.workspace);
         return await runCommand({ ...where, image }, command);
       }),
     workspaceOp: async (workspace, op, options = {}) => {
-      const side = await sideFolder(workspace, user);
-      const answered = await inSession(workspace, side, op, options);
-      if (answered) return answered;
-      const stdin = options.after ? options.after.then(() => JSON.stringify(op)) : JSON.stringify(op);
-      // a command that fails before it reads its input reads no failure of that either
-      if (typeof stdin !== 'string') stdin.catch(() => {});
-      const result = await kennel.command({
-        workspace,
-        argv: OPERATION,
-        stdin,
-        timeoutMs: OPERATION_MS,
-        maxOutput: OPERATION_BYTES,
-        label: options.label ?? op.op,
-        side,
-        signal: options.signal,
-      });
-      const answer = result.cut ? null : parsed(result.stdout);
-      if (answer && result.code === 0) return answer;
-      const why = result.timedOut
-        ? `it took longer than ${OPERATION_MS / 60_000} minutes`
-        : result.outOfMemory
-          ? 'it ran out of memory (FETCH_KENNEL_MEMORY_MB)'
-          : result.cut
-            ? 'its answer was too long'
-            : `it ended with code ${result.code}: ${result.stderr.trim().slice(-1000) || 'and said nothing'}`;
-      throw new Error(`The workspace operation ${op.op} has no answer: ${why}`);
+      const answer = await operate(workspace, op, options);
+      // what it made in the folder's own place (a repository) is the owner's
+      if (MAKES.has(op.op)) await explained(() => ownership.settle(workspace, { fresh: true }));
+      return answer;
     },
     start: (run) =>
       explained(async () => {
-        const where = await place();
+        const where = await place(run.workspace);
         const image = await provided.provide(imageKindOf(run.spec.harness));
+        await ownership.settle(run.workspace, { fresh: true });
         return await startRun(where, image, run);
       }),
-    inspect: (taskId, step) => explained(async () => inspectRun(await place(), taskId, step)),
-    remove: (taskId, step) => explained(async () => removeRun(await place(), taskId, step)),
-    setPaused: (taskId, step, paused) => explained(async () => pauseRun(await place(), taskId, step, paused)),
-    list: () => explained(async () => listRuns(await place())),
-    sweep: () => explained(async () => sweepCommands(await place())),
+    inspect: (taskId, step) => explained(async () => inspectRun(await place(null), taskId, step)),
+    remove: (taskId, step) => explained(async () => removeRun(await place(null), taskId, step)),
+    setPaused: (taskId, step, paused) => explained(async () => pauseRun(await place(null), taskId, step, paused)),
+    list: () => explained(async () => listRuns(await place(null))),
+    sweep: () => explained(async () => sweepCommands(await place(null))),
   };
   return kennel;
+
+  async function operate(workspace: string, op: WorkspaceOp, options: WorkspaceOpOptions): Promise<WorkspaceAnswer> {
+    const side = await sideFolder(workspace, await userOf(workspace));
+    const answered = await inSession(workspace, side, op, options);
+    if (answered) return answered;
+    const stdin = options.after ? options.after.then(() => JSON.stringify(op)) : JSON.stringify(op);
+    // a command that fails before it reads its input reads no failure of that either
+    if (typeof stdin !== 'string') stdin.catch(() => {});
+    const result = await kennel.command({
+      workspace,
+      argv: OPERATION,
+      stdin,
+      timeoutMs: OPERATION_MS,
+      maxOutput: OPERATION_BYTES,
+      label: options.label ?? op.op,
+      side,
+      signal: options.signal,
+    });
+    const answer = result.cut ? null : parsed(result.stdout);
+    if (answer && result.code === 0) return answer;
+    const why = result.timedOut
+      ? `it took longer than ${OPERATION_MS / 60_000} minutes`
+      : result.outOfMemory
+        ? 'it ran out of memory (FETCH_KENNEL_MEMORY_MB)'
+        : result.cut
+          ? 'its answer was too long'
+          : `it ended with code ${result.code}: ${result.stderr.trim().slice(-1000) || 'and said nothing'}`;
+    throw new Error(`The workspace operation ${op.op} has no answer: ${why}`);
+  }
 
   /** Null when it has to be done in a container of its own. */
   async function inSession(workspace: string, side: string, op: WorkspaceOp, { keepAs, kept, after, label = op.op }: WorkspaceOpOptions) {
@@ -134,9 +152,9 @@ export function openKennel(config: KennelConfig): OpenKennel {
   }
 
   async function newSession(workspace: string, side: string, label: string): Promise<WorkspaceSession> {
-    const where = await place();
+    const where = await place(workspace);
     const image = await provided.provide('tools');
-    if (process.getuid?.() === 0) giveTo(workspace, user.uid, user.gid);
+    await ownership.settle(workspace);
     return await openSession({ ...where, image }, { workspace, argv: [...OPERATION, 'serve'], timeoutMs: SESSION_MS, maxOutput: 0, label, side });
   }
 }

@@ -1,19 +1,23 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, lchownSync, lstatSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, lchownSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
+import type { MountSettings } from 'dockerode';
 import { type HarnessName, INSIDE, TOKEN } from '../../contracts/kennel.ts';
 import { destroy, inspectOrNull, LABEL, runName, statusOf } from './containers.ts';
 import { Demux } from './demux.ts';
 import type { Engine } from './engine.ts';
 import { hostConfig, type Limits, mount } from './hardening.ts';
 import { KennelFull, type RunContainer, type StartRun } from './kennel.ts';
+import type { WorkspaceUser } from './ownership.ts';
 
 export interface RunPlace {
   engine: Engine;
   limits: Limits;
-  user: { uid: number; gid: number };
+  user: WorkspaceUser;
+  /** mounts that go with the user */
+  named: readonly MountSettings[];
   /** label of this FETCH_HOME */
   home: string;
   slots: number;
@@ -81,7 +85,7 @@ async function placesTaken({ engine, home }: RunPlace): Promise<number> {
  */
 function configuration(place: RunPlace, image: string, run: StartRun, token: string): Docker.ContainerCreateOptions {
   const { taskId, step, harness } = run.spec;
-  const env: Record<string, string> = { ...run.env, HOME: INSIDE.home, [TOKEN]: token };
+  const env: Record<string, string> = { ...place.user.env, ...run.env, HOME: INSIDE.home, [TOKEN]: token };
   const { user, limits } = place;
   return {
     Image: image,
@@ -102,12 +106,13 @@ function configuration(place: RunPlace, image: string, run: StartRun, token: str
         mount(join(run.runFolder, 'commands.ndjson'), INSIDE.commands, true),
         mount(join(run.runFolder, 'log.ndjson'), INSIDE.log),
         ...(run.login ? [mount(run.login, INSIDE.login, true)] : []),
+        ...place.named,
       ],
     }),
   };
 }
 
-function prepareFolders({ uid, gid }: { uid: number; gid: number }, { spec, runFolder, workspace }: StartRun): void {
+function prepareFolders({ uid, gid }: { uid: number; gid: number }, { spec, runFolder }: StartRun): void {
   const root = process.getuid?.() === 0;
   for (const folder of [runFolder, join(runFolder, 'gate'), join(runFolder, 'home')]) {
     mkdirSync(folder, { recursive: true, mode: 0o755 });
@@ -124,22 +129,6 @@ function prepareFolders({ uid, gid }: { uid: number; gid: number }, { spec, runF
   writeFileSync(part, `${JSON.stringify(spec)}\n`, { mode: 0o644, flag: 'wx' });
   if (root) lchownSync(part, uid, gid);
   renameSync(part, join(runFolder, 'spec.json'));
-  if (root) giveTo(workspace, uid, gid);
-}
-
-/** A workspace that root made belongs to the containers' user from its first use on. Links are given, never followed. */
-export function giveTo(folder: string, uid: number, gid: number): void {
-  if (lstatSync(folder).uid === uid) return;
-  const walk = (path: string): void => {
-    for (const entry of readdirSync(path, { withFileTypes: true })) {
-      const inner = join(path, entry.name);
-      if (entry.isDirectory()) walk(inner);
-      else lchownSync(inner, uid, gid);
-    }
-    // a folder after what is in it: a walk that was cut short is done again
-    lchownSync(path, uid, gid);
-  };
-  walk(folder);
 }
 
 export async function inspectRun({ engine, home }: RunPlace, taskId: string, step: number): Promise<RunContainer | null> {
