@@ -43,6 +43,7 @@ export function codeFence(text: string, language = ''): string {
 export function visibleWithin<T>(value: T): T {
   if (typeof value === 'string') return visible(value) as T;
   if (Array.isArray(value)) return value.map(visibleWithin) as T;
-  if (value && typeof value === 'object') return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, visibleWithin(each)])) as T;
+  if (value && Object.getPrototypeOf(value) === Object.prototype)
+    return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, visibleWithin(each)])) as T;
   return value;
 }

@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely';
 import type { ThinkResult } from '../contracts/conversation.ts';
 import type { Source } from '../contracts/taint.ts';
+import { visible, visibleWithin } from '../domain/foreign-text.ts';
 import { policyOf, type Verdict } from '../domain/policy.ts';
 import { type Db, json, type Tx } from './database.ts';
 import { appendEvents, write } from './deferred.ts';
@@ -43,15 +44,21 @@ export interface Outcome {
   told?: { summary: string; detail: string; metadata: Record<string, unknown> };
 }
 
-/** The item of a call as it is when the call has ended. */
-export const endedCallItem = (item: ItemRow, name: string, outcome: Outcome): ItemRow => ({
-  ...item,
-  status: outcome.ok ? 'completed' : 'failed',
-  summary: cut(`${name}: ${outcome.output}`, 280),
-  detail: outcome.output,
-  metadata: outcome.metadata ?? item.metadata,
-  ended_at: new Date(),
-});
+/**
+ * The item of a call as it is when the call has ended. What a tool found are words of others, and screens write items to terminals: what a terminal
+ * obeys, or a person cannot see, stays in the result that the model reads.
+ */
+export function endedCallItem(item: ItemRow, name: string, outcome: Outcome): ItemRow {
+  const output = visible(outcome.output);
+  return {
+    ...item,
+    status: outcome.ok ? 'completed' : 'failed',
+    summary: cut(`${name}: ${output}`, 280),
+    detail: output,
+    metadata: outcome.metadata ? visibleWithin(outcome.metadata) : item.metadata,
+    ended_at: new Date(),
+  };
+}
 
 /** Stores a call's result, once: the first outcome stands. The caller holds `lockThread`. */
 export async function settleCall(tx: Tx, callId: string, outcome: Outcome): Promise<void> {

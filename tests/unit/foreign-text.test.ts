@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { blockQuote, codeFence, inline, visible } from '../../src/domain/foreign-text.ts';
+import { endedCallItem } from '../../src/store/calls.ts';
 
 /** What a terminal obeys, what hides, and what looks like our own lines, in any order. */
 const hostile = fc
@@ -50,6 +51,18 @@ describe('text of others', () => {
         expect(line).not.toMatch(/[\n\r]/);
         expect(line.length).toBeLessThanOrEqual(most);
         expect(line.isWellFormed()).toBe(true);
+      }),
+    );
+  });
+
+  it('is shown so in the item of a tool call, with everything that goes beside it', () => {
+    fc.assert(
+      fc.property(hostile, (text) => {
+        const item = { id: 'i', turn_id: 't', thread_id: 'h', kind: 'tool_call', status: 'in_progress', summary: '', detail: null, metadata: null } as const;
+        const open = { ...item, started_at: null, ended_at: null };
+        const { summary, detail, metadata } = endedCallItem(open, 'web_fetch', { ok: true, output: text, metadata: { title: text, lines: [{ text }] } });
+        expect(JSON.stringify([summary, detail, metadata])).not.toMatch(/\\u00[0189]/);
+        expect(`${summary}${detail}${(metadata as { title: string }).title}`).not.toMatch(FORBIDDEN);
       }),
     );
   });
