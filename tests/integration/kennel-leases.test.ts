@@ -3,13 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { routeToKennel } from '../../src/activities/kennel-routing.ts';
 import { HostTaken, keepHost, takeHost } from '../../src/activities/task/host-lease.ts';
 import { findWorkspaces, identified } from '../../src/adapters/workspaces.ts';
+import { loadConfig } from '../../src/config.ts';
 import { openStore } from '../../src/store/database.ts';
 import { moveTask, reportHost } from '../../src/store/kennel/hosts.ts';
 import { holdHost } from '../../src/store/kennel/leases.ts';
 import { claimWorkspace, insertTask } from '../../src/store/kennel/tasks.ts';
 import { recordWorkspaces } from '../../src/store/kennel/workspaces.ts';
+import type { CheckedCall } from '../../src/store/steps.ts';
 import { createThread } from '../../src/store/threads.ts';
 import { startTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startPartition } from '../support/partition.ts';
@@ -52,6 +55,28 @@ const away = (name: string) =>
     .set({ seen_at: new Date(Date.now() - 3_600_000) })
     .where('host', '=', name)
     .execute();
+
+describe('a call for a host that is only just starting', () => {
+  it('waits for it', async () => {
+    const { db } = database.store;
+    await holdHost(db, { host: 'late', identity: 'home-l', holder: 'l', ttlMs: TTL });
+    await db
+      .updateTable('kennel_hosts')
+      .set({ seen_at: new Date(Date.now() - 60_000) })
+      .execute();
+    const verdict = { name: 'workspace_create', danger: 'MODERATE' as const, effect: 'idempotent' as const, summary: '', timeoutMs: 1_000, refused: false };
+    const routed = routeToKennel(db, loadConfig({}), chatId, [{ verdict } as CheckedCall]);
+    let answered = false;
+    void routed.then(() => {
+      answered = true;
+    });
+    // a look at the store is far quicker than the first wait
+    await db.selectFrom('kennel_hosts').select('host').execute();
+    expect(answered).toBe(false);
+    await reportHost(db, { host: 'late', slots: 1, ready: true, problem: null, harnesses: [] });
+    expect((await routed)[0]).toMatchObject({ verdict: { refused: false, queue: 'kennel-late' } });
+  });
+});
 
 describe('a task whose host is gone', () => {
   it('goes on where its very folder is seen, and never in a clone of the same name', async () => {

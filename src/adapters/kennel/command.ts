@@ -22,7 +22,7 @@ export interface CommandPlace {
   limits: Limits;
   user: WorkspaceUser;
   /** mounts that go with the user */
-  named: readonly MountSettings[];
+  system: readonly MountSettings[];
   home: string;
 }
 
@@ -101,8 +101,8 @@ function sink(stream: 'stdout' | 'stderr', { maxOutput, onOutput }: KennelComman
   };
 }
 
-export function configuration({ image, limits, user, named, home }: CommandPlace, command: KennelCommand): Docker.ContainerCreateOptions {
-  const env: Record<string, string> = { ...user.env, HOME: EMPTY_HOME, ...command.env };
+export function configuration({ image, limits, user, system, home }: CommandPlace, command: KennelCommand): Docker.ContainerCreateOptions {
+  const env: Record<string, string> = { HOME: EMPTY_HOME, ...command.env };
   // a killed worker cannot end it: then it ends itself, a little later than it would have been ended
   const seconds = Math.ceil(command.timeoutMs / 1000) + 10;
   return {
@@ -129,7 +129,7 @@ export function configuration({ image, limits, user, named, home }: CommandPlace
         ...(command.workspace === null ? [] : [mount(command.workspace, INSIDE.workspace, command.readOnly)]),
         ...(command.gate === undefined ? [] : [mount(command.gate, `${INSIDE.run}/gate`, true)]),
         ...(command.side === undefined ? [] : [mount(command.side, '/run/fetch-side')]),
-        ...named,
+        ...system,
       ],
     }),
   };

@@ -8,7 +8,7 @@ import { connect, type Engine, explain } from './engine.ts';
 import { type Images, images } from './image.ts';
 import { imageKindOf } from './image-files.ts';
 import type { Kennel, WorkspaceOpOptions } from './kennel.ts';
-import { createOwnership, nameOfUser, userOf } from './ownership.ts';
+import { createOwnership, systemFiles, userOf } from './ownership.ts';
 import { inspectRun, listRuns, pauseRun, type RunPlace, removeRun, startRun, sweepCommands } from './runs.ts';
 import { KeptSessions, openSession, SessionOver, type WorkspaceSession } from './workspace-session.ts';
 
@@ -54,11 +54,10 @@ export function openKennel(config: KennelConfig): OpenKennel {
     // asked once: it takes the engine longer to tell of itself than to make a container
     cpus ??= (await engine.facts()).cpus;
     const user = await userOf(workspace);
-    const name = await nameOfUser(config.FETCH_HOME, user);
     return {
       engine,
       user,
-      named: name ? [name] : [],
+      system: await systemFiles(config.FETCH_HOME, user),
       home: homeLabel(config.FETCH_HOME, config.FETCH_KENNEL_HOST),
       slots: config.FETCH_KENNEL_SLOTS,
       limits: { memoryMb: config.FETCH_KENNEL_MEMORY_MB, cpus: config.FETCH_KENNEL_CPUS, pids: config.FETCH_KENNEL_PIDS, hostCpus: cpus },

@@ -15,29 +15,33 @@ import { hostConfig, type Limits, mount } from './hardening.ts';
 export interface WorkspaceUser {
   uid: number;
   gid: number;
-  /** for git inside of the container, where the folder has another owner */
-  env: Record<string, string>;
+  /** the folder has another owner: git inside has to be told that this is meant */
+  foreign: boolean;
 }
 
 const isRoot = (): boolean => process.getuid?.() === 0;
 
 export async function userOf(workspace: string | null): Promise<WorkspaceUser> {
-  const usual = { ...containerUser(), env: {} };
+  const usual = { ...containerUser(), foreign: false };
   if (workspace === null || !isRoot()) return usual;
   const { uid, gid } = await lstat(workspace);
-  return uid === 0 ? { ...usual, env: TRUSTED } : { uid, gid, env: {} };
+  return uid === 0 ? { ...usual, foreign: true } : { uid, gid, foreign: false };
 }
 
-const TRUSTED = { GIT_CONFIG_COUNT: '1', GIT_CONFIG_KEY_0: 'safe.directory', GIT_CONFIG_VALUE_0: '*' };
-
-/** Programs ask for the name of their user, and the image knows one only. Null where that is the one. */
-export async function nameOfUser(home: string, { uid, gid }: WorkspaceUser): Promise<MountSettings | null> {
-  if (uid === containerUser().uid) return null;
+/** Files of the system that differ for a user: programs ask for the name of theirs, and the image knows one only; git asks who owns a folder. */
+export async function systemFiles(home: string, { uid, gid, foreign }: WorkspaceUser): Promise<MountSettings[]> {
   const folder = join(home, 'kennel', 'users');
-  const file = join(folder, `${uid}`);
-  await mkdir(folder, { recursive: true });
-  await writeFile(file, `root:x:0:0:root:/root:/bin/bash\nkennel:x:${uid}:${gid}::${INSIDE.home}:/bin/bash\n`, { mode: 0o644 });
-  return mount(file, '/etc/passwd', true);
+  const place = async (name: string, text: string, target: string): Promise<MountSettings> => {
+    await mkdir(folder, { recursive: true });
+    const file = join(folder, name);
+    await writeFile(file, text, { mode: 0o644 });
+    return mount(file, target, true);
+  };
+  const passwd = `root:x:0:0:root:/root:/bin/bash\nkennel:x:${uid}:${gid}::${INSIDE.home}:/bin/bash\n`;
+  return [
+    ...(uid === containerUser().uid ? [] : [await place(`passwd-${uid}`, passwd, '/etc/passwd')]),
+    ...(foreign ? [await place('gitconfig', '[safe]\n\tdirectory = *\n', '/etc/gitconfig')] : []),
+  ];
 }
 
 /**

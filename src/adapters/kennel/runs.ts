@@ -17,7 +17,7 @@ export interface RunPlace {
   limits: Limits;
   user: WorkspaceUser;
   /** mounts that go with the user */
-  named: readonly MountSettings[];
+  system: readonly MountSettings[];
   /** label of this FETCH_HOME */
   home: string;
   slots: number;
@@ -85,7 +85,7 @@ async function placesTaken({ engine, home }: RunPlace): Promise<number> {
  */
 function configuration(place: RunPlace, image: string, run: StartRun, token: string): Docker.ContainerCreateOptions {
   const { taskId, step, harness } = run.spec;
-  const env: Record<string, string> = { ...place.user.env, ...run.env, HOME: INSIDE.home, [TOKEN]: token };
+  const env: Record<string, string> = { ...run.env, HOME: INSIDE.home, [TOKEN]: token };
   const { user, limits } = place;
   return {
     Image: image,
@@ -106,7 +106,7 @@ function configuration(place: RunPlace, image: string, run: StartRun, token: str
         mount(join(run.runFolder, 'commands.ndjson'), INSIDE.commands, true),
         mount(join(run.runFolder, 'log.ndjson'), INSIDE.log),
         ...(run.login ? [mount(run.login, INSIDE.login, true)] : []),
-        ...place.named,
+        ...place.system,
       ],
     }),
   };
