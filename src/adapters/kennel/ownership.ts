@@ -34,12 +34,15 @@ export async function systemFiles(home: string, { uid, gid, foreign }: Workspace
   const place = async (name: string, text: string, target: string): Promise<MountSettings> => {
     await mkdir(folder, { recursive: true });
     const file = join(folder, name);
-    await writeFile(file, text, { mode: 0o644 });
+    // containers that run have it mounted: it is never written again
+    await writeFile(file, text, { mode: 0o644, flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+    });
     return mount(file, target, true);
   };
   const passwd = `root:x:0:0:root:/root:/bin/bash\nkennel:x:${uid}:${gid}::${INSIDE.home}:/bin/bash\n`;
   return [
-    ...(uid === containerUser().uid ? [] : [await place(`passwd-${uid}`, passwd, '/etc/passwd')]),
+    ...(uid === containerUser().uid ? [] : [await place(`passwd-${uid}-${gid}`, passwd, '/etc/passwd')]),
     ...(foreign ? [await place('gitconfig', '[safe]\n\tdirectory = *\n', '/etc/gitconfig')] : []),
   ];
 }
