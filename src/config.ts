@@ -94,6 +94,10 @@ export const settings = {
     .min(20)
     .default(1500)
     .describe('A conversation continues as new between turns above this many history events'),
+  FETCH_UI_TEXT: z
+    .enum(['on', 'off'])
+    .default('off')
+    .describe('on: the Temporal Web UI shows the first words of questions, and the file or command of an approval; off: their kind alone'),
   FETCH_ALLOW_PRIVATE_URLS: z.stringbool().default(false).describe('Let web_fetch reach private addresses; for tests and trusted networks only'),
   WHATSAPP_NUMBER: z
     .enum(['shared', 'dedicated'])

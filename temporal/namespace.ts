@@ -9,7 +9,13 @@ export const RETENTION_MS = 30 * 24 * 3600 * 1000;
 const KEYWORD = 2;
 const INT = 3;
 /** What operators list chats by. */
-export const SEARCH_ATTRIBUTES: Readonly<Record<string, number>> = { AgentPhase: KEYWORD, ChatChannel: KEYWORD, SpendMicroUsd: INT };
+export const SEARCH_ATTRIBUTES: Readonly<Record<string, number>> = {
+  AgentPhase: KEYWORD,
+  AgentThread: KEYWORD,
+  AgentWaitsFor: KEYWORD,
+  ChatChannel: KEYWORD,
+  SpendMicroUsd: INT,
+};
 
 export interface Preparation {
   server: string;

@@ -4,7 +4,7 @@ import { stepKey } from '../contracts/ids.ts';
 import { findCall, settle } from '../store/calls.ts';
 import { isGone } from '../store/database.ts';
 import { finishTurn } from '../store/finish.ts';
-import { derivedId } from '../store/keys.ts';
+import { cut, derivedId } from '../store/keys.ts';
 import { ask, decisionOf, expireQuestion, remindQuestion } from '../store/questions.ts';
 import { tools } from '../tools/registry.ts';
 import { UNKNOWN_OUTCOME } from './act.ts';
@@ -12,7 +12,7 @@ import type { ActivityDeps } from './deps.ts';
 import { asFailure } from './failure.ts';
 
 /** Short steps that touch only our own store; they run as local activities: half the latency, a third of the events. */
-export function createRecordActivities({ db }: Pick<ActivityDeps, 'db'>): RecordActivities {
+export function createRecordActivities({ db, config }: Pick<ActivityDeps, 'db' | 'config'>): RecordActivities {
   const guarded =
     <I, O>(run: (input: I) => Promise<O>) =>
     (input: I): Promise<O> =>
@@ -25,7 +25,9 @@ export function createRecordActivities({ db }: Pick<ActivityDeps, 'db'>): Record
       // what the model said in the step that made the call, not in an earlier one
       const step = derivedId('msg_', stepKey(input.turnId, call?.step ?? 0));
       const said = await db.selectFrom('transcript').select('content').where('id', '=', step).executeTakeFirst();
-      return await ask(db, input, { description: tools.get(call?.name ?? '')?.description ?? '', intent: said?.content || null });
+      const { title, ...asked } = await ask(db, input, { description: tools.get(call?.name ?? '')?.description ?? '', intent: said?.content || null });
+      const shown = input.kind === 'approval' ? approvedThing(call?.args, config.FETCH_UI_TEXT === 'on') : config.FETCH_UI_TEXT === 'on' && title;
+      return { ...asked, ...(shown && { title: shown }) };
     }),
     decisionOf: guarded((questionId: string) => decisionOf(db, questionId)),
     remind: guarded((questionId: string): Promise<string | null> => remindQuestion(db, questionId)),
@@ -42,4 +44,11 @@ export function createRecordActivities({ db }: Pick<ActivityDeps, 'db'>): Record
 function unlessGone(error: unknown): null {
   if (isGone(error)) return null;
   throw error;
+}
+
+/** What is to be approved, as the Temporal Web UI may show it: names of workspaces are not private, files and commands are the person's. */
+function approvedThing(args: Record<string, unknown> | undefined, withText: boolean): string {
+  const text = (value: unknown) => (typeof value === 'string' ? cut(value.replace(/\s+/g, ' ').trim(), 60) : '');
+  const where = text(args?.workspace) && `in ${text(args?.workspace)}`;
+  return [withText && text(args?.path ?? args?.command), where].filter(Boolean).join(' ');
 }

@@ -2,6 +2,7 @@ import { styleText } from 'node:util';
 import type { Config } from '../config.ts';
 import { diskWarning } from './home.ts';
 import { clusterFolder } from './postgres.ts';
+import { statusLinks } from './status-links.ts';
 import { readStatus } from './status-report.ts';
 import { whatsappLines, whatsappStatus } from './whatsapp-status.ts';
 
@@ -33,5 +34,8 @@ export async function run(config: Config, options: { json?: boolean }): Promise<
     if (warning) process.stdout.write(`${styleText('yellow', warning)}\n`);
   }
   const { runtime, status, temporalUi } = report.urls;
-  process.stdout.write(`home ${report.home}\nruntime ${runtime}\nstatus ${status}\n${temporalUi ? `Temporal Web UI ${temporalUi}\n` : ''}`);
+  const links = temporalUi ? await statusLinks(config, temporalUi) : [];
+  process.stdout.write(
+    `home ${report.home}\nruntime ${runtime}\nstatus ${status}\n${temporalUi ? `Temporal Web UI ${temporalUi}\n` : ''}${links.map((link) => `  ${link}\n`).join('')}`,
+  );
 }

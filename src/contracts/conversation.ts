@@ -154,4 +154,5 @@ export interface ConversationView {
   turnsDone: number;
   spentMicroUsd: number;
 }
-export type Phase = 'idle' | 'working' | 'waiting';
+/** `failed`: nothing to do, and the last turn failed. */
+export type Phase = 'idle' | 'working' | 'waiting' | 'failed';

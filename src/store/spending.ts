@@ -16,6 +16,18 @@ export async function spentToday(db: Db | Tx, chatId: string): Promise<Spent> {
   return { tokens: row?.tokens ?? 0, microUsd: row?.micro_usd ?? 0 };
 }
 
+/** Conversations that have spent most since midnight UTC. */
+export const dearestToday = (db: Db, limit: number) =>
+  db
+    .selectFrom('spending')
+    .innerJoin('chats', 'chats.id', 'spending.chat_id')
+    .select(['chats.workflow_id', 'spending.micro_usd'])
+    .where('spending.day', '=', TODAY)
+    .where('spending.micro_usd', '>', 0)
+    .orderBy('spending.micro_usd', 'desc')
+    .limit(limit)
+    .execute();
+
 /** Counts a model step, in the transaction that stores it: the counter is never more or less than the steps. */
 export const addSpending = (tx: Tx, chatId: string, { tokens, microUsd }: Spent): Promise<void> =>
   write(

@@ -1,10 +1,8 @@
-import { defineSearchAttributeKey } from '@temporalio/common';
-import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
+import { setCurrentDetails } from '@temporalio/workflow';
 import type { ConversationView, Phase } from '../contracts/conversation.ts';
-import { AGENT_PHASE } from '../contracts/signals.ts';
+import type { Channel } from '../contracts/ids.ts';
 import { type FailureType, failures } from '../domain/failures.ts';
-
-const phaseKey = defineSearchAttributeKey(AGENT_PHASE, 'KEYWORD');
+import { canBeFailed, list } from './attributes.ts';
 
 /** What an operator reads in the Web UI: what this chat does, waits for and has spent, rebuilt from state at every change. Costs no history but for changes of phase. */
 export class Board {
@@ -14,20 +12,26 @@ export class Board {
   tokens = 0;
   /** type and sentence of the last turn's failure in this run, until a turn ends well */
   failure: { type: FailureType; message: string } | null = null;
-  constructor(carried: { turnsDone: number; spentMicroUsd: number }, since: string) {
+  thread: string | null = null;
+  waitsFor: 'question' | 'approval' = 'question';
+  readonly channel: Channel;
+  constructor(channel: Channel, carried: { turnsDone: number; spentMicroUsd: number }, since: string) {
+    this.channel = channel;
     this.view = { phase: 'idle', turnId: null, waitingFor: null, queuedTurns: [], ...carried };
     this.since = since;
   }
 
-  show(phase: Phase, what: string, change: Partial<ConversationView> = {}): void {
+  show(next: 'idle' | 'working' | 'waiting', what: string, change: Partial<ConversationView> = {}): void {
+    const phase: Phase = next === 'idle' && this.failure && canBeFailed() ? 'failed' : next;
     if (phase !== this.view.phase) {
       this.since = new Date().toISOString();
-      upsertSearchAttributes([{ key: phaseKey, value: phase }]);
+      const { channel, thread, view } = this;
+      list(phase, { channel, thread, waitsFor: phase === 'waiting' ? this.waitsFor : null, spentMicroUsd: view.spentMicroUsd });
     }
     this.view = { ...this.view, ...change, phase };
     setCurrentDetails(
       [
-        `**${phase === 'idle' ? 'Idle' : phase === 'waiting' ? 'Waiting for a person' : 'Working'}** since ${this.since}: ${what}`,
+        `**${HEADINGS[phase]}** since ${this.since}: ${what}`,
         '',
         // the Web UI shows some five lines before one has to scroll: what matters most comes first
         ...(this.failure
@@ -41,3 +45,5 @@ export class Board {
     );
   }
 }
+
+const HEADINGS: Record<Phase, string> = { idle: 'Idle', failed: 'Idle, and its last turn failed', waiting: 'Waiting for a person', working: 'Working' };

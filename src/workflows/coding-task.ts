@@ -1,4 +1,3 @@
-import { defineSearchAttributeKey } from '@temporalio/common';
 import {
   ActivityFailure,
   allHandlersFinished,
@@ -15,22 +14,12 @@ import {
   setCurrentDetails,
   setDefaultSignalHandler,
   setHandler,
-  upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
 import type { Decision } from '../contracts/decision.ts';
-import {
-  AGENT_PHASE,
-  cancelUpdate,
-  decidedSignal,
-  holdsQuery,
-  orderedSignal,
-  pauseUpdate,
-  resumeUpdate,
-  viewQuery,
-  workspaceFreeSignal,
-} from '../contracts/signals.ts';
+import { cancelUpdate, decidedSignal, holdsQuery, orderedSignal, pauseUpdate, resumeUpdate, viewQuery, workspaceFreeSignal } from '../contracts/signals.ts';
 import type { CarriedWork, Concluded, Followed, TaskInput, TaskSpending, TaskState, TaskView } from '../contracts/task.ts';
+import { canBeFailed, type Listed, list } from './attributes.ts';
 import { DECISION_ON_RECORD, onRecord, readDecision } from './decisions.ts';
 import { deliverOn } from './policies.ts';
 import { hostIsAway, onHost, taskRecords } from './task-policies.ts';
@@ -84,9 +73,9 @@ export async function codingTask(input: TaskInput): Promise<TaskState> {
   let sending: Promise<void> = Promise.resolve();
   const unsent = new Map<string, { summary: string; outboxId: string }>();
 
-  const phase = defineSearchAttributeKey(AGENT_PHASE, 'KEYWORD');
   const show = (state: TaskState, doing: string, waitingFor: string | null = null) => {
-    if (state !== view.state) upsertSearchAttributes([{ key: phase, value: state === 'waiting' ? 'waiting' : state === 'running' ? 'working' : 'idle' }]);
+    const phase = state === 'waiting' ? 'waiting' : state === 'running' ? 'working' : state === 'failed' && canBeFailed() ? 'failed' : 'idle';
+    if (state !== view.state) list(phase, { channel: input.channel, thread: null, waitsFor: WAITS_FOR[state] ?? null, spentMicroUsd: spent.microUsd });
     Object.assign(view, { state, doing, waitingFor });
     setCurrentDetails(
       [
@@ -430,5 +419,7 @@ export async function codingTask(input: TaskInput): Promise<TaskState> {
     await taskRecords.setTaskState.executeWithOptions({ summary: doing.slice(0, 100) }, [{ taskId, state: next }]);
   }
 }
+
+const WAITS_FOR: Partial<Record<TaskState, Listed['waitsFor']>> = { queued: 'workspace', waiting: 'question', paused: 'resume' };
 
 const CANCELLED: End = { state: 'cancelled', reason: 'It was cancelled.' };

@@ -33,7 +33,7 @@ export async function conversation(input: ConversationInput): Promise<void> {
   const seen = [...carried.seen];
   const stops = [...(carried.stops ?? [])];
   const decisions: Record<string, Decision> = {};
-  const board = new Board({ turnsDone: carried.turnsDone, spentMicroUsd: carried.spentMicroUsd }, workflowInfo().startTime.toISOString());
+  const board = new Board(input.channel, { turnsDone: carried.turnsDone, spentMicroUsd: carried.spentMicroUsd }, workflowInfo().startTime.toISOString());
   let running: { turnId: string; scope: CancellationScope } | null = null;
   let sending = false;
 

@@ -26,6 +26,7 @@ export async function runTurn(turn: TurnContext): Promise<void> {
   const { turnId, threadId, limits, board } = turn;
   const used: Used = { steps: 0, toolCalls: 0, tokens: 0, microUsd: 0, wallMs: 0 };
   const clock = new WorkClock();
+  board.thread = threadId;
   for (;;) {
     used.wallMs = clock.elapsed();
     const breach = turnBreach(limits, used);
@@ -126,6 +127,7 @@ async function runAsking(turn: TurnContext, call: CallVerdict): Promise<void> {
   if (!decided()) {
     turn.send(asked.outboxId);
     const waited = asked.title ? `${what}: ${asked.title}` : what;
+    board.waitsFor = kind;
     board.show('waiting', `waiting for ${waited}`, { turnId, waitingFor: waited });
     const first = { ms: waits.remindAfterMs, from: Date.now(), summary: `waiting for ${waited} (reminds once)` };
     let answered = await condition(decided, first.ms, first);

@@ -41,6 +41,7 @@ export const createFollow =
     const folder = runFolder(config, input.taskId);
     // what an attempt before this one has stored need not be read again
     let offset = Math.max((info.heartbeatDetails as { offset?: number } | undefined)?.offset ?? 0, input.offset);
+    const showsText = config.FETCH_UI_TEXT === 'on';
     let said: string | null = null;
     const beats = setInterval(() => heartbeat({ offset, ...(said && { doing: cut(said, 100) }) }), HEARTBEAT_MS);
     const log = watchLog(folder, signal);
@@ -64,7 +65,7 @@ export const createFollow =
         if (stop) {
           const count = read.lines.indexOf(stop) + 1;
           await store(task, read.lines.slice(0, count), progress);
-          return { offset: read.ends[count - 1]!, spent: await spending(), ...asFollowed(task, stop) };
+          return { offset: read.ends[count - 1]!, spent: await spending(), ...asFollowed(task, stop, showsText) };
         }
         await store(task, read.lines, progress);
         const wait = pace.took(read.lines.length, read.offset - offset);
@@ -101,8 +102,9 @@ export const createFollow =
     }
 
     async function store(task: Task, lines: LogLine[], progress: ReturnType<typeof createTaskProgress>): Promise<void> {
-      const news = (await storeLines(db, task, lines)).map(doing).findLast((text) => text !== null) ?? null;
-      said = news ?? said;
+      const added = await storeLines(db, task, lines);
+      const news = added.map(doing).findLast((text) => text !== null) ?? null;
+      said = added.map((line) => (isAsking(line) && !showsText ? ASKING[line.type] : doing(line))).findLast((text) => text !== null) ?? said;
       await progress(news);
     }
 
@@ -159,8 +161,13 @@ const REASON_CHARS = 600;
 const stopLine = (lines: readonly LogLine[], step: number): StopLine | undefined =>
   lines.find((line): line is StopLine => line.step === step && (line.type === 'question' || line.type === 'permission' || line.type === 'ended'));
 
-function asFollowed(task: Task, line: StopLine): Stop {
+const ASKING = { question: 'asks a question', permission: 'asks for a permission' };
+const isAsking = (line: LogLine): line is Extract<LogLine, { type: 'question' | 'permission' }> => line.type === 'question' || line.type === 'permission';
+
+/** `showsText`: whether the Temporal Web UI may show the words of a question. */
+function asFollowed(task: Task, line: StopLine, showsText: boolean): Stop {
   if (line.type === 'ended') return { what: 'ended', outcome: line.outcome, reason: inline(line.reason, REASON_CHARS) };
-  const title = inline(line.type === 'question' ? line.question : line.title, 60);
+  const words = line.type === 'question' ? line.question : line.title;
+  const title = showsText ? inline(words, 60) : `a ${line.type}`;
   return { what: line.type, questionId: taskQuestionId(task.id, line.id), title };
 }

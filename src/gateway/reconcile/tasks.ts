@@ -60,7 +60,11 @@ async function begin({ db, temporal, config }: Deps, task: TaskWithQuestion, how
     ...(how === 'completed' && { ended: await endOf(temporal, task) }),
     ...(task.state === 'waiting' &&
       question && {
-        parked: { questionId: question.id, title: cut(question.prompt, 60), ...(question.state !== 'open' && { decided: question.decision ?? 'deny' }) },
+        parked: {
+          questionId: question.id,
+          title: config.FETCH_UI_TEXT === 'on' ? cut(question.prompt, 60) : 'a question',
+          ...(question.state !== 'open' && { decided: question.decision ?? 'deny' }),
+        },
       }),
   };
   try {
