@@ -128,6 +128,19 @@ describe('a long text', () => {
     );
   });
 
+  it('never begins a part with words that a phone would take for the mark of a list or quote', () => {
+    const shown = (words: string[]) => words.join('').replace(/\s/g, '');
+    for (const mark of ['-', '*', '◦', '☐', '☑', '>', '> -', '☐x']) {
+      const text = `${'word '.repeat(20)}${mark} words ${'word '.repeat(20)}`;
+      for (let limit = 60; limit < 140; limit++) expect(shown(splitText(text, limit).flatMap(plainWords))).toBe(shown(plainWords(text)));
+    }
+    // found by the property above at its 1,577th run with the seed 1965401907
+    const found = toWhatsApp(
+      '- _**`a`**\\)_ ![aaa😀](<https://a.example/b_c_d>)\n  \n  ***\n  \n  10. ~~![😀aaaaa\\`a](<https://a.example/b_c_d>) ![aaaa](<https://e.example/(p)/~u/>) <https://a.example/b_c_d> [`` aaa` ``](<http://x.example/*?q=_r_>) <https://e.example/(p)/~u/>~~\n  11. <https://a.example/b_c_d>\n      aaa**aaaaa**a <http://x.example/*?q=_r_>\n      [`\u000e`](<https://a.example/b_c_d>) ~~**<https://a.example/b_c_d> a**\\) <http://x.example/*?q=_r_> `aaaaaaaa` \\(_`𐀀𐀀𐀀𐀀` a**aa**aaa a**aaaaa**aaaaa a `𐀀𐀀𐀀𐀀𐀀𐀀𐀀`_\\! \\- \\(**<https://e.example/(p)/~u/>**\\)~~\\, [`𐀀𐀀𐀀`](<https://e.example/(p)/~u/>)\n  12. ![a](<https://a.example/b_c_d>)\n- ~~a~~',
+    );
+    expect(shown(splitText(found, 300).flatMap(plainWords))).toBe(shown(plainWords(found)));
+  });
+
   it('is cut in time that people do not notice, even as one line', () => {
     const started = performance.now();
     expect(splitText(`*${'word. '.repeat(20_000)}*`).length).toBeGreaterThan(29);

@@ -54,6 +54,8 @@ const pattern = {
   word: /\s+/g,
 };
 
+const lineMark = /[^\S\n]*(?:[-*◦](?:\s|$)|[☐☑>])/uy;
+
 /** Where to cut a text of at most `room` units that starts at `at`. */
 function place(text: string, at: number, room: number, blocks: readonly Fenced[]): { cut: number; paragraph: boolean } {
   const window = text.slice(at, at + room + 1);
@@ -70,6 +72,11 @@ function place(text: string, at: number, room: number, blocks: readonly Fenced[]
     return (level === 'line' || level === 'word') && offset > block.codeStart && offset < block.codeEnd;
   };
   const marked = reader(text);
+  /** Words in the middle of a line that a phone would take for the mark of a list or quote at the beginning of a message, and not show. */
+  const becomesMark = (offset: number) => {
+    lineMark.lastIndex = offset;
+    return text[offset - 1] !== '\n' && !inside(offset) && lineMark.test(text);
+  };
   const levels = [
     { level: 'paragraph', earliest: at + room * EARLIEST, through: true },
     { level: 'line', earliest: at + room * EARLIEST, through: true },
@@ -79,11 +86,11 @@ function place(text: string, at: number, room: number, blocks: readonly Fenced[]
   ] as const;
   for (const { level, earliest, through } of levels) {
     const ends = [...window.matchAll(pattern[level])].map((match) => at + match.index + match[0].length);
-    const suits = (end: number) => end >= earliest && fits(end) && allowed(end, level) && !joined.test(text.slice(end, end + 2));
+    const suits = (end: number) => end >= earliest && fits(end) && allowed(end, level) && !becomesMark(end) && !joined.test(text.slice(end, end + 2));
     const found = ends.findLast((end) => suits(end) && (through || inside(end) !== undefined || !marked(end)));
     if (found !== undefined) return { cut: found, paragraph: level === 'paragraph' };
   }
-  return { cut: character(text, at, room, (offset) => fits(offset) && allowed(offset, 'word')), paragraph: false };
+  return { cut: character(text, at, room, (offset) => fits(offset) && allowed(offset, 'word') && !becomesMark(offset)), paragraph: false };
 }
 
 /** Tells whether an offset lies within emphasis, code or an address of its line; keeps the last line that it read, for texts that are one line. */
