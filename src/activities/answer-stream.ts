@@ -1,3 +1,4 @@
+import { wholePairs } from '../domain/text.ts';
 import type { Db, Tx } from '../store/database.ts';
 import { appendEvents, onThread } from '../store/events.ts';
 import { addItem, deltaEvent, endItem } from '../store/items.ts';
@@ -64,19 +65,19 @@ export class AnswerStream {
     await this.settle();
     if (!this.#text) return;
     await onThread(this.#db, this.#item.threadId, async (tx) => {
-      await this.#write(tx);
+      await this.#write(tx, this.#pending);
       await endItem(tx, this.#item.id, { status, summary: this.#text, detail: this.#text });
     });
   }
 
   async #flush(): Promise<void> {
-    if (!this.#pending) return;
-    await onThread(this.#db, this.#item.threadId, (tx) => this.#write(tx));
+    // a model may send the halves of an emoji apart: each alone would be lost
+    const text = wholePairs(this.#pending);
+    if (text) await onThread(this.#db, this.#item.threadId, (tx) => this.#write(tx, text));
   }
 
-  async #write(tx: Tx): Promise<void> {
-    const text = this.#pending;
-    this.#pending = '';
+  async #write(tx: Tx, text: string): Promise<void> {
+    this.#pending = this.#pending.slice(text.length);
     if (this.#begun) {
       // ended from outside (a stop, a newer attempt): what comes after the end would stand on screens as if it went on
       const item = await tx.selectFrom('items').select('status').where('id', '=', this.#item.id).executeTakeFirst();

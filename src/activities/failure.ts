@@ -2,6 +2,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { KennelFull, KennelUnavailable } from '../adapters/kennel/kennel.ts';
 import { ModelError } from '../adapters/model/model.ts';
 import { type FailureType, failures } from '../domain/failures.ts';
+import { storableText } from '../domain/text.ts';
 import { ChannelAway } from '../gateway/channel.ts';
 import { isGone } from '../store/database.ts';
 
@@ -9,7 +10,8 @@ import { isGone } from '../store/database.ts';
 export const fail = (type: FailureType, message: string, options: { nextRetryDelayMs?: number; cause?: Error } = {}): ApplicationFailure =>
   ApplicationFailure.create({
     type,
-    message,
+    // the engine refuses a failure whose text is not well-formed, and the attempt would end as a time-out
+    message: storableText(message),
     nonRetryable: !failures[type].retry,
     ...(options.nextRetryDelayMs !== undefined && { nextRetryDelay: options.nextRetryDelayMs }),
     ...(options.cause && { cause: options.cause }),
@@ -25,7 +27,9 @@ export function asFailure(error: unknown): Error {
   if (error instanceof KennelUnavailable) return fail('KennelUnavailable', error.message);
   if (isGone(error)) return fail('NotFound', `A record that this step needs is gone: ${(error as Error).message}`);
   if (isStoreAway(error)) return fail('StoreUnavailable', `The database does not answer: ${(error as Error).message}`, { cause: error as Error });
-  return error instanceof Error ? error : new Error(String(error));
+  const thrown = error instanceof Error ? error : new Error(String(error));
+  const message = storableText(thrown.message);
+  return message === thrown.message ? thrown : Object.assign(new Error(message, { cause: thrown.cause }), { name: thrown.name });
 }
 
 /** SQLSTATE class 08 (connection), 57P (shutdown), 53 (resources, a full disk among them), and what the socket and the pool say. */

@@ -6,6 +6,7 @@ import type { Source } from '../contracts/taint.ts';
 import { firingNote, isOvertaken } from '../domain/cron.ts';
 import { decideUnattended } from '../domain/policy.ts';
 import { whyAsked } from '../domain/taint.ts';
+import { prefix } from '../domain/text.ts';
 import { hostOfChat } from '../store/kennel/hosts.ts';
 import {
   beginOnce,
@@ -175,6 +176,6 @@ export function summaryOf(results: StepOutcome[], status: 'completed' | 'failed'
 export function resultText(run: Pick<RoutineRun, 'routine_name' | 'status' | 'summary' | 'results'> & { note?: string | null }): string {
   const last = run.results.at(-1);
   const lines = run.results.map((result, index) => `${index + 1}. ${result.name} (${result.tool}): ${result.ok ? 'done' : 'failed'}`);
-  const excerpt = last && (last.output.length > 3000 ? `${last.output.slice(0, 3000)}\n[cut]` : last.output);
+  const excerpt = last && (last.output.length > 3000 ? `${prefix(last.output, 3000)}\n[cut]` : last.output);
   return [`Workflow "${run.routine_name}" ${run.status}: ${run.summary}.`, run.note, lines.join('\n'), excerpt].filter(Boolean).join('\n\n');
 }

@@ -5,6 +5,7 @@ import { stepKey } from '../contracts/ids.ts';
 import { breachText, dayBreach } from '../domain/budgets.ts';
 import { toModelMessages } from '../domain/context.ts';
 import { microUsd } from '../domain/prices.ts';
+import { cut } from '../domain/text.ts';
 import { endStaleAnswers } from '../store/items.ts';
 import { derivedId } from '../store/keys.ts';
 import { tellDelay, tellWaiting } from '../store/progress-notes.ts';
@@ -195,7 +196,7 @@ function checkCall(call: { id: string; name: string; arguments: string }): Check
     };
   }
   const { tool, args } = prepared;
-  const summary = tool.summarise ? `${tool.name} ${tool.summarise(args as never)}`.slice(0, 100) : tool.name;
+  const summary = tool.summarise ? cut(`${tool.name} ${tool.summarise(args as never)}`, 100) : tool.name;
   return {
     providerId: call.id,
     args: args as Record<string, unknown>,

@@ -1,4 +1,5 @@
 import type { Context } from 'koa';
+import { storableText } from '../domain/text.ts';
 import { jsonBody } from './body.ts';
 import type { ApiDeps } from './deps.ts';
 import { isId } from './path.ts';
@@ -9,10 +10,10 @@ import { existingThread } from './threads.ts';
 
 /** @throws ApiError 400 for blank text */
 function prompt(text: string, name = 'prompt'): string {
-  const trimmed = text.trim();
+  // what is left of it in the store: a text of nothing but NULs is blank
+  const trimmed = storableText(text).trim();
   if (!trimmed) throw new ApiError(400, `${name} is required`);
-  // PostgreSQL cannot store it, and no one can type it
-  return trimmed.replaceAll('\0', '');
+  return trimmed;
 }
 
 /** `POST /v1/threads/{id}/turns`: 201 {thread, turn}; the same `Idempotency-Key` gives the same turn, and 422 with another body. 409 while a turn runs. */

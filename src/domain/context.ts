@@ -2,6 +2,7 @@ import type { ModelMessage } from '../contracts/model.ts';
 import type { Source } from '../contracts/taint.ts';
 import { note, quotation } from './fences.ts';
 import { type FileShown, withDocuments } from './files.ts';
+import { prefix } from './text.ts';
 
 /** Tool outputs longer than this are shown cut, with how to read on. */
 export const SHOWN_OUTPUT_CHARS = 8000;
@@ -36,7 +37,9 @@ export type CallsById = Pick<ReadonlyMap<string, Called>, 'get'>;
 export function shownOutput(call: Pick<Called, 'id' | 'output' | 'state' | 'size'>): string {
   if (call.state !== 'done' || call.output === null) return 'No result: this call was interrupted before it ended, so its outcome is unknown.';
   if (call.output.length <= SHOWN_OUTPUT_CHARS) return call.output;
-  return `${call.output.slice(0, SHOWN_OUTPUT_CHARS)}\n[cut at ${SHOWN_OUTPUT_CHARS} of ${Math.max(call.output.length, call.size ?? 0)} characters; read on with read_output {"callId":"${call.id}","offset":${SHOWN_OUTPUT_CHARS}}]`;
+  const shown = prefix(call.output, SHOWN_OUTPUT_CHARS);
+  const size = Math.max(call.output.length, call.size ?? 0);
+  return `${shown}\n[cut at ${shown.length} of ${size} characters; read on with read_output {"callId":"${call.id}","offset":${shown.length}}]`;
 }
 
 /**

@@ -1,4 +1,5 @@
 import { oneLine, quotation } from './fences.ts';
+import { prefix } from './text.ts';
 
 /** What came with a message, as far as a model can be shown it. */
 export interface FileShown {
@@ -30,10 +31,8 @@ const named = ({ name, kind }: Pick<FileShown, 'name' | 'kind'>): string => oneL
 const WORDS: Record<FileShown['kind'], string> = { image: 'picture', document: 'document', audio: 'recording', video: 'video' };
 
 function documentText({ id, name }: FileShown, text: string): string {
-  const read = `read on with read_attachment {"id":"${id}","offset":${SHOWN_FILE_CHARS}}`;
-  const shown =
-    text.length <= SHOWN_FILE_CHARS
-      ? text
-      : `${text.slice(0, SHOWN_FILE_CHARS).toWellFormed()}\n[cut at ${SHOWN_FILE_CHARS} of ${text.length} characters; ${read}]`;
+  const begin = prefix(text, SHOWN_FILE_CHARS);
+  const read = `read on with read_attachment {"id":"${id}","offset":${begin.length}}`;
+  const shown = begin === text ? text : `${begin}\n[cut at ${begin.length} of ${text.length} characters; ${read}]`;
   return `[the text of ${named({ name, kind: 'document' })}]\n${quotation(shown)}`;
 }

@@ -1,4 +1,5 @@
 import { blockQuote, codeFence, inline, visible } from './foreign-text.ts';
+import { prefix } from './text.ts';
 
 /** The message that a person gets when a task is over: what was asked, what changed, tests, time, cost, and how to see or undo it. */
 
@@ -43,7 +44,7 @@ export function reportText(report: Report): string {
   const { result } = report;
   const cancelled = report.reason === CANCELLED_EARLY ? 'was cancelled before it began' : 'was cancelled';
   const headline = { completed: 'is done', failed: 'has failed', cancelled }[report.state];
-  const said = result.said.length > SAID_SHOWN ? `${result.said.slice(0, SAID_SHOWN).toWellFormed()}\n[cut; task_status ${report.id} shows more]` : result.said;
+  const said = result.said.length > SAID_SHOWN ? `${prefix(result.said, SAID_SHOWN)}\n[cut; task_status ${report.id} shows more]` : result.said;
   const parts = [
     `Task ${report.id} ${headline}: "${inline(report.goal, 200)}"`,
     ...(saysMore(report) ? [inline(report.reason, 1_000)] : []),

@@ -1,5 +1,6 @@
 import { Kysely, NoResultError, PostgresDialect, sql, type Transaction } from 'kysely';
 import pg from 'pg';
+import { storableJson } from '../domain/text.ts';
 import { keepPool } from './flight.ts';
 import { migrate } from './migrations.ts';
 import { PreparingClient } from './prepared.ts';
@@ -37,7 +38,8 @@ export const isGone = (error: unknown): boolean =>
 export const SUPPORTED_POSTGRES = { min: 14, max: 18 } as const;
 export const EVENTS_CHANNEL = 'fetch_events';
 
-export const json = (value: unknown): string => JSON.stringify(value);
+/** A value for a column of jsonb. */
+export const json = storableJson;
 
 export async function openStore(url: string, options: { max?: number; application?: string; migrate?: boolean } = {}): Promise<Store> {
   const pool = new pg.Pool({

@@ -1,5 +1,7 @@
 import { createHash, createHmac, randomBytes } from 'node:crypto';
 
+export { cut } from '../domain/text.ts';
+
 /** `prefix` + 16 random hex digits: eight were seen to collide in the system whose grammar this is. */
 export const freshId = (prefix: 'thr_' | 'turn_' | 'item_' | 'inb_' | 'run_'): string => prefix + randomBytes(8).toString('hex');
 
@@ -13,8 +15,6 @@ export const chatKey = (secret: string, channel: string, address: string): strin
 
 /** Rough size of a text in tokens (four characters each): for budgets of context, never for billing. */
 export const roughTokens = (text: string): number => Math.ceil(text.length / 4) + 4;
-
-export const cut = (text: string, length: number): string => (text.length <= length ? text : `${text.slice(0, length - 3)}...`);
 
 /** Item of a steering message, and its row in the transcript. */
 export const steerItemId = (inboxId: string): string => derivedId('item_', inboxId, 'steer');

@@ -5,6 +5,7 @@ import { outboxId } from '../contracts/ids.ts';
 import type { CallTaint, Sink } from '../contracts/taint.ts';
 import { blockQuote } from '../domain/foreign-text.ts';
 import { alwaysHint, whyAsked } from '../domain/taint.ts';
+import { prefix, suffix } from '../domain/text.ts';
 import { settleCall } from './calls.ts';
 import { type Db, json, type Tx } from './database.ts';
 import { appendEvents } from './deferred.ts';
@@ -145,7 +146,7 @@ const END_SHOWN = 1_500;
 
 /** Nobody should consent to something whose end they have not seen: what is left out is in the middle, and counted. */
 export const bothEnds = (text: string): string =>
-  text.length <= SHOWN ? text : `${text.slice(0, SHOWN - END_SHOWN)}\n[${text.length - SHOWN} characters are not shown here]\n${text.slice(-END_SHOWN)}`;
+  text.length <= SHOWN ? text : `${prefix(text, SHOWN - END_SHOWN)}\n[${text.length - SHOWN} characters are not shown here]\n${suffix(text, END_SHOWN)}`;
 
 /** A few words of a question for operators; an approval is named by its tool already. */
 const titleOf = (question: Pick<Question, 'kind' | 'prompt'>): string =>

@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely';
 import type { RoutineStep } from '../contracts/routine.ts';
 import type { Source } from '../contracts/taint.ts';
+import { prefix } from '../domain/text.ts';
 import { type Db, json } from './database.ts';
 import type { CronTable, RoutineRunTable, RoutineTable } from './schema.ts';
 
@@ -160,7 +161,7 @@ export async function beginOnce(db: Db, runId: string, index: number): Promise<b
 
 /** Stores the outcome of step `index`, unless that step has one already or the run is over; gives the one that counts. */
 export async function storeStep(db: Db, runId: string, index: number, outcome: StepOutcome): Promise<StepOutcome> {
-  const entry = json([{ ...outcome, output: outcome.output.slice(0, MAX_STEP_OUTPUT) }]);
+  const entry = json([{ ...outcome, output: prefix(outcome.output, MAX_STEP_OUTPUT) }]);
   await db
     .updateTable('routine_runs')
     .set({ results: sql<string>`results || ${entry}::jsonb` })

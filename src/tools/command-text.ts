@@ -14,14 +14,6 @@ export const printed = (text: string): string =>
     .replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g, '')
     .toWellFormed();
 
-/** A value as PostgreSQL can store it: no null characters, no halves of surrogate pairs. */
-export function storable<T>(value: T): T {
-  if (typeof value === 'string') return value.replaceAll('\0', '').toWellFormed() as T;
-  if (Array.isArray(value)) return value.map(storable) as T;
-  if (value && typeof value === 'object') return Object.fromEntries(Object.entries(value).map(([key, each]) => [storable(key), storable(each)])) as T;
-  return value;
-}
-
 /** `0.4 s`, `12 s`, `3 min 5 s` */
 export function took(ms: number): string {
   if (ms < 9950) return `${(ms / 1000).toFixed(1)} s`;

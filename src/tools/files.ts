@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { WorkspaceOp } from '../contracts/workspace-ops.ts';
+import { prefix } from '../domain/text.ts';
 import { intentOf, noteIntent } from '../store/kennel/intents.ts';
 import {
   changeWorkspace,
@@ -151,7 +152,7 @@ const edit = (context: ToolContext, workspace: string | undefined, op: Extract<W
     if (before?.change !== undefined && before.change !== change)
       return outcomeOf({ ok: true, output: `Edited ${op.path}.\n${String(before.shown ?? '')}`.trim(), data: { path: op.path } }, at);
     if (!planned.ok) return outcomeOf(planned, at);
-    await noteIntent(context.db, context.callId, { change, shown: planned.output.slice(0, 20_000) });
+    await noteIntent(context.db, context.callId, { change, shown: prefix(planned.output, 20_000) });
     return outcomeOf(await operate(at, op, context), at);
   });
 

@@ -7,7 +7,6 @@ import { streamOutput } from '../store/kennel/call-output.ts';
 import { listHosts } from '../store/kennel/hosts.ts';
 import { activeWorkspace, listWorkspaces } from '../store/kennel/workspaces.ts';
 import { awaitEngine, isAbsence } from './await-engine.ts';
-import { storable } from './command-text.ts';
 import { suggestion } from './nearest.ts';
 import type { ToolContext, ToolOutcome } from './tool.ts';
 
@@ -168,8 +167,11 @@ export async function operate({ kennel, path }: Pick<Opened, 'kennel' | 'path'>,
 }
 
 /** An answer of the workspace program as a tool's. */
-export const outcomeOf = ({ ok, output, data }: WorkspaceAnswer, { name }: Pick<Opened, 'name'>): ToolOutcome =>
-  storable({ ok, output, metadata: { ...data, workspace: name } });
+export const outcomeOf = ({ ok, output, data }: WorkspaceAnswer, { name }: Pick<Opened, 'name'>): ToolOutcome => ({
+  ok,
+  output,
+  metadata: { ...data, workspace: name },
+});
 
 /** What an approval shows: what the operation would change; where it cannot be had, the arguments have to do. */
 export async function previewOf(context: ToolContext, wanted: string | undefined, op: WorkspaceOp): Promise<string | null> {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { KeptOutput } from '../adapters/kennel/kept-output.ts';
 import { streamOutput } from '../store/kennel/call-output.ts';
-import { commandOutcome, printed, storable, took } from './command-text.ts';
+import { commandOutcome, printed, took } from './command-text.ts';
 import { inWorkspace, type Opened, pathArgument, profileOf, text, WITH_IMAGE_MS, workspaceArgument } from './in-workspace.ts';
 import { isTestCommand, splitWords } from './test-command.ts';
 import { defineTool, endedByRestart, restarted, type Tool, type ToolContext, type ToolOutcome } from './tool.ts';
@@ -133,14 +133,14 @@ async function execute(
     const { ok, output, metadata } = commandOutcome(title, result, performance.now() - began, timeoutMs);
     const missing =
       result.code === 127 ? '\n\nA program was not found: only what is in the image of the kennel can be run, and there is no network to install more.' : '';
-    return storable({ ok, output: output + missing, metadata: { ...metadata, command: line, cwd, workspace: name, limit: took(timeoutMs) } });
+    return { ok, output: output + missing, metadata: { ...metadata, command: line, cwd, workspace: name, limit: took(timeoutMs) } };
   } catch (error) {
     if (!endedByRestart(context.signal)) throw error;
-    return storable({
+    return {
       ok: false,
       output: `${restarted(title)}\n\n${kept.text()}`.trim(),
       metadata: { command: line, cwd, workspace: name, limit: took(timeoutMs) },
-    });
+    };
   } finally {
     await stream.close();
   }

@@ -8,6 +8,7 @@ import { breachText, taskBreach, taskBudget } from '../domain/budgets.ts';
 import { chooseOption } from '../domain/commands.ts';
 import { chooseHarness } from '../domain/harnesses.ts';
 import { duration, saysMore } from '../domain/task-report.ts';
+import { cut } from '../domain/text.ts';
 import { findName } from '../domain/workspace-names.ts';
 import { onThread } from '../store/events.ts';
 import { type KennelHost, listHosts } from '../store/kennel/hosts.ts';
@@ -328,5 +329,5 @@ async function taskView({ db }: Pick<ToolContext, 'db'>, task: Task): Promise<Re
 
 const short = (goal: string): string => {
   const line = goal.replace(/\s+/g, ' ').trim();
-  return line.length > 80 ? `${line.slice(0, 77)}...` : line;
+  return cut(line, 80);
 };

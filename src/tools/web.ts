@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { convertPage } from '../adapters/web/convert-page.ts';
 import { FETCH_TIMEOUT_MS, FetchError, fetchPage } from '../adapters/web/fetch-page.ts';
 import { SelectorError } from '../adapters/web/readable.ts';
+import { prefix } from '../domain/text.ts';
 import { defineTool, type Tool } from './tool.ts';
 
 export const MAX_CONTENT = 50_000;
@@ -31,7 +32,7 @@ export const webFetch = defineTool({
       const page = await fetchPage(url, { signal, ...(config.FETCH_ALLOW_PRIVATE_URLS && { allows: () => true }) });
       const html = page.type === 'text/html' || page.type === 'application/xhtml+xml' || (page.type === '' && /^\s*</.test(page.text));
       const { title, markdown } = html ? await convertPage(page.text, page.url, selector, signal) : { title: '', markdown: page.text };
-      const content = markdown.slice(0, MAX_CONTENT);
+      const content = prefix(markdown, MAX_CONTENT);
       const truncated = page.cut || content.length < markdown.length;
       const metadata = { url: page.url, title, contentType: page.type, status: page.status, truncated, length: content.length };
       const okay = page.status >= 200 && page.status < 300;

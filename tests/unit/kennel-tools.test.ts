@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
 import { z } from 'zod';
 import { emptyTrash, findWorkspaces, folderId, placeWorkspace, stageWorkspace, TRASH_DAYS, trashWorkspace } from '../../src/adapters/workspaces.ts';
-import { commandOutcome, printed, storable } from '../../src/tools/command-text.ts';
+import { commandOutcome, printed } from '../../src/tools/command-text.ts';
 import { fileTools } from '../../src/tools/files.ts';
 import { gitTools } from '../../src/tools/git.ts';
 import { githubTools } from '../../src/tools/github.ts';
@@ -197,9 +197,5 @@ describe('what a command printed', () => {
     const outcome = commandOutcome('It', given, 1500, 90_000);
     expect(outcome.ok).toBe(ok);
     expect(outcome.output).toEqual(output instanceof RegExp ? expect.stringMatching(output) : output);
-  });
-
-  test('anything that a program says can be stored', () => {
-    expect(storable({ 'a\0': ['\0b', 1, null, { c: '\ud800' }] })).toEqual({ a: ['b', 1, null, { c: '\ufffd' }] });
   });
 });

@@ -4,6 +4,7 @@ import { worktreeOf } from '../../contracts/kennel.ts';
 import type { Concluded } from '../../contracts/task.ts';
 import type { ConcludedChanges } from '../../contracts/workspace-ops.ts';
 import { reportText } from '../../domain/task-report.ts';
+import { cut, prefix } from '../../domain/text.ts';
 import type { TaskResult } from '../../store/kennel/tables.ts';
 import { endTaskItems, lastSaid } from '../../store/kennel/task-log.ts';
 import { taskOutboxId, tellOfTask } from '../../store/kennel/task-news.ts';
@@ -117,6 +118,6 @@ export const createConclude =
 /** First line from the goal, as git wants it: short, one line. */
 function commitMessage(task: Task): string {
   const line = task.goal.replace(/\s+/g, ' ').trim();
-  const title = line.length > 68 ? `${line.slice(0, 65)}...` : line;
-  return `${title}\n\n${line.length > 68 ? `${task.goal.trim().slice(0, 2000)}\n\n` : ''}Fetch-Task: ${task.id}\nFetch-Agent: ${task.harness}`;
+  const title = cut(line, 68);
+  return `${title}\n\n${line.length > 68 ? `${prefix(task.goal.trim(), 2000)}\n\n` : ''}Fetch-Task: ${task.id}\nFetch-Agent: ${task.harness}`;
 }

@@ -11,7 +11,7 @@ function isDate(text: string): boolean {
 }
 
 const id = z.string().max(500);
-const at = { seq: z.int().nonnegative(), step: z.int().nonnegative(), at: z.string().max(40).refine(isDate) };
+const at = { seq: z.int().nonnegative(), step: z.int32().nonnegative(), at: z.string().max(40).refine(isDate) };
 const paths = z.array(z.string()).optional();
 
 const schema: z.ZodType<LogLine> = z.discriminatedUnion('type', [

@@ -142,11 +142,19 @@ function readContent(content: unknown): { text: string; reasoning: string } {
 }
 
 function readUsage(usage: WireUsage): ModelUsage | undefined {
-  if (typeof usage.prompt_tokens !== 'number') return undefined;
+  const inputTokens = count(usage.prompt_tokens);
+  if (inputTokens === null) return undefined;
   return {
-    inputTokens: usage.prompt_tokens,
-    outputTokens: usage.completion_tokens ?? 0,
-    cachedTokens: usage.prompt_tokens_details?.cached_tokens ?? usage.prompt_cache_hit_tokens ?? 0,
-    reasoningTokens: usage.completion_tokens_details?.reasoning_tokens ?? 0,
+    inputTokens,
+    outputTokens: count(usage.completion_tokens) ?? 0,
+    cachedTokens: count(usage.prompt_tokens_details?.cached_tokens) ?? count(usage.prompt_cache_hit_tokens) ?? 0,
+    reasoningTokens: count(usage.completion_tokens_details?.reasoning_tokens) ?? 0,
   };
 }
+
+/** More tokens than any request has; the sum of two of them is still an `int` of PostgreSQL. */
+const MOST_TOKENS = 1_000_000_000;
+
+/** Whatever an endpoint says, as a whole number that can be stored; null where it is no number. */
+const count = (value: unknown): number | null =>
+  typeof value === 'number' && Number.isFinite(value) && value >= 0 ? Math.min(Math.ceil(value), MOST_TOKENS) : null;

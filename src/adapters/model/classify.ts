@@ -1,4 +1,5 @@
 import type { FailureType } from '../../domain/failures.ts';
+import { cut } from '../../domain/text.ts';
 import { ModelError } from './error.ts';
 
 /** How providers word "the prompt does not fit"; each line was seen from the provider named. */
@@ -78,7 +79,7 @@ export function classify(thrown: unknown, options: ClassifyOptions = {}): ModelE
   // an error inside a stream has no HTTP status; most providers put one into its code
   const status = httpStatus(error.status) ?? httpStatus(property(body, 'code')) ?? httpStatus(error.code);
   const text = messageOf(error, body);
-  const say = (prefix: string) => redact(`${prefix}: ${text}`, options.secrets).slice(0, 600);
+  const say = (prefix: string) => cut(redact(`${prefix}: ${text}`, options.secrets), 600);
   const make = (type: FailureType, prefix: string, wait?: number) => new ModelError(type, say(prefix), { status, retryAfterMs: wait });
 
   if (status === undefined) {
@@ -91,10 +92,10 @@ export function classify(thrown: unknown, options: ClassifyOptions = {}): ModelE
     if (reason) {
       const type = options.phase === 'stream' ? 'ModelStreamBroken' : 'ModelUnavailable';
       const lead = options.phase === 'stream' ? 'Network error: Connection lost' : 'Network error: Connection failed';
-      return new ModelError(type, redact(`${lead}: ${reason}`, options.secrets).slice(0, 600));
+      return new ModelError(type, cut(redact(`${lead}: ${reason}`, options.secrets), 600));
     }
     if (thrown instanceof SyntaxError) return make('ModelStreamBroken', 'LLM error: unreadable answer');
-    return new ModelError('Internal', redact(text, options.secrets).slice(0, 600), { cause: thrown });
+    return new ModelError('Internal', cut(redact(text, options.secrets), 600), { cause: thrown });
   }
 
   const wait = retryAfterMs(error.headers, options.now);
@@ -136,7 +137,7 @@ function messageOf(error: Shape, body: unknown): string {
     (part) => typeof part === 'string' && part.trim() !== '',
   );
   const raw = property(property(body, 'metadata'), 'raw');
-  const upstream = typeof raw === 'string' ? ` (${raw.slice(0, 300)})` : '';
+  const upstream = typeof raw === 'string' ? ` (${cut(raw, 300)})` : '';
   const text = `${said ?? own}${upstream}`.replace(/\s+/g, ' ').trim();
   return text === '' || text === 'status code (no body)' ? 'no details given' : text;
 }

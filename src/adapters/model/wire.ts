@@ -1,3 +1,4 @@
+import { storableJson } from '../../domain/text.ts';
 import type { ModelMessage, ModelRequest, ModelTool } from './model.ts';
 import { userContent } from './pictures.ts';
 
@@ -30,7 +31,8 @@ export function wireBody(
 function messagePiece(message: ModelMessage): Piece {
   const known = pieces.get(message);
   if (known) return known;
-  const json = JSON.stringify(wireMessage(message));
+  // a half of a surrogate pair, which an answer of a model may have held, is refused by many endpoints
+  const json = storableJson(wireMessage(message));
   const counted = message.role === 'user' && message.pictures?.length ? JSON.stringify(message.content).length : json.length;
   const piece = { json, counted };
   pieces.set(message, piece);

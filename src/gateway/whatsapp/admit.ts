@@ -1,3 +1,4 @@
+import { prefix } from '../../domain/text.ts';
 import { addressed } from '../../domain/whatsapp/trigger.ts';
 import type { Incoming } from './decode.ts';
 import type { Role, Self } from './identify.ts';
@@ -56,6 +57,6 @@ const QUOTE_CHARS = 300;
 export function withQuote(text: string, quoted: Incoming['quoted']): string {
   const said = quoted?.text.trim();
   if (!said || said === text) return text;
-  const shown = said.length > QUOTE_CHARS ? `${said.slice(0, QUOTE_CHARS)}…`.toWellFormed() : said;
+  const shown = said.length > QUOTE_CHARS ? `${prefix(said, QUOTE_CHARS)}…` : said;
   return `${shown.replace(/^/gm, '> ')}\n${text}`;
 }

@@ -1,4 +1,5 @@
 import type { AnyMessageContent, proto, WAMessage } from '@whiskeysockets/baileys';
+import { prefix } from '../../domain/text.ts';
 import { isGroup } from '../../domain/whatsapp/identity.ts';
 import type { Quotable } from '../../store/whatsapp/outgoing.ts';
 import { quietLogger } from './baileys.ts';
@@ -98,7 +99,7 @@ const QUOTABLE: ReadonlySet<string> = new Set([
 
 function shortened(content: proto.IMessage): proto.IMessage {
   const text = content.conversation ?? content.extendedTextMessage?.text;
-  return text ? { conversation: text.length > QUOTED_LENGTH ? `${text.slice(0, QUOTED_LENGTH).toWellFormed()}…` : text } : content;
+  return text ? { conversation: text.length > QUOTED_LENGTH ? `${prefix(text, QUOTED_LENGTH)}…` : text } : content;
 }
 
 /** What a stanza needs beside its content, derived from the content: an edit is marked as one, a poll as a new one. */

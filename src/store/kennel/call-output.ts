@@ -1,3 +1,4 @@
+import { prefix, wholePairs } from '../../domain/text.ts';
 import type { Db } from '../database.ts';
 import { appendEvents } from '../deferred.ts';
 import { onThread } from '../events.ts';
@@ -20,8 +21,9 @@ export function streamOutput(db: Db, call: { callId: string; threadId: string; t
   let sending = Promise.resolve();
   let itemId: string | undefined;
   const flush = () => {
-    const text = waiting.slice(0, Math.max(0, room));
-    waiting = '';
+    const whole = wholePairs(waiting);
+    const text = prefix(whole, Math.max(0, room));
+    waiting = waiting.slice(whole.length);
     room -= text.length;
     if (text === '') return;
     sending = sending.then(() => send(text)).catch(() => {});

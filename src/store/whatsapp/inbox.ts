@@ -31,9 +31,6 @@ export interface Handled extends Waiting {
 /** How long a stub waits for its content before the person is told that a message could not be read, milliseconds. */
 export const STUB_PATIENCE_MS = 120_000;
 
-// PostgreSQL has no text with a NUL in it, and one in a push name would make the ratchet's transaction fail for ever
-const storable = (text: string): string => text.replaceAll('\u0000', '').toWellFormed();
-
 /**
  * Stores what was decrypted, in the transaction of its ratchet step. A message that is there already changes nothing,
  * unless only its stub was: then the content replaces it and the row is handled again.
@@ -44,12 +41,12 @@ export async function storeReceived(tx: Db | Tx, rows: readonly NewReceived[]): 
       .insertInto('wa_inbox')
       .values({
         account: row.account,
-        chat: storable(row.chat),
-        participant: storable(row.participant),
+        chat: row.chat,
+        participant: row.participant,
         from_me: row.fromMe,
-        message_id: storable(row.messageId),
+        message_id: row.messageId,
         content: row.content,
-        attrs: json(Object.fromEntries(Object.entries(row.attrs).map(([name, value]) => [name, storable(String(value))]))),
+        attrs: json(Object.fromEntries(Object.entries(row.attrs).map(([name, value]) => [name, String(value)]))),
         not_before: row.content ? null : new Date(Date.now() + STUB_PATIENCE_MS),
         handled_at: null,
         verdict: null,

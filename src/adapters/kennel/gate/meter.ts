@@ -1,5 +1,6 @@
 import { createParser } from 'eventsource-parser';
 import { microUsd } from '../../../domain/prices.ts';
+import { prefix, storableText } from '../../../domain/text.ts';
 import type { ModelUsage } from '../../../store/kennel/usage.ts';
 import type { Wire } from './routes.ts';
 import { READERS, type Seen } from './usage-readers.ts';
@@ -40,7 +41,8 @@ export function createMeter({ wire, contentType, model, requestBytes }: MeterInp
       reader.end();
       if (!seen.complete) estimate(seen, requestBytes, bytes);
       const read = seen.fresh + seen.cached + seen.cacheWrites + seen.longCacheWrites;
-      const name = (seen.model ?? model).slice(0, MAX_MODEL_NAME) || 'unknown';
+      // as the store has it: two names that differ there in nothing are one
+      const name = storableText(prefix(seen.model ?? model, MAX_MODEL_NAME)) || 'unknown';
       return { model: name, calls: 1, inputTokens: read, outputTokens: seen.output, microUsd: costOf(name, seen), estimated: !seen.complete };
     },
   };

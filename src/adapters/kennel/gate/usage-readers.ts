@@ -23,7 +23,11 @@ export interface Seen {
 type Any = Record<string, unknown>;
 const part = (value: unknown): Any => (typeof value === 'object' && value !== null ? (value as Any) : {});
 const list = (value: unknown): Any[] => (Array.isArray(value) ? value.map(part) : []);
-const count = (value: unknown): number | null => (typeof value === 'number' && Number.isFinite(value) && value >= 0 ? Math.ceil(value) : null);
+/** More than any call uses, and far from what PostgreSQL can add up. */
+const MOST_TOKENS = 1_000_000_000;
+const MOST_USD = 100_000;
+const count = (value: unknown): number | null =>
+  typeof value === 'number' && Number.isFinite(value) && value >= 0 ? Math.min(Math.ceil(value), MOST_TOKENS) : null;
 const letters = (...values: unknown[]): number => values.reduce<number>((sum, value) => sum + (typeof value === 'string' ? value.length : 0), 0);
 const named = (value: unknown): string | null => (typeof value === 'string' && value ? value : null);
 
@@ -75,7 +79,7 @@ function openai(usage: Any, seen: Seen, input: string, output: string, details: 
   seen.cached = Math.min(count(part(usage[details]).cached_tokens) ?? 0, read);
   seen.fresh = read - seen.cached;
   seen.output = written;
-  seen.usd = typeof usage.cost === 'number' && usage.cost > 0 ? usage.cost : null;
+  seen.usd = typeof usage.cost === 'number' && usage.cost > 0 ? Math.min(usage.cost, MOST_USD) : null;
   seen.complete = true;
 }
 
