@@ -2,6 +2,7 @@ import type { Model } from '../adapters/model/model.ts';
 import { compactionPoint, dialogueText } from '../domain/context.ts';
 import { quotation } from '../domain/fences.ts';
 import { microUsd } from '../domain/prices.ts';
+import { prefix } from '../domain/text.ts';
 import type { Db } from '../store/database.ts';
 import { onThread } from '../store/events.ts';
 import { addItem } from '../store/items.ts';
@@ -22,19 +23,29 @@ export async function fittingHistory(
   const point = compactionPoint(history.messages, history.calls, at.budgetTokens);
   if (point === null) return { history, spent: { inputTokens: 0, outputTokens: 0, microUsd: 0 } };
   const old = history.messages.filter((message) => message.ord <= point);
-  const text = [...(history.summary ? [`Summary so far:\n${quotation(history.summary)}`] : []), dialogueText(old, history.calls, history.files)].join('\n\n');
-  const answer = await model.complete({
-    model: at.modelName,
-    messages: [
-      { role: 'system', content: INSTRUCTION },
-      { role: 'user', content: text.slice(-at.budgetTokens * 4) },
-    ],
-    tools: [],
-    signal: at.signal,
-    onDelta: () => {},
-    requestId: `${at.requestId}/compact-${point}`,
-  });
-  await addSummary(db, at.threadId, point, answer.text, sourcesOf({ ...history, messages: old }, at.group));
+  const lines = dialogueText(old, history.calls, history.files).split('\n');
+  const spent = { inputTokens: 0, outputTokens: 0, microUsd: 0 };
+  let summary = history.summary;
+  // a backlog can be longer than a request: it is summed up in parts, for a model must have read each of its words
+  for (const [n, part] of partsOf(lines, at.budgetTokens * 4).entries()) {
+    const text = [...(summary ? [`Summary so far:\n${quotation(summary)}`] : []), part].join('\n\n');
+    const answer = await model.complete({
+      model: at.modelName,
+      messages: [
+        { role: 'system', content: INSTRUCTION },
+        { role: 'user', content: text },
+      ],
+      tools: [],
+      signal: at.signal,
+      onDelta: () => {},
+      requestId: `${at.requestId}/compact-${point}${n === 0 ? '' : `-${n}`}`,
+    });
+    summary = answer.text;
+    spent.inputTokens += answer.usage.inputTokens;
+    spent.outputTokens += answer.usage.outputTokens;
+    spent.microUsd += microUsd(answer.model, answer.usage) ?? 0;
+  }
+  await addSummary(db, at.threadId, point, summary ?? '', sourcesOf({ ...history, messages: old }, at.group));
   await onThread(db, at.threadId, async (tx) => {
     await addItem(tx, {
       id: derivedId('item_', at.threadId, 'compact', point),
@@ -43,9 +54,33 @@ export async function fittingHistory(
       kind: 'context_compaction',
       status: 'completed',
       summary: `Summed up ${old.length} earlier messages`,
-      detail: answer.text,
+      detail: summary ?? '',
     });
   });
-  const { inputTokens, outputTokens } = answer.usage;
-  return { history: await loadHistory(db, at.threadId), spent: { inputTokens, outputTokens, microUsd: microUsd(answer.model, answer.usage) ?? 0 } };
+  return { history: await loadHistory(db, at.threadId), spent };
+}
+
+const SMALLEST_PART = 1_000;
+/** How `quotation` begins each line. */
+const QUOTED = '| ';
+
+/** Lines joined to parts of at most so many characters. A line that is longer than a part is cut; what follows of a quoted one is quoted as well. */
+export function partsOf(lines: readonly string[], size: number): string[] {
+  const most = Math.max(size, SMALLEST_PART);
+  const parts: string[] = [];
+  let part = '';
+  for (const line of lines) {
+    if (part !== '' && part.length + 1 + line.length > most) {
+      parts.push(part);
+      part = '';
+    }
+    let rest = line;
+    while (rest.length > most) {
+      const taken = prefix(rest, most);
+      parts.push(taken);
+      rest = (line.startsWith(QUOTED) ? QUOTED : '') + rest.slice(taken.length);
+    }
+    part = part === '' ? rest : `${part}\n${rest}`;
+  }
+  return part === '' ? parts : [...parts, part];
 }

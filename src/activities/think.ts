@@ -3,7 +3,7 @@ import { type Model, ModelError } from '../adapters/model/model.ts';
 import type { ThinkInput, ThinkResult } from '../contracts/conversation.ts';
 import { stepKey } from '../contracts/ids.ts';
 import { breachText, dayBreach } from '../domain/budgets.ts';
-import { toModelMessages } from '../domain/context.ts';
+import { shownOfMessage, toModelMessages } from '../domain/context.ts';
 import { microUsd } from '../domain/prices.ts';
 import { cut } from '../domain/text.ts';
 import { endStaleAnswers } from '../store/items.ts';
@@ -143,7 +143,7 @@ async function answerOnce(
   try {
     const answer = await model.complete({
       model: modelName,
-      messages: toModelMessages(systemPrompt(config, subject), history.summary, history.messages, history.calls, history.files),
+      messages: toModelMessages(systemPrompt(config, subject), history.summary, history.messages, history.calls, history.files, shownOfMessage(budgetTokens)),
       tools: modelTools(),
       signal,
       onDelta,

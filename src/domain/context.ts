@@ -7,7 +7,12 @@ import { prefix } from './text.ts';
 /** Tool outputs longer than this are shown cut, with how to read on. */
 export const SHOWN_OUTPUT_CHARS = 8000;
 
+/** Characters of one message that a request of so many tokens shows: half of it, so that there is room for what belongs to the message. */
+export const shownOfMessage = (budgetTokens: number): number => Math.max(budgetTokens * 2, SHOWN_OUTPUT_CHARS);
+
 export interface Said {
+  /** by which a message that is shown cut is read on */
+  id?: string;
   ord: number;
   role: 'user' | 'assistant';
   content: string;
@@ -52,11 +57,13 @@ export function toModelMessages(
   messages: readonly Said[],
   calls: CallsById,
   files: ReadonlyMap<string, FileShown> = new Map(),
+  mostChars = Number.POSITIVE_INFINITY,
 ): ModelMessage[] {
   const out: ModelMessage[] = [{ role: 'system', content: system }];
   // made of text that anybody may have written: it has no place among the words of the system
   if (summary) out.push({ role: 'user', content: note('what was said before, summed up by a program', summary) });
-  for (const message of messages) {
+  for (const said of messages) {
+    const message = said.role === 'user' && said.content.length > mostChars ? begun(said, mostChars) : said;
     if (message.role === 'user' && message.attachment_ids?.length) {
       const shown = message.attachment_ids.flatMap((id) => files.get(id) ?? []);
       const pictures = shown.flatMap((file) => file.picture ?? []);
@@ -66,6 +73,13 @@ export function toModelMessages(
     }
   }
   return out;
+}
+
+/** A message of a person that is too long to be shown: its beginning, and how to read on. */
+function begun(message: Said, mostChars: number): Said {
+  const shown = prefix(message.content, mostChars);
+  const read = `read on with read_output {"callId":"${message.id}","offset":${shown.length}}`;
+  return { ...message, content: `${shown}\n[cut at ${shown.length} of ${message.content.length} characters of this message; ${read}]` };
 }
 
 /** Kept with its message: where the history is the same object again, its request is made of the same ones. */
@@ -110,23 +124,26 @@ const withFiles = ({ content, attachment_ids = [] }: Said, files: ReadonlyMap<st
 const callTexts = (ids: readonly string[], calls: CallsById): string[] =>
   ids
     .flatMap((id) => calls.get(id) ?? [])
-    .map((call) => `The tool ${call.name} ${JSON.stringify(call.args)} answered:\n${quotation(shownOutput(call).slice(0, 2000))}`);
+    .map((call) => `The tool ${call.name} ${JSON.stringify(call.args)} answered:\n${quotation(prefix(shownOutput(call), 2000))}`);
 
-const weight = (message: Said, calls: CallsById): number =>
-  message.tokens + message.call_ids.reduce((sum, id) => sum + Math.ceil(Math.min(calls.get(id)?.output?.length ?? 0, SHOWN_OUTPUT_CHARS) / 4) + 20, 0);
+const weight = (message: Said, calls: CallsById, mostChars: number): number =>
+  message.tokens -
+  Math.ceil(Math.max(0, message.content.length - mostChars) / 4) +
+  message.call_ids.reduce((sum, id) => sum + Math.ceil(Math.min(calls.get(id)?.output?.length ?? 0, SHOWN_OUTPUT_CHARS) / 4) + 20, 0);
 
 /**
  * Where to cut the history so that what stays fits half the budget: the `ord` of the last message to sum up, or null
  * when everything fits. The cut lies before a user message, so that a turn's steps stay together; the newest one always stays.
  */
 export function compactionPoint(messages: readonly Said[], calls: CallsById, budgetTokens: number): number | null {
-  const total = messages.reduce((sum, message) => sum + weight(message, calls), 0);
+  const mostChars = shownOfMessage(budgetTokens);
+  const total = messages.reduce((sum, message) => sum + weight(message, calls, mostChars), 0);
   if (total <= budgetTokens) return null;
   let kept = 0;
   let point: number | null = null;
   for (let index = messages.length - 1; index > 0; index--) {
     const message = messages[index]!;
-    kept += weight(message, calls);
+    kept += weight(message, calls, mostChars);
     if (kept > budgetTokens / 2 && point !== null) break;
     if (message.role === 'user') point = messages[index - 1]!.ord;
   }

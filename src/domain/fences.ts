@@ -1,3 +1,5 @@
+import { prefix } from './text.ts';
+
 /**
  * Text of others inside a message for the model. It is marked line by line, so that no text can end its own fence or begin another
  * one, whatever stands in it. There is no secret in a mark: the same text gives the same message, and caches of providers hold.
@@ -24,7 +26,7 @@ export const oneLine = (name: string, limit = 80): string => {
     .replace(/[\p{Cc}\p{Cf}\u2028\u2029[\](){}<>:|"`]+/gu, ' ')
     .replace(/\s+/g, ' ')
     .trim();
-  return plain.length > limit ? `${plain.slice(0, limit).toWellFormed()}…` : plain;
+  return plain.length > limit ? `${prefix(plain, limit)}…` : plain;
 };
 
 /**

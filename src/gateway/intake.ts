@@ -6,6 +6,7 @@ import type { Identity } from '../contracts/decision.ts';
 import type { Channel } from '../contracts/ids.ts';
 import type { ThreadRecord, TurnRecord } from '../contracts/records.ts';
 import { askAgainText, chooseOption, helpText, isStrayNumber, parseApproval, parseAskAgain, parseAutonomy, parseCommand } from '../domain/commands.ts';
+import { shownOfMessage } from '../domain/context.ts';
 import { mayApprove } from '../domain/policy.ts';
 import { attach } from '../store/attachments.ts';
 import type { Db, Tx } from '../store/database.ts';
@@ -37,8 +38,8 @@ const SIGNAL_PATIENCE_MS = 1000;
 export type Intake = ReturnType<typeof createIntake>;
 export type Said = { kind: 'turn' | 'steer' | 'answer' | 'stop' | 'reply' | 'task'; turnId: string | null; inboxId: string };
 
-/** Runs in the intake's transaction, also when the message was known; `inboxId` is the row that it became, now or then, and `kind` what it meant. */
-export type Also = (tx: Tx, inboxId: string, kind: Said['kind']) => Promise<void>;
+/** Runs in the intake's transaction, also when the message was `known`; `inboxId` is the row that it became, now or then, and `kind` what it meant. */
+export type Also = (tx: Tx, inboxId: string, kind: Said['kind'], known: boolean) => Promise<void>;
 
 /** A channel's own id of a message, or what an HTTP client calls its request by. */
 export type MessageId = string | RequestKey;
@@ -91,14 +92,14 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
     const { row, chat, chatId } = await onThread(db, threadId, async (tx, { chatId, at }) => {
       const { chat, known } = await findReceived(tx, chatId, key);
       if (known) {
-        await also?.(tx, known.id, (known.arrival as Arrival).kind);
+        await also?.(tx, known.id, (known.arrival as Arrival).kind, true);
         return { row: known, chat, chatId };
       }
       const inboxId = freshId('inb_');
       const writtenBy = writers ?? [overHttp(chat.channel)];
       const { arrival, turnId } = await act(tx, { inboxId, chatId, at, by: writtenBy[0]! });
       await receive(tx, { id: inboxId, chatId, threadId, turnId, key, arrival, body, writtenBy });
-      await also?.(tx, inboxId, arrival.kind);
+      await also?.(tx, inboxId, arrival.kind, false);
       return { row: { id: inboxId, arrival, turn_id: turnId, signalled_at: null }, chat, chatId };
     }).catch((error) => {
       if (error instanceof NoThread) throw new IntakeError('not_found', error.message);
@@ -169,6 +170,27 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
     if (isStrayNumber(question.options, text)) return 'stray';
     await answerQuestion(tx, question, chooseOption(question.options, text), by);
     return { kind: 'answer', inboxId, questionId: question.id, decision: 'answered', ...ofTask(question) };
+  }
+
+  /** A message that is answered without the model, with `body`: it could not be read, or it was too much at once. */
+  async function respond(input: { threadId: string; said: string; body: string; channelMessageId: string; also?: Also }): Promise<Said> {
+    const { threadId, said, body } = input;
+    const { arrival, turnId, inboxId } = await once(
+      threadId,
+      input.channelMessageId,
+      said,
+      async (tx, { inboxId: inbox, chatId }) => ({ arrival: await replyNow(tx, { threadId, chatId, inboxId: inbox, said, body }), turnId: null }),
+      input.also,
+    );
+    return { kind: arrival.kind, turnId, inboxId };
+  }
+
+  /** Of a message that is longer than a request the model sees the beginning, and reads on by itself. */
+  async function tellLong(threadId: string, text: string, id: MessageId): Promise<void> {
+    const shown = shownOfMessage(config.FETCH_CONTEXT_TOKENS);
+    if (text.length <= shown) return;
+    const body = `That message has ${text.length} characters. I have its first ${shown} before me and look up the rest where it is needed.`;
+    await respond({ threadId, said: '[a long message]', body, channelMessageId: `${typeof id === 'string' ? id : id.id}/long` });
   }
 
   async function channelThread(channel: Channel, address: string): Promise<ThreadRecord> {
@@ -288,21 +310,11 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
         return { arrival: { kind: 'turn' as const, inboxId: inbox, turnId: turn.id, threadId }, turnId: turn.id };
       };
       const { arrival, turnId, inboxId } = await once(threadId, input.channelMessageId, told, act, input.also, input.writers);
+      if (arrival.kind === 'turn' || arrival.kind === 'steer') await tellLong(threadId, told, input.channelMessageId);
       return { kind: arrival.kind, turnId, inboxId };
     },
 
-    /** A message that is answered without the model, with `body`: it could not be read, or it was too much at once. */
-    async respond(input: { threadId: string; said: string; body: string; channelMessageId: string; also?: Also }): Promise<Said> {
-      const { threadId, said, body } = input;
-      const { arrival, turnId, inboxId } = await once(
-        threadId,
-        input.channelMessageId,
-        said,
-        async (tx, { inboxId: inbox, chatId }) => ({ arrival: await replyNow(tx, { threadId, chatId, inboxId: inbox, said, body }), turnId: null }),
-        input.also,
-      );
-      return { kind: arrival.kind, turnId, inboxId };
-    },
+    respond,
 
     async decide(input: { approvalId: string; decision: 'allow' | 'deny'; remember: boolean; channelMessageId: MessageId }): Promise<void> {
       const missing = new IntakeError('not_found', `no pending approval with id '${input.approvalId}'`);

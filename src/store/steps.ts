@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely';
 import { jsonArrayFrom } from 'kysely/helpers/postgres';
-import type { CallVerdict, ThinkInput, ThinkResult } from '../contracts/conversation.ts';
+import type { Arrival, CallVerdict, ThinkInput, ThinkResult } from '../contracts/conversation.ts';
 import { type Channel, outboxId, stepKey } from '../contracts/ids.ts';
 import type { CallTaint } from '../contracts/taint.ts';
 import { policyOf } from '../domain/policy.ts';
@@ -11,7 +11,7 @@ import { appendEvents, flush, write } from './deferred.ts';
 import { holds, onThread, onThreadIf } from './events.ts';
 import { fixed } from './fixed.ts';
 import { deltaEvent, endItem, type ItemRow, insertItems, itemEvent, itemRow } from './items.ts';
-import { cut, derivedId } from './keys.ts';
+import { cut, derivedId, steerMessageId } from './keys.ts';
 import type { CallTable, ThreadTable, TurnTable } from './schema.ts';
 import { addSpending, type Spent, TODAY } from './spending.ts';
 import { remember } from './transcript.ts';
@@ -179,7 +179,7 @@ async function storeOnThread(db: Db, input: ThinkInput, subject: StepSubject, an
     // An answer to words that were changed meanwhile is none
     const heard = open && answer.text.trim() !== '' && ((next === 'continue' && stands) || asks(calls, answer));
     const result = stepResult(input, answer, { calls, next, outbox: ends ? 'answer' : heard ? 'step' : null, ...trust });
-    await writeStep(tx, input, subject, answer, result);
+    await writeStep(tx, input, subject, answer, result, await unreadOf(tx, turnId, newer));
     const { usage } = answer;
     if (heard) await tell(tx, input, subject, result.outboxId!, answer.text.trim());
     if (ends) {
@@ -221,12 +221,31 @@ function stepResult(
 const rememberAnswer = (tx: Tx, { turnId, threadId, step }: ThinkInput, { text }: Answer, calls: readonly NewCall[]): Promise<void> =>
   remember(tx, { id: derivedId('msg_', stepKey(turnId, step)), threadId, turnId, role: 'assistant', content: text, callIds: calls.map(({ row }) => row.id) });
 
-/** The step, what it cost, and that it has read what came before it. */
-async function writeStep(tx: Tx, { turnId, step }: ThinkInput, { chatId }: StepSubject, { model, usage }: Answer, result: ThinkResult): Promise<void> {
+/**
+ * Inbox rows of a turn whose message came while the model was answering. They stay unconsumed: when the turn ends before another step, they
+ * become a turn of their own, and a stop must still be there to tell which of them it was meant for.
+ */
+async function unreadOf(tx: Tx, turnId: string, newer: ReadonlyArray<{ id: string }>): Promise<string[]> {
+  if (newer.length === 0) return [];
+  const rows = await tx.selectFrom('inbox').select(['id', 'arrival']).where('turn_id', '=', turnId).where('consumed_at', 'is', null).execute();
+  const messages = new Set(newer.map(({ id }) => id));
+  return rows.filter(({ id, arrival }) => (arrival as Arrival).kind === 'stop' || messages.has(steerMessageId(id))).map(({ id }) => id);
+}
+
+/** The step, what it cost, and that it has read what came before it, but for the inbox rows `unread`. */
+async function writeStep(
+  tx: Tx,
+  { turnId, step }: ThinkInput,
+  { chatId }: StepSubject,
+  { model, usage }: Answer,
+  result: ThinkResult,
+  unread: readonly string[] = [],
+): Promise<void> {
   const used = { input_tokens: usage.inputTokens, output_tokens: usage.outputTokens, micro_usd: usage.microUsd };
   await write(tx, tx.insertInto('steps').values({ key: stepKey(turnId, step), turn_id: turnId, step, model, result: json(result), ...used }));
   await addSpending(tx, chatId, { tokens: usage.inputTokens + usage.outputTokens, microUsd: usage.microUsd });
-  await write(tx, tx.updateTable('inbox').set({ consumed_at: new Date() }).where('turn_id', '=', turnId).where('consumed_at', 'is', null));
+  const read = tx.updateTable('inbox').set({ consumed_at: new Date() }).where('turn_id', '=', turnId).where('consumed_at', 'is', null);
+  await write(tx, unread.length === 0 ? read : read.where('id', 'not in', [...unread]));
 }
 
 const tell = (tx: Tx, { turnId, threadId }: ThinkInput, { chatId }: StepSubject, id: string, body: string): Promise<void> =>

@@ -42,11 +42,11 @@ const readFrom = fixed(
   (_, threadId: string, last: number, upto: number) => sql<Read>`
     with last as (select upto, body, coalesce(sources, ${UNKNOWN_SOURCES}::jsonb) as sources from summaries where thread_id = ${threadId} order by upto desc limit 1),
       said as (
-        select ord, turn_id, role, content, call_ids, attachment_ids, sources, words, tokens from transcript
+        select id, ord, turn_id, role, content, call_ids, attachment_ids, sources, words, tokens from transcript
         where thread_id = ${threadId} and ord > greatest(coalesce((select upto from last), 0), ${last}::bigint))
     select (select body from last where upto <> ${upto}::bigint) as summary, (select sources from last) as sources, coalesce((select upto from last), 0) as upto,
       (select min(ord) from said where turn_id = (select id from turns where thread_id = ${threadId} and status = 'in_progress')) as open_from,
-      (select coalesce(json_agg(json_build_object('ord', ord, 'role', role, 'content', content, 'call_ids', call_ids, 'sources', sources, 'words', words, 'tokens', tokens) order by ord), '[]')
+      (select coalesce(json_agg(json_build_object('id', id, 'ord', ord, 'role', role, 'content', content, 'call_ids', call_ids, 'sources', sources, 'words', words, 'tokens', tokens) order by ord), '[]')
         from said) as messages,
       (select coalesce(json_agg(json_build_object('id', id, 'name', name, 'args', args, 'state', state,
           'output', left(output, ${SHOWN_OUTPUT_CHARS + 1}), 'size', length(output), 'sources', sources)), '[]')
@@ -106,6 +106,16 @@ function grown(before: Settled, read: Read, calls: ReadonlyMap<string, Called>):
 }
 
 const callsOf = (message: Said, calls: ReadonlyMap<string, Called>): Called[] => message.call_ids.flatMap((id) => calls.get(id) ?? []);
+
+/** The whole text of a message of this chat; undefined when there is no such message here. */
+export const messageOfChat = (db: Db, chatId: string, id: string): Promise<{ content: string } | undefined> =>
+  db
+    .selectFrom('transcript')
+    .innerJoin('threads', 'threads.id', 'transcript.thread_id')
+    .select('transcript.content')
+    .where('transcript.id', '=', id)
+    .where('threads.chat_id', '=', chatId)
+    .executeTakeFirst();
 
 /** Adds a summary of everything up to `upto`; the raw log stays. */
 export async function addSummary(db: Db | Tx, threadId: string, upto: number, body: string, sources: readonly Source[]): Promise<void> {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { findCallOutput } from '../store/routines.ts';
+import { messageOfChat } from '../store/transcript.ts';
 import { excerpt } from './excerpt.ts';
 import { defineTool, type Tool } from './tool.ts';
 
@@ -61,7 +62,7 @@ export const readOutput = defineTool({
   readFrom: (args) => args.callId,
   sends: [],
   description:
-    'Read on in the output of an earlier tool call that was shown to you cut. Give the call id that the cut output names and the offset where it stopped.',
+    'Read on in the output of an earlier tool call, or in a long message of the person, that was shown to you cut. Give the id that the cut text names and the offset where it stopped.',
   schema: z.strictObject({
     callId: z.string().trim().min(1).max(100),
     offset: z.int().min(0).default(0).describe('Characters from the start'),
@@ -74,6 +75,8 @@ export const readOutput = defineTool({
   timeoutMs: 10_000,
   summarise: (args) => `from ${args.offset}`,
   run: async ({ callId, offset, limit }, { db, chatId }) => {
+    const message = callId.startsWith('msg_') ? await messageOfChat(db, chatId, callId) : undefined;
+    if (message) return excerpt(message.content, { offset, limit, of: `The message ${callId}` });
     const call = await findCallOutput(db, chatId, callId);
     if (!call) return { ok: false, output: `There is no tool call ${callId} in this chat.` };
     if (call.output === null) return { ok: false, output: `${call.name} (${callId}) has no output${call.state === 'done' ? '' : ' yet'}.` };

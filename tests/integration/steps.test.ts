@@ -4,7 +4,8 @@ import { beginCall, settle, settleBegun } from '../../src/store/calls.ts';
 import { openStore } from '../../src/store/database.ts';
 import { onThread, readEvents } from '../../src/store/events.ts';
 import { finishTurn } from '../../src/store/finish.ts';
-import { freshId } from '../../src/store/keys.ts';
+import { receive } from '../../src/store/inbox.ts';
+import { freshId, steerItemId } from '../../src/store/keys.ts';
 import { type Answer, callIdOf, loadSubject, storeAnswer } from '../../src/store/steps.ts';
 import { createThread } from '../../src/store/threads.ts';
 import { addSummary, loadHistory, remember } from '../../src/store/transcript.ts';
@@ -146,6 +147,82 @@ describe('an answer of tool calls', () => {
     expect((await think(thread, turn, 1, '', { calls: 1, readUpto })).next).toBe('tools');
     const { messages } = await loadHistory(database.store.db, thread);
     expect(messages.map((message) => message.content || message.call_ids.length)).toEqual(['go', 1, 'no, wait']);
+  });
+});
+
+describe('what came while the model was answering', () => {
+  /** A message as it comes from a person: its row, and its text in the transcript. */
+  const write = async (thread: string, turn: string, text: string): Promise<string> => {
+    const id = freshId('inb_');
+    await onThread(database.store.db, thread, async (tx, { chatId }) => {
+      await addUserItem(tx, { id: steerItemId(id), turnId: turn, threadId: thread, text, announceStart: false });
+      const arrival = { kind: 'steer' as const, inboxId: id, turnId: turn };
+      await receive(tx, { id, chatId, threadId: thread, turnId: turn, channelMessageId: id, arrival, body: text });
+    });
+    return id;
+  };
+  const consumed = async (id: string): Promise<boolean> =>
+    (await database.store.db.selectFrom('inbox').select('consumed_at').where('id', '=', id).executeTakeFirstOrThrow()).consumed_at !== null;
+  const turnsOf = (thread: string) =>
+    database.store.db.selectFrom('turns').select(['id', 'status', 'input_summary']).where('thread_id', '=', thread).orderBy('created_at').execute();
+
+  for (const calls of [0, 1])
+    it(`is answered in a turn of its own when this one fails after a step with ${calls === 0 ? 'no' : 'a'} call`, async () => {
+      const { db } = database.store;
+      const thread = await newThread();
+      const turn = await begin(thread, 'go');
+      const early = await write(thread, turn, 'and quickly');
+      const readUpto = await read(thread);
+      const late = await write(thread, turn, 'what is it about?');
+      expect((await think(thread, turn, 1, calls === 0 ? 'so far' : '', { calls, readUpto })).next).toBe(calls === 0 ? 'continue' : 'tools');
+      expect([await consumed(early), await consumed(late)]).toEqual([true, false]);
+      await finishTurn(db, { turnId: turn, threadId: thread, status: 'failed', failure: { type: 'Internal', message: 'It failed.' } });
+      const turns = await turnsOf(thread);
+      expect(turns).toMatchObject([
+        { id: turn, status: 'failed' },
+        { status: 'in_progress', input_summary: 'what is it about?' },
+      ]);
+      expect((await loadHistory(db, thread)).messages.at(-1)).toMatchObject({ role: 'user', content: 'what is it about?' });
+      // and it begins: its row waits for the signal
+      const waiting = await db.selectFrom('inbox').select(['signalled_at']).where('turn_id', '=', turns[1]!.id).execute();
+      expect(waiting).toEqual([{ signalled_at: null }]);
+    });
+
+  it('is consumed by the step that reads it, and asks for no further turn then', async () => {
+    const { db } = database.store;
+    const thread = await newThread();
+    const turn = await begin(thread, 'go');
+    const readUpto = await read(thread);
+    const late = await write(thread, turn, 'and this');
+    await think(thread, turn, 1, '', { calls: 1, readUpto });
+    await think(thread, turn, 2, '', { calls: 1 });
+    expect(await consumed(late)).toBe(true);
+    await finishTurn(db, { turnId: turn, threadId: thread, status: 'failed' });
+    expect(await turnsOf(thread)).toHaveLength(1);
+  });
+
+  it('is stopped by a stop that came after it, and not by one that came before', async () => {
+    const { db } = database.store;
+    const thread = await newThread();
+    const turn = await begin(thread, 'go');
+    const readUpto = await read(thread);
+    await write(thread, turn, 'before the stop');
+    const stop = freshId('inb_');
+    await onThread(db, thread, (tx, { chatId }) =>
+      receive(tx, {
+        id: stop,
+        chatId,
+        threadId: thread,
+        turnId: turn,
+        channelMessageId: stop,
+        arrival: { kind: 'stop', inboxId: stop, turnId: turn },
+        body: '',
+      }),
+    );
+    await write(thread, turn, 'after the stop');
+    await think(thread, turn, 1, 'so far', { readUpto });
+    await finishTurn(db, { turnId: turn, threadId: thread, status: 'interrupted' });
+    expect((await turnsOf(thread)).map((each) => each.input_summary)).toEqual(['go', 'after the stop']);
   });
 });
 

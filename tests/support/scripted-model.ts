@@ -8,6 +8,8 @@ export interface ScriptedModel {
   requests(): LedgerEntry[];
   /** how many requests of a turn have arrived */
   asked(turnId: string): number;
+  /** from now on `listener` gets the body of every request */
+  hear(listener: (body: string) => void): void;
   close(): Promise<void>;
 }
 
@@ -18,11 +20,15 @@ export interface ScriptedModel {
 export async function startScriptedModel(options: { ledgerFile?: string; port?: number; pace?: number; skim?: boolean } = {}): Promise<ScriptedModel> {
   const entries = new Map<number, LedgerEntry>();
   const asked = new Map<string, number>();
+  const listeners: Array<(body: string) => void> = [];
   const server = await startPracticeServer({
     scripts: true,
     port: options.port,
     pace: options.pace ?? 0,
     skim: options.skim,
+    heard: (body) => {
+      for (const listener of listeners) listener(body);
+    },
     ledger: (entry) => {
       const turnId = entry.requestId.split('/')[0]!;
       if (!entries.has(entry.n)) asked.set(turnId, (asked.get(turnId) ?? 0) + 1);
@@ -30,7 +36,13 @@ export async function startScriptedModel(options: { ledgerFile?: string; port?: 
       if (options.ledgerFile) appendFileSync(options.ledgerFile, `${JSON.stringify(entry)}\n`);
     },
   });
-  return { baseUrl: server.baseUrl, requests: () => [...entries.values()], asked: (turnId) => asked.get(turnId) ?? 0, close: () => server.close() };
+  return {
+    baseUrl: server.baseUrl,
+    requests: () => [...entries.values()],
+    asked: (turnId) => asked.get(turnId) ?? 0,
+    hear: (listener) => void listeners.push(listener),
+    close: () => server.close(),
+  };
 }
 
 if (import.meta.main) {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ageNote } from '../../src/domain/whatsapp/age.ts';
-import { afterAbsence, joinTexts, ready } from '../../src/domain/whatsapp/burst.ts';
+import { afterAbsence, firstPart, joinTexts, ready } from '../../src/domain/whatsapp/burst.ts';
 import { backoffMs, type Close, reactionTo } from '../../src/domain/whatsapp/disconnect.ts';
 import { canonicalUser, isBroadcast, isGroup, isNewsletter, isStatus, phoneOf, roleOf, samePerson } from '../../src/domain/whatsapp/identity.ts';
 import { admit } from '../../src/domain/whatsapp/rate.ts';
@@ -244,16 +244,23 @@ describe('a burst', () => {
     expect(joinTexts([])).toBe('');
   });
 
-  it('that is a flood is cut, and says by how much', () => {
-    const many = joinTexts(Array.from({ length: 60 }, (_, i) => `message ${i + 1}.`));
-    expect(many).toContain('message 50.');
-    expect(many).not.toContain('message 51.');
-    expect(many).toContain('10 more messages');
-    const long = joinTexts(['fix this:', '😀'.repeat(15_000), 'third']);
-    expect(long.length).toBeLessThan(20_200);
-    expect(long.isWellFormed()).toBe(true);
-    expect(long).toContain('fix this:');
-    expect(long).toMatch(/100\d\d characters of the last message above, and 1 more message/);
+  it('that is too much for one turn is several, and nothing of it is left out or said twice', () => {
+    const message = fc.record({ text: fc.string({ maxLength: 300 }), files: fc.integer({ min: 0, max: 1 }) });
+    const bounds = fc.record({ messages: fc.integer({ min: 1, max: 9 }), characters: fc.integer({ min: 1, max: 900 }), files: fc.integer({ min: 0, max: 4 }) });
+    holds(
+      fc.property(fc.array(message, { maxLength: 60 }), bounds, (messages, limits) => {
+        const parts: Array<typeof messages> = [];
+        for (let rest = messages; rest.length > 0; rest = rest.slice(parts.at(-1)!.length)) parts.push(rest.slice(0, firstPart(rest, limits)));
+        expect(parts.flat()).toEqual(messages);
+        for (const part of parts.filter(({ length }) => length > 1)) {
+          expect(part.length).toBeLessThanOrEqual(limits.messages);
+          expect(joinTexts(part.map(({ text }) => text)).length).toBeLessThanOrEqual(limits.characters);
+          expect(part.reduce((sum, { files }) => sum + files, 0)).toBeLessThanOrEqual(limits.files);
+        }
+      }),
+    );
+    const long = ['fix this:', '😀'.repeat(15_000), 'third'].map((text) => ({ text, files: 0 }));
+    expect([firstPart(long), firstPart(long.slice(1)), firstPart(long.slice(2))]).toEqual([1, 1, 1]);
   });
 
   it('that is older than half a day is quoted with its times, and asked about', () => {

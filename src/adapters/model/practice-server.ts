@@ -34,6 +34,8 @@ export interface PracticeOptions {
   skim?: boolean;
   /** called at arrival and again when the state changes */
   ledger?: (entry: LedgerEntry) => void;
+  /** called with the whole body of each request */
+  heard?: (body: string) => void;
 }
 
 export interface PracticeServer {
@@ -52,6 +54,7 @@ export async function startPracticeServer(options: PracticeOptions = {}): Promis
 
   const complete = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const raw = await readBody(request);
+    options.heard?.(raw);
     let body: { model?: string; messages?: WireMessage[]; tools?: unknown[]; stream?: boolean; stream_options?: { include_usage?: boolean } };
     try {
       body = JSON.parse(options.skim ? skimmed(raw) : raw);

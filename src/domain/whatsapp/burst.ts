@@ -18,40 +18,31 @@ export function ready(rows: ReadonlyArray<{ at: number }>, now: number): boolean
   return now - newest >= QUIET_MS || now - oldest >= LONGEST_MS || newest - now >= LONGEST_MS;
 }
 
+/** What one turn takes of messages that arrived together. */
 export interface BurstLimits {
   messages: number;
   characters: number;
+  files: number;
 }
 
-const usual: BurstLimits = { messages: 50, characters: 20_000 };
+const usual: BurstLimits = { messages: 50, characters: 20_000, files: 20 };
 
-/** The messages of a burst as the text of one turn. A flood is cut, and says by how much; a single message is always whole. */
-export function joinTexts(texts: readonly string[], limits: BurstLimits = usual): string {
-  const said = texts.filter((text) => text.trim() !== '');
-  if (said.length <= 1) return said[0] ?? '';
-  const kept: string[] = [];
-  let room = limits.characters;
-  let cut = 0;
-  for (const text of said.slice(0, limits.messages)) {
-    if (room <= 0) break;
-    const part = text.length <= room ? text : prefix(text, room);
-    cut = text.length - part.length;
-    room -= text.length;
-    kept.push(part);
+/**
+ * How many of these messages, in their order, are one turn: all of them unless that is too much at once. The others are a turn of their own, or
+ * several: nothing is left out. A single message is always whole.
+ */
+export function firstPart(messages: ReadonlyArray<{ text: string; files: number }>, limits: BurstLimits = usual): number {
+  let [characters, files] = [0, 0];
+  for (const [at, message] of messages.entries()) {
+    characters += message.text.length + 1;
+    files += message.files;
+    if (at > 0 && (at >= limits.messages || characters > limits.characters || files > limits.files)) return at;
   }
-  const left = said.length - kept.length;
-  const notes = [
-    ...(cut > 0 ? [`${cut} characters of the last message above`] : []),
-    ...(left > 0 ? [left === 1 ? '1 more message' : `${left} more messages`] : []),
-  ];
-  return [...kept, ...(notes.length > 0 ? [`(Left out here, because it was too much at once: ${notes.join(', and ')}.)`] : [])].join('\n');
+  return messages.length;
 }
 
-/** The first characters, without half of a surrogate pair. */
-function prefix(text: string, length: number): string {
-  const last = text.charCodeAt(length - 1);
-  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? length - 1 : length);
-}
+/** The messages of a burst as the text of one turn. */
+export const joinTexts = (texts: readonly string[]): string => texts.filter((text) => text.trim() !== '').join('\n');
 
 /** The text of the turn for messages that are older than OLD_AFTER_MS: what they want is summed up and asked about, because it may be settled by now. */
 export function afterAbsence(messages: ReadonlyArray<{ at: Date; author: string; text: string }>, now: Date): string {

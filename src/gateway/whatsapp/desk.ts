@@ -1,6 +1,6 @@
 import type { Identity } from '../../contracts/decision.ts';
 import { parseAskAgain, parseAutonomy, parseCommand, parseTaskOrder } from '../../domain/commands.ts';
-import { afterAbsence, joinTexts, ready } from '../../domain/whatsapp/burst.ts';
+import { afterAbsence, firstPart, joinTexts, ready } from '../../domain/whatsapp/burst.ts';
 import type { Db } from '../../store/database.ts';
 import { isAsked, markHandled } from '../../store/whatsapp/inbox.ts';
 import type { Also, Approver, Intake } from '../intake.ts';
@@ -24,20 +24,21 @@ export interface Pending {
   at: number;
   /** too old to be carried out */
   old: boolean;
-  /** was over the rate limit: all of them become one turn */
+  /** was over the rate limit: all of them are said together */
   late: boolean;
+  /** the messages before it were said without it, because all at once would have been too much */
+  rest?: boolean;
   /** null while its file is loaded or listened to */
   prepared: Prepared | null;
   /** gives up loading */
   drop(): void;
 }
 
-/** Messages that arrived together are quoted this often in one turn; of the others only the number is told. */
-export const QUOTED_AT_MOST = 50;
 /** A backlog arrives in pieces: wait until nothing has come for this long, or it is this much. */
 const OLD_QUIET_MS = 3_000;
 const OLD_MANY = 500;
-const ATTACHED_AT_MOST = 20;
+/** Of a flood this many turns are said at a time, so that other chats are not held up. */
+const PARTS_AT_ONCE = 4;
 
 export interface DeskDeps {
   db: Db;
@@ -48,8 +49,8 @@ export interface DeskDeps {
 /** One chat's messages on their way into the conversation: what belongs together is said together, in the order in which it came. */
 export class Desk {
   readonly pending: Pending[] = [];
-  /** further late messages, of which only the number matters */
-  readonly uncounted: number[] = [];
+  /** the person knows that what was written is read in parts */
+  private told = false;
   private readonly deps: DeskDeps;
 
   constructor(deps: DeskDeps) {
@@ -63,18 +64,13 @@ export class Desk {
     return this.pending.some((each) => each.late);
   }
   get seqs(): number[] {
-    return [...this.pending.map((each) => each.seq), ...this.uncounted];
+    return this.pending.map((each) => each.seq);
   }
 
   add(it: Pending): void {
-    const late = it.late ? this.pending.filter((each) => each.late).length : 0;
-    if (late >= QUOTED_AT_MOST) {
-      it.drop();
-      this.uncounted.push(it.seq);
-      return;
-    }
-    const at = this.pending.findIndex((each) => each.seq > it.seq);
-    this.pending.splice(at < 0 ? this.pending.length : at, 0, it);
+    // nearly always it is the newest
+    const before = this.pending.findLastIndex((each) => each.seq < it.seq);
+    this.pending.splice(before + 1, 0, it);
   }
 
   /** Takes a message back, because it was edited or deleted before it was said. */
@@ -85,10 +81,16 @@ export class Desk {
 
   /** Says whatever is complete now. Late messages wait until all of them are here (`allRead`). */
   async settle(now: number, allRead: boolean): Promise<void> {
-    for (let run = await this.complete(now, allRead); run.length > 0; run = await this.complete(now, allRead)) {
-      await this.say(run);
-      for (const each of run) this.pending.splice(this.pending.indexOf(each), 1);
-      if (run[0]!.late) this.uncounted.length = 0;
+    for (let parts = 0; parts < PARTS_AT_ONCE; parts++) {
+      const run = await this.complete(now, allRead);
+      if (run.length === 0) return;
+      const part = run.slice(0, firstPart(run.map(sizeOf)));
+      const rest = run.slice(part.length);
+      await this.tellParts(run, rest);
+      await this.say(part);
+      for (const each of rest) each.rest = true;
+      const said = new Set(part);
+      this.pending.splice(0, this.pending.length, ...this.pending.filter((each) => !said.has(each)));
     }
   }
 
@@ -106,13 +108,13 @@ export class Desk {
     }
     const [first] = this.pending;
     if (!first || first === word) return word ? [word] : [];
-    const asked = !first.old && !first.late && (first.questionId !== null || (await isAsked(this.deps.db, this.deps.threadId)));
+    const asked = !first.old && !first.late && !first.rest && (first.questionId !== null || (await isAsked(this.deps.db, this.deps.threadId)));
     if (asked) return first.prepared ? [first] : [];
-    const end = this.pending.findIndex((each) => each === word || each.old !== first.old || each.late !== first.late);
+    const end = this.pending.findIndex((each) => each === word || each.old !== first.old || each.late !== first.late || (first.rest && !each.rest));
     const run = end < 0 ? [...this.pending] : this.pending.slice(0, end);
     if (run.some((each) => !each.prepared)) return [];
-    const quiet = now - Math.max(...run.map((each) => each.at));
-    const complete = word !== undefined || (first.late ? allRead : first.old ? quiet >= OLD_QUIET_MS || run.length >= OLD_MANY : ready(run, now));
+    const quiet = now - run.reduce((newest, each) => Math.max(newest, each.at), 0);
+    const complete = word !== undefined || first.rest || (first.late ? allRead : first.old ? quiet >= OLD_QUIET_MS || run.length >= OLD_MANY : ready(run, now));
     return complete ? run : [];
   }
 
@@ -122,14 +124,17 @@ export class Desk {
     const said = run.filter((each) => each.prepared!.text !== '');
     const first = said[0];
     if (!first) return;
-    const also = this.handled([...said.map((each) => each.seq), ...(first.late ? this.uncounted : [])], first.old ? 'old' : null);
+    const also = this.handled(
+      said.map((each) => each.seq),
+      first.old ? 'old' : null,
+    );
     const channelMessageId = idOf(first.message);
     const writers = said.map((each) => each.by);
-    const attachmentIds = said.flatMap((each) => each.prepared!.attachmentIds).slice(0, ATTACHED_AT_MOST);
+    const attachmentIds = said.flatMap((each) => each.prepared!.attachmentIds);
     if (first.old) {
       const messages = said.map((each) => ({ at: each.message.at, author: each.author ?? each.message.name ?? 'The person', text: each.prepared!.text }));
       await intake.say({ threadId, text: afterAbsence(messages, new Date()), plain: true, channelMessageId, attachmentIds, writers, also });
-    } else if (said.length === 1 && this.uncounted.length === 0) {
+    } else if (said.length === 1 && !first.rest) {
       const answers = first.questionId !== null || commandOf(first) !== null || (await isAsked(this.deps.db, threadId));
       const text = answers ? first.prepared!.text : withQuote(first.prepared!.text, first.message.quoted);
       const { author, approver, questionId } = first;
@@ -146,8 +151,7 @@ export class Desk {
       });
     } else {
       const texts = said.map((each) => (each.author ? `${each.author}: ` : '') + withQuote(each.prepared!.text, each.message.quoted));
-      const text = joinTexts([...texts, ...this.uncounted.map(() => '…')]);
-      await intake.say({ threadId, text, plain: true, channelMessageId, attachmentIds, writers, also });
+      await intake.say({ threadId, text: joinTexts(texts), plain: true, channelMessageId, attachmentIds, writers, also });
     }
   }
 
@@ -159,10 +163,30 @@ export class Desk {
     await intake.respond({ threadId, said: text || '[a file]', body: prepared.tell, channelMessageId: `${idOf(message)}/told`, also });
   }
 
+  /** Says once that what was written is more than one turn takes. Who wrote too fast knows already. */
+  private async tellParts(run: readonly Pending[], rest: readonly Pending[]): Promise<void> {
+    const [first] = run;
+    if (this.told || rest.length === 0 || !first || first.late || first.rest) return;
+    this.told = true;
+    const body = `That is a lot at once: ${run.length} messages. I read all of them, one part after the other.`;
+    await this.deps.intake.respond({
+      threadId: this.deps.threadId,
+      said: '[many messages at once]',
+      body,
+      channelMessageId: `${idOf(first.message)}/parts`,
+    });
+  }
+
   private handled(seqs: readonly number[], verdict: string | null): Also {
-    return (tx, inboxId, kind) => markHandled(tx, seqs, verdict ?? kind, inboxId);
+    // one that is known was said in an attempt whose end nobody heard of: what came since was not part of it, and is taken up from the table
+    return (tx, inboxId, kind, known) => markHandled(tx, known ? seqs.slice(0, 1) : seqs, verdict ?? kind, inboxId);
   }
 }
+
+const sizeOf = ({ author, message, prepared }: Pending): { text: string; files: number } => ({
+  text: (author ?? '') + withQuote(prepared!.text, message.quoted),
+  files: prepared!.attachmentIds.length,
+});
 
 /** Words that work without the model and must not wait until a burst is complete; a yes or no is one only as an answer. */
 function commandOf({ text, message, questionId, old }: Pending): 'stop' | 'status' | 'help' | 'new' | 'order' | null {
