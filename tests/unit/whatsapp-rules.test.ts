@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ageNote } from '../../src/domain/whatsapp/age.ts';
-import { afterAbsence, firstPart, joinTexts, ready } from '../../src/domain/whatsapp/burst.ts';
+import { afterAbsence, firstPart, joinTexts, partLimits, ready } from '../../src/domain/whatsapp/burst.ts';
 import { backoffMs, type Close, reactionTo } from '../../src/domain/whatsapp/disconnect.ts';
 import { canonicalUser, isBroadcast, isGroup, isNewsletter, isStatus, phoneOf, roleOf, samePerson } from '../../src/domain/whatsapp/identity.ts';
 import { admit } from '../../src/domain/whatsapp/rate.ts';
@@ -260,7 +260,7 @@ describe('a burst', () => {
       }),
     );
     const long = ['fix this:', '😀'.repeat(15_000), 'third'].map((text) => ({ text, files: 0 }));
-    expect([firstPart(long), firstPart(long.slice(1)), firstPart(long.slice(2))]).toEqual([1, 1, 1]);
+    expect([0, 1, 2].map((said) => firstPart(long.slice(said), partLimits(said, 96_000)))).toEqual([1, 1, 1]);
   });
 
   it('that is older than half a day is quoted with its times, and asked about', () => {

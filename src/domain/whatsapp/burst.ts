@@ -25,13 +25,22 @@ export interface BurstLimits {
   files: number;
 }
 
-const usual: BurstLimits = { messages: 50, characters: 20_000, files: 20 };
+const FILES = 20;
+
+/**
+ * What the turns of one backlog take, one after the other. Of a flood they take more and more, or there would be hundreds of answers; the last are
+ * longer than a model is shown at once, and it reads on in them. `shown`: characters of a message that a request shows.
+ */
+export function partLimits(part: number, shown: number): BurstLimits {
+  if (part < 8) return { messages: 100, characters: Math.min(20_000, shown), files: FILES };
+  return part < 24 ? { messages: 1_000, characters: Math.min(80_000, shown), files: FILES } : { messages: 10_000, characters: 250_000, files: FILES };
+}
 
 /**
  * How many of these messages, in their order, are one turn: all of them unless that is too much at once. The others are a turn of their own, or
  * several: nothing is left out. A single message is always whole.
  */
-export function firstPart(messages: ReadonlyArray<{ text: string; files: number }>, limits: BurstLimits = usual): number {
+export function firstPart(messages: ReadonlyArray<{ text: string; files: number }>, limits: BurstLimits): number {
   let [characters, files] = [0, 0];
   for (const [at, message] of messages.entries()) {
     characters += message.text.length + 1;

@@ -1,6 +1,6 @@
 import type { Identity } from '../../contracts/decision.ts';
 import { parseAskAgain, parseAutonomy, parseCommand, parseTaskOrder } from '../../domain/commands.ts';
-import { afterAbsence, firstPart, joinTexts, ready } from '../../domain/whatsapp/burst.ts';
+import { afterAbsence, firstPart, joinTexts, partLimits, ready } from '../../domain/whatsapp/burst.ts';
 import type { Db } from '../../store/database.ts';
 import { isAsked, markHandled } from '../../store/whatsapp/inbox.ts';
 import type { Also, Approver, Intake } from '../intake.ts';
@@ -37,20 +37,26 @@ export interface Pending {
 /** A backlog arrives in pieces: wait until nothing has come for this long, or it is this much. */
 const OLD_QUIET_MS = 3_000;
 const OLD_MANY = 500;
+/** Messages of one chat in hand at once; whatever else it has written stays in the table. */
+const IN_HAND = 1_000;
 /** Of a flood this many turns are said at a time, so that other chats are not held up. */
-const PARTS_AT_ONCE = 4;
+const PARTS_AT_ONCE = 8;
 
 export interface DeskDeps {
   db: Db;
   intake: Intake;
   threadId: string;
+  /** characters of a message that a request of the model shows */
+  shownChars: number;
+  /** whether to say now that much is read in parts: not when it was said lately */
+  tells(): boolean;
 }
 
 /** One chat's messages on their way into the conversation: what belongs together is said together, in the order in which it came. */
 export class Desk {
-  readonly pending: Pending[] = [];
-  /** the person knows that what was written is read in parts */
-  private told = false;
+  pending: Pending[] = [];
+  /** turns that the backlog which is being said has become so far */
+  private parts = 0;
   private readonly deps: DeskDeps;
 
   constructor(deps: DeskDeps) {
@@ -65,6 +71,10 @@ export class Desk {
   }
   get seqs(): number[] {
     return this.pending.map((each) => each.seq);
+  }
+  /** Addresses whose further messages stay in the table for now, because so many are in hand. */
+  get full(): Iterable<string> {
+    return this.pending.length < IN_HAND ? [] : new Set(this.pending.map(({ message }) => message.key.chat));
   }
 
   add(it: Pending): void {
@@ -81,16 +91,17 @@ export class Desk {
 
   /** Says whatever is complete now. Late messages wait until all of them are here (`allRead`). */
   async settle(now: number, allRead: boolean): Promise<void> {
-    for (let parts = 0; parts < PARTS_AT_ONCE; parts++) {
+    for (let said = 0; said < PARTS_AT_ONCE; said++) {
       const run = await this.complete(now, allRead);
       if (run.length === 0) return;
-      const part = run.slice(0, firstPart(run.map(sizeOf)));
+      this.parts = run[0]!.rest || run[0]!.late ? this.parts + 1 : 0;
+      const part = run.slice(0, firstPart(run.map(sizeOf), partLimits(this.parts, this.deps.shownChars)));
       const rest = run.slice(part.length);
       await this.tellParts(run, rest);
       await this.say(part);
       for (const each of rest) each.rest = true;
-      const said = new Set(part);
-      this.pending.splice(0, this.pending.length, ...this.pending.filter((each) => !said.has(each)));
+      const gone = new Set(part);
+      this.pending = this.pending.filter((each) => !gone.has(each));
     }
   }
 
@@ -166,9 +177,8 @@ export class Desk {
   /** Says once that what was written is more than one turn takes. Who wrote too fast knows already. */
   private async tellParts(run: readonly Pending[], rest: readonly Pending[]): Promise<void> {
     const [first] = run;
-    if (this.told || rest.length === 0 || !first || first.late || first.rest) return;
-    this.told = true;
-    const body = `That is a lot at once: ${run.length} messages. I read all of them, one part after the other.`;
+    if (!first || rest.length === 0 || first.late || first.rest || !this.deps.tells()) return;
+    const body = 'That is a lot at once. I read all of it, one part after the other.';
     await this.deps.intake.respond({
       threadId: this.deps.threadId,
       said: '[many messages at once]',

@@ -32,14 +32,16 @@ export function startReceiver(deps: WhatsAppDeps & { intake: Intake; live: Curre
   const { sort, failed, desks, stop } = createSorter({ ...deps, onPrepared: wake });
   const inHand = (): number[] => [...desks.values()].flatMap((desk) => desk.seqs);
 
+  const full = (): string[] => [...desks.values()].flatMap((desk) => [...desk.full]);
+
   async function round(): Promise<void> {
-    let rows = await waiting(db, account, PAGE, inHand());
+    let rows = await waiting(db, account, PAGE, { inHand: inHand(), full: full() });
     // never before its console is silenced, and not at all while nothing comes
     if (rows.length > 0) await loadBaileys(log, config.WA_NOISE_ROOT_KEY);
     while (rows.length > 0 && !stopped) {
       await take(rows);
       const held = inHand();
-      rows = rows.length === PAGE && held.length < IN_HAND ? await waiting(db, account, PAGE, held, rows.at(-1)!.seq) : [];
+      rows = rows.length === PAGE && held.length < IN_HAND ? await waiting(db, account, PAGE, { inHand: held, full: full(), after: rows.at(-1)!.seq }) : [];
       // whoever is complete does not wait until somebody else's flood is read
       if (rows.length > 0) await settle(false);
     }

@@ -1,5 +1,6 @@
 import type { Identity } from '../../contracts/decision.ts';
 import { parseCommand } from '../../domain/commands.ts';
+import { shownOfMessage } from '../../domain/context.ts';
 import { OLD_AFTER_MS } from '../../domain/whatsapp/burst.ts';
 import { type Contact, keepContact } from '../../store/whatsapp/contacts.ts';
 import { countAttempt, markHandled, type OurMessage, ourMessage, putOff, type Waiting } from '../../store/whatsapp/inbox.ts';
@@ -29,6 +30,7 @@ const CONTACT_MS = 3_000;
 const STOPS_PER_MINUTE = 5;
 /** A file that was begun this often, and never ended, is kept unopened: it may be what kills the process. */
 const GIVEN_UP_AFTER = 3;
+const TOLD_FOR_MS = 10 * 60_000;
 const FAILED_MS = 5_000;
 const FAILED_LONGEST_MS = 3_600_000;
 
@@ -48,6 +50,8 @@ export function createSorter(deps: SortDeps) {
   const desks = new Map<string, Desk>();
   const stopping = new AbortController();
   const threads = new Map<string, string>();
+  /** when chats were told that much is read in parts */
+  const toldParts = new Map<string, number>();
   const recent = new Map<string, { contact: Promise<Contact>; until: number }>();
 
   /** The contact of a message, as it was some seconds ago at most: a flood does not write the same row over and over. */
@@ -112,11 +116,19 @@ export function createSorter(deps: SortDeps) {
       return null;
     }
     const threadId = await threadOf(address);
-    const desk = desks.get(address) ?? new Desk({ db, intake, threadId });
+    const desk = desks.get(address) ?? new Desk({ db, intake, threadId, shownChars: shownOfMessage(config.FETCH_CONTEXT_TOKENS), tells: () => tells(address) });
     desks.set(address, desk);
     const questionId = questionOf(quoted, address, admission.text);
     desk.add(pendingOf(row, message, { threadId, author, by, approver, text: admission.text, old, late, questionId }));
     return null;
+  }
+
+  /** Once for a backlog, also when it comes in several bursts. */
+  function tells(address: string): boolean {
+    const now = Date.now();
+    if (now - (toldParts.get(address) ?? 0) < TOLD_FOR_MS) return false;
+    toldParts.set(address, now);
+    return true;
   }
 
   /** The thread of a chat never changes, so it is looked up once. */
@@ -153,10 +165,11 @@ export function createSorter(deps: SortDeps) {
     what: Pick<Pending, 'author' | 'by' | 'approver' | 'text' | 'old' | 'late' | 'questionId'> & { threadId: string },
   ): Pending {
     const { threadId, ...rest } = what;
-    const given = new AbortController();
-    const pending: Pending = { seq: row.seq, message, at: Date.now(), prepared: null, drop: () => given.abort(), ...rest };
     const { content, key } = message;
-    if (content.kind !== 'media') return { ...pending, prepared: { text: what.text, attachmentIds: [], tell: null } };
+    const base = { seq: row.seq, message, at: Date.now(), ...rest };
+    if (content.kind !== 'media') return { ...base, prepared: { text: what.text, attachmentIds: [], tell: null }, drop: () => {} };
+    const given = new AbortController();
+    const pending: Pending = { ...base, prepared: null, drop: () => given.abort() };
     const onLongRecording = (seconds: number) => respond(threadId, '[a voice note]', listeningFor(seconds), `${idOf(message)}/listening`);
     const signal = AbortSignal.any([given.signal, stopping.signal]);
     const hopeless = row.attempts >= GIVEN_UP_AFTER;

@@ -77,8 +77,13 @@ export async function storedContent(db: Db, key: MessageKey): Promise<Buffer | n
   return row?.content ?? null;
 }
 
-/** Rows after `after` that are to be handled now, in the order of their arrival, without those that the caller has in hand. */
-export async function waiting(db: Db, account: string, limit: number, inHand: readonly number[] = [], after = 0): Promise<Waiting[]> {
+/** Rows after `after` that are to be handled now, in the order of their arrival, without those that the caller has in hand and those of chats that are `full`. */
+export async function waiting(
+  db: Db,
+  account: string,
+  limit: number,
+  { inHand = [], full = [], after = 0 }: { inHand?: readonly number[]; full?: readonly string[]; after?: number } = {},
+): Promise<Waiting[]> {
   const rows = await db
     .selectFrom('wa_inbox')
     .selectAll()
@@ -86,7 +91,9 @@ export async function waiting(db: Db, account: string, limit: number, inHand: re
     .where('handled_at', 'is', null)
     .where('seq', '>', after)
     .where((e) => e.or([e('not_before', 'is', null), e('not_before', '<=', sql<Date>`now()`)]))
-    .where(sql<boolean>`seq <> all(${[...inHand]}::bigint[])`)
+    // a subquery, which is hashed: comparing each row of a flood with each in hand would take seconds
+    .where(sql<boolean>`seq not in (select unnest(${[...inHand]}::bigint[]))`)
+    .where(sql<boolean>`chat <> all(${[...full]}::text[])`)
     .orderBy('seq')
     .limit(limit)
     .execute();
