@@ -118,9 +118,19 @@ describe('too much, too old and too strange on WhatsApp', () => {
     const begun = Date.now() - 90 * 60_000;
     const texts = Array.from({ length: 200 }, (_, n) => `while you were away ${n}. ${'It was quiet. '.repeat(20).trim()}`);
     const left = unread(texts);
-    world.fixture.faults.holdInbound(true);
-    for (const [n, text] of texts.entries()) await Nils.send(text, { at: new Date(begun + n * 20_000) });
-    world.fixture.faults.holdInbound(false);
+    // all of them lie there at once, as they do when the gateway comes back
+    const rows = texts.map((text, n) => ({
+      account: 'default',
+      chat: Nils.lid,
+      participant: '',
+      fromMe: false,
+      messageId: `3AOUTAGE${n}`,
+      content: Buffer.from(proto.Message.encode({ conversation: text }).finish()),
+      attrs: { t: String(Math.floor(begun / 1000) + n * 20), sender_pn: Nils.pn, notify: 'Nils' },
+    }));
+    await db()
+      .transaction()
+      .execute((tx) => storeReceived(tx, rows));
     await until('the model has read every message', () => left.size === 0, 60_000);
     await until('all are handled', async () => (await unhandled()) === 0, 20_000);
     const said = await db().selectFrom('transcript').select('content').where('content', 'like', 'while you were away%').orderBy('ord').execute();

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { type Selectable, sql } from 'kysely';
 import { type Db, json, type Tx } from '../database.ts';
 import type { WaInboxTable } from './tables.ts';
@@ -31,6 +32,10 @@ export interface Handled extends Waiting {
 /** How long a stub waits for its content before the person is told that a message could not be read, milliseconds. */
 export const STUB_PATIENCE_MS = 120_000;
 
+/** More than any id has. A longer one fits into no index, and would make the transaction of its ratchet step fail for ever. */
+const LONGEST_ID = 200;
+const keyId = (id: string): string => (id.length <= LONGEST_ID ? id : `long_${createHash('sha256').update(id).digest('hex')}`);
+
 /**
  * Stores what was decrypted, in the transaction of its ratchet step. A message that is there already changes nothing,
  * unless only its stub was: then the content replaces it and the row is handled again.
@@ -44,7 +49,7 @@ export async function storeReceived(tx: Db | Tx, rows: readonly NewReceived[]): 
         chat: row.chat,
         participant: row.participant,
         from_me: row.fromMe,
-        message_id: row.messageId,
+        message_id: keyId(row.messageId),
         content: row.content,
         attrs: json(Object.fromEntries(Object.entries(row.attrs).map(([name, value]) => [name, String(value)]))),
         not_before: row.content ? null : new Date(Date.now() + STUB_PATIENCE_MS),
