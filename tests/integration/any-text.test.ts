@@ -7,6 +7,7 @@ import { proto } from '@whiskeysockets/baileys';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readLog } from '../../src/activities/task/run-folder.ts';
+import { visible } from '../../src/domain/foreign-text.ts';
 import { storableText } from '../../src/domain/text.ts';
 import { doing, storeLines } from '../../src/store/kennel/task-log.ts';
 import { insertTask } from '../../src/store/kennel/tasks.ts';
@@ -204,7 +205,7 @@ describe('any text', () => {
           expect(news.filter((line) => line.seq >= seq.now && line.seq < seq.now + 4).length).toBeGreaterThanOrEqual(4);
           expect(read.lines.map(doing).every((line) => line === null || typeof line === 'string')).toBe(true);
           const stored = await db.selectFrom('task_log').select('line').where('task_id', '=', id).where('seq', '=', seq.now).executeTakeFirstOrThrow();
-          expect(stored.line).toMatchObject({ text: storableText(text), messageId: storableText(text) });
+          expect(stored.line).toMatchObject({ text: storableText(visible(text)), messageId: storableText(visible(text)) });
         }),
         { runs: 25, soak: 500 },
       );

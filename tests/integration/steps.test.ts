@@ -157,7 +157,7 @@ describe('what came while the model was answering', () => {
     await onThread(database.store.db, thread, async (tx, { chatId }) => {
       await addUserItem(tx, { id: steerItemId(id), turnId: turn, threadId: thread, text, announceStart: false });
       const arrival = { kind: 'steer' as const, inboxId: id, turnId: turn };
-      await receive(tx, { id, chatId, threadId: thread, turnId: turn, channelMessageId: id, arrival, body: text });
+      await receive(tx, { id, chatId, threadId: thread, turnId: turn, channelMessageId: id, arrival, body: text, writtenBy: [] });
     });
     return id;
   };
