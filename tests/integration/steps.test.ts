@@ -157,7 +157,7 @@ describe('what came while the model was answering', () => {
     await onThread(database.store.db, thread, async (tx, { chatId }) => {
       await addUserItem(tx, { id: steerItemId(id), turnId: turn, threadId: thread, text, announceStart: false });
       const arrival = { kind: 'steer' as const, inboxId: id, turnId: turn };
-      await receive(tx, { id, chatId, threadId: thread, turnId: turn, channelMessageId: id, arrival, body: text, writtenBy: [] });
+      await receive(tx, { id, chatId, threadId: thread, turnId: turn, key: { id, fingerprint: null }, arrival, body: text, writtenBy: [] });
     });
     return id;
   };
@@ -214,9 +214,10 @@ describe('what came while the model was answering', () => {
         chatId,
         threadId: thread,
         turnId: turn,
-        channelMessageId: stop,
+        key: { id: stop, fingerprint: null },
         arrival: { kind: 'stop', inboxId: stop, turnId: turn },
         body: '',
+        writtenBy: [],
       }),
     );
     await write(thread, turn, 'after the stop');
