@@ -7,9 +7,11 @@ import { firingNote, isOvertaken } from '../domain/cron.ts';
 import { decideUnattended } from '../domain/policy.ts';
 import { whyAsked } from '../domain/taint.ts';
 import { prefix } from '../domain/text.ts';
+import { closedTo } from '../domain/tool-access.ts';
 import { hostOfChat } from '../store/kennel/hosts.ts';
 import {
   beginOnce,
+  chatAccess,
   chatAutonomy,
   closeRun,
   findCron,
@@ -134,7 +136,9 @@ export function createRoutineActivities(deps: Pick<ActivityDeps, 'db' | 'tempora
     const tool = tools.get(step.tool);
     if (!tool) return { ok: false, output: `The tool ${step.tool} is no longer there.` };
     // looked at again: the chat may trust the agent less than when the routine was made
-    const chat = await chatAutonomy(db, run.chat_id);
+    const [chat, access] = await Promise.all([chatAutonomy(db, run.chat_id), chatAccess(db, run.chat_id)]);
+    const closed = access && closedTo(tool, access);
+    if (closed) return { ok: false, output: closed };
     if (decideUnattended(dangerOf(tool, step.args), chat?.autonomy ?? 'supervised') === 'refuse') {
       return { ok: false, output: `${tool.name} is ${tool.danger} and would need your consent now; nobody can be asked while a workflow runs.` };
     }

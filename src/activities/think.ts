@@ -6,6 +6,7 @@ import { breachText, dayBreach } from '../domain/budgets.ts';
 import { shownOfMessage, toModelMessages } from '../domain/context.ts';
 import { microUsd } from '../domain/prices.ts';
 import { cut } from '../domain/text.ts';
+import { accessOf, type ToolAccess } from '../domain/tool-access.ts';
 import { endStaleAnswers } from '../store/items.ts';
 import { derivedId } from '../store/keys.ts';
 import { tellDelay, tellWaiting } from '../store/progress-notes.ts';
@@ -130,6 +131,7 @@ async function answerOnce(
   const text = new AnswerStream(db, { ...at, id: derivedId('item_', key, attempt, modelName, budgetTokens, 'say'), kind: 'agent_message' });
   const think = (part: number) =>
     new AnswerStream(db, { ...at, id: derivedId('item_', key, attempt, modelName, budgetTokens, 'reason', part), kind: 'agent_reasoning' });
+  const access = accessOf(subject.turn, subject.thread);
   let thoughts = 0;
   let reasoning = think(thoughts);
   const onDelta = (kind: 'agent_message' | 'agent_reasoning', delta: string): void => {
@@ -144,7 +146,7 @@ async function answerOnce(
     const answer = await model.complete({
       model: modelName,
       messages: toModelMessages(systemPrompt(config, subject), history.summary, history.messages, history.calls, history.files, shownOfMessage(budgetTokens)),
-      tools: modelTools(),
+      tools: modelTools(access),
       signal,
       onDelta,
       requestId: `${key}#${attempt}`,
@@ -153,7 +155,17 @@ async function answerOnce(
     const { usage } = answer;
     return await storeAnswer(db, input, subject, {
       text: answer.text,
-      calls: await routeToKennel(db, config, subject.chatId, await withTaint(db, { ...at, ...subject }, history, answer.calls.map(checkCall))),
+      calls: await routeToKennel(
+        db,
+        config,
+        subject.chatId,
+        await withTaint(
+          db,
+          { ...at, ...subject },
+          history,
+          answer.calls.map((call) => checkCall(call, access)),
+        ),
+      ),
       model: answer.model,
       // the summary that made room was paid for as well
       usage: {
@@ -177,8 +189,8 @@ const modelFor = (model: Model, subject: StepSubject): string => {
   return model.kind === 'practice' || chosen === 'auto' || chosen === 'practice' ? model.name : chosen;
 };
 
-function checkCall(call: { id: string; name: string; arguments: string }): CheckedCall {
-  const prepared = prepareCall(call.name, call.arguments);
+function checkCall(call: { id: string; name: string; arguments: string }, access: ToolAccess): CheckedCall {
+  const prepared = prepareCall(call.name, call.arguments, access);
   if (!prepared.ok) {
     // the arguments did not parse: an empty object is kept, so that no later request carries the malformed text
     return {

@@ -27,6 +27,8 @@ export async function postTurn(ctx: Context, id: string, deps: ApiDeps): Promise
     inputSummary: requests.given(body.input_summary),
     model: requests.given(body.model),
     autoApprove: body.auto_approve ?? undefined,
+    mode: requests.given(body.mode),
+    allowShell: body.allow_shell ?? undefined,
     channelMessageId: requestKey(ctx, 'turn', body),
   });
   sendJson(ctx, 201, started);

@@ -203,7 +203,8 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
       model: 'auto',
       workspace: config.FETCH_WORKSPACE ?? process.cwd(),
       mode: 'agent',
-      allow_shell: false,
+      // commands ask the person each time
+      allow_shell: true,
       trust_mode: false,
       auto_approve: false,
       archived: false,
@@ -222,6 +223,8 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
       inputSummary?: string;
       model?: string;
       autoApprove?: boolean;
+      mode?: string;
+      allowShell?: boolean;
       channelMessageId: MessageId;
     }): Promise<{ thread: ThreadRecord; turn: TurnRecord }> {
       // as it was opened: by the time the signal is taken, a quick turn may have ended
@@ -235,6 +238,8 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
           inputSummary: input.inputSummary,
           model: input.model,
           autoApprove: input.autoApprove,
+          mode: input.mode,
+          allowShell: input.allowShell,
         });
         opened = turn;
         return { arrival: { kind: 'turn', inboxId, turnId: turn.id, threadId: input.threadId }, turnId: turn.id };

@@ -89,7 +89,10 @@ async function carryOver(tx: Tx, ended: { turnId: string; threadId: string; chat
   const stop = rows.findLast((row) => (row.arrival as Arrival).kind === 'stop');
   const unread = rows.filter((row) => (row.arrival as Arrival).kind === 'steer' && (ended.status === 'failed' || !stop || row.received_at > stop.received_at));
   if (unread.length === 0) return;
-  const turn = await openTurn(tx, { threadId: ended.threadId, at: ended.at, text: unread.map((row) => row.body).join('\n'), unheard: true });
+  // what the turn was not to do, its continuation is not to do either
+  const before = await tx.selectFrom('turns').select(['mode', 'allow_shell']).where('id', '=', ended.turnId).executeTakeFirstOrThrow();
+  const text = unread.map((row) => row.body).join('\n');
+  const turn = await openTurn(tx, { threadId: ended.threadId, at: ended.at, text, mode: before.mode, allowShell: before.allow_shell, unheard: true });
   // the turn, before rows that name it
   await flush(tx);
   for (const row of unread) {

@@ -6,6 +6,7 @@ import { hotIndexes, reconciling } from './reconcile-migration.ts';
 import { requestKeys } from './request-keys-migration.ts';
 import { scheduleColumns } from './schedules-migration.ts';
 import { taintColumns } from './taint-migration.ts';
+import { turnModes } from './turn-modes-migration.ts';
 import { chatPausesTable, uploadsTable, whatsappTables } from './whatsapp/migration.ts';
 
 /** Versioned migrations, oldest first. A published one is never edited: add the next. */
@@ -114,6 +115,7 @@ const migrations: Record<string, Migration> = {
   '0015_taint': { up: taintColumns },
   '0016_whatsapp_chat_pauses': { up: chatPausesTable },
   '0017_request_keys': { up: requestKeys },
+  '0018_turn_modes': { up: turnModes },
 };
 
 /** A database that a newer version of this program has already changed: it must not be touched. */

@@ -2,6 +2,7 @@ import { type Selectable, sql } from 'kysely';
 import type { RoutineStep } from '../contracts/routine.ts';
 import type { Source } from '../contracts/taint.ts';
 import { prefix } from '../domain/text.ts';
+import type { ToolAccess } from '../domain/tool-access.ts';
 import { type Db, json } from './database.ts';
 import type { CronTable, RoutineRunTable, RoutineTable } from './schema.ts';
 
@@ -202,6 +203,16 @@ export const findCallOutput = (db: Db, chatId: string, callId: string): Promise<
 
 export const chatAutonomy = async (db: Db, chatId: string) =>
   (await db.selectFrom('chats').select(['autonomy', 'channel']).where('id', '=', chatId).executeTakeFirst()) ?? null;
+
+/** What the thread of a chat leaves open to tools: a run has no turn of its own. */
+export const chatAccess = async (db: Db, chatId: string): Promise<ToolAccess | null> =>
+  (await db
+    .selectFrom('threads')
+    .select(['mode', 'allow_shell as allowShell'])
+    .where('chat_id', '=', chatId)
+    .orderBy('created_at', 'desc')
+    .limit(1)
+    .executeTakeFirst()) ?? null;
 
 /** The row first: by it a schedule that is gone is made again as it should be. */
 export async function setCronEnabled(db: Db, id: string, enabled: boolean): Promise<void> {

@@ -55,9 +55,11 @@ export interface TurnTable {
   micro_usd: Generated<number>;
   error: string | null;
   steer_count: Generated<number>;
-  /** per-turn override of the thread's auto_approve and model */
+  /** per-turn overrides of the thread's settings */
   auto_approve: boolean | null;
   model: string | null;
+  mode: string | null;
+  allow_shell: boolean | null;
   /** the person was told that a restart delayed this turn */
   delay_told: Generated<boolean>;
   created_at: Created;

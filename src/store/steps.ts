@@ -18,8 +18,8 @@ import { remember } from './transcript.ts';
 import { closeTurn, selectTurnState, toTurnState } from './turns.ts';
 
 export interface StepSubject {
-  turn: Pick<Selectable<TurnTable>, 'status' | 'started_at' | 'created_at' | 'auto_approve' | 'model'>;
-  thread: Pick<Selectable<ThreadTable>, 'model' | 'system_prompt' | 'auto_approve'>;
+  turn: Pick<Selectable<TurnTable>, 'status' | 'started_at' | 'created_at' | 'auto_approve' | 'model' | 'mode' | 'allow_shell'>;
+  thread: Pick<Selectable<ThreadTable>, 'model' | 'system_prompt' | 'auto_approve' | 'mode' | 'allow_shell'>;
   autonomy: ThinkResult['autonomy'];
   chatId: string;
   channel: Channel;
@@ -38,7 +38,8 @@ const subjectOf = fixed((db, turnId: string, key: string) =>
     .innerJoin('chats', 'chats.id', 'threads.chat_id')
     .leftJoin('steps', (join) => join.on('steps.key', '=', key))
     .leftJoin('spending', (join) => join.onRef('spending.chat_id', '=', 'chats.id').on('spending.day', '=', TODAY))
-    .select(['turns.status', 'turns.started_at', 'turns.created_at', 'turns.auto_approve', 'turns.model'])
+    .select(['turns.status', 'turns.started_at', 'turns.created_at', 'turns.auto_approve', 'turns.model', 'turns.mode', 'turns.allow_shell'])
+    .select(['threads.mode as thread_mode', 'threads.allow_shell as thread_allow_shell'])
     .select(['threads.model as thread_model', 'threads.system_prompt', 'threads.auto_approve as thread_auto_approve', 'threads.chat_id', 'chats.autonomy'])
     .select(['chats.channel', 'chats.address'])
     .select(['spending.tokens as spent_tokens', 'spending.micro_usd as spent_micro_usd', 'steps.result as stored'])
@@ -49,10 +50,24 @@ const subjectOf = fixed((db, turnId: string, key: string) =>
 export async function loadSubject(db: Db, input: ThinkInput): Promise<StepSubject | null> {
   const [row] = (await db.executeQuery(subjectOf(input.turnId, stepKey(input.turnId, input.step)))).rows;
   if (!row) return null;
-  const { thread_model, system_prompt, thread_auto_approve, chat_id, autonomy, channel, address, spent_tokens, spent_micro_usd, stored, ...turn } = row;
+  const {
+    thread_model,
+    thread_mode,
+    thread_allow_shell,
+    system_prompt,
+    thread_auto_approve,
+    chat_id,
+    autonomy,
+    channel,
+    address,
+    spent_tokens,
+    spent_micro_usd,
+    stored,
+    ...turn
+  } = row;
   return {
     turn,
-    thread: { model: thread_model, system_prompt, auto_approve: thread_auto_approve },
+    thread: { model: thread_model, system_prompt, auto_approve: thread_auto_approve, mode: thread_mode, allow_shell: thread_allow_shell },
     autonomy,
     chatId: chat_id,
     channel,

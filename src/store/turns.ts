@@ -50,6 +50,8 @@ export interface NewTurn {
   inputSummary?: string;
   model?: string | null;
   autoApprove?: boolean | null;
+  mode?: string | null;
+  allowShell?: boolean | null;
   /** the text is in the transcript already */
   unheard?: boolean;
   /** whose words the text is made of */
@@ -72,6 +74,8 @@ export async function openTurn(tx: Tx, input: NewTurn): Promise<TurnRecord> {
     steer_count: 0,
     auto_approve: input.autoApprove ?? null,
     model: input.model ?? null,
+    mode: input.mode ?? null,
+    allow_shell: input.allowShell ?? null,
     delay_told: false,
     created_at: input.at,
     started_at: now,

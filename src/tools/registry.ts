@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { closedTo, type ToolAccess } from '../domain/tool-access.ts';
 import { attachmentTools } from './attachments.ts';
 import { cronTools } from './crons.ts';
 import { fileTools } from './files.ts';
@@ -46,15 +47,18 @@ const declared: ModelTool[] = [...tools.values()].map(({ name, description, sche
   return { name, description, parameters };
 });
 
-/** The declarations that a model request carries; always the same array, so that prompt caches hold. */
-export const modelTools = (): ModelTool[] => declared;
+/** The declarations that a model request carries, in the same order each time, so that prompt caches hold. */
+export const modelTools = (access?: ToolAccess): ModelTool[] =>
+  access ? declared.filter(({ name }) => closedTo(tools.get(name)!, access) === null) : declared;
 
 export type PreparedCall = { ok: true; tool: Tool; args: Record<string, unknown> } | { ok: false; error: string };
 
-/** Checks one call of the model. `error` is written for the model, which is expected to correct the call with it. */
-export function prepareCall(name: string, rawArguments: string): PreparedCall {
+/** Checks one call of the model; one of a tool that the turn does not have is refused however it came to know of it. `error` is written for the model, which is expected to correct the call with it. */
+export function prepareCall(name: string, rawArguments: string, access?: ToolAccess): PreparedCall {
   const tool = tools.get(name);
   if (!tool) return { ok: false, error: `There is no tool "${name.slice(0, 100)}".${suggestion(name.slice(0, 100), tools.keys())}` };
+  const closed = access ? closedTo(tool, access) : null;
+  if (closed) return { ok: false, error: closed };
   let raw: unknown;
   try {
     raw = rawArguments.trim() === '' ? {} : JSON.parse(rawArguments);

@@ -28,6 +28,7 @@ const place = (workspace: string | undefined, cwd = '.'): string => [workspace ?
 const shellTool = (name: string, description: string): Tool =>
   defineTool({
     ...common,
+    needsShell: true,
     name,
     reads: ['command'],
     readFrom: (args) => args.command.slice(0, 60),
@@ -62,6 +63,7 @@ export const shellTools: Tool[] = [
   shellTool('app_run', 'Run one command of the project in the workspace, for example its build; made for the steps of workflows.'),
   defineTool({
     ...common,
+    needsShell: true,
     name: 'app_test',
     reads: ['command'],
     sends: [],

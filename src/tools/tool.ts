@@ -60,6 +60,8 @@ export interface Tool<S extends z.ZodType = z.ZodType> {
   sent?: (args: z.output<S>) => Sent;
   /** needs a yes each time, whatever was read, trusted or granted */
   asksAlways?: (args: z.output<S>) => boolean;
+  /** it runs commands that the model writes or that a project brings: not there where a thread allows none */
+  needsShell?: boolean;
   /** of the kennel, and not bound to the host of the active workspace: listing, selecting */
   anyHost?: boolean;
   /** `run` changes nothing and only reads our own store: its call needs no mark that it has begun, because running it again is the same as running it once */

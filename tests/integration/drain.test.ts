@@ -34,7 +34,7 @@ const open = (turn: string) => until('the model is asked', () => app.model.reque
 
 /** A turn that runs one command in the workspace, and says what it was told of it. */
 async function shell(command: string): Promise<{ thread: string; turn: string }> {
-  const thread = await app.thread();
+  const thread = await app.thread({ allow_shell: true });
   await app.store.db.updateTable('chats').set({ autonomy: 'autonomous' }).execute();
   const turn = await app.turn(thread, [{ call: [['shell_run', { command, workspace: 'demo' }]] }, { say: 'It said: $LAST' }]);
   return { thread, turn };
