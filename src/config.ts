@@ -50,6 +50,14 @@ export const settings = {
   FETCH_FALLBACK_MODEL: z.string().trim().min(1).optional().describe('A second model of the same endpoint that takes over when the first one fails'),
   TEMPORAL_ADDRESS: z.string().trim().min(1).optional().describe('Use this Temporal server and start none'),
   TEMPORAL_NAMESPACE: z.string().trim().min(1).default('default').describe('Temporal namespace'),
+  FETCH_BUILD_ID: z
+    .string()
+    .trim()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,60}$/, 'must be letters, digits, dots, hyphens and underscores')
+    .optional()
+    .describe(
+      'For `fetch worker` only: build of this worker, where builds run side by side. It gets no work before `fetch deploy current`: docs/operations.md',
+    ),
   DATABASE_URL: z
     .string()
     .regex(/^postgres(ql)?:\/\//, 'must start with postgres:// or postgresql://')

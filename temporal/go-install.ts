@@ -1,10 +1,10 @@
 import { execFile, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { writableFolder } from './download.ts';
 import type { Progress } from './progress.ts';
-import { CLI_VERSION } from './version.ts';
 
 const findGo = (env: Record<string, string>): string | undefined =>
   [...(env.PATH ?? '').split(delimiter).filter(Boolean), '/usr/local/go/bin', '/usr/lib/go/bin']
@@ -28,8 +28,11 @@ export async function goBinFolders(env: Record<string, string>): Promise<string[
   return [...folders];
 }
 
+/** The modules of the build, each pinned with its hash: the CLI, and a newer server than its own. */
+const MODULES = fileURLToPath(new URL('./build/', import.meta.url));
+
 /** Builds the CLI with Go; takes 2 to 10 minutes and about 1 GB of Go's caches the first time. Returns the path of the binary. */
-export async function goInstallTemporal(options: {
+export async function goBuildTemporal(options: {
   folders: readonly string[];
   env: Record<string, string>;
   onProgress: (progress: Progress) => void;
@@ -45,15 +48,18 @@ export async function goInstallTemporal(options: {
   try {
     show();
     // the server's SQLite is pure Go: no C compiler is asked for
-    const env = { ...options.env, GOBIN: work, CGO_ENABLED: '0' };
-    const child = spawn(go, ['install', `github.com/temporalio/cli/cmd/temporal@v${CLI_VERSION}`], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+    const env = { ...options.env, CGO_ENABLED: '0', GOWORK: 'off' };
+    const name = process.platform === 'win32' ? 'temporal.exe' : 'temporal';
+    // where the program lies, nothing may be written
+    for (const file of ['go.mod', 'go.sum']) copyFileSync(join(MODULES, file), join(work, file));
+    const args = ['build', '-mod=readonly', '-trimpath', '-o', join(work, name), 'github.com/temporalio/cli/cmd/temporal'];
+    const child = spawn(go, args, { cwd: work, env, stdio: ['ignore', 'ignore', 'pipe'] });
     let errors = '';
     child.stderr.on('data', (chunk: Buffer) => {
       errors = (errors + chunk.toString()).slice(-2000);
     });
     const code = await new Promise<number | null>((resolve, reject) => child.once('error', reject).once('close', resolve));
-    if (code !== 0) throw new Error(`go install failed: ${errors.trim().split('\n').at(-1) || `exit code ${code}`}`);
-    const name = process.platform === 'win32' ? 'temporal.exe' : 'temporal';
+    if (code !== 0) throw new Error(`go build failed: ${errors.trim().split('\n').at(-1) || `exit code ${code}`}`);
     renameSync(join(work, name), join(folder, name));
     return join(folder, name);
   } finally {

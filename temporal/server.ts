@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { delimiter, isAbsolute, join, sep } from 'node:path';
 import { downloadTemporal, type ReleaseSource } from './download.ts';
-import { goBinFolders, goInstallTemporal } from './go-install.ts';
+import { goBinFolders, goBuildTemporal } from './go-install.ts';
 import type { Progress } from './progress.ts';
 import { CLI_VERSION, inspect, type TemporalBinary } from './version.ts';
 
@@ -53,7 +53,8 @@ export async function provideTemporal(options: ProvisionOptions): Promise<Tempor
     if (!existsSync(path)) continue;
     try {
       const binary = await inspect(path);
-      if (!options.preferServer || binary.server.startsWith(`${options.preferServer}.`)) return binary;
+      // what lies in the state folder was put there by a person: that is how another minor version is chosen
+      if (source === STATE_FOLDER || !options.preferServer || binary.server.startsWith(`${options.preferServer}.`)) return binary;
       found.push(binary);
     } catch (error) {
       attempts.push({ source, reason: (error as Error).message });
@@ -65,7 +66,7 @@ export async function provideTemporal(options: ProvisionOptions): Promise<Tempor
   if (options.install === false) throw new ProvisionError(attempts);
   for (const [source, obtain] of [
     ['official download', () => downloadTemporal({ folders: [cache, join(home, 'bin')], from: options.downloadFrom, onProgress })],
-    ['go install', () => goInstallTemporal({ folders: [cache, join(home, 'bin')], env, onProgress })],
+    ['go build', () => goBuildTemporal({ folders: [cache, join(home, 'bin')], env, onProgress })],
   ] as const) {
     try {
       return await inspect(await obtain());
@@ -76,11 +77,13 @@ export async function provideTemporal(options: ProvisionOptions): Promise<Tempor
   throw new ProvisionError(attempts);
 }
 
+const STATE_FOLDER = 'state folder';
+
 /** In order of preference, with the name a person knows the place by. */
 async function candidates(home: string, cache: string, env: Record<string, string>): Promise<Array<[source: string, path: string]>> {
   const name = process.platform === 'win32' ? 'temporal.exe' : 'temporal';
   return [
-    ['state folder', join(home, 'bin', name)],
+    [STATE_FOLDER, join(home, 'bin', name)],
     ['cache', join(cache, name)],
     ...(env.PATH ?? '')
       .split(delimiter)

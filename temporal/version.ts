@@ -4,8 +4,10 @@ import { promisify } from 'node:util';
 /** The oldest server whose API this project uses (user metadata, updates with start, eager execution). */
 export const MIN_SERVER = '1.27.0';
 export const MIN_CLI = '1.3.0';
-/** What is downloaded or built when none is found: the version everything was measured with. */
+/** What is downloaded or built when none is found: the CLI that everything was measured with. */
 export const CLI_VERSION = '1.5.1';
+/** The server that a build holds in place of the CLI's own 1.29.1: the same minor version, so the same database file, with its security fixes (`build/go.mod`). */
+export const BUILT_SERVER = '1.29.7';
 
 export interface TemporalBinary {
   path: string;

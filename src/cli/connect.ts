@@ -9,20 +9,27 @@ export async function openRole(
   pool = 10,
 ): Promise<{ store: Store; temporal: Client; address: string; close(): Promise<void> }> {
   if (!config.DATABASE_URL) throw new Error('DATABASE_URL is not set: a single role needs a PostgreSQL to use. `fetch start` brings its own.');
-  const address = config.TEMPORAL_ADDRESS ?? `127.0.0.1:${config.FETCH_TEMPORAL_PORT}`;
   const store = await openStore(config.DATABASE_URL, { application, max: pool });
-  const connection = await Connection.connect({ address, connectTimeout: 10_000 }).catch(async (error) => {
+  const { temporal, address, close } = await connectTemporal(config).catch(async (error) => {
     await store.close();
-    throw new Error(`No Temporal server answers at ${address}: ${error.message}. Set TEMPORAL_ADDRESS, or use \`fetch start\`, which brings its own.`);
+    throw error;
   });
-  const temporal = new Client({ connection, namespace: config.TEMPORAL_NAMESPACE });
   return {
     store,
     temporal,
     address,
     async close() {
-      await connection.close();
+      await close();
       await store.close();
     },
   };
+}
+
+/** The Temporal server alone, for commands that need no records. */
+export async function connectTemporal(config: Config): Promise<{ temporal: Client; address: string; close(): Promise<void> }> {
+  const address = config.TEMPORAL_ADDRESS ?? `127.0.0.1:${config.FETCH_TEMPORAL_PORT}`;
+  const connection = await Connection.connect({ address, connectTimeout: 10_000 }).catch((error) => {
+    throw new Error(`No Temporal server answers at ${address}: ${error.message}. Set TEMPORAL_ADDRESS, or use \`fetch start\`, which brings its own.`);
+  });
+  return { temporal: new Client({ connection, namespace: config.TEMPORAL_NAMESPACE }), address, close: () => connection.close() };
 }

@@ -3,8 +3,8 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { databaseVersion } from '../../temporal/dev-server.ts';
 import { provideTemporal } from '../../temporal/server.ts';
-import { CLI_VERSION } from '../../temporal/version.ts';
-import { type Config, childEnvironment } from '../config.ts';
+import { BUILT_SERVER, CLI_VERSION } from '../../temporal/version.ts';
+import { type Config, ConfigError, childEnvironment } from '../config.ts';
 import { ensureHome } from './home.ts';
 import { type PortNeed, portHolder, requirePorts } from './ports.ts';
 import { clearStalePostmaster, databaseUrl, preparePostgres } from './postgres.ts';
@@ -52,7 +52,7 @@ export async function claimOrExplain(home: string): Promise<{ release(): void }>
 
 /** Downloads and builds are kept here for all homes of this user. */
 export const temporalCache = (env: Record<string, string>): string =>
-  join(env.XDG_CACHE_HOME || join(env.HOME || homedir(), '.cache'), 'fetch', `temporal-${CLI_VERSION}`);
+  join(env.XDG_CACHE_HOME || join(env.HOME || homedir(), '.cache'), 'fetch', `temporal-${CLI_VERSION}-${BUILT_SERVER}`);
 
 const shown = (host: string): string => (host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host);
 
@@ -69,6 +69,8 @@ export async function startInstance(
   options: { onChange?: (role: RoleStatus) => void; signal?: AbortSignal } = {},
 ): Promise<Instance> {
   const home = config.FETCH_HOME;
+  if (config.FETCH_BUILD_ID !== undefined)
+    throw new ConfigError(['FETCH_BUILD_ID: is for `fetch worker` alone. `fetch start` runs one worker, which would get no work with it: unset it.']);
   ensureHome(home);
   const running = await liveRunState(home);
   if (running) throw new RunningError(home, running.supervisor.pid, running.urls);
@@ -129,7 +131,9 @@ async function bringUp(config: Config, supervisor: Supervisor, report: Reporter)
     const previous = databaseVersion(home);
     const binary = await provideTemporal({ home, cache: temporalCache(env), env, preferServer: previous, onProgress: report.progress });
     if (previous && !binary.server.startsWith(`${previous}.`)) {
-      report.warn(`The conversations so far were kept by Temporal ${previous}; ${binary.path} is ${binary.server} and starts an empty database beside them.`);
+      report.warn(
+        `Temporal ${binary.server} begins with a file of its own. Chats, tasks, questions and schedules come back from PostgreSQL within a minute. The file of ${previous} stays in ${home}; delete it when all is well.`,
+      );
     }
     await supervisor.start(temporalRole(config, binary));
     report.done(`Temporal server ${binary.server} (${binary.path})`);

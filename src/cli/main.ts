@@ -140,12 +140,53 @@ command(
   (self) => async (config) => (await import('./kennel.ts')).ps(config, self.opts()),
   kennel,
 ).option('--json', 'print JSON');
+const deploy = program.command('deploy').description('Say which build of the worker does the work, where several run side by side').exitOverride();
+const deployment = (name: string, description: string, example: string, run: (config: Config, self: Command, args: string[]) => Promise<void>) =>
+  command(name, description, example, (self, args) => (config) => run(config, self, args), deploy);
+const deploying = () => import('./deploy.ts');
+deployment('status', 'Show every build: its workers, its open runs', 'fetch deploy status --json', async (config, self) =>
+  (await deploying()).status(config, self.opts()),
+).option('--json', 'print JSON');
+deployment('current', 'Give new runs and all conversations to a build', 'fetch deploy current 0.2.0', async (config, _self, [build]) =>
+  (await deploying()).current(config, build!),
+).argument('<build>', 'FETCH_BUILD_ID of its workers');
+deployment('ramp', 'Give a build a share of the new runs', 'fetch deploy ramp 0.2.0 10', async (config, _self, [build, percent]) =>
+  (await deploying()).ramp(config, build!, Number(percent)),
+)
+  .argument('<build>', 'FETCH_BUILD_ID of its workers')
+  .argument('<percent>', '0 to 100; 0 ends the ramp', percentage);
+deployment(
+  'drain',
+  'Say whether the workers of an old build may be stopped; exit code 3 while they are needed',
+  'fetch deploy drain 0.1.0',
+  async (config, self, [build]) => {
+    if (await (await deploying()).drain(config, build!, self.opts())) process.exitCode = 3;
+  },
+)
+  .argument('<build>', 'FETCH_BUILD_ID of its workers')
+  .option('--move', 'let the current build continue the runs that only this one may continue now');
+deployment('rollback', 'Go back to an older build, whose workers must run', 'fetch deploy rollback 0.1.0', async (config, _self, [build]) =>
+  (await deploying()).rollback(config, build!),
+).argument('<build>', 'FETCH_BUILD_ID of its workers');
+deployment('off', 'Let workers without a build do the work again', 'fetch deploy off', async (config) => (await deploying()).off(config));
+deployment(
+  'start-over',
+  'Before an older release is started without builds: end the runs that it could not continue',
+  'fetch deploy start-over',
+  async (config) => (await deploying()).startOver(config),
+);
 command(
   'stop',
   'Stop the instance of this home, once what is under way has ended',
   'fetch stop',
   (self) => async (config) => (await import('./stop.ts')).run(config, self.opts()),
 ).option('--now', 'wait for nothing that is under way');
+
+function percentage(value: string): number {
+  const percent = Number(value);
+  if (!(percent >= 0 && percent <= 100)) throw new InvalidArgumentError('The percentage must be a number from 0 to 100.');
+  return percent;
+}
 
 function wholeNumber(value: string): number {
   if (!/^\d+$/.test(value)) throw new InvalidArgumentError('It must be a whole number.');
@@ -156,7 +197,7 @@ function wholeNumber(value: string): number {
 class ProblemError extends Error {
   override readonly name = 'ProblemError';
 }
-const plain = new Set(['ProblemError', 'HomeError', 'PortError', 'ProvisionError', 'RunningError', 'KennelUnavailable']);
+const plain = new Set(['ProblemError', 'HomeError', 'PortError', 'ProvisionError', 'RunningError', 'KennelUnavailable', 'DeployError']);
 
 const holdsRoles = new Set(['start', 'worker', 'gateway', 'api', 'kennel-worker']);
 for (const stream of [process.stdout, process.stderr]) {

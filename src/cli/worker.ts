@@ -1,5 +1,7 @@
 import { join } from 'node:path';
-import { NativeConnection, Worker } from '@temporalio/worker';
+import type { Client } from '@temporalio/client';
+import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
+import { deploymentOf } from '../../temporal/deployment.ts';
 import { createAct } from '../activities/act.ts';
 import { createRecordActivities } from '../activities/records.ts';
 import { createRoutineActivities } from '../activities/routine.ts';
@@ -8,9 +10,11 @@ import { createThink } from '../activities/think.ts';
 import { openModel } from '../adapters/model/open-model.ts';
 import type { Config } from '../config.ts';
 import { AGENT_QUEUE } from '../contracts/ids.ts';
+import { createLog } from '../log.ts';
 import { openRole } from './connect.ts';
 import { roleProcess } from './role-process.ts';
 import { drained, graceMs, installRuntime, runToEnd, workerTimings } from './temporal-runtime.ts';
+import { idleReason, workerDeployment } from './worker-versioning.ts';
 import { cachedWorkflowBundle } from './workflow-bundle.ts';
 
 /** The role that runs workflows, model steps and worker-side tools. Any number of them may run, on any machines. */
@@ -20,7 +24,7 @@ export async function run(config: Config): Promise<void> {
   const [{ store, temporal, address, close }, model, workflowBundle] = await Promise.all([
     openRole(config, 'fetch-worker', 20),
     openModel(config),
-    cachedWorkflowBundle(join(config.FETCH_HOME, 'cache')),
+    cachedWorkflowBundle(join(config.FETCH_HOME, 'cache'), config.FETCH_BUILD_ID === undefined ? 'unversioned' : 'versioned'),
   ]);
   const deps = { db: store.db, temporal, config, model };
   const connection = await NativeConnection.connect({ address });
@@ -40,6 +44,7 @@ export async function run(config: Config): Promise<void> {
     maxConcurrentActivityTaskExecutions: 100,
     // below the number of active chats everything stalls (measured), so well above it
     maxCachedWorkflows: 1000,
+    ...(config.FETCH_BUILD_ID !== undefined && (await versioned(temporal, config.FETCH_BUILD_ID))),
   });
   const running = runToEnd(worker);
   role.onStop(async () => {
@@ -47,5 +52,21 @@ export async function run(config: Config): Promise<void> {
     await Promise.all([model.close(), connection.close(), close()]);
   });
   role.ready(`${AGENT_QUEUE} (${model.kind}: ${model.name})`);
+  await warnWhenIdle(temporal, config);
   await running;
+}
+
+async function versioned(temporal: Client, buildId: string): Promise<Pick<WorkerOptions, 'workerDeploymentOptions'>> {
+  const { serverVersion } = await temporal.workflowService.getSystemInfo({});
+  return { workerDeploymentOptions: workerDeployment(buildId, serverVersion ?? '') };
+}
+
+/** Temporal reports no error where no build is current, or another one: such a worker would wait in silence. */
+async function warnWhenIdle(temporal: Client, config: Config): Promise<void> {
+  const log = createLog('worker', config.LOG_LEVEL);
+  const found = await deploymentOf({ temporal, taskQueue: AGENT_QUEUE })
+    .read()
+    .catch((error: Error) => void log.debug({ error: error.message }, 'this server says nothing of deployments'));
+  const reason = found ? idleReason(config.FETCH_BUILD_ID, found) : null;
+  if (reason) log.warn(reason);
 }

@@ -12,14 +12,15 @@ const SANDBOX_FOLDERS = ['workflows', 'contracts', 'domain'];
 /** Workers that run one build at a time; workers of several builds side by side, with a versioning behaviour for each workflow. */
 const ENTRIES = { unversioned: 'index.ts', versioned: 'versioned.ts' };
 export type Versioning = keyof typeof ENTRIES;
-const entryOf = (versioning: Versioning): string => join(source('workflows'), ENTRIES[versioning]);
+export const entryOf = (versioning: Versioning): string => join(source('workflows'), ENTRIES[versioning]);
 
 /** The options with which workflow code is bundled everywhere: in production, in tests and in the replay gate. */
-export async function buildWorkflowBundle(workflowsPath = entryOf('unversioned')): Promise<{ code: string }> {
+export async function buildWorkflowBundle(workflowsPath = entryOf('unversioned'), workflowInterceptorModules: string[] = []): Promise<{ code: string }> {
   const warnings: string[] = [];
   const note = (message: string) => void (/disallowed|Failed to|not found/i.test(message) && warnings.push(message));
   const { code } = await bundleWorkflowCode({
     workflowsPath,
+    workflowInterceptorModules,
     logger: { trace() {}, debug() {}, info() {}, log: (_level, message) => note(message), warn: note, error: note },
   });
   if (warnings.length > 0) throw new Error(`The workflow bundle reaches outside the sandbox:\n${warnings.join('\n')}`);

@@ -6,6 +6,8 @@ export const arrivalSignal = 'arrived';
 export const viewQuery = 'view';
 /** Query of a conversation and of a coding task: which of these ids (turns, inbox and outbox rows, questions, orders) it holds. */
 export const holdsQuery = 'holds';
+/** Says nothing: a conversation that sleeps on an old build continues as new on the current one. */
+export const wakeSignal = 'wake';
 export const AGENT_PHASE = 'AgentPhase';
 export const CHAT_CHANNEL = 'ChatChannel';
 /** money of the chat's life, or of the task */

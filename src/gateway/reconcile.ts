@@ -10,11 +10,14 @@ import { compareSends } from './reconcile/sends.ts';
 import { compareTask } from './reconcile/tasks.ts';
 import { compareTurn } from './reconcile/turns.ts';
 import { Walk, type Walked } from './reconcile/walk.ts';
+import { startStuckOver } from './start-over.ts';
 
 /** Younger things may simply be on their way. */
 const SETTLED_MS = 30_000;
+/** An older release is put in place with a new gateway, and its workers meet the runs of the newer one in the first minutes. */
+const ROUNDS_AFTER_START = 10;
 
-export type Reconciled = Record<'turns' | 'tasks' | 'runs' | 'schedules' | 'sends', Walked>;
+export type Reconciled = Record<'turns' | 'tasks' | 'runs' | 'schedules' | 'sends' | 'stuck', Walked>;
 
 /**
  * Compares the database with the Temporal server and brings back what the server no longer has: turns, answers, orders, tasks, runs of
@@ -26,6 +29,7 @@ export function createReconcile(deps: { db: Db; temporal: Client; config: Config
   const holdings = new Holdings(temporal);
   const updated = new Set<string>();
   let ageMs = SETTLED_MS;
+  let rounds = 0;
   const turns = new Walk(
     (after, limit) => openTurns(db, ageMs, after, limit),
     (turn) => turn.threadId,
@@ -49,6 +53,8 @@ export function createReconcile(deps: { db: Db; temporal: Client; config: Config
   return async (settledMs = SETTLED_MS) => {
     ageMs = settledMs;
     return {
+      // first: what it ends, those below begin again
+      stuck: await startStuckOver(temporal, rounds++ < ROUNDS_AFTER_START),
       turns: await turns.round((turn) => compareTurn(db, holdings, turn)),
       tasks: await tasks.round((task) => compareTask(deps, holdings, task)),
       runs: await runs.round((run) => compareRun(temporal, holdings, run)),

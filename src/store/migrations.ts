@@ -9,7 +9,10 @@ import { taintColumns } from './taint-migration.ts';
 import { turnModes } from './turn-modes-migration.ts';
 import { chatPausesTable, uploadsTable, whatsappTables } from './whatsapp/migration.ts';
 
-/** Versioned migrations, oldest first. A published one is never edited: add the next. */
+/**
+ * Versioned migrations, oldest first. A published one is never edited: add the next. The release before must be able to go on with what a migration
+ * leaves (new tables; new columns with a default), because people go back to it. One that it could not go on with has `breaking` in its name.
+ */
 const migrations: Record<string, Migration> = {
   '0001_foundation': {
     async up(db: Kysely<unknown>) {
@@ -118,7 +121,7 @@ const migrations: Record<string, Migration> = {
   '0018_turn_modes': { up: turnModes },
 };
 
-/** A database that a newer version of this program has already changed: it must not be touched. */
+/** A database that a newer version has changed in a way that this one cannot live with: it must not be touched. */
 export class NewerSchemaError extends Error {
   constructor(found: string[]) {
     super(
@@ -130,14 +133,18 @@ export class NewerSchemaError extends Error {
 }
 
 export async function migrate(db: Kysely<never>): Promise<void> {
-  const known = Object.keys(migrations);
+  const known: string[] = Object.keys(migrations);
   const applied = await sql<{ name: string }>`select name from kysely_migration`.execute(db).then(
     (result) => result.rows.map((row) => row.name),
-    () => [],
+    (): string[] => [],
   );
   const newer = applied.filter((name) => !known.includes(name));
-  if (newer.length > 0) throw new NewerSchemaError(newer);
-  if (applied.length === known.length) return;
+  const missing = known.filter((name) => !applied.includes(name));
+  const breaking = newer.filter((name) => name.includes('breaking'));
+  if (breaking.length > 0) throw new NewerSchemaError(breaking);
+  // in between there may be ones that this version does not expect
+  if (newer.length > 0 && missing.length > 0) throw new NewerSchemaError(newer);
+  if (missing.length === 0) return;
   const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
   const { error } = await migrator.migrateToLatest();
   if (error) throw error;

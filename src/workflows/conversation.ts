@@ -2,18 +2,18 @@ import {
   allHandlersFinished,
   CancellationScope,
   condition,
-  continueAsNew,
   defineQuery,
   defineSignal,
   isCancellation,
   log,
+  makeContinueAsNewFunc,
   setDefaultSignalHandler,
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
 import type { Arrival, Carried, ConversationInput, ConversationView } from '../contracts/conversation.ts';
 import type { Decision } from '../contracts/decision.ts';
-import { arrivalSignal, holdsQuery, viewQuery } from '../contracts/signals.ts';
+import { arrivalSignal, holdsQuery, viewQuery, wakeSignal } from '../contracts/signals.ts';
 import { Board } from './board.ts';
 import { deliverOn, records } from './policies.ts';
 import { failureOf, runTurn } from './turn.ts';
@@ -21,6 +21,8 @@ import { failureOf, runTurn } from './turn.ts';
 /** Inbox ids remembered against a repeated signal. The inbox table is what deduplicates messages for ever; this only covers a signal sent twice. */
 const SEEN_LIMIT = 500;
 const STOPS_LIMIT = 20;
+/** A run that an operator has pinned to another build would continue as new for ever if it did so at its beginning. */
+const OUTDATED_EVENTS = 10;
 
 /**
  * Owns one chat, for ever. Handlers only deduplicate and enqueue; one loop runs the turns in order and one sends what
@@ -73,6 +75,8 @@ export async function conversation(input: ConversationInput): Promise<void> {
     const held = new Set([...seen, ...outgoing, ...turns.map((turn) => turn.turnId), ...(running ? [running.turnId] : [])]);
     return ids.filter((id) => held.has(id));
   });
+  // a workflow learns that another build is current only when something happens to it
+  setHandler(defineSignal(wakeSignal), () => {});
   setDefaultSignalHandler((name) => log.warn('a signal that this version does not know was dropped', { name }));
 
   const sender = async (): Promise<never> => {
@@ -96,7 +100,8 @@ export async function conversation(input: ConversationInput): Promise<void> {
   for (;;) {
     if (renewable()) {
       await condition(allHandlersFinished);
-      return await continueAsNew<typeof conversation>({
+      // a pinned run goes on with the current build from here on; where builds are not told apart, the option says nothing
+      return await makeContinueAsNewFunc<typeof conversation>({ initialVersioningBehavior: 'AUTO_UPGRADE' })({
         ...input,
         carried: { turns, replies: outgoing, seen, stops, turnsDone: board.view.turnsDone, spentMicroUsd: board.view.spentMicroUsd },
       });
@@ -126,10 +131,11 @@ export async function conversation(input: ConversationInput): Promise<void> {
     board.show('idle', 'nothing to do', { turnId: null, waitingFor: null, turnsDone: board.view.turnsDone + 1 });
   }
 
-  /** The history is full and nothing is under way that continuing as new would lose. */
+  /** The history is full, or another build is current, and nothing is under way that continuing as new would lose. */
   function renewable(): boolean {
-    const { continueAsNewSuggested, historyLength } = workflowInfo();
-    return (continueAsNewSuggested || historyLength > input.limits.maxHistoryEvents) && outgoing.length === 0 && !sending;
+    const { continueAsNewSuggested, historyLength, targetWorkerDeploymentVersionChanged } = workflowInfo();
+    const outdated = targetWorkerDeploymentVersionChanged && historyLength > OUTDATED_EVENTS;
+    return (continueAsNewSuggested || outdated || historyLength > input.limits.maxHistoryEvents) && outgoing.length === 0 && !sending;
   }
 
   async function end(turn: { turnId: string; threadId: string }, status: 'interrupted' | 'failed', error?: unknown): Promise<void> {

@@ -88,7 +88,7 @@ describe('a machine without a Temporal server that fits', () => {
     const start = await fetchCommand(['start'], env);
     removeCluster(env.FETCH_HOME);
     expect(start.code).toBe(1);
-    for (const misfit of [...misfits, /official download: /, /go install: /, /TEMPORAL_ADDRESS=/]) expect(start.text).toMatch(misfit);
+    for (const misfit of [...misfits, /official download: /, /go build: /, /TEMPORAL_ADDRESS=/]) expect(start.text).toMatch(misfit);
     expect(start.text).not.toMatch(/\n\s+at /);
   });
 });
@@ -100,9 +100,18 @@ describe('an instance', () => {
   });
   afterAll(() => app?.close());
 
-  it('does not touch a database that a newer version has changed, and runs again once that is undone', async () => {
+  it('runs on a database that a newer version has added to', async () => {
+    await sql`insert into kysely_migration (name, timestamp) values ('9998_from_the_future', now()::text)`.execute(app.store.db);
+    app.kill('worker');
     const thread = await app.thread();
-    await sql`insert into kysely_migration (name, timestamp) values ('9999_from_the_future', now()::text)`.execute(app.store.db);
+    const turn = await app.turn(thread, [{ say: 'as before' }]);
+    expect((await app.ended(thread, turn)).status).toBe('completed');
+    await sql`delete from kysely_migration where name = '9998_from_the_future'`.execute(app.store.db);
+  });
+
+  it('does not touch a database that a newer version has changed so that it would break, and runs again once that is undone', async () => {
+    const thread = await app.thread();
+    await sql`insert into kysely_migration (name, timestamp) values ('9999_breaking_from_the_future', now()::text)`.execute(app.store.db);
     const { code, text } = await fetchCommand(['prepare'], {
       FETCH_HOME: app.home,
       TEMPORAL_ADDRESS: app.temporalAddress,
@@ -110,12 +119,12 @@ describe('an instance', () => {
     });
     expect(code).not.toBe(0);
     expect(text).toMatch(/newer version/);
-    expect(text).toContain('9999_from_the_future');
+    expect(text).toContain('9999_breaking_from_the_future');
     // a role that comes up meanwhile touches nothing either, and says why
     app.kill('worker');
     const worker = () => app.state().roles.find((role) => role.name === 'worker')!;
     await until('the worker says why it does not start', () => /newer version/.test(worker().lastError ?? ''));
-    await sql`delete from kysely_migration where name = '9999_from_the_future'`.execute(app.store.db);
+    await sql`delete from kysely_migration where name = '9999_breaking_from_the_future'`.execute(app.store.db);
     const turn = await app.turn(thread, [{ say: 'still here' }]);
     expect((await app.ended(thread, turn)).status).toBe('completed');
   });

@@ -42,13 +42,64 @@ export const taskRuns: Record<string, (app: TestApp) => Promise<string>> = {
   'task-timed-out': (app) => run(app, 'wait 600', async () => {}, 2_000),
 };
 
-/** One that waits for its workspace while another works in it. */
-export async function queuedTask(app: TestApp): Promise<string> {
-  await workspace(app, 'shared');
-  const first = await startTask(app, 'wait 3', { workspace: 'shared' });
-  const second = await startTask(app, 'write a.txt a', { workspace: 'shared', thread: first.thread });
+/** One that waits for its workspace while another works in it, and tells it by a signal when it is done. */
+async function sharedWorkspace(app: TestApp, name: string): Promise<{ first: string; second: string }> {
+  await kennelReady(app);
+  await workspace(app, name);
+  const first = await startTask(app, 'wait 3', { workspace: name });
+  const second = await startTask(app, 'write a.txt a', { workspace: name, thread: first.thread });
   await until('it is over', async () => (await findTask(app, second.id)).ended_at);
-  return taskWorkflowId(second.id);
+  return { first: taskWorkflowId(first.id), second: taskWorkflowId(second.id) };
+}
+
+export const queuedTask = async (app: TestApp): Promise<string> => (await sharedWorkspace(app, 'shared')).second;
+export const freeingTask = async (app: TestApp): Promise<string> => (await sharedWorkspace(app, 'freed')).first;
+
+/** Paused, resumed and cancelled by the model's tools, which are updates of its workflow. */
+export async function updatedTask(app: TestApp): Promise<string> {
+  await kennelReady(app);
+  await workspace(app, 'updated');
+  const { id, thread } = await startTask(app, 'wait 600', { workspace: 'updated' });
+  await working(app, id);
+  for (const call of ['task_pause', 'task_resume', 'task_cancel']) {
+    const turn = await app.turn(thread, [{ call: [[call, { taskId: id }]] }, { say: '$LAST' }]);
+    await app.ended(thread, turn);
+  }
+  await until('it is over', async () => (await findTask(app, id)).ended_at, 120_000);
+  return taskWorkflowId(id);
+}
+
+/** A conversation that starts a task as its child; its thread. */
+export async function startingThread(app: TestApp): Promise<string> {
+  await kennelReady(app);
+  await workspace(app, 'started');
+  const { id, thread } = await startTask(app, 'write a.txt a', { workspace: 'started' });
+  await until('it is over', async () => (await findTask(app, id)).ended_at, 120_000);
+  return thread;
+}
+
+/** A conversation whose tool must not run twice, and whose host dies while it runs: the activity times out. Its thread. */
+export async function timedOutThread(app: TestApp): Promise<string> {
+  await kennelReady(app);
+  await workspace(app, 'timed-out');
+  const thread = await app.thread({ auto_approve: true });
+  const turn = await app.turn(thread, [
+    { call: [['workspace_select', { name: 'timed-out' }]] },
+    { call: [['shell_run', { command: 'sleep 30' }]] },
+    { say: '$LAST' },
+  ]);
+  await until('the command runs', () =>
+    app.store.db
+      .selectFrom('items')
+      .select('id')
+      .where('turn_id', '=', turn)
+      .where('kind', '=', 'command_execution')
+      .where('status', '=', 'in_progress')
+      .executeTakeFirst(),
+  );
+  app.kill('kennel');
+  await app.ended(thread, turn, 120_000);
+  return thread;
 }
 
 let made = 0;

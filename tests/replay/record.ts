@@ -8,7 +8,7 @@ import { startTestApp, type TestApp } from '../support/app.ts';
 import { requireDocker } from '../support/docker.ts';
 import { until } from '../support/until.ts';
 import { freeze, historiesOf } from './frozen.ts';
-import { HOLD_MS, queuedTask, taskRuns } from './record-tasks.ts';
+import { freeingTask, HOLD_MS, queuedTask, startingThread, taskRuns, timedOutThread, updatedTask } from './record-tasks.ts';
 import { type HistoryJson, privateParts, scrub } from './scrub.ts';
 
 /**
@@ -240,12 +240,16 @@ try {
   for (const [name, play] of Object.entries(conversations)) {
     if (wanted(`conversation-${name}`)) recorded.push({ name: `conversation-${name}`, workflowId: await workflowOf(scene, await play(scene)) });
   }
-  if (only.length === 0 || only.some((name) => !name.startsWith('task-'))) recorded.push(...(await continuedAsNew(scene)), ...(await routines(scene)));
-  for (const [name, play] of Object.entries({ ...taskRuns, 'task-queued': queuedTask })) {
+  if (only.length === 0 || only.some((name) => /^routine-|^conversation-continue/.test(name)))
+    recorded.push(...(await continuedAsNew(scene)), ...(await routines(scene)));
+  for (const [name, play] of Object.entries({ ...taskRuns, 'task-queued': queuedTask, 'task-frees-workspace': freeingTask, 'task-updated': updatedTask })) {
     if (!wanted(name)) continue;
     const workflowId = await play(app);
     await scene.temporal.workflow.getHandle(workflowId).result();
     recorded.push({ name, workflowId });
+  }
+  for (const [name, play] of Object.entries({ 'conversation-starts-task': startingThread, 'conversation-tool-timed-out': timedOutThread })) {
+    if (wanted(name)) recorded.push({ name, workflowId: await workflowOf(scene, await play(app)) });
   }
   mkdirSync(FOLDER, { recursive: true });
   for (const { name, workflowId, runId } of recorded.filter((each) => wanted(each.name))) {

@@ -83,6 +83,12 @@ test('the server that made the database of this home is preferred', async () => 
   expect((await provide(join(root, 'bin'), { preferServer: '1.29' })).path).toBe(file);
 });
 
+test('a server that a person puts into the state folder is taken, also where another minor version made the database', async () => {
+  program(join(root, 'cache'), fitting);
+  const file = program(join(root, 'home', 'bin'), 'temporal version 1.9.1 (Server 1.32.0, UI 2.54.1)');
+  expect((await provide('', { preferServer: '1.29' })).path).toBe(file);
+});
+
 test('a download is checked, kept in the cache and reported with its size', async () => {
   const seen: Progress[] = [];
   const binary = await provide('', { downloadFrom: await release('right'), onProgress: (progress) => seen.push(progress) });
@@ -98,7 +104,7 @@ test('a download with a wrong checksum is thrown away, and the failure lists wha
   const error = await provide(join(root, 'gobin'), { downloadFrom: await release('wrong') }).catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(ProvisionError);
   expect((error as Error).message).toMatch(/official download: the checksum of .* is wrong/);
-  expect((error as Error).message).toMatch(/go install: go install failed: no network/);
+  expect((error as Error).message).toMatch(/go build: go build failed: no network/);
   expect((error as Error).message).toMatch(/TEMPORAL_ADDRESS/);
   expect(existsSync(join(root, 'cache', 'temporal'))).toBe(false);
 });

@@ -1,5 +1,6 @@
 import { type Client, type WorkflowExecutionStatusName, WorkflowNotFoundError } from '@temporalio/client';
 import { holdsQuery } from '../../contracts/signals.ts';
+import { isStuck, STUCK, startOver } from '../start-over.ts';
 
 /** Waits of calls to the server, and of a query, which a worker answers: ms. */
 const CALL_MS = 10_000;
@@ -38,7 +39,18 @@ export class Holdings {
     const known = this.#known.get(workflowId);
     const held = known?.state === described.state ? known.held : new Set<string>();
     const unknown = ids.filter((id) => !held.has(id));
-    if (unknown.length > 0) for (const id of await this.#ask(workflowId, unknown)) held.add(id);
+    if (unknown.length > 0) {
+      const answered = await this.#ask(workflowId, unknown).catch(async (error: Error) => {
+        // older code runs after a deployment was taken back, and stops at what newer code did
+        if (!(await isStuck(this.#temporal, workflowId))) throw error;
+        return null;
+      });
+      if (answered === null) {
+        await startOver(this.#temporal, workflowId, STUCK);
+        return { status: 'TERMINATED', closedAt: null };
+      }
+      for (const id of answered) held.add(id);
+    }
     this.#remember(workflowId, { state: described.state, held });
     return { status: 'RUNNING', missing: ids.filter((id) => !held.has(id)) };
   }

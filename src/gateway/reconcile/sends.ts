@@ -1,11 +1,11 @@
-import type { Client } from '@temporalio/client';
+import { type Client, QueryNotRegisteredError } from '@temporalio/client';
 import type { Config } from '../../config.ts';
 import { taskWorkflowId } from '../../contracts/ids.ts';
 import type { Db } from '../../store/database.ts';
 import type { ChatWithSends, QueuedSend } from '../../store/reconcile.ts';
 import { findRun } from '../../store/routines.ts';
 import { signalConversation } from '../signal.ts';
-import type { Holdings } from './holdings.ts';
+import { type Held, type Holdings, NotAnswered } from './holdings.ts';
 
 interface Deps {
   db: Db;
@@ -21,7 +21,7 @@ export async function compareSends(deps: Deps, holdings: Holdings, chat: ChatWit
   const { sends } = chat;
   // a message of a turn that still runs comes from that turn
   const ids = [...new Set(sends.flatMap((send) => (send.turn_id ? [send.id, send.turn_id] : [send.id])))];
-  const conversation = await holdings.of(chat.workflowId, ids);
+  const conversation = await heldOf(holdings, chat.workflowId, ids);
   const missing = conversation.status === 'RUNNING' ? new Set(conversation.missing) : new Set(ids);
   let found = false;
   for (const send of sends) {
@@ -39,11 +39,18 @@ export async function compareSends(deps: Deps, holdings: Holdings, chat: ChatWit
   return found;
 }
 
+/** Code of a release that does not know the question cannot say that it holds a message: giving it one twice sends it once. */
+const heldOf = (holdings: Holdings, workflowId: string, ids: string[]): Promise<Held> =>
+  holdings.of(workflowId, ids).catch((error) => {
+    if (error instanceof NotAnswered && error.cause instanceof QueryNotRegisteredError) return { status: 'RUNNING', missing: ids };
+    throw error;
+  });
+
 async function holdsElsewhere(db: Db, holdings: Holdings, send: QueuedSend): Promise<boolean> {
   // what a task tells meanwhile goes through the conversation
   const taskId = send.kind === 'progress' ? undefined : (send.taskId ?? /^out_(tsk_[A-Za-z0-9]+)_/.exec(send.id)?.[1]);
   if (taskId) {
-    const task = await holdings.of(taskWorkflowId(taskId), [send.id]);
+    const task = await heldOf(holdings, taskWorkflowId(taskId), [send.id]);
     return task.status === 'RUNNING' && !task.missing.includes(send.id);
   }
   const runId = /^out_(wfr_\w+)_result$/.exec(send.id)?.[1];

@@ -1,0 +1,66 @@
+import { type Client, WorkflowNotFoundError } from '@temporalio/client';
+import { AGENT_PHASE } from '../contracts/signals.ts';
+import type { Walked } from './reconcile/walk.ts';
+import { isServerAway } from './signal.ts';
+
+/**
+ * Ends runs that the code of today cannot continue. Nothing is lost by that: everything that they knew is in PostgreSQL, and the comparison with the
+ * Temporal server begins them again from there.
+ */
+
+/** temporal.api.enums.v1.WorkflowTaskFailedCause */
+const NON_DETERMINISTIC = 24;
+/** Fewer attempts may be a worker of another release that got the task by chance while both were running. */
+const STUCK_ATTEMPTS = 4;
+
+export const STUCK = 'its history does not fit the code of today: begins again from the records';
+
+/** True when a run stands still because the code of its worker does not fit its history. */
+export async function isStuck(temporal: Client, workflowId: string): Promise<boolean> {
+  const handle = temporal.workflow.getHandle(workflowId);
+  const { raw, status } = await handle.describe();
+  if (status.name !== 'RUNNING' || Number(raw.pendingWorkflowTask?.attempt ?? 0) < STUCK_ATTEMPTS) return false;
+  const { events } = await handle.fetchHistory();
+  // only the first failure of a task is written down
+  const last = events?.findLast((event) => event.workflowTaskFailedEventAttributes || event.workflowTaskCompletedEventAttributes);
+  return last?.workflowTaskFailedEventAttributes?.cause === NON_DETERMINISTIC;
+}
+
+/** Ends a run; its rows bring it back. False when it is over already. */
+export async function startOver(temporal: Client, workflowId: string, reason: string): Promise<boolean> {
+  try {
+    await temporal.workflow.getHandle(workflowId).terminate(reason);
+    return true;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return false;
+    throw error;
+  }
+}
+
+/** Ends every open run that did something which only newer code does (a `patched` branch): older code would stop at it. How many. */
+export async function startPatchedOver(temporal: Client, reason: string): Promise<number> {
+  let ended = 0;
+  for await (const { workflowId } of temporal.workflow.list({ query: `ExecutionStatus = 'Running' AND TemporalChangeVersion IS NOT NULL` }))
+    if (await startOver(temporal, workflowId, reason)) ended += 1;
+  return ended;
+}
+
+/**
+ * Runs that stand still although nothing of theirs is open in the store: their last step was stored by an activity, or only a send was under way.
+ * Those with something open are found there. After a while it is enough to look at runs in the middle of something.
+ */
+export async function startStuckOver(temporal: Client, all: boolean): Promise<Walked> {
+  const walked: Walked = { found: 0, failed: 0 };
+  const query = `ExecutionStatus = 'Running' AND ${all ? 'TemporalChangeVersion IS NOT NULL' : `${AGENT_PHASE} IN ('working', 'waiting')`}`;
+  try {
+    for await (const { workflowId } of temporal.workflow.list({ query })) {
+      if (!(await isStuck(temporal, workflowId))) continue;
+      if (await startOver(temporal, workflowId, STUCK)) walked.found += 1;
+    }
+  } catch (error) {
+    if (isServerAway(error)) throw error;
+    walked.failed += 1;
+    walked.failure = error as Error;
+  }
+  return walked;
+}
