@@ -33,7 +33,8 @@ export const oneLine = (name: string, limit = 80): string => {
  * A message of one of several people: `Ann (member): text`. Only the system can put the bracket there, and further lines are indented, so
  * that no text begins a message of somebody else.
  */
-export const saidBy = (author: { name: string; owner: boolean }, text: string): string => {
-  const [first = '', ...rest] = text.split(LINE_END);
-  return [`${oneLine(author.name) || 'Somebody'} (${author.owner ? 'owner' : 'member'}): ${first}`, ...rest.map((line) => `  ${line}`)].join('\n');
-};
+export const saidBy = (author: { name: string; owner: boolean }, text: string): string =>
+  `${oneLine(author.name) || 'Somebody'} (${author.owner ? 'owner' : 'member'}): ${continued(text)}`;
+
+/** A text whose further lines are indented. */
+export const continued = (text: string): string => text.split(LINE_END).join('\n  ');

@@ -18,6 +18,7 @@ import { beginAnew, replyNow, statusText, trust } from '../store/replies.ts';
 import { KeyReused, type RequestKey } from '../store/request-keys.ts';
 import { takeGrantsBack } from '../store/taint.ts';
 import { createThread, getThread, threadOfChat } from '../store/threads.ts';
+import type { Heard } from '../store/transcript.ts';
 import { activeTurn, addUserItem, findTurn, openTurn, toTurnRecord } from '../store/turns.ts';
 import { signalArrival } from './signal.ts';
 import { taskOrder } from './task-orders.ts';
@@ -48,8 +49,10 @@ export interface Saying {
   threadId: string;
   text: string;
   channelMessageId: MessageId;
-  /** who wrote it, where several people write: the model reads it before the text, commands and answers are without it */
-  author?: string;
+  /** the text as the model reads it, with its author where several people write; commands and answers are without that */
+  shown?: string;
+  /** whose words that is made of */
+  heard?: Heard;
   /** who wrote it, several where messages were put together; left out for what comes over HTTP */
   writers?: readonly Identity[];
   /** it answers exactly this question (a reaction, a vote, a quote); where that is settled, the person is told */
@@ -128,7 +131,7 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
     return active;
   }
 
-  async function addSteer(tx: Tx, threadId: string, turnId: string, inboxId: string, text: string): Promise<Arrival> {
+  async function addSteer(tx: Tx, threadId: string, turnId: string, inboxId: string, text: string, heard?: Heard): Promise<Arrival> {
     await tx
       .updateTable('turns')
       .set((e) => ({ steer_count: e('steer_count', '+', 1) }))
@@ -136,7 +139,7 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
       .execute();
     const itemId = steerItemId(inboxId);
     await appendEvents(tx, threadId, [{ event: 'turn.steered', turnId, itemId, payload: { thread_id: threadId, turn_id: turnId, input: text } }]);
-    await addUserItem(tx, { id: itemId, turnId, threadId, text, announceStart: false });
+    await addUserItem(tx, { id: itemId, turnId, threadId, text, announceStart: false, heard });
     return { kind: 'steer', inboxId, turnId };
   }
 
@@ -269,7 +272,7 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
     /** A message as a person writes it: a command, an answer, a steering word or a new turn. Never refused as "busy". */
     async say(input: Saying): Promise<Said> {
       const { threadId, text, attachmentIds = [] } = input;
-      const told = input.author ? `${input.author}: ${text}` : text;
+      const told = input.shown ?? text;
       const act = async (tx: Tx, { inboxId: inbox, chatId, at, by }: Received) => {
         const reply = async (body: string) => ({ arrival: await replyNow(tx, { threadId, chatId, inboxId: inbox, said: text, body }), turnId: null });
         const active = await activeTurn(tx, threadId);
@@ -299,18 +302,18 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
             // a picture or a document that came as the answer is read beside it
             if (attachmentIds.length > 0) {
               const itemId = derivedId('item_', inbox, 'attached');
-              await addUserItem(tx, { id: itemId, turnId: question!.turn_id, threadId, text: told, announceStart: true });
+              await addUserItem(tx, { id: itemId, turnId: question!.turn_id, threadId, text: told, announceStart: true, heard: input.heard });
               await attach(tx, itemId, attachmentIds);
             }
             return { arrival: answer, turnId: question!.turn_id };
           }
         }
         if (active) {
-          const arrival = await addSteer(tx, threadId, active.id, inbox, told);
+          const arrival = await addSteer(tx, threadId, active.id, inbox, told, input.heard);
           await attach(tx, steerItemId(inbox), attachmentIds);
           return { arrival, turnId: active.id };
         }
-        const turn = await openTurn(tx, { threadId, at, text: told });
+        const turn = await openTurn(tx, { threadId, at, text: told, heard: input.heard });
         await attach(tx, turn.item_ids[0]!, attachmentIds);
         return { arrival: { kind: 'turn' as const, inboxId: inbox, turnId: turn.id, threadId }, turnId: turn.id };
       };

@@ -5,7 +5,7 @@ import { appendEvents, flush } from './deferred.ts';
 import { onThread } from './events.ts';
 import { toItemRecord } from './items.ts';
 import { cut, derivedId, roughTokens, steerItemId } from './keys.ts';
-import { remember } from './transcript.ts';
+import { type Heard, remember } from './transcript.ts';
 
 export interface Amendment {
   /** how the text may stand in what was stored, most likely first */
@@ -14,6 +14,10 @@ export interface Amendment {
   now: string | null;
   /** what the model is told when it has read the message before */
   note: string;
+  /** whose words the note is made of */
+  heard: Heard;
+  /** how further lines of the text stand in what was stored */
+  continued?: (text: string) => string;
 }
 /** `changed`: nobody had read it. `emptied`: it was all there was, and the turn should stop. `noted`: it was read before. `settled`: it was no input for the model. */
 export type Amended = { kind: 'changed' | 'noted' | 'settled' } | { kind: 'emptied'; threadId: string; turnId: string };
@@ -31,20 +35,26 @@ export async function amendInput(db: Db, inboxId: string, change: Amendment, als
     if (turnId === null || (kind !== 'turn' && kind !== 'steer')) return { kind: 'settled' };
     const itemId = kind === 'turn' ? derivedId('item_', turnId, 'user') : steerItemId(inboxId);
     const turn = await tx.selectFrom('turns').select('status').where('id', '=', turnId).executeTakeFirst();
-    const said = await tx.selectFrom('transcript').select('content').where('id', '=', derivedId('msg_', itemId)).executeTakeFirst();
-    const was = change.was.find((text) => text !== '' && said?.content.includes(text));
+    const said = await tx.selectFrom('transcript').select(['content', 'words']).where('id', '=', derivedId('msg_', itemId)).executeTakeFirst();
+    const { continued = (text: string) => text } = change;
+    const was = change.was.find((text) => text !== '' && said?.content.includes(continued(text)));
     if (row.consumed_at || turn?.status !== 'in_progress' || said === undefined || was === undefined) {
-      await remember(tx, { id: derivedId('msg_', inboxId, change.note), threadId, turnId, role: 'user', content: change.note });
+      await remember(tx, { id: derivedId('msg_', inboxId, change.note), threadId, turnId, role: 'user', content: change.note, ...change.heard });
       return { kind: 'noted' };
     }
     // a function, because a text may hold what `replace` takes for a pattern
-    const left = said.content.replace(was, () => change.now ?? '').trim();
+    const left = said.content.replace(continued(was), () => continued(change.now ?? '')).trim();
     const text = left || DELETED;
     await flush(tx);
     // drawn anew, so that a step which is on its way with the old text thinks again
     await tx
       .updateTable('transcript')
-      .set({ content: text, tokens: roughTokens(text), ord: sql`nextval('transcript_ord_seq')` })
+      .set({
+        content: text,
+        words: said.words?.replace(was, () => change.now ?? ''),
+        tokens: roughTokens(text),
+        ord: sql`nextval('transcript_ord_seq')`,
+      })
       .where('id', '=', derivedId('msg_', itemId))
       .execute();
     await tx.updateTable('inbox').set({ body: text }).where('id', '=', inboxId).execute();

@@ -47,7 +47,7 @@ describe('files on WhatsApp', () => {
   it('reads a text document, and hears a voice note', async () => {
     const { Lena } = people;
     await Lena.send({ document: Buffer.from('name,price\nbolt,3'), fileName: 'parts.csv', mimetype: 'text/csv' });
-    expect((await until('the model is asked', () => asked('parts.csv')[0], 30_000)).user).toContain('--- parts.csv ---\nname,price\nbolt,3');
+    expect((await until('the model is asked', () => asked('parts.csv')[0], 30_000)).user).toContain('[the text of parts.csv]\n| name,price\n| bolt,3');
     expect((await stored(Lena))[0]).toMatchObject({ kind: 'document', text: 'name,price\nbolt,3', name: 'parts.csv' });
     await Lena.send({ audio: Buffer.from('OggS and so on'), ptt: true, seconds: 75 });
     await shown(Lena, 'Listening to your voice note (1:15 min)');

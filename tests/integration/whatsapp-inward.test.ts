@@ -91,7 +91,7 @@ describe('messages on WhatsApp', () => {
     expect(await verdictOf(alien.id)).toBe('stranger');
     await group.send(Emil, { text: `@${group.me.split('@')[0]} what is up`, mentions: [group.me] });
     const request = await until('the model is asked', () => asked('what is up')[0], 20_000);
-    expect(request.user).toBe('Emil: what is up');
+    expect(request.user).toBe('Emil (member): what is up');
     const answer = await until('the group is shown the answer', () => Fay.received.find((each) => each.by === 'client' && each.chat === group.jid), 30_000);
     await group.send(Fay, 'and quoted', { quoted: answer.id });
     expect((await until('the model is asked again', () => asked('and quoted')[0], 20_000)).user).toMatch(/^Fay: > /);
@@ -178,7 +178,7 @@ describe('changed messages on WhatsApp', () => {
     expect(await verdictOf(edit.id)).toBe('edit');
     expect(await turnsOf(Otto)).toHaveLength(1);
     const said = await db().selectFrom('transcript').select('content').where('content', 'like', '%my number is eight%').execute();
-    expect(said).toEqual([{ content: '[Otto edited an earlier message. It was: "my number is seven". It reads now: "my number is eight"]' }]);
+    expect(said).toEqual([{ content: '[Otto edited an earlier message. It was:]\n| my number is seven\n[It reads now:]\n| my number is eight' }]);
     // somebody else cannot edit it, whatever key they name
     const forged = await people.Ben.send({
       proto: { protocolMessage: { key: { id, remoteJid: people.Ben.lid, fromMe: true }, type: 14, editedMessage: { conversation: 'forged' } } },

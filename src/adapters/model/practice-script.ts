@@ -1,3 +1,5 @@
+import { isNote } from '../../domain/fences.ts';
+
 /** One answer of the practice model, or one step of a script. Everything is optional. */
 export interface ScriptStep {
   /** `$LAST` stands for the latest tool result */
@@ -43,7 +45,8 @@ export const textOf = (content: unknown): string => {
 };
 
 export function situationOf(messages: readonly WireMessage[]): Situation {
-  const at = messages.findLastIndex((message) => message.role === 'user');
+  // a report or a summary is nobody's wish
+  const at = messages.findLastIndex((message) => message.role === 'user' && !isNote(textOf(message.content)));
   const after = messages.slice(at + 1);
   return {
     user: at < 0 ? '' : textOf(messages[at]?.content),

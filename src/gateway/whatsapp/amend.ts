@@ -1,10 +1,13 @@
+import { continued, oneLine, quotation } from '../../domain/fences.ts';
 import { samePerson } from '../../domain/whatsapp/identity.ts';
 import { addressed } from '../../domain/whatsapp/trigger.ts';
 import { type Amended, amendInput } from '../../store/amend.ts';
+import type { Heard } from '../../store/transcript.ts';
 import type { Forms } from '../../store/whatsapp/contacts.ts';
 import { type Handled, markHandled, received, replaceContent } from '../../store/whatsapp/inbox.ts';
 import { type Content, decodeRow, type Incoming } from './decode.ts';
-import { bothForms, type Self } from './identify.ts';
+import { memberSource } from './heard.ts';
+import { bothForms, roleIn, type Self } from './identify.ts';
 import type { CurrentLive, WhatsAppDeps } from './live.ts';
 
 type Deps = WhatsAppDeps & { live: CurrentLive };
@@ -39,14 +42,22 @@ export async function amend(deps: WhatsAppDeps & { live: CurrentLive }, seq: num
   }
   const was = textOf(target.message);
   const now = content.kind === 'edit' ? content.text : null;
-  const name = message.name ?? 'The person';
+  const group = message.chat.kind === 'group';
+  const owner = roleIn(self.people, message.author) === 'owner';
+  const who = `${oneLine(message.name ?? '') || 'Somebody'}${group ? ` (${owner ? 'owner' : 'member'})` : ''}`;
+  const heard: Heard = group && !owner ? { sources: [memberSource(message.name ?? 'a member')], words: '' } : { words: now ?? '' };
   return await amendInput(
     db,
     target.row.inboxId,
     {
       was: [was, withoutTrigger(was, config.FETCH_TRIGGER)],
       now: now === null ? null : withoutTrigger(now, config.FETCH_TRIGGER),
-      note: now === null ? `[${name} deleted an earlier message: "${was}"]` : `[${name} edited an earlier message. It was: "${was}". It reads now: "${now}"]`,
+      note:
+        now === null
+          ? `[${who} deleted an earlier message:]\n${quotation(was)}`
+          : `[${who} edited an earlier message. It was:]\n${quotation(was)}\n[It reads now:]\n${quotation(now)}`,
+      heard,
+      ...(group && { continued }),
     },
     async (tx) => {
       // a second edit changes the text of the first

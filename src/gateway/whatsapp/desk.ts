@@ -4,8 +4,8 @@ import { afterAbsence, firstPart, joinTexts, partLimits, ready } from '../../dom
 import type { Db } from '../../store/database.ts';
 import { isAsked, markHandled } from '../../store/whatsapp/inbox.ts';
 import type { Also, Approver, Intake } from '../intake.ts';
-import { withQuote } from './admit.ts';
 import type { Incoming } from './decode.ts';
+import { heardOf, heardTogether } from './heard.ts';
 import type { Prepared } from './prepare.ts';
 
 /** A message that is ours to answer, until intake has it. */
@@ -144,11 +144,15 @@ export class Desk {
     const attachmentIds = said.flatMap((each) => each.prepared!.attachmentIds);
     if (first.old) {
       const messages = said.map((each) => ({ at: each.message.at, author: each.author ?? each.message.name ?? 'The person', text: each.prepared!.text }));
-      await intake.say({ threadId, text: afterAbsence(messages, new Date()), plain: true, channelMessageId, attachmentIds, writers, also });
+      // nothing of it is to be carried out, so none of it counts as an order of the person
+      const heard = { ...heardTogether(said), words: '' };
+      await intake.say({ threadId, text: afterAbsence(messages, new Date()), plain: true, channelMessageId, attachmentIds, writers, also, heard });
     } else if (said.length === 1 && !first.rest) {
       const answers = first.questionId !== null || commandOf(first) !== null || (await isAsked(this.deps.db, threadId));
-      const text = answers ? first.prepared!.text : withQuote(first.prepared!.text, first.message.quoted);
+      const whole = heardOf(first);
       const { author, approver, questionId } = first;
+      // commands and answers stay bare, and are without the name of their author
+      const text = answers || author !== null ? first.prepared!.text : whole.text;
       await intake.say({
         threadId,
         text,
@@ -157,12 +161,13 @@ export class Desk {
         approver,
         writers,
         also,
-        ...(author && { author }),
+        heard: whole.heard,
+        ...(author !== null && { shown: whole.text }),
         ...(questionId && { questionId }),
       });
     } else {
-      const texts = said.map((each) => (each.author ? `${each.author}: ` : '') + withQuote(each.prepared!.text, each.message.quoted));
-      await intake.say({ threadId, text: joinTexts(texts), plain: true, channelMessageId, attachmentIds, writers, also });
+      const text = joinTexts(said.map((each) => heardOf(each).text));
+      await intake.say({ threadId, text, plain: true, channelMessageId, attachmentIds, writers, also, heard: heardTogether(said) });
     }
   }
 
@@ -193,9 +198,9 @@ export class Desk {
   }
 }
 
-const sizeOf = ({ author, message, prepared }: Pending): { text: string; files: number } => ({
-  text: (author ?? '') + withQuote(prepared!.text, message.quoted),
-  files: prepared!.attachmentIds.length,
+const sizeOf = (pending: Pending): { text: string; files: number } => ({
+  text: heardOf(pending).text,
+  files: pending.prepared!.attachmentIds.length,
 });
 
 /** Words that work without the model and must not wait until a burst is complete; a yes or no is one only as an answer. */
