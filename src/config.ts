@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { parse } from 'dotenv';
 import { z } from 'zod';
 import { loginsProblem } from './domain/logins.ts';
+import { nearest } from './tools/nearest.ts';
 
 /**
  * Configuration is parsed once, here, and nowhere else is `process.env` read. Order of authority: flags, then the
@@ -207,8 +208,11 @@ export const settings = {
     .describe('Key that WhatsApp credentials are encrypted with; made and stored in FETCH_HOME/encryption-key when unset'),
   WHISPER_BIN: z.string().min(1).optional().describe('whisper.cpp binary for voice notes; whisper-cli on PATH by default'),
   WHISPER_MODEL: z.string().min(1).optional().describe('Model file of whisper.cpp (ggml-*.bin)'),
-  TRANSCRIPTION_BASE_URL: z.url().optional().describe('OpenAI-compatible endpoint that transcribes voice notes where whisper.cpp is missing'),
-  TRANSCRIPTION_API_KEY: secret().describe('Key for it; OPENAI_API_KEY when unset'),
+  TRANSCRIPTION_BASE_URL: z
+    .url()
+    .optional()
+    .describe('OpenAI-compatible endpoint that transcribes voice notes where whisper.cpp is missing; none is asked that is not named here'),
+  TRANSCRIPTION_API_KEY: secret().describe('Key for it; OPENAI_API_KEY when unset and it is the same host'),
   TRANSCRIPTION_MODEL: z.string().min(1).default('whisper-1').describe('Its model'),
   WA_WEB_SOCKET_URL: z
     .string()
@@ -275,6 +279,39 @@ export function loadConfig(flags: Partial<Record<string, string>> = {}, env: Nod
     );
   }
   return Object.freeze({ ...parsed.data, runtimeToken: parsed.data.FETCH_RUNTIME_TOKEN ?? parsed.data.DEEPSEEK_RUNTIME_TOKEN });
+}
+
+/** Names that begin like this are ours: one that no setting has is a mistake. */
+const OURS = /^(FETCH_|WHATSAPP_|WHISPER_|TRANSCRIPTION_|DEEPSEEK_|WA_)/;
+
+/** What a person wrote that nothing reads: misspelt names in FETCH_HOME/.env and in the environment, and lines of the file that assign nothing. */
+export function configWarnings(home: string, env: NodeJS.ProcessEnv = process.env): string[] {
+  const file = join(home, '.env');
+  const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
+  const known = Object.keys(settings);
+  const unknown = (names: string[], where: string): string[] =>
+    names
+      .filter((name) => OURS.test(name) && !known.includes(name))
+      .map((name) => `${name} (${where}) is no setting and is ignored.${nearest(name, known).length > 0 ? ` Did you mean ${nearest(name, known)[0]}?` : ''}`);
+  return [
+    ...unknown(Object.keys(parse(text)), file),
+    ...unknown(
+      Object.keys(env).filter((name) => !FOR_TESTS.test(name)),
+      'environment',
+    ),
+    ...strayLines(text).map((line) => `Line ${line} of ${file} assigns nothing and is ignored: a setting is written as NAME=value.`),
+  ];
+}
+
+const FOR_TESTS = /^FETCH_TEST_/;
+
+/** Numbers of the lines that are neither blank, a comment nor part of an assignment; quoted values may span lines. */
+function strayLines(text: string): number[] {
+  const blanked = text.replace(
+    /^[ \t]*(?:export[ \t]+)?[\w.-]+[ \t]*=[ \t]*(?:'(?:\\'|[^'\\])*'|"(?:\\"|[^"\\])*"|`(?:\\`|[^`\\])*`|[^\r\n]*)[^\r\n]*/gm,
+    (assignment) => assignment.replace(/[^\n]/g, ''),
+  );
+  return blanked.split('\n').flatMap((line, index) => (line.trim() === '' || line.trim().startsWith('#') ? [] : [index + 1]));
 }
 
 /** The environment of a child role: the parent's, less what npm put there, plus what was decided at start. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
-import { type Config, ConfigError, loadConfig } from '../config.ts';
+import { type Config, ConfigError, configWarnings, loadConfig } from '../config.ts';
 
 /** The `fetch` command. Commands are imported when they run: `fetch status` must not load a workflow engine. */
 
@@ -51,7 +51,10 @@ function command(name: string, description: string, example: string, run: (comma
       if (value !== undefined) flags[setting] = value;
     }
     const reload = () => loadConfig(flags);
-    await run(self, self.args)(reload(), reload);
+    const config = reload();
+    // a role of a supervisor inherits what its supervisor has said already
+    if (!process.send) for (const warning of configWarnings(config.FETCH_HOME)) process.stderr.write(`Warning: ${warning}\n`);
+    await run(self, self.args)(config, reload);
   });
   return made;
 }

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { ConfigError, childEnvironment, loadConfig } from '../../src/config.ts';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ConfigError, childEnvironment, configWarnings, loadConfig } from '../../src/config.ts';
 
 let home: string;
 beforeEach(() => {
@@ -54,4 +54,24 @@ test('the runtime token may be set under either of its names', () => {
 
 test('a child gets the environment without what npm put there', () => {
   expect(childEnvironment({ A: '1' }, { PATH: '/bin', npm_config_registry: 'x' })).toEqual({ PATH: '/bin', TZ: 'UTC', A: '1' });
+});
+
+describe('what nothing reads', () => {
+  const written = (text: string): string[] => {
+    writeFileSync(join(home, '.env'), text);
+    return configWarnings(home, { FETCH_AUTONMY: 'supervised', PATH: '/bin', OTHER_TOKEN: 'x' }).map((warning) => warning.replaceAll(home, ''));
+  };
+
+  test('is told, with the nearest right name', () => {
+    const [file, environment] = written('FETCH_MAX_STEP=3\nSOMETHING_ELSE=1\n');
+    expect(file).toBe('FETCH_MAX_STEP (/.env) is no setting and is ignored. Did you mean FETCH_MAX_STEPS?');
+    expect(environment).toMatch(/^FETCH_AUTONMY \(environment\) is no setting and is ignored\. Did you mean FETCH_AUTONOMY/);
+  });
+
+  test('is a line that assigns nothing, and no line of a value that spans several', () => {
+    const lines = written('# mine\n\nAGENT_MODEL\nexport LOG_LEVEL=info\nFETCH_USER_NAME="Ada\nof London"\nnot this: either\n').filter((warning) =>
+      warning.startsWith('Line'),
+    );
+    expect(lines.map((line) => line.split(' ')[1])).toEqual(['3', '7']);
+  });
 });

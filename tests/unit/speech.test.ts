@@ -69,6 +69,8 @@ describe('listening to a recording', () => {
 
   it('is done by nobody where nothing is configured, or what is named is missing', async () => {
     expect(await all({})).toEqual([]);
+    // a key and an endpoint for the model say nothing of voices
+    expect(await all({ OPENAI_API_KEY: 'k', OPENAI_BASE_URL: 'http://127.0.0.1:9/v1' })).toEqual([]);
     expect(await all({ WHISPER_MODEL: join(folder, 'nowhere.bin') })).toEqual([]);
     expect(await all({ ...program(''), WHISPER_BIN: join(folder, 'nowhere') })).toEqual([]);
   });
@@ -83,13 +85,20 @@ describe('listening to a recording', () => {
     expect(requests[0]!.text).toContain('whisper-1');
   });
 
+  it('gives the key of the model to the host of the model only', async () => {
+    const { url, requests } = await endpoint(200, { text: 'heard' });
+    await transcribe(await all({ TRANSCRIPTION_BASE_URL: url, OPENAI_API_KEY: 'k2' }), recording, signal);
+    await transcribe(await all({ TRANSCRIPTION_BASE_URL: url, OPENAI_API_KEY: 'k2', OPENAI_BASE_URL: url }), recording, signal);
+    expect(requests.map(({ key }) => key)).toEqual([undefined, 'Bearer k2']);
+  });
+
   it('falls back from a program that fails to the endpoint, and says why when both fail', async () => {
     const works = await endpoint(200, { text: 'second try' });
     const settings = program('echo "bad model file" >&2; exit 3');
     expect(await transcribe(await all({ ...settings, TRANSCRIPTION_BASE_URL: works.url }), recording, signal)).toBe('second try');
     await expect(transcribe(await all(settings), recording, signal)).rejects.toThrow('whisper.cpp could not transcribe: bad model file');
     const broken = await endpoint(404, { error: 'no such route' });
-    await expect(transcribe(await all({ OPENAI_BASE_URL: broken.url }), recording, signal)).rejects.toThrow('the transcription endpoint answered 404');
+    await expect(transcribe(await all({ TRANSCRIPTION_BASE_URL: broken.url }), recording, signal)).rejects.toThrow('the transcription endpoint answered 404');
   });
 
   it('ends at once when it is given up', async () => {

@@ -1,15 +1,14 @@
 import { z } from 'zod';
 import { SpeechError, type SpeechSettings, type Transcriber } from './transcriber.ts';
 
-const OPENAI = 'https://api.openai.com/v1';
 const TIMEOUT_MS = 180_000;
 const answer = z.object({ text: z.string() });
 
-/** An endpoint that speaks OpenAI's `/audio/transcriptions`; null where no endpoint is configured. */
+/** An endpoint that speaks OpenAI's `/audio/transcriptions`; null where none is named for it: a voice goes nowhere that a person has not said. */
 export function endpointTranscriber(settings: SpeechSettings): Transcriber | null {
-  const base = settings.TRANSCRIPTION_BASE_URL ?? settings.OPENAI_BASE_URL ?? (settings.OPENAI_API_KEY ? OPENAI : undefined);
+  const base = settings.TRANSCRIPTION_BASE_URL;
   if (!base) return null;
-  const key = settings.TRANSCRIPTION_API_KEY ?? settings.OPENAI_API_KEY;
+  const key = settings.TRANSCRIPTION_API_KEY ?? (isModelsHost(base, settings) ? settings.OPENAI_API_KEY : undefined);
   return {
     name: 'endpoint',
     async transcribe({ audio, mime }, signal) {
@@ -34,6 +33,10 @@ export function endpointTranscriber(settings: SpeechSettings): Transcriber | nul
     },
   };
 }
+
+/** A key is sent to the host that it is for, and to no other. */
+const isModelsHost = (url: string, { OPENAI_BASE_URL }: SpeechSettings): boolean =>
+  new URL(url).host === (OPENAI_BASE_URL ? new URL(OPENAI_BASE_URL).host : 'api.openai.com');
 
 /** Endpoints go by the file name, not by the type. */
 const extension = (mime: string): string =>
