@@ -13,6 +13,7 @@ import { kennelStart } from './kennel-start.ts';
 import { kills } from './kills.ts';
 import { longChat } from './long-chat.ts';
 import { manyChats } from './many-chats.ts';
+import { manyRows } from './many-rows.ts';
 import { recovery } from './recovery.ts';
 import { turnCost } from './turn-cost.ts';
 import { waiting } from './waiting.ts';
@@ -25,7 +26,7 @@ import { whatsappTurn } from './whatsapp-turn.ts';
  * the kennel need a Docker engine.
  */
 const parts: Part[] = [
-  ...[coldStart, footprint, turnCost, anatomy, longChat, manyChats, waiting, recovery, kills],
+  ...[coldStart, footprint, turnCost, anatomy, longChat, manyChats, manyRows, waiting, recovery, kills],
   ...[whatsappTurn, whatsappInbound, whatsappMemory],
   ...[kennelStart, kennelMemory, kennelSize, kennelReattach],
 ];

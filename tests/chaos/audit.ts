@@ -1,5 +1,9 @@
+import { Client, Connection } from '@temporalio/client';
+import { sql } from 'kysely';
 import type { LedgerEntry } from '../../src/adapters/model/practice-server.ts';
+import { ROUTINE } from '../../src/contracts/signals.ts';
 import type { Db } from '../../src/store/database.ts';
+import type { TestApp } from '../support/app.ts';
 import { until } from '../support/until.ts';
 import type { Expected } from './chats.ts';
 
@@ -70,11 +74,31 @@ async function auditMessage(db: Db, message: Expected, findings: Findings): Prom
 }
 
 async function auditSends(db: Db, findings: Findings): Promise<void> {
-  for (const row of await db.selectFrom('outbox').select(['id', 'state', 'attempts', 'kind']).execute()) {
+  for (const row of await db.selectFrom('outbox').select(['id', 'state', 'kind']).execute()) {
     // a question that was answered on screen before it was sent is not sent any more
     if (row.state !== 'sent' && !(row.state === 'dropped' && row.kind === 'question')) findings.lost.push(`outbox row ${row.id} is ${row.state}`);
-    if (row.attempts > 1) findings.doubled.push(`outbox row ${row.id} was sent ${row.attempts} times`);
   }
+  await auditShown(db, findings);
+}
+
+/**
+ * What a screen was sent is its event log, not the row that was to be sent: everything that ended is told there once. The text of an answer
+ * is told once in its turn, under whatever id.
+ */
+async function auditShown(db: Db, findings: Findings): Promise<void> {
+  const ends = await db
+    .selectFrom('events')
+    .select(['event', 'turn_id', 'item_id', sql<string>`payload->'item'->>'kind'`.as('kind'), sql<string>`payload->'item'->>'detail'`.as('detail')])
+    .where('event', 'in', ['item.completed', 'item.failed', 'item.interrupted'])
+    .execute();
+  const times = new Map<string, number>();
+  const count = (what: string) => void times.set(what, (times.get(what) ?? 0) + 1);
+  for (const end of ends) {
+    count(`the end of item ${end.item_id}`);
+    // what broke off and was begun anew is shown as interrupted
+    if (end.kind === 'agent_message' && end.event === 'item.completed') count(`"${end.detail}" in turn ${end.turn_id}`);
+  }
+  for (const [what, shown] of times) if (shown > 1) findings.doubled.push(`${what} was shown ${shown} times`);
 }
 
 /** A stored model step is never asked for again; one that died before may be. */
@@ -121,17 +145,45 @@ async function auditLeftovers(db: Db, findings: Findings): Promise<void> {
     findings.stuck.push(`inbox row ${row.id} was never signalled`);
 }
 
-/** Every minute that was due while the schedule stood fired once and its result was sent once; gives the minutes. */
-export async function auditSchedule(db: Db, from: Date, to: Date, findings: Findings): Promise<number> {
-  const runs = await db.selectFrom('routine_runs').select(['id', 'status', 'scheduled_for']).where('scheduled_for', 'is not', null).execute();
+/** Every minute that was due while the schedule stood fired once, by Temporal's own list of runs, and its result was told once; gives the minutes. */
+export async function auditSchedule(
+  app: Pick<TestApp, 'store' | 'temporalAddress'>,
+  threadId: string,
+  from: Date,
+  to: Date,
+  findings: Findings,
+): Promise<number> {
+  const fired = await firings(app.temporalAddress);
+  const told = await app.store.db
+    .selectFrom('events')
+    .select('seq')
+    .where('thread_id', '=', threadId)
+    .where('event', '=', 'item.completed')
+    .where(sql<string>`payload->'item'->>'detail'`, 'like', 'Workflow "look" %')
+    .execute();
+  if (told.length < fired.length) findings.lost.push(`${fired.length} runs of the schedule told ${told.length} results`);
+  if (told.length > fired.length) findings.doubled.push(`${fired.length} runs of the schedule told ${told.length} results`);
   let due = 0;
   for (let minute = Math.floor(from.getTime() / 60_000 + 1) * 60_000; minute <= to.getTime(); minute += 60_000) {
     due += 1;
     const at = new Date(minute).toISOString();
-    const fired = runs.filter((run) => run.scheduled_for?.getTime() === minute);
-    if (fired.length === 0) findings.lost.push(`the schedule did not fire at ${at}`);
-    if (fired.length > 1) findings.doubled.push(`the schedule fired ${fired.length} times at ${at}`);
-    for (const run of fired.filter((each) => each.status !== 'completed')) findings.stuck.push(`the run of ${at} (${run.id}) is ${run.status}`);
+    const runs = fired.filter((run) => run.scheduledFor === minute);
+    if (runs.length === 0) findings.lost.push(`the schedule did not fire at ${at}`);
+    if (runs.length > 1) findings.doubled.push(`the schedule fired ${runs.length} times at ${at}`);
+    for (const run of runs.filter((each) => each.status !== 'COMPLETED')) findings.stuck.push(`the run of ${at} is ${run.status}`);
   }
   return due;
+}
+
+/** Runs that schedules have started, as the Temporal server lists them: two of one workflow id are two. */
+async function firings(address: string): Promise<Array<{ scheduledFor: number; status: string }>> {
+  const connection = await Connection.connect({ address });
+  try {
+    const listed: Array<{ scheduledFor: number; status: string }> = [];
+    const runs = new Client({ connection }).workflow.list({ query: `WorkflowType = '${ROUTINE}' AND WorkflowId STARTS_WITH 'cron/'` });
+    for await (const { workflowId, status } of runs) listed.push({ scheduledFor: Date.parse(workflowId.replace(/^.*\/run-/, '')), status: status.name });
+    return listed;
+  } finally {
+    await connection.close();
+  }
 }

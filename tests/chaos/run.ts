@@ -73,7 +73,7 @@ async function talkAndKill(app: TestApp, options: ChaosOptions): Promise<ChaosRe
 
   const findings = await audit(app.store.db, expected, app.model.requests());
   findings.lost.push(...problems);
-  const due = scheduledFrom ? await auditSchedule(app.store.db, scheduledFrom.at, scheduledTo, findings) : 0;
+  const due = scheduledFrom ? await auditSchedule(app, scheduledFrom.threadId, scheduledFrom.at, scheduledTo, findings) : 0;
   const seconds = Math.round((Date.now() - begun) / 1000);
   return { ...findings, kills, retries: client.retries(), questions: options.waiting, due, seconds };
 }
