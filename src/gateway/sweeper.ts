@@ -8,9 +8,10 @@ import { type Resignalling, resignal } from './signal.ts';
 const SWEEP_MS = 1000;
 const RECONCILE_MS = 30_000;
 /** After a comparison in which something failed: at a start the worker that answers for its workflows may be a moment behind. */
-const AGAIN_MS = 5_000;
+const AGAIN_MS = 3_000;
+const SOON = 4;
 /** A comparison may take this part of the time: with many open questions it comes less often. */
-const SHARE = 1 / 20;
+const SHARE = 1 / 10;
 /** What is older than this process by so much is not on its way any more: it was lost, perhaps with the machine. */
 const AT_START_MS = 5_000;
 
@@ -22,6 +23,8 @@ export function sweep(deps: { db: Db; temporal: Client; config: Config }): () =>
   let stopped = false;
   let timer: NodeJS.Timeout | undefined;
   let comparing: NodeJS.Timeout | undefined;
+  /** comparisons in a row in which something failed */
+  let incomplete = 0;
 
   const round = async (): Promise<void> => {
     const found = await resignal(deps, at).catch((error) => {
@@ -38,7 +41,9 @@ export function sweep(deps: { db: Db; temporal: Client; config: Config }): () =>
       log.warn({ error: (error as Error).message }, 'could not compare the database with the Temporal server; the next round tries again');
       return false;
     });
-    const next = Math.max(complete ? RECONCILE_MS : AGAIN_MS, (Date.now() - from) / SHARE);
+    incomplete = complete ? 0 : incomplete + 1;
+    // time that was spent waiting for an answer that did not come is no load
+    const next = incomplete > 0 && incomplete <= SOON ? AGAIN_MS * incomplete : Math.max(RECONCILE_MS, (Date.now() - from) / SHARE);
     if (!stopped) comparing = setTimeout(() => void compare(complete ? undefined : settledMs), next);
   };
   /** Whether every row could be compared. */
