@@ -94,9 +94,9 @@ describe('messages on WhatsApp', () => {
     expect(request.user).toBe('Emil (member): what is up');
     const answer = await until('the group is shown the answer', () => Fay.received.find((each) => each.by === 'client' && each.chat === group.jid), 30_000);
     await group.send(Fay, 'and quoted', { quoted: answer.id });
-    expect((await until('the model is asked again', () => asked('and quoted')[0], 20_000)).user).toMatch(/^Fay: > /);
+    expect((await until('the model is asked again', () => asked('and quoted')[0], 20_000)).user).toMatch(/^Fay \(member\): > /);
     await group.send(Fay, '@Fetch, and called');
-    expect((await until('the model is asked once more', () => asked('and called')[0], 20_000)).user).toBe('Fay: and called');
+    expect((await until('the model is asked once more', () => asked('and called')[0], 20_000)).user).toBe('Fay (member): and called');
   });
 });
 
