@@ -38,7 +38,8 @@ export function applyChanges(repository: Repository, changes: readonly Change[],
     const now = entryOnDisk(repository, change.path);
     if (now !== 'other' && same(now, change.to)) continue;
     // a folder in the place of a file is fine as long as everything in it is to go
-    if ((now !== 'other' && same(now, change.from)) || (now === 'other' && !change.from && emptiedBy(repository, change.path, gone))) due.push(change);
+    if (change.to && blocked(repository, change.path, gone)) refused.push(change.path);
+    else if ((now !== 'other' && same(now, change.from)) || (now === 'other' && !change.from && emptiedBy(repository, change.path, gone))) due.push(change);
     else refused.push(change.path);
   }
   if (strict && refused.length > 0) return { done: [], refused };
@@ -96,6 +97,16 @@ function oidOfFile(repository: Repository, path: Buffer, size: number): string {
   return hash.digest('hex');
 }
 
+/** Something that stays stands where a folder has to be. */
+function blocked(repository: Repository, path: string, gone: Set<string>): boolean {
+  for (const folder of foldersOf(path)) {
+    const stats = lstatSync(onDisk(repository.root, folder), { throwIfNoEntry: false });
+    if (!stats) return false;
+    if (!stats.isDirectory()) return !gone.has(folder);
+  }
+  return false;
+}
+
 function emptiedBy(repository: Repository, path: string, gone: Set<string>): boolean {
   const stats = lstatSync(onDisk(repository.root, path), { throwIfNoEntry: false });
   if (!stats?.isDirectory()) return false;
@@ -104,7 +115,9 @@ function emptiedBy(repository: Repository, path: string, gone: Set<string>): boo
 
 /** A folder on the file system of the working tree where it can be, so that files are moved into place whole. */
 function makeStaging(repository: Repository): string {
+  // a link in its place would lead elsewhere
   const parent = join(repository.gitDir, 'fetch');
+  if (lstatSync(parent, { throwIfNoEntry: false })?.isDirectory() === false) unlinkSync(parent);
   mkdirSync(parent, { recursive: true });
   // what a killed call left
   for (const name of readdirSync(parent)) if (name.startsWith('staging-')) rmSync(join(parent, name), { recursive: true, force: true });

@@ -1,10 +1,15 @@
 import { type Author, type Checkpointed, KEY, type WorkspaceAnswer } from '../../src/contracts/workspace-ops.ts';
-import { content, type Repository } from './git.ts';
-import { readState, refOf, type State, type Stored, states, storeState, writeRef } from './record.ts';
+import { content, type Repository, tryGit } from './git.ts';
+import { takeGitFolder } from './git-folder.ts';
+import { shown } from './names.ts';
+import { type Others, othersTree, takeOthers } from './others.ts';
+import { utf8 } from './process.ts';
+import { type Facts, type Named, readState, refOf, type State, type Stored, states, storeState, writeRef } from './record.ts';
 import { Refusal } from './refusal.ts';
-import { named } from './report.ts';
-import { headOf, openBeside, openRepository, type Place } from './repository.ts';
-import { takeSnapshot } from './snapshot.ts';
+import { headOf, openRepository, type Place } from './repository.ts';
+import { readIndex, type Snapshot, takeSnapshot } from './snapshot.ts';
+import { openHistory } from './store.ts';
+import { copyHistory, refsOf } from './transfer.ts';
 import { diffTrees, treeOf } from './trees.ts';
 
 export function checkKey(key: string): void {
@@ -14,45 +19,81 @@ export function checkKey(key: string): void {
 /** Remembers the state before a task. */
 export function checkpoint(place: Place, key: string, author: Author): WorkspaceAnswer {
   checkKey(key);
-  const repository = openRepository(place) ?? openBeside(place, true)!;
+  const repository = openHistory(place, true)!;
   const known = readState(repository, key, 'before');
-  if (known) return answer(repository, known);
+  if (known) return answer(known);
+  const unkept = takeHistory(repository);
   const head = headOf(repository);
   const snapshot = takeSnapshot(repository);
-  const at = now();
+  const others = takeOthers(repository, snapshot.ignored);
+  const { facts, left } = withRest(repository, snapshot, others);
+  const last = states(repository, 'before').at(-1);
+  const at = Math.max(now(), last?.at ?? 0);
+  const notes = [...(unkept ? [`The history of the repository could not be copied (${unkept})`] : []), ...(left ? [left] : []), ...snapshot.notes];
   const state: Omit<State, 'extra'> = {
-    n: (states(repository, 'before').at(-1)?.n ?? 0) + 1,
+    n: (last?.n ?? 0) + 1,
     key,
     worktree: repository.worktree,
     head: head.commit,
     branch: head.branch,
     at,
     dirty: repository.kept === 'beside' ? 0 : diffTrees(repository, treeOf(repository, head.commit), snapshot.tree).length,
-    notes: snapshot.notes.slice(0, 50),
+    notes: [...notes, ...namedNotes(others.named)].slice(0, 50),
+    kept: repository.kept,
+    ...(repository.damage && { damage: repository.damage }),
   };
-  const commit = storeState(repository, snapshot, state, `Before task ${key}`, { ...author, seconds: at });
+  const commit = storeState(repository, snapshot, facts, state, `Before task ${key}`, { ...author, seconds: at });
   writeRef(repository, refOf(key, 'before'), commit, null);
-  return answer(repository, readState(repository, key, 'before')!);
+  return answer(readState(repository, key, 'before')!);
+}
+
+/** Copies the history into the store; why it could not. */
+export function takeHistory(repository: Repository): string | null {
+  if (repository.kept === 'beside') return null;
+  const indexed = [...readIndex(repository).entries.values()].filter((entry) => entry.mode !== '160000').map((entry) => entry.oid);
+  return copyHistory(repository, refsOf(repository), headOf(repository).commit, [...indexed, ...stashed(repository)]);
+}
+
+/** All but the newest are in a log alone. */
+function stashed(repository: Repository): string[] {
+  const listed = tryGit(repository, ['rev-list', '--walk-reflogs', 'refs/stash']);
+  return listed.code === 0 ? listed.stdout.split('\n').filter(Boolean) : [];
+}
+
+/** What goes with a snapshot besides: other files, and the git folder. */
+export function withRest(repository: Repository, snapshot: Snapshot, others: Others): { facts: Facts; left: string | null } {
+  const { named, nested, folders, pipes } = others;
+  const facts: Facts = { ignored: snapshot.ignored, named, nested, folders, pipes };
+  snapshot.trees = { others: othersTree(repository, others.files) };
+  if (repository.kept === 'beside') return { facts, left: null };
+  const folder = takeGitFolder(repository);
+  snapshot.trees = { ...snapshot.trees, ...folder.trees };
+  if (folder.index) snapshot.index = folder.index;
+  return { facts: { ...facts, ...folder.facts }, left: folder.left };
+}
+
+function namedNotes(named: Named[]): string[] {
+  const why = { large: 'is large', unreadable: 'cannot be read', special: 'is neither a file nor a link' };
+  return named.map((entry) => `${shown(utf8(entry.path))} ${why[entry.why]}, and is known by its name alone`);
 }
 
 export const now = (): number => Math.floor(Date.now() / 1000);
 
-function answer(repository: Repository, state: Stored): WorkspaceAnswer {
-  const data: Checkpointed = { head: state.head, branch: state.branch, kept: repository.kept, dirty: state.dirty, notes: state.notes };
-  const where = repository.kept === 'beside' ? 'beside the workspace, which is no git repository' : `as ${refOf(state.key, 'before')}`;
-  const notes = state.notes.length > 0 ? ` Not kept: ${named(state.notes, 5)}.` : '';
-  return { ok: true, output: `Kept the state of the files ${where}.${notes}`, data: { ...data } };
+function answer(state: Stored): WorkspaceAnswer {
+  const { head, branch, dirty, notes } = state;
+  const data: Checkpointed = { head, branch, kept: state.kept ?? 'workspace', dirty, notes };
+  const more = notes.length > 5 ? ` and ${notes.length - 5} more` : '';
+  const told = notes.length > 0 ? ` Not kept whole: ${notes.slice(0, 5).join('; ')}${more}.` : '';
+  return { ok: true, output: `Kept the state of the files outside of the workspace.${told}`, data: { ...data } };
 }
 
 /** The repository in which a task's checkpoint is. Refused when there is none. */
 export function repositoryOf(place: Place, key: string): { repository: Repository; before: Stored } {
   checkKey(key);
-  // a task may have made a repository where there was none, so the one beside is asked first
-  for (const repository of [openBeside(place, false), openRepository(place)]) {
-    const before = repository && readState(repository, key, 'before');
-    if (before) return { repository, before };
-  }
-  throw new Refusal(`There is no checkpoint of ${key} in this workspace${openRepository(place) ? '' : '; its git folder is gone'}.`);
+  const repository = openHistory(place, false);
+  const before = repository && readState(repository, key, 'before');
+  if (!before) throw new Refusal(`There is no checkpoint of ${key} in this workspace${openRepository(place) ? '' : '; its git folder is gone'}.`);
+  return { repository, before };
 }
 
 /** Paths of the files of some trees. */

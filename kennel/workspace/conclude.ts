@@ -1,16 +1,20 @@
 import type { Author, ConcludedChanges, WorkspaceAnswer } from '../../src/contracts/workspace-ops.ts';
-import { now, pathsOf, repositoryOf } from './checkpoint.ts';
+import { besides, innerChanges, joined, othersOf } from './besides.ts';
+import { now, pathsOf, repositoryOf, takeHistory, withRest } from './checkpoint.ts';
 import { converter } from './convert.ts';
-import { content, GitFailed, git, type Repository, tryGit } from './git.ts';
+import { content, GitFailed, type Repository, tryGit } from './git.ts';
+import { objectDamage } from './git-folder.ts';
 import { mergeTrees } from './merge.ts';
+import { among, retakeOthers } from './others.ts';
 import { utf8 } from './process.ts';
 import { testCommand } from './profile.ts';
-import { ignoredOf, readRef, readState, refOf, type Stored, storeState, writeRef } from './record.ts';
+import { type Facts, factsOf, hadRepository, readOwnRef, readRef, readState, refOf, type Stored, storeState, writeRef } from './record.ts';
 import { changedFiles, counted, named } from './report.ts';
 import { type Head, headOf, inProgress, type Place } from './repository.ts';
-import { readIndex, takeSnapshot } from './snapshot.ts';
+import { forgetFiles, readIndex, takeSnapshot } from './snapshot.ts';
 import { indexLock, restage } from './staging.ts';
-import { blob, changedTree, commitTree, diffTrees, type Signature, treeOf } from './trees.ts';
+import { giveObjects, tidy } from './transfer.ts';
+import { changedTree, commitTree, diffTrees, jsonBlob, type Signature, treeOf } from './trees.ts';
 
 export interface Concluding {
   key: string;
@@ -34,32 +38,58 @@ export function conclude(place: Place, op: Concluding): WorkspaceAnswer {
   const { repository, before } = repositoryOf(place, op.key);
   const known = readResult(repository, op.key);
   if (known) return answer(place, repository, known);
-  const after = readState(repository, op.key, 'after') ?? takeAfter(repository, before, op);
-  const files = changedFiles(repository, before.tree, after.tree);
+  const unread = takeHistory(repository);
+  const after = readState(repository, op.key, 'after') ?? takeAfter(repository, before, op, unread);
+  const inner = innerChanges(repository, before, after);
+  const files = joined(changedFiles(repository, before.tree, after.tree), inner.files);
   const committed: Committed =
     repository.kept === 'beside'
       ? { commit: null, branch: null, tip: null }
       : commitChanges(repository, before, after, op, { ...op.author, seconds: after.at });
-  const result: Result = { ...files, ...committed };
-  writeRef(repository, refOf(op.key, 'result'), blob(repository, JSON.stringify(result)), null);
+  const told = [committed.note, ...besides(repository, before, after), ...inner.notes].filter(Boolean).join(' ');
+  const result: Result = { ...files, ...committed, ...(told && { note: told }) };
+  writeRef(repository, refOf(op.key, 'result'), jsonBlob(repository, result), readRef(repository, refOf(op.key, 'result')));
+  tidy(repository);
+  if (repository.worktree !== null) forgetFiles(repository);
   return answer(place, repository, result);
 }
 
+/** Null also for a result that cannot be read. */
 export function readResult(repository: Repository, key: string): Result | null {
   const ref = readRef(repository, refOf(key, 'result'));
-  return ref ? (JSON.parse(utf8(content(repository, ['cat-file', 'blob', ref]))) as Result) : null;
+  if (!ref) return null;
+  try {
+    return JSON.parse(utf8(content(repository, ['cat-file', 'blob', ref]))) as Result;
+  } catch {
+    return null;
+  }
 }
 
-function takeAfter(repository: Repository, before: Stored, op: Concluding): Stored {
+function takeAfter(repository: Repository, before: Stored, op: Concluding, unread: string | null): Stored {
   const head = headOf(repository);
+  const then = factsOf(repository, before);
+  const kept = othersOf(repository, before);
   // what was kept before is compared even if it is ignored by now, and what was ignored before is none of the task's
-  const snapshot = takeSnapshot(repository, { also: pathsOf(repository, [before.tree]), except: ignoredOf(repository, before) });
-  const at = now();
+  const apart = among([...kept.keys(), ...(then.named ?? []).map((entry) => entry.path)]);
+  const except = { untracked: either(apart, among(then.ignored)), tracked: apart };
+  const snapshot = takeSnapshot(repository, { also: pathsOf(repository, [before.tree]), except });
+  const { facts } = withRest(repository, snapshot, retakeOthers(repository, kept.keys(), snapshot.ignored));
+  const damage = damageOf(repository, before, then, unread);
+  const at = Math.max(now(), before.at);
   const { n, key, worktree } = before;
-  const state = { n, key, worktree, head: head.commit, branch: head.branch, at, dirty: 0, notes: snapshot.notes.slice(0, 50) };
-  const commit = storeState(repository, snapshot, state, `After task ${key}`, { ...op.author, seconds: at });
+  const state = { n, key, worktree, head: head.commit, branch: head.branch, at, dirty: 0, notes: snapshot.notes.slice(0, 50), kept: repository.kept };
+  const commit = storeState(repository, snapshot, facts, { ...state, ...(damage && { damage }) }, `After task ${key}`, { ...op.author, seconds: at });
   writeRef(repository, refOf(key, 'after'), commit, null);
   return readState(repository, key, 'after')!;
+}
+
+const either = (a: (path: string) => boolean, b: (path: string) => boolean) => (path: string) => a(path) || b(path);
+
+/** What a task did to the git folder as a whole; null: it can be worked with. */
+function damageOf(repository: Repository, before: Stored, then: Facts, unread: string | null): string | null {
+  if (!hadRepository(before)) return null;
+  if (repository.kept === 'beside') return repository.damage ?? 'it is gone';
+  return objectDamage(repository, then) ?? unread;
 }
 
 function commitChanges(repository: Repository, before: Stored, after: Stored, op: Concluding, by: Signature): Committed {
@@ -87,6 +117,7 @@ function commitChanges(repository: Repository, before: Stored, after: Stored, op
   const parents = head.commit ? [head.commit] : [];
   if (why === null) {
     const commit = commitTree(repository, merged.tree, parents, messageOf(op), by);
+    giveObjects(repository, [commit], { except: [head.commit] });
     if (prepared !== commit) writeRef(repository, refOf(op.key, 'commit'), commit, prepared);
     const moved = tryGit(repository, ['update-ref', '-m', `fetch: task ${op.key}`, 'HEAD', commit, head.commit ?? '0'.repeat(commit.length)]);
     if (moved.code === 0) {
@@ -100,7 +131,9 @@ function commitChanges(repository: Repository, before: Stored, after: Stored, op
 
   function keep(reason: string): Committed {
     const tree = merged.conflicts.length === 0 ? merged.tree : wholeState(repository, headTree, after.tree);
-    const keptOn = keepBranch(repository, op.key, commitTree(repository, tree, parents, messageOf(op), by));
+    const commit = commitTree(repository, tree, parents, messageOf(op), by);
+    giveObjects(repository, [commit], { except: [head.commit] });
+    const keptOn = keepBranch(repository, op.key, commit);
     const what = merged.conflicts.length === 0 ? 'They' : "They, together with the person's own unfinished work,";
     const note =
       reason === 'asked'
@@ -148,7 +181,7 @@ function keepBranch(repository: Repository, key: string, commit: string): string
   let why = '';
   for (const name of [`fetch/${key}`, ...[2, 3, 4, 5, 6, 7, 8, 9].map((n) => `fetch/${key}-${n}`), `fetch-${key}`]) {
     const ref = `refs/heads/${name}`;
-    const there = readRef(repository, ref);
+    const there = readOwnRef(repository, ref);
     if (there === commit) return name;
     if (there) continue;
     const made = tryGit(repository, ['update-ref', ref, commit, '0'.repeat(commit.length)]);
@@ -176,7 +209,7 @@ export function isAncestor(repository: Repository, commit: string, of: string): 
 }
 
 export function firstParent(repository: Repository, commit: string): string | null {
-  return git(repository, ['rev-list', '--parents', '-n1', commit]).trim().split(' ')[1] ?? null;
+  return content(repository, ['rev-list', '--parents', '-n1', commit]).trim().split(' ')[1] ?? null;
 }
 
 function answer(place: Place, repository: Repository, result: Result): WorkspaceAnswer {

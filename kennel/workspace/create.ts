@@ -68,6 +68,7 @@ function firstCommit(place: Place, author: Author): string {
     gitDir,
     commonDir: gitDir,
     kept: 'workspace',
+    store: null,
     worktree: null,
     scratch: makeScratch(gitDir),
     overrides: {},

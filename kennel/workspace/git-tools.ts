@@ -109,10 +109,10 @@ export function gitCommit(place: Place, message: string, paths: string[] | undef
   const status = statusOf(repository);
   const all = chosen ?? (status.staged.length > 0 ? [] : ['.']);
   if (all.length > 0) {
-    const due = utf8(git(repository, ['ls-files', '-z', '-m', '-o', '-d', '--exclude-standard', '--', ...all])).split('\0');
+    const due = git(repository, ['ls-files', '-z', '-m', '-o', '-d', '--exclude-standard', '--', ...all]).split('\0');
     const { filtered } = converter(
       repository,
-      due.filter((path) => path !== '').map((path) => Buffer.from(path).toString('latin1')),
+      due.filter((path) => path !== ''),
     );
     if (filtered.size > 0)
       throw new Refusal(

@@ -10,6 +10,9 @@ import { type Ran, type RunOptions, run, utf8 } from './process.ts';
  * `content` therefore runs in a git directory of our own, which only borrows the repository's objects, and reads no configuration
  * of the repository at all; it does everything that touches contents of files. `git` runs in the repository's directory, where
  * refs and the index are, with each key overridden that could run something.
+ *
+ * Where there is a store, `content` works on its objects alone: what an agent does to those of the repository changes nothing in it. `kept` has
+ * its refs. Objects go from one to the other as packs, whose contents git checks.
  */
 export interface Repository {
   /** top of the working tree */
@@ -24,6 +27,12 @@ export interface Repository {
   worktree: string | null;
   /** our own git directory of this process */
   scratch: string;
+  /** our own git directory outside of the workspace, where checkpoints are; null for tools that need none */
+  store: string | null;
+  /** the history could not be copied into the store, and its objects are read where they are */
+  borrows?: boolean;
+  /** why the git folder of the workspace cannot be used though it is there */
+  damage?: string;
   /** overrides of the repository's configuration, made on first use */
   overrides?: Record<string, string>;
   /** what was asked of objects, which never change: `once` */
@@ -129,11 +138,22 @@ export function tryContent(repository: Repository, args: string[], options: GitO
     ...base(repository),
     GIT_DIR: repository.scratch,
     GIT_WORK_TREE: repository.root,
-    GIT_OBJECT_DIRECTORY: join(repository.commonDir, 'objects'),
+    GIT_OBJECT_DIRECTORY: join(repository.store ?? repository.commonDir, 'objects'),
+    ...(repository.borrows ? { GIT_ALTERNATE_OBJECT_DIRECTORIES: join(repository.commonDir, 'objects') } : {}),
     GIT_INDEX_FILE: options.index ?? join(repository.scratch, 'index'),
     ...options.env,
   };
   return run('git', args, { ...options, cwd: options.cwd ?? repository.root, env });
+}
+
+/** git in the store: the refs of checkpoints. Its configuration is ours. */
+export function kept(repository: Repository, args: string[], options: GitOptions = {}): string {
+  return checked(args, tryKept(repository, args, options), options);
+}
+
+export function tryKept(repository: Repository, args: string[], options: GitOptions = {}): Ran {
+  if (repository.store === null) throw new Error('there is no store');
+  return run('git', args, { ...options, cwd: repository.store, env: { ...base(repository), GIT_DIR: repository.store, ...options.env } });
 }
 
 function runGit(repository: Repository, args: string[], overrides: Record<string, string>, options: GitOptions): Ran {
@@ -173,12 +193,12 @@ function overridesOf(repository: Repository): Record<string, string> {
 
 let scratches: string[] = [];
 
-/** A git directory of this process. It is removed by `removeScratch`. */
-export function makeScratch(commonDir: string): string {
+/** A git directory of this process, for a repository with its objects in the store or in its own folder. It is removed by `removeScratch`. */
+export function makeScratch(commonDir: string, store: string | null = null): string {
   const scratch = mkdtempSync(join(tmpdir(), 'fetch-git-'));
   scratches.push(scratch);
   for (const folder of ['objects', 'refs/heads', 'info', 'tmp']) mkdirSync(join(scratch, folder), { recursive: true });
-  const hash = objectFormat(commonDir);
+  const hash = objectFormat(store ?? commonDir);
   writeFileSync(join(scratch, 'HEAD'), 'ref: refs/heads/none\n');
   writeFileSync(
     join(scratch, 'config'),
@@ -203,7 +223,7 @@ export function removeScratch(): void {
   scratches = [];
 }
 
-function objectFormat(commonDir: string): 'sha1' | 'sha256' {
+export function objectFormat(commonDir: string): 'sha1' | 'sha256' {
   try {
     const config = readFileSync(join(commonDir, 'config'), 'utf8').slice(0, 1024 * 1024);
     return /^[ \t]*objectformat[ \t]*=[ \t]*sha256[ \t\r]*$/im.test(config) ? 'sha256' : 'sha1';

@@ -2,10 +2,11 @@ import { isAncestor } from './conclude.ts';
 import { git, type Repository, tryGit } from './git.ts';
 import { mergeTrees } from './merge.ts';
 import { utf8 } from './process.ts';
-import { readRef } from './record.ts';
+import { readOwnRef } from './record.ts';
 import { Refusal } from './refusal.ts';
 import { named } from './report.ts';
 import type { Head } from './repository.ts';
+import { giveObjects } from './transfer.ts';
 import { commitTree, type Signature, treeOf } from './trees.ts';
 
 /** Where HEAD is to go, before anything is moved. */
@@ -15,14 +16,23 @@ export interface HeadPlan extends Head {
 
 /**
  * HEAD without what happened from `b` to `a`: `b` itself when `a` is the newest commit and nobody else has it yet, or else a further
- * commit. Commit objects may be made; no ref is changed.
+ * commit. Commit objects may be made; no ref is changed. `refs`: where refs will be by then.
  */
-export function planHead(repository: Repository, now: Head, a: Head, b: Head, message: (subject: string) => string, by: Signature): HeadPlan {
-  if (a.commit === b.commit && a.branch === b.branch) return { ...now, how: 'none' };
+export function planHead(
+  repository: Repository,
+  now: Head,
+  a: Head,
+  b: Head,
+  message: (subject: string) => string,
+  by: Signature,
+  refs: ReadonlyMap<string, string | null> = new Map(),
+): HeadPlan {
+  giveObjects(repository, [a.commit, b.commit]);
+  if ((a.commit === b.commit && a.branch === b.branch) || (now.commit === b.commit && now.branch === b.branch)) return { ...now, how: 'none' };
   const atA = now.commit === a.commit && now.branch === a.branch;
   if (atA && a.branch !== b.branch) {
     // the branch that was switched to keeps its commits
-    const there = b.branch === null ? b.commit : readRef(repository, `refs/heads/${b.branch}`);
+    const there = b.branch === null ? b.commit : (refs.get(`refs/heads/${b.branch}`) ?? readOwnRef(repository, `refs/heads/${b.branch}`));
     if (there !== b.commit) throw new Refusal(`Branch ${b.branch} was changed since; switch to it and look at it first.`);
     return { ...b, how: 'moved' };
   }
@@ -38,6 +48,7 @@ export function planHead(repository: Repository, now: Head, a: Head, b: Head, me
   if (merged.conflicts.length > 0) throw new Refusal(`Later commits changed the same places of ${named(merged.conflicts)}; nothing was changed.`);
   if (merged.tree === current) return { ...now, how: 'none' };
   const commit = commitTree(repository, merged.tree, now.commit ? [now.commit] : [], message(subjectOf(repository, a.commit)), by);
+  giveObjects(repository, [commit], { except: [now.commit] });
   return { commit, branch: now.branch, how: 'reverted' };
 }
 

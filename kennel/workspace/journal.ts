@@ -24,6 +24,17 @@ export interface Step {
   stagedFrom: string | null;
   stagedTo: string | null;
   notes: string[];
+  /** further changes; missing in steps of the version before. Trees of `others` and of the git folder hold what changes alone */
+  refs?: Array<{ name: string; from: string | null; to: string | null }>;
+  othersFrom?: string;
+  othersTo?: string;
+  folderFrom?: string;
+  folderTo?: string;
+  /** lists of stashes, which are a log of git */
+  stashes?: { from: string | null; to: string | null };
+  /** empty folders and pipes that were there before */
+  folders?: string[];
+  pipes?: string[];
   /** false: it was begun, and may be half done */
   done: boolean;
   at: number;
@@ -54,9 +65,18 @@ export function standing(all: Step[], worktree: string | null): { undone: Set<st
 
 /** Writes a step; all that it names is reachable from its ref then. */
 export function writeStep(repository: Repository, step: Step, by: Signature, old: string | null): string {
-  const trees = { files: step.filesTo, 'staged-from': step.stagedFrom, 'staged-to': step.stagedTo };
+  const trees = {
+    files: step.filesTo,
+    'staged-from': step.stagedFrom,
+    'staged-to': step.stagedTo,
+    'others-from': step.othersFrom ?? null,
+    'others-to': step.othersTo ?? null,
+    'folder-from': step.folderFrom ?? null,
+    'folder-to': step.folderTo ?? null,
+  };
   const keeper = commitTree(repository, extraTree(repository, trees, {}), [], 'What goes with an undo\n', by);
-  const parents = [step.headFrom, step.headTo, keeper].filter((commit) => commit !== null);
+  const heads = repository.borrows ? [] : [step.headFrom, step.headTo];
+  const parents = [...heads, keeper].filter((commit) => commit !== null);
   const title = `${step.done ? '' : 'Begin to '}${step.kind} ${step.keys.join(', ')}`;
   const commit = commitTree(repository, step.filesFrom, parents, `${title}\n\n${JSON.stringify(step)}\n`, by);
   writeRef(repository, stepRef(step.n), commit, old);

@@ -21,19 +21,21 @@ export interface RunOptions {
   timeoutMs?: number;
   /** file descriptor that takes stdout instead of `stdout` */
   stdoutTo?: number;
+  /** file descriptor that is read instead of `input` */
+  stdinFrom?: number;
 }
 
 /** Runs one program to its end. Throws only when it cannot be started. */
 export function run(program: string, args: string[], options: RunOptions): Ran {
-  const input = typeof options.input === 'string' ? Buffer.from(options.input, 'latin1') : options.input;
+  const input = typeof options.input === 'string' ? bytesOf(options.input) : options.input;
   const result = spawnSync(program, args, {
     cwd: options.cwd,
     env: options.env,
-    input: input ?? Buffer.alloc(0),
+    ...(options.stdinFrom === undefined && { input: input ?? Buffer.alloc(0) }),
     maxBuffer: options.maxOutput ?? 512 * 1024 * 1024,
     timeout: options.timeoutMs ?? 0,
     killSignal: 'SIGKILL',
-    stdio: ['pipe', options.stdoutTo ?? 'pipe', 'pipe'],
+    stdio: [options.stdinFrom ?? 'pipe', options.stdoutTo ?? 'pipe', 'pipe'],
   });
   const code = (result.error as NodeJS.ErrnoException | undefined)?.code;
   // EPIPE: the program ended without reading its input, which its exit code explains better
@@ -45,6 +47,13 @@ export function run(program: string, args: string[], options: RunOptions): Ran {
     cut: code === 'ENOBUFS',
     timedOut: code === 'ETIMEDOUT',
   };
+}
+
+/** The bytes of characters 0 to 255. Throws for text, which would lose what is beyond them without a word. */
+function bytesOf(characters: string): Buffer {
+  const bytes = Buffer.from(characters, 'latin1');
+  if (bytes.toString('latin1') !== characters) throw new Error('text was given where bytes belong');
+  return bytes;
 }
 
 /** Text of bytes that are held as characters 0 to 255. */

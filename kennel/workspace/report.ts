@@ -4,7 +4,7 @@ import { LIMITS } from './limits.ts';
 import { shown } from './names.ts';
 import { utf8 } from './process.ts';
 
-type Files = Pick<ConcludedChanges, 'files' | 'filesChanged' | 'added' | 'removed'>;
+export type Files = Pick<ConcludedChanges, 'files' | 'filesChanged' | 'added' | 'removed'>;
 
 const STATUS = { A: 'added', M: 'modified', T: 'modified', D: 'deleted', R: 'renamed', C: 'added' } as const;
 

@@ -1,18 +1,18 @@
-import { existsSync, lstatSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { KEY } from '../../src/contracts/workspace-ops.ts';
 import { makeScratch, type Repository, tryGit } from './git.ts';
 import { utf8 } from './process.ts';
 import { Refusal } from './refusal.ts';
 
-/** Where this program works: the mounted workspace, and the folder for workspaces that are no git repositories. */
+/** Where this program works: the mounted workspace, and the folder of its checkpoints, which no agent sees. */
 export interface Place {
   /** the workspace, or the files of one of its worktrees */
   root: string;
   /** the workspace itself */
   workspace: string;
   worktree: string | null;
-  /** folder of the repository beside; may be missing */
+  /** folder of the store; may be missing */
   side: string;
 }
 
@@ -37,7 +37,7 @@ export function openRepository(place: Place): Repository | null {
   // the admin folder is found by the key, not by the `.git` file that whoever works there can write
   const gitDir = place.worktree === null ? commonDir : join(commonDir, 'worktrees', place.worktree);
   if (!isFolder(gitDir)) throw new Refusal(`The worktree ${place.worktree} has lost its git folder.`);
-  return { root: place.root, gitDir, commonDir, kept: 'workspace', worktree: place.worktree, scratch: makeScratch(commonDir) };
+  return { root: place.root, gitDir, commonDir, kept: 'workspace', worktree: place.worktree, scratch: makeScratch(commonDir), store: null };
 }
 
 /** The repository for tools that need one. */
@@ -46,26 +46,6 @@ export function needRepository(place: Place): Repository {
   if (repository) return repository;
   const file = existsSync(join(place.workspace, '.git'));
   throw new Refusal(file ? 'The git folder of this workspace is elsewhere and cannot be reached from here.' : 'This workspace is not a git repository.');
-}
-
-/** The repository beside a workspace that is none. Null when it is not there and `make` is false; refused when there is no place for it. */
-export function openBeside(place: Place, make: boolean): Repository | null {
-  if (!isFolder(place.side)) {
-    if (!make) return null;
-    throw new Refusal('The workspace is no git repository, and no folder is mounted that could keep its state. Run "git init" in it, or mount one.');
-  }
-  const gitDir = join(place.side, 'repository');
-  const made = existsSync(join(gitDir, 'HEAD'));
-  if (!made && !make) return null;
-  const repository: Repository = { root: place.root, gitDir, commonDir: gitDir, kept: 'beside', worktree: place.worktree, scratch: makeScratch(gitDir) };
-  if (!made) {
-    for (const folder of ['objects', 'refs/heads', 'info']) mkdirSync(join(gitDir, folder), { recursive: true });
-    writeFileSync(join(gitDir, 'config'), '[core]\n\trepositoryformatversion = 0\n\tbare = false\n');
-    // what package managers can make again is left alone like ignored files
-    writeFileSync(join(gitDir, 'info/exclude'), 'node_modules/\n.venv/\n__pycache__/\n');
-    writeFileSync(join(gitDir, 'HEAD'), 'ref: refs/heads/none\n');
-  }
-  return repository;
 }
 
 export interface Head {

@@ -1,4 +1,4 @@
-import { accessSync, constants, copyFileSync, existsSync, lstatSync, mkdirSync, renameSync, rmSync, type Stats, utimesSync } from 'node:fs';
+import { accessSync, constants, copyFileSync, existsSync, lstatSync, renameSync, rmSync, type Stats, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { content, GitFailed, git, type Repository, tryContent } from './git.ts';
 import { LIMITS } from './limits.ts';
@@ -19,6 +19,10 @@ export interface Snapshot {
   unmerged: string | null;
   /** ignored files, and folders that are ignored as a whole (they end with `/`) */
   ignored: string[];
+  /** further trees of a state */
+  trees?: Record<string, string | null>;
+  /** the file of the index, with what a tree does not say */
+  index?: Buffer;
   /** what is not kept */
   notes: string[];
 }
@@ -26,8 +30,8 @@ export interface Snapshot {
 export interface SnapshotOptions {
   /** paths that belong to it when they exist, even if they are ignored */
   also?: Iterable<string>;
-  /** files, and folders ending with `/`, that stay out of it unless they are tracked or in `also` */
-  except?: string[];
+  /** what stays out of it unless it is in `also` */
+  except?: { untracked: (path: string) => boolean; tracked: (path: string) => boolean };
 }
 
 export function takeSnapshot(repository: Repository, options: SnapshotOptions = {}): Snapshot {
@@ -38,16 +42,16 @@ export function takeSnapshot(repository: Repository, options: SnapshotOptions = 
   const notes: string[] = [];
   const paths: string[] = [];
   const given = new Map<string, Entry>();
-  const left = excluding(options.except ?? []);
   const also = [...(options.also ?? [])];
-  const known = new Set([...index.entries.keys(), ...index.unmerged.keys(), ...also]);
+  const wanted = new Set(also);
+  const known = new Set([...index.entries.keys(), ...index.unmerged.keys(), ...wanted]);
 
   for (const path of new Set([...known, ...untracked])) {
     if (path.endsWith('/')) {
-      notes.push(`${shown(utf8(path))} is a git repository of its own; what is in it is not kept`);
+      // a repository of its own: `others`
       continue;
     }
-    if (!known.has(path) && left(path)) continue;
+    if (options.except && !wanted.has(path) && options.except[known.has(path) ? 'tracked' : 'untracked'](path)) continue;
     const tracked = index.entries.get(path) ?? null;
     const stats = look.at(path);
     if (!stats) {
@@ -56,9 +60,8 @@ export function takeSnapshot(repository: Repository, options: SnapshotOptions = 
     } else if (stats.isDirectory()) {
       if (tracked && isSubmodule(tracked)) given.set(path, { mode: '160000', oid: submoduleHead(repository, path) ?? tracked.oid });
     } else if (!stats.isFile() && !stats.isSymbolicLink()) {
-      notes.push(`${shown(utf8(path))} is neither a file nor a link`);
+      // it is remembered by its name
     } else if (stats.isFile() && !readable(repository.root, path)) {
-      notes.push(`${shown(utf8(path))} cannot be read, and is not kept`);
       if (tracked) given.set(path, tracked);
     } else if (stats.size > LIMITS.keptFileBytes && !tracked) {
       notes.push(`${shown(utf8(path))} is larger than ${LIMITS.keptFileBytes / 1024 ** 3} GB, and is not kept`);
@@ -170,10 +173,16 @@ function copyIndex(from: string, to: string): void {
   utimesSync(to, second, second);
 }
 
+/** Without a store every file is read. */
+const cacheOf = (repository: Repository): string => join(repository.store ?? repository.scratch, `files-${repository.worktree ?? 'index'}`);
+
+/** What is known of the files of a worktree that goes. */
+export const forgetFiles = (repository: Repository): void => rmSync(cacheOf(repository), { force: true });
+
 /** A tree of what is on disk now. Stat data of the last time spares reading what did not change. */
 function treeOfFiles(repository: Repository, paths: string[], given: Map<string, Entry>): string {
   const index = join(repository.scratch, 'index');
-  const cache = join(repository.gitDir, 'fetch', 'index');
+  const cache = cacheOf(repository);
   rmSync(index, { force: true });
   if (lstatSync(cache, { throwIfNoEntry: false })?.isFile()) copyIndex(cache, index);
   let tree: string;
@@ -188,7 +197,6 @@ function treeOfFiles(repository: Repository, paths: string[], given: Map<string,
   }
   // nothing is there and nothing was: git made no index
   if (!existsSync(index)) return tree;
-  mkdirSync(join(repository.gitDir, 'fetch'), { recursive: true });
   const fresh = `${cache}.${process.pid}`;
   copyIndex(index, fresh);
   renameSync(fresh, cache);
@@ -215,15 +223,4 @@ function filled(repository: Repository, index: string, paths: string[], given: M
   if (given.size > 0) content(repository, ['update-index', '-z', '--index-info'], { index, input: indexInfo(given, zero) });
   if (!existsSync(index)) return emptyTree(repository);
   return content(repository, ['write-tree', '--missing-ok'], { index }).trim();
-}
-
-/** Whether a path is one of these files or in one of these folders. */
-function excluding(except: string[]): (path: string) => boolean {
-  const all = new Set(except);
-  if (all.size === 0) return () => false;
-  return (path) => {
-    if (all.has(path)) return true;
-    for (let slash = path.indexOf('/'); slash >= 0; slash = path.indexOf('/', slash + 1)) if (all.has(path.slice(0, slash + 1))) return true;
-    return false;
-  };
 }

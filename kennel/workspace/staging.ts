@@ -2,7 +2,8 @@ import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { content, type Repository, tryGit } from './git.ts';
 import { readIndex } from './snapshot.ts';
-import { type Change, indexInfo, same } from './trees.ts';
+import { giveObjects } from './transfer.ts';
+import { type Change, indexInfo, isSubmodule, same } from './trees.ts';
 
 /** The person's index, changed entry by entry: what is staged besides stays staged. */
 
@@ -24,6 +25,10 @@ export function restage(repository: Repository, changes: readonly Change[]): voi
   const now = readIndex(repository).entries;
   const due = changes.filter((change) => same(now.get(change.path) ?? null, change.from));
   if (due.length === 0) return;
+  giveObjects(
+    repository,
+    due.flatMap((change) => (change.to && !isSubmodule(change.to) ? [change.to.oid] : [])),
+  );
   const zero = '0'.repeat((due[0]!.from ?? due[0]!.to)!.oid.length);
   const input = indexInfo(
     due.map((change) => [change.path, change.to]),

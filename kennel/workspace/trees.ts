@@ -101,6 +101,12 @@ export function blob(repository: Repository, bytes: string | Buffer): string {
   return content(repository, ['hash-object', '-w', '--no-filters', '--stdin'], { input: bytes }).trim();
 }
 
+/** A value as JSON. It is written in ASCII, so that names in bytes and text in it are read again as they were, however the blob is read. */
+export function jsonBlob(repository: Repository, value: unknown): string {
+  const ascii = JSON.stringify(value).replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return blob(repository, ascii);
+}
+
 export interface Signature {
   name: string;
   email: string;

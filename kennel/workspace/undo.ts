@@ -1,25 +1,34 @@
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Author, Undone, WorkspaceAnswer } from '../../src/contracts/workspace-ops.ts';
 import { applyChanges } from './apply.ts';
-import { now, pathsOf } from './checkpoint.ts';
+import { othersOf } from './besides.ts';
+import { now, pathsOf, takeHistory } from './checkpoint.ts';
 import { firstParent, readResult } from './conclude.ts';
-import { git, type Repository } from './git.ts';
+import { git, kept, type Repository } from './git.ts';
+import { applyToFolder, remakeFolder } from './git-folder.ts';
 import { moveHead, planHead } from './heads.ts';
 import { type Step, standing, stepRef, steps, writeStep } from './journal.ts';
 import { mergeTrees } from './merge.ts';
 import { shown } from './names.ts';
+import { among } from './others.ts';
 import { utf8 } from './process.ts';
-import { extraOf, readRef, refOf, type Stored, states } from './record.ts';
+import { extraOf, factsOf, hadRepository, readOwnRef, readRef, refOf, type Stored, states } from './record.ts';
 import { Refusal } from './refusal.ts';
 import { named } from './report.ts';
-import { type Head, headOf, inProgress, openBeside, openRepository, type Place } from './repository.ts';
+import { type Head, headOf, inProgress, type Place } from './repository.ts';
 import { type Snapshot, takeSnapshot } from './snapshot.ts';
 import { indexLock, restage } from './staging.ts';
-import { diffTrees, isSubmodule, type Signature, treeOf } from './trees.ts';
+import { openHistory } from './store.ts';
+import { changesOf, planFurther, remakeEmpty, setStashes, type Task } from './take-back.ts';
+import { giveObjects, setRefs } from './transfer.ts';
+import { changedTree, diffTrees, emptyTree, entriesOf, isSubmodule, type Signature, treeOf } from './trees.ts';
 
 export interface Undoing {
   what: 'one' | 'all' | 'redo';
   author: Author;
   key?: string;
+  task?: string;
 }
 
 /**
@@ -27,25 +36,58 @@ export interface Undoing {
  * that does not work out, nothing is changed. A call that was killed in the middle is finished by the next one.
  */
 export function undo(place: Place, op: Undoing): WorkspaceAnswer {
-  const repository = repositoryWithHistory(place);
-  const all = steps(repository);
+  const history = openHistory(place, false);
+  if (!history || states(history, 'before').length === 0) throw new Refusal('There is nothing to undo: no task has worked in this workspace.');
+  const all = steps(history);
   const by: Signature = { ...op.author, seconds: now() };
-  const begun = all.find((step) => !step.done && step.worktree === repository.worktree);
-  if (begun) return finish(repository, begun, by, true);
+  const begun = all.find((step) => !step.done && step.worktree === history.worktree);
+  if (begun) return finish(history, begun, by, true);
   const asked = op.key ? all.find((step) => step.request === op.key) : undefined;
-  if (asked) return answer(repository, asked);
+  if (asked) return answer(history, asked);
+  const chosen = op.what === 'redo' ? [] : chooseTasks(history, all, op);
+  const { repository, notes } = wholeAgain(place, history, chosen);
   checkCalm(repository);
-  const step = op.what === 'redo' ? planRedo(repository, all, op, by) : planUndo(repository, all, op, by);
+  takeHistory(repository);
+  const step = op.what === 'redo' ? planRedo(repository, all, op, by) : planUndo(repository, all, chosen, op, by, notes);
   writeStep(repository, step, by, null);
   return finish(repository, step, by, false);
 }
 
-function repositoryWithHistory(place: Place): Repository {
-  const found = [openRepository(place), openBeside(place, false)].filter((repository) => repository !== null);
-  const newest = (repository: Repository) => Math.max(0, ...states(repository, 'before').map((state) => state.at));
-  const best = found.sort((a, b) => newest(b) - newest(a))[0];
-  if (!best) throw new Refusal('There is nothing to undo: no task has worked in this workspace.');
-  return best;
+/** The tasks that are to be taken back, the newest first. */
+function chooseTasks(repository: Repository, all: Step[], op: Undoing): Task[] {
+  const { undone } = standing(all, repository.worktree);
+  const afters = new Map(states(repository, 'after').map((after) => [after.key, after]));
+  const tasks = states(repository, 'before')
+    .filter((before) => (op.task === undefined ? before.worktree === repository.worktree : before.key === op.task) && !undone.has(before.key))
+    .reverse()
+    .flatMap((before): Task[] => {
+      const after = afters.get(before.key);
+      return after ? [{ before, after }] : [];
+    });
+  if (tasks.length > 0) return op.what === 'one' ? tasks.slice(0, 1) : tasks;
+  if (op.task === undefined) throw new Refusal('There is nothing to undo.');
+  throw new Refusal(undone.has(op.task) ? `Task ${op.task} is undone already.` : `No task ${op.task} has ended in this workspace.`);
+}
+
+/** The repository with its git folder made again, where a task has taken or damaged it. */
+function wholeAgain(place: Place, history: Repository, chosen: Task[]): { repository: Repository; notes: string[] } {
+  // the state before the oldest of them is the one to go back to
+  const source = chosen.findLast(({ before }) => hadRepository(before))?.before;
+  const mark = join(history.store!, 'remaking');
+  if (source && history.kept === 'workspace' && !hadRepository(chosen[0]!.after) && !existsSync(mark)) {
+    const head = headOf(history);
+    // an undo that was done again has made it whole already
+    if (head.commit === source.head && head.branch === source.branch) return { repository: history, notes: [] };
+    throw new Refusal('The task removed the git folder, and another repository was made here since. Move its .git elsewhere first; nothing was changed.');
+  }
+  const due = source && (history.kept === 'beside' || chosen.some(({ after }) => after.damage) || existsSync(mark));
+  if (!due) return { repository: history, notes: [] };
+  writeFileSync(mark, source.commit);
+  const unknown = chosen.some(({ before, after }) => hadRepository(before) && !hadRepository(after));
+  const why = remakeFolder(place, history, source, unknown || history.kept === 'beside');
+  rmSync(mark, { force: true });
+  const repository = openHistory(place, false)!;
+  return { repository, notes: [why ? `The git folder could not be made whole again (${why})` : 'The git folder is whole again, with its history'] };
 }
 
 function checkCalm(repository: Repository): void {
@@ -56,46 +98,38 @@ function checkCalm(repository: Repository): void {
   if (lock) throw new Refusal(`Nothing was changed: ${lock}.`);
 }
 
-function planUndo(repository: Repository, all: Step[], op: Undoing, by: Signature): Step {
-  const { undone } = standing(all, repository.worktree);
-  const afters = new Map(states(repository, 'after').map((after) => [after.key, after]));
-  const tasks = states(repository, 'before')
-    .filter((before) => before.worktree === repository.worktree && !undone.has(before.key))
-    .reverse()
-    .flatMap((before) => {
-      const after = afters.get(before.key);
-      return after ? [{ before, after }] : [];
-    });
-  if (tasks.length === 0) throw new Refusal('There is nothing to undo.');
-  const chosen = op.what === 'one' ? tasks.slice(0, 1) : tasks;
-  const snapshot = takeSnapshot(repository, {
-    also: pathsOf(
-      repository,
-      chosen.flatMap(({ before, after }) => [before.tree, after.tree]),
-    ),
-  });
+function planUndo(repository: Repository, all: Step[], chosen: Task[], op: Undoing, by: Signature, notes: string[]): Step {
+  const further = planFurther(repository, chosen);
+  if (chosen[0]!.before.worktree !== repository.worktree) return planBranch(repository, all, chosen[0]!, op, by, [...notes], further.refs);
+  // files that git did not look at before a task are taken back by themselves
+  const apart = among(chosen.flatMap(({ before }) => apartOf(repository, before)));
+  const trees = new Map(chosen.flatMap(({ before, after }) => [before, after]).map((state) => [state, strip(repository, state.tree, apart)]));
+  const snapshot = takeSnapshot(repository, { also: pathsOf(repository, [...trees.values()]), except: { untracked: apart, tracked: apart } });
   const start = stagedOf(repository, snapshot);
   let files = snapshot.tree;
   let staged = start;
   let head = headOf(repository);
   const from = head;
   let commits: Step['commits'] = 'none';
-  const notes: string[] = [];
+  const refs = new Map(further.refs.map(({ name, to }) => [Buffer.from(name, 'latin1').toString('utf8'), to]));
   for (const { before, after } of chosen) {
-    files = without(repository, after.tree, files, before.tree, 'The files');
-    const next = headWithout(repository, before, head, by, op);
+    files = without(repository, trees.get(after)!, files, trees.get(before)!, 'The files');
+    const next = headWithout(repository, before, after, head, by, op, refs);
     if (next.how !== 'none') commits = commits === 'reverted' ? commits : next.how;
-    if (staged !== null) {
+    // of an index in a git folder that was unusable nothing is known
+    if (staged !== null && (hadRepository(after) || !hadRepository(before))) {
       const stagedThen = stagedBeforeAndAfter(repository, before, after) ?? [treeOf(repository, next.commit), treeOf(repository, head.commit)];
       staged = without(repository, stagedThen[1], staged, stagedThen[0], 'Staged changes of');
     }
     head = { commit: next.commit, branch: next.branch };
-    if (diffTrees(repository, before.tree, after.tree).some((change) => isSubmodule(change.from) || isSubmodule(change.to))) {
+    const inner = factsOf(repository, before).nested;
+    if (!inner && diffTrees(repository, before.tree, after.tree).some((change) => isSubmodule(change.from) || isSubmodule(change.to))) {
       notes.push('Submodules are left as they are');
     }
   }
   return {
     ...stepOf(repository, all, op, by, from, head, commits, notes),
+    ...further,
     kind: 'undo',
     of: null,
     keys: chosen.map(({ before }) => before.key),
@@ -106,25 +140,85 @@ function planUndo(repository: Repository, all: Step[], op: Undoing, by: Signatur
   };
 }
 
+/** Paths that were there before a task, and that git did not look at. */
+function apartOf(repository: Repository, before: Stored): string[] {
+  const facts = factsOf(repository, before);
+  const known = [...othersOf(repository, before).keys(), ...(facts.named ?? []).map((entry) => entry.path)];
+  return facts.named ? known : facts.ignored;
+}
+
+/** A tree without some paths. */
+function strip(repository: Repository, tree: string, apart: (path: string) => boolean): string {
+  const gone = [...entriesOf(repository, tree).keys()].filter(apart);
+  return changedTree(
+    repository,
+    tree,
+    gone.map((path) => [path, null]),
+  );
+}
+
+/** Other branches that hold a commit. */
+const holdersOf = (repository: Repository, commit: string, except: string): string[] =>
+  git(repository, ['for-each-ref', '--format=%(refname)', '--contains', commit, 'refs/heads', 'refs/remotes'])
+    .split('\n')
+    .filter((ref) => ref !== '' && utf8(ref) !== except);
+
+/** A task in a worktree has left a branch, and nothing else. */
+function planBranch(repository: Repository, all: Step[], { before, after }: Task, op: Undoing, by: Signature, notes: string[], refs: Step['refs'] = []): Step {
+  const { key } = before;
+  const branch = after.branch;
+  const tip = readResult(repository, key)?.tip ?? after.head;
+  const name = `refs/heads/${branch}`;
+  const head = headOf(repository);
+  const changes = [...refs];
+  if (branch !== null && tip && readOwnRef(repository, name)) {
+    if (readOwnRef(repository, name) !== tip) throw new Refusal(`Branch ${branch} has had commits since. Nothing was changed; look at it first.`);
+    if (head.branch === branch) throw new Refusal(`Branch ${branch} is checked out. Switch to another one first; nothing was changed.`);
+    const holders = holdersOf(repository, tip, name);
+    if (holders.length > 0 && tip !== before.head) {
+      throw new Refusal(`The commits of task ${key} are in ${named(holders)} by now. Take them back there with git revert; nothing was changed.`);
+    }
+    changes.push({ name: Buffer.from(name).toString('latin1'), from: tip, to: null });
+  } else notes.push('Its branch is gone already');
+  const none = emptyTree(repository);
+  return {
+    ...stepOf(repository, all, op, by, head, head, 'none', notes),
+    refs: changes,
+    kind: 'undo',
+    of: null,
+    keys: [key],
+    filesFrom: none,
+    filesTo: none,
+    stagedFrom: null,
+    stagedTo: null,
+  };
+}
+
 /** The index before a task, and as its conclusion left it; null when it had conflicts. */
 function stagedBeforeAndAfter(repository: Repository, before: Stored, after: Stored): [string, string] | null {
   const first = extraOf(repository, before.extra, 'staged');
   const last = extraOf(repository, after.extra, 'staged');
   if (!first || !last) return null;
   const commit = readRef(repository, refOf(before.key, 'commit'));
-  if (!commit || readResult(repository, before.key)?.commit !== commit) return [first, last];
+  if (!commit || (readResult(repository, before.key) ?? { commit }).commit !== commit) return [first, last];
   return [first, mergeTrees(repository, treeOf(repository, firstParent(repository, commit)), last, treeOf(repository, commit)).tree];
 }
 
-function headWithout(repository: Repository, before: Stored, head: Head, by: Signature, op: Undoing) {
-  if (repository.kept === 'beside') return { ...head, how: 'none' as const };
-  const result = readResult(repository, before.key);
-  if (!result) throw new Refusal(`Task ${before.key} is still being concluded.`);
+function headWithout(repository: Repository, before: Stored, after: Stored, head: Head, by: Signature, op: Undoing, refs: ReadonlyMap<string, string | null>) {
+  if (repository.kept === 'beside' || !hadRepository(before)) return { ...head, how: 'none' as const };
+  const tip = tipOf(repository, before, after);
   const message = (subject: string) => `Revert "${subject || before.key}"\n\nUndo of task ${before.key}.\n`;
-  return planHead(repository, head, { commit: result.tip, branch: result.branch }, { commit: before.head, branch: before.branch }, message, {
-    ...op.author,
-    seconds: by.seconds,
-  });
+  const then = { commit: before.head, branch: before.branch };
+  return planHead(repository, head, tip, then, message, { ...op.author, seconds: by.seconds }, refs);
+}
+
+/** Where HEAD was when a task was concluded. */
+function tipOf(repository: Repository, before: Stored, after: Stored): Head {
+  const result = readResult(repository, before.key);
+  if (result) return { commit: result.tip, branch: result.branch };
+  if (!readRef(repository, refOf(before.key, 'result'))) throw new Refusal(`Task ${before.key} is still being concluded.`);
+  // the version before wrote some names so that they cannot be read again
+  return { commit: readRef(repository, refOf(before.key, 'commit')) ?? after.head, branch: after.branch };
 }
 
 function planRedo(repository: Repository, all: Step[], op: Undoing, by: Signature): Step {
@@ -142,6 +236,10 @@ function planRedo(repository: Repository, all: Step[], op: Undoing, by: Signatur
   const staged = start && last.stagedTo && last.stagedFrom ? without(repository, last.stagedTo, start, last.stagedFrom, 'Staged changes of') : start;
   return {
     ...stepOf(repository, all, op, by, head, next, next.how, []),
+    ...(last.othersFrom && last.othersTo && { othersFrom: last.othersTo, othersTo: last.othersFrom }),
+    ...(last.stashes && { stashes: { from: last.stashes.to, to: last.stashes.from } }),
+    ...(last.folderFrom && last.folderTo && { folderFrom: last.folderTo, folderTo: last.folderFrom }),
+    refs: (last.refs ?? []).map(({ name, from, to }) => ({ name, from: to, to: from })),
     kind: 'redo',
     of: last.n,
     keys: last.keys,
@@ -188,11 +286,27 @@ function finish(repository: Repository, step: Step, by: Signature, resumed: bool
   const { refused } = applyChanges(repository, diffTrees(repository, step.filesFrom, step.filesTo), !resumed);
   const notes = [...step.notes];
   if (refused.length > 0 && !resumed) {
-    git(repository, ['update-ref', '-d', ref, stored]);
+    kept(repository, ['update-ref', '-d', ref, stored]);
     throw new Refusal(`${named(refused)} changed at this moment, or something that git does not keep is in the way. Nothing was changed; try again.`);
   }
   if (refused.length > 0) notes.push(`${named(refused)} changed in the meantime and stay as they are`);
+  const others = changesOf(repository, step.othersFrom, step.othersTo);
+  const stay = applyChanges(repository, others, false).refused;
+  if (stay.length > 0) notes.push(`${named(stay)} changed since the task and stay as they are`);
+  if (step.kind === 'undo') {
+    const lost = remakeEmpty(repository, step.folders ?? [], step.pipes ?? []);
+    if (lost.length > 0) notes.push(`Empty folders or pipes could not be made again: ${named(lost)}`);
+  }
   if (repository.kept === 'workspace') {
+    const own = applyToFolder(repository, changesOf(repository, step.folderFrom, step.folderTo));
+    if (own.length > 0) notes.push(`${named(own)} in the git folder changed since the task and stay as they are`);
+    giveObjects(
+      repository,
+      (step.refs ?? []).map((ref) => ref.to),
+    );
+    const left = setRefs(repository, step.refs ?? []);
+    if (left.length > 0) notes.push(`${named(left)} changed since the task and stay as they are`);
+    setStashes(repository, step);
     const from = { commit: step.headFrom, branch: step.branchFrom };
     const to = { commit: step.headTo, branch: step.branchTo };
     if (moveHead(repository, headOf(repository), from, to, `fetch: ${step.kind} ${step.keys.join(' ')}`)) {
@@ -205,7 +319,8 @@ function finish(repository: Repository, step: Step, by: Signature, resumed: bool
 }
 
 function answer(repository: Repository, step: Step): WorkspaceAnswer {
-  const files = diffTrees(repository, step.filesFrom, step.filesTo).map((change) => change.path);
+  const others = changesOf(repository, step.othersFrom, step.othersTo).map((change) => change.path);
+  const files = [...diffTrees(repository, step.filesFrom, step.filesTo).map((change) => change.path), ...others.filter((path) => !/(^|\/)\.git\//.test(path))];
   const verb = step.kind === 'undo' ? 'Undid' : 'Did again';
   const how = {
     moved:
@@ -213,7 +328,7 @@ function answer(repository: Repository, step: Step): WorkspaceAnswer {
         ? `The branch ${step.kind === 'undo' ? 'went back to' : 'is at'} ${step.headTo?.slice(0, 10) ?? 'no commit'}.`
         : `HEAD is on ${step.branchTo ?? 'a detached HEAD'} again.`,
     reverted: `Commit ${step.headTo?.slice(0, 10)} takes it back, as there are later or published commits.`,
-    none: '',
+    none: (step.refs ?? []).length > 0 ? `${named(step.refs!.map((ref) => ref.name))} ${step.refs!.length === 1 ? 'is' : 'are'} as before it.` : '',
   }[step.commits];
   const which = `${verb} ${step.keys.length === 1 ? `task ${step.keys[0]}` : `${step.keys.length} tasks`}`;
   const what = files.length === 0 ? 'no file changes.' : `${files.length} ${files.length === 1 ? 'file' : 'files'}: ${named(files)}.`;

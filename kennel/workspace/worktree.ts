@@ -4,11 +4,11 @@ import type { Author, WorkspaceAnswer, Worktree } from '../../src/contracts/work
 import { checkKey, now } from './checkpoint.ts';
 import { isAncestor } from './conclude.ts';
 import { git, tryGit } from './git.ts';
-import { readRef, storeState } from './record.ts';
+import { readOwnRef } from './record.ts';
 import { Refusal } from './refusal.ts';
 import { headOf, isFolder, needRepository, openRepository, type Place, worktreeFolder } from './repository.ts';
 import { takeSnapshot } from './snapshot.ts';
-import { treeOf } from './trees.ts';
+import { commitTree, treeOf } from './trees.ts';
 
 /**
  * A second working tree in the git folder of the workspace, so that it is there wherever the workspace is mounted, and no tool of
@@ -27,7 +27,7 @@ export function addWorktree(place: Place, key: string): WorkspaceAnswer {
   // what a killed call left of it
   rmSync(folder, { recursive: true, force: true });
   rmSync(admin, { recursive: true, force: true });
-  const branch = readRef(repository, `refs/heads/${data.branch}`);
+  const branch = readOwnRef(repository, `refs/heads/${data.branch}`);
   mkdirSync(join(folder, '..'), { recursive: true });
   git(repository, [
     'worktree',
@@ -55,9 +55,7 @@ export function removeWorktree(place: Place, key: string, author: Author): Works
     const head = headOf(repository);
     const snapshot = takeSnapshot(repository);
     if (snapshot.tree !== treeOf(repository, head.commit)) {
-      const at = now();
-      const state = { n: 0, key, worktree: key, head: head.commit, branch: head.branch, at, dirty: 0, notes: [] };
-      const commit = storeState(repository, snapshot, state, `Left in the worktree of ${key}`, { ...author, seconds: at });
+      const commit = commitTree(repository, snapshot.tree, head.commit ? [head.commit] : [], `Left in the worktree of ${key}\n`, { ...author, seconds: now() });
       git(main, ['update-ref', `refs/fetch/${key}/left`, commit]);
       kept = true;
     }
@@ -65,7 +63,7 @@ export function removeWorktree(place: Place, key: string, author: Author): Works
   rmSync(folder, { recursive: true, force: true });
   rmSync(admin, { recursive: true, force: true });
   const ref = `refs/heads/fetch/${key}`;
-  const branch = readRef(main, ref);
+  const branch = readOwnRef(main, ref);
   const head = headOf(main);
   const idle = branch !== null && head.commit !== null && head.branch !== `fetch/${key}` && isAncestor(main, branch, head.commit);
   if (idle) tryGit(main, ['update-ref', '-d', ref, branch]);

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { lstat, mkdir, readdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { lstat, mkdir, readdir, readFile, realpath, rename, rm, utimes, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { nameProblem, sameName } from '../domain/workspace-names.ts';
 
 /**
@@ -11,6 +11,8 @@ import { nameProblem, sameName } from '../domain/workspace-names.ts';
 /** Where deleted workspaces are kept, and where new ones are made: on the same disk, so that moving is one step. */
 const TRASH = '.trash';
 const MAKING = '.making';
+/** Where the kennel keeps checkpoints: beside the workspaces, in a folder that no agent's container mounts. */
+const SIDE = '.side';
 export const TRASH_DAYS = 30;
 
 export interface FoundWorkspace {
@@ -118,6 +120,43 @@ export async function emptyTrash(folder: string, now: number): Promise<number> {
     const stat = await lstat(join(root, MAKING, name)).catch(() => null);
     if (!stat || now - stat.mtimeMs < 86_400_000) continue;
     await rm(join(root, MAKING, name), { recursive: true, force: true });
+    cleared += 1;
+  }
+  return cleared + (await emptySides(root, now));
+}
+
+/**
+ * The folder of a workspace's checkpoints, one for each folder as it is: a new one of the same name has a history of its own, and one that is moved keeps it.
+ * It is made, and marked as in use.
+ */
+export async function sideFolder(workspace: string): Promise<string> {
+  const parent = dirname(workspace);
+  // a workspace that is being made lies one folder deeper
+  const side = join(basename(parent).startsWith('.') ? dirname(parent) : parent, SIDE, await sideName(workspace));
+  await mkdir(side, { recursive: true, mode: 0o700 });
+  const now = new Date();
+  await utimes(side, now, now);
+  return side;
+}
+
+async function sideName(workspace: string): Promise<string> {
+  const { ino, birthtimeMs } = await lstat(workspace);
+  return `${ino}-${Math.floor(birthtimeMs)}`;
+}
+
+/** Clears away checkpoints of workspaces that are gone, for instance because somebody removed the folder, once nobody has used them for `TRASH_DAYS`. */
+async function emptySides(root: string, now: number): Promise<number> {
+  const sides = await readdir(join(root, SIDE)).catch(() => []);
+  if (sides.length === 0) return 0;
+  const live = new Set<string>();
+  for (const folder of [root, join(root, TRASH), join(root, MAKING)]) {
+    for (const name of await readdir(folder).catch(() => [])) live.add(await sideName(join(folder, name)).catch(() => ''));
+  }
+  let cleared = 0;
+  for (const name of sides) {
+    const stat = await lstat(join(root, SIDE, name)).catch(() => null);
+    if (live.has(name) || !stat || now - stat.mtimeMs < TRASH_DAYS * 86_400_000) continue;
+    await rm(join(root, SIDE, name), { recursive: true, force: true });
     cleared += 1;
   }
   return cleared;

@@ -23,7 +23,7 @@ export type WorkspaceOp = { worktree?: string } /** entries of a folder, folders
   | { op: 'profile' }
   /** makes a workspace from a template in an empty folder */
   | { op: 'create'; template: Template; name: string; description: string; git: boolean; author: Author }
-  /** remembers files, HEAD and index as they are under `refs/fetch/<key>/before`; a second call with one key changes nothing */
+  /** remembers files, HEAD, index, refs and the git folder as they are, outside of the workspace; a second call with one key changes nothing */
   | { op: 'checkpoint'; key: string; author: Author }
   /**
    * remembers the state after a task, and commits what the task changed on the branch that is checked out; a second call with one
@@ -32,9 +32,10 @@ export type WorkspaceOp = { worktree?: string } /** entries of a folder, folders
   | { op: 'conclude'; key: string; message: string; author: Author; keepOnBranchOnly: boolean }
   /**
    * back to the state before the newest task that is not undone (`one`), or before the first (`all`); `redo` takes the last undo
-   * back. A second call with one `key` answers what the first did; without a key each call counts.
+   * back. A second call with one `key` answers what the first did; without a key each call counts. `task` names the one task that is
+   * meant, also one that worked in a worktree: then its branch goes.
    */
-  | { op: 'undo'; what: 'one' | 'all' | 'redo'; author: Author; key?: string }
+  | { op: 'undo'; what: 'one' | 'all' | 'redo'; author: Author; key?: string; task?: string }
   /** a second set of files on branch `fetch/<key>` from HEAD, at `.git/fetch-worktrees/<key>` of the workspace; `remove` keeps the branch when it has commits of its own */
   | { op: 'worktree'; action: 'add' | 'remove'; key: string; author: Author }
 );
@@ -91,14 +92,14 @@ export interface Profile {
 
 /** `data` of `checkpoint`. */
 export interface Checkpointed {
-  /** null: no commit yet, or no git repository (`kept` is `beside` then: a repository of ours outside of the workspace keeps the state) */
+  /** null: no commit yet, or no git repository (`kept` is `beside` then) */
   head: string | null;
   /** null: detached, or no git repository */
   branch: string | null;
   kept: 'workspace' | 'beside';
   /** files that differ from HEAD */
   dirty: number;
-  /** what could not be kept: nested repositories, unreadable and very large files */
+  /** what is not kept whole: unreadable and large files */
   notes: string[];
 }
 
@@ -118,7 +119,7 @@ export interface ConcludedChanges {
   removed: number;
   /** argv of the workspace's test command as the task left it, as far as it is known; null also when nothing was changed */
   test: string[] | null;
-  /** set when the changes could not be committed beside the person's own unfinished work, and where they are */
+  /** what else the person should hear: changes that could not be committed, and where they are; what became of the git folder and of ignored files */
   note?: string;
 }
 

@@ -8,6 +8,8 @@ export interface Report {
   goal: string;
   harness: string;
   workspace: string;
+  /** it worked beside the files of the workspace, on a branch of its own */
+  worktree?: boolean;
   state: 'completed' | 'failed' | 'cancelled';
   reason: string;
   seconds: number;
@@ -57,16 +59,18 @@ export function reportText(report: Report): string {
   return parts.filter(Boolean).join('\n\n');
 }
 
-function changesText({ state, result: { changes } }: Report): string {
+function changesText({ id, state, worktree, result: { changes } }: Report): string {
   if (!changes) return '';
-  if (changes.files.length === 0) return state === 'completed' ? 'No file was changed.' : 'Nothing was changed.';
+  if (changes.files.length === 0) {
+    return [state === 'completed' ? 'No file was changed.' : 'Nothing was changed.', changes.note].filter(Boolean).join('\n\n');
+  }
   const total = changes.filesChanged ?? changes.files.length;
   const count = `${total} ${total === 1 ? 'file' : 'files'} changed (+${changes.added} -${changes.removed})`;
   const where = changes.commit ? `${count}, commit ${changes.commit.slice(0, 9)}${changes.branch ? ` on ${changes.branch}` : ''}` : count;
   // words, because a channel may show a leading sign as the dot of a list
   const files = changes.files.slice(0, FILES_SHOWN).map((file) => `- ${file.status} ${code(file.path)} (+${file.added} -${file.removed})`);
   const more = total > FILES_SHOWN ? [`- and ${total - Math.min(FILES_SHOWN, changes.files.length)} more`] : [];
-  const how = changes.commit ? `See it: ${code(`git show ${changes.commit.slice(0, 9)}`)}. Undo it: say "undo".` : '';
+  const how = changes.commit ? `See it: ${code(`git show ${changes.commit.slice(0, 9)}`)}. Undo it: say "${worktree ? `undo ${id}` : 'undo'}".` : '';
   return [[`${where}:`, ...files, ...more].join('\n'), changes.note, how].filter(Boolean).join('\n\n');
 }
 

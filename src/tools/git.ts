@@ -89,14 +89,21 @@ export const gitTools: Tool[] = [
     reads: ['file'],
     sends: [],
     description:
-      'Take back what coding tasks changed in the workspace: the last one that is not undone (one), all of them (all), or bring the last undo back (redo). The person’s own work in between is kept.',
+      'Take back what coding tasks changed in the workspace: the last one that is not undone (one), all of them (all), or bring the last undo back (redo); or one task by its id, for one that worked on a branch of its own. The person’s own work in between is kept.',
     danger: 'MODERATE',
-    schema: z.strictObject({ what: z.enum(['one', 'all', 'redo']).default('one'), workspace: workspaceArgument }),
-    summarise: (args) => args.what,
-    run: ({ workspace, what }, context) =>
+    schema: z.strictObject({
+      what: z.enum(['one', 'all', 'redo']).default('one'),
+      task: z.string().regex(KEY).optional().describe('Id of the one task to take back, like tsk_…'),
+      workspace: workspaceArgument,
+    }),
+    summarise: (args) => args.task ?? args.what,
+    run: ({ workspace, what, task }, context) =>
       changeWorkspace(context, workspace, async (at) => {
         const busy = await atWork(context, at);
-        return busy ?? outcomeOf(await operate(at, { op: 'undo', what, author: AUTHOR, key: keyOf(context.callId) }, context), at);
+        return (
+          busy ??
+          outcomeOf(await operate(at, { op: 'undo', what, ...(task && what === 'one' && { task }), author: AUTHOR, key: keyOf(context.callId) }, context), at)
+        );
       }),
   }),
 ];

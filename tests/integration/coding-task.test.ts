@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApp, type TestApp } from '../support/app.ts';
@@ -124,6 +124,16 @@ describe('a coding task', () => {
     const task = await inState(app, id, 'failed');
     expect(task.reason).toMatch(/the disk is on fire/);
     expect(git('log', '--format=%s', 'main')).toBe('first');
+  });
+
+  it('ends, and says why, although nobody can look at its workspace any more', async () => {
+    const { path } = await workspace(app, 'gone');
+    const { id, thread } = await startTask(app, 'write x.txt x; wait 600', { workspace: 'gone' });
+    await until('it waits', async () => (await linesOf(app, id)).some((line) => line.type === 'tool' && line.title.includes('wait')));
+    renameSync(path, join(app.home, 'moved-away'));
+    await app.say(thread, 'stop');
+    await inState(app, id, 'cancelled');
+    expect((await findTask(app, id)).result?.summary).toMatch(/could not be looked at/);
   });
 
   it('is undone and done again by words', async () => {

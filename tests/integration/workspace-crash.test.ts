@@ -23,12 +23,13 @@ function copyOf(original: Workspace): Workspace {
   const copy = new Workspace();
   made.push(copy);
   cpSync(original.root, copy.root, { recursive: true, verbatimSymlinks: true });
+  cpSync(original.side, copy.side, { recursive: true, verbatimSymlinks: true });
   return copy;
 }
 
 /**
- * Puts a `git` first in PATH that kills the program instead of doing its n-th call that writes something (all others find the same
- * when they are done again). Returns a reading of the number of such calls.
+ * Puts a `git` first in PATH that kills the program instead of doing its n-th call that writes something in the workspace or the store (all others
+ * find the same when they are done again; an index of its own goes with the process). Returns a reading of the number of such calls.
  */
 function killAt(w: Workspace, n: number): () => number {
   const bin = join(w.base, 'bin');
@@ -36,7 +37,8 @@ function killAt(w: Workspace, n: number): () => number {
   mkdirSync(bin, { recursive: true });
   writeFileSync(count, '0');
   const lines = [
-    'case " $* " in *" update-ref "*|*" symbolic-ref -m "*|*" update-index "*)',
+    'case "$GIT_INDEX_FILE" in */fetch-git-*) own=scratch ;; esac',
+    'case " $* $own " in *" update-index "*" scratch "*) ;; *" update-ref "*|*" symbolic-ref -m "*|*" update-index "*|*" index-pack "*|*" unpack-objects "*)',
     `  n=$(($(cat ${count}) + 1)); echo $n > ${count}`,
     `  if [ $n -eq ${n} ]; then kill -9 $PPID; exit 1; fi`,
     'esac',

@@ -89,6 +89,11 @@ export class Workspace {
     return this.ask({ op: 'undo', what, author, key });
   }
 
+  /** git in the store, where the program keeps its checkpoints. */
+  kept(...args: string[]): string {
+    return this.git('--git-dir', join(this.side, readFileSync(join(this.side, 'sha1'), 'utf8')), ...args);
+  }
+
   git(...args: string[]): string {
     const ran = spawnSync('git', args, {
       cwd: this.root,

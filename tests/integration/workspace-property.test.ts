@@ -126,7 +126,25 @@ test('over random edits of person and task, no byte of the person is lost by con
         w.remove();
       }
     }),
-    { runs: 12, soak: 1_000 },
+    {
+      runs: 12,
+      soak: 1_000,
+      examples: [
+        // the task stops ignoring what the person had ignored, and commits it
+        [
+          {
+            committed: [],
+            before: [],
+            task: [
+              { path: '.gitignore', kind: 'write', stage: false },
+              { path: 'a.txt', kind: 'write', stage: true },
+            ],
+            commits: true,
+            after: [],
+          },
+        ],
+      ],
+    },
   );
   console.log(outcomes);
 });

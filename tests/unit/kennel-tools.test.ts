@@ -1,9 +1,9 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { emptyTrash, findWorkspaces, folderId, placeWorkspace, stageWorkspace, TRASH_DAYS, trashWorkspace } from '../../src/adapters/workspaces.ts';
+import { emptyTrash, findWorkspaces, folderId, placeWorkspace, sideFolder, stageWorkspace, TRASH_DAYS, trashWorkspace } from '../../src/adapters/workspaces.ts';
 import { commandOutcome, printed } from '../../src/tools/command-text.ts';
 import { fileTools } from '../../src/tools/files.ts';
 import { gitTools } from '../../src/tools/git.ts';
@@ -175,6 +175,21 @@ describe('the folder of the workspaces', () => {
     expect(existsSync(kept!)).toBe(true);
     expect(await emptyTrash(folder, Date.now() + (TRASH_DAYS + 1) * 86_400_000)).toBe(1);
     expect(existsSync(kept!)).toBe(false);
+  });
+
+  it('keeps the checkpoints of a workspace as long as its folder, wherever that was moved, and for a time after it', async () => {
+    mkdirSync(join(folder, 'one'));
+    const side = await sideFolder(join(folder, 'one'));
+    renameSync(join(folder, 'one'), join(folder, 'two'));
+    expect(await sideFolder(join(folder, 'two'))).toBe(side);
+    const late = Date.now() + (TRASH_DAYS + 1) * 86_400_000;
+    await emptyTrash(folder, late);
+    expect(existsSync(side)).toBe(true);
+    rmSync(join(folder, 'two'), { recursive: true });
+    await emptyTrash(folder, late - 2 * 86_400_000);
+    expect(existsSync(side)).toBe(true);
+    await emptyTrash(folder, late);
+    expect(existsSync(side)).toBe(false);
   });
 });
 

@@ -42,6 +42,15 @@ describe('the report of a task', () => {
     );
   });
 
+  it('names the undo that takes back this task and no other, where it worked on a branch of its own', () => {
+    expect(reportText({ ...report, worktree: true })).toContain('Undo it: say "undo tsk_1".');
+  });
+
+  it('tells what else became of the workspace, also where no file was changed', () => {
+    const changes = { commit: null, branch: null, files: [], added: 0, removed: 0, note: 'Ignored files are gone: .env; "undo" brings them back.' };
+    expect(reportText({ ...report, result: { ...report.result, changes } })).toContain('No file was changed.\n\nIgnored files are gone: .env');
+  });
+
   it('tells an added file from a deleted one on a phone, too, and keeps names as they are', () => {
     const text = toWhatsApp(reportText(report));
     expect(text).toMatch(/added `new_file_name\.ts`[\s\S]*deleted `old\*\.ts`/);

@@ -1,8 +1,9 @@
 import { rm } from 'node:fs/promises';
-import { cancellationSignal } from '@temporalio/activity';
+import { activityInfo, cancellationSignal } from '@temporalio/activity';
+import { KennelFull, KennelUnavailable } from '../../adapters/kennel/kennel.ts';
 import { worktreeOf } from '../../contracts/kennel.ts';
 import type { Concluded } from '../../contracts/task.ts';
-import type { ConcludedChanges } from '../../contracts/workspace-ops.ts';
+import type { ConcludedChanges, WorkspaceAnswer } from '../../contracts/workspace-ops.ts';
 import { reportText } from '../../domain/task-report.ts';
 import { cut, prefix } from '../../domain/text.ts';
 import type { TaskResult } from '../../store/kennel/tables.ts';
@@ -11,6 +12,7 @@ import { taskOutboxId, tellOfTask } from '../../store/kennel/task-news.ts';
 import { closeTaskQuestions } from '../../store/kennel/task-questions.ts';
 import { endTask, findTask, isOver, type Task, waitingFor } from '../../store/kennel/tasks.ts';
 import { usageOf } from '../../store/kennel/usage.ts';
+import { isStoreAway } from '../failure.ts';
 import type { KennelDeps } from './deps.ts';
 import { requireHeld } from './held.ts';
 import { forgetRun, gateFolder, runFolder } from './run-folder.ts';
@@ -18,6 +20,9 @@ import { AUTHOR, place, workspaceOf } from './workspace.ts';
 
 const TESTS_MS = 5 * 60_000;
 const TEST_OUTPUT = 20_000;
+
+/** After this many attempts a task ends without what cannot be had: a task that never ends holds its workspace for ever. */
+const ATTEMPTS = 3;
 
 /**
  * Ends a task: its containers, the commit, what changed by git, the tests, the report. Every part is done once by its key, so a
@@ -52,6 +57,7 @@ export const createConclude =
       goal: task.goal,
       harness: task.harness,
       workspace: task.workspace,
+      worktree: task.worktree,
       state: ended.state as Concluded['state'],
       reason: ended.reason ?? reason,
       seconds: Math.round(((ended.ended_at ?? new Date()).getTime() - (ended.started_at ?? ended.created_at).getTime()) / 1000),
@@ -84,17 +90,27 @@ export const createConclude =
       }
       // the task may have moved while its container ended: the other host commits then
       await requireStillHere();
-      const concluded = await kennel.workspaceOp(
-        workspace,
-        { ...place(task), op: 'conclude', key: task.id, message: commitMessage(task), author: AUTHOR, keepOnBranchOnly: state !== 'completed' },
-        // its container starts while the agent's is taken away, and looks at the files when nothing writes them any more
-        { label: `${task.id} conclude`, after: gone, kept: task.id },
+      const concluded = await afterAll(
+        () =>
+          kennel.workspaceOp(
+            workspace,
+            { ...place(task), op: 'conclude', key: task.id, message: commitMessage(task), author: AUTHOR, keepOnBranchOnly: state !== 'completed' },
+            // its container starts while the agent's is taken away, and looks at the files when nothing writes them any more
+            { label: `${task.id} conclude`, after: gone, kept: task.id },
+          ),
+        (why): WorkspaceAnswer => ({ ok: false, output: `What it changed could not be looked at, and was not committed: ${why}` }),
       );
       if (!concluded.ok) return { summary: `${reason} ${concluded.output}`.trim(), changes: null, tests: null, said };
       const changes = concluded.data as unknown as ConcludedChanges;
-      const tests = state === 'completed' && changes.test ? await runTests(workspace, changes.test) : null;
+      const argv = state === 'completed' ? changes.test : null;
+      const tests =
+        argv &&
+        (await afterAll<TaskResult['tests']>(
+          () => runTests(workspace, argv),
+          () => null,
+        ));
       // its branch stays
-      if (task.worktree) await leaveWorktree();
+      if (task.worktree) await afterAll<unknown>(leaveWorktree, () => null);
       return { summary: reason, changes, tests, said };
     }
 
@@ -114,6 +130,17 @@ export const createConclude =
       return { command: argv.join(' '), ok: ran.code === 0, output };
     }
   };
+
+/** What a part of the end gives, or what stands in its place when it has failed in every attempt. */
+async function afterAll<T>(part: () => Promise<T>, otherwise: (why: string) => T): Promise<T> {
+  try {
+    return await part();
+  } catch (error) {
+    const passing = error instanceof KennelUnavailable || error instanceof KennelFull || isStoreAway(error) || cancellationSignal().aborted;
+    if (passing || activityInfo().attempt < ATTEMPTS) throw error;
+    return otherwise((error as Error).message);
+  }
+}
 
 /** First line from the goal, as git wants it: short, one line. */
 function commitMessage(task: Task): string {

@@ -1,7 +1,8 @@
-import { chown, lstat, mkdir } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { lchown, lstat, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Config } from '../../config.ts';
 import type { WorkspaceAnswer, WorkspaceOp } from '../../contracts/workspace-ops.ts';
+import { sideFolder } from '../workspaces.ts';
 import { runCommand } from './command.ts';
 import { homeLabel } from './containers.ts';
 import { connect, type Engine, explain } from './engine.ts';
@@ -103,7 +104,7 @@ export function openKennel(config: KennelConfig): OpenKennel {
   return kennel;
 
   async function operate(workspace: string, op: WorkspaceOp, options: WorkspaceOpOptions): Promise<WorkspaceAnswer> {
-    const side = await sideFolder(workspace, await userOf(workspace));
+    const side = await ownSide(workspace, await userOf(workspace));
     const answered = await inSession(workspace, side, op, options);
     if (answered) return answered;
     const stdin = options.after ? options.after.then(() => JSON.stringify(op)) : JSON.stringify(op);
@@ -158,14 +159,13 @@ export function openKennel(config: KennelConfig): OpenKennel {
   }
 }
 
-/** Beside the workspaces, one for each folder as it is: a new one of the same name has a history of its own, and one that is moved keeps it. */
-async function sideFolder(workspace: string, { uid, gid }: { uid: number; gid: number }): Promise<string> {
-  const { ino, birthtimeMs } = await lstat(workspace);
-  const parent = dirname(workspace);
-  // a workspace that is being made lies one folder deeper
-  const side = join(basename(parent).startsWith('.') ? dirname(parent) : parent, '.side', `${ino}-${Math.floor(birthtimeMs)}`);
-  await mkdir(side, { recursive: true, mode: 0o700 });
-  if (process.getuid?.() === 0) await chown(side, uid, gid);
+/** The folder of the checkpoints of a workspace, for the containers' user. */
+async function ownSide(workspace: string, { uid, gid }: { uid: number; gid: number }): Promise<string> {
+  const side = await sideFolder(workspace);
+  if (process.getuid?.() !== 0 || (await lstat(side)).uid === uid) return side;
+  // no container of an agent can put anything here, so a walk by path leads nowhere else; the folder comes last, so a walk that was cut short is done again
+  for (const entry of await readdir(side, { recursive: true })) await lchown(join(side, entry), uid, gid);
+  await lchown(side, uid, gid);
   return side;
 }
 
