@@ -20,12 +20,14 @@ export function databaseVersion(home: string): string | null {
 }
 
 /** Arguments of the embedded Temporal server. */
-export function devServerArguments(options: { home: string; server: string; port: number; uiPort: number; namespace: string }): string[] {
+export function devServerArguments(options: { home: string; server: string; port: number; ui: { ip: string; port: number }; namespace: string }): string[] {
   return [
     'server',
     'start-dev',
     // it has no authentication: loopback only
-    ...['--ip', '127.0.0.1', '--port', String(options.port), '--ui-port', String(options.uiPort)],
+    ...['--ip', '127.0.0.1', '--port', String(options.port), '--ui-ip', options.ui.ip, '--ui-port', String(options.ui.port)],
+    // it has an HTTP API as well, on a port of its choice: no host is one that it answers to
+    ...['--dynamic-config-value', 'frontend.httpAllowedHosts=["nobody.invalid"]'],
     // without a file everything is lost on exit
     ...['--db-filename', databaseFile(options.home, options.server)],
     ...['--namespace', options.namespace],

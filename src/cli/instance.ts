@@ -16,6 +16,7 @@ import { claimHome, HeldError } from './start-lock.ts';
 import { endLeftovers, liveRunState, type RoleStatus, readRunState, removeRunState, type Urls } from './state-file.ts';
 import { createSupervisor, type Supervisor } from './supervisor.ts';
 import { ensureSecret, ensureToken } from './tokens.ts';
+import { hiddenAddress, serveUi, type UiAddress, type UiProxy } from './ui-proxy.ts';
 
 export interface Instance {
   supervisor: Supervisor;
@@ -86,7 +87,9 @@ export async function startInstance(
 
   const urls = urlsOf(config);
   const supervisor = await createSupervisor({ home, urls, onChange: options.onChange });
+  let ui: UiProxy | undefined;
   const stop = async () => {
+    await ui?.close();
     await supervisor.stopAll();
     removeRunState(home);
   };
@@ -96,7 +99,9 @@ export async function startInstance(
     options.signal?.addEventListener('abort', abort, { once: true });
   });
   try {
-    await Promise.race([bringUp(config, supervisor, report), stopped]);
+    const hidden = await hiddenAddress();
+    await Promise.race([bringUp(config, supervisor, report, hidden), stopped]);
+    if (!config.TEMPORAL_ADDRESS) ui = await serveUi({ port: config.FETCH_TEMPORAL_UI_PORT, target: hidden, token: ensureToken(home, 'ui-token') });
   } catch (error) {
     await stop();
     throw error;
@@ -104,7 +109,7 @@ export async function startInstance(
   return { supervisor, urls, runtimeToken, stop, hurry: supervisor.hurry };
 }
 
-async function bringUp(config: Config, supervisor: Supervisor, report: Reporter): Promise<void> {
+async function bringUp(config: Config, supervisor: Supervisor, report: Reporter, ui: UiAddress): Promise<void> {
   const home = config.FETCH_HOME;
   const [temporalAddress, database] = await Promise.all([
     config.TEMPORAL_ADDRESS ? external('temporal', config.TEMPORAL_ADDRESS) : embeddedTemporal(),
@@ -135,7 +140,7 @@ async function bringUp(config: Config, supervisor: Supervisor, report: Reporter)
         `Temporal ${binary.server} begins with a file of its own. Chats, tasks, questions and schedules come back from PostgreSQL within a minute. The file of ${previous} stays in ${home}; delete it when all is well.`,
       );
     }
-    await supervisor.start(temporalRole(config, binary));
+    await supervisor.start(temporalRole(config, binary, ui));
     report.done(`Temporal server ${binary.server} (${binary.path})`);
     return `127.0.0.1:${config.FETCH_TEMPORAL_PORT}`;
   }

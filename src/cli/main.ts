@@ -178,6 +178,7 @@ deployment(
   'fetch deploy start-over',
   async (config) => (await deploying()).startOver(config),
 );
+command('ui', 'Show the link that lets a browser into the Temporal Web UI', 'fetch ui', () => async (config) => (await import('./ui.ts')).run(config));
 command(
   'stop',
   'Stop the instance of this home, once what is under way has ended',

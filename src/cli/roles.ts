@@ -6,6 +6,7 @@ import type { TemporalBinary } from '../../temporal/version.ts';
 import { type Config, childEnvironment, serverEnvironment, settings } from '../config.ts';
 import { acceptsConnections, clearStalePostmaster, type PostgresCommand } from './postgres.ts';
 import type { RoleName } from './state-file.ts';
+import type { UiAddress } from './ui-proxy.ts';
 
 export interface RoleSpec {
   name: RoleName;
@@ -31,14 +32,14 @@ export const STOP_ORDER: ReadonlyArray<readonly RoleName[]> = [['api', 'gateway'
 /** What a role takes to close beyond the time that its work is given. */
 const CLOSE_MS = 9_000;
 
-export const temporalRole = (config: Config, binary: TemporalBinary): RoleSpec => ({
+export const temporalRole = (config: Config, binary: TemporalBinary, ui: UiAddress): RoleSpec => ({
   name: 'temporal',
   file: binary.path,
   args: devServerArguments({
     home: config.FETCH_HOME,
     server: binary.server,
     port: config.FETCH_TEMPORAL_PORT,
-    uiPort: config.FETCH_TEMPORAL_UI_PORT,
+    ui,
     namespace: config.TEMPORAL_NAMESPACE,
   }),
   env: serverEnvironment({}),

@@ -35,7 +35,6 @@ export async function run(config: Config, options: { json?: boolean }): Promise<
   }
   const { runtime, status, temporalUi } = report.urls;
   const links = temporalUi ? await statusLinks(config, temporalUi) : [];
-  process.stdout.write(
-    `home ${report.home}\nruntime ${runtime}\nstatus ${status}\n${temporalUi ? `Temporal Web UI ${temporalUi}\n` : ''}${links.map((link) => `  ${link}\n`).join('')}`,
-  );
+  const ui = temporalUi ? `Temporal Web UI ${temporalUi} (fetch ui lets a browser in)\n` : '';
+  process.stdout.write(`home ${report.home}\nruntime ${runtime}\nstatus ${status}\n${ui}${links.map((link) => `  ${link}\n`).join('')}`);
 }

@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';
@@ -131,6 +133,51 @@ describe('a call that waits for its approval', () => {
     expect(await routinesOf(thread)).toBe(0);
   });
 });
+
+describe('the Web UI of the embedded server', () => {
+  const path = '/api/v1/namespaces';
+
+  it('lets nobody in without its token', async () => {
+    expect((await fetch(app.temporalUi + path)).status).toBe(401);
+    const token = readFileSync(join(app.home, 'ui-token'), 'utf8').trim();
+    const entered = await fetch(`${app.temporalUi}/?token=${token}`, { redirect: 'manual' });
+    const cookie = entered.headers.get('set-cookie')!.split(';')[0]!;
+    const shown = await fetch(app.temporalUi + path, { headers: { cookie } });
+    expect([shown.status, JSON.stringify(await shown.json())]).toEqual([200, expect.stringContaining('default')]);
+    expect((await fetch(app.temporalUi + path, { headers: { cookie, origin: 'http://evil.example' } })).status).toBe(403);
+  });
+
+  it.runIf(process.platform === 'linux')('has an HTTP API that answers to no host', async () => {
+    const { pid } = app.state().roles.find(({ name }) => name === 'temporal')!;
+    const answers: string[] = [];
+    for (const port of listeningPorts(pid!)) {
+      const answer = await fetch(`http://127.0.0.1:${port}${path}`, { signal: AbortSignal.timeout(2_000) }).then(
+        (each) => each.text(),
+        () => '',
+      );
+      answers.push(answer);
+    }
+    expect(answers.some((answer) => answer.includes('Host not allowed'))).toBe(true);
+    expect(answers.filter((answer) => answer.includes('namespaceInfo'))).toEqual([]);
+  });
+});
+
+/** Ports that a process listens on at 127.0.0.1. */
+function listeningPorts(pid: number): number[] {
+  const sockets = new Set(readdirSync(`/proc/${pid}/fd`).map((fd) => /^socket:\[(\d+)\]$/.exec(readlink(`/proc/${pid}/fd/${fd}`))?.[1]));
+  return readFileSync('/proc/net/tcp', 'utf8')
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/))
+    .filter((fields) => fields[3] === '0A' && fields[1]?.startsWith('0100007F:') && sockets.has(fields[9]))
+    .map((fields) => Number.parseInt(fields[1]!.slice(9), 16));
+}
+const readlink = (path: string): string => {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return '';
+  }
+};
 
 describe('a question', () => {
   it('is not answered by a signal that nobody has written', async () => {

@@ -23,7 +23,7 @@ export async function startTestTemporal(): Promise<TestTemporal> {
   const env = childEnvironment({});
   const binary = await provideTemporal({ home, cache: temporalCache(env), env });
   const [port, uiPort] = await freePorts(2);
-  const args = devServerArguments({ home, server: binary.server, port: port!, uiPort: uiPort!, namespace: 'default' });
+  const args = devServerArguments({ home, server: binary.server, port: port!, ui: { ip: '127.0.0.1', port: uiPort! }, namespace: 'default' });
   const server = spawn(binary.path, args, { env, stdio: 'ignore' });
   const address = `127.0.0.1:${port}`;
   await prepareNamespace(address, 'default');

@@ -125,7 +125,7 @@ test('each minor version of the server has a database file of its own', () => {
 });
 
 test('the embedded server is started on loopback with the settings that make a step quick', () => {
-  const args = devServerArguments({ home: '/h', server: '1.29.1', port: 1, uiPort: 2, namespace: 'default' }).join(' ');
+  const args = devServerArguments({ home: '/h', server: '1.29.1', port: 1, ui: { ip: '127.9.9.9', port: 2 }, namespace: 'default' }).join(' ');
   for (const part of [
     '--ip 127.0.0.1',
     'transferProcessorMaxPollRPS=2000',
