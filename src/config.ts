@@ -74,6 +74,12 @@ export const settings = {
     .describe('IANA time zone of the person')
     .refine((zone) => Intl.supportedValuesOf('timeZone').includes(zone) || zone === 'UTC', 'is not an IANA time zone such as Europe/Berlin'),
   FETCH_AUTONOMY: z.enum(['supervised', 'cautious', 'autonomous']).default('cautious').describe('What runs without asking: see docs/architecture.md'),
+  FETCH_READ_SECONDS: z.coerce
+    .number()
+    .min(0)
+    .max(60)
+    .default(2)
+    .describe('How long a question must have been shown before a bare yes or no counts for it; "yes 2" and a quote of it name it and need that, too'),
   FETCH_MAX_STEPS: whole(25).describe('Model steps in a turn'),
   FETCH_MAX_TOOL_CALLS: whole(60).describe('Tool calls in a turn'),
   FETCH_MAX_TURN_TOKENS: whole(2_000_000).describe('Tokens in a turn'),

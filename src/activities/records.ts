@@ -6,8 +6,8 @@ import { isGone } from '../store/database.ts';
 import { finishTurn } from '../store/finish.ts';
 import { cut, derivedId } from '../store/keys.ts';
 import { ask, decisionOf, expireQuestion, remindQuestion } from '../store/questions.ts';
-import { tools } from '../tools/registry.ts';
 import { UNKNOWN_OUTCOME } from './act.ts';
+import { approvalOf } from './approval.ts';
 import type { ActivityDeps } from './deps.ts';
 import { asFailure } from './failure.ts';
 
@@ -25,7 +25,8 @@ export function createRecordActivities({ db, config }: Pick<ActivityDeps, 'db' |
       // what the model said in the step that made the call, not in an earlier one
       const step = derivedId('msg_', stepKey(input.turnId, call?.step ?? 0));
       const said = await db.selectFrom('transcript').select('content').where('id', '=', step).executeTakeFirst();
-      const { title, ...asked } = await ask(db, input, { description: tools.get(call?.name ?? '')?.description ?? '', intent: said?.content || null });
+      const approval = call && input.kind === 'approval' ? { ...(await approvalOf(db, call)), intent: said?.content || null } : null;
+      const { title, ...asked } = await ask(db, input, approval);
       const shown = input.kind === 'approval' ? approvedThing(call?.args, config.FETCH_UI_TEXT === 'on') : config.FETCH_UI_TEXT === 'on' && title;
       return { ...asked, ...(shown && { title: shown }) };
     }),

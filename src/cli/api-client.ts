@@ -13,6 +13,9 @@ export interface PendingApproval {
   tool_name: string;
   description: string;
   intent_summary: string | null;
+  /** what it is decided by, as far as it is shown at first, and how many characters follow */
+  evidence?: string;
+  evidence_rest?: number;
 }
 export interface ThreadDetail {
   thread: ThreadRecord;

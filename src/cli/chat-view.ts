@@ -179,15 +179,22 @@ export class ChatView {
     }
   }
 
-  #approval(approval: PendingApproval & { input?: unknown }, turnId: string): void {
+  #approval(approval: PendingApproval, turnId: string): void {
     this.running.ask(approval.id, turnId);
     if (!this.#firstTime(approval.id)) return;
     const { bold, dim, yellow } = this.#screen.colors;
-    const lines = [`${yellow('? ')}${bold(`May I run ${plain(approval.tool_name)}?`)} ${plain(approval.description ?? '')}`.trimEnd()];
-    if (approval.intent_summary) lines.push(`  ${plain(approval.intent_summary)}`);
-    // what is approved has to be seen whole: a cut line could hide the part that matters
-    if (approval.input !== undefined) lines.push(`  ${plain(JSON.stringify(approval.input))}`);
-    lines.push(dim('  yes / no'));
+    const lines = [`${yellow('? ')}${bold(plain(approval.description))}`];
+    // the words of the model come first, so that nothing of it stands where the answers are offered
+    if (approval.intent_summary) lines.push(...`It says: ${plain(approval.intent_summary)}`.split('\n').map((line) => dim(`  │ ${line}`)));
+    if (approval.evidence)
+      lines.push(
+        ...plain(approval.evidence.replace(/\n$/, ''))
+          .split('\n')
+          .map((line) => `  ${line}`),
+      );
+    lines.push(
+      dim(approval.evidence_rest ? `  ${approval.evidence_rest} characters follow: more to read on, then yes / no / skip` : '  yes / no / skip / yes all'),
+    );
     this.#screen.print(lines.join('\n'));
   }
 

@@ -9,7 +9,7 @@ export type Arrival =
   /** a new turn was opened in the store and is to be run */
   | { kind: 'turn'; inboxId: string; turnId: string; threadId: string }
   /** more text for the running turn: the next model step reads it from the store */
-  | { kind: 'steer'; inboxId: string; turnId: string }
+  | { kind: 'steer'; inboxId: string; turnId: string /** what the person is told about it */; outboxId?: string }
   /** an open question or approval was decided in the store */
   | {
       kind: 'answer';

@@ -38,7 +38,7 @@ const byWord = new Map<string, Command>(Object.entries(words).flatMap(([command,
 /** Nobody writes a command that is longer. A pasted log is not even looked at: these rules run on every message, before any limit. */
 const LONGEST_COMMAND = 200;
 
-const isTooLong = (text: string): boolean => text.length > LONGEST_COMMAND;
+export const isTooLong = (text: string): boolean => text.length > LONGEST_COMMAND;
 
 /** Without the punctuation that closes a sentence. */
 const withoutFullStop = (text: string): string => text.replace(/(?<![.!\s])[.!\s]+$/, '');
@@ -79,6 +79,19 @@ export function parseAutonomy(text: string): 'supervised' | 'cautious' | 'autono
   if (isTooLong(text)) return null;
   const word = /^(?:\/|be |mode )?(supervised|cautious|autonomous|auto)[.!]*$/.exec(text.trim().toLowerCase())?.[1];
   return word === 'auto' ? 'autonomous' : ((word as 'supervised' | 'cautious' | 'autonomous' | undefined) ?? null);
+}
+
+/** Which workspace the owner lets somebody use, when a whole message says it. `person`: the digits of a phone number. */
+export type ShareOrder = { what: 'share' | 'unshare'; workspace: string; person: string } | { what: 'list' };
+
+export function parseShare(text: string): ShareOrder | null {
+  if (isTooLong(text)) return null;
+  const plain = text.trim();
+  if (/^\/?shares[.!]*$/i.test(plain)) return { what: 'list' };
+  const [, word, workspace, number] = /^\/?(share|unshare) ([\w.-]{1,64}) (?:with|from) (\+?[\d ()./-]{7,30})$/i.exec(plain) ?? [];
+  const person = number?.replace(/\D/g, '') ?? '';
+  if (!word || !workspace || !/^[1-9]\d{6,14}$/.test(person)) return null;
+  return { what: word.toLowerCase() as 'share' | 'unshare', workspace, person };
 }
 
 /** What a whole message decides about an approval. `remember`: what this thread asks for from now on is allowed as well. */
@@ -126,7 +139,7 @@ export function parseApproval(text: string): ApprovalAnswer | null {
 }
 
 /** The number that a whole reply is, a keycap such as 2️⃣ included. */
-function numberIn(reply: string): number | null {
+export function numberIn(reply: string): number | null {
   const digits = /^\(?#?(\d{1,2})(?:[.)]|\ufe0f?\u20e3)?$/.exec(reply.trim())?.[1];
   return digits === undefined ? null : Number(digits);
 }
@@ -161,8 +174,10 @@ export const helpText = [
   '- `status` says what is running, what it waits for and what it has used',
   '- a message while I work steers me at the next step',
   '- a question is answered by its number, by a word, or in your own words; it waits for you',
+  '- `share demo with +49 170 1234567` lets somebody whom you trust use a workspace; `unshare` takes it back, `shares` lists them',
   '- `/new` begins a new conversation: what was said and read before is left behind',
   '- `supervised`, `cautious` and `autonomous` set how much I do without asking; `supervised` also takes back a `yes all`',
   '- an approval is answered with `yes`, `no`, `skip` (go on without it) or `yes all` (and everything after it in this chat), or with 👍 or 👎',
   '- after I have read what others wrote I ask before it leaves this machine or lasts; `yes always for fetch` (or `push`, `schedule`, …) allows it for good in this chat, `ask again` takes that back',
+  '- `more` shows the rest of a long approval; where several questions wait, `yes 2` names one; while one waits, `/autonomous` and the like need their slash',
 ].join('\n');

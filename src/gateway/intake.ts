@@ -5,21 +5,22 @@ import type { Arrival } from '../contracts/conversation.ts';
 import type { Identity } from '../contracts/decision.ts';
 import type { Channel } from '../contracts/ids.ts';
 import type { ThreadRecord, TurnRecord } from '../contracts/records.ts';
-import { askAgainText, chooseOption, helpText, isStrayNumber, parseApproval, parseAskAgain, parseAutonomy, parseCommand } from '../domain/commands.ts';
+import { askAgainText, helpText, parseAskAgain, parseAutonomy, parseCommand, parseShare } from '../domain/commands.ts';
 import { shownOfMessage } from '../domain/context.ts';
-import { mayApprove } from '../domain/policy.ts';
 import { attach } from '../store/attachments.ts';
 import type { Db, Tx } from '../store/database.ts';
 import { appendEvents, NoThread, onThread } from '../store/events.ts';
 import { findReceived, receive } from '../store/inbox.ts';
 import { chatKey, derivedId, freshId, steerItemId } from '../store/keys.ts';
-import { answerQuestion, dangerOf, decideQuestion, openQuestion, type Question } from '../store/questions.ts';
-import { beginAnew, replyNow, statusText, trust } from '../store/replies.ts';
+import { answerQuestion, decideQuestion, isAsked, openQuestion } from '../store/questions.ts';
+import { beginAnew, notify, replyNow, statusText, trust } from '../store/replies.ts';
 import { KeyReused, type RequestKey } from '../store/request-keys.ts';
 import { takeGrantsBack } from '../store/taint.ts';
 import { createThread, getThread, threadOfChat } from '../store/threads.ts';
 import type { Heard } from '../store/transcript.ts';
 import { activeTurn, addUserItem, findTurn, openTurn, toTurnRecord } from '../store/turns.ts';
+import { answerOpen, mayTrust, ofTask } from './answering.ts';
+import { share } from './sharing.ts';
 import { signalArrival } from './signal.ts';
 import { taskOrder } from './task-orders.ts';
 
@@ -55,6 +56,8 @@ export interface Saying {
   heard?: Heard;
   /** who wrote it, several where messages were put together; left out for what comes over HTTP */
   writers?: readonly Identity[];
+  /** when it was written, as its channel says; when it came where that is not known */
+  writtenAt?: Date;
   /** it answers exactly this question (a reaction, a vote, a quote); where that is settled, the person is told */
   questionId?: string;
   /** never a command and never an answer: text that was put together from several messages */
@@ -82,6 +85,7 @@ export type Approver = (tx: Tx, turnId: string) => Promise<{ owner: boolean; ask
  * leaves a row that `resignal` finds. An answer from here therefore means "will be answered".
  */
 export function createIntake({ db, temporal, config, secret }: { db: Db; temporal: Client; config: Config; secret: string }) {
+  const readMs = config.FETCH_READ_SECONDS * 1000;
   /** Runs `act` once for a channel message id; a repeated one gets what the first got, and is signalled again if that was lost. */
   async function once(
     threadId: string,
@@ -131,7 +135,14 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
     return active;
   }
 
-  async function addSteer(tx: Tx, threadId: string, turnId: string, inboxId: string, text: string, heard?: Heard): Promise<Arrival> {
+  async function addSteer(
+    tx: Tx,
+    threadId: string,
+    turnId: string,
+    inboxId: string,
+    text: string,
+    heard?: Heard,
+  ): Promise<Extract<Arrival, { kind: 'steer' }>> {
     await tx
       .updateTable('turns')
       .set((e) => ({ steer_count: e('steer_count', '+', 1) }))
@@ -146,33 +157,6 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
   async function addStop(tx: Tx, threadId: string, turnId: string, inboxId: string): Promise<Arrival> {
     await appendEvents(tx, threadId, [{ event: 'turn.interrupt_requested', turnId, payload: { thread_id: threadId, turn_id: turnId } }]);
     return { kind: 'stop', inboxId, turnId };
-  }
-
-  /** What a text means for an open question: its answer, a number that is no choice, a yes that is not theirs to say, or nothing, when an approval needs a plain yes, no, skip or yes all. */
-  async function answerWith(
-    tx: Tx,
-    question: Question,
-    text: string,
-    inboxId: string,
-    by: Identity,
-    approver: Approver | undefined,
-  ): Promise<Arrival | 'stray' | 'not theirs' | 'owner only' | null> {
-    if (question.kind === 'approval') {
-      const answer = parseApproval(text);
-      if (!answer) return null;
-      const { decision, remember, always } = answer;
-      const { danger, tainted, grantable } = await dangerOf(tx, question);
-      // what is allowed for good is what was asked about
-      if (always && !grantable.includes(always)) return null;
-      // whoever allows everything that follows allows what is dangerous among it
-      if (approver && decision === 'allow' && !mayApprove(remember ? 'DANGEROUS' : danger, await approver(tx, question.turn_id), tainted))
-        return tainted ? 'owner only' : 'not theirs';
-      await decideQuestion(tx, question, answer, by);
-      return { kind: 'answer', inboxId, questionId: question.id, decision, ...ofTask(question) };
-    }
-    if (isStrayNumber(question.options, text)) return 'stray';
-    await answerQuestion(tx, question, chooseOption(question.options, text), by);
-    return { kind: 'answer', inboxId, questionId: question.id, decision: 'answered', ...ofTask(question) };
   }
 
   /** A message that is answered without the model, with `body`: it could not be read, or it was too much at once. */
@@ -276,6 +260,7 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
       const act = async (tx: Tx, { inboxId: inbox, chatId, at, by }: Received) => {
         const reply = async (body: string) => ({ arrival: await replyNow(tx, { threadId, chatId, inboxId: inbox, said: text, body }), turnId: null });
         const active = await activeTurn(tx, threadId);
+        let unclear: string | undefined;
         if (!input.plain) {
           const command = input.questionId ? null : parseCommand(text);
           const order = input.questionId ? null : await taskOrder(tx, { chatId, text, inboxId: inbox, turnRuns: active !== undefined });
@@ -290,28 +275,33 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
           if (command === 'new') return reply(active ? 'I am still at work. Say `stop` first, then `/new`.' : await beginAnew(tx, threadId));
           const again = input.questionId ? undefined : parseAskAgain(text);
           if (again !== undefined) return reply(askAgainText(await takeGrantsBack(tx, chatId, again)));
+          const shares = input.questionId ? null : parseShare(text);
+          if (shares) return reply(await share(tx, config, shares, mayTrust(by)));
           const autonomy = input.questionId ? null : parseAutonomy(text);
-          if (autonomy) return reply(await trust(tx, { threadId, chatId, autonomy, shared: input.approver !== undefined }));
-          const question = await openQuestion(tx, threadId, input.questionId);
-          if (!question && input.questionId) return reply('That question is settled already, so this changes nothing.');
-          const answer = question ? await answerWith(tx, question, text, inbox, by, input.approver) : null;
-          if (answer === 'not theirs') return reply('Only the owner, or whoever asked for this, may approve it. It waits for one of them.');
-          if (answer === 'owner only') return reply('Only the owner may approve this, because words of others here may have led to it. It waits for them.');
-          if (answer === 'stray') return reply(`There is no choice ${text.trim()}. Answer with 1 to ${question!.options.length}, or in your own words.`);
-          if (answer) {
+          // while a question is open the bare word is its answer
+          if (autonomy && (text.trim().startsWith('/') || !(await isAsked(tx, threadId))))
+            return reply(await trust(tx, { threadId, chatId, autonomy, shared: input.approver !== undefined, owned: mayTrust(by) }));
+          const { questionId, approver, writtenAt = at } = input;
+          const answered = await answerOpen(tx, threadId, { text, inboxId: inbox, by, at: writtenAt, readMs, questionId, approver });
+          if (answered && 'reply' in answered) return reply(answered.reply);
+          if (answered && 'answer' in answered) {
+            const { answer, question } = answered;
             // a picture or a document that came as the answer is read beside it
             if (attachmentIds.length > 0) {
               const itemId = derivedId('item_', inbox, 'attached');
-              await addUserItem(tx, { id: itemId, turnId: question!.turn_id, threadId, text: told, announceStart: true, heard: input.heard });
+              await addUserItem(tx, { id: itemId, turnId: question.turn_id, threadId, text: told, announceStart: true, heard: input.heard });
               await attach(tx, itemId, attachmentIds);
             }
-            return { arrival: answer, turnId: question!.turn_id };
+            return { arrival: answer, turnId: question.turn_id };
           }
+          unclear = answered?.unclear;
         }
         if (active) {
           const arrival = await addSteer(tx, threadId, active.id, inbox, told, input.heard);
           await attach(tx, steerItemId(inbox), attachmentIds);
-          return { arrival, turnId: active.id };
+          // it may be meant as an answer: what would be one is told, and the words are not lost
+          const outboxId = unclear && (await notify(tx, { threadId, chatId, turnId: active.id, key: inbox, body: unclear }));
+          return { arrival: { ...arrival, ...(outboxId && { outboxId }) }, turnId: active.id };
         }
         const turn = await openTurn(tx, { threadId, at, text: told, heard: input.heard });
         await attach(tx, turn.item_ids[0]!, attachmentIds);
@@ -364,6 +354,3 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
 
 /** Who holds the token of the API. In the thread of the terminal that is the terminal. */
 const overHttp = (channel: Channel): Identity => (channel === 'console' ? { role: 'terminal', channel } : { role: 'client', channel: 'api' });
-
-/** Whose question it is, when a coding task asked it. */
-const ofTask = (question: Question): { taskId?: string } => (question.task_id ? { taskId: question.task_id } : {});

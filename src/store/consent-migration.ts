@@ -6,7 +6,7 @@ export async function consentColumns(db: Kysely<unknown>): Promise<void> {
     alter table calls add column policy text;
     alter table questions
       add column decided_by jsonb, add column remember boolean not null default false,
-      add column evidence text, add column delivered_at timestamptz;
+      add column number int not null default 1, add column evidence text, add column shown int not null default 0, add column delivered_at timestamptz;
     -- what was decided before stays decided
     update questions set decided_by = '{"role": "earlier"}' where state = 'answered';
     -- what was asked before counts as shown when it was asked

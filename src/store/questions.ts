@@ -3,9 +3,9 @@ import type { AskInput, AskResult, Danger } from '../contracts/conversation.ts';
 import type { DecidedBy, Decision, Identity } from '../contracts/decision.ts';
 import { outboxId } from '../contracts/ids.ts';
 import type { CallTaint, Sink } from '../contracts/taint.ts';
+import { pageEnd, visibleLine } from '../domain/evidence.ts';
 import { blockQuote } from '../domain/foreign-text.ts';
 import { alwaysHint, whyAsked } from '../domain/taint.ts';
-import { prefix, suffix } from '../domain/text.ts';
 import { settleCall } from './calls.ts';
 import { type Db, json, type Tx } from './database.ts';
 import { appendEvents } from './deferred.ts';
@@ -13,7 +13,7 @@ import { onThread } from './events.ts';
 import { addItem } from './items.ts';
 import { cut, derivedId } from './keys.ts';
 import { dropUnsent } from './outbox.ts';
-import { inputRequest } from './requests.ts';
+import { inputRequest, shownEvidence } from './requests.ts';
 import type { QuestionTable } from './schema.ts';
 import { giveGrant } from './taint.ts';
 
@@ -52,6 +52,16 @@ export async function standingConsent(tx: Tx, threadId: string) {
   return { state: 'answered' as const, decision: 'allow' as const, answer: null, decided_by: json(by), decided_at: new Date() };
 }
 
+/** All open questions of a thread, in the order of asking. */
+export const openQuestions = (tx: Tx, threadId: string): Promise<Question[]> =>
+  tx.selectFrom('questions').selectAll().where('thread_id', '=', threadId).where('state', '=', 'open').orderBy('asked_at').orderBy('number').execute();
+
+/** True while a thread waits for an answer. */
+export async function isAsked(db: Db | Tx, threadId: string): Promise<boolean> {
+  const row = await db.selectFrom('questions').select('id').where('thread_id', '=', threadId).where('state', '=', 'open').limit(1).executeTakeFirst();
+  return row !== undefined;
+}
+
 /** How dangerous the call is that an approval is asked for, as it was when the model made it, and the sinks for which text of others makes it a question. */
 export async function dangerOf(tx: Tx, question: Question): Promise<{ danger: Danger; tainted: boolean; grantable: readonly Sink[] }> {
   // what a coding task wants to do is not ours to rate
@@ -63,90 +73,112 @@ export async function dangerOf(tx: Tx, question: Question): Promise<{ danger: Da
 
 export const numbered = (options: readonly string[]): string => options.map((option, index) => `${index + 1}. ${option}`).join('\n');
 
+/** What an approval says: the question in the words of a person, and what it is decided by. */
+export interface Approval {
+  sentence: string;
+  evidence: string;
+  /** what the model said beside the call */
+  intent: string | null;
+}
+
 /** Asks, once for a call: question row, event and outbox row in one transaction. */
-export async function ask(db: Db, input: AskInput, about: { description: string; intent: string | null }): Promise<AskResult> {
+export async function ask(db: Db, input: AskInput, approval: Approval | null): Promise<AskResult> {
   // the id that `item.started` announced: clients show the question with its call
   const questionId = input.callId;
-  const out = outboxId(input.turnId, questionId);
-  return await onThread(db, input.threadId, async (tx, { chatId: chat_id }) => {
+  const { turnId, threadId, kind } = input;
+  const out = outboxId(turnId, questionId);
+  return await onThread(db, threadId, async (tx, { chatId: chat_id, at }) => {
     const known = await tx.selectFrom('questions').selectAll().where('id', '=', questionId).executeTakeFirst();
     if (known) return { questionId, outboxId: out, title: titleOf(known), ...(known.state !== 'open' && { decided: known.decision ?? 'deny' }) };
     const call = await tx.selectFrom('calls').selectAll().where('id', '=', input.callId).executeTakeFirstOrThrow();
-    if (input.kind === 'approval') {
-      const turn = await tx.selectFrom('turns').select('auto_approve').where('id', '=', input.turnId).executeTakeFirst();
+    const about = { id: questionId, chat_id, thread_id: threadId, turn_id: turnId, call_id: input.callId, kind };
+    if (kind === 'approval') {
+      const turn = await tx.selectFrom('turns').select('auto_approve').where('id', '=', turnId).executeTakeFirst();
       // "yes all" to another call of this step came while this one waited for its turn; it never covers what text of others may have led to
       if (turn?.auto_approve && !call.taint?.asks.length) {
-        const about = { id: questionId, chat_id, thread_id: input.threadId, turn_id: input.turnId, call_id: input.callId, kind: input.kind };
-        const allowed = await standingConsent(tx, input.threadId);
+        const allowed = await standingConsent(tx, threadId);
         await tx
           .insertInto('questions')
-          .values({ ...about, prompt: call.name, options: '[]', ...allowed })
+          .values({ ...about, prompt: approval?.sentence ?? call.name, options: '[]', ...allowed })
           .execute();
         return { questionId, outboxId: out, title: '', decided: 'allow' };
       }
     }
     const args = call.args as { question?: string; options?: string[] };
-    const options = input.kind === 'question' ? (args.options ?? []) : [];
-    const prompt = input.kind === 'question' ? (args.question ?? '') : [`May I run ${call.name}? ${about.description}`, ...warning(call.taint)].join('\n\n');
+    const options = kind === 'question' ? (args.options ?? []) : [];
+    const prompt = approval ? approval.sentence : (args.question ?? '');
+    const asked = await openedNow(tx, {
+      chatId: chat_id,
+      threadId,
+      at,
+      evidence: approval ? [...warning(call.taint), approval.evidence].filter(Boolean).join('\n\n') : null,
+    });
     await tx
       .insertInto('questions')
-      .values({
-        id: questionId,
-        chat_id,
-        thread_id: input.threadId,
-        turn_id: input.turnId,
-        call_id: input.callId,
-        kind: input.kind,
-        prompt,
-        options: json(options),
-        state: 'open',
-        decision: null,
-        answer: null,
-        decided_at: null,
-      })
+      .values({ ...about, ...asked, prompt, options: json(options), state: 'open', decision: null, answer: null })
       .execute();
-    const shown =
-      input.kind === 'approval'
-        ? `${prompt}\n\n${evidenceOf(call)}\n\nAnswer yes, no, skip or yes all.`
-        : options.length > 0
-          ? `${prompt}\n${numbered(options)}`
-          : prompt;
-    await tx.insertInto('outbox').values({ id: out, chat_id, thread_id: input.threadId, turn_id: input.turnId, kind: 'question', body: shown }).execute();
-    await appendEvents(tx, input.threadId, [
-      input.kind === 'question'
-        ? { event: 'user_input.required', turnId: input.turnId, payload: inputRequest({ id: questionId, prompt, options }) }
-        : {
-            event: 'approval.required',
-            turnId: input.turnId,
-            payload: {
-              id: questionId,
-              approval_id: questionId,
-              tool_name: call.name,
-              description: about.description,
-              intent_summary: about.intent,
-              input: call.args,
-            },
-          },
-    ]);
-    return { questionId, outboxId: out, title: titleOf({ kind: input.kind, prompt }) };
+    const body = approval ? approvalText({ prompt, ...asked }) : options.length > 0 ? `${prompt}\n${numbered(options)}` : prompt;
+    await tx.insertInto('outbox').values({ id: out, chat_id, thread_id: threadId, turn_id: turnId, kind: 'question', body }).execute();
+    const payload = approval
+      ? {
+          id: questionId,
+          approval_id: questionId,
+          tool_name: call.name,
+          description: prompt,
+          intent_summary: approval.intent,
+          input: call.args,
+          ...shownEvidence(asked),
+        }
+      : inputRequest({ id: questionId, prompt, options });
+    await appendEvents(tx, threadId, [{ event: approval ? 'approval.required' : 'user_input.required', turnId, payload }]);
+    return { questionId, outboxId: out, title: titleOf({ kind, prompt }) };
   });
 }
 
 /** Why text of others makes this a question, and how it is allowed for good. */
-const warning = (taint: CallTaint | null): string[] => (taint?.asks.length ? [[whyAsked(taint), alwaysHint(taint)].filter(Boolean).join(' ')] : []);
+const warning = (taint: CallTaint | null): string[] =>
+  taint?.asks.length ? [visibleLine([whyAsked(taint), alwaysHint(taint)].filter(Boolean).join(' '))] : [];
 
-/** What a person decides by: the differences or the command where the tool could say them, else the arguments. */
-function evidenceOf(call: { args: unknown; metadata: Record<string, unknown> | null }): string {
-  const preview = call.metadata?.preview;
-  return typeof preview === 'string' ? bothEnds(preview) : `Arguments: ${JSON.stringify(call.args)}`;
+/** What every open question has: its number among those of its thread, and what of it is shown now. A screen shows it at once; a phone when its server has it. */
+export async function openedNow(tx: Tx, it: { chatId: string; threadId: string; at: Date; evidence: string | null }) {
+  const others = await openQuestions(tx, it.threadId);
+  // programs page by themselves
+  const whole = it.chatId.startsWith('api/');
+  return {
+    number: Math.max(0, ...others.map(({ number }) => number)) + 1,
+    evidence: it.evidence,
+    shown: it.evidence === null ? 0 : whole ? it.evidence.length : pageEnd(it.evidence, 0),
+    delivered_at: it.chatId.startsWith('whatsapp/') ? null : it.at,
+  };
 }
 
-const SHOWN = 6_000;
-const END_SHOWN = 1_500;
+/** An approval as a message: the question, the first page of what it is decided by, and what can be answered. */
+export const approvalText = (it: Pick<Question, 'prompt' | 'evidence' | 'shown' | 'number'>): string =>
+  [numberedPrompt(it), ...(it.evidence ? [fenced(it.evidence.slice(0, it.shown))] : []), howToAnswer({ kind: 'approval', options: [], ...it })].join('\n\n');
 
-/** Nobody should consent to something whose end they have not seen: what is left out is in the middle, and counted. */
-export const bothEnds = (text: string): string =>
-  text.length <= SHOWN ? text : `${prefix(text, SHOWN - END_SHOWN)}\n[${text.length - SHOWN} characters are not shown here]\n${suffix(text, END_SHOWN)}`;
+/** The number is said where there may be others. */
+export const numberedPrompt = ({ number, prompt }: Pick<Question, 'number' | 'prompt'>): string => (number > 1 ? `${number}. ${prompt}` : prompt);
+
+export function howToAnswer({ kind, options, evidence, shown }: Pick<Question, 'kind' | 'options' | 'evidence' | 'shown'>): string {
+  if (kind === 'question') return options.length > 0 ? 'Answer with a number or in your own words.' : 'Answer in your own words.';
+  const rest = evidence === null ? 0 : evidence.length - shown;
+  return rest > 0
+    ? `This is the beginning; ${rest} characters follow. Say "more" to read on. Then answer yes, no, skip or yes all.`
+    : 'Answer yes, no, skip or yes all.';
+}
+
+/** The next page of what an approval is decided by, as a message. The caller holds `lockThread`. */
+export async function readOn(tx: Tx, question: Question, at: Date): Promise<string> {
+  const { evidence, shown } = question;
+  if (evidence === null || shown >= evidence.length) return `That was all of it. ${howToAnswer(question)}`;
+  const end = pageEnd(evidence, shown);
+  // what is shown now has to be read before a yes counts
+  await tx.updateTable('questions').set({ shown: end, delivered_at: at }).where('id', '=', question.id).execute();
+  return `${fenced(evidence.slice(shown, end))}\n\n${howToAnswer({ ...question, shown: end })}`;
+}
+
+/** Evidence holds no fence of its own. */
+const fenced = (text: string): string => `\`\`\`\n${text.replace(/\n$/, '')}\n\`\`\``;
 
 /** A few words of a question for operators; an approval is named by its tool already. */
 const titleOf = (question: Pick<Question, 'kind' | 'prompt'>): string =>
@@ -185,7 +217,7 @@ export async function decideQuestion(tx: Tx, question: Question, it: Verdict, by
     const call = await tx.selectFrom('calls').select('name').where('id', '=', question.call_id).executeTakeFirstOrThrow();
     const output = skip
       ? `Skipped by the person: ${call.name} was not run. Go on without it; do not try it another way.`
-      : `Failed to authorize tool execution: Tool '${call.name}' denied by user`;
+      : `The person said no to "${question.prompt}" It was not done (${call.name} was denied by user).`;
     await settleCall(tx, question.call_id, { ok: false, output });
   }
 }

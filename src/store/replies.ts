@@ -28,6 +28,15 @@ export async function replyNow(tx: Tx, reply: { threadId: string; chatId: string
   return { kind: 'reply', inboxId: reply.inboxId, outboxId: out };
 }
 
+/** Tells something beside a turn that runs: an outbox row and a line on the screens. The caller holds `lockThread`. */
+export async function notify(tx: Tx, note: { threadId: string; chatId: string; turnId: string; key: string; body: string }): Promise<string> {
+  const { threadId, turnId, body } = note;
+  const id = outboxId(turnId, `note_${note.key}`);
+  await tx.insertInto('outbox').values({ id, chat_id: note.chatId, thread_id: threadId, turn_id: turnId, kind: 'notice', body }).execute();
+  await addItem(tx, { id: derivedId('item_', id), turnId, threadId, kind: 'status', status: 'completed', summary: body, detail: body });
+  return id;
+}
+
 /** What runs, what it waits for, what was spent today: from the store, so it works while the model is down. */
 export async function statusText(tx: Tx, threadId: string, chatId: string): Promise<string> {
   const active = await tx.selectFrom('turns').selectAll().where('thread_id', '=', threadId).where('status', '=', 'in_progress').executeTakeFirst();
@@ -72,8 +81,9 @@ export async function beginAnew(tx: Tx, threadId: string): Promise<string> {
 /** Sets how much is done without asking, and takes back what "yes all" allowed; what to say about it. Where several people write, trust can only be taken back by a word. */
 export async function trust(
   tx: Tx,
-  { threadId, chatId, autonomy, shared }: { threadId: string; chatId: string; autonomy: Autonomy; shared: boolean },
+  { threadId, chatId, autonomy, shared, owned }: { threadId: string; chatId: string; autonomy: Autonomy; shared: boolean; owned: boolean },
 ): Promise<string> {
+  if (!owned) return 'Only the owner sets how much I do without asking.';
   if (shared && autonomy !== 'supervised') return 'In a group I can only be made more careful by a word: say "supervised".';
   await tx.updateTable('chats').set({ autonomy }).where('id', '=', chatId).execute();
   if (autonomy === 'supervised') await takeGrantsBack(tx, chatId, null);

@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely';
+import { argumentsEvidence } from '../domain/evidence.ts';
 import type { Db, Tx } from './database.ts';
 import type { QuestionTable } from './schema.ts';
 
@@ -12,8 +13,12 @@ export const inputRequest = (question: Pick<Question, 'id' | 'prompt' | 'options
   },
 });
 
+/** Screens get the same page as phones. */
+export const shownEvidence = ({ evidence, shown }: Pick<Question, 'evidence' | 'shown'>): { evidence?: string; evidence_rest?: number } =>
+  evidence === null ? {} : { evidence: evidence.slice(0, shown), ...(shown < evidence.length && { evidence_rest: evidence.length - shown }) };
+
 /** Payload of `approval.required`, and of an open approval in a thread's detail. */
-export async function approvalRequest(db: Db | Tx, question: Pick<Question, 'id' | 'call_id' | 'turn_id' | 'prompt'>) {
+export async function approvalRequest(db: Db | Tx, question: Pick<Question, 'id' | 'call_id' | 'turn_id' | 'prompt' | 'evidence' | 'shown'>) {
   // a coding task asks without a call: what it wants to do stands in the question
   const call = question.call_id
     ? await db.selectFrom('calls').select(['name', 'args']).where('id', '=', question.call_id).executeTakeFirstOrThrow()
@@ -26,5 +31,7 @@ export async function approvalRequest(db: Db | Tx, question: Pick<Question, 'id'
     description: question.prompt,
     intent_summary: null,
     input: call.args,
+    // a question from before the evidence was kept has the arguments
+    ...shownEvidence(question.evidence === null ? { evidence: argumentsEvidence(call.args) || null, shown: Number.MAX_SAFE_INTEGER } : question),
   };
 }

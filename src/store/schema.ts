@@ -197,8 +197,12 @@ export interface QuestionTable {
   state: 'open' | 'answered' | 'expired' | 'cancelled';
   decision: Decision | null;
   answer: string | null;
+  /** by which it is named while others of its thread are open */
+  number: Generated<number>;
   /** what a person decides by: the command or the difference, whole */
   evidence: string | null;
+  /** characters of the evidence that were shown */
+  shown: Generated<number>;
   /** the decision holds for everything that follows in its thread */
   remember: Generated<boolean>;
   asked_at: Created;

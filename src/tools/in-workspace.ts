@@ -5,6 +5,7 @@ import type { Author, Profile, WorkspaceAnswer, WorkspaceOp } from '../contracts
 import { checkPath, findName, quoted } from '../domain/workspace-names.ts';
 import { streamOutput } from '../store/kennel/call-output.ts';
 import { listHosts } from '../store/kennel/hosts.ts';
+import { reachOf } from '../store/kennel/shares.ts';
 import { activeWorkspace, listWorkspaces } from '../store/kennel/workspaces.ts';
 import { awaitEngine, isAbsence } from './await-engine.ts';
 import { suggestion } from './nearest.ts';
@@ -96,14 +97,17 @@ async function exclusively<T>(path: string, signal: AbortSignal, act: () => Prom
 
 /** The workspace that is meant, or why there is none. */
 export async function findWorkspace(context: ToolContext, site: Site, wanted: string | undefined): Promise<FoundWorkspace | ToolOutcome> {
-  const [{ workspaces, leftOut }, active] = await Promise.all([findWorkspaces(site.folder), activeWorkspace(context.db, context.chatId)]);
+  const [found, active, reach] = await Promise.all([findWorkspaces(site.folder), activeWorkspace(context.db, context.chatId), reachOf(context.db, context)]);
+  // what is not shared with whoever asks is not there for them
+  const within = ({ name }: { name: string }) => reach === null || reach.has(name);
+  const [workspaces, leftOut] = [found.workspaces.filter(within), found.leftOut.filter(within)];
   const names = workspaces.map((each) => each.name);
   const named = (name: string | null) => workspaces.find((each) => each.name === name);
   if (wanted === undefined) {
     // one on another host is never guessed at: the same name may mean another project here
-    if (active && active.host !== site.host)
+    if (active && within(active) && active.host !== site.host)
       return no(`The active workspace ${active.name} is on the host ${active.host}, and this ran on ${site.host}. Try again.`);
-    if (active)
+    if (active && within(active))
       return named(active.name) ?? no(`The active workspace ${active.name} is not there any more. Select another one.${suggestion(active.name, names)}`);
     if (workspaces.length === 1) return workspaces[0]!;
     // where nothing can be made, that is what has to be said
@@ -118,7 +122,7 @@ export async function findWorkspace(context: ToolContext, site: Site, wanted: st
   if (here) return here;
   const refused = leftOut.find((each) => each.name === wanted);
   if (refused) return no(`${quoted(wanted)} cannot be used as a workspace: ${refused.why}.`);
-  const elsewhere = (await listWorkspaces(context.db)).filter((each) => each.host !== site.host);
+  const elsewhere = (await listWorkspaces(context.db)).filter((each) => each.host !== site.host && within(each));
   const other = elsewhere.find((each) => each.name === wanted);
   if (other) return no(`The workspace ${other.name} is on the host ${other.host}. Select it first with workspace_select.`);
   return no(`There is no workspace ${quoted(wanted)}.${suggestion(wanted, [...names, ...elsewhere.map((each) => each.name)])}`);

@@ -12,6 +12,7 @@ import { cut } from '../domain/text.ts';
 import { findName } from '../domain/workspace-names.ts';
 import { onThread } from '../store/events.ts';
 import { type KennelHost, listHosts } from '../store/kennel/hosts.ts';
+import { reachOf } from '../store/kennel/shares.ts';
 import { findTask, insertTask, isOver, markOrdered, type Task, tasksOfChat } from '../store/kennel/tasks.ts';
 import { taskSpendingToday, usageOf } from '../store/kennel/usage.ts';
 import { activeWorkspace, listWorkspaces } from '../store/kennel/workspaces.ts';
@@ -161,8 +162,10 @@ export const taskTools: Tool[] = [
 ];
 
 async function respond(context: ToolContext, args: { response: string; taskId?: string }): Promise<ToolOutcome> {
+  const reach = await reachOf(context.db, context);
   const live = await tasksOfChat(context.db, context.chatId, { live: true, limit: 50 });
-  const found = args.taskId ? await findIn(context, args.taskId) : { task: live.find((task) => task.state === 'waiting') };
+  const within = ({ workspace }: Task) => reach === null || reach.has(workspace);
+  const found = args.taskId ? await findIn(context, args.taskId) : { task: live.find((task) => task.state === 'waiting' && within(task)) };
   if ('problem' in found) return { ok: false, output: found.problem };
   const { task } = found;
   if (!task) return { ok: false, output: 'No task of this chat waits for an answer.' };
@@ -214,8 +217,11 @@ async function order({ db, temporal, callId, signal }: ToolContext, task: Task, 
 type Place = { host: string; workspace: string; harnesses: Array<{ name: (typeof HARNESSES)[number]; ready: boolean; why: string | null }> };
 
 /** The workspace that is meant, and what its host can do. */
-async function placeOf({ db, chatId }: ToolContext, wanted: string | undefined): Promise<Place | Absence> {
-  const [active, all, hosts] = await Promise.all([activeWorkspace(db, chatId), listWorkspaces(db), listHosts(db)]);
+async function placeOf({ db, chatId, turnId }: ToolContext, wanted: string | undefined): Promise<Place | Absence> {
+  const [chosen, every, hosts, reach] = await Promise.all([activeWorkspace(db, chatId), listWorkspaces(db), listHosts(db), reachOf(db, { chatId, turnId })]);
+  const within = (name: string) => reach === null || reach.has(name);
+  const active = chosen && within(chosen.name) ? chosen : null;
+  const all = every.filter(({ name }) => within(name));
   const names = [...new Set(all.map((workspace) => workspace.name))];
   const name = wanted === undefined ? (active?.name ?? (names.length === 1 ? names[0]! : null)) : findName(wanted, names);
   if (name === null) {
@@ -257,8 +263,9 @@ function lackOf(hosts: readonly KennelHost[]): Absence {
 }
 
 /** The task with this id in this chat; without one, the newest that is not over, or the newest. */
-async function findIn({ db, chatId }: ToolContext, id: string | undefined): Promise<{ task: Task } | { problem: string }> {
-  const tasks = await tasksOfChat(db, chatId, { limit: 200 });
+async function findIn({ db, chatId, turnId }: ToolContext, id: string | undefined): Promise<{ task: Task } | { problem: string }> {
+  const reach = await reachOf(db, { chatId, turnId });
+  const tasks = (await tasksOfChat(db, chatId, { limit: 200 })).filter(({ workspace }) => reach === null || reach.has(workspace));
   const task = id === undefined ? (tasks.find((each) => !isOver(each.state)) ?? tasks[0]) : tasks.find((each) => each.id === id);
   if (task) return { task };
   if (id === undefined) return { problem: 'There are no tasks in this chat.' };

@@ -2,6 +2,7 @@ import { findWorkspaces, folderId, placeWorkspace, stageWorkspace, TRASH_DAYS, t
 import type { Template } from '../contracts/workspace-ops.ts';
 import { sameName } from '../domain/workspace-names.ts';
 import { intentOf, noteIntent } from '../store/kennel/intents.ts';
+import { shareWithMakers } from '../store/kennel/shares.ts';
 import { activeWorkspace, forgetWorkspace, selectIfNone, tasksIn } from '../store/kennel/workspaces.ts';
 import { publishNew } from './github.ts';
 import { AUTHOR, findWorkspace, type Opened, operate, provide, type Site } from './in-workspace.ts';
@@ -43,6 +44,7 @@ export async function create(context: ToolContext, site: Site, { name, template,
   }
   const at: Opened = { ...site, name, path };
   const profile = await look(context, at);
+  await shareWithMakers(db, context.turnId, name);
   const active = await selectIfNone(db, chatId, { host: site.host, name });
   const published = initGit && context.config.GH_TOKEN ? await publishNew(context, at, description) : null;
   const lines = [

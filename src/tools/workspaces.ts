@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { changedAt, findWorkspaces, identified, TRASH_DAYS } from '../adapters/workspaces.ts';
 import { TEMPLATES } from '../contracts/workspace-ops.ts';
 import { findName, nameProblem } from '../domain/workspace-names.ts';
+import { reachOf } from '../store/kennel/shares.ts';
 import { activeWorkspace, listWorkspaces, recordWorkspaces, selectWorkspace, workspacesOf } from '../store/kennel/workspaces.ts';
 import {
   confirmArgument,
@@ -108,7 +109,8 @@ async function list(context: ToolContext, site: Site): Promise<ToolOutcome> {
   const changed: Opened[] = [];
   for (const each of workspaces) if ((await changedAt(each.path)) > seen.get(each.name)!.seen_at.getTime()) changed.push({ ...site, ...each });
   const trouble = changed.length > 0 ? await refresh(context, changed.slice(0, FRESH)) : null;
-  const rows = await listWorkspaces(db);
+  const reach = await reachOf(db, context);
+  const rows = (await listWorkspaces(db)).filter(({ name }) => reach === null || reach.has(name));
   const views = rows.map((row) => ({
     name: row.name,
     host: row.host,
@@ -127,10 +129,10 @@ async function list(context: ToolContext, site: Site): Promise<ToolOutcome> {
   });
   const lines = [
     rows.length === 0 ? 'There are no workspaces yet. workspace_create makes one.' : `${countOf(rows.length, 'workspace')}: ${shown.join(', ')}`,
-    ...leftOut.map(({ name, why }) => `Left out: ${JSON.stringify(name)}: ${why}.`),
+    ...(reach === null ? leftOut : []).map(({ name, why }) => `Left out: ${JSON.stringify(name)}: ${why}.`),
     ...(trouble ? [trouble] : []),
   ];
-  return { ok: true, output: lines.join('\n'), metadata: { workspaces: views, active: active?.name ?? null } };
+  return { ok: true, output: lines.join('\n'), metadata: { workspaces: views, active: rows.some(({ name }) => name === active?.name) ? active!.name : null } };
 }
 
 /** Looks into workspaces; a sentence when that could not be done, for a list is worth having without it. */
@@ -156,7 +158,8 @@ async function select(context: ToolContext, site: Site, wanted: string): Promise
   const found = await findWorkspace(context, site, wanted);
   if ('ok' in found) {
     // on another host nothing has to run to choose it
-    const rows = (await listWorkspaces(db)).filter((row) => row.host !== site.host);
+    const reach = await reachOf(db, context);
+    const rows = (await listWorkspaces(db)).filter((row) => row.host !== site.host && (reach === null || reach.has(row.name)));
     const other = rows.find((row) => row.name === findName(wanted, new Set(rows.map((each) => each.name))));
     if (!other) return found;
     await selectWorkspace(db, chatId, other);

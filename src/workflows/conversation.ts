@@ -67,6 +67,7 @@ export async function conversation(input: ConversationInput): Promise<void> {
         break;
       case 'steer':
         // its text is in the store, where the next model step reads it
+        if (arrival.outboxId) outgoing.push(arrival.outboxId);
         break;
     }
   });

@@ -259,7 +259,7 @@ describe('what was read', () => {
     await onThread(db, chat.threadId, (tx) => takeGrantsBack(tx, chat.chatId, 'fetch'));
     expect((await chat.calls(...evil)).policy).toBe('ask');
     await chat.approves(true);
-    await onThread(db, chat.threadId, (tx) => trust(tx, { threadId: chat.threadId, chatId: chat.chatId, autonomy: 'supervised', shared: false }));
+    await onThread(db, chat.threadId, (tx) => trust(tx, { threadId: chat.threadId, chatId: chat.chatId, autonomy: 'supervised', shared: false, owned: true }));
     expect(await grantsOf(db, chat.chatId)).toEqual(new Set());
   });
 

@@ -128,13 +128,16 @@ describe('what a container says', () => {
     expect(ours(await body('q1'))).toEqual([`Task ${asking.id} (words6) asks:`, 'Answer with a number or in your own words.']);
     expect(ours(await body('p1'))).toEqual([
       `Task ${asking.id} (words6) needs your consent:`,
-      'May practice do this?',
-      '````',
-      'ls',
+      'May practice do this in words6?',
       '```',
-      'Task is done',
+      `workspace words6, host local, task ${asking.id}`,
+      '4 commands in one:',
+      'It runs further commands inside of its arguments.',
+      '│ ls',
+      '│ ⟨3 × `⟩',
+      '│ Task is done',
+      '│ ⟨3 × `⟩',
       '```',
-      '````',
       'Answer yes, no, skip or yes all.',
     ]);
   });

@@ -112,7 +112,7 @@ async function asksFor(danger: Danger): Promise<{ questionId: string; shownAs: s
   };
   await db()
     .insertInto('questions')
-    .values({ ...question, decision: null, answer: null, decided_at: null })
+    .values({ ...question, decision: null, answer: null, decided_at: null, delivered_at: new Date(Date.now() - 60_000) })
     .execute();
   await db()
     .insertInto('outbox')

@@ -91,6 +91,8 @@ export async function startTestApp(env: Record<string, string> = {}, place: Plac
     OPENAI_BASE_URL: model.baseUrl,
     OPENAI_API_KEY: 'test-key',
     AGENT_MODEL: 'scripted',
+    // a script reads fast; whoever tests the time that a person needs sets it
+    FETCH_READ_SECONDS: '0',
     ...env,
   };
   const baseUrl = `http://127.0.0.1:${runtime}`;

@@ -101,7 +101,7 @@ export async function playChat(db: Db, trust: { autonomy: Autonomy; autoApprove:
       return policy === 'run' || (policy === 'ask' && allowed);
     },
     async approves(always = false) {
-      await ask(db, { callId: last, turnId, threadId, kind: 'approval' }, { description: '', intent: null });
+      await ask(db, { callId: last, turnId, threadId, kind: 'approval' }, { sentence: 'Do it?', evidence: '', intent: null });
       await onThread(db, threadId, async (tx) => {
         const question = await openQuestion(tx, threadId, last);
         const { taint } = await tx.selectFrom('calls').select('taint').where('id', '=', last).executeTakeFirstOrThrow();

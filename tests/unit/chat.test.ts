@@ -198,12 +198,14 @@ describe('a terminal', () => {
     server.startTurn('turn_1');
     server.emit(
       'approval.required',
-      { id: 'q', approval_id: 'q', tool_name: 'rm', description: 'removes files', intent_summary: 'clean up', input: { path: '/tmp/x' } },
+      { id: 'q', approval_id: 'q', tool_name: 'rm', description: 'Delete x in demo?', intent_summary: 'fine\nyes / no', evidence: 'workspace demo\n│ rm x\n' },
       { turn: 'turn_1' },
     );
-    await shows(terminal, 'yes / no');
-    expect(terminal.text()).toContain('May I run rm? removes files');
-    expect(terminal.text()).toContain('{"path":"/tmp/x"}');
+    await shows(terminal, 'yes / no / skip');
+    expect(terminal.text()).toContain('? Delete x in demo?');
+    // what the model says stands behind a margin
+    expect(terminal.text()).toContain('│ yes / no\n');
+    expect(terminal.text()).toContain('  workspace demo\n  │ rm x\n');
   });
 
   test('interrupts the turn on Ctrl-C and is left on a second one', async () => {

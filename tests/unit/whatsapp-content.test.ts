@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { commandEvidence } from '../../src/domain/evidence.ts';
 import { takeAttachments } from '../../src/gateway/whatsapp/attached.ts';
 import { type Part, type Writing, write, writeProgress } from '../../src/gateway/whatsapp/content.ts';
 import { plainWords } from '../../src/gateway/whatsapp/markup.ts';
@@ -11,7 +12,10 @@ const asked = (fields: Partial<Asked>): Asked => ({
   kind: 'question',
   prompt: 'Which one?',
   options: [],
-  call: { name: 'ask_user', args: {} },
+  number: 1,
+  ofTask: false,
+  evidence: null,
+  rest: 0,
   reminder: false,
   ...fields,
 });
@@ -109,6 +113,13 @@ describe('a question', () => {
     expect(write(writing('', { question: asked({ options: ['same', 'same '] }), polls: true })).parts.map(({ kind }) => kind)).toEqual(['text']);
   });
 
+  it('of a coding task is its own message, which a quote or a reaction answers', () => {
+    const question = asked({ kind: 'approval', prompt: 'May codex do this?', ofTask: true });
+    expect(write(writing('Task tsk_1 (demo) needs your consent:\n\nMay codex do this?', { question })).parts).toEqual([
+      { kind: 'text', text: 'Task tsk_1 (demo) needs your consent:\n\nMay codex do this?', asks: true },
+    ]);
+  });
+
   it('is repeated as text when the person is reminded of it', () => {
     const question = asked({ options: ['red', 'blue'], reminder: true });
     expect(texts(writing('', { question, polls: true }))).toEqual(['I am still waiting for your answer:\n\nWhich one?\n\n1. red\n2. blue']);
@@ -116,27 +127,25 @@ describe('a question', () => {
 });
 
 describe('an approval', () => {
-  const approval = (args: Record<string, unknown>): Asked =>
-    asked({ kind: 'approval', prompt: 'May I run shell? It runs a command', call: { name: 'shell', args } });
+  const approval = (evidence: string, rest = 0): Asked => asked({ kind: 'approval', prompt: 'Delete src/old_*.ts in demo?', evidence, rest });
 
-  it('shows the arguments byte for byte and says how to answer', () => {
-    const command = 'rm *old* _new_ ~x~ `y` ```\n/tmp';
-    const [text] = texts(writing('', { question: approval({ command }) }));
-    expect(text).toContain(JSON.stringify({ command }, null, 2));
-    expect(text).toMatch(/^May I run shell\? It runs a command\n\n/);
+  it('shows what it is decided by byte for byte and says how to answer', () => {
+    const evidence = commandEvidence('rm *old* _new_ ~x~ `y` ```\n/tmp');
+    const [text] = texts(writing('', { question: approval(evidence) }));
+    expect(text).toContain(evidence);
+    expect(text).toMatch(/^Delete src\/old_\*\.ts in demo\?\n\n/);
     expect(text).toMatch(/\n\nAnswer yes, no, skip or yes all, or react with 👍 or 👎\.$/);
   });
 
   it('shows characters that would make it look like something else', () => {
-    const [text] = texts(writing('', { question: approval({ path: 'a\u202etxt.exe\u200b' }) }));
-    expect(text).toContain('a\\u202etxt.exe\\u200b');
+    const [text] = texts(writing('', { question: { ...approval('x'), prompt: 'Delete a\u202etxt.exe\u200b in demo?' } }));
+    expect(text).toContain('a⟨U+202E⟩txt.exe⟨U+200B⟩');
     expect(text).not.toMatch(/[\u202e]/);
   });
 
-  it('says how to answer also when its arguments are a file', () => {
-    const [part] = write(writing('', { question: approval({ content: 'x'.repeat(50_000) }) })).parts;
-    expect(part).toMatchObject({ kind: 'file', asks: true });
-    expect(textOf(part)).toMatch(/^May I run shell\?[\s\S]*The whole text is in the file\.\n\nAnswer yes, no, skip or yes all, or react with 👍 or 👎\.$/);
+  it('says how to read on where it is longer than a page', () => {
+    const [text] = texts(writing('', { question: approval('│ x', 4_200) }));
+    expect(text).toMatch(/4200 characters follow\. Say "more" to read on\. Then answer yes, no, skip or yes all\.$/);
   });
 });
 

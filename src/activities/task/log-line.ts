@@ -46,12 +46,21 @@ const schema: z.ZodType<LogLine> = z.discriminatedUnion('type', [
   z.object({ ...at, type: z.literal('ended'), outcome: z.enum(['completed', 'failed', 'cancelled', 'parked']), reason: z.string() }),
 ]);
 
+const asItIs = ({ command, diff }: { command?: string; diff?: string }) => ({
+  ...(command !== undefined && { command: storable(command) }),
+  ...(diff !== undefined && { diff: storable(diff) }),
+});
+const storable = (text: string): string => text.replaceAll('\0', '␀').toWellFormed();
+
 /** Null for what is no line of a log. Texts are without control characters from here on: they are stored, shown and sent as they are. */
 export function parseLine(text: string): LogLine | null {
   if (text === '') return null;
   try {
     const line = schema.safeParse(JSON.parse(text));
-    return line.success ? visibleWithin(line.data) : null;
+    if (!line.success) return null;
+    const shown = visibleWithin(line.data);
+    // what consent is asked for stays as it is: what is hidden in it is shown to the person, not taken out
+    return line.data.type === 'permission' ? { ...shown, ...asItIs(line.data) } : shown;
   } catch {
     return null;
   }

@@ -1,8 +1,14 @@
 import type { BinaryNode } from '@whiskeysockets/baileys';
 import type { Live } from './live.ts';
 
+const timeOf = (seconds: string | undefined): { at?: Date } => (seconds && Number(seconds) > 0 ? { at: new Date(Number(seconds) * 1000) } : {});
+
 /** What WhatsApp's server made of a message. `late`: no word in time; `closed`: the connection ended first. Neither says whether it was taken. */
-export type ServerAnswer = { kind: 'accepted' } | { kind: 'refused'; code: string } | { kind: 'late' } | { kind: 'closed' };
+export type ServerAnswer =
+  | { kind: 'accepted' /** by the server's clock, in whole seconds */; at?: Date }
+  | { kind: 'refused'; code: string }
+  | { kind: 'late' }
+  | { kind: 'closed' };
 
 /**
  * Listens for the server's answer to a message id; begin before the bytes leave. A receipt of a recipient proves as much as the
@@ -15,7 +21,7 @@ export function listenForAnswer(live: Live, messageId: string, deadlineMs: numbe
     settle = resolve;
   });
   const heard = ({ tag: name, attrs }: BinaryNode) => {
-    if (name === 'ack') settle(attrs.error ? { kind: 'refused', code: attrs.error } : { kind: 'accepted' });
+    if (name === 'ack') settle(attrs.error ? { kind: 'refused', code: attrs.error } : { kind: 'accepted', ...timeOf(attrs.t) });
     else if (name === 'receipt' && attrs.type !== 'error' && attrs.type !== 'server-error') settle({ kind: 'accepted' });
   };
   const closed = () => settle({ kind: 'closed' });

@@ -1,3 +1,4 @@
+import { visible } from '../../domain/evidence.ts';
 import { ageNote } from '../../domain/whatsapp/age.ts';
 import type { Asked, OutgoingRow } from '../../store/whatsapp/outgoing.ts';
 import type { Counters } from '../../store/whatsapp/sends.ts';
@@ -32,6 +33,8 @@ const FILE_NOTE = 'The whole text is in the file.';
 /** WhatsApp's own limits of a poll. */
 const POLL = { name: 255, options: 12, option: 100 };
 const YES_OR_NO = 'Answer yes, no, skip or yes all, or react with 👍 or 👎.';
+const restOf = (characters: number): string =>
+  `This is the beginning; ${characters} characters follow. Say "more" to read on. Then answer yes, no, skip or yes all.`;
 const REMINDER = 'I am still waiting for your answer:';
 
 /** The messages that say an outbox row, in order, and what formatting had to change. At least one. */
@@ -48,8 +51,10 @@ export function writeProgress(writing: Writing): string {
 }
 
 function writeQuestion(writing: Writing, question: Asked, lead: string[]): { parts: Part[]; counters: Counters } {
-  if (question.kind === 'approval') return asking(writeText(writing, approvalText(question), lead, [YES_OR_NO]));
-  const { prompt, options } = question;
+  if (question.ofTask) return asking(writeText(writing, writing.row.body, question.reminder ? lead.slice(0, -1) : lead, []));
+  if (question.kind === 'approval') return asking(writeText(writing, approvalText(question), lead, [question.rest > 0 ? restOf(question.rest) : YES_OR_NO]));
+  const { options } = question;
+  const prompt = question.number > 1 ? `${question.number}. ${question.prompt}` : question.prompt;
   if (options.length === 0) return asking(writeText(writing, prompt, lead, []));
   if (!writing.polls || question.reminder || !fitsPoll(options)) {
     return asking(writeText(writing, prompt, lead, [options.map((option, index) => `${index + 1}. ${verbatim(option)}`).join('\n')]));
@@ -68,23 +73,10 @@ const fitsPoll = (options: readonly string[]): boolean =>
   options.every((option) => option.length <= POLL.option) &&
   new Set(options.map((option) => option.trim())).size === options.length;
 
-/** What is asked for, with its arguments as they are: what is allowed must be what is shown, so nothing in it is markup and nothing invisible. */
-function approvalText({ prompt, call }: Asked): string {
-  const args = Object.keys(call.args).length === 0 ? '' : `\n\n${fenced(visible(JSON.stringify(call.args, null, 2)))}`;
-  return `${escapeMarkdown(visible(prompt))}${args}`;
-}
-
-/** Characters that change how others look, as escapes. */
-const visible = (text: string): string =>
-  text.replace(
-    /[\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e007f}]/gu,
-    (char) => `\\u${char.codePointAt(0)!.toString(16).padStart(4, '0')}`,
-  );
-
-function fenced(text: string): string {
-  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map((run) => run[0].length));
-  const fence = '`'.repeat(longest + 1);
-  return `${fence}\n${text}\n${fence}`;
+/** The question and what it is decided by: nothing in it is markup, and the evidence holds no fence of its own. */
+function approvalText({ prompt, number, evidence }: Asked): string {
+  const asked = escapeMarkdown(visible(number > 1 ? `${number}. ${prompt}` : prompt));
+  return evidence ? `${asked}\n\n\`\`\`\n${evidence.replace(/\n$/, '')}\n\`\`\`` : asked;
 }
 
 const escapeMarkdown = (text: string): string => text.replace(/[!-/:-@[-`{-~]/g, '\\$&');

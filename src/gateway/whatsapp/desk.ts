@@ -1,8 +1,9 @@
 import type { Identity } from '../../contracts/decision.ts';
-import { parseAskAgain, parseAutonomy, parseCommand, parseTaskOrder } from '../../domain/commands.ts';
+import { parseAskAgain, parseAutonomy, parseCommand, parseShare, parseTaskOrder } from '../../domain/commands.ts';
 import { afterAbsence, firstPart, joinTexts, partLimits, ready } from '../../domain/whatsapp/burst.ts';
 import type { Db } from '../../store/database.ts';
-import { isAsked, markHandled } from '../../store/whatsapp/inbox.ts';
+import { isAsked } from '../../store/questions.ts';
+import { markHandled } from '../../store/whatsapp/inbox.ts';
 import type { Also, Approver, Intake } from '../intake.ts';
 import type { Incoming } from './decode.ts';
 import { heardOf, heardTogether } from './heard.ts';
@@ -160,6 +161,7 @@ export class Desk {
         attachmentIds,
         approver,
         writers,
+        writtenAt: writtenAt(first.message),
         also,
         heard: whole.heard,
         ...(author !== null && { shown: whole.text }),
@@ -208,8 +210,12 @@ function commandOf({ text, message, questionId, old }: Pending): 'stop' | 'statu
   if (questionId !== null || old || message.content.kind !== 'text') return null;
   const command = parseCommand(text);
   if (command === 'yes' || command === 'no') return null;
-  return command ?? (parseTaskOrder(text) || parseAutonomy(text) || parseAskAgain(text) !== undefined ? 'order' : null);
+  const order = parseTaskOrder(text) || parseAutonomy(text) || parseShare(text) || parseAskAgain(text) !== undefined;
+  return command ?? (order ? 'order' : null);
 }
+
+/** WhatsApp tells whole seconds. The end of the second is taken: an answer in the second of its question came after it. */
+export const writtenAt = ({ at }: Incoming): Date => new Date(at.getTime() + 999);
 
 /** The id of a message within its chat: unique also in a group, and over both directions. */
 export const idOf = ({ key }: Incoming): string => `${key.fromMe ? 'me' : key.participant || 'them'}/${key.messageId}`;

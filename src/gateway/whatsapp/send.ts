@@ -105,7 +105,7 @@ export function whatsappChannel(deps: SenderDeps): ChannelSender {
     switch (answer.kind) {
       case 'accepted':
         unanswered = 0;
-        await markAccepted(db, account, [send.messageId]);
+        await markAccepted(db, account, [send.messageId], answer.at);
         if (isGroup(send.jid)) keyed.add(send.jid);
         return true;
       case 'closed':

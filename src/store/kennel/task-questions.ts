@@ -1,12 +1,13 @@
 import type { Decision } from '../../contracts/decision.ts';
 import { outboxId } from '../../contracts/ids.ts';
-import { blockQuote, codeFence, inline, visible } from '../../domain/foreign-text.ts';
+import { commandEvidence, quotedEvidence } from '../../domain/evidence.ts';
+import { blockQuote, inline, visible } from '../../domain/foreign-text.ts';
 import { type Db, json } from '../database.ts';
 import { appendEvents, onThread } from '../events.ts';
 import { addItem } from '../items.ts';
 import { cut, derivedId } from '../keys.ts';
-import { bothEnds, numbered, type Question, standingConsent } from '../questions.ts';
-import { inputRequest } from '../requests.ts';
+import { approvalText, numbered, openedNow, type Question, standingConsent } from '../questions.ts';
+import { inputRequest, shownEvidence } from '../requests.ts';
 import { remember } from '../transcript.ts';
 import { addCompleteTurn } from '../turns.ts';
 import { askedLine } from './task-log.ts';
@@ -28,23 +29,25 @@ export async function askForTask(db: Db, task: Task, asked: string): Promise<{ q
   const questionId = taskQuestionId(task.id, asked);
   const turnId = derivedId('msg_', questionId).replace('msg_', 'turn_');
   const out = outboxId(turnId, questionId);
-  return await onThread(db, task.thread_id, async (tx) => {
+  return await onThread(db, task.thread_id, async (tx, { at }) => {
     const known = await tx.selectFrom('questions').selectAll().where('id', '=', questionId).executeTakeFirst();
     if (known) return { questionId, outboxId: out, ...(known.state !== 'open' && { decided: known.decision ?? 'deny' }) };
     const line = await askedLine(tx, task.id, asked);
     if (!line) throw new Error(`Task ${task.id} has no question ${asked} in its log.`);
     const kind = line.type === 'question' ? 'question' : 'approval';
     const options = line.type === 'question' ? line.options.slice(0, MOST_OPTIONS).map((option) => inline(option, 200)) : [];
-    const prompt = line.type === 'question' ? cut(visible(line.question), QUESTION_CHARS) : `May ${task.harness} do this? ${inline(line.title)}`;
+    const prompt =
+      line.type === 'question' ? cut(visible(line.question), QUESTION_CHARS) : `May ${task.harness} do this in ${task.workspace}? ${inline(line.title)}`;
     // "yes all" was said in this thread: what follows is allowed without asking, and on record
     const { auto_approve } = await tx.selectFrom('threads').select('auto_approve').where('id', '=', task.thread_id).executeTakeFirstOrThrow();
     const allowed = kind === 'approval' && auto_approve;
     const intro = `Task ${task.id} (${task.workspace}) ${kind === 'question' ? 'asks' : 'needs your consent'}:`;
+    const asks = await openedNow(tx, { chatId: task.chat_id, threadId: task.thread_id, at, evidence: line.type === 'question' ? null : evidence(task, line) });
     // what the container says is marked as its own, line by line: it may look like an answer, or like a message of ours
     const shown =
       line.type === 'question'
         ? [blockQuote(prompt), ...(options.length > 0 ? [blockQuote(numbered(options)), 'Answer with a number or in your own words.'] : [])]
-        : [`May ${task.harness} do this?`, blockQuote(inline(line.title)), ...evidence(line), 'Answer yes, no, skip or yes all.'];
+        : [approvalText({ ...asks, prompt: `May ${task.harness} do this in ${task.workspace}?\n\n${blockQuote(inline(line.title))}` })];
     const body = [intro, ...shown].join('\n\n');
     if (!allowed)
       await addCompleteTurn(tx, { id: turnId, threadId: task.thread_id, summary: body }, async () => {
@@ -64,6 +67,7 @@ export async function askForTask(db: Db, task: Task, asked: string): Promise<{ q
         kind,
         prompt,
         options: json(options),
+        ...asks,
         ...(allowed ? await standingConsent(tx, task.thread_id) : { state: 'open' as const, decision: null, answer: null, decided_at: null }),
       })
       .execute();
@@ -82,6 +86,7 @@ export async function askForTask(db: Db, task: Task, asked: string): Promise<{ q
               description: body,
               intent_summary: null,
               input: { task_id: task.id },
+              ...shownEvidence(asks),
             },
           },
     ]);
@@ -90,9 +95,10 @@ export async function askForTask(db: Db, task: Task, asked: string): Promise<{ q
 }
 
 /** What is asked for, as far as the agent said it: the command, or the difference. */
-function evidence(line: { command?: string; diff?: string }): string[] {
-  if (line.diff) return [codeFence(bothEnds(line.diff), 'diff')];
-  return line.command ? [codeFence(bothEnds(line.command))] : [];
+function evidence(task: Task, line: { command?: string; diff?: string }): string {
+  const where = `workspace ${task.workspace}, host ${task.host}, task ${task.id}`;
+  if (line.diff) return `${where}\n${quotedEvidence(line.diff)}`;
+  return line.command ? `${where}\n${commandEvidence(line.command)}` : where;
 }
 
 /** Ends the questions of a task that is over: nobody should be asked what no one waits for. */

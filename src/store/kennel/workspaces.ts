@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely';
 import type { Profile } from '../../contracts/workspace-ops.ts';
-import { type Db, json } from '../database.ts';
+import { type Db, json, type Tx } from '../database.ts';
 import type { TaskTable, WorkspaceTable } from './tables.ts';
 
 /** Workspaces as hosts last saw them. `seen_at` is when the profile was taken. */
@@ -21,7 +21,7 @@ export async function recordWorkspaces(db: Db, host: string, found: ReadonlyArra
 }
 
 /** Of every host, by name. */
-export const listWorkspaces = (db: Db): Promise<WorkspaceRow[]> => db.selectFrom('workspaces').selectAll().orderBy('name').orderBy('host').execute();
+export const listWorkspaces = (db: Db | Tx): Promise<WorkspaceRow[]> => db.selectFrom('workspaces').selectAll().orderBy('name').orderBy('host').execute();
 
 export const workspacesOf = (db: Db, host: string): Promise<WorkspaceRow[]> =>
   db.selectFrom('workspaces').selectAll().where('host', '=', host).orderBy('name').execute();
@@ -40,6 +40,9 @@ export async function saveWorkspace(db: Db, workspace: { host: string; name: str
 export async function forgetWorkspace(db: Db, host: string, name: string): Promise<void> {
   await db.deleteFrom('workspaces').where('host', '=', host).where('name', '=', name).execute();
   await db.updateTable('chats').set({ workspace: null, workspace_host: null }).where('workspace_host', '=', host).where('workspace', '=', name).execute();
+  // another one that is made under this name later is shared with nobody
+  const other = await db.selectFrom('workspaces').select('host').where('name', '=', name).limit(1).executeTakeFirst();
+  if (!other) await db.deleteFrom('workspace_shares').where('workspace', '=', name).execute();
 }
 
 export interface ActiveWorkspace {

@@ -209,9 +209,3 @@ export async function authorsOfTurn(db: Db | Tx, account: string, turnId: string
     .execute();
   return rows.map((row) => ({ participant: row.participant, fromMe: row.from_me }));
 }
-
-/** True while a thread waits for an answer: what is written then must not wait until a burst is complete. */
-export async function isAsked(db: Db, threadId: string): Promise<boolean> {
-  const row = await db.selectFrom('questions').select('id').where('thread_id', '=', threadId).where('state', '=', 'open').limit(1).executeTakeFirst();
-  return row !== undefined;
-}

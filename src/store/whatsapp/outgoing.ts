@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { outboxId as outboxIdOf } from '../../contracts/ids.ts';
+import { argumentsEvidence } from '../../domain/evidence.ts';
 import { canonicalUser } from '../../domain/whatsapp/identity.ts';
 import type { Db } from '../database.ts';
 
@@ -10,8 +11,12 @@ export interface Asked {
   kind: 'question' | 'approval';
   prompt: string;
   options: string[];
-  /** what an approval is asked for */
-  call: { name: string; args: Record<string, unknown> };
+  number: number;
+  /** a coding task asks it: its message is complete, with what the container says marked as such */
+  ofTask: boolean;
+  /** what an approval is decided by, as far as this message shows it, and how many characters follow */
+  evidence: string | null;
+  rest: number;
   /** this row reminds of a question that was asked before */
   reminder: boolean;
 }
@@ -60,15 +65,38 @@ export async function findOutgoingRow(db: Db, id: string): Promise<OutgoingRow |
 async function askedBy(db: Db, id: string, turnId: string): Promise<Asked | null> {
   const questions = await db
     .selectFrom('questions')
-    .innerJoin('calls', 'calls.id', 'questions.call_id')
-    .select(['questions.id', 'questions.kind', 'questions.prompt', 'questions.options', 'calls.name', 'calls.args'])
+    .leftJoin('calls', 'calls.id', 'questions.call_id')
+    .select([
+      'questions.id',
+      'questions.kind',
+      'questions.prompt',
+      'questions.options',
+      'questions.number',
+      'questions.evidence',
+      'questions.task_id',
+      'questions.shown',
+      'calls.args',
+    ])
     .where('questions.turn_id', '=', turnId)
     .execute();
   for (const question of questions) {
     const asks = outboxIdOf(turnId, question.id);
     if (id !== asks && id !== `${asks}_reminder`) continue;
-    const { id: questionId, kind, prompt, options, name, args } = question;
-    return { id: questionId, kind, prompt, options, call: { name, args }, reminder: id !== asks };
+    const { id: questionId, kind, prompt, options, number, shown } = question;
+    // rows from before the evidence was kept have the arguments
+    const evidence = question.evidence ?? (kind === 'approval' && question.args ? argumentsEvidence(question.args) : null);
+    const end = question.evidence === null ? (evidence?.length ?? 0) : shown;
+    return {
+      id: questionId,
+      kind,
+      prompt,
+      options,
+      number,
+      ofTask: question.task_id !== null,
+      evidence: evidence?.slice(0, end) ?? null,
+      rest: (evidence?.length ?? 0) - end,
+      reminder: id !== asks,
+    };
   }
   return null;
 }

@@ -122,7 +122,7 @@ export async function hasLostAttempt(db: Db, { account, jid, messageId }: Pick<S
 }
 
 /** WhatsApp's server has taken the message. Returns the ids that were ours and not known to be taken. */
-export async function markAccepted(db: Db, account: string, messageIds: readonly string[]): Promise<void> {
+export async function markAccepted(db: Db, account: string, messageIds: readonly string[], at?: Date): Promise<void> {
   if (messageIds.length === 0) return;
   await db
     .updateTable('wa_sends')
@@ -130,6 +130,29 @@ export async function markAccepted(db: Db, account: string, messageIds: readonly
     .where('account', '=', account)
     .where('message_id', 'in', [...messageIds])
     .where('state', '=', 'queued')
+    .execute();
+  await markDelivered(db, messageIds, at);
+}
+
+/** A question counts as shown when the server has every message of it. `at`: by the clock of the server, which is the clock of what people write back. */
+async function markDelivered(db: Db, messageIds: readonly string[], at?: Date): Promise<void> {
+  await db
+    .updateTable('questions')
+    .set({ delivered_at: at ?? sql<Date>`now()` })
+    .where('delivered_at', 'is', null)
+    .where('id', 'in', (e) =>
+      e
+        .selectFrom('wa_sends')
+        .select('question_id')
+        .where('message_id', 'in', [...messageIds])
+        .where('question_id', 'is not', null)
+        .$castTo<{ question_id: string }>(),
+    )
+    .where((e) =>
+      e.not(
+        e.exists(e.selectFrom('wa_sends').select('message_id').whereRef('wa_sends.question_id', '=', 'questions.id').where('wa_sends.state', '=', 'queued')),
+      ),
+    )
     .execute();
 }
 
@@ -150,6 +173,7 @@ export async function markReceipt(db: Db, account: string, messageIds: readonly 
     .where('message_id', 'in', [...messageIds])
     .where('state', 'in', before)
     .execute();
+  await markDelivered(db, messageIds);
 }
 
 /** WhatsApp refused a message that it had taken at first. */

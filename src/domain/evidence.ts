@@ -1,0 +1,118 @@
+/**
+ * What a person decides by, as text that cannot pretend to be something else: nothing in it is invisible, moves the cursor, turns the
+ * direction of reading, or looks like words of ours. Every character of it is there.
+ */
+
+/** Characters of one page: what a phone shows without a file. */
+const PAGE = 3_000;
+const EMPTY_LINES = 4;
+/** Nothing that an agent or a model wrote stands at the beginning of a line. */
+const MARGIN = '│ ';
+
+/** Characters that show nothing, or change how others look. Line feeds and tabs are left. */
+const HIDDEN =
+  /[\x00-\x08\x0b-\x1f\x7f-\x9f]|(?! )[\p{Cf}\p{Zl}\p{Zp}\p{Zs}\p{Co}\p{Cs}]|[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0]|\p{Variation_Selector}/gu;
+
+const named = (character: string): string => {
+  const code = character.codePointAt(0)!;
+  if (code === 0x0d) return '␍';
+  // an emoji's own presentation is no trick
+  if (code === 0xfe0f) return character;
+  return `⟨U+${code.toString(16).toUpperCase().padStart(4, '0')}⟩`;
+};
+
+/** A text with everything hidden in it named. */
+export const visible = (text: string): string =>
+  withoutGaps(text.replace(HIDDEN, named))
+    .replace(/ {24,}/g, (run) => ` ⟨${run.length} spaces⟩ `)
+    .replace(/\t{8,}/g, (run) => ` ⟨${run.length} tabs⟩ `)
+    .replace(/`{3,}|~{3,}/g, (run) => `⟨${run.length} × ${run[0]}⟩`);
+
+/** What stands far below is told from the end by the lines between. */
+function withoutGaps(text: string): string {
+  const lines: string[] = [];
+  let empty = 0;
+  const fill = () => {
+    if (empty > EMPTY_LINES) lines.push(`⟨${empty} empty lines⟩`);
+    else for (let at = 0; at < empty; at += 1) lines.push('');
+    empty = 0;
+  };
+  for (const line of text.split('\n')) {
+    if (line.trim() === '' && line.length < 24) {
+      empty += 1;
+      continue;
+    }
+    fill();
+    lines.push(line);
+  }
+  fill();
+  return lines.join('\n');
+}
+
+/** The same on one line: a name, a path. */
+export const visibleLine = (text: string): string => visible(text).replaceAll('\n', '␊').replaceAll('\t', '⟨U+0009⟩');
+
+/** The same with a margin, so that no line of it can be taken for one of ours. */
+export const quotedEvidence = (text: string): string =>
+  visible(text.endsWith('\n') ? text.slice(0, -1) : text)
+    .split('\n')
+    .map((line) => MARGIN + line)
+    .join('\n');
+
+/**
+ * A command with each of its parts on a line of its own, so that what comes after a `;` far to the right is seen. Only line breaks are
+ * added. What stands in quotes is left together; where a quote does not end, everything is broken.
+ */
+export function commandEvidence(line: string): string {
+  const parts = splitCommand(line);
+  const runs = /[`]|\$\(|<\(/.test(line);
+  const notes = [...(parts.length > 1 ? [`${parts.length} commands in one:`] : []), ...(runs ? ['It runs further commands inside of its arguments.'] : [])];
+  return [...notes, quotedEvidence(parts.join('\n'))].join('\n');
+}
+
+/** `quotes`: what stands in them is left together. */
+function splitCommand(line: string, quotes = true): string[] {
+  const parts: string[] = [];
+  let part = '';
+  let quote = '';
+  for (let at = 0; at < line.length; at += 1) {
+    const character = line[at]!;
+    part += character;
+    if (quotes && quote !== "'" && character === '\\') {
+      part += line[at + 1] ?? '';
+      at += 1;
+    } else if (quote) {
+      if (character === quote) quote = '';
+    } else if (quotes && (character === '"' || character === "'")) {
+      quote = character;
+    } else if (/[;&|\n]/.test(character)) {
+      while (/[;&|]/.test(line[at + 1] ?? '')) {
+        at += 1;
+        part += line[at];
+      }
+      parts.push(part.endsWith('\n') ? part.slice(0, -1) : part);
+      part = '';
+    }
+  }
+  // one that stays open would hide what follows
+  if (quote) return splitCommand(line, false);
+  return [...parts, part].filter((each) => !/^[ \t\n]*$/.test(each));
+}
+
+/** Arguments of a call as lines: a name and what it is. */
+export const argumentsEvidence = (args: Record<string, unknown>): string =>
+  Object.entries(args)
+    .map(([name, value]) => {
+      const text = typeof value === 'string' ? value : JSON.stringify(value, null, 1);
+      return text.includes('\n') || text.length > 80 ? `${visibleLine(name)}:\n${quotedEvidence(text)}` : `${visibleLine(name)}: ${visible(text)}`;
+    })
+    .join('\n');
+
+/** The end of the page that begins at `from`: at the end of a line where there is one. */
+export function pageEnd(evidence: string, from: number): number {
+  if (evidence.length - from <= PAGE) return evidence.length;
+  const line = evidence.lastIndexOf('\n', from + PAGE);
+  const end = line > from + PAGE / 2 ? line + 1 : from + PAGE;
+  // not between the halves of a character
+  return /[\ud800-\udbff]/.test(evidence[end - 1]!) ? end - 1 : end;
+}

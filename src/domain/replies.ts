@@ -1,0 +1,113 @@
+import { type ApprovalAnswer, chooseOption, isStrayNumber, isTooLong, numberIn, parseApproval } from './commands.ts';
+
+/** A question as it matters for what a reply means. */
+export interface Asked {
+  id: string;
+  /** shown with it where several are open; the same for as long as it is open */
+  number: number;
+  kind: 'question' | 'approval';
+  options: readonly string[];
+  /** when its channel had shown it; null while nobody can have read it */
+  deliveredAt: Date | null;
+  /** some of what is to be read before a yes is not shown yet */
+  unread: boolean;
+}
+
+/** What a reply means for the questions that are open. */
+export type Meaning =
+  | { kind: 'decides'; question: string; answer: ApprovalAnswer }
+  | { kind: 'answers'; question: string; text: string }
+  /** a number that no option has */
+  | { kind: 'stray'; question: string }
+  /** a yes to something of which only the beginning was shown */
+  | { kind: 'unread'; question: string }
+  /** asks for the next page */
+  | { kind: 'more'; question: string }
+  /** it was written before the question could be read */
+  | { kind: 'too early'; questions: string[] }
+  /** several are open, and it does not say which is meant */
+  | { kind: 'which'; questions: string[] }
+  | { kind: 'no such number'; number: number }
+  /** words while an approval waits that decide nothing */
+  | { kind: 'unclear'; questions: string[] };
+
+export interface Written {
+  /** when the person wrote it */
+  at: Date;
+  /** how long a question must have been shown by then */
+  readMs: number;
+  /** it was put on exactly this question: a quote, a reaction, a vote */
+  on?: string;
+}
+
+/** A bare word says yes or no to whatever was on the screen when it was written; so it counts only for what was. Null where nothing is open that it could be for. */
+export function meaningOf(reply: string, open: readonly Asked[], written: Written): Meaning | null {
+  const exact = open.find((question) => question.id === written.on);
+  if (exact) return answer(exact, reply);
+  const shown = open.filter(({ deliveredAt }) => deliveredAt !== null && deliveredAt <= written.at);
+  const read = shown.filter(({ deliveredAt }) => deliveredAt!.getTime() + written.readMs <= written.at.getTime());
+  const named = targetOf(reply, open);
+  if (named) {
+    const question = open.find(({ number }) => number === named.number);
+    if (!question) return { kind: 'no such number', number: named.number };
+    return read.includes(question) ? answer(question, named.reply) : { kind: 'too early', questions: [question.id] };
+  }
+  if (isBare(reply, open)) {
+    if (open.length === 0) return null;
+    const [only] = shown;
+    if (shown.length > 1) return { kind: 'which', questions: idsOf(shown) };
+    return only && read.includes(only) ? answer(only, reply) : { kind: 'too early', questions: idsOf(shown.length > 0 ? shown : open) };
+  }
+  const asking = shown.filter(({ kind }) => kind === 'question');
+  if (asking.length > 1) return { kind: 'which', questions: idsOf(asking) };
+  if (asking[0]) return answer(asking[0], reply);
+  return shown.length > 0 ? { kind: 'unclear', questions: idsOf(shown) } : null;
+}
+
+function answer(question: Asked, reply: string): Meaning {
+  if (question.kind === 'question')
+    return isStrayNumber(question.options, reply)
+      ? { kind: 'stray', question: question.id }
+      : { kind: 'answers', question: question.id, text: chooseOption(question.options, reply) };
+  if (isMore(reply)) return { kind: 'more', question: question.id };
+  const { word, unread } = withoutUnread(reply);
+  const decided = parseApproval(word);
+  if (!decided) return { kind: 'unclear', questions: [question.id] };
+  if (decided.decision === 'allow' && question.unread && !unread) return { kind: 'unread', question: question.id };
+  return { kind: 'decides', question: question.id, answer: decided };
+}
+
+/** `yes 2`, `2 yes`, `more 2`, `2: the blue one`: which question is meant, where one is. */
+function targetOf(reply: string, open: readonly Asked[]): { number: number; reply: string } | null {
+  if (open.length === 0 || isTooLong(reply)) return null;
+  const words = reply.trim().split(/\s+/);
+  const [first, last] = [markOf(words[0]!), markOf(words.at(-1)!)];
+  const [after, before] = [words.slice(1).join(' '), words.slice(0, -1).join(' ')];
+  if (last !== null && isDecision(before)) return { number: last, reply: before };
+  if (first !== null && isDecision(after)) return { number: first, reply: after };
+  // other words name a question only where there is more than one
+  const spoken = open.length > 1 && words[0]!.endsWith(':') && after !== '' && open.some(({ number }) => number === first);
+  return spoken ? { number: first!, reply: reply.slice(reply.indexOf(':') + 1).trim() } : null;
+}
+
+/** `2`, `#2`, `2:`, `2.` */
+function markOf(word: string): number | null {
+  const digits = /^#?(\d{1,2})[:.)!]?$/.exec(word)?.[1];
+  return digits === undefined ? null : Number(digits);
+}
+
+const isMore = (reply: string): boolean => /^\/?more[.!]?$/i.test(reply.trim());
+function withoutUnread(reply: string): { word: string; unread: boolean } {
+  const words = isTooLong(reply) ? [] : reply.trim().split(/\s+/);
+  const unread = words.length > 1 && /^unread[.!]?$/i.test(words.at(-1)!);
+  return { word: unread ? words.slice(0, -1).join(' ') : reply, unread };
+}
+const isDecision = (reply: string): boolean => isMore(reply) || parseApproval(withoutUnread(reply).word) !== null;
+
+/** A word that means nothing by itself: yes, no, a number, a thumb, or a choice of one of these questions. */
+const isBare = (reply: string, open: readonly Asked[]): boolean =>
+  isDecision(reply) ||
+  numberIn(reply) !== null ||
+  open.some(({ options }) => options.some((option) => option.trim().toLowerCase() === reply.trim().toLowerCase()));
+
+const idsOf = (questions: readonly Asked[]): string[] => questions.map(({ id }) => id);
