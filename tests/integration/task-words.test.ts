@@ -128,7 +128,8 @@ describe('what a container says', () => {
     expect(ours(await body('q1'))).toEqual([`Task ${asking.id} (words6) asks:`, 'Answer with a number or in your own words.']);
     expect(ours(await body('p1'))).toEqual([
       `Task ${asking.id} (words6) needs your consent:`,
-      'May practice do this in words6?',
+      // the question before it is open still
+      '2. May practice do this in words6?',
       '```',
       `workspace words6, host local, task ${asking.id}`,
       '4 commands in one:',

@@ -184,7 +184,7 @@ async function startServer(home: string): Promise<{ address: string; version: st
   const { path, server } = await provideTemporal({ home, cache: temporalCache(env), env, install: false });
   const folder = mkdtempSync(`${home}-`);
   const [port, uiPort] = await freePorts(2);
-  const args = [...devServerArguments({ home: folder, server, port: port!, uiPort: uiPort!, namespace: 'default' }), '--headless'];
+  const args = [...devServerArguments({ home: folder, server, port: port!, ui: { ip: '127.0.0.1', port: uiPort! }, namespace: 'default' }), '--headless'];
   const child: ChildProcess = spawn(path, args, { stdio: 'ignore' });
   const address = `127.0.0.1:${port}`;
   await prepareNamespace(address, 'default');
