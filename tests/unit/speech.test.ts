@@ -7,20 +7,15 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { transcribe, transcribers } from '../../src/adapters/speech/speech.ts';
 import type { SpeechSettings } from '../../src/adapters/speech/transcriber.ts';
+import { standInFfmpeg } from '../support/ffmpeg.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'fetch-speech-'));
 const closers: Array<() => void> = [() => rmSync(folder, { recursive: true, force: true })];
 afterEach(() => {
   for (const close of closers.splice(1)) close();
 });
-/** What the machine has of ffmpeg must not decide what is seen here: this one copies what it is given, and notes how it was called. */
-const called = join(folder, 'ffmpeg-called');
-writeFileSync(
-  join(folder, 'ffmpeg'),
-  `#!/bin/sh\nenv > ${called}.env\necho "$@" > ${called}\nwhile [ $# -gt 1 ]; do [ "$1" = "-i" ] && from="$2"; shift; done\ncp "$from" "$1"\n`,
-);
-chmodSync(join(folder, 'ffmpeg'), 0o755);
-vi.stubEnv('PATH', `${folder}:${process.env.PATH}`);
+const { path, called } = standInFfmpeg(folder);
+vi.stubEnv('PATH', path);
 vi.stubEnv('OPENAI_API_KEY', 'sk-not-for-others');
 const recording = { audio: Buffer.from('OggS'), mime: 'audio/ogg', seconds: 3 };
 const signal = new AbortController().signal;

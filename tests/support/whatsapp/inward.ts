@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
 import { script } from '../app.ts';
+import { standInFfmpeg } from '../ffmpeg.ts';
 import { until } from '../until.ts';
 import { startWhatsAppApp, type WhatsAppApp } from '../whatsapp-app.ts';
 import type { Contact } from './contact.ts';
@@ -24,7 +25,7 @@ function whisper(folder: string): Record<string, string> {
   writeFileSync(bin, lines.join('\n'));
   chmodSync(bin, 0o755);
   writeFileSync(model, 'model');
-  return { WHISPER_BIN: bin, WHISPER_MODEL: model };
+  return { WHISPER_BIN: bin, WHISPER_MODEL: model, PATH: standInFfmpeg(folder).path };
 }
 
 /**
