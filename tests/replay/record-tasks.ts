@@ -78,30 +78,6 @@ export async function startingThread(app: TestApp): Promise<string> {
   return thread;
 }
 
-/** A conversation whose tool must not run twice, and whose host dies while it runs: the activity times out. Its thread. */
-export async function timedOutThread(app: TestApp): Promise<string> {
-  await kennelReady(app);
-  await workspace(app, 'timed-out');
-  const thread = await app.thread({ auto_approve: true });
-  const turn = await app.turn(thread, [
-    { call: [['workspace_select', { name: 'timed-out' }]] },
-    { call: [['shell_run', { command: 'sleep 30' }]] },
-    { say: '$LAST' },
-  ]);
-  await until('the command runs', () =>
-    app.store.db
-      .selectFrom('items')
-      .select('id')
-      .where('turn_id', '=', turn)
-      .where('kind', '=', 'command_execution')
-      .where('status', '=', 'in_progress')
-      .executeTakeFirst(),
-  );
-  app.kill('kennel');
-  await app.ended(thread, turn, 120_000);
-  return thread;
-}
-
 let made = 0;
 
 async function run(app: TestApp, goal: string, meanwhile: (id: string, thread: string) => Promise<void> = async () => {}, timeout?: number): Promise<string> {

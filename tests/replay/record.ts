@@ -8,7 +8,7 @@ import { startTestApp, type TestApp } from '../support/app.ts';
 import { requireDocker } from '../support/docker.ts';
 import { until } from '../support/until.ts';
 import { freeze, historiesOf } from './frozen.ts';
-import { freeingTask, HOLD_MS, queuedTask, startingThread, taskRuns, timedOutThread, updatedTask } from './record-tasks.ts';
+import { freeingTask, HOLD_MS, queuedTask, startingThread, taskRuns, updatedTask } from './record-tasks.ts';
 import { type HistoryJson, privateParts, scrub } from './scrub.ts';
 
 /**
@@ -248,7 +248,7 @@ try {
     await scene.temporal.workflow.getHandle(workflowId).result();
     recorded.push({ name, workflowId });
   }
-  for (const [name, play] of Object.entries({ 'conversation-starts-task': startingThread, 'conversation-tool-timed-out': timedOutThread })) {
+  for (const [name, play] of Object.entries({ 'conversation-starts-task': startingThread })) {
     if (wanted(name)) recorded.push({ name, workflowId: await workflowOf(scene, await play(app)) });
   }
   mkdirSync(FOLDER, { recursive: true });
