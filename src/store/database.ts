@@ -41,7 +41,14 @@ export const EVENTS_CHANNEL = 'fetch_events';
 /** A value for a column of jsonb. */
 export const json = storableJson;
 
+/**
+ * How long the database lets a connection of ours do nothing good. A transaction whose process hangs must not hold a chat for ever, and
+ * a statement that was asked by somebody who is gone must not hold the disk. What may take longer says so in its own transaction.
+ */
+const TIME_LIMITS = { statement_timeout: 30_000, lock_timeout: 10_000, idle_in_transaction_session_timeout: 30_000 };
+
 export async function openStore(url: string, options: { max?: number; application?: string; migrate?: boolean } = {}): Promise<Store> {
+  if (options.migrate !== false) await migrated(url);
   const pool = new pg.Pool({
     Client: PreparingClient,
     pipeline: true,
@@ -49,6 +56,10 @@ export async function openStore(url: string, options: { max?: number; applicatio
     max: options.max ?? 10,
     application_name: options.application ?? 'fetch',
     connectionTimeoutMillis: 10_000,
+    // a server whose machine went away says nothing: only probes find that out
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    ...TIME_LIMITS,
   });
   // an idle connection that dies with its server must not take the process along: the pool replaces it
   pool.on('error', () => {});
@@ -58,12 +69,24 @@ export async function openStore(url: string, options: { max?: number; applicatio
   keepPool(db, pool);
   try {
     await checkVersion(db);
-    if (options.migrate !== false) await migrate(db as unknown as Kysely<never>);
   } catch (error) {
     await db.destroy();
     throw error;
   }
   return { db, listen: (onThread) => listen(url, onThread), close: () => db.destroy() };
+}
+
+/** On a connection of its own: an index over years of messages takes longer than any statement of a turn may. */
+async function migrated(url: string): Promise<void> {
+  const pool = new pg.Pool({ connectionString: url, max: 2, application_name: 'fetch-migrate', connectionTimeoutMillis: 10_000 });
+  pool.on('error', () => {});
+  const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
+  try {
+    await checkVersion(db);
+    await migrate(db as unknown as Kysely<never>);
+  } finally {
+    await db.destroy();
+  }
 }
 
 async function checkVersion(db: Db): Promise<void> {

@@ -4,6 +4,7 @@ import { type Db, NoThread, type Tx } from './database.ts';
 import { deferWrites, drafted, flush } from './deferred.ts';
 import { fixed } from './fixed.ts';
 import { inOneFlight } from './flight.ts';
+import { inThreadOrder } from './thread-queue.ts';
 
 export { NoThread } from './database.ts';
 export { appendEvents } from './deferred.ts';
@@ -36,12 +37,14 @@ const lockOf = fixed((db, threadId: string) =>
 
 /** A transaction that holds the lock of a thread. Its events, and the writes that were left to `write`, are sent as one statement before the commit. */
 export async function onThread<T>(db: Db, threadId: string, act: (tx: Tx, thread: LockedThread) => Promise<T>): Promise<T> {
-  return await db.transaction().execute(async (tx) => {
-    deferWrites(tx);
-    const done = await act(tx, await lockThread(tx, threadId));
-    await flush(tx);
-    return done;
-  });
+  return await inThreadOrder(threadId, () =>
+    db.transaction().execute(async (tx) => {
+      deferWrites(tx);
+      const done = await act(tx, await lockThread(tx, threadId));
+      await flush(tx);
+      return done;
+    }),
+  );
 }
 
 const DIVISION_BY_ZERO = '22012';
@@ -57,7 +60,7 @@ export async function onThreadIf(db: Db, threadId: string, holding: CompiledQuer
   const writes = await drafted(fill);
   if (!writes) return true;
   try {
-    await inOneFlight(db, [lockOf(threadId), holding, writes]);
+    await inThreadOrder(threadId, () => inOneFlight(db, [lockOf(threadId), holding, writes]));
     return true;
   } catch (error) {
     if ((error as { code?: string }).code === DIVISION_BY_ZERO) return false;

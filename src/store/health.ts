@@ -21,9 +21,11 @@ export async function messagesSince(db: Db, since: Date): Promise<number> {
   return Number(row.count);
 }
 
-const AWAY = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOENT', 'ETIMEDOUT', '57P01', '57P02', '57P03', '53300', '08006', '08001', '08003']);
+/** Gave up after a limit of time: a lock that others hold, a statement that took too long, a transaction that stood still */
+const HELD_UP = ['55P03', '57014', '25P03'];
+const AWAY = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOENT', 'ETIMEDOUT', '57P01', '57P02', '57P03', '53300', '08006', '08001', '08003', ...HELD_UP]);
 
-/** The server is down, starting or out of connections: the same request can work in a moment. */
+/** The server is down, starting, out of connections or held up: the same request can work in a moment. */
 export function isDatabaseAway(error: unknown): boolean {
   const { code, message, errors } = error as { code?: string; message?: string; errors?: unknown[] };
   if (Array.isArray(errors)) return errors.some(isDatabaseAway);
