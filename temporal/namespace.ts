@@ -1,4 +1,4 @@
-import { Connection } from '@temporalio/client';
+import { Connection, type ConnectionOptions } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import { compareVersions, MIN_SERVER } from './version.ts';
 
@@ -16,6 +16,9 @@ export const SEARCH_ATTRIBUTES: Readonly<Record<string, number>> = {
   ChatChannel: KEYWORD,
   SpendMicroUsd: INT,
 };
+
+/** Where a server is, and how it is spoken to. */
+type Endpoint = { address: string } & Pick<ConnectionOptions, 'tls' | 'apiKey'>;
 
 export interface Preparation {
   server: string;
@@ -36,33 +39,34 @@ const codeOf = (error: unknown): number | undefined => (error as { code?: number
  * search attributes. Changes only what is missing, so it may run at every start and against a server of somebody else.
  * Throws when the server does not answer, is too old, or has no such namespace and none may be made.
  */
-export async function prepareNamespace(address: string, namespace: string, options: { waitMs?: number } = {}): Promise<Preparation> {
-  const connection = await connect(address, options.waitMs ?? 60_000);
+export async function prepareNamespace(server: string | Endpoint, namespace: string, options: { waitMs?: number } = {}): Promise<Preparation> {
+  const endpoint = typeof server === 'string' ? { address: server } : server;
+  const { address } = endpoint;
+  const connection = await connect(endpoint, options.waitMs ?? 60_000);
   try {
-    const { serverVersion } = await connection.workflowService.getSystemInfo({});
-    const server = serverVersion ?? '';
-    if (server && compareVersions(server, MIN_SERVER) < 0) {
+    const version = (await connection.workflowService.getSystemInfo({})).serverVersion ?? '';
+    if (version && compareVersions(version, MIN_SERVER) < 0) {
       throw new Error(
-        `The Temporal server at ${address} is version ${server}; ${MIN_SERVER} or newer is needed. Upgrade it, or unset TEMPORAL_ADDRESS to use the embedded one.`,
+        `The Temporal server at ${address} is version ${version}; ${MIN_SERVER} or newer is needed. Upgrade it, or unset TEMPORAL_ADDRESS to use the embedded one.`,
       );
     }
     const warnings: string[] = [];
     await seeToNamespace(connection, namespace, warnings);
     await seeToSearchAttributes(connection, namespace, warnings);
-    return { server, warnings };
+    return { server: version, warnings };
   } finally {
     await connection.close();
   }
 }
 
-async function connect(address: string, waitMs: number): Promise<Connection> {
+async function connect(endpoint: Endpoint, waitMs: number): Promise<Connection> {
   for (const end = Date.now() + waitMs; ; ) {
     try {
-      return await Connection.connect({ address, connectTimeout: Math.min(waitMs, 2_000) });
+      return await Connection.connect({ ...endpoint, connectTimeout: Math.min(waitMs, 2_000) });
     } catch (error) {
       if (Date.now() > end)
         throw new Error(
-          `No Temporal server answers at ${address}: ${(error as Error).message}. Check TEMPORAL_ADDRESS, or unset it to use the embedded server.`,
+          `No Temporal server answers at ${endpoint.address}: ${(error as Error).message}. Check TEMPORAL_ADDRESS, or unset it to use the embedded server.`,
         );
       await new Promise((wake) => setTimeout(wake, 100));
     }

@@ -12,6 +12,7 @@ import { isPortFree, portHolder } from './ports.ts';
 import { postgresVersion } from './postgres.ts';
 import { answersOn } from './roles.ts';
 import { readStatus } from './status-report.ts';
+import { temporalEndpoint } from './temporal-connection.ts';
 import { whatsappFinding } from './whatsapp-finding.ts';
 
 /** A model that thinks for longer than this is not worth the wait of a look. */
@@ -86,7 +87,7 @@ async function homeFinding(home: string): Promise<Finding> {
 async function temporalFinding(config: Config): Promise<Finding> {
   if (config.TEMPORAL_ADDRESS) {
     const { Connection } = await import('@temporalio/client');
-    const connection = await Connection.connect({ address: config.TEMPORAL_ADDRESS, connectTimeout: 5_000 });
+    const connection = await Connection.connect({ ...temporalEndpoint(config), connectTimeout: 5_000 });
     const { serverVersion } = await connection.workflowService.getSystemInfo({});
     await connection.close();
     if (serverVersion && compareVersions(serverVersion, MIN_SERVER) < 0)

@@ -22,8 +22,8 @@ const STOP_MS = 1_200;
 export async function run(config: Config): Promise<void> {
   const role = roleProcess(graceMs(config));
   installRuntime(config);
-  const { store, temporal, address, close } = await openRole(config, 'fetch-gateway', 12);
-  const connection = await NativeConnection.connect({ address });
+  const { store, temporal, endpoint, close } = await openRole(config, 'fetch-gateway', 12);
+  const connection = await NativeConnection.connect(endpoint);
   const log = createLog('whatsapp', config.LOG_LEVEL);
   const screens = [screenChannel('console'), screenChannel('api')];
 

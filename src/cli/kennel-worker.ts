@@ -29,8 +29,8 @@ import { drained, graceMs, installRuntime, runToEnd, workerTimings } from './tem
 export async function run(config: Config): Promise<void> {
   const role = roleProcess(graceMs(config));
   installRuntime(config);
-  const { store, temporal, address, close } = await openRole(config, 'fetch-kennel', 16);
-  const connection = await NativeConnection.connect({ address });
+  const { store, temporal, endpoint, close } = await openRole(config, 'fetch-kennel', 16);
+  const connection = await NativeConnection.connect(endpoint);
   const log = createLog('kennel', config.LOG_LEVEL);
   for (const [harness, path] of loginsOf(config.FETCH_KENNEL_LOGINS)) log.warn({ harness, path }, loginWarning(harness));
   const kennel = openKennel(config);

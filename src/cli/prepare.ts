@@ -2,6 +2,7 @@ import { prepareNamespace } from '../../temporal/namespace.ts';
 import type { Config } from '../config.ts';
 import { openStore } from '../store/database.ts';
 import { roleProcess } from './role-process.ts';
+import { temporalEndpoint } from './temporal-connection.ts';
 
 /**
  * One step before the roles: namespace, search attributes and tables. A process of its own, so that the supervisor,
@@ -12,7 +13,7 @@ export async function run(config: Config): Promise<void> {
   try {
     if (!config.TEMPORAL_ADDRESS || !config.DATABASE_URL)
       throw new Error('TEMPORAL_ADDRESS and DATABASE_URL must be set: this command prepares servers that run elsewhere.');
-    const [{ server, warnings }] = await Promise.all([prepareNamespace(config.TEMPORAL_ADDRESS, config.TEMPORAL_NAMESPACE), migrate(config.DATABASE_URL)]);
+    const [{ server, warnings }] = await Promise.all([prepareNamespace(temporalEndpoint(config), config.TEMPORAL_NAMESPACE), migrate(config.DATABASE_URL)]);
     for (const warning of warnings) process.stderr.write(`${warning}\n`);
     process.stdout.write(`Temporal ${server}, namespace ${config.TEMPORAL_NAMESPACE} and the tables are ready.\n`);
     ready(warnings.join('\n'));

@@ -21,13 +21,13 @@ import { cachedWorkflowBundle } from './workflow-bundle.ts';
 export async function run(config: Config): Promise<void> {
   const role = roleProcess(graceMs(config));
   installRuntime(config);
-  const [{ store, temporal, address, close }, model, workflowBundle] = await Promise.all([
+  const [{ store, temporal, endpoint, close }, model, workflowBundle] = await Promise.all([
     openRole(config, 'fetch-worker', 20),
     openModel(config),
     cachedWorkflowBundle(join(config.FETCH_HOME, 'cache'), config.FETCH_BUILD_ID === undefined ? 'unversioned' : 'versioned'),
   ]);
   const deps = { db: store.db, temporal, config, model };
-  const connection = await NativeConnection.connect({ address });
+  const connection = await NativeConnection.connect(endpoint);
   const worker = await Worker.create({
     connection,
     namespace: config.TEMPORAL_NAMESPACE,

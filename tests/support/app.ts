@@ -106,7 +106,7 @@ export async function startTestApp(env: Record<string, string> = {}, place: Plac
       // a killed supervisor's record stays until the next one has ended the roles that it left behind
       // containers are waited for by those who need them
       const roles = state?.roles.filter((role) => role.name !== 'kennel') ?? [];
-      return roles.length === 5 && state?.supervisor.pid === child.pid && roles.every((role) => role.state === 'ready');
+      return roles.length === 5 && state?.supervisor.pid === child.pid && roles.every((role) => role.state === 'ready' || role.state === 'external');
     });
   };
   const spawnStart = (): ReturnType<TestApp['spawn']> => {
