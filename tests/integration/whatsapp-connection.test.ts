@@ -89,9 +89,12 @@ describe('a linked account', () => {
     const first = await linked({ holder: 'first' });
     const second = await start({ holder: 'second' });
     await until('the second one waits', () => second.lines.some((line) => line.includes('waiting for its lease')), 5_000);
+    // what is stored is brought into its conversations by one of them only
+    expect([first.connection.receives(), second.connection.receives()]).toEqual([true, false]);
     expect(world.fixture.connections).toHaveLength(1);
     await first.stop();
     await second.rowWith('the second one is connected', (row) => row.state === 'authenticated' && row.lease_holder === 'second');
+    expect([first.connection.receives(), second.connection.receives()]).toEqual([false, true]);
     expect(second.connection.live()).not.toBeNull();
   });
 

@@ -33,7 +33,7 @@ export function assemble(deps: AssemblyDeps): { stop(): Promise<void> } {
   tolerateStrayRejections(log);
   let connection: ReturnType<typeof startConnection> | null = null;
   const live: CurrentLive = () => connection?.live() ?? null;
-  const receiver = startReceiver({ ...base, intake, live });
+  const receiver = startReceiver({ ...base, intake, live, receives: () => connection?.receives() ?? false });
   const groups = groupCache({ ...base, live });
   const channel = whatsappChannel({ ...base, live, stuck: exit });
   const stopPruning = startPruning(base);

@@ -33,6 +33,8 @@ export interface ConnectionDeps extends WhatsAppDeps {
 
 export interface Connection {
   readonly live: CurrentLive;
+  /** whether stored messages are this gateway's to bring into their conversations: it holds the account, or nobody does and nobody is to */
+  receives(): boolean;
   /** closes the socket, lets what was sending finish, gives the lease back */
   stop(): Promise<void>;
 }
@@ -58,6 +60,7 @@ export function startConnection(deps: ConnectionDeps): Connection {
   const silence = { reconnections: 0 };
   const ending = new Set<Promise<void>>();
   let live: Live | null = null;
+  let held: Lease | null = null;
   const { tell, alert, stopFor, pairingRefused, loggedOut, told } = createNews(deps);
 
   async function run(): Promise<void> {
@@ -75,6 +78,7 @@ export function startConnection(deps: ConnectionDeps): Connection {
         () => log.info('another gateway holds this WhatsApp account; waiting for its lease'),
       );
       if (!lease) continue;
+      held = lease;
       try {
         await whileHeld(lease);
       } catch (error) {
@@ -83,6 +87,7 @@ export function startConnection(deps: ConnectionDeps): Connection {
         await either(stopping.signal, requests.changed(), FAILED_MS);
       } finally {
         if (!lease.lost.aborted && stopping.signal.aborted) await tell({ state: 'disconnected', qr: null, pairing_code: null, connected_at: null });
+        held = null;
         await lease.release();
       }
     }
@@ -239,6 +244,11 @@ export function startConnection(deps: ConnectionDeps): Connection {
   const running = run().catch((error: Error) => deps.exit(`the WhatsApp connection failed: ${error.message}`));
   return {
     live: () => live,
+    receives() {
+      const row = requests.row();
+      const resting = row !== null && (row.wanted === 'off' || row.needs === 'person') && row.lease_holder === null;
+      return held ? !held.lost.aborted : resting;
+    },
     async stop() {
       stopping.abort();
       await running;

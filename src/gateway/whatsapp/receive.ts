@@ -19,9 +19,9 @@ const PAGE = 200;
 /** Messages in hand at once; the others stay in the table. */
 const IN_HAND = 20_000;
 
-/** The only consumer of the WhatsApp inbox: takes stored rows, also while WhatsApp is away, and brings what is for us into the conversations. */
-export function startReceiver(deps: WhatsAppDeps & { intake: Intake; live: CurrentLive }): Receiver {
-  const { db, account, config, log } = deps;
+/** The only consumer of the WhatsApp inbox, in the gateway that `receives`: takes stored rows, also while WhatsApp is away, and brings what is for us into the conversations. */
+export function startReceiver(deps: WhatsAppDeps & { intake: Intake; live: CurrentLive; receives?: () => boolean }): Receiver {
+  const { db, account, config, log, receives = () => true } = deps;
   let stopped = false;
   let woken = false;
   let wakeUp = () => {};
@@ -35,10 +35,12 @@ export function startReceiver(deps: WhatsAppDeps & { intake: Intake; live: Curre
   const full = (): string[] => [...desks.values()].flatMap((desk) => [...desk.full]);
 
   async function round(): Promise<void> {
+    // two gateways would put the messages of one burst together in two ways
+    if (!receives()) return;
     let rows = await waiting(db, account, PAGE, { inHand: inHand(), full: full() });
     // never before its console is silenced, and not at all while nothing comes
     if (rows.length > 0) await loadBaileys(log, config.WA_NOISE_ROOT_KEY);
-    while (rows.length > 0 && !stopped) {
+    while (rows.length > 0 && !stopped && receives()) {
       await take(rows);
       const held = inHand();
       rows = rows.length === PAGE && held.length < IN_HAND ? await waiting(db, account, PAGE, { inHand: held, full: full(), after: rows.at(-1)!.seq }) : [];
