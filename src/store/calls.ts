@@ -2,6 +2,7 @@ import { type Selectable, sql } from 'kysely';
 import type { ThinkResult } from '../contracts/conversation.ts';
 import type { Source } from '../contracts/taint.ts';
 import { visible, visibleWithin } from '../domain/foreign-text.ts';
+import { itemKindOf } from '../domain/item-kinds.ts';
 import { policyOf, type Verdict } from '../domain/policy.ts';
 import { type Db, json, type Tx } from './database.ts';
 import { appendEvents, write } from './deferred.ts';
@@ -115,7 +116,7 @@ const unsettled = fixed((_, callId: string) =>
 export async function settleBegun(db: Db, call: BegunCall, outcome: Outcome): Promise<void> {
   const { id, name, item_id, turn_id, thread_id, item_started_at } = call;
   const item: ItemRow = {
-    ...itemRow({ id: item_id, turnId: turn_id, threadId: thread_id, kind: 'tool_call', status: 'in_progress', summary: '' }),
+    ...itemRow({ id: item_id, turnId: turn_id, threadId: thread_id, kind: itemKindOf(name), status: 'in_progress', summary: '' }),
     started_at: item_started_at,
   };
   if (!(await onThreadIf(db, thread_id, unsettled(id), (tx) => writeOutcome(tx, id, name, item, outcome)))) await settle(db, call, outcome);

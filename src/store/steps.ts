@@ -3,6 +3,7 @@ import { jsonArrayFrom } from 'kysely/helpers/postgres';
 import type { Arrival, CallVerdict, ThinkInput, ThinkResult } from '../contracts/conversation.ts';
 import { type Channel, outboxId, stepKey } from '../contracts/ids.ts';
 import type { CallTaint } from '../contracts/taint.ts';
+import { itemKindOf } from '../domain/item-kinds.ts';
 import { policyOf } from '../domain/policy.ts';
 import { isGroup } from '../domain/whatsapp/identity.ts';
 import { endedCallItem, keepFresh } from './calls.ts';
@@ -317,7 +318,7 @@ function newCall({ turnId, threadId, step }: ThinkInput, call: CheckedCall, posi
       started_at: null,
       ended_at: refused ? new Date() : null,
     },
-    item: itemRow({ id: itemId, turnId, threadId, kind: 'tool_call', status: 'in_progress', summary: `${name} started`, detail }),
+    item: itemRow({ id: itemId, turnId, threadId, kind: itemKindOf(name), status: 'in_progress', summary: `${name} started`, detail }),
     refusal: call.refusal,
   };
 }

@@ -46,6 +46,7 @@ export function commandOutcome(what: string, result: CommandResult, ms: number, 
   return {
     ok,
     output: parts.join('\n\n'),
-    metadata: { exitCode: result.code, timedOut: result.timedOut, outOfMemory: result.outOfMemory, cut: result.cut, durationMs: Math.round(ms) },
+    // in the spelling of the API, which shows it as it is
+    metadata: { exit_code: result.code, timed_out: result.timedOut, out_of_memory: result.outOfMemory, truncated: result.cut, duration_ms: Math.round(ms) },
   };
 }

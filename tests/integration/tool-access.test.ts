@@ -77,6 +77,26 @@ describe('a plan', () => {
   });
 });
 
+it('commands and changes of files are items of their own kinds', async () => {
+  const thread = await app.thread({ allow_shell: true });
+  const answer = await app.request('POST', `/v1/threads/${thread}/turns`, {
+    prompt: `SCRIPT:${JSON.stringify([
+      {
+        call: [
+          ['shell_run', { command: 'id' }],
+          ['file_write', { path: 'a.txt', content: 'a' }],
+          ['workflow_list', {}],
+        ],
+      },
+      { say: 'done' },
+    ])}`,
+  });
+  const { id } = (answer.body as { turn: { id: string } }).turn;
+  await app.ended(thread, id);
+  const kinds = (await app.detail(thread)).items.map(({ kind }) => kind);
+  expect(kinds).toEqual(expect.arrayContaining(['command_execution', 'file_change', 'tool_call']));
+});
+
 it('the chat of a person may run commands: they ask for each', async () => {
   const { body } = await app.request('GET', '/v1/console');
   expect(body).toMatchObject({ allow_shell: true });

@@ -275,7 +275,7 @@ describe.skipIf(!engine)('tools on workspaces', () => {
         { ...at, command: 'echo $PWD; echo problem >&2; seq 1 50000 | tail -n 1; exit 3' },
         { callId: 'call_shell' },
       );
-      expect(outcome).toMatchObject({ ok: false, metadata: { exitCode: 3, timedOut: false, cwd: '.' } });
+      expect(outcome).toMatchObject({ ok: false, metadata: { exit_code: 3, timed_out: false, cwd: '.' } });
       expect(outcome.output).toMatch(/^The command failed with exit code 3 after .*\n\n\/workspace\n50000\n\nWhat it wrote to stderr:\nproblem$/);
       const events = await database.store.db.selectFrom('events').selectAll().where('item_id', '=', 'item_call_shell').orderBy('seq').execute();
       expect(events.map((event) => (event.payload as { delta?: string }).delta ?? '').join('')).toContain('/workspace\n');
@@ -294,13 +294,13 @@ describe.skipIf(!engine)('tools on workspaces', () => {
     it('are stopped when their time is over', async () => {
       const began = Date.now();
       const outcome = await bench.call('shell_run', { ...at, command: 'trap "" TERM; echo begun; sleep 600', timeoutMs: 2000 });
-      expect(outcome).toMatchObject({ ok: false, output: expect.stringMatching(/was stopped after 2\.0 s[\s\S]*begun/), metadata: { timedOut: true } });
+      expect(outcome).toMatchObject({ ok: false, output: expect.stringMatching(/was stopped after 2\.0 s[\s\S]*begun/), metadata: { timed_out: true } });
       expect(Date.now() - began).toBeLessThan(20_000);
     });
 
     it('may print more than anybody reads', async () => {
       const { output, metadata } = await bench.call('app_run', { ...at, command: 'echo first; head -c 30000000 /dev/zero | tr "\\0" "x"; echo last' });
-      expect(metadata).toMatchObject({ exitCode: 0, cut: true });
+      expect(metadata).toMatchObject({ exit_code: 0, truncated: true });
       expect(output).toContain('first');
       expect(output).toContain('last');
       expect(output.length).toBeLessThan(3_000_000);
@@ -314,7 +314,7 @@ describe.skipIf(!engine)('tools on workspaces', () => {
     it('test a project by its own command, or by a given one', async () => {
       await bench.call('workspace_create', { name: 'tested', template: 'node' });
       const passed = await bench.call('app_test', { workspace: 'tested' });
-      expect(passed).toMatchObject({ ok: true, output: expect.stringMatching(/succeeded with exit code 0/), metadata: { exitCode: 0 } });
+      expect(passed).toMatchObject({ ok: true, output: expect.stringMatching(/succeeded with exit code 0/), metadata: { exit_code: 0 } });
       await bench.call('file_write', {
         workspace: 'tested',
         path: 'bad.test.mjs',
