@@ -1,16 +1,21 @@
+import { cut } from './text.ts';
+
 /**
  * The closed vocabulary of failures: what an operator reads as `type` in the Temporal Web UI, what the person is told,
  * and whether trying again can help. Adapters classify into it; nothing else invents a type.
  */
 export const failures = {
-  ModelUnauthorized: { retry: false, tell: 'The model endpoint refused the key. Check OPENAI_API_KEY or OPENROUTER_API_KEY.' },
-  ModelPaymentRequired: { retry: false, tell: 'The model account has no credit left.' },
-  ModelNotFound: { retry: false, tell: 'The model endpoint does not know this model. Check AGENT_MODEL and OPENAI_BASE_URL.' },
-  ModelRejected: { retry: false, tell: 'The model endpoint rejected the request.' },
+  ModelUnauthorized: { retry: false, tell: 'The model endpoint refused the key. `fetch setup` takes another one (OPENAI_API_KEY, OPENROUTER_API_KEY).' },
+  ModelPaymentRequired: {
+    retry: false,
+    tell: 'The account at the model provider has no credit left. Add some there, or choose another model with `fetch setup`.',
+  },
+  ModelNotFound: { retry: false, tell: 'The model endpoint does not know this model. `fetch setup` shows which ones it has (AGENT_MODEL, OPENAI_BASE_URL).' },
+  ModelRejected: { retry: false, tell: 'The model endpoint rejected the request, and would again. Another model may take it: `fetch setup`.' },
   ContextOverflow: { retry: false, tell: 'The conversation is too long for this model, also after it was summed up.' },
-  ModelRateLimited: { retry: true, tell: 'The model endpoint asks to slow down.' },
-  ModelUnavailable: { retry: true, tell: 'The model endpoint does not answer.' },
-  ModelStreamBroken: { retry: true, tell: 'The answer of the model broke off.' },
+  ModelRateLimited: { retry: true, tell: 'The model endpoint asked to slow down for too long. What was done is kept: write again later.' },
+  ModelUnavailable: { retry: true, tell: 'The model endpoint did not answer for too long. What was done is kept: write again when it is back.' },
+  ModelStreamBroken: { retry: true, tell: 'The answer of the model broke off again and again. What was done is kept: write again to go on.' },
   BudgetExceeded: { retry: false, tell: 'A budget is used up.' },
   StoreUnavailable: { retry: true, tell: 'The database does not answer.' },
   ChannelUnavailable: { retry: true, tell: 'The channel does not take messages now.' },
@@ -20,6 +25,16 @@ export const failures = {
   NotFound: { retry: false, tell: 'A record that this step needs is gone.' },
   Internal: { retry: true, tell: 'Something went wrong inside.' },
 } as const satisfies Record<string, { retry: boolean; tell: string }>;
+
+/** Characters of what an endpoint said that a person is shown. */
+const THEIR_WORDS = 200;
+
+/** What the person is told: our sentence, which says what to do, and behind it what the endpoint said, where it was a model's. */
+export function tellFailure({ type, message }: { type: string; message: string }): string {
+  if (!isFailureType(type) || !(type.startsWith('Model') || type === 'ContextOverflow')) return message;
+  const theirs = message.replace(/\s+/g, ' ').trim();
+  return theirs === '' || theirs === failures[type].tell ? failures[type].tell : `${failures[type].tell} (It said: ${cut(theirs, THEIR_WORDS)})`;
+}
 
 export type FailureType = keyof typeof failures;
 export const isFailureType = (type: string): type is FailureType => Object.hasOwn(failures, type);

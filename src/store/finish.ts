@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Arrival, FinishInput } from '../contracts/conversation.ts';
 import { outboxId } from '../contracts/ids.ts';
+import { tellFailure } from '../domain/failures.ts';
 import { settleCall } from './calls.ts';
 import type { Db, Tx } from './database.ts';
 import { flush } from './deferred.ts';
@@ -31,7 +32,8 @@ export async function finishTurn(db: Db, input: FinishInput): Promise<string | n
       .execute();
     const done = calls.filter((call) => call.state === 'done' && call.ok).map((call) => call.name);
     const kept = done.length > 0 ? ` Done before that and kept: ${done.join(', ')}.` : '';
-    const body = status === 'interrupted' ? `Stopped.${kept}` : `${failure?.message ?? 'Something went wrong.'}${kept}`;
+    const told = failure ? tellFailure(failure) : '';
+    const body = status === 'interrupted' ? `Stopped.${kept}` : `${told || 'Something went wrong.'}${kept}`;
     // before the line that says why: a client that stops reading there has seen every call end
     for (const call of calls) {
       if (call.state !== 'done') {
@@ -57,14 +59,14 @@ export async function finishTurn(db: Db, input: FinishInput): Promise<string | n
             threadId,
             kind: 'error',
             status: 'failed',
-            summary: failure?.message ?? '',
-            detail: failure?.message ?? '',
+            summary: told,
+            detail: told,
           },
     );
     await tx.insertInto('outbox').values({ id: out, chat_id: chatId, thread_id: threadId, turn_id: turnId, kind: 'notice', body }).execute();
     await remember(tx, { id: derivedId('msg_', turnId, 'end'), threadId, turnId, role: 'assistant', content: `[${body}]` });
     await flush(tx);
-    await closeTurn(tx, (await turnState(tx, turnId))!, status, status === 'failed' ? failure?.message : undefined);
+    await closeTurn(tx, (await turnState(tx, turnId))!, status, status === 'failed' ? told : undefined);
     // only one turn of a thread may be in progress
     await flush(tx);
     await carryOver(tx, { turnId, threadId, chatId, status, at });

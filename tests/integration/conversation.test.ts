@@ -175,7 +175,8 @@ describe('a conversation', () => {
     const turn = await app.turn(thread, [{ fail: 401, times: 99 }]);
     const ended = await app.ended(thread, turn);
     expect(ended.status).toBe('failed');
-    expect(ended.error).toMatch(/Authentication failed/);
+    // our sentence first, which says what to do; theirs behind it
+    expect(ended.error).toMatch(/^The model endpoint refused the key\. `fetch setup` takes another one .*\(It said: Authentication failed/);
   });
 
   it('tries again after a server error and answers once', async () => {
