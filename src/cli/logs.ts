@@ -1,5 +1,7 @@
 import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
+import pc from 'picocolors';
 import type { Config } from '../config.ts';
+import { jsonLine, type LogLine, parseLogLine, readableLine } from './log-line.ts';
 import { logFile } from './role-log.ts';
 import type { RoleName } from './state-file.ts';
 
@@ -7,16 +9,32 @@ export const ROLE_NAMES: readonly RoleName[] = ['temporal', 'postgres', 'worker'
 const POLL_MS = 250;
 const TAIL_BYTES = 256 * 1024;
 
-/** `fetch logs`: the last lines of one role or of all; with `follow`, what comes after them, until Ctrl-C. */
-export async function run(config: Config, role: RoleName | undefined, options: { follow?: boolean; lines: number }): Promise<void> {
-  const roles = role ? [role] : ROLE_NAMES;
-  const tails = roles.map((name) => tailOf(logFile(config.FETCH_HOME, name), role ? '' : `${name.padEnd(8)} `));
-  const shown = tails.map((tail) => tail(options.lines));
-  if (!options.follow && shown.every((count) => count === 0)) process.stdout.write(`No log lines yet in ${config.FETCH_HOME}/logs. Start Fetch: fetch start\n`);
-  if (!options.follow) return;
+export interface LogOptions {
+  follow?: boolean;
+  lines: number;
+  /** for a program: nothing is left out, and nothing is made readable */
+  json?: boolean;
+}
+
+/** `fetch logs`: the last lines of one role or of all, in the order of time; with `follow`, what comes after them, until Ctrl-C. */
+export async function run(config: Config, role: RoleName | undefined, options: LogOptions): Promise<void> {
+  const { follow, lines, json } = options;
+  const colors = pc.createColors(Boolean(process.stdout.isTTY) && pc.isColorSupported);
+  const tails = (role ? [role] : ROLE_NAMES).map((name) => tailOf(config.FETCH_HOME, name));
+  /** What is new in all of them. Lines of one moment stay in the order of their file. */
+  const news = (): LogLine[] =>
+    tails
+      .flatMap((tail) => tail())
+      .filter((line) => json || !isNoise(line))
+      .sort((a, b) => a.at - b.at);
+  const print = (line: LogLine) => process.stdout.write(`${json ? jsonLine(line) : readableLine(line, colors)}\n`);
+  const begun = news();
+  for (const line of begun.slice(-lines)) print(line);
+  if (!follow && begun.length === 0) process.stdout.write(`No log lines yet in ${config.FETCH_HOME}/logs. Start Fetch: fetch start\n`);
+  if (!follow) return;
   await new Promise<void>((resolve) => {
     const timer = setInterval(() => {
-      for (const tail of tails) tail();
+      for (const line of news()) print(line);
     }, POLL_MS);
     for (const signal of ['SIGINT', 'SIGTERM'] as const)
       process.once(signal, () => {
@@ -26,12 +44,17 @@ export async function run(config: Config, role: RoleName | undefined, options: {
   });
 }
 
-/** A reader that prints whole new lines each time it is called, at most `limit` of them, and returns how many. */
-function tailOf(file: string, prefix: string): (limit?: number) => number {
+/** What the workers of the engine say of themselves matters to nobody while it is no error. */
+const isNoise = ({ fields, level }: LogLine): boolean => fields.sdkComponent !== undefined && level !== 'error' && level !== 'fatal';
+
+/** A reader that returns whole new lines of a role each time it is called. */
+function tailOf(home: string, role: RoleName): () => LogLine[] {
+  const file = logFile(home, role);
   let offset: number | null = null;
   let rest = Buffer.alloc(0);
-  return (limit = Number.POSITIVE_INFINITY) => {
-    if (!existsSync(file)) return 0;
+  let at = 0;
+  return () => {
+    if (!existsSync(file)) return [];
     const fd = openSync(file, 'r');
     try {
       const { size } = fstatSync(fd);
@@ -44,9 +67,14 @@ function tailOf(file: string, prefix: string): (limit?: number) => number {
       const bytes = Buffer.concat([rest, buffer]);
       const end = bytes.lastIndexOf(10) + 1;
       rest = bytes.subarray(end);
-      const lines = bytes.subarray(0, end).toString('utf8').split('\n').slice(0, -1).slice(-limit);
-      for (const line of lines) process.stdout.write(`${prefix}${line}\n`);
-      return lines.length;
+      const lines = bytes.subarray(0, end).toString('utf8').split('\n').slice(0, -1);
+      return lines
+        .filter((line) => line.trim() !== '')
+        .map((line) => {
+          const parsed = parseLogLine(role, line, at);
+          at = parsed.at;
+          return parsed;
+        });
     } finally {
       closeSync(fd);
     }

@@ -106,12 +106,12 @@ command(
   'fetch status --json',
   (self) => async (config) => (await import('./status.ts')).run(config, self.opts()),
 ).option('--json', 'print JSON');
-command('logs', 'Show the log of one role, or of all', 'fetch logs worker -f', (self, args) => async (config) => {
-  const { follow, lines } = self.opts<{ follow?: boolean; lines: number }>();
-  await (await import('./logs.ts')).run(config, args[0] as never, { follow, lines });
+command('logs', 'Show the log of one role, or of all in the order of time', 'fetch logs worker -f', (self, args) => async (config) => {
+  await (await import('./logs.ts')).run(config, args[0] as never, self.opts());
 })
   .addArgument(new Argument('[role]', 'the role').choices(['temporal', 'postgres', 'worker', 'gateway', 'api', 'kennel']))
   .option('-f, --follow', 'print new lines as they come')
+  .option('--json', 'print JSON, one object a line')
   .option('-n, --lines <count>', 'how many lines to begin with', wholeNumber, 100);
 command(
   'doctor',
