@@ -29,7 +29,9 @@ afterAll(async () => {
 const scripted = (steps: unknown[]): string => script(steps).replaceAll('/leak', '\\/leak');
 
 const approval = (thread: string) => until('an approval is asked for', async () => (await app.detail(thread)).pending_approvals[0]);
-const questionOf = async (id: string) => (await app.store.db.selectFrom('questions').select('prompt').where('id', '=', id).executeTakeFirstOrThrow()).prompt;
+/** What the person is sent: the question, and what it is decided by. */
+const questionOf = async (id: string): Promise<string> =>
+  (await app.store.db.selectFrom('outbox').select('body').where('id', 'like', `%${id}`).where('kind', '=', 'question').executeTakeFirstOrThrow()).body;
 const leaks = () => asked.filter((path) => path.startsWith('/leak'));
 
 it('asks before it obeys a page, says why, and fetches nothing until then', async () => {
