@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApp, type TestApp } from '../support/app.ts';
+import { script, startTestApp, type TestApp } from '../support/app.ts';
 import { type Disk, IS_ROOT, type OtherUser, otherUser } from '../support/other-user.ts';
 import { until } from '../support/until.ts';
 
@@ -27,14 +27,15 @@ describe.skipIf(!IS_ROOT)('a full disk', () => {
   });
 
   const post = (path: string, body: unknown, key?: string): Promise<Answer> => app.request('POST', path, body, key ? { 'idempotency-key': key } : {});
-  const startTurn = (thread: string, key: string): Promise<Answer> =>
-    post(`/v1/threads/${thread}/turns`, { prompt: `SCRIPT:[{"call":[["workflow_list",{}]]},{"say":"${key}"}]` }, key);
+  const startTurn = (thread: string, key: string, steps: unknown[] = [{ call: [['workflow_list', {}]] }, { say: key }]): Promise<Answer> =>
+    post(`/v1/threads/${thread}/turns`, { prompt: script(steps) }, key);
+  const LONG = [{ say: 'long '.repeat(60), pace: 50 }, { say: 'never' }];
   const answers = async (thread: string) => (await app.detail(thread)).items.filter((item) => item.kind === 'agent_message' && item.status === 'completed');
 
   it('refuses what it cannot store and says so, loses nothing that it took, and goes on by itself once there is room', async () => {
     const threads = await Promise.all(Array.from({ length: 8 }, () => app.thread()));
     const running = threads[0]!;
-    await app.turn(running, [{ say: 'long '.repeat(60), pace: 50 }, { say: 'never' }], 'running');
+    await app.turn(running, LONG, 'running');
     await until('it streams', async () => (await app.events(running)).some((event) => event.event === 'item.delta'));
     disk.resize(0);
 
@@ -61,7 +62,7 @@ describe.skipIf(!IS_ROOT)('a full disk', () => {
     disk.resize(ROOM_MB);
     await app.whenReady();
     for (const [thread, key] of taken) {
-      const turn = (await startTurn(thread, key)).body as { turn: { id: string } };
+      const turn = (await startTurn(thread, key, thread === running ? LONG : undefined)).body as { turn: { id: string } };
       expect((await app.ended(thread, turn.turn.id)).status).toBe('completed');
       expect(await answers(thread)).toHaveLength(1);
     }
