@@ -15,7 +15,7 @@ export interface OpenTurn {
   threadId: string;
   turnId: string;
   workflowId: string;
-  arrivals: Array<{ inboxId: string; kind: Arrival['kind']; resignalled: number }>;
+  arrivals: Array<{ inboxId: string; kind: Arrival['kind']; resignalled: number /** RFC 3339 */; signalledAt: string }>;
 }
 
 /** Turns that began at least `ageMs` ago and are in progress, by thread. */
@@ -29,7 +29,12 @@ export const openTurns = (db: Db, ageMs: number, after: string, limit: number): 
       jsonArrayFrom(
         e
           .selectFrom('inbox')
-          .select(['inbox.id as inboxId', sql<Arrival['kind']>`inbox.arrival->>'kind'`.as('kind'), 'inbox.resignalled'])
+          .select([
+            'inbox.id as inboxId',
+            sql<Arrival['kind']>`inbox.arrival->>'kind'`.as('kind'),
+            'inbox.resignalled',
+            sql<string>`inbox.signalled_at`.as('signalledAt'),
+          ])
           .whereRef('inbox.turn_id', '=', 'turns.id')
           .where('inbox.signalled_at', 'is not', null)
           // the text of a steering message is in the store, where the next model step reads it

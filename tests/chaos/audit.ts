@@ -46,7 +46,9 @@ export async function audit(db: Db, expected: readonly Expected[], ledger: reado
 
 /** Accepted once, ended, and answered by exactly one item and one outbox row. */
 async function auditMessage(db: Db, message: Expected, findings: Findings): Promise<void> {
-  const rows = await db.selectFrom('inbox').select('id').where('thread_id', '=', message.threadId).where('channel_message_id', '=', message.key).execute();
+  // the API stores a client's key behind the operation that it was for
+  const known = [message.key, ...['turn', 'message'].map((operation) => `${operation} ${message.key}`)];
+  const rows = await db.selectFrom('inbox').select('id').where('thread_id', '=', message.threadId).where('channel_message_id', 'in', known).execute();
   if (rows.length === 0) findings.lost.push(`${message.what}: acknowledged, but not in the inbox`);
   const turn = await db.selectFrom('turns').select(['status', 'error']).where('id', '=', message.turnId).executeTakeFirst();
   if (!turn) return void findings.lost.push(`${message.what}: its turn is not there`);

@@ -1,4 +1,4 @@
-import { type Client, type WorkflowExecutionStatusName, WorkflowNotFoundError } from '@temporalio/client';
+import { type Client, QueryNotRegisteredError, type WorkflowExecutionStatusName, WorkflowNotFoundError } from '@temporalio/client';
 import { holdsQuery } from '../../contracts/signals.ts';
 import { isStuck, STUCK, startOver } from '../start-over.ts';
 
@@ -8,6 +8,9 @@ const QUERY_MS = 5_000;
 const REMEMBERED = 20_000;
 
 export type Held = { status: 'RUNNING'; missing: string[] } | { status: Exclude<WorkflowExecutionStatusName, 'RUNNING'> | 'GONE'; closedAt: Date | null };
+
+/** Code of a release that does not know the question runs the workflow. */
+export const isUnknownQuestion = (error: unknown): boolean => error instanceof NotAnswered && error.cause instanceof QueryNotRegisteredError;
 
 /** A query was not answered in time, or not understood: that says nothing about the server, and nothing about what is held. */
 export class NotAnswered extends Error {
@@ -53,6 +56,12 @@ export class Holdings {
     }
     this.#remember(workflowId, { state: described.state, held });
     return { status: 'RUNNING', missing: ids.filter((id) => !held.has(id)) };
+  }
+
+  /** When the first run of a workflow began; null where it has continued as new, which carries what it has along. */
+  async beganAt(workflowId: string): Promise<Date | null> {
+    const { raw, runId, startTime } = await this.#temporal.withDeadline(Date.now() + CALL_MS, () => this.#temporal.workflow.getHandle(workflowId).describe());
+    return raw.workflowExecutionInfo?.firstRunId === runId ? startTime : null;
   }
 
   async #describe(workflowId: string) {

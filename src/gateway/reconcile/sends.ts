@@ -1,11 +1,11 @@
-import { type Client, QueryNotRegisteredError } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import type { Config } from '../../config.ts';
 import { taskWorkflowId } from '../../contracts/ids.ts';
 import type { Db } from '../../store/database.ts';
 import type { ChatWithSends, QueuedSend } from '../../store/reconcile.ts';
 import { findRun } from '../../store/routines.ts';
 import { signalConversation } from '../signal.ts';
-import { type Held, type Holdings, NotAnswered } from './holdings.ts';
+import { type Held, type Holdings, isUnknownQuestion } from './holdings.ts';
 
 interface Deps {
   db: Db;
@@ -42,7 +42,7 @@ export async function compareSends(deps: Deps, holdings: Holdings, chat: ChatWit
 /** Code of a release that does not know the question cannot say that it holds a message: giving it one twice sends it once. */
 const heldOf = (holdings: Holdings, workflowId: string, ids: string[]): Promise<Held> =>
   holdings.of(workflowId, ids).catch((error) => {
-    if (error instanceof NotAnswered && error.cause instanceof QueryNotRegisteredError) return { status: 'RUNNING', missing: ids };
+    if (isUnknownQuestion(error)) return { status: 'RUNNING', missing: ids };
     throw error;
   });
 

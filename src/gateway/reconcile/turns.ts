@@ -3,7 +3,7 @@ import { finishTurn } from '../../store/finish.ts';
 import { unmarkSignalled } from '../../store/inbox.ts';
 import type { OpenTurn } from '../../store/reconcile.ts';
 import { signalId } from '../signal.ts';
-import type { Holdings } from './holdings.ts';
+import { type Holdings, isUnknownQuestion } from './holdings.ts';
 
 const PUT_BACK =
   'My records were put back to an earlier time while I worked on this. What I did since then is not in them any more: look before you ask again.';
@@ -17,7 +17,11 @@ export async function compareTurn(db: Db, holdings: Holdings, turn: OpenTurn): P
   const began = arrivals.find((arrival) => arrival.kind === 'turn');
   // its signal is still on its way
   if (!began) return false;
-  const held = await holdings.of(turn.workflowId, [turnId, ...arrivals.map(signalId)]);
+  const held = await holdings.of(turn.workflowId, [turnId, ...arrivals.map(signalId)]).catch((error) => {
+    if (isUnknownQuestion(error)) return null;
+    throw error;
+  });
+  if (held === null) return await compareTimes(db, holdings, turn);
   const all = arrivals.map((arrival) => arrival.inboxId);
   if (held.status !== 'RUNNING') return (await unmarkSignalled(db, all, turnId)) > 0;
   if (held.missing.includes(turnId)) {
@@ -34,6 +38,13 @@ export async function compareTurn(db: Db, holdings: Holdings, turn: OpenTurn): P
       turnId,
     )) > 0
   );
+}
+
+/** A workflow on older code cannot say what it has. What was signalled before its first run began, it cannot have. */
+async function compareTimes(db: Db, holdings: Holdings, { workflowId, turnId, arrivals }: OpenTurn): Promise<boolean> {
+  const began = await holdings.beganAt(workflowId);
+  const lost = began ? arrivals.filter(({ signalledAt }) => new Date(signalledAt) < began).map(({ inboxId }) => inboxId) : [];
+  return lost.length > 0 && (await unmarkSignalled(db, lost, turnId)) > 0;
 }
 
 /** To run it once more would repeat what it did. Its person is told by the message that this leaves queued. */
