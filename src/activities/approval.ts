@@ -3,6 +3,7 @@ import type { Call } from '../store/calls.ts';
 import type { Db } from '../store/database.ts';
 import { activeWorkspace, listWorkspaces } from '../store/kennel/workspaces.ts';
 import { findRoutine } from '../store/routines.ts';
+import { chatOfThread } from '../store/threads.ts';
 import { approvalSentence } from '../tools/approval-sentences.ts';
 import { tools } from '../tools/registry.ts';
 
@@ -29,16 +30,16 @@ function whatOf({ args, metadata }: Call): string {
 /** A workflow by its name says nothing of what it does: its steps are shown. */
 async function stepsOf(db: Db, call: Call): Promise<string> {
   if (typeof call.args.workflow !== 'string') return '';
-  const { chat_id } = await db.selectFrom('threads').select('chat_id').where('id', '=', call.thread_id).executeTakeFirstOrThrow();
-  const routine = await findRoutine(db, chat_id, call.args.workflow);
+  const chatId = await chatOfThread(db, call.thread_id);
+  const routine = await findRoutine(db, chatId, call.args.workflow);
   const steps = routine?.steps.map(({ tool, args }, index) => `${index + 1}. ${visibleLine(tool)}\n${argumentsEvidence(args)}`) ?? [];
   return steps.length > 0 ? `Its steps:\n${steps.join('\n')}` : '';
 }
 
 /** The workspace that is meant, with the hosts that have it. */
 async function whereOf(db: Db, call: Call): Promise<{ workspace: string; host: string } | null> {
-  const { chat_id } = await db.selectFrom('threads').select('chat_id').where('id', '=', call.thread_id).executeTakeFirstOrThrow();
-  const [active, all] = await Promise.all([activeWorkspace(db, chat_id), listWorkspaces(db)]);
+  const chatId = await chatOfThread(db, call.thread_id);
+  const [active, all] = await Promise.all([activeWorkspace(db, chatId), listWorkspaces(db)]);
   const given = call.args.workspace ?? (call.name.startsWith('workspace_') ? call.args.name : undefined);
   const names = [...new Set(all.map(({ name }) => name))];
   const workspace = typeof given === 'string' ? given : (active?.name ?? (names.length === 1 ? names[0]! : null));

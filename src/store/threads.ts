@@ -95,6 +95,10 @@ export async function getThread(db: Db, id: string): Promise<ThreadRecord | null
   return row ? toThreadRecord(row) : null;
 }
 
+/** The chat that a thread belongs to. */
+export const chatOfThread = async (db: Db, id: string): Promise<string> =>
+  (await db.selectFrom('threads').select('chat_id').where('id', '=', id).executeTakeFirstOrThrow()).chat_id;
+
 /** The one thread of a chat that is not driven over HTTP. */
 export async function threadOfChat(db: Db, channel: Channel, address: string): Promise<ThreadRecord | null> {
   const row = await db

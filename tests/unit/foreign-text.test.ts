@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { blockQuote, codeFence, inline, visible } from '../../src/domain/foreign-text.ts';
 import { endedCallItem } from '../../src/store/calls.ts';
+import { holds } from '../support/property.ts';
 
 /** What a terminal obeys, what hides, and what looks like our own lines, in any order. */
 const hostile = fc
@@ -17,7 +18,7 @@ const FORBIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u
 
 describe('text of others', () => {
   it('holds nothing that a terminal obeys or a person cannot see', () => {
-    fc.assert(
+    holds(
       fc.property(hostile, (text) => {
         const shown = visible(text);
         expect(shown).not.toMatch(FORBIDDEN);
@@ -27,7 +28,7 @@ describe('text of others', () => {
   });
 
   it('has a mark on every line of a quotation', () => {
-    fc.assert(
+    holds(
       fc.property(hostile, (text) => {
         for (const line of blockQuote(text).split('\n')) expect(line).toMatch(/^>/);
       }),
@@ -35,7 +36,7 @@ describe('text of others', () => {
   });
 
   it('cannot close the fence that it stands in', () => {
-    fc.assert(
+    holds(
       fc.property(hostile, (text) => {
         const lines = codeFence(text).split('\n');
         expect(lines.slice(1, -1).some((line) => line.includes(lines[0]!))).toBe(false);
@@ -45,7 +46,7 @@ describe('text of others', () => {
   });
 
   it('stays on one line, and short, inside of a sentence', () => {
-    fc.assert(
+    holds(
       fc.property(hostile, fc.integer({ min: 1, max: 80 }), (text, most) => {
         const line = inline(text, most);
         expect(line).not.toMatch(/[\n\r]/);
@@ -56,7 +57,7 @@ describe('text of others', () => {
   });
 
   it('is shown so in the item of a tool call, with everything that goes beside it', () => {
-    fc.assert(
+    holds(
       fc.property(hostile, (text) => {
         const item = { id: 'i', turn_id: 't', thread_id: 'h', kind: 'tool_call', status: 'in_progress', summary: '', detail: null, metadata: null } as const;
         const open = { ...item, started_at: null, ended_at: null };
