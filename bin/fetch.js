@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Starts on any Node from 20 on, and goes on in Node 24: the sources are TypeScript that only Node 24 runs without a build.
-// The `node` package brings that runtime along, so a person needs nothing but npm.
+// Starts on any Node from 20 on, and goes on in Node 24, which the `node` package brings along: a person needs nothing but npm.
+// A clone runs its TypeScript as it is. An installed package has no sources: it runs what `npm pack` built from them.
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -9,6 +9,10 @@ import { fileURLToPath } from 'node:url';
 
 const REQUIRED = 24;
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+// sources win wherever they are: a clone never runs what was built in it some time ago
+const isClone = existsSync(join(root, 'src', 'cli', 'main.ts'));
+const reinstall = isClone ? `Run: cd ${root} && npm ci` : 'Install the package again.';
+const rebuild = `Run: cd ${root} && npm rebuild node --foreground-scripts`;
 
 const fail = (message) => {
   process.stderr.write(`${message}\n`);
@@ -25,14 +29,16 @@ function bundledNode() {
   }
 }
 
-if (!existsSync(join(root, 'node_modules')) && !root.includes('node_modules')) {
-  fail(`The dependencies are not installed. Run: cd ${root} && npm ci`);
+if (isClone && !existsSync(join(root, 'node_modules'))) {
+  fail(`The dependencies are not installed. ${reinstall}`);
 } else if (Number(process.versions.node.split('.')[0]) >= REQUIRED) {
   try {
-    await import('../src/cli/main.ts');
+    // stack traces name the lines of the sources
+    if (!isClone) process.setSourceMapsEnabled(true);
+    await import(isClone ? '../src/cli/main.ts' : '../dist/src/cli/main.js');
   } catch (error) {
     if (error?.code !== 'ERR_MODULE_NOT_FOUND' || !/Cannot find package/.test(error.message)) throw error;
-    fail(`A dependency is missing: ${error.message.split('\n')[0]}\nRun: cd ${root} && npm ci`);
+    fail(`A dependency is missing: ${error.message.split('\n')[0]}\n${reinstall}`);
   }
 } else {
   const node = bundledNode();
@@ -40,7 +46,7 @@ if (!existsSync(join(root, 'node_modules')) && !root.includes('node_modules')) {
     const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
     fail(
       `This is Node ${process.versions.node}; Fetch runs on Node ${REQUIRED}, which the npm package "node" ${dependencies.node} brings along.\n` +
-        `Its binary is missing, probably because npm was told not to run install scripts. Run: cd ${root} && npm rebuild node --foreground-scripts\n` +
+        `Its binary is missing, probably because npm was told not to run install scripts. ${rebuild}\n` +
         `Or install Node ${REQUIRED} from https://nodejs.org and start again.`,
     );
   }
@@ -53,7 +59,7 @@ if (!existsSync(join(root, 'node_modules')) && !root.includes('node_modules')) {
   for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
   // a terminal sends Ctrl-C to the whole group: passing it on would count it twice
   process.on('SIGINT', () => process.stdin.isTTY || child.kill('SIGINT'));
-  child.on('error', (error) => fail(`${node} does not start: ${error.message}\nRun: cd ${root} && npm rebuild node --foreground-scripts`));
+  child.on('error', (error) => fail(`${node} does not start: ${error.message}\n${rebuild}`));
   child.on('exit', (code, signal) => {
     if (!signal) process.exit(code ?? 1);
     process.removeAllListeners(signal);

@@ -1,10 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { delimiter, isAbsolute, join, resolve, sep } from 'node:path';
 import { parse } from 'dotenv';
 import { z } from 'zod';
 import { loginsProblem } from './domain/logins.ts';
-import { nearest } from './tools/nearest.ts';
+import { nearest } from './domain/nearest.ts';
+import { readPrices } from './domain/price-book.ts';
+import { egressHost, LENIENT, membersOf, type WrongMember } from './domain/setting-lists.ts';
 
 /**
  * Configuration is parsed once, here, and nowhere else is `process.env` read. Order of authority: flags, then the
@@ -16,6 +18,12 @@ const positive = (fallback: number) => z.coerce.number().positive().default(fall
 const whole = (fallback: number) => z.coerce.number().int().positive().default(fallback);
 const secret = () => z.string().trim().min(1).optional();
 
+/** What was probably meant, as the end of a sentence without its dot. */
+function meantBy({ meant, among = [] }: Pick<WrongMember, 'meant' | 'among'>, member = ''): string {
+  const near = meant ?? nearest(member, among)[0];
+  return near === undefined ? '' : `; did you mean ${near}?`;
+}
+
 /** Digits of international phone numbers, comma separated. */
 const phones = z
   .string()
@@ -26,7 +34,10 @@ const phones = z
       .filter(Boolean)
       .join(','),
   )
-  .refine((text) => text.split(',').every((number) => /^[1-9]\d{6,14}$/.test(number)), 'must be phone numbers in international form, such as +49 170 1234567');
+  .superRefine((text, context) => {
+    const wrong = text.split(',').filter((number) => !/^[1-9]\d{6,14}$/.test(number));
+    if (wrong.length > 0) context.addIssue(`must be phone numbers in international form, such as +49 170 1234567; "${wrong.join('", "')}" is none`);
+  });
 
 export const settings = {
   FETCH_HOME: z.string().min(1).describe('Where state lives (databases, logs, tokens); mode 0700'),
@@ -49,6 +60,27 @@ export const settings = {
   OPENROUTER_API_KEY: secret().describe('Key for OpenRouter; used when no OpenAI setting is there'),
   AGENT_MODEL: z.string().trim().min(1).optional().describe('Model name. Where no key and no endpoint is configured, the practice model answers'),
   FETCH_FALLBACK_MODEL: z.string().trim().min(1).optional().describe('A second model of the same endpoint that takes over when the first one fails'),
+  FETCH_MODEL_PRICE: z
+    .string()
+    .trim()
+    .superRefine((text, context) => {
+      const prices = readPrices(text);
+      if (typeof prices === 'string') context.addIssue(prices);
+    })
+    .optional()
+    .describe(
+      'Price of input, output and perhaps cached input, US dollars per million tokens: 0.5,2 for the endpoint of chats, some-model=0.5,2,0.05 for a model anywhere; more of them behind a ;',
+    ),
+  FETCH_MODEL_TELL_SECONDS: positive(30).describe('A wait for the model that is longer than this is told'),
+  FETCH_MODEL_SILENCE_SECONDS: positive(600).describe(
+    'A model endpoint that gives no answer for this long is given up; until half of it has passed, the first request is waited for: slow machines need minutes for a first word',
+  ),
+  FETCH_MODEL_WAIT_HOURS: z.coerce
+    .number()
+    .min(0)
+    .max(24 * 31)
+    .default(6)
+    .describe("A turn waits out the model's rate and usage limits for this long in all, which is no part of FETCH_MAX_TURN_MINUTES"),
   TEMPORAL_ADDRESS: z.string().trim().min(1).optional().describe('Use this Temporal server and start none'),
   TEMPORAL_NAMESPACE: z.string().trim().min(1).default('default').describe('Temporal namespace'),
   TEMPORAL_API_KEY: secret().describe('API key of TEMPORAL_ADDRESS, as Temporal Cloud has them; sent over TLS only'),
@@ -82,7 +114,10 @@ export const settings = {
     .min(1)
     .default('UTC')
     .describe('IANA time zone of the person')
-    .refine((zone) => Intl.supportedValuesOf('timeZone').includes(zone) || zone === 'UTC', 'is not an IANA time zone such as Europe/Berlin'),
+    .superRefine((zone, context) => {
+      const zones = Intl.supportedValuesOf('timeZone');
+      if (!zones.includes(zone) && zone !== 'UTC') context.addIssue(`is not an IANA time zone such as Europe/Berlin${meantBy({ among: zones }, zone)}`);
+    }),
   FETCH_AUTONOMY: z.enum(['supervised', 'cautious', 'autonomous']).default('cautious').describe('What runs without asking: see docs/architecture.md'),
   FETCH_READ_SECONDS: z.coerce
     .number()
@@ -113,6 +148,12 @@ export const settings = {
     .max(3600)
     .default(30)
     .describe('A stop waits this long for model steps, commands and calls of agents that are under way; `fetch stop --now` does not'),
+  FETCH_ON_LEAVE: z
+    .enum(['ask', 'keep', 'stop'])
+    .default('ask')
+    .describe(
+      'When you leave the chat of `fetch start`, and that terminal had started Fetch: ask once, keep it running, or stop it. A window that is closed stops it with `stop` only',
+    ),
   FETCH_MAX_HISTORY_EVENTS: z.coerce
     .number()
     .int()
@@ -175,10 +216,9 @@ export const settings = {
     .describe('Coding agents that may be used, comma separated, the preferred one first'),
   FETCH_KENNEL_EGRESS: z
     .string()
-    .regex(
-      /^\s*(?:(?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)*(?::\d{1,5})?\s*(?:,\s*|$))*$/i,
-      'must be host names, comma separated, such as packages.example.com,*.example.com,example.org:8443',
-    )
+    .superRefine((text, context) => {
+      for (const wrong of membersOf(text).flatMap((member) => egressHost(member) ?? [])) context.addIssue(`${wrong.problem}${meantBy(wrong)}`);
+    })
     .default('')
     .describe('Hosts that containers may reach besides the model, comma separated; *.example.com includes every name below it'),
   FETCH_KENNEL_LOGINS: z
@@ -297,10 +337,21 @@ export function loadConfig(flags: Partial<Record<string, string>> = {}, env: Nod
   return Object.freeze({ ...parsed.data, runtimeToken: parsed.data.FETCH_RUNTIME_TOKEN ?? parsed.data.DEEPSEEK_RUNTIME_TOKEN });
 }
 
+/** Settings, as they were written, that come from flags or the environment and not from FETCH_HOME/.env: a service, which has neither, would not see them. */
+export function settingsElsewhere(flags: Partial<Record<string, string>> = {}, env: NodeJS.ProcessEnv = process.env): Record<string, string> {
+  const file = join(fetchHome(flags, env), '.env');
+  const kept = existsSync(file) ? parse(readFileSync(file)) : {};
+  const found = Object.keys(settings).flatMap((name): Array<[string, string]> => {
+    const value = flags[name] ?? (env[name]?.trim() ? env[name] : undefined);
+    return name === 'FETCH_HOME' || value === undefined || value === kept[name] ? [] : [[name, value]];
+  });
+  return Object.fromEntries(found);
+}
+
 /** Names that begin like this are ours: one that no setting has is a mistake. */
 const OURS = /^(FETCH_|WHATSAPP_|WHISPER_|TRANSCRIPTION_|DEEPSEEK_|WA_)/;
 
-/** What a person wrote that nothing reads: misspelt names in FETCH_HOME/.env and in the environment, and lines of the file that assign nothing. */
+/** What a person wrote that nothing reads: misspelt names in FETCH_HOME/.env and in the environment, lines of the file that assign nothing, and members of lists that are none. */
 export function configWarnings(home: string, env: NodeJS.ProcessEnv = process.env): string[] {
   const file = join(home, '.env');
   const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
@@ -315,8 +366,21 @@ export function configWarnings(home: string, env: NodeJS.ProcessEnv = process.en
       Object.keys(env).filter((name) => !FOR_TESTS.test(name)),
       'environment',
     ),
+    ...wrongMembers(parse(text), file, env),
     ...strayLines(text).map((line) => `Line ${line} of ${file} assigns nothing and is ignored: a setting is written as NAME=value.`),
   ];
+}
+
+/** The environment is read before the file. */
+function wrongMembers(inFile: Record<string, string>, file: string, env: NodeJS.ProcessEnv): string[] {
+  return Object.entries(LENIENT).flatMap(([name, check]) => {
+    const fromEnv = env[name]?.trim() ? env[name] : undefined;
+    const where = fromEnv === undefined ? file : 'environment';
+    return membersOf(fromEnv ?? inFile[name] ?? '').flatMap((member) => {
+      const wrong = check(member);
+      return wrong ? [`${name} (${where}): ${wrong.problem}; it is left out.${meantBy(wrong, member).replace('; did', ' Did')}`] : [];
+    });
+  });
 }
 
 const FOR_TESTS = /^FETCH_TEST_/;
@@ -337,6 +401,9 @@ export function childEnvironment(extra: Record<string, string>, env: NodeJS.Proc
   return { ...clean, TZ: 'UTC', ...extra };
 }
 
+/** A terminal that knows no escape sequences. */
+export const isDumbTerminal = (env: NodeJS.ProcessEnv = process.env): boolean => env.TERM === 'dumb';
+
 /** What a program that is not ours needs of the environment: where things are, how to speak, and the ways out. */
 const FOR_SERVERS =
   /^(PATH|HOME|USER|LOGNAME|SHELL|TMPDIR|TEMP|TMP|LANG|LC_[A-Z]+|TZDIR|LD_LIBRARY_PATH|DYLD_[A-Z_]*LIBRARY_PATH|SYSTEMROOT|WINDIR|COMSPEC|PATHEXT|APPDATA|LOCALAPPDATA|USERPROFILE|(HTTPS?|ALL|NO)_PROXY|SSL_CERT_(FILE|DIR)|XDG_[A-Z_]+)$/i;
@@ -344,4 +411,14 @@ const FOR_SERVERS =
 /** The environment of servers and tools that are not ours (PostgreSQL, Temporal, readers of strangers' files): an allow-list, so no key of ours or of the person reaches them. */
 export function serverEnvironment(extra: Record<string, string>, env: NodeJS.ProcessEnv = process.env): Record<string, string> {
   return Object.fromEntries(Object.entries(childEnvironment(extra, env)).filter(([name]) => name in extra || name === 'TZ' || FOR_SERVERS.test(name)));
+}
+
+/** What a service needs of the environment besides its settings. Where a proxy has a password it stays out: the files of services are no place for secrets. */
+const FOR_SERVICES = /^(PATH|LANG|LC_[A-Z]+|XDG_CACHE_HOME|NODE_EXTRA_CA_CERTS|NODE_USE_ENV_PROXY|SSL_CERT_(FILE|DIR)|(HTTPS?|ALL|NO)_PROXY)$/i;
+
+/** The environment that a service manager is to start Fetch with. PATH as outside of npm, so that docker, git and whisper are found. */
+export function serviceEnvironment(env: NodeJS.ProcessEnv = process.env): Record<string, string> {
+  const kept = Object.entries(env).filter(([name, value]) => FOR_SERVICES.test(name) && value && !value.includes('@'));
+  const path = (env.PATH ?? '').split(delimiter).filter((folder) => isAbsolute(folder) && !folder.split(sep).includes('node_modules'));
+  return { ...(Object.fromEntries(kept) as Record<string, string>), PATH: [...new Set(path)].join(delimiter) };
 }

@@ -1,11 +1,12 @@
 import type { Command } from '../../src/contracts/kennel.ts';
 import { LineFollower } from './lines.ts';
 
-/** Follows `commands.ndjson`: each command of this step once, whatever else is in the file. */
-export function followCommands(path: string, step: number, onCommand: (command: Command) => void): LineFollower {
+/** Follows `commands.ndjson`: each command of this step once, whatever else is in the file. `onLater`: a later step of the run has begun. */
+export function followCommands(path: string, step: number, onCommand: (command: Command) => void, onLater: () => void = () => {}): LineFollower {
   const seen = new Set<string>();
   return new LineFollower(path, (line) => {
     const command = commandOf(line);
+    if (command?.type === 'begin' && command.step > step) onLater();
     if (!command || command.step !== step || seen.has(command.id)) return;
     seen.add(command.id);
     onCommand(command);

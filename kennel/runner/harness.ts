@@ -60,16 +60,22 @@ export class Harness {
     await this.gone(2000);
   }
 
+  /** Stops every process of the agent where it is, or lets them go on: in a container all that run in it, those that have left the agent's group included. */
+  hold(held: boolean, contained: boolean): void {
+    // of a container: everything but its first process and this one
+    this.signal(held ? 'SIGSTOP' : 'SIGCONT', contained);
+  }
+
   private async gone(ms: number): Promise<boolean> {
     if (this.ended) return true;
     await Promise.race([this.exited, pause(ms, undefined, { ref: false })]);
     return this.ended !== null;
   }
 
-  private signal(signal: NodeJS.Signals): void {
+  private signal(signal: NodeJS.Signals, everything = false): void {
     if (this.child.pid === undefined) return;
     try {
-      process.kill(-this.child.pid, signal);
+      process.kill(everything ? -1 : -this.child.pid, signal);
     } catch {
       // nobody is left
     }

@@ -17,6 +17,8 @@ export interface Settings {
   egressPort: number;
   /** of this container; undefined outside of one */
   token: string | undefined;
+  /** nothing but this run is here */
+  contained: boolean;
   /** environment that the harness may see */
   env: Record<string, string>;
 }
@@ -48,6 +50,7 @@ export function settings(): Settings {
     modelPort: moved ? 0 : INSIDE.modelPort,
     egressPort: moved ? 0 : INSIDE.egressPort,
     token: all[TOKEN],
+    contained: !moved && all[TOKEN] !== undefined,
     env,
   };
 }

@@ -9,6 +9,7 @@ import { followCommands } from './commands.ts';
 import { Desk } from './desk.ts';
 import { forward } from './forward.ts';
 import { Harness } from './harness.ts';
+import { HostWatch } from './host-watch.ts';
 import type { RunLog } from './log.ts';
 import { takeLogin } from './login.ts';
 import { MemoryWatch } from './memory.ts';
@@ -45,6 +46,7 @@ export class Step {
   private updates: Updates | null = null;
   private desk: Desk | null = null;
   private profile: Profile | null = null;
+  private watch: HostWatch | null = null;
   private parked = false;
   private cancelled: string | null = null;
   private readonly dummyKey = `sk-fetch-${randomBytes(24).toString('hex')}`;
@@ -63,6 +65,8 @@ export class Step {
   async run(): Promise<Ended> {
     void this.begin().catch((error: Error) => this.end('failed', `The runner failed: ${this.cleaner.line(error.message, 500)}.`));
     const ended = await this.decided.promise;
+    await this.watch?.answered();
+    this.watch?.close();
     await this.finish(ended);
     return { ...ended, reason: this.cleaner.line(ended.reason, 1000) };
   }
@@ -106,17 +110,22 @@ export class Step {
     this.cleaner = new Cleaner([this.dummyKey, mcp.token, ...hidden], settings.env);
     // what was there before this container was for one before it
     let upToDate = false;
-    const commands = followCommands(settings.commands, spec.step, (command) => {
-      if (command.type === 'cancel') void this.cancel('Cancelled.');
-      else if (command.type === 'begin') {
-        if (!spec.waits || this.mine) return;
-        if (command.token === settings.token) {
-          this.mine = true;
-          this.begun.resolve();
-          // this one was left behind by an engine that died while it started it
-        } else if (upToDate) process.exit(1);
-      } else desk.take(command);
-    });
+    const commands = followCommands(
+      settings.commands,
+      spec.step,
+      (command) => {
+        if (command.type === 'cancel') void this.cancel('Cancelled.');
+        else if (command.type === 'begin') {
+          if (!spec.waits || this.mine) return;
+          if (command.token === settings.token) {
+            this.mine = true;
+            this.begun.resolve();
+            // this one was left behind by an engine that died while it started it
+          } else if (upToDate) process.exit(1);
+        } else desk.take(command);
+      },
+      () => process.exit(1),
+    );
     this.closers.push(model.close, egress.close, mcp.close, () => commands.close());
     // decisions that were made while no container was there
     await commands.settle();
@@ -155,6 +164,8 @@ export class Step {
     );
     const harness = new Harness(profile.command(context), settings.home, workspace, { ...settings.env, ...proxies(proxy) });
     this.harness = harness;
+    if (spec.aloneMs !== undefined)
+      this.watch = new HostWatch({ socket: settings.modelSocket, aloneMs: spec.aloneMs, hold: (held) => harness.hold(held, settings.contained) });
     const { AgentTurn } = await library;
     const turn = new AgentTurn({ spec, profile, context, harness, desk, updates, cleaner: this.cleaner });
     this.turn = turn;

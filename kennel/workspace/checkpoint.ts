@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import { type Author, type Checkpointed, KEY, type WorkspaceAnswer } from '../../src/contracts/workspace-ops.ts';
 import { content, type Repository, tryGit } from './git.ts';
 import { takeGitFolder } from './git-folder.ts';
@@ -50,9 +51,14 @@ export function checkpoint(place: Place, key: string, author: Author): Workspace
 /** Copies the history into the store; why it could not. */
 export function takeHistory(repository: Repository): string | null {
   if (repository.kept === 'beside') return null;
-  const indexed = [...readIndex(repository).entries.values()].filter((entry) => entry.mode !== '160000').map((entry) => entry.oid);
+  const indexes = repository.worktree === null ? [repository] : [repository, mainOf(repository)];
+  const entries = indexes.flatMap((each) => [...readIndex(each).entries.values()]);
+  const indexed = entries.filter((entry) => entry.mode !== '160000').map((entry) => entry.oid);
   return copyHistory(repository, refsOf(repository), headOf(repository).commit, [...indexed, ...stashed(repository)]);
 }
+
+/** The workspace itself, of the repository of one of its worktrees. */
+const mainOf = (repository: Repository): Repository => ({ ...repository, root: dirname(repository.commonDir), gitDir: repository.commonDir, worktree: null });
 
 /** All but the newest are in a log alone. */
 function stashed(repository: Repository): string[] {
@@ -69,6 +75,8 @@ export function withRest(repository: Repository, snapshot: Snapshot, others: Oth
   const folder = takeGitFolder(repository);
   snapshot.trees = { ...snapshot.trees, ...folder.trees };
   if (folder.index) snapshot.index = folder.index;
+  // the index of a worktree goes with it; that of the workspace is what its git folder is made again with
+  if (repository.worktree !== null) snapshot.staged = readIndex(mainOf(repository)).staged();
   return { facts: { ...facts, ...folder.facts }, left: folder.left };
 }
 

@@ -32,9 +32,9 @@ type Committed = Pick<Result, 'commit' | 'keptOn' | 'note' | 'tip' | 'branch'>;
 
 /**
  * Remembers the state after a task and commits its changes. What is done is found again in refs, in the order `after`, `commit`,
- * the branch, the index, `result`; a call that was killed is finished by the next one.
+ * the branch, the index, `result`; a call that was killed is finished by the next one. `again`: what of git had to be made again before.
  */
-export function conclude(place: Place, op: Concluding): WorkspaceAnswer {
+export function conclude(place: Place, op: Concluding, again: string | null = null): WorkspaceAnswer {
   const { repository, before } = repositoryOf(place, op.key);
   const known = readResult(repository, op.key);
   if (known) return answer(place, repository, known);
@@ -46,7 +46,7 @@ export function conclude(place: Place, op: Concluding): WorkspaceAnswer {
     repository.kept === 'beside'
       ? { commit: null, branch: null, tip: null }
       : commitChanges(repository, before, after, op, { ...op.author, seconds: after.at });
-  const told = [committed.note, ...besides(repository, before, after), ...inner.notes].filter(Boolean).join(' ');
+  const told = [again, committed.note, ...besides(repository, before, after), ...inner.notes].filter(Boolean).join(' ');
   const result: Result = { ...files, ...committed, ...(told && { note: told }) };
   writeRef(repository, refOf(op.key, 'result'), jsonBlob(repository, result), readRef(repository, refOf(op.key, 'result')));
   tidy(repository);

@@ -34,14 +34,16 @@ export function takeGitFolder(repository: Repository): GitFolder {
   // without what submodules and other programs hold it is small
   const taken = files ?? collect(commonDir, '', bounds, (path) => isApart(path) || !SETTINGS.test(path)) ?? [];
   const logs = isFolder(join(commonDir, 'logs')) ? (collect(commonDir, 'logs/', bounds) ?? []) : [];
-  const index = lstatSync(join(repository.gitDir, 'index'), { throwIfNoEntry: false });
+  // that of the workspace also where the task has a worktree, whose index goes with it
+  const indexFile = join(commonDir, 'index');
+  const index = lstatSync(indexFile, { throwIfNoEntry: false });
   return {
     facts: { refs: refsOf(repository), head: textOrNull(join(commonDir, 'HEAD')), objects: objectFiles(commonDir) },
     trees: {
       git: othersTree(repository, storeFiles(repository, commonDir, taken)),
       logs: othersTree(repository, storeFiles(repository, commonDir, logs)),
     },
-    ...(index?.isFile() && index.size < LIMITS.otherBytes && { index: readFileSync(join(repository.gitDir, 'index')) }),
+    ...(index?.isFile() && index.size < LIMITS.otherBytes && { index: readFileSync(indexFile) }),
     left: files ? null : 'Of the git folder only history and settings: submodules, or other programs, keep too much in it',
   };
 }

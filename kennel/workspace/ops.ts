@@ -12,10 +12,12 @@ import { placeOf } from './repository.ts';
 import { search } from './search.ts';
 import { undo } from './undo.ts';
 import { addWorktree, removeWorktree } from './worktree.ts';
+import { worktreeAgain } from './worktree-again.ts';
 
 /** Does one operation. Throws `Refusal` for what is answered with `ok: false`. */
 export function perform(workspace: string, side: string, op: WorkspaceOp): WorkspaceAnswer {
   if (!isAbsolute(workspace)) throw new Error('the root of the workspace must be absolute');
+  const again = op.op === 'conclude' && op.worktree !== undefined ? worktreeAgain(placeOf(workspace, side, undefined), op.worktree) : null;
   const place = placeOf(workspace, side, op.worktree);
   switch (op.op) {
     case 'list':
@@ -47,7 +49,7 @@ export function perform(workspace: string, side: string, op: WorkspaceOp): Works
     case 'checkpoint':
       return checkpoint(place, op.key, op.author);
     case 'conclude':
-      return conclude(place, op);
+      return conclude(place, op, again);
     case 'undo':
       return undo(place, op);
     case 'worktree':

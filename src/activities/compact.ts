@@ -1,7 +1,8 @@
 import type { Model } from '../adapters/model/model.ts';
+import type { StepUsage } from '../contracts/conversation.ts';
 import { compactionPoint, dialogueText } from '../domain/context.ts';
 import { quotation } from '../domain/fences.ts';
-import { microUsd } from '../domain/prices.ts';
+import { costOf } from '../domain/price-book.ts';
 import { prefix } from '../domain/text.ts';
 import type { Db } from '../store/database.ts';
 import { onThread } from '../store/events.ts';
@@ -19,12 +20,12 @@ export async function fittingHistory(
   model: Model,
   history: History,
   at: { threadId: string; turnId: string; group: boolean; modelName: string; budgetTokens: number; signal: AbortSignal; requestId: string },
-): Promise<{ history: History; spent: { inputTokens: number; outputTokens: number; microUsd: number } }> {
+): Promise<{ history: History; spent: Required<StepUsage> }> {
   const point = compactionPoint(history.messages, history.calls, at.budgetTokens);
-  if (point === null) return { history, spent: { inputTokens: 0, outputTokens: 0, microUsd: 0 } };
+  const spent = { inputTokens: 0, outputTokens: 0, microUsd: 0, unpriced: 0 };
+  if (point === null) return { history, spent };
   const old = history.messages.filter((message) => message.ord <= point);
   const lines = dialogueText(old, history.calls, history.files).split('\n');
-  const spent = { inputTokens: 0, outputTokens: 0, microUsd: 0 };
   let summary = history.summary;
   // a backlog can be longer than a request: it is summed up in parts, for a model must have read each of its words
   for (const [n, part] of partsOf(lines, at.budgetTokens * 4).entries()) {
@@ -43,7 +44,9 @@ export async function fittingHistory(
     summary = answer.text;
     spent.inputTokens += answer.usage.inputTokens;
     spent.outputTokens += answer.usage.outputTokens;
-    spent.microUsd += microUsd(answer.model, answer.usage) ?? 0;
+    const cost = costOf([answer.model, at.modelName], answer.usage, model.prices);
+    spent.microUsd += cost.microUsd;
+    spent.unpriced += cost.unpriced;
   }
   await addSummary(db, at.threadId, point, summary ?? '', sourcesOf({ ...history, messages: old }, at.group));
   await onThread(db, at.threadId, async (tx) => {

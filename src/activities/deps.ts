@@ -1,4 +1,5 @@
 import type { Client } from '@temporalio/client';
+import type { Logger } from 'pino';
 import type { Kennel } from '../adapters/kennel/kennel.ts';
 import type { Model } from '../adapters/model/model.ts';
 import type { Config } from '../config.ts';
@@ -10,6 +11,8 @@ export interface ActivityDeps {
   temporal: Client;
   config: Config;
   model: Model;
+  /** for what ended; nothing is said without it */
+  log?: Logger;
 }
 
 /** What a worker of a host with containers has besides; tools of the kennel run only there. */

@@ -7,15 +7,30 @@ import { ChannelAway } from '../gateway/channel.ts';
 import { isGone } from '../store/database.ts';
 
 /** A failure of the closed vocabulary, as Temporal shows it: type, one sentence, cause. */
-export const fail = (type: FailureType, message: string, options: { nextRetryDelayMs?: number; cause?: Error } = {}): ApplicationFailure =>
+export const fail = (
+  type: FailureType,
+  message: string,
+  options: { nextRetryDelayMs?: number; cause?: Error /** not tried again, whatever its type is */; final?: boolean } = {},
+): ApplicationFailure =>
   ApplicationFailure.create({
     type,
     // the engine refuses a failure whose text is not well-formed, and the attempt would end as a time-out
     message: storableText(message),
-    nonRetryable: !failures[type].retry,
+    nonRetryable: options.final ?? !failures[type].retry,
     ...(options.nextRetryDelayMs !== undefined && { nextRetryDelay: options.nextRetryDelayMs }),
     ...(options.cause && { cause: options.cause }),
   });
+
+/** The same failure, not tried again. */
+export function finalOf(error: Error): ApplicationFailure {
+  const failed = ApplicationFailure.fromError(error);
+  return ApplicationFailure.create({
+    type: failed.type ?? 'Internal',
+    message: failed.message,
+    nonRetryable: true,
+    ...(failed.cause && { cause: failed.cause }),
+  });
+}
 
 /** Classifies whatever an activity threw. */
 export function asFailure(error: unknown): Error {

@@ -4,14 +4,14 @@ import { kennelQueue } from '../contracts/ids.ts';
 import type { Db } from '../store/database.ts';
 import { hostOfChat, listHosts } from '../store/kennel/hosts.ts';
 import type { CheckedCall } from '../store/steps.ts';
+import { hostsMayBeStarting } from '../tools/await-engine.ts';
 import { tools } from '../tools/registry.ts';
 
 const NO_HOST =
   'No machine that runs containers is connected now, so workspaces cannot be reached. The role `kennel` is not running: see fetch status and fetch doctor.';
 
-/** The host's process begins beside the others, and may be the last of them to be ready. */
+/** Within the time of the activity that decides on calls. */
 const STARTING_MS = 15_000;
-const STARTING_UPTIME_S = 60;
 const LOOK_MS = 250;
 
 /** Waits for a host that is only just starting, with this process or by itself. */
@@ -20,7 +20,7 @@ async function hostOnceThere(look: () => Promise<string | null>, db: Db): Promis
   for (;;) {
     const host = await look();
     if (host || Date.now() >= giveUp) return host;
-    if (process.uptime() > STARTING_UPTIME_S && !(await listHosts(db)).some((each) => each.expected)) return null;
+    if (!hostsMayBeStarting() && !(await listHosts(db)).some((each) => each.expected)) return null;
     await pause(LOOK_MS);
   }
 }

@@ -9,10 +9,12 @@ import { ask, decisionOf, expireQuestion, remindQuestion } from '../store/questi
 import { UNKNOWN_OUTCOME } from './act.ts';
 import { approvalOf } from './approval.ts';
 import type { ActivityDeps } from './deps.ts';
+import { logEndedTurn } from './end-line.ts';
 import { asFailure } from './failure.ts';
 
 /** Short steps that touch only our own store; they run as local activities: half the latency, a third of the events. */
-export function createRecordActivities({ db, config }: Pick<ActivityDeps, 'db' | 'config'>): RecordActivities {
+export function createRecordActivities(deps: Pick<ActivityDeps, 'db' | 'config' | 'log'>): RecordActivities {
+  const { db, config } = deps;
   const guarded =
     <I, O>(run: (input: I) => Promise<O>) =>
     (input: I): Promise<O> =>
@@ -38,7 +40,11 @@ export function createRecordActivities({ db, config }: Pick<ActivityDeps, 'db' |
       if (call) await settle(db, call, { ok: false, output: why ?? UNKNOWN_OUTCOME });
     }),
     // a turn whose thread is gone has ended, and there is nobody to tell
-    finish: guarded((input: FinishInput): Promise<string | null> => finishTurn(db, input).catch(unlessGone)),
+    finish: guarded(async (input: FinishInput): Promise<string | null> => {
+      const outboxId = await finishTurn(db, input).catch(unlessGone);
+      if (outboxId) logEndedTurn(deps, input.turnId, input.failure?.type);
+      return outboxId;
+    }),
   };
 }
 

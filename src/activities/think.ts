@@ -4,12 +4,13 @@ import type { ThinkInput, ThinkResult } from '../contracts/conversation.ts';
 import { stepKey } from '../contracts/ids.ts';
 import { breachText, dayBreach } from '../domain/budgets.ts';
 import { shownOfMessage, toModelMessages } from '../domain/context.ts';
-import { microUsd } from '../domain/prices.ts';
+import { afterFailure, type Patience, patienceFrom } from '../domain/patience.ts';
+import { costOf } from '../domain/price-book.ts';
 import { cut } from '../domain/text.ts';
 import { accessOf, type ToolAccess } from '../domain/tool-access.ts';
 import { endStaleAnswers } from '../store/items.ts';
 import { derivedId } from '../store/keys.ts';
-import { tellDelay, tellWaiting } from '../store/progress-notes.ts';
+import { tellDelay } from '../store/progress-notes.ts';
 import { type CheckedCall, loadSubject, type StepSubject, storeAnswer } from '../store/steps.ts';
 import { type History, loadHistory } from '../store/transcript.ts';
 import { modelTools, prepareCall } from '../tools/registry.ts';
@@ -17,69 +18,98 @@ import { dangerOf } from '../tools/tool.ts';
 import { AnswerStream } from './answer-stream.ts';
 import { fittingHistory } from './compact.ts';
 import type { ActivityDeps } from './deps.ts';
-import { asFailure, fail } from './failure.ts';
+import { logEndedTurn } from './end-line.ts';
+import { asFailure, fail, finalOf } from './failure.ts';
 import { beat } from './heartbeat.ts';
 import { routeToKennel } from './kennel-routing.ts';
+import { ModelWaits, patienceLimits } from './model-waits.ts';
 import { systemPrompt } from './prompt.ts';
 import { withTaint } from './provenance.ts';
 
-/** A turn that waits longer than this for its model, or that nobody worked on for this long, is told about it. */
-const TELL_WAITING_MS = 30_000;
+/** A turn that nobody worked on for this long is told about it. */
 const TELL_DELAY_MS = 8_000;
+/** Attempts that nothing of the model has ended: a worker that died, a store that is away. */
+const MOST_OTHERS = 30;
+/** The second model takes over at once where the first one asks for a longer wait than this. */
+const FALLBACK_AFTER_MS = 5_000;
 
 /**
  * One model step: loads the context, asks the model, and stores the answer with everything that follows from it in one
- * transaction. A retry finds the stored answer and pays nothing.
+ * transaction. A retry finds the stored answer and pays nothing. What attempts have waited for goes from one to the next in the heartbeat.
  */
 export const createThink =
   (deps: ActivityDeps) =>
   async (input: ThinkInput): Promise<ThinkResult> => {
-    const { db, model } = deps;
     const info = activityInfo();
-    const before = info.heartbeatDetails as { modelFailure?: string } | undefined;
-    let modelFailure: string | undefined;
-    const stop = beat(() => ({ modelFailure }));
+    let patience = patienceFrom(info.heartbeatDetails);
+    const others = info.attempt - 1 - patience.failures;
+    if (others >= MOST_OTHERS) throw fail('Internal', `This step was begun ${info.attempt} times and never ended.`, { final: true });
+    const waits = new ModelWaits(deps, input, patience);
+    const begun = performance.now();
+    const stop = beat(() => patience);
     try {
-      // the dialogue is read beside, not after, what decides whether it is needed: it nearly always is
-      const [subject, history] = await Promise.all([loadSubject(db, input), loadHistory(db, input.threadId)]);
-      if (!subject) throw fail('NotFound', `Turn ${input.turnId} is not in the database.`);
-      if (subject.stored) return subject.stored;
-      if (subject.turn.status !== 'in_progress') return closed(subject);
-      if (info.attempt > 1) await endStaleAnswers(db, input.turnId, input.threadId);
-      refuseOverBudget(deps, subject);
-
-      const waitedMs = Date.now() - info.scheduledTimestampMs;
-      if (before?.modelFailure && waitedMs > TELL_WAITING_MS) await tellWaiting(db, input, before.modelFailure);
-      const idleMs =
-        info.attempt > 1
-          ? before?.modelFailure
-            ? 0
-            : waitedMs
-          : input.step === 1
-            ? Date.now() - (subject.turn.started_at ?? subject.turn.created_at).getTime()
-            : 0;
-      if (idleMs > TELL_DELAY_MS) await tellDelay(db, input);
-
-      const name = modelFor(model, subject);
-      try {
-        return await answerWith(deps, name, input, subject, history);
-      } catch (error) {
-        // the second model takes over where trying the first again is pointless, or has been tried
-        const { fallback } = model;
-        if (!(error instanceof ModelError) || !fallback || fallback === name || error.type === 'ContextOverflow') throw error;
-        if (error.retryable && info.attempt < 2) throw error;
-        return await answerWith(deps, fallback, input, subject, await loadHistory(db, input.threadId));
-      }
+      const result = await answerStep(deps, input, patience, waits);
+      await waits.answered(patience.failures > 0);
+      if (result.next === 'closed' && result.outboxId) logEndedTurn(deps, input.turnId);
+      return patience.waitedMs > 0 ? { ...result, waitedMs: patience.waitedMs } : result;
     } catch (error) {
-      if (error instanceof ModelError) {
-        modelFailure = error.message;
-        heartbeat({ modelFailure });
-      }
-      throw asFailure(error);
+      if (!(error instanceof ModelError && error.retryable))
+        throw others + 1 >= MOST_OTHERS && !cancellationSignal().aborted ? finalOf(asFailure(error)) : asFailure(error);
+      const verdict = afterFailure(patience, error, performance.now() - begun, patienceLimits(deps), Math.random());
+      if (verdict.what === 'give up') throw fail(error.type, `${verdict.limit ? waits.opening(error) : ''}${error.message}`, { final: true });
+      patience = verdict.next;
+      heartbeat(patience);
+      await waits.failed(verdict, error);
+      throw fail(error.type, error.message, { nextRetryDelayMs: verdict.waitMs });
     } finally {
       stop();
     }
   };
+
+async function answerStep(deps: ActivityDeps, input: ThinkInput, before: Patience, waits: ModelWaits): Promise<ThinkResult> {
+  const { db, model } = deps;
+  const info = activityInfo();
+  // the dialogue is read beside, not after, what decides whether it is needed: it nearly always is
+  const [subject, history] = await Promise.all([loadSubject(db, input), loadHistory(db, input.threadId)]);
+  if (!subject) throw fail('NotFound', `Turn ${input.turnId} is not in the database.`);
+  if (subject.stored) return subject.stored;
+  if (subject.turn.status !== 'in_progress') return closed(subject);
+  if (info.attempt > 1) await endStaleAnswers(db, input.turnId, input.threadId);
+  refuseOverBudget(deps, subject);
+  if (idleMs(input, before, subject) > TELL_DELAY_MS) await tellDelay(db, input);
+
+  const name = modelFor(model, subject);
+  const watched = { ...deps, model: waits.watched() };
+  try {
+    return await answerWith(watched, name, input, subject, history);
+  } catch (first) {
+    const { fallback } = model;
+    if (!fallback || fallback === name || !(first instanceof ModelError) || !takesOver(first, info.attempt)) throw first;
+    try {
+      return await answerWith(watched, fallback, input, subject, await loadHistory(db, input.threadId));
+    } catch (second) {
+      throw sooner(first, second);
+    }
+  }
+}
+
+/** How long nobody worked on the turn. Waits for the model are no such time. */
+function idleMs(input: ThinkInput, before: Patience, subject: StepSubject): number {
+  const info = activityInfo();
+  if (info.attempt > 1) return before.failures > 0 ? 0 : Date.now() - info.scheduledTimestampMs;
+  return input.step === 1 ? Date.now() - (subject.turn.started_at ?? subject.turn.created_at).getTime() : 0;
+}
+
+/** The second model takes over where trying the first again is pointless, takes long, or has been tried. */
+const takesOver = (error: ModelError, attempt: number): boolean =>
+  error.type !== 'ContextOverflow' && (!error.retryable || attempt > 1 || error.silent || (error.retryAfterMs ?? 0) > FALLBACK_AFTER_MS);
+
+/** Of what both models said, that which lets the step go on first. */
+function sooner(first: ModelError, second: unknown): unknown {
+  if (!(second instanceof ModelError) || !first.retryable) return second;
+  if (!second.retryable || (first.type === 'ModelRateLimited' && second.type !== 'ModelRateLimited')) return first;
+  return (first.retryAfterMs ?? Number.POSITIVE_INFINITY) < (second.retryAfterMs ?? Number.POSITIVE_INFINITY) ? first : second;
+}
 
 const closed = (subject: StepSubject): ThinkResult => ({
   next: 'closed',
@@ -153,6 +183,7 @@ async function answerOnce(
     });
     await reasoning.end('completed');
     const { usage } = answer;
+    const cost = costOf([answer.model, modelName], usage, model.prices);
     return await storeAnswer(db, input, subject, {
       text: answer.text,
       calls: await routeToKennel(
@@ -171,7 +202,8 @@ async function answerOnce(
       usage: {
         inputTokens: usage.inputTokens + spent.inputTokens,
         outputTokens: usage.outputTokens + spent.outputTokens,
-        microUsd: (microUsd(answer.model, usage) ?? 0) + spent.microUsd,
+        microUsd: cost.microUsd + spent.microUsd,
+        ...(cost.unpriced + spent.unpriced > 0 && { unpriced: cost.unpriced + spent.unpriced }),
       },
       readUpto,
       item: await text.settle(),

@@ -40,7 +40,16 @@ export const startTurn = {
 
 export const steerTurn = { name: 'SteerTurnRequest', schema: z.object({ prompt: z.string() }) } satisfies Shape;
 
-export const message = { name: 'MessageRequest', schema: z.object({ text: z.string() }) } satisfies Shape;
+export const message = {
+  name: 'MessageRequest',
+  schema: z.object({
+    text: z.string(),
+    displayed: z
+      .array(z.object({ id: z.string(), ms: z.number().nonnegative() }))
+      .max(100)
+      .optional(),
+  }),
+} satisfies Shape;
 
 export const approval = {
   name: 'ApprovalDecisionRequest',

@@ -1,5 +1,7 @@
 import type { Context } from 'koa';
 import type { ThreadRecord } from '../contracts/records.ts';
+import { thingsToTry } from '../domain/help.ts';
+import { setUpOf } from '../gateway/set-up.ts';
 import { chatKey } from '../store/keys.ts';
 import { createThread, getThread, listThreads, threadDetail } from '../store/threads.ts';
 import { jsonBody } from './body.ts';
@@ -55,9 +57,10 @@ export async function getThreadDetail(ctx: Context, id: string, deps: ApiDeps): 
   sendJson(ctx, 200, detail);
 }
 
-/** `GET /v1/console`: 200 ThreadRecord of the console chat, made when there is none. */
+/** `GET /v1/console`: 200 ThreadRecord of the console chat, made when there is none; with `things_to_try`, messages that suit what is set up. */
 export async function getConsole(ctx: Context, deps: ApiDeps): Promise<void> {
-  sendJson(ctx, 200, await deps.intake.consoleThread());
+  const [thread, setUp] = await Promise.all([deps.intake.consoleThread(), setUpOf(deps.store.db, deps.config)]);
+  sendJson(ctx, 200, { ...thread, things_to_try: thingsToTry(setUp) });
 }
 
 /** @throws ApiError 404 */

@@ -48,12 +48,15 @@ export async function postInterrupt(ctx: Context, id: string, turnId: string, de
   sendJson(ctx, 200, await deps.intake.interrupt({ threadId: id, turnId, channelMessageId: requestKey(ctx, `interrupt ${turnId}`, null) }));
 }
 
-/** `POST /v1/threads/{id}/messages` {text}: whatever a person may write; 202 {kind, turn_id, inbox_id}. */
+/**
+ * `POST /v1/threads/{id}/messages` {text, displayed?}: whatever a person may write; 202 {kind, turn_id, inbox_id}. `displayed`: [{id, ms}], the
+ * open questions that the person's screen shows, and for how long it had: a bare yes counts for those only.
+ */
 export async function postMessage(ctx: Context, id: string, deps: ApiDeps): Promise<void> {
   const body = await jsonBody(ctx, requests.message);
   const text = prompt(body.text, 'text');
   await existingThread(id, deps);
-  const said = await deps.intake.say({ threadId: id, text, channelMessageId: requestKey(ctx, 'message', body) });
+  const said = await deps.intake.say({ threadId: id, text, displayed: body.displayed, channelMessageId: requestKey(ctx, 'message', body) });
   sendJson(ctx, 202, { kind: said.kind, turn_id: said.turnId, inbox_id: said.inboxId });
 }
 

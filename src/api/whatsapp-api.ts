@@ -30,7 +30,7 @@ const pairRequest = z.object({
 export function viewOf(row: WaAccount | null, now = Date.now()): WhatsAppView {
   if (!row) {
     const none = { qr: null, pairingCode: null, needs: null, phone: null, number: null, connectedAt: null, phoneSeenAt: null, sendsPausedUntil: null };
-    return { state: 'disconnected', wanted: 'off', untouched: true, lastError: NOT_PAIRED, ...none };
+    return { state: 'disconnected', wanted: 'off', lastError: NOT_PAIRED, ...none };
   }
   const busy = row.state === 'authenticated' || row.state === 'qr_pending';
   const away = busy && (row.lease_until === null || row.lease_until.getTime() + AWAY_MS < now);
@@ -40,7 +40,6 @@ export function viewOf(row: WaAccount | null, now = Date.now()): WhatsAppView {
   return {
     state,
     wanted: row.wanted,
-    untouched: false,
     qr: state === 'qr_pending' ? row.qr : null,
     pairingCode: state === 'qr_pending' ? row.pairing_code : null,
     lastError: away ? GATEWAY_AWAY : (row.last_error ?? paused ?? (row.jid || row.wanted === 'on' ? null : NOT_PAIRED)),

@@ -1,4 +1,5 @@
 import type { EventEnvelope, ItemRecord, ThreadRecord, TurnRecord } from '../contracts/records.ts';
+import type { Displayed } from '../gateway/answering.ts';
 import { serverSentData } from './api-client-sse.ts';
 
 /** A question that waits for an answer: payload of `user_input.required`. */
@@ -51,11 +52,16 @@ export interface ClientOptions {
   silenceMs?: number;
 }
 export interface ApiClient {
-  consoleThread(signal?: AbortSignal): Promise<ThreadRecord>;
+  consoleThread(signal?: AbortSignal): Promise<ThreadRecord & { things_to_try?: string[] }>;
   /** the end of the thread, with everything that runs or waits for an answer */
-  detail(threadId: string, signal?: AbortSignal): Promise<ThreadDetail>;
+  detail(threadId: string, signal?: AbortSignal, lastTurns?: number): Promise<ThreadDetail>;
   /** Resolves when the server has stored the message. Tries again with the same key for as long as the server cannot be reached. */
-  say(threadId: string, text: string, idempotencyKey: string, options?: { onWait?: OnWait; signal?: AbortSignal }): Promise<Record<string, unknown>>;
+  say(
+    threadId: string,
+    text: string,
+    idempotencyKey: string,
+    options?: { onWait?: OnWait; signal?: AbortSignal; displayed?: Displayed[] },
+  ): Promise<Record<string, unknown>>;
   interrupt(threadId: string, turnId: string, signal?: AbortSignal): Promise<TurnRecord>;
   /** Every event after `sinceSeq`, each once and in order, for as long as `signal` allows; connects again from the last one seen. */
   events(threadId: string, sinceSeq: number, signal: AbortSignal, onState?: (state: 'connected' | 'reconnecting') => void): AsyncGenerator<EventEnvelope, void>;
@@ -97,18 +103,18 @@ export function apiClient(options: ClientOptions): ApiClient {
     });
 
   return {
-    consoleThread: (signal) => json<ThreadRecord>('/v1/console', { signal }),
+    consoleThread: (signal) => json<ThreadRecord & { things_to_try?: string[] }>('/v1/console', { signal }),
     // a screen shows the end: of a thread of years nothing else is fetched
-    detail: (id, signal) => json<ThreadDetail>(`${thread(id)}?last_turns=${SHOWN_TURNS}`, { signal }),
+    detail: (id, signal, lastTurns = SHOWN_TURNS) => json<ThreadDetail>(`${thread(id)}?last_turns=${lastTurns}`, { signal }),
     interrupt: (id, turnId, signal) => json<TurnRecord>(`${thread(id)}/turns/${encodeURIComponent(turnId)}/interrupt`, { method: 'POST', signal }),
 
-    async say(id, text, key, { onWait, signal } = {}) {
+    async say(id, text, key, { onWait, signal, displayed } = {}) {
       for (let attempt = 1; ; attempt++) {
         try {
           return await json<Record<string, unknown>>(`${thread(id)}/messages`, {
             method: 'POST',
             headers: { 'content-type': 'application/json', 'idempotency-key': key },
-            body: JSON.stringify({ text }),
+            body: JSON.stringify({ text, displayed }),
             // a request that hangs is repeated: with the same key that is safe
             signal: AbortSignal.any([AbortSignal.timeout(30_000), ...(signal ? [signal] : [])]),
           });

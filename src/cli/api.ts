@@ -1,15 +1,13 @@
-import { readFileSync } from 'node:fs';
 import { listen } from '../api/listen.ts';
 import { createRuntimeApi } from '../api/runtime-api.ts';
 import { createStatusApi } from '../api/status-api.ts';
 import type { Config } from '../config.ts';
 import { createIntake } from '../gateway/intake.ts';
+import { VERSION } from '../installation.ts';
 import { createLog } from '../log.ts';
 import { openRole } from './connect.ts';
 import { roleProcess } from './role-process.ts';
 import { ensureSecret, ensureToken } from './tokens.ts';
-
-const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string };
 
 /** The role that serves HTTP: the runtime API and the status API. */
 export async function run(config: Config): Promise<void> {
@@ -24,7 +22,7 @@ export async function run(config: Config): Promise<void> {
     adminToken: ensureToken(config.FETCH_HOME, 'admin-token', config.ADMIN_TOKEN),
     store,
     intake,
-    version,
+    version: VERSION,
     startedAt: new Date(),
     chatSecret: secret,
     stopping: stopping.signal,

@@ -3,7 +3,12 @@ import { join } from 'node:path';
 
 const KEEP = 500;
 
-/** Lines that were typed before, newest first, as readline wants them. A history that cannot be read is no reason to fail. */
+/** A message of several lines is one line of the file. */
+const LINE_SEPARATOR = '\u2028';
+/** What is longer was pasted, and is not typed again. */
+const LONGEST = 4_000;
+
+/** Messages that were typed before, newest first. A history that cannot be read is no reason to fail. */
 export function loadHistory(home: string): string[] {
   const file = join(home, 'chat-history');
   try {
@@ -14,15 +19,19 @@ export function loadHistory(home: string): string[] {
       writeFileSync(`${file}.${process.pid}`, `${lines.slice(-KEEP).join('\n')}\n`, { mode: 0o600 });
       renameSync(`${file}.${process.pid}`, file);
     }
-    return lines.slice(-KEEP).reverse();
+    return lines
+      .slice(-KEEP)
+      .reverse()
+      .map((line) => line.replaceAll(LINE_SEPARATOR, '\n'));
   } catch {
     return [];
   }
 }
 
-/** Appended line by line, so that two terminals do not overwrite each other's lines. */
-export function rememberLine(home: string, line: string): void {
-  if (line.trim() === '' || line.includes('\n')) return;
+/** Appended, so that two terminals do not overwrite each other's messages. */
+export function rememberMessage(home: string, text: string): void {
+  if (text.trim() === '' || text.length > LONGEST) return;
+  const line = text.replaceAll('\n', LINE_SEPARATOR);
   try {
     appendFileSync(join(home, 'chat-history'), `${line}\n`, { mode: 0o600 });
   } catch {

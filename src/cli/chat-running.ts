@@ -33,22 +33,27 @@ export class Running {
     this.#questions.delete(questionId);
     this.#step = at;
   }
+  get isAsked(): boolean {
+    return this.#questions.size > 0;
+  }
   isOpen(questionId: string): boolean {
     return this.#questions.has(questionId);
   }
 
-  line(now: number): string {
-    if (this.turns.size === 0) return '';
-    if (this.#questions.size > 0) return 'waiting for your answer';
+  /** What is going on, and what of it changes with every second. */
+  status(now: number): { what: string; detail?: string } {
+    // a coding task asks while no turn runs
+    if (this.#questions.size > 0) return { what: 'waiting for your answer' };
+    if (this.turns.size === 0) return { what: '' };
     const tools = [...this.#tools.values()];
-    if (tools.length > 0) {
-      const since = Math.min(...tools.map((tool) => tool.since));
-      const more = tools.length > 2 ? ` and ${tools.length - 2} more` : '';
-      return `running ${tools
-        .slice(0, 2)
-        .map((tool) => tool.label)
-        .join(', ')}${more}, ${elapsed(now - since)} · Ctrl-C interrupts`;
-    }
-    return `thinking, ${elapsed(now - this.#step)} · Ctrl-C interrupts`;
+    const since = tools.length > 0 ? Math.min(...tools.map((tool) => tool.since)) : this.#step;
+    return { what: toolsText(tools) || 'thinking', detail: `, ${elapsed(now - since)} · Ctrl-C interrupts` };
   }
+}
+
+function toolsText(tools: Array<{ label: string }>): string {
+  if (tools.length === 0) return '';
+  const more = tools.length > 2 ? ` and ${tools.length - 2} more` : '';
+  const named = tools.slice(0, 2).map(({ label }) => label);
+  return `running ${named.join(', ')}${more}`;
 }

@@ -1,5 +1,8 @@
 import type { EventEnvelope, ItemRecord, TurnRecord } from '../contracts/records.ts';
 import type { PendingApproval, PendingUserInput, ThreadDetail } from './api-client.ts';
+import { clock, collapsed, type Said, saidIn, whenTold } from './chat/past.ts';
+import { approvalText, isOfTask, questionText, says } from './chat/question.ts';
+import { sentText } from './chat/terminal-screen.ts';
 import { AnswerStream } from './chat-answer.ts';
 import { Running } from './chat-running.ts';
 import type { Screen } from './chat-screen.ts';
@@ -8,6 +11,11 @@ import { elapsed, gist, oneLine, plain } from './chat-text.ts';
 /** How long a message of this terminal is expected to come back as an event; ms. */
 const ECHO_MS = 60_000;
 const RECENT_ITEMS = 6;
+/** messages that came while nobody looked, equal ones counted once */
+const MOST_FRESH = 30;
+const KEPT_SAID = 40;
+/** After a silence of this long the next message has its time; ms. */
+const SILENCE_MS = 10 * 60_000;
 
 /** Turns the events of a thread into what a person reads. */
 export class ChatView {
@@ -16,7 +24,12 @@ export class ChatView {
   progress = 0;
   readonly #screen: Screen;
   readonly #answer: AnswerStream;
-  readonly #shown = new Set<string>();
+  /** questions that were shown, and when; by the clock that nobody sets */
+  readonly #shown = new Map<string, number>();
+  /** what was said last while somebody looked, whole: the question of a coding task stands in it */
+  #lastSaid: Array<{ turnId: string; text: string }> = [];
+  /** when something last happened on the screen */
+  #lookedAt = Date.now();
   #echoes: Array<{ text: string; until: number }> = [];
   /** turn whose answer broke off: the next one in it starts over */
   #brokeOff: string | null = null;
@@ -28,6 +41,7 @@ export class ChatView {
 
   /** A message that was typed here is on the screen already. */
   expectEcho(text: string): void {
+    this.#lookedAt = Date.now();
     this.#echoes.push({ text, until: Date.now() + ECHO_MS });
   }
   dropEcho(text: string): boolean {
@@ -37,16 +51,9 @@ export class ChatView {
     return index >= 0;
   }
 
-  /** The last of what was said before, what runs, and what waits for an answer. */
-  attach(detail: ThreadDetail): void {
-    const { dim } = this.#screen.colors;
-    if (this.#screen.interactive) {
-      const said = detail.items.filter((item) => item.status === 'completed' && (item.kind === 'user_message' || item.kind === 'agent_message'));
-      for (const item of said.slice(-RECENT_ITEMS)) {
-        const text = shorten(plain(item.detail ?? item.summary));
-        this.#screen.print(item.kind === 'user_message' ? dim(`› ${text}`) : text);
-      }
-    }
+  /** The last of what was said before, what came while nobody looked, what runs, and what waits for an answer. */
+  attach(detail: ThreadDetail, seenAt: number | null = null): void {
+    if (this.#screen.interactive) this.#past(saidIn(detail.items), seenAt ?? Number.POSITIVE_INFINITY);
     for (const turn of detail.turns) if (isRunning(turn)) this.running.startTurn(turn.id, timeOf(turn.started_at));
     for (const item of detail.items) {
       if (item.status !== 'in_progress' || !this.running.turns.has(item.turn_id) || !isTool(item)) continue;
@@ -54,12 +61,32 @@ export class ChatView {
     }
     const turnId = [...this.running.turns.keys()].at(-1) ?? '';
     for (const input of detail.pending_user_inputs ?? []) this.#question(input, turnId);
-    for (const approval of detail.pending_approvals ?? []) this.#approval(approval, turnId);
+    for (const approval of detail.pending_approvals ?? []) this.#question(approval, turnId);
+    this.#lookedAt = Date.now();
     this.tick();
   }
 
+  #past(said: readonly Said[], seenAt: number): void {
+    const { dim, red } = this.#screen.colors;
+    const style = { person: (text: string) => dim(sentText(text)), agent: (text: string) => text, note: dim, error: red };
+    const before = said.filter(({ at, by }) => at <= seenAt && (by === 'person' || by === 'agent'));
+    for (const { by, text } of before.slice(-RECENT_ITEMS)) this.#screen.print(style[by](shorten(text)));
+    const fresh = collapsed(said.filter(({ at }) => at > seenAt));
+    if (fresh.length === 0) return;
+    const more = fresh.length - MOST_FRESH;
+    this.note(more > 0 ? `── while you were away (${more} more before these) ──` : '── while you were away ──');
+    for (const told of fresh.slice(-MOST_FRESH)) this.#screen.print(`${dim(`${whenTold(told, Date.now())}:`)}\n${style[told.by](shorten(told.text))}`);
+    this.note('──');
+  }
+
+  /** The open questions that are on the screen, and for how long by now: a bare yes is about these. */
+  displayed(): Array<{ id: string; ms: number }> {
+    return [...this.#shown].filter(([id]) => this.running.isOpen(id)).map(([id, at]) => ({ id, ms: Math.round(performance.now() - at) }));
+  }
+
   tick(): void {
-    this.#screen.status(this.#answer.active ? '' : this.running.line(Date.now()));
+    const { what, detail } = this.#answer.active ? { what: '' } : this.running.status(Date.now());
+    this.#screen.status(what, detail);
   }
   note(text: string): void {
     this.#screen.print(this.#screen.colors.dim(text));
@@ -97,7 +124,7 @@ export class ChatView {
         if (payload.id && payload.request) this.#question({ id: payload.id, request: payload.request }, turnId);
         break;
       case 'approval.required':
-        if (payload.id) this.#approval(payload as unknown as PendingApproval, turnId);
+        if (payload.id) this.#question(payload as unknown as PendingApproval, turnId);
         break;
       case 'user_input.answered':
         this.running.decide(payload.input_id ?? '', now);
@@ -128,14 +155,22 @@ export class ChatView {
     }
   }
 
+  /** Says when a message came to a terminal that stood open, unless it came in a conversation. */
+  #markTime(at: number): void {
+    if (this.#screen.interactive && Date.now() - this.#lookedAt > SILENCE_MS) this.note(`${clock(at, Date.now())}:`);
+    this.#lookedAt = Date.now();
+  }
+
   #ended(item: ItemRecord, turnId: string, now: number): void {
     const text = item.detail ?? item.summary;
     const { dim, yellow } = this.#screen.colors;
+    if (!isTool(item)) this.#markTime(now);
     if (item.kind === 'user_message') {
-      if (!this.dropEcho(text)) this.#screen.print(dim(`› ${plain(text)}`));
+      if (!this.dropEcho(text)) this.#screen.print(dim(sentText(plain(text))));
     } else if (item.kind === 'agent_message') {
       if (item.status === 'completed') {
         this.#answer.complete(item.id, text);
+        this.#lastSaid = [...this.#lastSaid.slice(1 - KEPT_SAID), { turnId, text }];
         this.progress++;
       } else if (this.#answer.breakOff(item.id)) this.#brokeOff = turnId;
     } else if (item.kind === 'agent_reasoning') {
@@ -165,44 +200,15 @@ export class ChatView {
     if (turn?.status === 'failed') this.problem(plain(turn.error ? `This turn failed: ${turn.error}` : 'This turn failed.'));
   }
 
-  #question(input: PendingUserInput, turnId: string): void {
-    this.running.ask(input.id, turnId);
-    if (!this.#firstTime(input.id)) return;
-    const { bold, dim, yellow } = this.#screen.colors;
-    for (const question of input.request.questions) {
-      const lines = [yellow('? ') + bold(plain(question.question))];
-      for (const [index, option] of (question.options ?? []).entries()) {
-        lines.push(`  ${index + 1}. ${plain(option.label)}${option.description ? dim(`  ${plain(option.description)}`) : ''}`);
-      }
-      lines.push(dim(question.options?.length ? '  answer with a number or in your own words' : '  answer in your own words'));
-      this.#screen.print(lines.join('\n'));
-    }
-  }
-
-  #approval(approval: PendingApproval, turnId: string): void {
-    this.running.ask(approval.id, turnId);
-    if (!this.#firstTime(approval.id)) return;
-    const { bold, dim, yellow } = this.#screen.colors;
-    const lines = [`${yellow('? ')}${bold(plain(approval.description))}`];
-    // the words of the model come first, so that nothing of it stands where the answers are offered
-    if (approval.intent_summary) lines.push(...`It says: ${plain(approval.intent_summary)}`.split('\n').map((line) => dim(`  │ ${line}`)));
-    if (approval.evidence)
-      lines.push(
-        ...plain(approval.evidence.replace(/\n$/, ''))
-          .split('\n')
-          .map((line) => `  ${line}`),
-      );
-    lines.push(
-      dim(approval.evidence_rest ? `  ${approval.evidence_rest} characters follow: more to read on, then yes / no / skip` : '  yes / no / skip / yes all'),
-    );
-    this.#screen.print(lines.join('\n'));
-  }
-
-  #firstTime(questionId: string): boolean {
+  #question(asked: PendingUserInput | PendingApproval, turnId: string): void {
+    this.running.ask(asked.id, turnId);
     this.progress++;
-    if (this.#shown.has(questionId)) return false;
-    this.#shown.add(questionId);
-    return true;
+    if (this.#shown.has(asked.id)) return;
+    this.#shown.set(asked.id, performance.now());
+    // a coding task says its question as a message, in a turn in which nothing else speaks: one is enough. What a model says hides no question
+    if (isOfTask(asked) && this.#lastSaid.some((said) => said.turnId === turnId && says(said.text, asked))) return;
+    const { colors } = this.#screen;
+    this.#screen.print('request' in asked ? questionText(asked, colors) : approvalText(asked, colors));
   }
 }
 

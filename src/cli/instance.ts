@@ -3,7 +3,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { databaseVersion } from '../../temporal/dev-server.ts';
 import { provideTemporal } from '../../temporal/server.ts';
-import { BUILT_SERVER, CLI_VERSION } from '../../temporal/version.ts';
+import { BUILT_SERVER, CLI_VERSION, type TemporalBinary } from '../../temporal/version.ts';
 import { type Config, ConfigError, childEnvironment } from '../config.ts';
 import { ensureHome } from './home.ts';
 import { type PortNeed, portHolder, requirePorts } from './ports.ts';
@@ -67,7 +67,7 @@ export const urlsOf = (config: Config): Urls => ({
 export async function startInstance(
   config: Config,
   report: Reporter,
-  options: { onChange?: (role: RoleStatus) => void; signal?: AbortSignal } = {},
+  options: { onChange?: (role: RoleStatus) => void; signal?: AbortSignal; log?: string | null } = {},
 ): Promise<Instance> {
   const home = config.FETCH_HOME;
   if (config.FETCH_BUILD_ID !== undefined)
@@ -75,18 +75,13 @@ export async function startInstance(
   ensureHome(home);
   const running = await liveRunState(home);
   if (running) throw new RunningError(home, running.supervisor.pid, running.urls);
-  const ended = await endLeftovers(home);
-  if (ended.length > 0) report.warn(`Ended what an earlier start had left running: ${ended.join(', ')}`);
-  if (!config.DATABASE_URL) await clearStalePostmaster(home);
-  if (!config.TEMPORAL_ADDRESS) await endOwnServer(config);
-  await requirePorts(portNeeds(config));
-  removeRunState(home);
+  await freeTheWay(config, report);
   const runtimeToken = ensureToken(home, 'runtime-token', config.runtimeToken);
   ensureToken(home, 'admin-token', config.ADMIN_TOKEN);
   ensureSecret(home, 'chat-key');
 
   const urls = urlsOf(config);
-  const supervisor = await createSupervisor({ home, urls, onChange: options.onChange });
+  const supervisor = await createSupervisor({ home, urls, log: options.log, onChange: options.onChange });
   let ui: UiProxy | undefined;
   const stop = async () => {
     await ui?.close();
@@ -107,6 +102,17 @@ export async function startInstance(
     throw error;
   }
   return { supervisor, urls, runtimeToken, stop, hurry: supervisor.hurry };
+}
+
+/** Ends what a killed start of this home has left behind, and sees that every port is free; the caller has claimed the home. Throws PortError. */
+export async function freeTheWay(config: Config, report: Reporter): Promise<void> {
+  const home = config.FETCH_HOME;
+  const ended = await endLeftovers(home);
+  if (ended.length > 0) report.warn(`Ended what an earlier start had left running: ${ended.join(', ')}`);
+  if (!config.DATABASE_URL) await clearStalePostmaster(home);
+  if (!config.TEMPORAL_ADDRESS) await endOwnServer(config);
+  await requirePorts(portNeeds(config));
+  removeRunState(home);
 }
 
 async function bringUp(config: Config, supervisor: Supervisor, report: Reporter, ui: UiAddress): Promise<void> {
@@ -132,9 +138,8 @@ async function bringUp(config: Config, supervisor: Supervisor, report: Reporter,
   }
   async function embeddedTemporal(): Promise<string> {
     report.progress({ text: 'Temporal server: looking for one' });
-    const env = childEnvironment({});
     const previous = databaseVersion(home);
-    const binary = await provideTemporal({ home, cache: temporalCache(env), env, preferServer: previous, onProgress: report.progress });
+    const binary = await embeddedServer(home, report);
     if (previous && !binary.server.startsWith(`${previous}.`)) {
       report.warn(
         `Temporal ${binary.server} begins with a file of its own. Chats, tasks, questions and schedules come back from PostgreSQL within a minute. The file of ${previous} stays in ${home}; delete it when all is well.`,
@@ -150,6 +155,12 @@ async function bringUp(config: Config, supervisor: Supervisor, report: Reporter,
     report.done('PostgreSQL is ready');
     return databaseUrl(home, config.FETCH_POSTGRES_PORT);
   }
+}
+
+/** The program of the embedded Temporal server. The first time it is fetched or built, which takes minutes. */
+export function embeddedServer(home: string, report: Reporter): Promise<TemporalBinary> {
+  const env = childEnvironment({});
+  return provideTemporal({ home, cache: temporalCache(env), env, preferServer: databaseVersion(home), onProgress: report.progress });
 }
 
 /** The ports that this process will open; a server that runs elsewhere needs none. */

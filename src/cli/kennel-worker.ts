@@ -53,7 +53,7 @@ export async function run(config: Config): Promise<void> {
       taken: () => void fence.close().finally(() => role.failed(new HostTaken(`Another process serves the kennel host name "${host}" now.`))),
     },
   });
-  const deps: KennelDeps = { db: store.db, temporal, config, kennel, gate, host, lease, draining: draining.signal };
+  const deps: KennelDeps = { db: store.db, temporal, config, kennel, gate, host, lease, draining: draining.signal, log };
   const onHost = { ...deps, workspacesFolder: workspacesFolder(config) };
   const worker = await Worker.create({
     connection,

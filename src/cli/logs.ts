@@ -2,10 +2,9 @@ import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
 import pc from 'picocolors';
 import type { Config } from '../config.ts';
 import { jsonLine, type LogLine, parseLogLine, readableLine } from './log-line.ts';
-import { logFile } from './role-log.ts';
-import type { RoleName } from './state-file.ts';
+import { type LogName, logFile } from './role-log.ts';
 
-export const ROLE_NAMES: readonly RoleName[] = ['temporal', 'postgres', 'worker', 'gateway', 'api', 'kennel'];
+export const LOG_NAMES: readonly LogName[] = ['fetch', 'temporal', 'postgres', 'worker', 'gateway', 'api', 'kennel'];
 const POLL_MS = 250;
 const TAIL_BYTES = 256 * 1024;
 
@@ -17,10 +16,10 @@ export interface LogOptions {
 }
 
 /** `fetch logs`: the last lines of one role or of all, in the order of time; with `follow`, what comes after them, until Ctrl-C. */
-export async function run(config: Config, role: RoleName | undefined, options: LogOptions): Promise<void> {
+export async function run(config: Config, role: LogName | undefined, options: LogOptions): Promise<void> {
   const { follow, lines, json } = options;
   const colors = pc.createColors(Boolean(process.stdout.isTTY) && pc.isColorSupported);
-  const tails = (role ? [role] : ROLE_NAMES).map((name) => tailOf(config.FETCH_HOME, name));
+  const tails = (role ? [role] : LOG_NAMES).map((name) => tailOf(config.FETCH_HOME, name));
   /** What is new in all of them. Lines of one moment stay in the order of their file. */
   const news = (): LogLine[] =>
     tails
@@ -47,10 +46,10 @@ export async function run(config: Config, role: RoleName | undefined, options: L
 /** What the workers of the engine say of themselves matters to nobody while it is no error. */
 const isNoise = ({ fields, level }: LogLine): boolean => fields.sdkComponent !== undefined && level !== 'error' && level !== 'fatal';
 
-/** A reader that returns whole new lines of a role each time it is called. */
-function tailOf(home: string, role: RoleName): () => LogLine[] {
+/** A reader that returns whole new lines of a role each time it is called; from the end of the file when `begin` is not given. */
+export function tailOf(home: string, role: LogName, begin: number | null = null): () => LogLine[] {
   const file = logFile(home, role);
-  let offset: number | null = null;
+  let offset = begin;
   let rest = Buffer.alloc(0);
   let at = 0;
   return () => {

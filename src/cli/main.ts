@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { type Config, ConfigError, configWarnings, loadConfig } from '../config.ts';
+import { VERSION } from '../installation.ts';
 
 /** The `fetch` command. Commands are imported when they run: `fetch status` must not load a workflow engine. */
 
@@ -24,20 +24,22 @@ const attributeOf = (flag: string): string =>
     .slice(2)
     .replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 
-const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string };
-
-type Runner = (config: Config, reload: () => Config) => Promise<unknown>;
+/** `flags`: the settings that were given as flags. */
+type Runner = (config: Config, reload: () => Config, flags: Record<string, string>) => Promise<unknown>;
 
 const program = new Command('fetch')
   .description('Text your computer. It works on your code for hours, asks when it needs you, and never loses its place.')
-  .version(version, '-V, --version', 'print the version')
+  .version(VERSION, '-V, --version', 'print the version')
   .helpOption('-h, --help', 'print this help')
   .showHelpAfterError('(fetch --help shows what there is)')
   .exitOverride()
   .addHelpText(
     'after',
-    '\nExample:\n  fetch start              everything on this machine, with a chat in this terminal\n  fetch chat               another terminal on the same conversation\n',
+    '\nExample:\n  fetch start              everything on this machine, with a chat in this terminal\n  fetch up                 the same in the background\n  fetch chat               another terminal on the same conversation\n',
   );
+
+/** What a supervisor starts. */
+const supervisedCommands = new Set(['worker', 'gateway', 'api', 'kennel-worker', 'prepare']);
 
 /** A command with the setting flags, an example in its help, and its configuration parsed before it runs. */
 function command(name: string, description: string, example: string, run: (command: Command, args: string[]) => Runner, parent = program): Command {
@@ -52,9 +54,9 @@ function command(name: string, description: string, example: string, run: (comma
     }
     const reload = () => loadConfig(flags);
     const config = reload();
-    // a role of a supervisor inherits what its supervisor has said already
-    if (!process.send) for (const warning of configWarnings(config.FETCH_HOME)) process.stderr.write(`Warning: ${warning}\n`);
-    await run(self, self.args)(config, reload);
+    // a role of a supervisor inherits what its supervisor has said already; any other command may have a parent too, which only brings Node 24
+    if (!(process.send && supervisedCommands.has(name))) for (const warning of configWarnings(config.FETCH_HOME)) process.stderr.write(`Warning: ${warning}\n`);
+    await run(self, self.args)(config, reload, flags);
   });
   return made;
 }
@@ -72,8 +74,16 @@ command(
   'start',
   'Run everything on this machine; on a terminal, with a chat',
   'fetch start --home ~/.fetch-work --runtime-port 7978',
-  () => async (config, reload) => (await import('./start.ts')).run(config, reload),
+  () => async (config, reload, flags) => (await import('./start.ts')).run(config, reload, flags),
 );
+command(
+  'up',
+  'Run everything in the background, also after this terminal is closed',
+  'fetch up --at-login',
+  (self) => async (config, reload, flags) => (await import('./up.ts')).run({ config, reload, flags }, self.opts()),
+)
+  .option('--at-login', 'from now on start it whenever this machine starts, or you log in: systemd, launchd')
+  .addOption(new Option('--not-at-login', 'no longer; what runs now goes on').conflicts('atLogin'));
 singleRole('worker', 'Run one worker: workflows, model steps, tools');
 singleRole('gateway', 'Run the gateway: it receives and sends on the channels');
 singleRole('api', 'Run the HTTP APIs');
@@ -109,7 +119,7 @@ command(
 command('logs', 'Show the log of one role, or of all in the order of time', 'fetch logs worker -f', (self, args) => async (config) => {
   await (await import('./logs.ts')).run(config, args[0] as never, self.opts());
 })
-  .addArgument(new Argument('[role]', 'the role').choices(['temporal', 'postgres', 'worker', 'gateway', 'api', 'kennel']))
+  .addArgument(new Argument('[role]', 'the role').choices(['fetch', 'temporal', 'postgres', 'worker', 'gateway', 'api', 'kennel']))
   .option('-f, --follow', 'print new lines as they come')
   .option('--json', 'print JSON, one object a line')
   .option('-n, --lines <count>', 'how many lines to begin with', wholeNumber, 100);
@@ -201,7 +211,17 @@ function wholeNumber(value: string): number {
 class ProblemError extends Error {
   override readonly name = 'ProblemError';
 }
-const plain = new Set(['ProblemError', 'HomeError', 'PortError', 'ProvisionError', 'RunningError', 'KennelUnavailable', 'DeployError']);
+const plain = new Set([
+  'ProblemError',
+  'HomeError',
+  'PortError',
+  'ProvisionError',
+  'RunningError',
+  'KennelUnavailable',
+  'DeployError',
+  'StartError',
+  'ServiceError',
+]);
 
 const holdsRoles = new Set(['start', 'worker', 'gateway', 'api', 'kennel-worker']);
 for (const stream of [process.stdout, process.stderr]) {

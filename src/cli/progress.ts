@@ -35,6 +35,12 @@ export function terminalReporter(out: NodeJS.WriteStream = process.stdout): Repo
   };
 }
 
+/** For a person who waits: redrawn in place on a terminal, plain lines elsewhere. */
+export const personReporter = (): Reporter =>
+  process.stdout.isTTY
+    ? terminalReporter()
+    : logReporter({ info: (text) => void process.stdout.write(`${text}\n`), warn: (text) => void process.stdout.write(`! ${text}\n`) });
+
 /** The same as log entries; a long step is reported every five seconds. */
 export function logReporter(log: { info(message: string): void; warn(message: string): void }): Reporter {
   let last = { text: '', at: 0 };

@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readSync, renameSync, statSync } from 'node:fs';
+import { closeSync, copyFileSync, fstatSync, openSync, readSync, renameSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RoleName } from './state-file.ts';
 
@@ -7,7 +7,26 @@ const CONSEQUENCE = /FATAL: +(the database system is |terminating connection)/;
 
 const ROTATE_BYTES = 10 * 1024 * 1024;
 
-export const logFile = (home: string, role: RoleName): string => join(home, 'logs', `${role}.log`);
+/** `fetch`: the process that runs the roles, where no terminal shows what it says. */
+export type LogName = RoleName | 'fetch';
+export const logFile = (home: string, name: LogName): string => join(home, 'logs', `${name}.log`);
+
+/** The file of the home that the output of this process goes to: there when `fetch up` or a service manager started it, else null. */
+export function ownLog(home: string): string | null {
+  try {
+    const [file, output] = [statSync(logFile(home, 'fetch')), fstatSync(1)];
+    return file.dev === output.dev && file.ino === output.ino ? logFile(home, 'fetch') : null;
+  } catch {
+    return null;
+  }
+}
+
+/** As `openRoleLog` does, for a file that the parent of this process holds open: the file keeps its place and is emptied. */
+export function rotateOwnLog(file: string): void {
+  if (statSync(file).size <= ROTATE_BYTES) return;
+  copyFileSync(file, `${file}.1`);
+  truncateSync(file);
+}
 
 /** Opens a role's log for appending; one that grew large becomes `<role>.log.1`, in place of an older one. */
 export function openRoleLog(home: string, role: RoleName): { fd: number; offset: number } {

@@ -1,9 +1,9 @@
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { devServerArguments } from '../../temporal/dev-server.ts';
 import type { TemporalBinary } from '../../temporal/version.ts';
 import { type Config, childEnvironment, serverEnvironment, settings } from '../config.ts';
+import { PACKAGE_ROOT } from '../installation.ts';
 import { acceptsConnections, clearStalePostmaster, type PostgresCommand } from './postgres.ts';
 import type { RoleName } from './state-file.ts';
 import type { UiAddress } from './ui-proxy.ts';
@@ -26,11 +26,13 @@ export interface RoleSpec {
   before?: () => Promise<void>;
 }
 
-const ENTRY = fileURLToPath(new URL('../../bin/fetch.js', import.meta.url));
+const ENTRY = join(PACKAGE_ROOT, 'bin', 'fetch.js');
 /** What takes messages first, then side by side what may have steps under way, which need the servers to say how they ended, then these. */
 export const STOP_ORDER: ReadonlyArray<readonly RoleName[]> = [['api', 'gateway'], ['kennel', 'worker'], ['temporal'], ['postgres']];
 /** What a role takes to close beyond the time that its work is given. */
 const CLOSE_MS = 9_000;
+/** The longest that a stop in order takes, ms: two groups of roles whose work is waited for, and the servers. */
+export const longestStopMs = (config: Config): number => 2 * (config.FETCH_STOP_SECONDS * 1000 + CLOSE_MS) + 6_500;
 
 export const temporalRole = (config: Config, binary: TemporalBinary, ui: UiAddress): RoleSpec => ({
   name: 'temporal',

@@ -56,6 +56,12 @@ export async function setup(config: Config, parts?: SetupParts, terminal: Termin
   if (goesOn) outro(`Saved in ${file}. "fetch setup" asks again.`, terminal);
 }
 
+/** Puts settings into FETCH_HOME/.env, where what else is there stays as it is. Throws when the file cannot be written. */
+export function keepSettings(home: string, values: Record<string, string>): void {
+  const file = join(home, '.env');
+  writeAtomically(file, mergeEnv(existsSync(file) ? readFileSync(file, 'utf8') : '', values));
+}
+
 async function askText(
   values: Record<string, string | undefined>,
   name: string,

@@ -29,6 +29,8 @@ export interface RunState {
   urls: Urls;
   /** the longest that a stop in order can take, ms */
   stopMs?: number;
+  /** where the supervisor writes what it has to say; null or absent: to its parent */
+  log?: string | null;
 }
 
 const fileOf = (home: string): string => join(home, 'run.json');

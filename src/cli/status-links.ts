@@ -25,7 +25,10 @@ async function dearest(config: Config, workflows: string): Promise<string[]> {
   }).catch(() => null);
   try {
     const rows = store ? await dearestToday(store.db, DEAREST) : [];
-    return rows.map((row) => `dearest today $${(Number(row.micro_usd) / 1e6).toFixed(4)} ${workflows}/${encodeURIComponent(row.workflow_id)}`);
+    return rows.map(
+      (row) =>
+        `dearest today ${row.unpriced > 0 ? 'at most ' : ''}$${(Number(row.micro_usd) / 1e6).toFixed(4)} ${workflows}/${encodeURIComponent(row.workflow_id)}`,
+    );
   } catch {
     // a database that is away is told of by its role
     return [];

@@ -1,6 +1,7 @@
 import { styleText } from 'node:util';
 import type { Config } from '../config.ts';
 import { diskWarning } from './home.ts';
+import { howItRuns, howText } from './instance/how-it-runs.ts';
 import { clusterFolder } from './postgres.ts';
 import { statusLinks } from './status-links.ts';
 import { readStatus } from './status-report.ts';
@@ -10,9 +11,10 @@ import { whatsappLines, whatsappStatus } from './whatsapp-status.ts';
 export async function run(config: Config, options: { json?: boolean }): Promise<void> {
   const { running, ...report } = await readStatus(config);
   process.exitCode = running ? 0 : 3;
+  const runs = await howItRuns(report.home);
   const whatsapp = running ? await whatsappStatus(config) : null;
-  if (options.json) return void process.stdout.write(`${JSON.stringify({ ...report, whatsapp })}\n`);
-  if (!running) return void process.stdout.write(`Nothing runs for ${report.home}. Start it: fetch start\n`);
+  if (options.json) return void process.stdout.write(`${JSON.stringify({ ...report, runs, whatsapp })}\n`);
+  if (!running) return void process.stdout.write(`Nothing runs for ${report.home}. Start it: fetch start, or in the background: fetch up\n`);
   const rows = report.roles.map((role) => [
     role.name,
     role.state,
@@ -33,8 +35,11 @@ export async function run(config: Config, options: { json?: boolean }): Promise<
     const warning = diskWarning(folder);
     if (warning) process.stdout.write(`${styleText('yellow', warning)}\n`);
   }
+  if (runs.bound) process.stdout.write(`${styleText('yellow', `${runs.bound.text}${runs.bound.mend ? `: ${runs.bound.mend}` : ''}`)}\n`);
   const { runtime, status, temporalUi } = report.urls;
   const links = temporalUi ? await statusLinks(config, temporalUi) : [];
   const ui = temporalUi ? `Temporal Web UI ${temporalUi} (fetch ui lets a browser in)\n` : '';
-  process.stdout.write(`home ${report.home}\nruntime ${runtime}\nstatus ${status}\n${ui}${links.map((link) => `  ${link}\n`).join('')}`);
+  process.stdout.write(
+    `runs ${howText(runs)}\n${runs.log ? `log ${runs.log}\n` : ''}home ${report.home}\nruntime ${runtime}\nstatus ${status}\n${ui}${links.map((link) => `  ${link}\n`).join('')}`,
+  );
 }

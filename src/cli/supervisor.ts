@@ -34,8 +34,8 @@ interface Role extends RoleStatus {
 }
 
 /** Supervises child roles of one home. `onChange` hears of every change of state, after it is on record. */
-export async function createSupervisor(options: { home: string; urls: Urls; onChange?: (role: RoleStatus) => void }): Promise<Supervisor> {
-  const { home, urls, onChange } = options;
+export async function createSupervisor(options: { home: string; urls: Urls; log?: string | null; onChange?: (role: RoleStatus) => void }): Promise<Supervisor> {
+  const { home, urls, log: ownLog = null, onChange } = options;
   const self = { pid: process.pid, startTime: (await startTimeOf(process.pid)) ?? 'unknown' };
   const roles = new Map<RoleName, Role>();
   const gone = new WeakSet<ChildProcess>();
@@ -50,6 +50,7 @@ export async function createSupervisor(options: { home: string; urls: Urls; onCh
       roles: [...roles.values()].map((role) => ({ ...statusOf(role), startTime: role.startTime })),
       urls,
       stopMs: STOP_ORDER.reduce((sum, names) => sum + Math.max(0, ...names.map((name) => roles.get(name)?.spec?.stopLimitMs ?? 0)), 0),
+      log: ownLog,
     };
     try {
       writeRunState(home, state);

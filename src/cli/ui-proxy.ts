@@ -30,6 +30,9 @@ const freePort = (ip: string): Promise<number> =>
   });
 
 const COOKIE = 'fetch_ui';
+/** A browser that was closed meanwhile still knows its pass: `fetch ui` says so. */
+const REMEMBERED_S = 30 * 24 * 3600;
+
 /** Of the token, and never the token: a browser sends cookies to every port of an address. */
 const passOf = (token: string): string => createHash('sha256').update(`ui ${token}`).digest('hex');
 
@@ -66,7 +69,7 @@ export async function serveUi({ port, target, token }: { port: number; target: U
       return;
     }
     url.searchParams.delete('token');
-    const cookie = `${COOKIE}=${pass}; HttpOnly; SameSite=Strict; Path=/`;
+    const cookie = `${COOKIE}=${pass}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${REMEMBERED_S}`;
     // one slash: two would be the address of another host
     const location = `/${url.pathname.replaceAll('//', '/').slice(1)}${url.search}`;
     response.writeHead(303, { location, 'set-cookie': cookie, 'referrer-policy': 'no-referrer' }).end();

@@ -26,7 +26,7 @@ export async function run(config: Config): Promise<void> {
     openModel(config),
     cachedWorkflowBundle(join(config.FETCH_HOME, 'cache'), config.FETCH_BUILD_ID === undefined ? 'unversioned' : 'versioned'),
   ]);
-  const deps = { db: store.db, temporal, config, model };
+  const deps = { db: store.db, temporal, config, model, log: createLog('worker', config.LOG_LEVEL) };
   const connection = await NativeConnection.connect(endpoint);
   const worker = await Worker.create({
     connection,

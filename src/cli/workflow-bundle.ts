@@ -5,14 +5,15 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { bundleWorkflowCode, type WorkflowBundlePath } from '@temporalio/worker';
+import { CODE_EXTENSION, PACKAGE_ROOT } from '../installation.ts';
 
 const source = (folder: string): string => fileURLToPath(new URL(`../${folder}`, import.meta.url));
 const SANDBOX_FOLDERS = ['workflows', 'contracts', 'domain'];
 
 /** Workers that run one build at a time; workers of several builds side by side, with a versioning behaviour for each workflow. */
-const ENTRIES = { unversioned: 'index.ts', versioned: 'versioned.ts' };
+const ENTRIES = { unversioned: 'index', versioned: 'versioned' };
 export type Versioning = keyof typeof ENTRIES;
-export const entryOf = (versioning: Versioning): string => join(source('workflows'), ENTRIES[versioning]);
+export const entryOf = (versioning: Versioning): string => join(source('workflows'), `${ENTRIES[versioning]}${CODE_EXTENSION}`);
 
 /** The options with which workflow code is bundled everywhere: in production, in tests and in the replay gate. */
 export async function buildWorkflowBundle(workflowsPath = entryOf('unversioned'), workflowInterceptorModules: string[] = []): Promise<{ code: string }> {
@@ -32,9 +33,9 @@ export async function cachedWorkflowBundle(cacheFolder: string, versioning: Vers
   const hash = createHash('sha256').update(versioning);
   for (const folder of SANDBOX_FOLDERS) {
     const path = source(folder);
-    for (const file of readdirSync(path).sort()) if (file.endsWith('.ts')) hash.update(file).update(readFileSync(join(path, file)));
+    for (const file of readdirSync(path).sort()) if (file.endsWith(CODE_EXTENSION)) hash.update(file).update(readFileSync(join(path, file)));
   }
-  hash.update(readFileSync(fileURLToPath(new URL('../../package.json', import.meta.url))));
+  hash.update(readFileSync(join(PACKAGE_ROOT, 'package.json')));
   const codePath = join(cacheFolder, `workflows-${hash.digest('hex').slice(0, 16)}.js`);
   if (!existsSync(codePath)) {
     mkdirSync(cacheFolder, { recursive: true });

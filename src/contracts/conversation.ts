@@ -94,6 +94,14 @@ export interface ThinkInput {
   step: number;
 }
 
+export interface StepUsage {
+  inputTokens: number;
+  outputTokens: number;
+  microUsd: number;
+  /** the part of `microUsd` that counts at the dearest known price, because the right one is not known */
+  unpriced?: number;
+}
+
 export interface ThinkResult {
   /** `closed`: the answer is stored, the turn is over. `continue`: a message arrived meanwhile, think again. */
   next: 'tools' | 'closed' | 'continue';
@@ -102,7 +110,9 @@ export interface ThinkResult {
   outboxId?: string;
   autonomy: Autonomy;
   autoApprove: boolean;
-  usage: { inputTokens: number; outputTokens: number; microUsd: number };
+  usage: StepUsage;
+  /** ms that were spent waiting for a limit of the model to open */
+  waitedMs?: number;
 }
 
 export interface ActInput {

@@ -54,6 +54,8 @@ export interface RunSpec {
   login?: boolean;
   /** folder of the working tree inside of the workspace, where that is another one than the workspace's own */
   worktree?: string;
+  /** ms without a process of the host, as `INSIDE.modelSocket` tells, after which the harness is held still until there is one again */
+  aloneMs?: number;
   /** nothing of the harness is started before the command `begin` with the token of this container */
   waits?: boolean;
 }
@@ -102,7 +104,7 @@ export type Command = { id: string; step: number } & (
   | { type: 'permit'; permissionId: string; decision: 'allow' | 'deny' }
   /**
    * for a step that `waits`: the container with this token (`TOKEN` in its environment) begins, any other ends. An engine that dies while it starts
-   * a container may leave it running and know nothing of it.
+   * a container may leave it running and know nothing of it. A container of an earlier step that is left somewhere ends as well.
    */
   | { type: 'begin'; token: string }
   /** end the turn and the session in order; the container is killed anyhow a little later */

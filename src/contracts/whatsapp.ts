@@ -2,8 +2,6 @@
 export interface WhatsAppView {
   state: 'initializing' | 'qr_pending' | 'authenticated' | 'disconnected' | 'error';
   wanted: 'off' | 'on' | 'out';
-  /** true when it has never been asked for: the first start offers it */
-  untouched: boolean;
   /** text of the QR to scan */
   qr: string | null;
   /** eight characters to type on the phone */

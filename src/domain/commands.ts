@@ -138,6 +138,15 @@ export function parseApproval(text: string): ApprovalAnswer | null {
   return skips.includes(words) ? { decision: 'deny', remember: false, skip: true } : null;
 }
 
+/** Words that an answer begins with where a person does not know how to answer. */
+const ANSWERING =
+  /^(?:yes|yeah|yep|yup|sure|ok|okay|fine|no|nope|nah|never|do it|don't|do not|go ahead|go on|allow|approved?|deny|reject|accept|skip|maybe|later|wait|both|neither|none)\b/i;
+const WORDS_OF_AN_ANSWER = 5;
+
+/** Whether a message that decides nothing looks as if it was meant to: "yes, but not the tests". A longer one is plainly something new. */
+export const looksLikeAnswer = (text: string): boolean =>
+  !isTooLong(text) && text.trim().split(/\s+/).length <= WORDS_OF_AN_ANSWER && ANSWERING.test(text.trim().replace(/’/g, "'"));
+
 /** The number that a whole reply is, a keycap such as 2️⃣ included. */
 export function numberIn(reply: string): number | null {
   const digits = /^\(?#?(\d{1,2})(?:[.)]|\ufe0f?\u20e3)?$/.exec(reply.trim())?.[1];
@@ -165,19 +174,3 @@ export function isStrayNumber(options: readonly string[], reply: string): boolea
   const number = numberIn(reply);
   return options.length > 0 && number !== null && options[number - 1] === undefined && !options.includes(reply.trim());
 }
-
-export const helpText = [
-  'Write what you need in your own words. I think in steps, use tools, and ask when I need you.',
-  '',
-  '- `stop` interrupts what is running; what was done is kept',
-  '- a coding task works on by itself and reports; `pause`, `resume` and `stop` are for it when nothing else runs (`stop tsk_…` names one)',
-  '- `status` says what is running, what it waits for and what it has used',
-  '- a message while I work steers me at the next step',
-  '- a question is answered by its number, by a word, or in your own words; it waits for you',
-  '- `share demo with +49 170 1234567` lets somebody whom you trust use a workspace; `unshare` takes it back, `shares` lists them',
-  '- `/new` begins a new conversation: what was said and read before is left behind',
-  '- `supervised`, `cautious` and `autonomous` set how much I do without asking; `supervised` also takes back a `yes all`',
-  '- an approval is answered with `yes`, `no`, `skip` (go on without it) or `yes all` (and everything after it in this chat), or with 👍 or 👎',
-  '- after I have read what others wrote I ask before it leaves this machine or lasts; `yes always for fetch` (or `push`, `schedule`, …) allows it for good in this chat, `ask again` takes that back',
-  '- `more` shows the rest of a long approval; where several questions wait, `yes 2` names one; while one waits, `/autonomous` and the like need their slash',
-].join('\n');

@@ -13,8 +13,11 @@ export const failures = {
   ModelNotFound: { retry: false, tell: 'The model endpoint does not know this model. `fetch setup` shows which ones it has (AGENT_MODEL, OPENAI_BASE_URL).' },
   ModelRejected: { retry: false, tell: 'The model endpoint rejected the request, and would again. Another model may take it: `fetch setup`.' },
   ContextOverflow: { retry: false, tell: 'The conversation is too long for this model, also after it was summed up.' },
-  ModelRateLimited: { retry: true, tell: 'The model endpoint asked to slow down for too long. What was done is kept: write again later.' },
-  ModelUnavailable: { retry: true, tell: 'The model endpoint did not answer for too long. What was done is kept: write again when it is back.' },
+  ModelRateLimited: { retry: true, tell: 'The model is at a limit for longer than I wait (FETCH_MODEL_WAIT_HOURS). What was done is kept: write again later.' },
+  ModelUnavailable: {
+    retry: true,
+    tell: 'The model endpoint gave no answer for too long (FETCH_MODEL_SILENCE_SECONDS). What was done is kept: write again when it is back.',
+  },
   ModelStreamBroken: { retry: true, tell: 'The answer of the model broke off again and again. What was done is kept: write again to go on.' },
   BudgetExceeded: { retry: false, tell: 'A budget is used up.' },
   StoreUnavailable: { retry: true, tell: 'The database does not answer.' },

@@ -1,8 +1,11 @@
+/** US dollars per million tokens. */
+export type Price = readonly [input: number, cached: number, output: number];
+
 /**
  * USD per million tokens: input, cached input, output. List prices as of 2026-10, without promotions and surcharges for
  * prompts above 200,000 tokens. The longest name that a model's name begins with counts, so that dated versions are found.
  */
-const prices: Record<string, readonly [input: number, cached: number, output: number]> = {
+const prices: Record<string, Price> = {
   'gpt-4o': [2.5, 1.25, 10],
   'gpt-4o-mini': [0.15, 0.075, 0.6],
   'gpt-4.1': [2, 0.5, 8],
@@ -48,28 +51,27 @@ const prices: Record<string, readonly [input: number, cached: number, output: nu
   'glm-5.2': [1.4, 0.26, 4.4],
 };
 
+/** The dearest price that any of them has, for each kind of token: an upper bound for a model that is not in the list. */
+export const DEAREST: Price = [0, 1, 2].map((kind) => Math.max(...Object.values(prices).map((price) => price[kind]!))) as unknown as Price;
+
 /** What may follow a known name: a date or `latest`, `preview`, and the like; anything else is another model. */
-const SAME_MODEL = /^(-(\d{4}-?\d{2}-?\d{2}|latest|preview|exp|thinking|chat-latest))*(:(online|nitro|exacto|thinking))*$/;
+const SAME_MODEL = /^(-(\d{4}-?\d{2}-?\d{2}|latest|preview|exp|thinking|chat-latest|v\d))*(:(\d|online|nitro|floor|exacto|thinking))*$/;
 
 /**
- * Price of one model call in millionths of a US dollar, rounded up; null for a model that is not in the table. `inputTokens` includes the
- * cached ones, `outputTokens` the reasoning. A provider prefix (`openai/`, `anthropic/`) does not matter.
+ * The list price of a model; null for one that is not in the list. A prefix of a provider (`openai/`, `us.anthropic.`, `models/`) does not
+ * matter, nor does a date behind its name.
  */
-export function microUsd(model: string, usage: { inputTokens: number; outputTokens: number; cachedTokens?: number }): number | null {
-  const name = (model.split('/').at(-1) ?? '').toLowerCase();
-  if (name === 'practice' || name.endsWith(':free')) return 0;
-  const price = priceOf(name) ?? priceOf(name.replace(/(\d)-(\d)(?!\d)/, '$1.$2'));
-  if (!price) return null;
-  const cached = Math.min(usage.cachedTokens ?? 0, usage.inputTokens);
-  const [input, cachedInput, output] = price;
-  // USD per million tokens is micro-dollars per token; the sum is rounded to hide binary fractions before it is rounded up
-  const exact = (usage.inputTokens - cached) * input + cached * cachedInput + usage.outputTokens * output;
-  return Math.ceil(Number(exact.toFixed(6)));
+export function listPrice(model: string): Price | null {
+  const name = (model.split('/').at(-1) ?? '')
+    .toLowerCase()
+    .replace(/^([a-z]{2,6}\.)?(anthropic|openai|google|deepseek|moonshotai|zai|xai)\./, '')
+    .replace('@', '-');
+  return find(name) ?? find(name.replace(/(\d)-(\d)(?!\d)/, '$1.$2'));
 }
 
-function priceOf(name: string): (typeof prices)[string] | undefined {
+function find(name: string): Price | null {
   const known = Object.keys(prices)
     .filter((key) => name.startsWith(key) && SAME_MODEL.test(name.slice(key.length)))
     .sort((a, b) => b.length - a.length)[0];
-  return known === undefined ? undefined : prices[known];
+  return known === undefined ? null : prices[known]!;
 }

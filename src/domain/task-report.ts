@@ -1,4 +1,5 @@
 import { blockQuote, codeFence, inline, visible } from './foreign-text.ts';
+import { moneyText } from './price-book.ts';
 import { prefix } from './text.ts';
 
 /** The message that a person gets when a task is over: what was asked, what changed, tests, time, cost, and how to see or undo it. */
@@ -13,7 +14,7 @@ export interface Report {
   state: 'completed' | 'failed' | 'cancelled';
   reason: string;
   seconds: number;
-  spent: { calls: number; inputTokens: number; outputTokens: number; microUsd: number };
+  spent: { calls: number; inputTokens: number; outputTokens: number; microUsd: number; unpriced?: number };
   result: {
     changes: {
       commit: string | null;
@@ -90,8 +91,9 @@ export function duration(seconds: number): string {
   return minutes < 60 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-function spentText({ calls, inputTokens, outputTokens, microUsd }: Report['spent']): string {
+function spentText({ calls, inputTokens, outputTokens, microUsd, unpriced = 0 }: Report['spent']): string {
   if (calls === 0) return '';
-  const money = microUsd > 0 ? `, $${(microUsd / 1_000_000).toFixed(microUsd < 10_000 ? 4 : 2)}` : '';
-  return `, ${inputTokens + outputTokens} tokens in ${calls} model ${calls === 1 ? 'call' : 'calls'}${money}`;
+  const tokens = inputTokens + outputTokens;
+  const money = microUsd > 0 ? `, ${moneyText({ tokens, microUsd, unpriced })}` : '';
+  return `, ${tokens} tokens in ${calls} model ${calls === 1 ? 'call' : 'calls'}${money}`;
 }

@@ -6,6 +6,12 @@ import type { Tx } from '../store/database.ts';
 import { answerQuestion, dangerOf, decideQuestion, howToAnswer, openQuestions, type Question, readOn } from '../store/questions.ts';
 import type { Approver } from './intake.ts';
 
+/** A question that a screen shows, and for how long it had when the person sent the message. */
+export interface Displayed {
+  id: string;
+  ms: number;
+}
+
 /** A message that may answer a question. */
 export interface Reply {
   text: string;
@@ -13,6 +19,7 @@ export interface Reply {
   by: DecidedBy;
   at: Date;
   readMs: number;
+  displayed?: readonly Displayed[];
   /** it was put on exactly this question */
   questionId?: string;
   approver?: Approver;
@@ -25,7 +32,11 @@ export type Answered = { answer: Arrival; question: Question } | { reply: string
 export async function answerOpen(tx: Tx, threadId: string, reply: Reply): Promise<Answered> {
   const open = await openQuestions(tx, threadId);
   if (reply.questionId && !open.some(({ id }) => id === reply.questionId)) return { reply: 'That question is settled already, so this changes nothing.' };
-  const meaning = meaningOf(reply.text, open.map(toAsked), { at: reply.at, readMs: reply.readMs, on: reply.questionId });
+  const meaning = meaningOf(
+    reply.text,
+    open.map((question) => toAsked(question, reply)),
+    { at: reply.at, readMs: reply.readMs, on: reply.questionId },
+  );
   if (!meaning) return null;
   const named = (id: string): Question => open.find((question) => question.id === id)!;
   const [first] = 'questions' in meaning ? meaning.questions.map(named) : [];
@@ -95,11 +106,18 @@ const stillOpen = (questions: readonly Question[]): string =>
 
 const list = (questions: readonly Question[]): string => questions.map(({ number, prompt }) => `${number}. ${prompt}`).join('\n');
 
-const toAsked = ({ id, number, kind, options, delivered_at, evidence, shown }: Question): Asked => ({
+const toAsked = ({ id, number, kind, options, delivered_at, evidence, shown }: Question, reply: Reply): Asked => ({
   id,
   number,
   kind,
   options,
-  deliveredAt: delivered_at,
+  deliveredAt: shownAt(id, delivered_at, reply),
   unread: evidence !== null && shown < evidence.length,
 });
+
+/** What a screen says makes it later, never earlier: the store knows when another page of the question was shown. */
+function shownAt(id: string, delivered: Date | null, { displayed, at }: Reply): Date | null {
+  if (!displayed) return delivered;
+  const ms = displayed.find((question) => question.id === id)?.ms;
+  return ms === undefined || delivered === null ? null : new Date(Math.max(delivered.getTime(), at.getTime() - ms));
+}

@@ -5,8 +5,9 @@ import type { Arrival } from '../contracts/conversation.ts';
 import type { Identity } from '../contracts/decision.ts';
 import type { Channel } from '../contracts/ids.ts';
 import type { ThreadRecord, TurnRecord } from '../contracts/records.ts';
-import { askAgainText, helpText, parseAskAgain, parseAutonomy, parseCommand, parseShare } from '../domain/commands.ts';
+import { askAgainText, looksLikeAnswer, parseAskAgain, parseAutonomy, parseCommand, parseShare } from '../domain/commands.ts';
 import { shownOfMessage } from '../domain/context.ts';
+import { helpText } from '../domain/help.ts';
 import { attach } from '../store/attachments.ts';
 import type { Db, Tx } from '../store/database.ts';
 import { appendEvents, NoThread, onThread } from '../store/events.ts';
@@ -19,7 +20,8 @@ import { takeGrantsBack } from '../store/taint.ts';
 import { createThread, getThread, threadOfChat } from '../store/threads.ts';
 import type { Heard } from '../store/transcript.ts';
 import { activeTurn, addUserItem, findTurn, openTurn, toTurnRecord } from '../store/turns.ts';
-import { answerOpen, mayTrust, ofTask } from './answering.ts';
+import { answerOpen, type Displayed, mayTrust, ofTask } from './answering.ts';
+import { setUpOf } from './set-up.ts';
 import { share } from './sharing.ts';
 import { signalArrival } from './signal.ts';
 import { taskOrder } from './task-orders.ts';
@@ -62,6 +64,8 @@ export interface Saying {
   questionId?: string;
   /** never a command and never an answer: text that was put together from several messages */
   plain?: boolean;
+  /** what the screen that sends it had shown of the open questions; a channel that does not say shows what is stored at once */
+  displayed?: readonly Displayed[];
   attachmentIds?: readonly string[];
   /** where several people write: who this is to the turn that asks for an approval; elsewhere whoever writes may approve */
   approver?: Approver;
@@ -271,7 +275,7 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
             return { arrival: await addStop(tx, threadId, active.id, inbox), turnId: active.id };
           }
           if (command === 'status') return reply(await statusText(tx, threadId, chatId));
-          if (command === 'help') return reply(helpText);
+          if (command === 'help') return reply(helpText(await setUpOf(tx, config)));
           if (command === 'new') return reply(active ? 'I am still at work. Say `stop` first, then `/new`.' : await beginAnew(tx, threadId));
           const again = input.questionId ? undefined : parseAskAgain(text);
           if (again !== undefined) return reply(askAgainText(await takeGrantsBack(tx, chatId, again)));
@@ -281,8 +285,8 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
           // while a question is open the bare word is its answer
           if (autonomy && (text.trim().startsWith('/') || !(await isAsked(tx, threadId))))
             return reply(await trust(tx, { threadId, chatId, autonomy, shared: input.approver !== undefined, owned: mayTrust(by) }));
-          const { questionId, approver, writtenAt = at } = input;
-          const answered = await answerOpen(tx, threadId, { text, inboxId: inbox, by, at: writtenAt, readMs, questionId, approver });
+          const { questionId, approver, displayed, writtenAt = at } = input;
+          const answered = await answerOpen(tx, threadId, { text, inboxId: inbox, by, at: writtenAt, readMs, displayed, questionId, approver });
           if (answered && 'reply' in answered) return reply(answered.reply);
           if (answered && 'answer' in answered) {
             const { answer, question } = answered;
@@ -295,6 +299,8 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
             return { arrival: answer, turnId: question.turn_id };
           }
           unclear = answered?.unclear;
+          // beside the approval of a coding task no turn runs: a new one would leave the task waiting, and the person thinking that it was answered
+          if (unclear && !active && looksLikeAnswer(text)) return reply(unclear);
         }
         if (active) {
           const arrival = await addSteer(tx, threadId, active.id, inbox, told, input.heard);

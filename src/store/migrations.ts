@@ -2,6 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import { consentColumns } from './consent-migration.ts';
 import { hostLeases, kennelTables, spendingAndPausing } from './kennel/migration.ts';
+import { modelWaits } from './model-waits-migration.ts';
 import { hotIndexes, reconciling } from './reconcile-migration.ts';
 import { requestKeys } from './request-keys-migration.ts';
 import { scheduleColumns } from './schedules-migration.ts';
@@ -119,6 +120,7 @@ const migrations: Record<string, Migration> = {
   '0016_whatsapp_chat_pauses': { up: chatPausesTable },
   '0017_request_keys': { up: requestKeys },
   '0018_turn_modes': { up: turnModes },
+  '0019_model_waits': { up: modelWaits },
 };
 
 /** A database that a newer version has changed in a way that this one cannot live with: it must not be touched. */

@@ -2,10 +2,12 @@ import { sql } from 'kysely';
 import type { Arrival, Autonomy } from '../contracts/conversation.ts';
 import { outboxId } from '../contracts/ids.ts';
 import { inline } from '../domain/foreign-text.ts';
+import { moneyText } from '../domain/price-book.ts';
 import type { Tx } from './database.ts';
 import { addItem } from './items.ts';
 import { tasksOfChat } from './kennel/tasks.ts';
 import { cut, derivedId } from './keys.ts';
+import { waitOfTurn } from './model-waits.ts';
 import { spentToday } from './spending.ts';
 import { grantsOf, takeGrantsBack } from './taint.ts';
 import { addSummary } from './transcript.ts';
@@ -49,6 +51,8 @@ export async function statusText(tx: Tx, threadId: string, chatId: string): Prom
     lines.push(`Working for ${seconds} s on: ${cut(active.input_summary, 120)}`);
     const done = calls.filter((call) => call.state === 'done').length;
     const running = calls.filter((call) => call.state === 'running').map((call) => call.name);
+    const wait = await waitOfTurn(tx, active.id);
+    if (wait) lines.push(`Waiting for ${wait}`);
     if (calls.length > 0) lines.push(`Tool calls: ${done} done${running.length > 0 ? `, running now: ${running.join(', ')}` : ''}`);
   }
   const tasks = await tasksOfChat(tx, chatId, { live: true, limit: 10 });
@@ -60,7 +64,7 @@ export async function statusText(tx: Tx, threadId: string, chatId: string): Prom
   for (const question of open) lines.push(`Waiting for your answer: ${inline(question.prompt, 200)}`);
   const grants = [...(await grantsOf(tx, chatId))];
   if (grants.length > 0) lines.push(`Allowed for good in this chat: ${grants.join(', ')} (\`ask again\` takes it back)`);
-  lines.push(`Today: ${today.tokens} tokens, $${(today.microUsd / 1_000_000).toFixed(4)}`);
+  lines.push(`Today: ${today.tokens} tokens, ${moneyText(today)}`);
   const { sent, delivered, read, failed } = await deliveryFigures(tx, { chatId }, new Date(Date.now() - 86_400_000));
   if (sent + delivered + read + failed > 0)
     lines.push(`My messages here in the last day: ${read} read, ${delivered} delivered, ${sent} sent, ${failed} failed`);

@@ -126,6 +126,8 @@ export interface SpendingTable {
   day: string;
   tokens: number;
   micro_usd: number;
+  /** the part of it that counts at the dearest known price */
+  unpriced: Generated<number>;
 }
 export interface CallTable {
   id: string;
@@ -312,6 +314,17 @@ export interface RequestKeyTable {
   created_at: Created;
 }
 
+/** What a turn waits for at its model. */
+export interface ModelWaitTable {
+  turn_id: string;
+  kind: 'limit' | 'silence';
+  what: string;
+  until: Date;
+  /** messages about it so far, and the end that the last one named */
+  told: Generated<number>;
+  told_until: Date | null;
+}
+
 export interface Database extends WhatsAppDatabase, KennelDatabase {
   chats: ChatTable;
   threads: ThreadTable;
@@ -333,6 +346,7 @@ export interface Database extends WhatsAppDatabase, KennelDatabase {
   workspace_shares: WorkspaceShareTable;
   request_keys: RequestKeyTable;
   sink_grants: SinkGrantTable;
+  model_waits: ModelWaitTable;
 }
 
 export type { CallVerdict };

@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely';
 import { jsonArrayFrom } from 'kysely/helpers/postgres';
-import type { Arrival, CallVerdict, ThinkInput, ThinkResult } from '../contracts/conversation.ts';
+import type { Arrival, CallVerdict, StepUsage, ThinkInput, ThinkResult } from '../contracts/conversation.ts';
 import { type Channel, outboxId, stepKey } from '../contracts/ids.ts';
 import type { CallTaint } from '../contracts/taint.ts';
 import { itemKindOf } from '../domain/item-kinds.ts';
@@ -43,7 +43,7 @@ const subjectOf = fixed((db, turnId: string, key: string) =>
     .select(['threads.mode as thread_mode', 'threads.allow_shell as thread_allow_shell'])
     .select(['threads.model as thread_model', 'threads.system_prompt', 'threads.auto_approve as thread_auto_approve', 'threads.chat_id', 'chats.autonomy'])
     .select(['chats.channel', 'chats.address'])
-    .select(['spending.tokens as spent_tokens', 'spending.micro_usd as spent_micro_usd', 'steps.result as stored'])
+    .select(['spending.tokens as spent_tokens', 'spending.micro_usd as spent_micro_usd', 'spending.unpriced as spent_unpriced', 'steps.result as stored'])
     .where('turns.id', '=', turnId),
 );
 
@@ -63,6 +63,7 @@ export async function loadSubject(db: Db, input: ThinkInput): Promise<StepSubjec
     address,
     spent_tokens,
     spent_micro_usd,
+    spent_unpriced,
     stored,
     ...turn
   } = row;
@@ -73,7 +74,7 @@ export async function loadSubject(db: Db, input: ThinkInput): Promise<StepSubjec
     chatId: chat_id,
     channel,
     group: channel === 'whatsapp' && isGroup(address),
-    spentToday: { tokens: spent_tokens ?? 0, microUsd: spent_micro_usd ?? 0 },
+    spentToday: { tokens: spent_tokens ?? 0, microUsd: spent_micro_usd ?? 0, unpriced: spent_unpriced ?? 0 },
     stored,
   };
 }
@@ -92,7 +93,7 @@ export interface Answer {
   text: string;
   calls: CheckedCall[];
   model: string;
-  usage: { inputTokens: number; outputTokens: number; microUsd: number };
+  usage: StepUsage;
   /** transcript rows after this one arrived while the model was answering */
   readUpto: number;
   /** the item that streamed the text, whether it was begun, and what is not yet streamed of it */
@@ -259,7 +260,7 @@ async function writeStep(
 ): Promise<void> {
   const used = { input_tokens: usage.inputTokens, output_tokens: usage.outputTokens, micro_usd: usage.microUsd };
   await write(tx, tx.insertInto('steps').values({ key: stepKey(turnId, step), turn_id: turnId, step, model, result: json(result), ...used }));
-  await addSpending(tx, chatId, { tokens: usage.inputTokens + usage.outputTokens, microUsd: usage.microUsd });
+  await addSpending(tx, chatId, { tokens: usage.inputTokens + usage.outputTokens, microUsd: usage.microUsd, unpriced: usage.unpriced ?? 0 });
   const read = tx.updateTable('inbox').set({ consumed_at: new Date() }).where('turn_id', '=', turnId).where('consumed_at', 'is', null);
   await write(tx, unread.length === 0 ? read : read.where('id', 'not in', [...unread]));
 }

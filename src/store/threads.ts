@@ -58,12 +58,15 @@ export async function createThread(db: Db, input: NewThread): Promise<ThreadReco
     const before = input.key && (await takeForThread(tx, input.key, id));
     if (before) return toThreadRecord(await tx.selectFrom('threads').selectAll().where('id', '=', before).executeTakeFirstOrThrow());
     const key = input.chatKey(address);
-    const chatId = `${input.channel}/${key}`;
-    await tx
+    const made = await tx
       .insertInto('chats')
-      .values({ id: chatId, channel: input.channel, address, workflow_id: conversationId(input.channel, key), autonomy: input.autonomy })
-      .onConflict((c) => c.column('id').doNothing())
-      .execute();
+      .values({ id: `${input.channel}/${key}`, channel: input.channel, address, workflow_id: conversationId(input.channel, key), autonomy: input.autonomy })
+      .onConflict((c) => c.doNothing())
+      .returning('id')
+      .executeTakeFirst();
+    // by its address: a machine with another key for ids would look for another one
+    const there = () => tx.selectFrom('chats').select('id').where('channel', '=', input.channel).where('address', '=', address);
+    const { id: chatId } = made ?? (await there().executeTakeFirstOrThrow());
     const row = await tx
       .insertInto('threads')
       .values({

@@ -6,6 +6,12 @@ import type { ToolContext } from './tool.ts';
 const WAIT_MS = 40_000;
 const LOOK_MS = 500;
 
+/** The roles of an instance begin together, and the one that runs containers may be the last of them to be ready. */
+const STARTING_UPTIME_S = 60;
+
+/** This process began a moment ago: a host that was never seen, or not since yesterday, may be about to come. */
+export const hostsMayBeStarting = (): boolean => process.uptime() < STARTING_UPTIME_S;
+
 export interface Absence {
   problem: string;
   /** it was there a short while ago, or nobody has looked yet: waiting helps */

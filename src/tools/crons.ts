@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { createSchedule, deleteSchedule, describeSchedule, scheduleOfCron, setScheduleEnabled } from '../adapters/schedules.ts';
 import { describeTime, nextFirings, parseSchedule, scheduleSlug, shortestGap } from '../domain/cron.ts';
+import { suggestion } from '../domain/nearest.ts';
 import { deleteCron, findCron, findRoutine, insertCron, lastRunOfCron, listCrons, listRoutines, setCronEnabled } from '../store/routines.ts';
-import { suggestion } from './nearest.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from './tool.ts';
 import { idFromCall, nameOrId, noSuchWorkflow, startRun } from './workflows.ts';
 

@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { type Kennel, KennelFull, KennelUnavailable } from '../adapters/kennel/kennel.ts';
 import { type FoundWorkspace, findWorkspaces } from '../adapters/workspaces.ts';
 import type { Author, Profile, WorkspaceAnswer, WorkspaceOp } from '../contracts/workspace-ops.ts';
+import { suggestion } from '../domain/nearest.ts';
 import { checkPath, findName, quoted } from '../domain/workspace-names.ts';
 import { streamOutput } from '../store/kennel/call-output.ts';
 import { listHosts } from '../store/kennel/hosts.ts';
 import { reachOf } from '../store/kennel/shares.ts';
 import { activeWorkspace, listWorkspaces } from '../store/kennel/workspaces.ts';
 import { awaitEngine, isAbsence } from './await-engine.ts';
-import { suggestion } from './nearest.ts';
 import type { ToolContext, ToolOutcome } from './tool.ts';
 
 /** What every tool of the kennel needs first: the containers of this host, and the workspace that is meant. */

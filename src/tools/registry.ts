@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { suggestion } from '../domain/nearest.ts';
 import { closedTo, type ToolAccess } from '../domain/tool-access.ts';
 import { attachmentTools } from './attachments.ts';
 import { cronTools } from './crons.ts';
@@ -6,7 +7,6 @@ import { fileTools } from './files.ts';
 import { gitTools } from './git.ts';
 import { githubTools } from './github.ts';
 import { interactionTools } from './interaction.ts';
-import { suggestion } from './nearest.ts';
 import { shellTools } from './shell.ts';
 import { taskTools } from './tasks.ts';
 import type { Tool } from './tool.ts';

@@ -7,6 +7,8 @@ import type { TaskState } from '../contracts/task.ts';
 import { breachText, taskBreach, taskBudget } from '../domain/budgets.ts';
 import { chooseOption } from '../domain/commands.ts';
 import { chooseHarness } from '../domain/harnesses.ts';
+import { suggestion } from '../domain/nearest.ts';
+import { moneyText } from '../domain/price-book.ts';
 import { duration, saysMore } from '../domain/task-report.ts';
 import { cut } from '../domain/text.ts';
 import { findName } from '../domain/workspace-names.ts';
@@ -17,8 +19,7 @@ import { findTask, insertTask, isOver, markOrdered, type Task, tasksOfChat } fro
 import { taskSpendingToday, usageOf } from '../store/kennel/usage.ts';
 import { activeWorkspace, listWorkspaces } from '../store/kennel/workspaces.ts';
 import { answerQuestion, openQuestion } from '../store/questions.ts';
-import { type Absence, awaitEngine } from './await-engine.ts';
-import { suggestion } from './nearest.ts';
+import { type Absence, awaitEngine, hostsMayBeStarting } from './await-engine.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from './tool.ts';
 import { idFromCall } from './workflows.ts';
 
@@ -245,7 +246,7 @@ async function placeOf({ db, chatId, turnId }: ToolContext, wanted: string | und
   if (!host?.alive)
     return {
       problem: `The machine that has workspace "${name}" (${row.host}) is not connected now. Start it, or choose another workspace.`,
-      expected: host?.expected ?? false,
+      expected: host?.expected || hostsMayBeStarting(),
     };
   if (!host.ready) return lackOf([host]);
   return { host: row.host, workspace: name, harnesses: host.harnesses };
@@ -257,7 +258,7 @@ function lackOf(hosts: readonly KennelHost[]): Absence {
   if (!host?.alive)
     return {
       problem: 'Coding tasks need containers, and no machine that runs them is connected now: see fetch status and fetch doctor.',
-      expected: host?.expected ?? false,
+      expected: host?.expected || hostsMayBeStarting(),
     };
   return { problem: `Coding tasks need containers, and there are none on ${host.host}: ${host.problem ?? 'no engine answers'}`, expected: host.expected };
 }
@@ -293,9 +294,7 @@ const secondsOf = (task: Task): number => Math.round(((task.ended_at ?? new Date
 async function statusLine({ db }: ToolContext, task: Task): Promise<string> {
   const spent = await usageOf(db, task.id);
   const lines = [`Task ${task.id} ${task.state} (${duration(secondsOf(task))}) — '${short(task.goal)}'. ${task.last ? `Last: ${task.last}` : ''}`.trim()];
-  lines.push(
-    `${task.harness} in ${task.workspace} on ${task.host}; ${spent.inputTokens + spent.outputTokens} tokens, $${(spent.microUsd / 1_000_000).toFixed(4)} so far.`,
-  );
+  lines.push(`${task.harness} in ${task.workspace} on ${task.host}; ${spent.inputTokens + spent.outputTokens} tokens, ${moneyText(spent)} so far.`);
   if (task.state === 'waiting') {
     const open = await db.selectFrom('questions').select(['prompt', 'kind']).where('task_id', '=', task.id).where('state', '=', 'open').executeTakeFirst();
     if (open) lines.push(`It waits for ${open.kind === 'approval' ? 'consent' : 'an answer'}: ${open.prompt}`);

@@ -6,6 +6,7 @@ import type { Autonomy } from '../contracts/conversation.ts';
 import { AGENT_QUEUE, routineWorkflowId } from '../contracts/ids.ts';
 import type { RoutineInput, RoutineStep } from '../contracts/routine.ts';
 import { ROUTINE } from '../contracts/signals.ts';
+import { suggestion } from '../domain/nearest.ts';
 import { decideUnattended } from '../domain/policy.ts';
 import {
   chatAutonomy,
@@ -21,7 +22,6 @@ import {
   runningRun,
 } from '../store/routines.ts';
 import { taintOfCall, unaskedSources } from '../store/taint.ts';
-import { suggestion } from './nearest.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from './tool.ts';
 
 /** The `workflow_*` tools of the contract. In the code the record is a routine, because a workflow is Temporal's. */

@@ -11,11 +11,14 @@ import { patientRecords } from './patient.ts';
 /** A dead worker is noticed after this long: three missed beats. */
 export const HEARTBEAT_TIMEOUT = 3_000;
 
-/** A model step: long by nature, so its death is noticed by missing heartbeats; retried until the endpoint is back, and a stored answer is found. */
+/**
+ * A model step: long by nature, so its death is noticed by missing heartbeats; a stored answer is found. How long it goes on trying is
+ * decided in the activity (domain/patience.ts), which names each wait and ends what is to be given up.
+ */
 const model = proxyActivities<Pick<TurnActivities, 'think'>>({
   startToCloseTimeout: 30 * 60_000,
   heartbeatTimeout: HEARTBEAT_TIMEOUT,
-  retry: { initialInterval: 300, backoffCoefficient: 2, maximumInterval: 30_000, maximumAttempts: 30, nonRetryableErrorTypes: nonRetryableTypes },
+  retry: { initialInterval: 300, backoffCoefficient: 2, maximumInterval: 30_000, nonRetryableErrorTypes: nonRetryableTypes },
 });
 
 /** Tools that may run again: attempts bounded by the activity, which turns the last error into a result. */

@@ -24,7 +24,7 @@ export interface TurnContext {
 /** A turn: model step, tool calls, model step, ..., answer. Ends when an answer is stored; throws a failure of the vocabulary, or a cancellation. */
 export async function runTurn(turn: TurnContext): Promise<void> {
   const { turnId, threadId, limits, board } = turn;
-  const used: Used = { steps: 0, toolCalls: 0, tokens: 0, microUsd: 0, wallMs: 0 };
+  const used: Required<Used> = { steps: 0, toolCalls: 0, tokens: 0, microUsd: 0, unpriced: 0, wallMs: 0 };
   const clock = new WorkClock();
   board.thread = threadId;
   for (;;) {
@@ -35,8 +35,10 @@ export async function runTurn(turn: TurnContext): Promise<void> {
     board.step = used.steps;
     board.show('working', `model step ${used.steps}`, { turnId, waitingFor: null });
     const result = await thinkAs(`model step ${used.steps}`, { turnId, threadId, step: used.steps });
+    clock.skip(result.waitedMs ?? 0);
     used.tokens += result.usage.inputTokens + result.usage.outputTokens;
     used.microUsd += result.usage.microUsd;
+    used.unpriced += result.usage.unpriced ?? 0;
     board.tokens += result.usage.inputTokens + result.usage.outputTokens;
     board.view.spentMicroUsd += result.usage.microUsd;
     if (result.outboxId) turn.send(result.outboxId);
@@ -46,12 +48,15 @@ export async function runTurn(turn: TurnContext): Promise<void> {
   }
 }
 
-/** Time at work: waits for a person do not count against the budget. */
+/** Time at work: waits for a person, and for a limit of the model to open, do not count against the budget. */
 class WorkClock {
   #begun = Date.now();
   #waited = 0;
   elapsed(): number {
     return Date.now() - this.#begun - this.#waited;
+  }
+  skip(ms: number): void {
+    this.#waited += ms;
   }
   async pause<T>(wait: Promise<T>): Promise<T> {
     const from = Date.now();

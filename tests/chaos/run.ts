@@ -54,7 +54,13 @@ async function talkAndKill(app: TestApp, options: ChaosOptions): Promise<ChaosRe
   const problems: string[] = [];
   let over = false;
   const loops = talking.map(async (chat) => {
-    while (!over) await chat.message().catch((error: Error) => problems.push(error.message));
+    // one that could not be served says nothing more: it would only be told that its turn still runs, thousands of times
+    let well = true;
+    while (!over && well)
+      await chat.message().catch((error: Error) => {
+        well = false;
+        problems.push(error.message);
+      });
   });
   const until = options.maxMinutes === undefined ? undefined : begun + options.maxMinutes * 60_000;
   const kills = await killAtRandom(app, random, { kills: options.kills, until, onKill: options.onKill }, () =>
@@ -79,7 +85,7 @@ async function talkAndKill(app: TestApp, options: ChaosOptions): Promise<ChaosRe
 }
 
 /** A cron of every minute, made as a person has it made: by tool calls of the model. */
-async function makeSchedule(app: TestApp): Promise<{ threadId: string; at: Date }> {
+export async function makeSchedule(app: Pick<TestApp, 'thread' | 'turn' | 'ended' | 'detail' | 'store'>): Promise<{ threadId: string; at: Date }> {
   const threadId = await app.thread({ auto_approve: true });
   const turnId = await app.turn(threadId, [
     { call: [['workflow_create', { name: 'look', description: 'looks at the crons', steps: ['cron_list'] }]] },
@@ -92,7 +98,7 @@ async function makeSchedule(app: TestApp): Promise<{ threadId: string; at: Date 
   return { threadId, at: new Date() };
 }
 
-async function deleteSchedule(app: TestApp, threadId: string): Promise<void> {
+export async function deleteSchedule(app: Pick<TestApp, 'turn' | 'ended'>, threadId: string): Promise<void> {
   const turnId = await app.turn(threadId, script([{ call: [['cron_delete', { cron: 'look' }]] }, { say: 'deleted' }]));
   await app.ended(threadId, turnId);
 }

@@ -13,9 +13,10 @@ const USAGE = `Kills processes of a whole instance at random while scripted chat
   --minutes M   stop killing after so long
   --whatsapp    people write on a local WhatsApp instead; the library's default is put through the same
   --messages N  messages that they write (default 300; with --whatsapp)
+  --pairs       two of every role on one database and one Temporal server are killed in turn instead; --chats, --tasks and --messages say what goes on
   --tasks N     people have so many coding tasks done in containers instead
   --engine N    so many of the kills hit the Docker engine itself, where nothing else runs on it (with --tasks; default 0)
-  --keep DIR    keeps the logs and what else a defect is found by there (with --whatsapp or --tasks)`;
+  --keep DIR    keeps the logs and what else a defect is found by there (with --pairs, --whatsapp or --tasks)`;
 
 const median = (values: readonly number[]): number => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 
@@ -48,6 +49,7 @@ if (import.meta.main) {
       minutes: { type: 'string' },
       whatsapp: { type: 'boolean', default: false },
       messages: { type: 'string', default: '300' },
+      pairs: { type: 'boolean', default: false },
       tasks: { type: 'string' },
       engine: { type: 'string', default: '0' },
       keep: { type: 'string' },
@@ -70,6 +72,10 @@ if (import.meta.main) {
     count += 1;
     console.log(`${count}/${kills} ${victim}: answered again after ${recoveryMs} ms`);
   };
+  if (values.pairs) {
+    const { soakPairs } = await import('./pairs-soak.ts');
+    process.exit(await soakPairs({ seed, kills, chats, tasks: Number(values.tasks ?? 30), messages: Number(values.messages), keep: values.keep }));
+  }
   if (values.whatsapp) {
     const { soakWhatsApp } = await import('./whatsapp-soak.ts');
     process.exit(await soakWhatsApp({ seed, kills, messages: Number(values.messages), maxMinutes }, values.keep));

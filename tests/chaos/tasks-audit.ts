@@ -22,15 +22,18 @@ export interface TaskCounts {
   took: { median: number; longest: number };
 }
 
-const runOf = (app: TestApp, taskId: string): string => join(app.home, 'kennel', 'runs', taskId);
+/** An instance whose tasks are looked at; `hosts` where several kennel hosts share its home. */
+export type TaskWorld = Pick<TestApp, 'home' | 'store' | 'temporalAddress'> & { hosts?: readonly string[] };
 
-const socketsOf = (app: TestApp, taskId: string): string[] => {
+const runOf = (app: TaskWorld, taskId: string): string => join(app.home, 'kennel', 'runs', taskId);
+
+const socketsOf = (app: TaskWorld, taskId: string): string[] => {
   const folder = join(runOf(app, taskId), 'gate');
   return existsSync(folder) ? readdirSync(folder) : [];
 };
 
 /** The host tidies up every few seconds: what it needs some rounds for is waited for, what it never does is found by the audit. */
-export const swept = (app: TestApp, made: readonly Made[]): Promise<unknown> =>
+export const swept = (app: TaskWorld, made: readonly Made[]): Promise<unknown> =>
   until(
     'the host has tidied up',
     async () => (await engineOf(app).all()).length === 0 && made.every(({ taskId }) => socketsOf(app, taskId).length === 0),
@@ -38,7 +41,7 @@ export const swept = (app: TestApp, made: readonly Made[]): Promise<unknown> =>
   ).catch(() => null);
 
 /** Holds every task against the database, its log, the engine and the Temporal server. */
-export async function auditTasks(app: TestApp, made: readonly Made[], findings: Findings): Promise<TaskCounts> {
+export async function auditTasks(app: TaskWorld, made: readonly Made[], findings: Findings): Promise<TaskCounts> {
   const counts: TaskCounts = {
     ended: { completed: 0, failed: 0, cancelled: 0 },
     steps: 0,
@@ -92,7 +95,7 @@ function auditEnd(what: string, { plan, stoppedAt }: Made, task: Task, findings:
 }
 
 /** One report, sent once, and shown once. */
-async function auditReport(app: TestApp, what: string, task: Task, findings: Findings): Promise<void> {
+async function auditReport(app: TaskWorld, what: string, task: Task, findings: Findings): Promise<void> {
   const rows = await app.store.db
     .selectFrom('outbox')
     .select(['id', 'body', 'state'])
@@ -112,7 +115,7 @@ async function auditReport(app: TestApp, what: string, task: Task, findings: Fin
 }
 
 /** Every line of the container is stored once, in order; of a task that was cancelled the last may be missing: nobody followed it any more. */
-async function auditLog(app: TestApp, what: string, task: Task, findings: Findings, counts: TaskCounts): Promise<void> {
+async function auditLog(app: TaskWorld, what: string, task: Task, findings: Findings, counts: TaskCounts): Promise<void> {
   const stored = await linesOf(app, task.id);
   counts.lines += stored.length;
   stored.forEach((line, at) => {
@@ -136,7 +139,7 @@ async function auditLog(app: TestApp, what: string, task: Task, findings: Findin
 const same = (stored: LogLine, written: LogLine): boolean => stored.seq === written.seq && stored.type === written.type && stored.at === written.at;
 
 /** Each question was asked once, and has the person's answer, or was cancelled with its task. */
-async function auditQuestions(app: TestApp, what: string, { plan }: Made, task: Task, findings: Findings, counts: TaskCounts): Promise<void> {
+async function auditQuestions(app: TaskWorld, what: string, { plan }: Made, task: Task, findings: Findings, counts: TaskCounts): Promise<void> {
   const rows = await app.store.db.selectFrom('questions').selectAll().where('task_id', '=', task.id).orderBy('asked_at').execute();
   counts.questions.asked += rows.length;
   for (const row of rows) {

@@ -21,13 +21,13 @@ interface Workspace {
   git(...args: string[]): string;
 }
 
-const openWorkspace = (app: TestApp, name: string): Workspace => {
+const openWorkspace = (app: Pick<TestApp, 'home' | 'store'>, name: string): Workspace => {
   const path = join(app.home, 'workspaces', name);
   return { path, git: (...args) => execFileSync('git', ['-c', 'safe.directory=*', ...args], { cwd: path, encoding: 'utf8', stdio: 'pipe' }) };
 };
 
 /** Holds a workspace against what its tasks were told: effects once, in one commit each, the person's own work as it was, nothing half done. */
-export async function auditWorkspace(app: TestApp, name: string, made: readonly Made[], findings: Findings): Promise<void> {
+export async function auditWorkspace(app: Pick<TestApp, 'home' | 'store'>, name: string, made: readonly Made[], findings: Findings): Promise<void> {
   const workspace = openWorkspace(app, name);
   const { git, path } = workspace;
   const here = made.filter(({ plan }) => plan.workspace === name);

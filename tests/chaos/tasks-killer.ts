@@ -53,10 +53,12 @@ export interface Container {
   status: string;
 }
 
-export function engineOf(app: TestApp): Engine {
-  const list = async (flags: string[]): Promise<Container[]> => {
+/** The containers of a home; `hosts`: the kennel hosts that share it, one where none is named. */
+export function engineOf({ home, hosts = [undefined] }: { home: string; hosts?: ReadonlyArray<string | undefined> }): Engine {
+  const list = async (flags: string[]): Promise<Container[]> => (await Promise.all(hosts.map((host) => listOf(flags, host)))).flat();
+  const listOf = async (flags: string[], host: string | undefined): Promise<Container[]> => {
     const format = '{{.ID}}\t{{.Names}}\t{{.Label "fetch.run"}}\t{{.Label "fetch.step"}}\t{{.Status}}';
-    const { stdout } = await execute('docker', ['ps', ...flags, '--no-trunc', '--filter', `label=fetch.home=${homeLabel(app.home)}`, '--format', format]);
+    const { stdout } = await execute('docker', ['ps', ...flags, '--no-trunc', '--filter', `label=fetch.home=${homeLabel(home, host)}`, '--format', format]);
     return stdout
       .split('\n')
       .filter(Boolean)

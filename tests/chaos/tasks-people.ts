@@ -19,7 +19,7 @@ export interface Made {
 }
 
 export interface People {
-  app: TestApp;
+  app: Pick<TestApp, 'store'>;
   client: Client;
   record(expected: Expected): void;
   problem(text: string): void;
@@ -27,6 +27,8 @@ export interface People {
   live: Map<string, Made>;
   /** requests for a task that were refused, because the host had no containers at the moment */
   refused(): void;
+  /** a task's thread was made; where there are several hosts, its workspace is chosen at one of them */
+  settled?(threadId: string, plan: Plan): Promise<void>;
 }
 
 /** One task of one person, from its making to its end: answers, stops, pauses as it is planned. */
@@ -59,11 +61,12 @@ async function watch<T>(what: string, condition: () => Promise<T | null | undefi
   }
 }
 
-export const findTask = (app: TestApp, id: string): Promise<Task | undefined> =>
+export const findTask = (app: Pick<TestApp, 'store'>, id: string): Promise<Task | undefined> =>
   app.store.db.selectFrom('tasks').selectAll().where('id', '=', id).executeTakeFirst();
 
-async function make({ app, client, record, refused }: People, plan: Plan): Promise<Made> {
+async function make({ app, client, record, refused, settled }: People, plan: Plan): Promise<Made> {
   const { id: threadId } = await client.post<{ id: string }>('/v1/threads', {}, `${plan.name}-thread`);
+  await settled?.(threadId, plan);
   const call = { goal: plan.goal, agent: 'practice', workspace: plan.workspace, timeout: 900_000 };
   const prompt = script([{ call: [['task_create', call]] }, { say: '$LAST' }]);
   for (let attempt = 1; ; attempt += 1) {

@@ -114,7 +114,7 @@ async function workAndKill(app: TestApp, options: TaskChaosOptions): Promise<Tas
 }
 
 /** Each person takes the next task when their last one is over, as soon as it is allowed. */
-async function work(people: People, plans: readonly Plan[], count: number, made: Made[], allowed: (begun: number) => boolean): Promise<void> {
+export async function work(people: People, plans: readonly Plan[], count: number, made: Made[], allowed: (begun: number) => boolean): Promise<void> {
   let next = 0;
   const person = async (): Promise<void> => {
     while (next < plans.length) {

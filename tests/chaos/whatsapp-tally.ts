@@ -155,6 +155,7 @@ export async function auditLeftovers(db: Db, seen: Seen): Promise<void> {
     seen.lost.push(`WhatsApp message ${row.message_id} was never handled${row.content ? '' : ' (no content)'}`);
   for (const row of await db.selectFrom('outbox').select(['id', 'state', 'error']).where('state', 'in', ['queued', 'failed']).execute())
     seen.lost.push(`outbox row ${row.id} is ${row.state} (${row.error})`);
-  for (const row of await db.selectFrom('turns').select(['id', 'status', 'error']).where('status', '!=', 'completed').execute())
-    seen.lost.push(`turn ${row.id} is ${row.status} (${row.error})`);
+  const turns = db.selectFrom('turns').innerJoin('threads', 'threads.id', 'turns.thread_id').innerJoin('chats', 'chats.id', 'threads.chat_id');
+  const open = turns.select(['turns.id', 'turns.status', 'turns.error']).where('chats.channel', '=', 'whatsapp').where('turns.status', '!=', 'completed');
+  for (const row of await open.execute()) seen.lost.push(`turn ${row.id} is ${row.status} (${row.error})`);
 }

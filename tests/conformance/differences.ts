@@ -14,7 +14,6 @@ export const differences: Difference[] = [
   { cases: /^http\/public\/mobile_disabled_slash$/, status: 404, body: /^$/, why: 'there is no mobile page; the reference names its own command in the text' },
   { cases: /^http\/public\/info(_bad_token)?$/, body: /"auth_required":true/, why: 'further fields are added; the four of the contract stay' },
   { cases: /^http\/method\/(POST|PUT)_hreads_t$/, allow: 'GET,HEAD', why: 'PATCH of a thread comes with a later part' },
-  { cases: /^http\/method\/POST_hreads_summary$/, allow: 'GET,HEAD', why: 'the path is read as a thread id until summaries come' },
   {
     cases: /^http\/thread\/(steer|interrupt)_(?!badutf8)/,
     status: 404,

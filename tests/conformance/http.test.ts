@@ -3,7 +3,7 @@ import type { ThreadRecord, TurnRecord } from '../../src/contracts/records.ts';
 import { type ApiStack, startApi } from './api-stack.ts';
 import { differences, notCompared } from './differences.ts';
 import { type Answer, type Exchange, loadGolden, normalise, send } from './golden.ts';
-import { shapeOf } from './skeleton.ts';
+import { shapeOf, sharedOrder } from './skeleton.ts';
 
 const TOKEN = 'tok-golden-1';
 const MODEL = 'deepseek-v4-pro';
@@ -110,6 +110,8 @@ describe('the recorded exchanges of the reference server', () => {
       if (/just_under$|turns\/(active_start|steer_good|interrupt_good)$/.test(exchange.case)) return;
       const ours = comparable(answer.body);
       const theirs = comparable(response.body);
+      const order = sharedOrder(ours, theirs);
+      expect(order.ours).toEqual(order.theirs);
       if (lists.test(exchange.case) || exchange.case === 'http/thread/get_active') return haveRecordedFields(theirs, JSON.parse(answer.body));
       // the title and the recorded thread's settings came from earlier requests of that session
       if (exchange.case.startsWith('http/turns/') && response.status === 201) {

@@ -106,3 +106,18 @@ export function shapesOf(entries: readonly Entry[]): Map<string, Set<string>> {
   }
   return shapes;
 }
+
+/** `path.key` of every object's keys, in the order in which they stand; elements of a list after each other. */
+function keysInOrder(value: unknown, path = ''): string[] {
+  if (TOOLS_OWN.test(path)) return [];
+  if (Array.isArray(value)) return value.flatMap((each, at) => keysInOrder(each, `${path}[${at}]`));
+  if (value === null || typeof value !== 'object') return [];
+  return Object.entries(value).flatMap(([key, each]) => [`${path}.${key}`, ...keysInOrder(each, `${path}.${key}`)]);
+}
+
+/** The keys that both have, as each of them orders these: equal for a client that compares texts. */
+export function sharedOrder(ours: unknown, theirs: unknown): { ours: string[]; theirs: string[] } {
+  const [mine, recorded] = [keysInOrder(ours), keysInOrder(theirs)];
+  const both = new Set(mine).intersection(new Set(recorded));
+  return { ours: mine.filter((key) => both.has(key)), theirs: recorded.filter((key) => both.has(key)) };
+}

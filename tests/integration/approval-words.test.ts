@@ -85,6 +85,46 @@ describe('a bare yes', () => {
   });
 });
 
+describe('a bare yes from a screen that says what it shows', () => {
+  const written = async (thread: string, text: string, displayed: Array<{ id: string; ms: number }>) =>
+    ((await app.request('POST', `/v1/threads/${thread}/messages`, { text, displayed })).body as { kind: string }).kind;
+
+  it('counts for exactly what is on it', async () => {
+    const thread = await app.thread();
+    const turn = await app.turn(thread, [{ call: [create('shown')] }, { say: 'done' }]);
+    const { id } = await approval(thread);
+    await anotherQuestion(thread, `elsewhere_${thread}`, 2, new Date(0));
+    expect(await written(thread, 'yes', [])).toBe('reply');
+    expect(await lastReply(thread)).toMatch(/^That came before you could read the question/);
+    expect(await written(thread, 'yes 2', [{ id, ms: 5_000 }])).toBe('reply');
+    expect(await openIds(thread)).toEqual([id, `elsewhere_${thread}`]);
+    expect(await written(thread, 'yes', [{ id, ms: 5_000 }])).toBe('answer');
+    await app.ended(thread, turn);
+    expect(await routinesOf(thread)).toEqual(['shown']);
+  });
+});
+
+describe('words beside an approval while no turn runs', () => {
+  it('are told to be unclear where they look like an answer, and are a message where they do not', async () => {
+    const thread = await app.thread();
+    await app.ended(
+      thread,
+      await app.turn(thread, [{ call: [create('before')] }, { say: 'done' }]).then(async (turn) => {
+        await approval(thread);
+        await app.say(thread, 'no');
+        return turn;
+      }),
+    );
+    await anotherQuestion(thread, `task_${thread}`, 2, new Date(0));
+    expect((await app.say(thread, 'yes, but not the tests')).kind).toBe('reply');
+    expect(await lastReply(thread)).toMatch(/^This is still open, and nothing is done before it is answered:\n2\. Push demo to GitHub\?/);
+    const { kind, turn_id } = await app.say(thread, 'tell me which files are in that push');
+    expect(kind).toBe('turn');
+    await app.ended(thread, turn_id!);
+    expect(await openIds(thread)).toEqual([`task_${thread}`]);
+  });
+});
+
 describe('a word for the policy', () => {
   it('is the answer while a question is open, and needs its slash to be more', async () => {
     const thread = await app.thread();

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApp, type TestApp } from '../support/app.ts';
+import { roleLog, startTestApp, type TestApp } from '../support/app.ts';
 import { requireDocker } from '../support/docker.ts';
 import { containersOf, findTask, inState, kennelReady, linesOf, report, startTask, workspace } from '../support/kennel-app.ts';
 import { until } from '../support/until.ts';
@@ -30,6 +30,12 @@ describe('a coding task', () => {
     expect(containersOf(id)).toEqual([]);
     const told = (await app.detail(thread)).items.filter((item) => item.kind === 'agent_message' && item.detail?.startsWith(`Task ${id} is done`));
     expect(told).toHaveLength(1);
+    const logged = roleLog(app, 'kennel')
+      .split('\n')
+      .filter((line) => line.includes(`"task":"${id}"`) && line.includes('task completed'));
+    expect(logged.map((line) => JSON.parse(line))).toEqual([
+      expect.objectContaining({ level: 30, task: id, harness: 'practice', workspace: 'first', files: 1 }),
+    ]);
   });
 
   it('asks, and goes on with the answer that a person gives in their own words', async () => {

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { Client, Connection } from '@temporalio/client';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApp, type TestApp } from '../support/app.ts';
+import { roleLog, startTestApp, type TestApp } from '../support/app.ts';
 import { until } from '../support/until.ts';
 
 let app: TestApp;
@@ -44,6 +44,26 @@ describe('an operator', () => {
     await listed(`ExecutionStatus = "Running" AND AgentPhase = "failed"`, id);
     await app.ended(thread, await app.turn(thread, [{ say: 'well' }]));
     await listed(`ExecutionStatus = "Running" AND AgentPhase = "idle"`, id);
+  });
+
+  it('reads one line of the log for each turn that ended, with figures and no word of it, and none of the SDK', async () => {
+    const thread = await app.thread();
+    const ended = async (turn: string) => {
+      await app.ended(thread, turn);
+      return await until('the turn is in the log', () => logged().find((line) => line.turn === turn));
+    };
+    const logged = () =>
+      roleLog(app, 'worker')
+        .split('\n')
+        .flatMap((line) => (line.startsWith('{') ? [JSON.parse(line) as Record<string, unknown>] : []));
+    const well = await app.turn(thread, [{ say: 'secret', call: [['workflow_list', {}]] }, { say: 'more secrets' }]);
+    const line = await ended(well);
+    expect(line).toMatchObject({ level: 30, msg: 'turn completed', channel: 'api', thread, turn: well, steps: 2, calls: 1, usd: 0 });
+    expect(Object.keys(line).sort()).toEqual(['calls', 'channel', 'level', 'msg', 'part', 'seconds', 'steps', 'thread', 'time', 'tokens', 'turn', 'usd']);
+    expect(await ended(await app.turn(thread, [{ fail: 401 }]))).toMatchObject({ msg: 'turn failed', steps: 0, why: 'ModelUnauthorized' });
+    expect(logged().filter((each) => each.turn === well)).toHaveLength(1);
+    expect(logged().filter((each) => each.level === 30 && each.sdkComponent !== undefined)).toEqual([]);
+    expect(roleLog(app, 'worker')).not.toContain('secret');
   });
 
   it('lists chats by channel, thread, money and what they wait for, and reads no word of the question', async () => {

@@ -375,6 +375,62 @@ describe('a run over several steps', () => {
   });
 });
 
+describe('a host whose process is gone', () => {
+  /** The host's side of the way out. */
+  async function host(run: Run): Promise<Server> {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(join(run.folder, 'gate', 'model.sock'), resolve));
+    return server;
+  }
+  const gone = (server: Server) => new Promise((resolve) => server.close(resolve));
+  /** everything that the runner has started, stopped in its tracks */
+  const still = (runner: ChildProcess) =>
+    childrenOf(runner.pid!).length > 0 && childrenOf(runner.pid!).every((pid) => /^State:\s+T/m.test(readFileSync(`/proc/${pid}/status`, 'utf8')));
+  const waits = (run: Run) => until('the wait', () => run.lines().some((line) => line.type === 'tool' && line.title.startsWith('wait')));
+
+  test('holds its agent still before another host may go on with the task, and lets it go on when it is there again', async () => {
+    const run = newRun();
+    const before = await host(run);
+    const runner = run.start({ prompt: 'append a.txt one; wait 2; append a.txt two', permissions: 'run', aloneMs: 600 });
+    await waits(run);
+    await gone(before);
+    await until('it is held', () => still(runner));
+    // longer than what the agent still had to wait
+    const passed = Date.now() + 2_500;
+    await until('its time has passed', () => Date.now() > passed);
+    expect([still(runner), run.read('a.txt'), runner.exitCode]).toEqual([true, 'one\n', null]);
+    const after = await host(run);
+    expect(await run.ended(runner)).toMatchObject({ outcome: 'completed' });
+    expect(run.read('a.txt')).toBe('one\ntwo\n');
+    await gone(after);
+  });
+
+  test('is waited for as long as a restart takes', async () => {
+    const run = newRun();
+    const before = await host(run);
+    const runner = run.start({ prompt: 'wait 2; append a.txt one', permissions: 'run', aloneMs: 60_000 });
+    await waits(run);
+    await gone(before);
+    expect(await run.ended(runner)).toMatchObject({ outcome: 'completed' });
+  });
+
+  test('has lost the task when a later step has begun: the container ends, and leaves the log alone', async () => {
+    const run = newRun();
+    const runner = run.start({ prompt: 'wait 30; append a.txt one', permissions: 'run' });
+    await waits(run);
+    const lines = run.lines().length;
+    appendFileSync(join(run.folder, 'commands.ndjson'), `${JSON.stringify({ id: 'later', step: 2, type: 'begin', token: 'of-another' })}\n`);
+    await until('it has ended', () => runner.exitCode !== null);
+    expect([
+      runner.exitCode,
+      run
+        .lines()
+        .slice(lines)
+        .filter((line) => line.type === 'ended'),
+    ]).toEqual([1, []]);
+  });
+});
+
 describe('the way out', () => {
   test('holds a connection until the gate is there', async () => {
     const run = newRun();

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { flush, write } from '../../src/store/deferred.ts';
 import { appendEvents, onThread, readEvents } from '../../src/store/events.ts';
 import { insertItems, itemRow } from '../../src/store/items.ts';
+import { chatKey } from '../../src/store/keys.ts';
 import { addSpending, spentToday } from '../../src/store/spending.ts';
 import { createThread } from '../../src/store/threads.ts';
 import { closeTurn, openTurn, turnState } from '../../src/store/turns.ts';
@@ -86,10 +87,10 @@ describe('what a chat spent', () => {
   it('is counted for the chat and the day, also by steps that end at once', async () => {
     const { db } = api.store;
     const threads = await Promise.all([newThread(), newThread()]);
-    const add = (thread: string) => onThread(db, thread, (tx, { chatId }) => addSpending(tx, chatId, { tokens: 3, microUsd: 5 }));
+    const add = (thread: string) => onThread(db, thread, (tx, { chatId }) => addSpending(tx, chatId, { tokens: 3, microUsd: 5, unpriced: 2 }));
     await Promise.all(Array.from({ length: 20 }, () => add(threads[0]!)));
-    expect(await spentToday(db, `api/${threads[0]}`)).toEqual({ tokens: 60, microUsd: 100 });
-    expect(await spentToday(db, `api/${threads[1]}`)).toEqual({ tokens: 0, microUsd: 0 });
+    expect(await spentToday(db, `api/${threads[0]}`)).toEqual({ tokens: 60, microUsd: 100, unpriced: 40 });
+    expect(await spentToday(db, `api/${threads[1]}`)).toEqual({ tokens: 0, microUsd: 0, unpriced: 0 });
   });
 });
 
@@ -103,5 +104,17 @@ describe('prepared statements', () => {
     await expect(read()).rejects.toMatchObject({ code: '0A000' });
     expect((await read()).id).toBe(thread);
     await sql`alter table threads drop column added_later`.execute(db);
+  });
+});
+
+describe('a chat', () => {
+  it('is one for one address, also where two machines have keys of their own for ids', async () => {
+    const { db } = api.store;
+    const at = (secret: string) =>
+      createThread(db, { ...settings, channel: 'console', address: 'main', autonomy: 'cautious', chatKey: (address) => chatKey(secret, 'console', address) });
+    await Promise.all([at('one'), at('two'), at('one'), at('two')]);
+    const chats = await db.selectFrom('chats').select('id').where('channel', '=', 'console').execute();
+    expect(chats).toHaveLength(1);
+    expect(await db.selectFrom('threads').select('chat_id').where('chat_id', 'like', 'console/%').execute()).toEqual(Array(4).fill({ chat_id: chats[0]!.id }));
   });
 });

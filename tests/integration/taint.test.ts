@@ -4,6 +4,7 @@ import type { Model } from '../../src/adapters/model/model.ts';
 import type { Autonomy } from '../../src/contracts/conversation.ts';
 import type { Sink, SourceKind } from '../../src/contracts/taint.ts';
 import { decide } from '../../src/domain/policy.ts';
+import { priceBook } from '../../src/domain/price-book.ts';
 import { attach, attachmentId, saveAttachment } from '../../src/store/attachments.ts';
 import { type Db, openStore } from '../../src/store/database.ts';
 import { onThread } from '../../src/store/events.ts';
@@ -121,7 +122,12 @@ const afterwards: Record<string, (chat: PlayedChat) => Promise<void>> = {
     await chat.says(`Go on. ${'And on. '.repeat(300)}`);
     // a model that takes the wish into its summary, as if the person had it
     const model = {
-      complete: async ({ messages }: { messages: Array<{ content: string }> }) => ({ text: messages.map((m) => m.content).join('\n'), usage: {}, model: 'm' }),
+      prices: priceBook(undefined, { ours: false, local: true }),
+      complete: async ({ messages }: { messages: Array<{ content: string }> }) => ({
+        text: messages.map((m) => m.content).join('\n'),
+        usage: { inputTokens: 0, outputTokens: 0 },
+        model: 'm',
+      }),
     };
     const { turnId } = await newestTurn(chat);
     const at = { threadId: chat.threadId, turnId, group: false, modelName: 'm', budgetTokens: 500, signal: new AbortController().signal, requestId: 'r' };

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { childEnvironment } from '../../src/config.ts';
+import { forgetHost } from '../../src/store/kennel/hosts.ts';
 import { FETCH_SETTING, startTestApp, type TestApp } from '../support/app.ts';
 import { requireDocker } from '../support/docker.ts';
 import { containersOf, findTask, inState, kennelReady, linesOf, startTask, workspace } from '../support/kennel-app.ts';
@@ -59,20 +60,53 @@ afterAll(async () => {
   await app?.close();
 });
 
+/** Whether every process of a container but the runner and the first one is stopped. */
+const still = (container: string): boolean => {
+  const states = execFileSync('docker', ['top', container, '-o', 'pid,stat'], { encoding: 'utf8', stdio: 'pipe' }).trim().split('\n').slice(1);
+  return states.some((state) => /\sT/.test(state));
+};
+
 describe('a host that dies', () => {
-  it('is told about, and its task goes on at another host that has the workspace', async () => {
+  it('is told about, and its task goes on at another host that has the workspace, while its own container holds still', async () => {
     const second = worker('second');
-    await workspace(app, 'shared');
+    const { git } = await workspace(app, 'shared');
     const thread = await threadAt('second', 'shared');
-    const { id } = await startTask(app, 'append a.txt one; wait 8; append a.txt two', { workspace: 'shared', thread });
+    // the container that is left would go on long before the end of the one that takes its place
+    const { id } = await startTask(app, 'append a.txt one; wait 14; append a.txt two', { workspace: 'shared', thread });
     expect((await findTask(app, id)).host).toBe('second');
     await until('it waits', isWaiting(id), 60_000);
+    const [left] = containersOf(id);
     second.child.kill('SIGKILL');
-    for (const container of containersOf(id)) execFileSync('docker', ['rm', '-f', container]);
+    await until('its container holds still', () => still(left!), 30_000);
     const task = await inState(app, id, 'completed', 120_000);
     expect(task.host).toBe('local');
     expect(readFileSync(join(app.home, 'workspaces/shared/a.txt'), 'utf8')).toBe('one\ntwo\n');
+    expect(git('log', '--format=%s').split('\n')).toHaveLength(2);
     expect(await toldOf(id)).toMatch(/the host "second".*does not answer[\s\S]*goes on at the host "local"[\s\S]*is done/);
+    const back = worker('second');
+    await until('it is removed when the host is back', async () => containersOf(id).length === 0, 60_000);
+    back.child.kill('SIGTERM');
+    await until('it has ended', () => back.child.exitCode !== null);
+    await forgetHost(app.store.db, 'second');
+  }, 240_000);
+
+  it('has its container go on where it was when it is back before that', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'fetch-own-workspaces-'));
+    try {
+      const alone = worker('alone', { FETCH_WORKSPACES: folder });
+      const { path } = await workspace({ ...app, folder }, 'own');
+      const thread = await threadAt('alone', 'own');
+      const { id } = await startTask(app, 'append a.txt one; wait 12; append a.txt two', { workspace: 'own', thread });
+      await until('it waits', isWaiting(id), 60_000);
+      const [container] = containersOf(id);
+      alone.child.kill('SIGKILL');
+      await until('its container holds still', () => still(container!), 30_000);
+      worker('alone', { FETCH_WORKSPACES: folder });
+      const task = await inState(app, id, 'completed', 90_000);
+      expect([task.host, task.step, readFileSync(join(path, 'a.txt'), 'utf8')]).toEqual(['alone', 1, 'one\ntwo\n']);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
   }, 240_000);
 });
 

@@ -1,9 +1,10 @@
 import { sql } from 'kysely';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Kennel } from '../../src/adapters/kennel/kennel.ts';
 import { loadConfig } from '../../src/config.ts';
 import type { LogLine } from '../../src/contracts/kennel.ts';
 import { taskOrder } from '../../src/gateway/task-orders.ts';
+import type { Db } from '../../src/store/database.ts';
 import { onThread } from '../../src/store/events.ts';
 import { reportHost } from '../../src/store/kennel/hosts.ts';
 import { storeLines } from '../../src/store/kennel/task-log.ts';
@@ -78,6 +79,15 @@ describe('words about tasks', () => {
 
 describe('a task that is asked for', () => {
   const hosts = (ready: boolean, problem: string | null) => reportHost(database.store.db, { host: 'busy', slots: 1, ready, problem, harnesses: PRACTICE });
+  const newestEvent = async (db: Db) => (await db.selectFrom('events').select('seq').orderBy('seq', 'desc').executeTakeFirst())?.seq ?? 0;
+  const waitingTold = (db: Db, since: number) =>
+    db
+      .selectFrom('events')
+      .select('seq')
+      .where('event', '=', 'item.delta')
+      .where('seq', '>', since)
+      .where(sql<boolean>`payload::text like '%Waiting for the containers%'`)
+      .executeTakeFirst();
   const create = async () => {
     const unused = {} as Kennel;
     const bench = await toolBench({ db: database.store.db, config: loadConfig({}), kennel: unused, host: 'busy', workspacesFolder: '/', tools: taskTools });
@@ -91,20 +101,27 @@ describe('a task that is asked for', () => {
     expect(Date.now() - asked).toBeLessThan(10_000);
   });
 
+  it('waits for a host that nobody has seen where everything has only just begun', async () => {
+    const { db } = database.store;
+    await db.deleteFrom('kennel_hosts').execute();
+    const uptime = vi.spyOn(process, 'uptime').mockReturnValue(1);
+    const since = await newestEvent(db);
+    const created = create();
+    await until('the person is told', () => waitingTold(db, since));
+    await recordWorkspaces(db, 'busy', [{ name: 'shop', path: '/shop' }]);
+    await hosts(true, null);
+    expect(await created).toMatchObject({ ok: true, output: expect.stringContaining('Created task') });
+    uptime.mockRestore();
+  });
+
   it('waits for an engine that is being restarted, and says so meanwhile', async () => {
     const { db } = database.store;
     await hosts(true, null);
     await recordWorkspaces(db, 'busy', [{ name: 'shop', path: '/shop' }]);
     await hosts(false, 'No Docker engine answers. Install it.');
+    const since = await newestEvent(db);
     const created = create();
-    await until('the person is told', () =>
-      db
-        .selectFrom('events')
-        .select('seq')
-        .where('event', '=', 'item.delta')
-        .where(sql<boolean>`payload::text like '%Waiting for the containers%'`)
-        .executeTakeFirst(),
-    );
+    await until('the person is told', () => waitingTold(db, since));
     await hosts(true, null);
     expect(await created).toMatchObject({ ok: true, output: expect.stringContaining('Created task') });
   });

@@ -1,8 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify, stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { removeCluster } from '../../src/cli/postgres.ts';
 import { readRunState } from '../../src/cli/state-file.ts';
@@ -17,6 +18,7 @@ let fixture: WhatsAppFixture;
 let terminal: ChildProcess;
 let shown = '';
 let statusUrl: string;
+let env: Record<string, string>;
 
 const alive = (pid: number): boolean => {
   try {
@@ -36,7 +38,7 @@ beforeAll(async () => {
   // answered questions: a first start would ask them
   writeFileSync(join(home, '.env'), 'FETCH_TIME_ZONE=UTC\n', { mode: 0o600 });
   const clean = Object.fromEntries(Object.entries(childEnvironment({})).filter(([name]) => !FETCH_SETTING.test(name) && !name.startsWith('VITEST')));
-  const env = {
+  env = {
     ...clean,
     ...fixture.env,
     FETCH_HOME: home,
@@ -48,13 +50,14 @@ beforeAll(async () => {
     TERM: 'xterm',
   };
   // `script` of util-linux lends a terminal, and takes it away when it ends
-  terminal = spawn('script', ['-qefc', `stty cols 120 rows 60; ${process.execPath} ${ENTRY} start`, '/dev/null'], { env, stdio: ['pipe', 'pipe', 'inherit'] });
+  terminal = spawn('script', ['-qefc', `stty cols 80 rows 24; ${process.execPath} ${ENTRY} start`, '/dev/null'], { env, stdio: ['pipe', 'pipe', 'inherit'] });
   terminal.stdout!.on('data', (chunk: Buffer) => {
-    shown += chunk.toString();
+    shown += stripVTControlCharacters(chunk.toString());
   });
 });
 afterAll(async () => {
   terminal?.kill('SIGKILL');
+  await promisify(execFile)(process.execPath, [ENTRY, 'stop', '--now'], { env });
   await fixture?.close();
   removeCluster(home);
   rmSync(home, { recursive: true, force: true });
@@ -62,11 +65,25 @@ afterAll(async () => {
 
 // other systems have a `script` with other options
 describe.skipIf(process.platform !== 'linux')('a start on a terminal', () => {
-  it('opens a chat and shows the QR of WhatsApp beside it', async () => {
-    await sees('Link a device');
-    expect(shown).toContain('/skip');
+  it('opens a chat with three things to try, and help shows them again', async () => {
+    await sees('Three things to try:');
+    await sees('3. every minute: a schedule');
     type('help');
     await sees('steers me at the next step');
+  });
+
+  it('takes a paste of many lines as one message', async () => {
+    terminal.stdin!.write(`\x1b[200~count to 3\n${'and more\n'.repeat(40)}\x1b[201~\r`);
+    await sees('… (41 lines)');
+    await sees('Practice');
+  });
+
+  it('contacts WhatsApp only when it is asked to, and shows the QR in this window of 80x24', async () => {
+    expect(fixture.connections).toHaveLength(0);
+    type('whatsapp');
+    await sees('Link a device');
+    expect(shown).toContain('/skip');
+    expect(fixture.connections.length).toBeGreaterThan(0);
   });
 
   it('says when the phone has scanned it', async () => {
@@ -75,14 +92,20 @@ describe.skipIf(process.platform !== 'linux')('a start on a terminal', () => {
     await sees(`WhatsApp is linked: +${fixture.account.pn.split('@')[0]}`);
   });
 
-  it('stops every role when the window is closed', async () => {
+  it('goes on in every role when the window is closed, until it is stopped', async () => {
     const state = await until('every role has a process', () => {
       const found = readRunState(home);
       return found?.roles.length === 6 && found.roles.every((role) => role.pid !== null) ? found : null;
     });
     const pids = [state.supervisor.pid, ...state.roles.flatMap((role) => role.pid ?? [])];
     expect(pids).toHaveLength(7);
+    const window = readFileSync(`/proc/${terminal.pid}/task/${terminal.pid}/children`, 'utf8').trim();
     terminal.kill('SIGKILL');
+    await until('the window is closed', () => window !== '' && !alive(Number(window)));
+    expect(pids.filter(alive)).toEqual(pids);
+    const { stdout } = await promisify(execFile)(process.execPath, [ENTRY, 'stop'], { env });
+    expect(stdout).toContain('Stopped');
+    // the process that adopted them may take a moment to notice
     await until('every process has ended', () => pids.every((pid) => !alive(pid)), 20_000);
   });
 });

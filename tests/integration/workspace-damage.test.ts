@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { Workspace } from './workspace-program.ts';
 
 const made: Workspace[] = [];
@@ -292,6 +292,56 @@ test('a task in a worktree is undone by its name, and no other task is', () => {
   w.git('stash', '-q');
   w.git('merge', '-q', '-m', 'Merge', 'fetch/t2');
   expect(w.ask({ op: 'undo', what: 'one', author, task: 't2' })).toMatchObject({ ok: false, output: expect.stringContaining('refs/heads/main') });
+});
+
+describe('a task in a worktree that', () => {
+  const author = { name: 'T', email: 't@x' };
+  const files = (w: Workspace) => git(w, 'fetch-worktrees/t1');
+
+  /** A workspace with something staged and something not, in whose worktree a task has written a file. */
+  function besides(): { w: Workspace; state: unknown } {
+    const w = lived();
+    w.write({ 'staged.txt': 'staged alone\n' });
+    w.git('add', 'staged.txt');
+    w.write({ 'staged.txt': 'and changed\n' });
+    const state = w.state();
+    w.ok({ op: 'worktree', action: 'add', key: 't1', author });
+    w.checkpoint('t1', 't1');
+    writeFileSync(join(files(w), 'new.txt'), 'new\n');
+    return { w, state };
+  }
+  const ended = (w: Workspace) => {
+    const changes = w.conclude('t1', { worktree: 't1' });
+    w.ok({ op: 'worktree', action: 'remove', key: 't1', author });
+    return changes;
+  };
+
+  test('removes the git folder of the workspace has it made again with history, branches, HEAD and index, and the report says so', () => {
+    const { w, state } = besides();
+    rmSync(git(w, '.'), { recursive: true });
+    expect(ended(w)).toMatchObject({ commit: null, note: expect.stringContaining('it is whole again') });
+    expect(w.state()).toEqual(state);
+    expect(w.git('show', ':staged.txt')).toBe('staged alone');
+    expect(w.git('fsck', '--no-dangling')).toBe('');
+  });
+
+  test('removes what git knows of its worktree keeps what it did', () => {
+    const { w, state } = besides();
+    rmSync(git(w, 'worktrees'), { recursive: true });
+    rmSync(join(files(w), '.git'));
+    const { commit } = ended(w);
+    expect(w.git('show', `${commit}:new.txt`)).toBe('new');
+    expect(w.git('rev-parse', 'fetch/t1')).toBe(commit);
+    expect(w.ask({ op: 'undo', what: 'one', author, task: 't1' }).ok).toBe(true);
+    expect(w.state()).toEqual(state);
+  });
+
+  test('removes its own files ends without changes, and the report says that they are gone', () => {
+    const { w, state } = besides();
+    rmSync(files(w), { recursive: true });
+    expect(ended(w)).toMatchObject({ commit: null, files: [], note: expect.stringContaining('is gone') });
+    expect(w.state()).toEqual(state);
+  });
 });
 
 test('a kept result that cannot be read stands in the way of neither the end nor undo', () => {

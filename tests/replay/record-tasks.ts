@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { homeLabel, LABEL } from '../../src/adapters/kennel/containers.ts';
 import { taskWorkflowId } from '../../src/contracts/ids.ts';
 import type { TestApp } from '../support/app.ts';
 import { containersOf, findTask, inState, kennelReady, linesOf, startTask, workspace } from '../support/kennel-app.ts';
@@ -75,6 +76,27 @@ export async function startingThread(app: TestApp): Promise<string> {
   await workspace(app, 'started');
   const { id, thread } = await startTask(app, 'write a.txt a', { workspace: 'started' });
   await until('it is over', async () => (await findTask(app, id)).ended_at, 120_000);
+  return thread;
+}
+
+/** Containers of shell commands of this instance. */
+const shells = (app: TestApp): string[] => {
+  const labels = [`${LABEL.home}=${homeLabel(app.home)}`, `${LABEL.step}=shell`];
+  return execFileSync('docker', ['ps', '-q', ...labels.flatMap((label) => ['--filter', `label=${label}`])], { encoding: 'utf8' })
+    .split('\n')
+    .filter(Boolean);
+};
+
+/** A conversation whose host dies under a command. The command must not run twice, so the time-out of its activity is final. Its thread. */
+export async function lostCommand(app: TestApp): Promise<string> {
+  await kennelReady(app);
+  await workspace(app, 'lost');
+  const thread = await app.thread({ allow_shell: true, auto_approve: true });
+  const turn = await app.turn(thread, [{ call: [['shell_run', { command: 'sleep 60', workspace: 'lost' }]] }, { say: '$LAST' }]);
+  await until('the command runs', () => shells(app).length > 0);
+  app.kill('kennel');
+  await app.ended(thread, turn);
+  await app.whenReady();
   return thread;
 }
 

@@ -8,26 +8,20 @@ import { fileURLToPath } from 'node:url';
 import { databaseUrl, removeCluster } from '../../src/cli/postgres.ts';
 import { liveRunState, type RoleName, type RunState, readRunState } from '../../src/cli/state-file.ts';
 import { childEnvironment } from '../../src/config.ts';
-import type { EventEnvelope, ItemRecord, ThreadRecord, TurnRecord } from '../../src/contracts/records.ts';
+import type { EventEnvelope } from '../../src/contracts/records.ts';
 import { openStore, type Store } from '../../src/store/database.ts';
+import { type ApiCalls, apiCalls, requestAt } from './api-calls.ts';
 import { type ScriptedModel, startScriptedModel } from './scripted-model.ts';
 import { until } from './until.ts';
+
+export { type Detail, script } from './api-calls.ts';
 
 const ENTRY = fileURLToPath(new URL('../../bin/fetch.js', import.meta.url));
 export const FETCH_SETTING =
   /^(FETCH_|TEMPORAL_|DATABASE_URL|OPENAI_|OPENROUTER_|AGENT_MODEL|ADMIN_TOKEN|DEEPSEEK_|LOG_LEVEL|WA_|WHATSAPP_|WHISPER_|TRANSCRIPTION_|OWNER_|TRUSTED_|ANTHROPIC_|GEMINI_|GOOGLE_GEMINI_|CLAUDE_MODEL|CODEX_MODEL|COPILOT_MODEL|OPENCODE_MODEL|GH_TOKEN|GITHUB_API_URL)/;
 
-export interface Detail {
-  thread: ThreadRecord;
-  turns: TurnRecord[];
-  items: ItemRecord[];
-  latest_seq: number;
-  pending_approvals: Array<{ id: string }>;
-  pending_user_inputs: Array<{ id: string; request: { questions: Array<{ question: string }> } }>;
-}
-
 /** A whole instance as a person runs it: the supervisor and its five roles as processes, on ports and a home of their own, with the scripted model behind it. */
-export interface TestApp {
+export interface TestApp extends ApiCalls {
   home: string;
   baseUrl: string;
   statusUrl: string;
@@ -46,19 +40,9 @@ export interface TestApp {
   stop(): Promise<void>;
   /** one more `fetch start` for the same home; nobody waits for it */
   spawn(): { child: ChildProcess; output: () => string };
-  request(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<{ status: number; body: unknown }>;
-  thread(fields?: Record<string, unknown>): Promise<string>;
-  /** starts a turn whose model steps are scripted; returns its id */
-  turn(threadId: string, script: unknown[] | string, key?: string): Promise<string>;
-  say(threadId: string, text: string, key?: string): Promise<{ kind: string; turn_id: string | null }>;
-  detail(threadId: string): Promise<Detail>;
-  /** waits until a turn has ended */
-  ended(threadId: string, turnId: string, ms?: number): Promise<TurnRecord>;
   events(threadId: string): Promise<EventEnvelope[]>;
   close(): Promise<void>;
 }
-
-export const script = (steps: unknown[]): string => `SCRIPT:${JSON.stringify(steps)}`;
 
 /** Where and as whom an instance runs: this user, with this clone and a fresh home, unless another is named. */
 export interface Place {
@@ -135,21 +119,7 @@ export async function startTestApp(env: Record<string, string> = {}, place: Plac
   await start();
   const store = await openStore(databaseUrl(home, postgres!), { max: 4, application: 'fetch-test', migrate: false });
 
-  const request: TestApp['request'] = async (method, path, body, headers = {}) => {
-    const response = await fetch(`${baseUrl}${path}`, {
-      method,
-      headers: { authorization: 'Bearer test-token', ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    });
-    const text = await response.text();
-    return { status: response.status, body: text.startsWith('{') || text.startsWith('[') ? JSON.parse(text) : text };
-  };
-  const wanted = async (expected: number, ...args: Parameters<TestApp['request']>): Promise<never> => {
-    const answer = await request(...args);
-    if (answer.status !== expected) throw new Error(`${args[0]} ${args[1]} answered ${answer.status}: ${JSON.stringify(answer.body)}`);
-    return answer.body as never;
-  };
-  const detail = (threadId: string): Promise<Detail> => wanted(200, 'GET', `/v1/threads/${threadId}`);
+  const calls = apiCalls((...call) => requestAt(baseUrl, ...call));
 
   return {
     home,
@@ -172,24 +142,7 @@ export async function startTestApp(env: Record<string, string> = {}, place: Plac
     start,
     stop,
     spawn: spawnStart,
-    request,
-    thread: async (fields = {}) => ((await wanted(201, 'POST', '/v1/threads', fields)) as { id: string }).id,
-    turn: async (threadId, steps, key) => {
-      const prompt = typeof steps === 'string' ? steps : script(steps);
-      const body: { turn: TurnRecord } = await wanted(201, 'POST', `/v1/threads/${threadId}/turns`, { prompt }, key ? { 'idempotency-key': key } : {});
-      return body.turn.id;
-    },
-    say: (threadId, text, key) => wanted(202, 'POST', `/v1/threads/${threadId}/messages`, { text }, key ? { 'idempotency-key': key } : {}),
-    detail,
-    ended: (threadId, turnId, ms = 60_000) =>
-      until(
-        `turn ${turnId} has ended`,
-        async () => {
-          const turn = (await detail(threadId)).turns.find((each) => each.id === turnId);
-          return turn && turn.status !== 'in_progress' ? turn : null;
-        },
-        ms,
-      ),
+    ...calls,
     events: async (threadId) => {
       const { readEvents } = await import('../../src/store/events.ts');
       return readEvents(store.db, threadId, 0, 100_000);

@@ -14,12 +14,17 @@ export interface TestDatabase {
   close(): Promise<void>;
 }
 
-export async function startTestDatabase(max = 5): Promise<TestDatabase> {
+/** `settings` go to the server as `name=value`. */
+export async function startTestDatabase(max = 5, settings: readonly string[] = []): Promise<TestDatabase> {
   const home = mkdtempSync(join(tmpdir(), 'fetch-db-'));
   const [port] = await freePorts(1);
   const { file, args, env, uid, gid } = await preparePostgres(home, port!);
   // a test's data need not survive a power failure
-  const server: ChildProcess = spawn(file, [...args, '-c', 'fsync=off'], { env, stdio: 'ignore', ...(uid !== undefined && { uid, gid }) });
+  const server: ChildProcess = spawn(file, [...args, ...['fsync=off', ...settings].flatMap((setting) => ['-c', setting])], {
+    env,
+    stdio: 'ignore',
+    ...(uid !== undefined && { uid, gid }),
+  });
   await until('PostgreSQL takes connections', () => acceptsConnections(port!), 30_000);
   const url = databaseUrl(home, port!);
   const store = await openStore(url, { max, application: 'fetch-test' });

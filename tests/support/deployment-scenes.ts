@@ -31,10 +31,11 @@ export interface World {
 
 const LANES = 12;
 /** Words of an answer that is being written while workers change, and milliseconds for each. */
-const WORDS = 40;
+const WORDS = 20;
 const PACE_MS = 250;
 const HOLD_SHORT_MS = 500;
 const HOLD_LONG_MS = 3_600_000;
+const STUCK_MS = 120_000;
 
 const turns: Record<Exclude<ChatState, 'arriving'>, unknown[]> = {
   idle: [{ say: 'Hello.' }],
@@ -86,7 +87,7 @@ export async function populate(releases: Releases, counts: { chats: number; task
     chat.state === 'question' || chat.state === 'approval'
       ? until(`${chat.state} is open`, () => openQuestionOf(releases, chat.threadId))
       : until('the turn has ended', async () => (await openTurns(releases, chat.threadId)) === 0);
-  await each(
+  const settled = each(
     chats.filter((chat) => chat.state !== 'working'),
     async (chat) => {
       chat.threadId = await newThread(releases, chat.state === 'approval');
@@ -95,7 +96,7 @@ export async function populate(releases: Releases, counts: { chats: number; task
       await settle(chat);
     },
   );
-  const tasks = await populateTasks(releases, counts.tasks);
+  const [tasks] = await Promise.all([populateTasks(releases, counts.tasks), settled]);
   await each(
     chats.filter((chat) => chat.state === 'working'),
     async (chat) => {
@@ -214,10 +215,27 @@ export async function goOn(releases: Releases, { chats, tasks }: World): Promise
       await intake.say({ threadId: task.threadId, text: `resume ${task.taskId}`, channelMessageId: key() });
     releases.release(task.goal.split(' ')[1]!);
   });
-  await each(chats, async (chat) => {
-    await until(`the turns of a chat that was ${chat.state} have ended`, async () => (await openTurns(releases, chat.threadId)) === 0, 180_000);
-    await begin(releases, chat.threadId, [{ say: 'And again.' }]);
-  });
+  const open = await whenEnded(releases, chats, (chat) => begin(releases, chat.threadId, [{ say: 'And again.' }]));
+  if (open.length > 0) throw new Error(`turns did not end: ${open.length} of ${chats.length} chats, that were ${[...new Set(open.map(({ state }) => state))]}`);
+}
+
+/**
+ * Waits until the turns of these chats have ended, however many there are, and runs something for each chat then. Gives up when none has ended for
+ * as long as `STUCK_MS`: returns those chats.
+ */
+async function whenEnded({ store }: Releases, chats: readonly Chat[], run: (chat: Chat) => Promise<unknown> = async () => {}): Promise<Chat[]> {
+  let waiting = chats;
+  let moved = Date.now();
+  while (waiting.length > 0 && Date.now() - moved < STUCK_MS) {
+    const rows = await store.db.selectFrom('turns').select('thread_id').where('status', '=', 'in_progress').execute();
+    const open = new Set(rows.map((row) => row.thread_id));
+    const ended = waiting.filter((chat) => !open.has(chat.threadId));
+    waiting = waiting.filter((chat) => open.has(chat.threadId));
+    await each(ended, run);
+    if (ended.length > 0) moved = Date.now();
+    else await pause(100);
+  }
+  return [...waiting];
 }
 
 const answer = ({ intake }: Releases, threadId: string, inputId: string): Promise<void> =>
@@ -274,9 +292,8 @@ export async function workflowsOf({ store }: Releases, { chats }: { chats: Reado
 export async function findings(releases: Releases, { chats, tasks }: World, strict = false): Promise<string[]> {
   const found: string[] = [];
   const { store, temporal } = releases;
+  for (const { state } of await whenEnded(releases, chats)) found.push(`a chat that was ${state}: a turn did not end`);
   await each(chats, async ({ threadId, state }) => {
-    const ended = await until('no turn is open', async () => (await openTurns(releases, threadId)) === 0, 120_000).catch(() => false);
-    if (!ended) found.push(`a chat that was ${state}: a turn did not end`);
     const rows = await store.db.selectFrom('turns').select(['status', 'id']).where('thread_id', '=', threadId).execute();
     for (const row of rows)
       if (row.status !== 'completed' && row.status !== 'in_progress') found.push(`a chat that was ${state}: turn ${row.id} is ${row.status}`);
@@ -301,13 +318,17 @@ export async function findings(releases: Releases, { chats, tasks }: World, stri
   for (const { turn_id } of twice) found.push(`turn ${turn_id} was answered twice`);
   await each([...(await workflowsOf(releases, { chats: [...chats, ...tasks] })), ...tasks.map(({ taskId }) => `task/${taskId}`)], async (workflowId) => {
     const handle = temporal.workflow.getHandle(workflowId);
-    await until('it is not stuck', async () => Number((await handle.describe()).raw.pendingWorkflowTask?.attempt ?? 0) < 2, 90_000).catch(() => {});
-    const { raw, status } = await handle.describe().catch((error: Error) => {
-      if (!(error instanceof WorkflowNotFoundError)) throw error;
-      return { raw: null, status: { name: 'gone' } };
-    });
-    if (raw?.pendingWorkflowTask && Number(raw.pendingWorkflowTask.attempt) > 1) found.push(`${workflowId} is stuck at a workflow task (${status.name})`);
-    if (raw && strict) for (const failure of await failures(handle)) found.push(`${workflowId}: ${failure}`);
+    // a server that began with an empty file knows nothing of chats to which nothing has happened since
+    const described = () =>
+      handle.describe().catch((error: Error) => {
+        if (!(error instanceof WorkflowNotFoundError)) throw error;
+        return { raw: null, status: { name: 'gone' } };
+      });
+    const isStuck = ({ raw }: Awaited<ReturnType<typeof described>>) => Number(raw?.pendingWorkflowTask?.attempt ?? 0) > 1;
+    await until('it is not stuck', async () => !isStuck(await described()), 90_000).catch(() => {});
+    const last = await described();
+    if (isStuck(last)) found.push(`${workflowId} is stuck at a workflow task (${last.status.name})`);
+    if (last.raw && strict) for (const failure of await failures(handle)) found.push(`${workflowId}: ${failure}`);
   });
   return found;
 }

@@ -18,9 +18,12 @@ export const kennelReady = (app: TestApp): Promise<unknown> =>
     60_000,
   );
 
-/** Makes a workspace in the home of an instance, as a person would: a git repository with one commit. */
-export async function workspace(app: TestApp, name: string): Promise<{ path: string; git(...args: string[]): string }> {
-  const path = join(app.home, 'workspaces', name);
+/** Makes a workspace in the home of an instance, or in the folder of another host, as a person would: a git repository with one commit. */
+export async function workspace(
+  app: Pick<TestApp, 'home' | 'store'> & { folder?: string },
+  name: string,
+): Promise<{ path: string; git(...args: string[]): string }> {
+  const path = join(app.folder ?? join(app.home, 'workspaces'), name);
   mkdirSync(path, { recursive: true });
   const git = (...args: string[]): string =>
     execFileSync('git', ['-c', 'user.name=Ada', '-c', 'user.email=ada@example.com', '-c', 'safe.directory=*', ...args], { cwd: path, encoding: 'utf8' }).trim();
@@ -80,5 +83,5 @@ export const containersOf = (id: string): string[] =>
     .filter(Boolean);
 
 /** Lines of a task's log as they are stored. */
-export const linesOf = async (app: TestApp, id: string): Promise<LogLine[]> =>
+export const linesOf = async (app: Pick<TestApp, 'store'>, id: string): Promise<LogLine[]> =>
   (await app.store.db.selectFrom('task_log').select('line').where('task_id', '=', id).orderBy('seq').execute()).map((row) => row.line);

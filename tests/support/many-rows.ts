@@ -11,8 +11,7 @@ export async function fillTables(db: Db, count: number): Promise<void> {
   const chat = `'api/old' || n % ${chats}`;
   const thread = `'thr_old' || n % ${chats}`;
   const at = `now() - interval '300 days' + n * interval '1 second'`;
-  await sql
-    .raw(`
+  const statements = `
     insert into chats (id, channel, address, workflow_id) select 'api/old' || n, 'api', 'old' || n, 'chat/api/old' || n from generate_series(0, ${chats - 1}) n;
     insert into threads (id, chat_id, model, workspace, mode, updated_at) select 'thr_old' || n, 'api/old' || n, 'auto', '/', 'agent', ${at} from generate_series(0, ${chats - 1}) n;
     insert into turns (id, thread_id, status, input_summary, created_at, ended_at) select 'turn_old' || n, ${thread}, 'completed', 'old', ${at}, ${at} from ${each};
@@ -34,9 +33,15 @@ export async function fillTables(db: Db, count: number): Promise<void> {
     insert into tasks (id, chat_id, thread_id, turn_id, call_id, workflow_id, goal, agent, harness, host, workspace, state, timeout_ms, created_at, ended_at)
       select 'tsk_old' || n, ${chat}, ${thread}, 'turn_old' || n, 'made_old' || n, 'task/tsk_old' || n, 'old', 'practice', 'practice', 'local', 'w', 'completed', 1, ${at}, ${at} from ${each};
     insert into task_log (task_id, seq, step, at, line) select 'tsk_old' || n, 1, 1, ${at}, '{"type": "text", "text": "old"}' from ${each};
-  `)
-    .execute(db);
-  await sql`analyze`.execute(db);
+  `;
+  await db.connection().execute(async (connection) => {
+    // a million rows take minutes, and what they point to is there: neither the limits of a role nor a look for each foreign key
+    await sql`set statement_timeout = 0`.execute(connection);
+    await sql`set session_replication_role = replica`.execute(connection);
+    for (const statement of statements.split(';').filter((text) => text.trim())) await sql.raw(statement).execute(connection);
+    await sql`analyze`.execute(connection);
+    await sql`reset all`.execute(connection);
+  });
 }
 
 export interface TableReads {

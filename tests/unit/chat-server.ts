@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { EventEnvelope, ItemRecord, TurnRecord } from '../../src/contracts/records.ts';
 
 export interface Said {
+  displayed?: Array<{ id: string; ms: number }>;
   text: string;
   key: string;
 }
@@ -17,6 +18,7 @@ export async function chatServer() {
   const state = {
     turns: [] as TurnRecord[],
     items: [] as ItemRecord[],
+    things_to_try: [] as string[],
     pending_user_inputs: [] as unknown[],
     pending_approvals: [] as unknown[],
     /** called for each message that is stored, before it is acknowledged */
@@ -33,14 +35,15 @@ export async function chatServer() {
     let body = '';
     for await (const chunk of request) body += chunk;
     const route = `${request.method} ${url.pathname}`;
-    if (route === 'GET /v1/console') return json(200, { id: 'thr_1' });
+    if (route === 'GET /v1/console') return json(200, { id: 'thr_1', things_to_try: state.things_to_try });
     if (route === 'GET /v1/threads/thr_1') {
       const { turns, items, pending_approvals, pending_user_inputs } = state;
       return json(200, { thread: { id: 'thr_1' }, turns, items, latest_seq: events.at(-1)?.seq ?? 0, pending_approvals, pending_user_inputs });
     }
     if (route === 'POST /v1/threads/thr_1/messages') {
       if (state.refuse) return json(state.refuse.status, { error: state.refuse });
-      const message = { text: JSON.parse(body).text as string, key: request.headers['idempotency-key'] as string };
+      const { text, displayed } = JSON.parse(body) as Pick<Said, 'text' | 'displayed'>;
+      const message = { text, displayed, key: request.headers['idempotency-key'] as string };
       const known = said.some((one) => one.key === message.key);
       said.push(message);
       const answer = known ? { kind: 'turn' } : state.onSay(message);

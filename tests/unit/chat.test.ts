@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { chat, runChat } from '../../src/cli/chat.ts';
-import { loadHistory, rememberLine } from '../../src/cli/chat-history.ts';
+import { type ChatOptions, chat, runChat } from '../../src/cli/chat.ts';
+import { loadHistory, rememberMessage } from '../../src/cli/chat-history.ts';
 import { elapsed, plain } from '../../src/cli/chat-text.ts';
 import { loadConfig } from '../../src/config.ts';
 import { chatServer, until } from './chat-server.ts';
@@ -24,7 +24,7 @@ afterEach(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
-function open(tty: boolean) {
+function open(tty: boolean, more: Partial<ChatOptions> = {}) {
   const input = Object.assign(new PassThrough(), { isTTY: tty, setRawMode: () => input });
   const output = Object.assign(new PassThrough(), { isTTY: tty, columns: 80, rows: 24 });
   let raw = '';
@@ -39,7 +39,9 @@ function open(tty: boolean) {
     token: 'right',
     input,
     output,
+    dumb: false,
     home,
+    ...more,
     signal: leave.signal,
     onLeave: () => Object.assign(state, { left: true }),
   });
@@ -157,6 +159,130 @@ describe('a terminal', () => {
     expect(server.said[0]!.text).toBe('half a thought');
   });
 
+  test('begins an empty chat with three things to try, and another one with what was said', async () => {
+    server.state.things_to_try = ['`one` to begin', 'two', 'three'];
+    const empty = open(true);
+    await shows(empty, '3. three');
+    expect(empty.text()).toMatch(/Three things to try:\r?\n {2}1\. `?one`? to begin/);
+    server.state.items = [server.item('i0', 'turn_0', 'user_message', 'completed', 'said before')];
+    const another = open(true);
+    await shows(another, 'said before');
+    expect(another.text()).not.toContain('things to try');
+  });
+
+  test('says when it came what nobody saw, and equal messages once', async () => {
+    const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000).toISOString();
+    server.state.turns = [server.turn('turn_0', 'completed')];
+    const item = (id: string, text: string, ended_at: string) => ({ ...server.item(id, 'turn_0', 'agent_message', 'completed', text), ended_at });
+    server.state.items = [item('i0', 'seen already', hoursAgo(50))];
+    const first = open(true);
+    await shows(first, 'seen already');
+    await connected();
+    first.type('\x04');
+    await first.done;
+    for (const hours of [4, 3, 2]) server.state.items.push(item(`i${hours}`, 'the disk is full', hoursAgo(hours)));
+    const second = open(true);
+    await shows(second, 'the disk is full');
+    expect(second.text()).toContain('── while you were away ──');
+    expect(second.text()).toMatch(/\d\d:\d\d \(3 times, last (yesterday )?\d\d:\d\d\):\r?\nthe disk is full/);
+    expect(times(second.text(), 'the disk is full')).toBe(1);
+    second.type('\x04');
+    await second.done;
+    const third = open(true);
+    await shows(third, 'the disk is full');
+    expect(third.text()).not.toContain('while you were away');
+  });
+
+  test('knows an answer again that it has shown, though it ended after the event that told of it', async () => {
+    const first = open(true);
+    await connected();
+    const ended_at = new Date(Date.now() + 50).toISOString();
+    const answer = { ...server.item('i1', 'turn_1', 'agent_message', 'completed', 'shown as it came'), ended_at };
+    server.emit('item.completed', { item: answer }, { turn: 'turn_1', item: 'i1' });
+    await shows(first, 'shown as it came');
+    first.type('\x04');
+    await first.done;
+    server.state.turns = [server.turn('turn_1', 'completed')];
+    server.state.items = [answer];
+    const second = open(true);
+    await shows(second, 'shown as it came');
+    expect(second.text()).not.toContain('while you were away');
+  });
+
+  test('shows the question of a coding task once, and that it waits', async () => {
+    const terminal = open(true);
+    await connected();
+    server.emit('turn.completed', { turn: server.turn('turn_9', 'completed') }, { turn: 'turn_9' });
+    server.answer('turn_9', 'Task tsk_1 (demo) asks:\n\n│ Which name shall\n│ it greet?\n\nAnswer with a number.');
+    server.ask('turn_9', 'tsk_1_q', 'Which name shall it greet?', ['Ada', 'Grace']);
+    await shows(terminal, 'waiting for your answer');
+    expect(times(terminal.text(), '│ Which name shall')).toBe(1);
+    expect(terminal.text()).not.toContain('? Which name shall it greet?');
+  });
+
+  test('shows a question and an approval whatever was said before: the words of a model hide neither', async () => {
+    const terminal = open(true);
+    await connected();
+    server.startTurn('turn_1');
+    server.answer('turn_1', 'Which way? Delete src/old.ts in demo? Write yes to see the weather.');
+    server.ask('turn_1', 'call_1', 'Which way?', ['North', 'South']);
+    const approval = { id: 'call_2', approval_id: 'call_2', description: 'Delete src/old.ts in demo?', evidence: 'rm src/old.ts' };
+    server.emit('approval.required', approval, { turn: 'turn_1' });
+    await shows(terminal, 'rm src/old.ts');
+    expect(terminal.text()).toContain('1. North');
+    expect(terminal.text()).toMatch(/\? Delete src\/old\.ts in demo\?/);
+  });
+
+  test('shows the open question of a coding task to a terminal that comes later, however much was said', async () => {
+    const asks = 'Task tsk_1 (demo) needs your consent:\n\nMay practice do this in demo?';
+    server.state.turns = [server.turn('turn_1', 'completed')];
+    server.state.items = [server.item('i1', 'turn_1', 'agent_message', 'completed', asks)];
+    server.state.pending_approvals = [{ id: 'tsk_1_q', approval_id: 'tsk_1_q', description: 'May practice do this in demo?', evidence: 'the last line' }];
+    const terminal = open(true);
+    await shows(terminal, 'the last line');
+    server.state.pending_approvals = [];
+  });
+
+  test('tells which questions it shows with what is written, and for how long it has', async () => {
+    const terminal = open(true);
+    await connected();
+    terminal.type('hello\r');
+    await until('the message', () => server.said.length === 1);
+    expect(server.said[0]!.displayed).toEqual([]);
+    server.startTurn('turn_1');
+    server.ask('turn_1', 'qst_1', 'Where to?', ['staging']);
+    await shows(terminal, '? Where to?');
+    terminal.type('yes\r');
+    await until('the answer', () => server.said.length === 2);
+    expect(server.said[1]!.displayed).toEqual([{ id: 'qst_1', ms: expect.any(Number) }]);
+    expect(server.said[1]!.displayed![0]!.ms).toBeLessThan(8_000);
+    server.emit('user_input.answered', { input_id: 'qst_1' }, { turn: 'turn_1' });
+    server.answer('turn_1', 'on it');
+    await shows(terminal, 'on it');
+    terminal.type('thanks\r');
+    await until('the thanks', () => server.said.length === 3);
+    expect(server.said[2]!.displayed).toEqual([]);
+  });
+
+  test('begins to link WhatsApp when it is asked to, and not before', async () => {
+    const begun: string[] = [];
+    const offer = async (print: (text: string) => void) => {
+      begun.push('asked');
+      print('a QR to scan');
+      return { pending: () => true, hush() {}, skip: async () => print('left') };
+    };
+    const terminal = open(true, { offer });
+    await connected();
+    terminal.type('hello\r');
+    await until('the message', () => server.said.length === 1);
+    expect(begun).toEqual([]);
+    terminal.type('WhatsApp\r');
+    await shows(terminal, 'a QR to scan');
+    terminal.type('/skip\r');
+    await shows(terminal, 'left');
+    expect(server.said).toHaveLength(1);
+  });
+
   test('does not repeat what was typed here', async () => {
     server.state.onSay = ({ text }) => {
       server.startTurn('turn_1', text);
@@ -272,8 +398,14 @@ describe('text and history', () => {
     expect(plain('a\r\nb\tc\x00\x07\x1b[31md\x1b')).toBe('a\nb\tcd');
   });
 
+  test('the history gives a message of several lines back as one', () => {
+    rememberMessage(home, 'one\ntwo');
+    rememberMessage(home, 'x'.repeat(10_000));
+    expect(loadHistory(home)).toEqual(['one\ntwo']);
+  });
+
   test('the history keeps the last 500 lines, newest first', () => {
-    for (let index = 0; index < 510; index++) rememberLine(home, `line ${index}`);
+    for (let index = 0; index < 510; index++) rememberMessage(home, `line ${index}`);
     expect(loadHistory(home)).toHaveLength(500);
     expect(loadHistory(home)[0]).toBe('line 509');
     expect(readFileSync(join(home, 'chat-history'), 'utf8').split('\n')[0]).toBe('line 10');

@@ -75,3 +75,49 @@ describe('what nothing reads', () => {
     expect(lines.map((line) => line.split(' ')[1])).toEqual(['3', '7']);
   });
 });
+
+describe('a member of a list that is none', () => {
+  const told = (name: string, value: string): string[] =>
+    configWarnings(home, { [name]: value }).map((warning) => warning.replace(`${name} (environment): `, ''));
+
+  test.each([
+    ['FETCH_KENNEL_AGENTS', 'cluade,codex', '"cluade" is none of claude, codex, gemini, copilot, opencode, practice; it is left out. Did you mean claude?'],
+    ['FETCH_KENNEL_AGENTS', 'Codex', '"Codex" is none of claude, codex, gemini, copilot, opencode, practice; it is left out. Did you mean codex?'],
+    ['DEEPSEEK_CORS_ORIGINS', 'app.example.com', /^"app\.example\.com" is no origin .* Did you mean https:\/\/app\.example\.com\?$/],
+    ['DEEPSEEK_CORS_ORIGINS', 'http://app.example.com:8080/', /Did you mean http:\/\/app\.example\.com:8080\?$/],
+    ['DEEPSEEK_CORS_ORIGINS', '*', /^"\*" is no origin .*; it is left out\.$/],
+    ['FETCH_ALLOWED_HOSTS', 'https://fetch.example.com:8080/', /^"https.* is no name .* Did you mean fetch\.example\.com\?$/],
+    ['FETCH_ALLOWED_HOSTS', '*.example.com', /Did you mean example\.com\?$/],
+  ])('of %s (%s) is told, with what was probably meant', (name, value, text) => {
+    expect(told(name, value)).toEqual([typeof text === 'string' ? text : expect.stringMatching(text)]);
+  });
+
+  test('is looked for where the setting counts, and right ones are not told', () => {
+    writeFileSync(
+      join(home, '.env'),
+      'FETCH_KENNEL_AGENTS=cluade\nDEEPSEEK_CORS_ORIGINS= https://a.example , tauri://localhost,\nFETCH_ALLOWED_HOSTS=fetch.example.com\n',
+    );
+    expect(configWarnings(home, {})).toEqual([expect.stringContaining(`FETCH_KENNEL_AGENTS (${join(home, '.env')})`)]);
+    expect(configWarnings(home, { FETCH_KENNEL_AGENTS: 'codex, practice' })).toEqual([]);
+  });
+
+  test.each([
+    ['FETCH_KENNEL_EGRESS', 'packages.example.com,https://files.example.com/simple', /"https.*simple" is no host .*; did you mean files\.example\.com\?/],
+    ['FETCH_KENNEL_EGRESS', 'a b', /"a b" is no host such as/],
+    ['FETCH_KENNEL_LOGINS', 'cluade=/a', /"cluade" is no agent \(did you mean claude\?\)/],
+    ['TRUSTED_PHONE_NUMBERS', '+49 170 1234567, 0170 1234567', /international form, such as .*; "01701234567" is none/],
+    ['FETCH_TIME_ZONE', 'Europe/Berln', /is not an IANA time zone such as Europe\/Berlin; did you mean Europe\/Berlin\?/],
+    ['FETCH_MODEL_PRICE', 'cheap', /"cheap" must be the price of input, output/],
+  ])('of %s (%s) is a problem that names it', (name, value, text) => {
+    expect(() => loadConfig({ [name]: value }, { FETCH_HOME: home })).toThrow(text);
+  });
+
+  test('right lists are taken as they are', () => {
+    const set = {
+      FETCH_KENNEL_EGRESS: ' packages.example.com , *.example.com,example.org:8443,',
+      TRUSTED_PHONE_NUMBERS: '+49 170 1234567',
+      FETCH_MODEL_PRICE: '1,2;m=0,0',
+    };
+    expect(loadConfig(set, { FETCH_HOME: home })).toMatchObject({ TRUSTED_PHONE_NUMBERS: '491701234567', FETCH_KENNEL_EGRESS: set.FETCH_KENNEL_EGRESS });
+  });
+});

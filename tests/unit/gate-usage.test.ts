@@ -3,8 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { createMeter } from '../../src/adapters/kennel/gate/meter.ts';
 import { createRedact } from '../../src/adapters/kennel/gate/redact.ts';
 import type { Wire } from '../../src/adapters/kennel/gate/routes.ts';
+import { priceBook } from '../../src/domain/price-book.ts';
 import { holds } from '../support/property.ts';
 
+const prices = priceBook(undefined, { ours: false, local: true });
 const sse = (...events: unknown[]): string => events.map((event) => `data: ${typeof event === 'string' ? event : JSON.stringify(event)}\n\n`).join('');
 
 /** Real shapes of the four protocols, as their references have them. */
@@ -85,7 +87,7 @@ describe('usage of a streamed answer', () => {
     const bytes = Buffer.from(expected.body);
     holds(
       fc.property(fc.array(fc.nat(bytes.length), { maxLength: 12 }), (cuts) => {
-        const meter = createMeter({ wire, contentType: 'text/event-stream; charset=utf-8', model: 'asked', requestBytes: 400 });
+        const meter = createMeter({ wire, contentType: 'text/event-stream; charset=utf-8', model: 'asked', requestBytes: 400, prices });
         const edges = [0, ...cuts.sort((a, b) => a - b), bytes.length];
         for (let at = 1; at < edges.length; at += 1) meter.feed(bytes.subarray(edges[at - 1]!, edges[at]!));
         expect(meter.finish()).toEqual({
@@ -103,7 +105,7 @@ describe('usage of a streamed answer', () => {
 
   it.each(Object.keys(STREAMS) as Wire[])('of %s that is cut before its figures is estimated, not free', (wire) => {
     const { body } = STREAMS[wire];
-    const meter = createMeter({ wire, contentType: 'text/event-stream', model: 'asked', requestBytes: 3000 });
+    const meter = createMeter({ wire, contentType: 'text/event-stream', model: 'asked', requestBytes: 3000, prices });
     meter.feed(Buffer.from(body.slice(0, body.indexOf('\n\n') + 2)));
     const usage = meter.finish();
     expect(usage).toMatchObject({ estimated: true, calls: 1 });
@@ -114,7 +116,7 @@ describe('usage of a streamed answer', () => {
 
 describe('usage of a whole answer', () => {
   const whole = (wire: Wire, body: unknown, requestBytes = 300) => {
-    const meter = createMeter({ wire, contentType: 'application/json', model: 'asked', requestBytes });
+    const meter = createMeter({ wire, contentType: 'application/json', model: 'asked', requestBytes, prices });
     meter.feed(Buffer.from(JSON.stringify(body)));
     return meter.finish();
   };
@@ -158,7 +160,7 @@ describe('usage of a whole answer', () => {
   });
 
   it('is at least what was asked when there was no answer', () => {
-    const meter = createMeter({ wire: 'anthropic', contentType: null, model: 'claude-opus-5', requestBytes: 3000 });
+    const meter = createMeter({ wire: 'anthropic', contentType: null, model: 'claude-opus-5', requestBytes: 3000, prices });
     expect(meter.finish()).toMatchObject({ model: 'claude-opus-5', inputTokens: 1000, estimated: true });
   });
 });

@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runName } from '../../src/adapters/kennel/containers.ts';
 import { connect } from '../../src/adapters/kennel/engine.ts';
-import { IMAGE_KINDS, imageBuild, imageKindOf, SOURCE } from '../../src/adapters/kennel/image-files.ts';
+import { IMAGE_KINDS, imageBuild, imageKindOf } from '../../src/adapters/kennel/image-files.ts';
 import { KennelUnavailable } from '../../src/adapters/kennel/kennel.ts';
+import { PACKAGE_ROOT } from '../../src/installation.ts';
 
 const user = { uid: 1000, gid: 1000 };
 const build = (kind: (typeof IMAGE_KINDS)[number], base = 'node:24-bookworm-slim', who = user) => imageBuild(kind, base, who);
@@ -35,24 +36,24 @@ describe('the name of an image', () => {
 });
 
 describe('packages inside of images', () => {
-  const folders = readdirSync(join(SOURCE, 'kennel/agents'), { recursive: true, encoding: 'utf8' })
+  const folders = readdirSync(join(PACKAGE_ROOT, 'kennel/agents'), { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('package.json') && !path.includes('node_modules'))
     .map((path) => `kennel/agents/${path}`);
 
   it('have exact versions and a lock file that names no registry', () => {
     expect(folders).toHaveLength(7);
     for (const path of [...folders, 'kennel/package.json']) {
-      const { dependencies = {}, optionalDependencies = {} } = JSON.parse(readFileSync(join(SOURCE, path), 'utf8'));
+      const { dependencies = {}, optionalDependencies = {} } = JSON.parse(readFileSync(join(PACKAGE_ROOT, path), 'utf8'));
       for (const version of Object.values({ ...dependencies, ...optionalDependencies })) expect(version, path).toMatch(/^\d+\.\d+\.\d+$/);
-      const lock = join(SOURCE, path.replace('package.json', 'package-lock.json'));
+      const lock = join(PACKAGE_ROOT, path.replace('package.json', 'package-lock.json'));
       expect(existsSync(lock), path).toBe(true);
       expect(readFileSync(lock, 'utf8')).not.toContain('"resolved"');
     }
   });
 
   it('of the runner are the ones that it is tested with', () => {
-    const inside = JSON.parse(readFileSync(join(SOURCE, 'kennel/package.json'), 'utf8')).dependencies as Record<string, string>;
-    const outside = JSON.parse(readFileSync(join(SOURCE, 'package.json'), 'utf8')).devDependencies as Record<string, string>;
+    const inside = JSON.parse(readFileSync(join(PACKAGE_ROOT, 'kennel/package.json'), 'utf8')).dependencies as Record<string, string>;
+    const outside = JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8')).devDependencies as Record<string, string>;
     for (const [name, version] of Object.entries(inside)) expect(outside[name], name).toBe(version);
   });
 });

@@ -1,6 +1,6 @@
 import { APIConnectionError, APIError } from 'openai';
 import { describe, expect, test } from 'vitest';
-import { classify, isContextOverflow, redact, retryAfterMs } from '../../src/adapters/model/classify.ts';
+import { classify, isContextOverflow, redact } from '../../src/adapters/model/classify.ts';
 
 /** As the SDK makes it of an answer with this status and body. */
 const answered = (status: number, body: object, headers: Record<string, string> = {}) =>
@@ -22,6 +22,10 @@ describe('a refused request', () => {
     [400, said('x', { code: 'context_length_exceeded' }), 'ContextOverflow', 'Invalid request (400): x'],
     [429, said('slow down'), 'ModelRateLimited', 'Rate limit exceeded: slow down'],
     [429, said('empty', { code: 'insufficient_quota' }), 'ModelPaymentRequired', 'Rate limit exceeded: empty'],
+    [429, said('x', { code: 'project_spend_limit_exceeded' }), 'ModelPaymentRequired', 'Rate limit exceeded: x'],
+    [429, said('x', { details: { error_code: 'enforced_spend_limit_reached' } }), 'ModelPaymentRequired', 'Rate limit exceeded: x'],
+    [429, said('You exceeded your current quota'), 'ModelPaymentRequired', 'Rate limit exceeded: You exceeded your current quota'],
+    [429, said('Your current quota is limit: 0, model'), 'ModelPaymentRequired', 'Rate limit exceeded: Your current quota is limit: 0, model'],
     [408, said('late'), 'ModelUnavailable', 'LLM error: HTTP 408: late'],
     [409, said('busy'), 'ModelUnavailable', 'LLM error: HTTP 409: busy'],
     [500, said('scripted 500'), 'ModelUnavailable', 'Server error (500): scripted 500'],
@@ -48,18 +52,13 @@ describe('a refused request', () => {
   test('the wait that a rate limit asks for is kept', () => {
     expect(classify(answered(429, said('x'), { 'retry-after': '7' })).retryAfterMs).toBe(7_000);
   });
-});
 
-test.each([
-  [{ 'retry-after-ms': '1500', 'retry-after': '9' }, 1_500],
-  [{ 'retry-after': '2.5' }, 2_500],
-  [{ 'retry-after': 'Thu, 01 Jan 1970 00:01:10 GMT' }, 10_000],
-  [{ 'retry-after': 'Thu, 01 Jan 1970 00:00:00 GMT' }, 0],
-  [{ 'retry-after': '999999' }, 3_600_000],
-  [{ 'retry-after': 'soon' }, undefined],
-  [{}, undefined],
-])('%j means to wait %s ms', (headers, ms) => {
-  expect(retryAfterMs(new Headers(headers as Record<string, string>), 60_000)).toBe(ms);
+  test('what names a time is waited for: a full minute of Gemini, money that OpenRouter has bound, a limit that is not to be knocked at', () => {
+    const gemini = said('You exceeded your current quota', { details: [{ retryDelay: '26s' }] });
+    expect(classify(answered(429, gemini))).toMatchObject({ type: 'ModelRateLimited', retryAfterMs: 26_000 });
+    expect(classify(answered(402, said('in flight'), { 'retry-after': '5' }))).toMatchObject({ type: 'ModelRateLimited', retryAfterMs: 5_000 });
+    expect(classify(answered(429, said('x'), { 'retry-after': '9', 'x-should-retry': 'false' }))).toMatchObject({ type: 'ModelRateLimited' });
+  });
 });
 
 test.each([

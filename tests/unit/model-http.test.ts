@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync } from 'node:fs';
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -157,17 +157,34 @@ describe('an endpoint with habits of its own', () => {
     expect(answer).toMatchObject({ text: 'whole', model: 'real', usage: { inputTokens: 3, outputTokens: 1 }, usageEstimated: false });
   });
 
-  test('that falls silent is given up: before the answer as unavailable, within it as broken', async () => {
-    const silent = await endpoint(() => {});
-    const stalls = await endpoint((_request, response) => {
+  describe('that falls silent is given up', () => {
+    const PART = 'data: {"choices":[{"delta":{"content":"a"}}]}\n\n';
+    const LONG = 60_000;
+    const times = { firstByte: LONG, idle: LONG, signs: LONG, whole: LONG };
+    const begins = (write?: (response: ServerResponse) => void) => (_request: unknown, response: ServerResponse) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
-      response.write('data: {"choices":[{"delta":{"content":"a"}}]}\n\n');
-    });
-    await expect(openaiModel({ kind: 'custom', baseUrl: silent, name: 'm', idleMs: 50 }).complete(ask('hi'))).rejects.toMatchObject({
-      type: 'ModelUnavailable',
-    });
-    await expect(openaiModel({ kind: 'custom', baseUrl: stalls, name: 'm', idleMs: 50 }).complete(ask('hi'))).rejects.toMatchObject({
-      type: 'ModelStreamBroken',
+      response.flushHeaders();
+      write?.(response);
+    };
+    /** Again and again, until nobody listens. */
+    const drips = (text: () => string) =>
+      begins((response) => {
+        const timer = setInterval(() => response.write(text()), 20);
+        response.on('close', () => clearInterval(timer));
+      });
+    let at = 0;
+    test.each([
+      ['before it answers', () => {}, { firstByte: 60 }, 'ModelUnavailable', 'no byte'],
+      ['behind its headers', begins(), { firstByte: 60 }, 'ModelUnavailable', 'no byte'],
+      ['behind its first word', begins((response) => response.write(PART)), { idle: 60 }, 'ModelStreamBroken', 'no byte'],
+      ['but for signs of life', drips(() => ': keep-alive\n\n'), { signs: 150 }, 'ModelUnavailable', 'nothing but signs of life'],
+      ['but for the bytes of a word that never ends', drips(() => PART[at++ % 20]!), { signs: 150 }, 'ModelUnavailable', 'nothing but signs of life'],
+      ['and begins again before each time has passed', drips(() => PART), { whole: 300 }, 'ModelStreamBroken', 'an answer that came in drips'],
+    ] as const)('%s', async (_, listener, short, type, why) => {
+      const baseUrl = await endpoint(listener as RequestListener);
+      const model = openaiModel({ kind: 'custom', baseUrl, name: 'm', times: { ...times, ...short } });
+      const failure = await model.complete(ask('hi')).catch((error) => error);
+      expect([failure.type, failure.silent, failure.message]).toEqual([type, type === 'ModelUnavailable', expect.stringContaining(why)]);
     });
   });
 
@@ -270,7 +287,7 @@ describe('finding a model', () => {
 
   test('a choice is verified by one real completion, and its failure names no key', async () => {
     const { server } = await scripted();
-    expect(await verifyModel({ OPENAI_BASE_URL: server.baseUrl })).toEqual({ ok: true, model: 'practice' });
+    expect(await verifyModel({ OPENAI_BASE_URL: server.baseUrl })).toEqual({ ok: true, model: 'practice', price: expect.stringContaining('counts as free') });
     const refusing = await endpoint((request, response) => {
       response.writeHead(401, { 'content-type': 'application/json' });
       response.end(JSON.stringify({ error: { message: `bad key ${request.headers.authorization}` } }));

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { parse } from 'dotenv';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { endpointOf } from '../../src/adapters/model/open-model.ts';
+import { endpointOf } from '../../src/adapters/model/endpoint.ts';
 import { mergeEnv, type SetupParts, setup } from '../../src/cli/setup.ts';
 import { loadConfig } from '../../src/config.ts';
 import { until } from './chat-server.ts';

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { transcribe, transcribers } from '../../src/adapters/speech/speech.ts';
+import { HOW_TO_LISTEN, transcribe, transcribers } from '../../src/adapters/speech/speech.ts';
 import type { SpeechSettings } from '../../src/adapters/speech/transcriber.ts';
 import { standInFfmpeg } from '../support/ffmpeg.ts';
 
@@ -60,6 +60,14 @@ describe('listening to a recording', () => {
     const settings = program(`echo "$heard" > ${seen}; printf ' Hello\\n there. [BLANK_AUDIO]\\n' > "$out.txt"`);
     expect(await transcribe(await all(settings), recording, signal)).toBe('Hello there.');
     expect(existsSync(readFileSync(seen, 'utf8').trim())).toBe(false);
+  });
+
+  it('is done by nobody where nothing is configured, and the person reads which settings change that', () => {
+    const documented = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+    for (const setting of ['WHISPER_MODEL', 'WHISPER_BIN', 'TRANSCRIPTION_BASE_URL', 'TRANSCRIPTION_API_KEY']) {
+      expect(HOW_TO_LISTEN).toContain(setting);
+      expect(documented).toContain(`| \`${setting}\` |`);
+    }
   });
 
   it('is done by nobody where nothing is configured, or what is named is missing', async () => {

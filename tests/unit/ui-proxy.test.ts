@@ -42,7 +42,7 @@ const cookie = async (): Promise<string> => String((await get(`/?token=${TOKEN}`
 it('lets a browser in that had the token, and takes the token out of the address', async () => {
   const first = await get(`/namespaces?query=a&token=${TOKEN}`);
   expect(first).toMatchObject({ status: 303, headers: { location: '/namespaces?query=a' } });
-  expect(String(first.headers['set-cookie'])).toMatch(/^fetch_ui=[0-9a-f]{64}; HttpOnly; SameSite=Strict; Path=\/$/);
+  expect(String(first.headers['set-cookie'])).toMatch(/^fetch_ui=[0-9a-f]{64}; HttpOnly; SameSite=Strict; Path=\/; Max-Age=2592000$/);
   expect(String(first.headers['set-cookie'])).not.toContain(TOKEN);
   expect(await get('/namespaces', { cookie: await cookie() })).toMatchObject({ status: 200, body: 'the UI' });
 });

@@ -59,6 +59,19 @@ describe('the reaction to a disconnect code', () => {
     expect(reactionTo(close(500, { consecutive: 4 })).say).not.toContain('fetch pair');
   });
 
+  it('a pairing that fails says which way it failed, and what to do', () => {
+    const unpaired = (code: number | undefined, more: Partial<Close> = {}) => reactionTo({ ...close(code!), paired: false, ...more }).say;
+    const says = [
+      [unpaired(408, { unscanned: true }), /not scanned .* in time; `fetch pair` shows a new one/],
+      [unpaired(408), /did not answer in time: .*`fetch pair` tries again/],
+      [unpaired(401), /refused to link this device.*`fetch pair`/],
+      [unpaired(405, { versionTried: true }), /no longer accepts this version.*upgrade/],
+      [unpaired(408, { unreached: 'ECONNREFUSED' }), /cannot be reached from this machine: the connection was refused/],
+    ] as const;
+    for (const [say, expected] of says) expect(say).toMatch(expected);
+    expect(new Set(says.map(([say]) => say)).size).toBe(says.length);
+  });
+
   it('waits with full jitter, doubling from 2 s to 5 min, never less than the minimum', () => {
     expect([1, 2, 3].map((attempt) => backoffMs(attempt, () => 0.5))).toEqual([1_000, 2_000, 4_000]);
     expect(backoffMs(5_000, () => 0.999999)).toBeLessThanOrEqual(300_000);

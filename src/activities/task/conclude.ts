@@ -52,6 +52,8 @@ export const createConclude =
     }
     await gone;
     const result = ended.result!;
+    const spent = await usageOf(db, task.id);
+    const seconds = Math.round(((ended.ended_at ?? new Date()).getTime() - (ended.started_at ?? ended.created_at).getTime()) / 1000);
     const text = reportText({
       id: task.id,
       goal: task.goal,
@@ -60,11 +62,18 @@ export const createConclude =
       worktree: task.worktree,
       state: ended.state as Concluded['state'],
       reason: ended.reason ?? reason,
-      seconds: Math.round(((ended.ended_at ?? new Date()).getTime() - (ended.started_at ?? ended.created_at).getTime()) / 1000),
-      spent: await usageOf(db, task.id),
+      seconds,
+      spent,
       result,
     });
     const outboxId = await tellOfTask(db, task, 'result', text, 'result');
+    if (!isOver(task.state)) {
+      const { calls, tokens, microUsd } = spent;
+      const { id, thread_id, turn_id, harness, workspace } = task;
+      const files = result.changes?.filesChanged ?? result.changes?.files.length ?? 0;
+      const usd = microUsd / 1_000_000;
+      deps.log?.info({ task: id, thread: thread_id, turn: turn_id, harness, workspace, files, calls, tokens, usd, seconds }, `task ${ended.state}`);
+    }
     // what a session would be resumed with is of no use any more; what cannot be removed now, the host tries again
     await forgetRun(runFolder(config, task.id)).catch(() => {});
     return {

@@ -4,7 +4,7 @@ import type { ActivityDeps } from '../deps.ts';
 import type { HostLease } from './host-lease.ts';
 
 /** What activities of a kennel worker have besides: the containers of this host, and the way out of them. */
-export interface KennelDeps extends Pick<ActivityDeps, 'db' | 'temporal' | 'config'> {
+export interface KennelDeps extends Pick<ActivityDeps, 'db' | 'temporal' | 'config' | 'log'> {
   kennel: Kennel;
   gate: Gate;
   host: string;

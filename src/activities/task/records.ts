@@ -9,7 +9,7 @@ import { expireQuestion, remindQuestion } from '../../store/questions.ts';
 import { asFailure, fail } from '../failure.ts';
 
 /** A host may only have been restarted, and its container may still work: its task is not given away before this many times the patience. */
-const GONE_FACTOR = 10;
+export const GONE_FACTOR = 10;
 
 /** Short steps of a coding task that touch only our own store; they run as local activities of the worker. */
 export function createTaskRecords({ db, config }: { db: Db; config: Config }): TaskRecordActivities {

@@ -19,6 +19,7 @@ import { createConclude } from './conclude.ts';
 import type { KennelDeps } from './deps.ts';
 import { createFollow } from './follow.ts';
 import { requireHeld } from './held.ts';
+import { GONE_FACTOR } from './records.ts';
 import { gateFolder, readLog, runFolder, sendCommand } from './run-folder.ts';
 import { AUTHOR, place, workspaceOf } from './workspace.ts';
 
@@ -85,6 +86,7 @@ export function createTaskActivities(deps: KennelDeps): TaskActivities {
         holdMs: input.holdMs,
         ...(login !== undefined && { login: true }),
         ...(task.worktree && { worktree: worktreeOf(task.id) }),
+        aloneMs: aloneMs(config),
         waits: true,
       };
       const workspace = workspaceOf(config, task);
@@ -188,6 +190,10 @@ export function createTaskActivities(deps: KennelDeps): TaskActivities {
     return (await chatAutonomy(db, task.chat_id))?.autonomy ?? 'supervised';
   }
 }
+
+/** Well before its task may go on at another host: at this part of that time. */
+const ALONE_PART = 0.7;
+const aloneMs = ({ FETCH_KENNEL_AWAY_SECONDS }: Config): number => Math.round(FETCH_KENNEL_AWAY_SECONDS * GONE_FACTOR * ALONE_PART * 1_000);
 
 const onceMore = (task: Task): string => `${task.goal}\n\n(An earlier attempt at this was interrupted: look at what is done already before you go on.)`;
 

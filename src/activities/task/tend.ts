@@ -96,10 +96,11 @@ async function reopen(deps: KennelDeps): Promise<void> {
 }
 
 /** Sockets of a task that ended while a process that is dead by now opened its gate. */
-async function clearSockets({ db, config, host }: KennelDeps): Promise<void> {
+async function clearSockets({ db, config }: KennelDeps): Promise<void> {
   // a task that is begun after this look is none of these
   const begun = await readdir(runsFolder(config)).catch(() => []);
-  const live = new Set((await liveTasksOf(db, host)).map((task) => task.id));
+  // of every host: several may share a home on a common disk
+  const live = await liveTaskIds(db);
   for (const id of begun) if (!live.has(id)) await rm(gateFolder(config, id), { recursive: true, force: true });
 }
 

@@ -3,8 +3,8 @@ import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type Config, childEnvironment } from '../../config.ts';
+import { PACKAGE_ROOT } from '../../installation.ts';
 import type { Engine } from './engine.ts';
-import { SOURCE } from './image-files.ts';
 import { KennelUnavailable } from './kennel.ts';
 
 /** The one base that a stand-in can be made for. */
@@ -101,7 +101,7 @@ function onPath(name: string, path: string): boolean {
 }
 
 async function makeStandIn(config: Pick<Config, 'DOCKER_HOST'>, base: string, onProgress: (text: string) => void, signal?: AbortSignal): Promise<void> {
-  const child = spawn(join(SOURCE, 'kennel/base/debian-base.sh'), [base], {
+  const child = spawn(join(PACKAGE_ROOT, 'kennel/base/debian-base.sh'), [base], {
     env: childEnvironment(config.DOCKER_HOST ? { DOCKER_HOST: config.DOCKER_HOST } : {}),
     stdio: ['ignore', 'pipe', 'pipe'],
     signal,

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { HarnessName } from '../../contracts/kennel.ts';
+import { PACKAGE_ROOT } from '../../installation.ts';
 
 /** What images are made of, and the names that follow from it. */
 
@@ -12,9 +12,6 @@ export type ImageKind = 'tools' | Agent;
 export const IMAGE_KINDS: readonly ImageKind[] = ['tools', 'claude', 'codex', 'gemini', 'copilot', 'opencode'];
 export const imageKindOf = (harness: HarnessName | 'tools'): ImageKind => (harness === 'practice' ? 'tools' : harness);
 
-/** The root of the repository. */
-export const SOURCE = fileURLToPath(new URL('../../..', import.meta.url));
-
 export interface ImageBuild {
   kind: ImageKind;
   /** `fetch-kennel` or `fetch-kennel-<agent>` */
@@ -23,7 +20,7 @@ export interface ImageBuild {
   tag: string;
   name: string;
   buildArgs: Record<string, string>;
-  /** relative to SOURCE */
+  /** relative to PACKAGE_ROOT */
   files: string[];
 }
 
@@ -35,7 +32,7 @@ export function imageBuild(kind: ImageKind, base: string, user: { uid: number; g
   const buildArgs = { BASE: base, AGENT: kind === 'tools' ? 'none' : kind, USER_ID: String(user.uid), GROUP_ID: String(user.gid) };
   const hash = createHash('sha256').update(JSON.stringify(buildArgs));
   for (const file of files) {
-    const content = readFileSync(join(SOURCE, file));
+    const content = readFileSync(join(PACKAGE_ROOT, file));
     hash.update(`\0${file}\0${content.length}\0`).update(content);
   }
   const repository = kind === 'tools' ? 'fetch-kennel' : `fetch-kennel-${kind}`;
@@ -45,8 +42,8 @@ export function imageBuild(kind: ImageKind, base: string, user: { uid: number; g
 
 /** Sorted, so that one content has one hash on every file system. */
 function filesBelow(folder: string): string[] {
-  if (!existsSync(join(SOURCE, folder))) return [];
-  return readdirSync(join(SOURCE, folder), { withFileTypes: true })
+  if (!existsSync(join(PACKAGE_ROOT, folder))) return [];
+  return readdirSync(join(PACKAGE_ROOT, folder), { withFileTypes: true })
     .sort((a, b) => (a.name < b.name ? -1 : 1))
     .flatMap((entry) => {
       const path = `${folder}/${entry.name}`;

@@ -1,9 +1,10 @@
 import type Docker from 'dockerode';
 import type { Config } from '../../config.ts';
+import { PACKAGE_ROOT } from '../../installation.ts';
 import { statusOf, unless } from './containers.ts';
 import { containerUser, type Engine } from './engine.ts';
 import { follow, isLocal, provideBase } from './image-base.ts';
-import { type ImageBuild, type ImageKind, imageBuild, SOURCE } from './image-files.ts';
+import { type ImageBuild, type ImageKind, imageBuild } from './image-files.ts';
 import { withLock } from './image-lock.ts';
 import { KennelUnavailable } from './kennel.ts';
 
@@ -95,7 +96,7 @@ async function provideLocked(engine: Engine, config: ImageConfig, build: ImageBu
 async function buildImage(engine: Engine, build: ImageBuild, tell: (text: string) => void, { fresh, signal }: ProvideOptions): Promise<void> {
   tell(`Building ${build.repository}`);
   const stream = await engine.patient.buildImage(
-    { context: SOURCE, src: build.files },
+    { context: PACKAGE_ROOT, src: build.files },
     {
       t: build.name,
       dockerfile: 'kennel/Dockerfile',

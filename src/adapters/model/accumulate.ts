@@ -22,6 +22,8 @@ interface WireCall {
 interface WireUsage {
   prompt_tokens?: number | null;
   completion_tokens?: number | null;
+  total_tokens?: number | null;
+  cost?: number | null;
   prompt_cache_hit_tokens?: number | null;
   prompt_tokens_details?: { cached_tokens?: number | null } | null;
   completion_tokens_details?: { reasoning_tokens?: number | null } | null;
@@ -146,7 +148,9 @@ function readUsage(usage: WireUsage): ModelUsage | undefined {
   if (inputTokens === null) return undefined;
   return {
     inputTokens,
-    outputTokens: count(usage.completion_tokens) ?? 0,
+    // Gemini and xAI leave reasoning out of the completion, and it is paid for: the total has it
+    outputTokens: Math.max(count(usage.completion_tokens) ?? 0, (count(usage.total_tokens) ?? 0) - inputTokens),
+    ...(typeof usage.cost === 'number' && usage.cost > 0 && { usd: Math.min(usage.cost, MOST_USD) }),
     cachedTokens: count(usage.prompt_tokens_details?.cached_tokens) ?? count(usage.prompt_cache_hit_tokens) ?? 0,
     reasoningTokens: count(usage.completion_tokens_details?.reasoning_tokens) ?? 0,
   };
@@ -154,6 +158,7 @@ function readUsage(usage: WireUsage): ModelUsage | undefined {
 
 /** More tokens than any request has; the sum of two of them is still an `int` of PostgreSQL. */
 const MOST_TOKENS = 1_000_000_000;
+const MOST_USD = 100_000;
 
 /** Whatever an endpoint says, as a whole number that can be stored; null where it is no number. */
 const count = (value: unknown): number | null =>

@@ -1,6 +1,7 @@
 import type { FailureType } from '../../domain/failures.ts';
 import { cut } from '../../domain/text.ts';
 import { ModelError } from './error.ts';
+import { waitOf } from './reset-time.ts';
 
 /** How providers word "the prompt does not fit"; each line was seen from the provider named. */
 const OVERFLOW: RegExp[] = [
@@ -22,7 +23,11 @@ const OVERFLOW: RegExp[] = [
 ];
 export const isContextOverflow = (text: string): boolean => OVERFLOW.some((pattern) => pattern.test(text));
 
-const NO_CREDIT = /insufficient_quota|exceeded your current quota|credit balance is too low|insufficient (balance|credits|funds)/i;
+/** Money or a plan is what is missing: waiting for minutes or hours cannot help. */
+const NO_CREDIT =
+  /insufficient_quota|credit balance is too low|insufficient (balance|credits|funds)|credit_balance_exhausted|usage_limit_exceeded|spend_limit_(exceeded|reached)|specified API usage limits|billing_error|usage_not_included|limit: 0(?![\d.])/i;
+/** OpenAI says this of an empty account, Gemini also of a minute that is full: then it names a time. */
+const QUOTA = /exceeded your current quota/i;
 const MODERATED = /moderation|flagged|content[_ ]policy/i;
 
 /** Removes keys and credentials; `secrets` are replaced wherever they stand. */
@@ -38,15 +43,6 @@ export function redact(text: string, secrets: readonly string[] = []): string {
 
 interface Headers {
   get(name: string): string | null;
-}
-
-/** How long the endpoint asks to wait: `retry-after-ms`, then `retry-after` in seconds or as an HTTP date. At most an hour. */
-export function retryAfterMs(headers: Headers | undefined, now: number = Date.now()): number | undefined {
-  const exact = headers?.get('retry-after-ms')?.trim();
-  const after = headers?.get('retry-after')?.trim();
-  let ms = exact ? Number(exact) : Number.NaN;
-  if (!Number.isFinite(ms) && after) ms = /^[\d.]+$/.test(after) ? Number(after) * 1000 : Date.parse(after) - now;
-  return Number.isFinite(ms) ? Math.min(Math.max(0, Math.round(ms)), 3_600_000) : undefined;
 }
 
 /** What is known of an error, whatever class it has: the SDK's, fetch's or a provider's body. */
@@ -98,22 +94,25 @@ export function classify(thrown: unknown, options: ClassifyOptions = {}): ModelE
     return new ModelError('Internal', cut(redact(text, options.secrets), 600), { cause: thrown });
   }
 
-  const wait = retryAfterMs(error.headers, options.now);
-  const [type, prefix] = byStatus(status, `${code} ${text}`);
+  const wait = waitOf({ headers: error.headers, error: body, text }, options.now);
+  const [type, prefix] = byStatus(status, `${code} ${details(body)} ${text}`, wait);
   // the endpoint knows better whether trying again can help; a key, an empty account and an overflow stay what they are
   const should = error.headers?.get('x-should-retry');
   if (should === 'true' && (type === 'ModelRejected' || type === 'ModelNotFound')) return make('ModelUnavailable', prefix, wait);
-  if (should === 'false' && (type === 'ModelRateLimited' || type === 'ModelUnavailable')) return make('ModelRejected', prefix);
+  // "false" is said to clients that would try again in a second; a time that is named beside it can be waited for
+  if (should === 'false' && wait === undefined && (type === 'ModelRateLimited' || type === 'ModelUnavailable')) return make('ModelRejected', prefix);
   return make(type, prefix, type === 'ModelRateLimited' || type === 'ModelUnavailable' ? wait : undefined);
 }
 
-function byStatus(status: number, text: string): [FailureType, string] {
+function byStatus(status: number, text: string, wait: number | undefined): [FailureType, string] {
   if (status === 401) return ['ModelUnauthorized', 'Authentication failed'];
   if (status === 403) return [MODERATED.test(text) ? 'ModelRejected' : 'ModelUnauthorized', 'Authorization failed'];
-  if (status === 402) return ['ModelPaymentRequired', 'LLM error: HTTP 402'];
+  // OpenRouter: money that is bound by requests under way is free again at the time that it names
+  if (status === 402) return [wait === undefined ? 'ModelPaymentRequired' : 'ModelRateLimited', 'LLM error: HTTP 402'];
   if (status === 404) return ['ModelNotFound', 'Invalid request (404)'];
   // OpenAI answers 429 and Anthropic 400 when the account is empty: waiting cannot help
-  if (status === 429) return [NO_CREDIT.test(text) ? 'ModelPaymentRequired' : 'ModelRateLimited', 'Rate limit exceeded'];
+  if (status === 429)
+    return [NO_CREDIT.test(text) || (wait === undefined && QUOTA.test(text)) ? 'ModelPaymentRequired' : 'ModelRateLimited', 'Rate limit exceeded'];
   if (status === 408 || status === 409) return ['ModelUnavailable', `LLM error: HTTP ${status}`];
   // LM Studio and some proxies report an overflow as a 500
   if (isContextOverflow(text)) return ['ContextOverflow', status >= 500 ? `Server error (${status})` : `Invalid request (${status})`];
@@ -121,6 +120,9 @@ function byStatus(status: number, text: string): [FailureType, string] {
   if (status >= 400) return [NO_CREDIT.test(text) ? 'ModelPaymentRequired' : 'ModelRejected', `Invalid request (${status})`];
   return ['ModelUnavailable', `LLM error: HTTP ${status}`];
 }
+
+/** Anthropic's code of a limit of money stands one level deeper. */
+const details = (body: unknown): string => String(property(property(body, 'details'), 'error_code') ?? '');
 
 const property = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;

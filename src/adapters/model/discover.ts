@@ -1,6 +1,8 @@
 import type { Config } from '../../config.ts';
+import { priceText } from '../../domain/price-book.ts';
+import { endpointOf, type ModelSettings, PRACTICE } from './endpoint.ts';
 import { ModelError } from './error.ts';
-import { endpointOf, type ModelSettings, openModel, PRACTICE } from './open-model.ts';
+import { openModel } from './open-model.ts';
 import { listModels } from './openai.ts';
 
 /** A model that setup can offer: what to show, and the settings that choose it (may hold a key: never log `env`). */
@@ -65,8 +67,15 @@ export async function discoverModels(config: ModelSettings & Partial<Config>, op
   return [...found, ...local.flat()];
 }
 
+export interface Verified {
+  ok: true;
+  model: string;
+  /** what is known of its price, for a person */
+  price: string;
+}
+
 /** Asks the chosen model for one short answer, streamed as in a turn. Costs a few tokens; `error` is ready for a person and names no key. */
-export async function verifyModel(env: Record<string, string>, timeoutMs = 60_000): Promise<{ ok: true; model: string } | { ok: false; error: string }> {
+export async function verifyModel(env: Record<string, string>, timeoutMs = 60_000): Promise<Verified | { ok: false; error: string }> {
   const model = await openModel(env as unknown as ModelSettings);
   try {
     // room for a model that thinks before it speaks
@@ -79,7 +88,7 @@ export async function verifyModel(env: Record<string, string>, timeoutMs = 60_00
       maxTokens: 512,
       requestId: 'verify',
     });
-    return { ok: true, model: answer.model };
+    return { ok: true, model: answer.model, price: priceText([answer.model, model.name], model.prices) };
   } catch (error) {
     if (error instanceof ModelError) {
       const rootUrl = error.status === 404 && new URL(model.baseUrl).pathname.length <= 1;

@@ -7,13 +7,16 @@ export class ModelError extends Error {
   readonly retryAfterMs?: number;
   /** HTTP status, when there was an answer */
   readonly status?: number;
+  /** the endpoint took the request and said nothing: asking it once more takes as long again */
+  readonly silent: boolean;
 
-  constructor(type: FailureType, message: string, details: { retryAfterMs?: number; status?: number; cause?: unknown } = {}) {
+  constructor(type: FailureType, message: string, details: { retryAfterMs?: number; status?: number; silent?: boolean; cause?: unknown } = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.name = 'ModelError';
     this.type = type;
     this.retryAfterMs = details.retryAfterMs;
     this.status = details.status;
+    this.silent = details.silent ?? false;
   }
 
   get retryable(): boolean {

@@ -1,4 +1,5 @@
 import type { ModelMessage } from '../../contracts/model.ts';
+import type { PriceBook } from '../../domain/price-book.ts';
 
 export { ModelError } from './error.ts';
 
@@ -28,6 +29,8 @@ export interface ModelRequest {
   signal: AbortSignal;
   /** text as it streams in; what the answer holds in the end is authoritative */
   onDelta(kind: 'agent_message' | 'agent_reasoning', text: string): void;
+  /** a part of the answer has come, also one without text */
+  onPart?(): void;
   /** tokens that the answer may have; the endpoint's default when unset */
   maxTokens?: number;
   /** the same on every attempt of one step; sent as `x-fetch-request-id` (what follows a `#` may differ between attempts) */
@@ -41,6 +44,8 @@ export interface ModelUsage {
   cachedTokens: number;
   /** part of `outputTokens` that was reasoning */
   reasoningTokens: number;
+  /** what the endpoint says that it cost, US dollars */
+  usd?: number;
 }
 
 export interface ModelAnswer {
@@ -64,6 +69,8 @@ export interface Model {
   readonly fallback?: string;
   readonly baseUrl: string;
   readonly kind: ModelKind;
+  /** what its calls cost */
+  readonly prices: PriceBook;
   /** one answer, streamed; throws `ModelError`, or the reason of the aborted signal. Never retries. */
   complete(request: ModelRequest): Promise<ModelAnswer>;
   close(): Promise<void>;

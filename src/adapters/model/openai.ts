@@ -1,17 +1,36 @@
 import OpenAI from 'openai';
 import { Stream } from 'openai/streaming';
-import { accumulator, type WireChunk } from './accumulate.ts';
+import { priceBook } from '../../domain/price-book.ts';
+import { type Accumulator, accumulator, type WireChunk } from './accumulate.ts';
 import { classify } from './classify.ts';
 import { ModelError } from './error.ts';
+import { isLocalEndpoint } from './local-endpoint.ts';
 import type { Endpoint, Model, ModelAnswer, ModelKind, ModelRequest } from './model.ts';
 import { hasPictures, refusesPictures, withoutPictures } from './pictures.ts';
 import { leanFetch, textOf } from './transport.ts';
 import { wireBody } from './wire.ts';
 
-/** No byte for this long and the request is given up, milliseconds. */
-const IDLE_MS = 90_000;
-/** A local server may load a model and read a long prompt for minutes before its first byte; trying again would begin that anew. */
-const FIRST_BYTE_LOCAL_MS = 280_000;
+/** How long an endpoint may say nothing before a request is given up, milliseconds. */
+export interface AnswerTimes {
+  /** until the first byte, and between two signs of life before the first word: a local server may load a model and read a long prompt for minutes, and some models think in silence */
+  firstByte: number;
+  /** between two pieces of an answer that has begun */
+  idle: number;
+  /** with nothing but signs of life, which OpenRouter and DeepSeek send while a request waits */
+  signs: number;
+  /** for the whole answer, however it drips */
+  whole: number;
+}
+
+export const ANSWER_TIMES: AnswerTimes = { firstByte: 300_000, idle: 90_000, signs: 600_000, whole: 25 * 60_000 };
+
+/** The times of an endpoint that is given up after so many seconds of silence: a lost connection is asked again within them. */
+export const timesWithin = (silenceMs: number): AnswerTimes => ({
+  ...ANSWER_TIMES,
+  firstByte: silenceMs / 2,
+  idle: Math.min(ANSWER_TIMES.idle, silenceMs / 2),
+  signs: silenceMs,
+});
 
 export interface OpenAIOptions {
   kind: ModelKind;
@@ -19,17 +38,15 @@ export interface OpenAIOptions {
   apiKey?: string;
   name: string;
   fallback?: string;
-  /** milliseconds without a byte before a request is given up */
-  idleMs?: number;
-  /** the same until the first byte */
-  firstByteMs?: number;
+  times?: Partial<AnswerTimes>;
+  /** FETCH_MODEL_PRICE */
+  price?: string | undefined;
 }
 
 /** Any endpoint that speaks OpenAI's chat completions, through the `openai` client with its retries off: Temporal retries. */
 export function openaiModel(options: OpenAIOptions): Model {
   const client = openaiClient(options);
-  const idleMs = options.idleMs ?? IDLE_MS;
-  const firstByteMs = options.firstByteMs ?? options.idleMs ?? (options.kind === 'custom' ? FIRST_BYTE_LOCAL_MS : IDLE_MS);
+  const times = { ...ANSWER_TIMES, ...options.times };
   const secrets = options.apiKey ? [options.apiKey] : [];
   // learned from a refusal: some servers do not know stream_options, and then tell no usage
   let askUsage = true;
@@ -42,15 +59,19 @@ export function openaiModel(options: OpenAIOptions): Model {
     if (request.signal.aborted) throw request.signal.reason;
     request.signal.addEventListener('abort', onAbort, { once: true });
     let phase: 'request' | 'stream' = 'request';
-    const idle = watchdog(firstByteMs, () => {
-      const silence = phase === 'request' ? firstByteMs : idleMs;
-      const said = `no byte for ${Math.round(silence / 1000)} s`;
+    const silence = watchSilence(times, (said, begun) =>
       controller.abort(
-        phase === 'request'
-          ? new ModelError('ModelUnavailable', `Network error: ${said}`)
-          : new ModelError('ModelStreamBroken', `Network error: ${said} in the middle of an answer`),
-      );
-    });
+        begun
+          ? new ModelError('ModelStreamBroken', `Network error: ${said} in the middle of an answer`)
+          : new ModelError('ModelUnavailable', `Network error: ${said}`, { silent: true }),
+      ),
+    );
+    const add = (chunk: WireChunk) => {
+      silence.part();
+      request.onPart?.();
+      answer.add(chunk);
+    };
+    let answer: Accumulator;
     try {
       const { body, promptChars } = wireBody(request, { askUsage, limitName: options.kind === 'openai' ? 'max_completion_tokens' : 'max_tokens' });
       const response = await client
@@ -62,16 +83,16 @@ export function openaiModel(options: OpenAIOptions): Model {
         })
         .asResponse();
       phase = 'stream';
-      const answer = accumulator(request.model, promptChars, request.onDelta);
-      const watched = watchedBytes(response.body as unknown as AsyncIterable<Uint8Array>, () => idle.touch(idleMs));
+      answer = accumulator(request.model, promptChars, request.onDelta);
+      const watched = watchedBytes(response.body as unknown as AsyncIterable<Uint8Array>, silence.byte);
       if (/\bjson\b/i.test(response.headers.get('content-type') ?? '')) {
         // a provider that ignores `stream` answers with the whole; OpenRouter puts errors into it with status 200
         const whole = JSON.parse(await textOf(watched)) as WireChunk & { error?: unknown };
         if (whole.error) throw Object.assign(new Error('the endpoint reports an error'), { error: whole.error, headers: response.headers });
-        answer.add(whole);
+        add(whole);
       } else {
         for await (const chunk of Stream.fromSSEResponse<WireChunk>({ headers: response.headers, body: watched } as unknown as Response, controller, client))
-          answer.add(chunk);
+          add(chunk);
         // the SDK ends the loop quietly when the request was aborted
         if (controller.signal.aborted) throw controller.signal.reason;
       }
@@ -82,7 +103,7 @@ export function openaiModel(options: OpenAIOptions): Model {
       if (controller.signal.reason instanceof ModelError) throw controller.signal.reason;
       throw classify(error, { phase, secrets });
     } finally {
-      idle.stop();
+      silence.stop();
       request.signal.removeEventListener('abort', onAbort);
     }
   };
@@ -106,7 +127,9 @@ export function openaiModel(options: OpenAIOptions): Model {
     }
   };
 
-  return { name: options.name, fallback: options.fallback, baseUrl: options.baseUrl, kind: options.kind, complete, close: async () => {} };
+  const { name, fallback, baseUrl, kind } = options;
+  const prices = priceBook(options.price, { ours: true, local: isLocalEndpoint(baseUrl) });
+  return { name, fallback, baseUrl, kind, prices, complete, close: async () => {} };
 }
 
 /** The name for an endpoint where none was configured: the first model that it lists; `default` when it lists none. */
@@ -142,14 +165,29 @@ function openaiClient(endpoint: Pick<Endpoint, 'baseUrl' | 'apiKey'>): OpenAI {
   });
 }
 
-function watchdog(firstMs: number, onSilence: () => void): { touch(ms: number): void; stop(): void } {
-  let timer = setTimeout(onSilence, firstMs);
+/** Tells, once, which of the times has run out. `begun`: a part of the answer was there. */
+function watchSilence(times: AnswerTimes, onEnd: (said: string, begun: boolean) => void): { byte(): void; part(): void; stop(): void } {
+  let begun = false;
+  const timer = (ms: number, what: string) => setTimeout(() => onEnd(`${what} for ${Math.round(ms / 1000)} s`, begun), ms);
+  let bytes = timer(times.firstByte, 'no byte');
+  let signs = timer(times.signs, 'nothing but signs of life');
+  const whole = timer(times.whole, 'an answer that came in drips');
   return {
-    touch(ms) {
-      clearTimeout(timer);
-      timer = setTimeout(onSilence, ms);
+    byte() {
+      clearTimeout(bytes);
+      bytes = timer(begun ? times.idle : times.firstByte, 'no byte');
     },
-    stop: () => clearTimeout(timer),
+    part() {
+      if (!begun) {
+        begun = true;
+        this.byte();
+      }
+      clearTimeout(signs);
+      signs = timer(times.signs, 'nothing but signs of life');
+    },
+    stop() {
+      for (const each of [bytes, signs, whole]) clearTimeout(each);
+    },
   };
 }
 

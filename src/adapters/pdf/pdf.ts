@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { serverEnvironment } from '../../config.ts';
+import { CODE_EXTENSION } from '../../installation.ts';
 
 const LONGEST_MS = 30_000;
 const HEAP_MB = 512;
@@ -25,7 +26,7 @@ export interface PdfLimits {
  */
 export async function pdfText(data: Buffer, signal: AbortSignal, { longestMs = LONGEST_MS, memoryMb = MEMORY_MB }: PdfLimits = {}): Promise<string | null> {
   signal.throwIfAborted();
-  const child = fork(new URL('./pdf-process.ts', import.meta.url), {
+  const child = fork(new URL(`./pdf-process${CODE_EXTENSION}`, import.meta.url), {
     serialization: 'advanced',
     execArgv: [`--max-old-space-size=${HEAP_MB}`],
     env: serverEnvironment({}),

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { CODE_EXTENSION } from '../../installation.ts';
 import { FetchError } from './fetch-page.ts';
 import { type ReadablePage, SelectorError } from './readable.ts';
 
@@ -12,7 +13,7 @@ const MEMORY_MB = 256;
  */
 export function convertPage(html: string, url: string, selector: string | undefined, signal: AbortSignal, limitMs = CONVERT_MS): Promise<ReadablePage> {
   return new Promise((resolve, reject) => {
-    const thread = new Worker(new URL('./readable-thread.ts', import.meta.url), {
+    const thread = new Worker(new URL(`./readable-thread${CODE_EXTENSION}`, import.meta.url), {
       workerData: { html, url, selector },
       resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB },
       stdout: true,

@@ -10,6 +10,7 @@ export type Reaction =
  * @param expiresInMs how long WhatsApp says that a temporary ban lasts
  * @param unreached the system's error code when there was no connection at all
  * @param foreign why whoever answered is not WhatsApp
+ * @param unscanned of a pairing: every code that was shown has run out
  */
 export interface Close {
   code: number | undefined;
@@ -19,6 +20,7 @@ export interface Close {
   expiresInMs?: number;
   unreached?: string;
   foreign?: string;
+  unscanned?: boolean;
 }
 
 const RARE_TRIES = 5;
@@ -69,7 +71,13 @@ export function reactionTo(close: Close): Reaction & { say: string } {
     case 408:
       return close.paired
         ? again('The connection to WhatsApp went silent; reconnecting by itself.')
-        : stop('disconnected', 'pairing', 'Nobody scanned a code in time, or WhatsApp could not be reached from this machine; run `fetch pair` to try again.');
+        : stop(
+            'disconnected',
+            'pairing',
+            close.unscanned
+              ? 'The code was not scanned (or typed) in time; `fetch pair` shows a new one.'
+              : 'WhatsApp did not answer in time: a firewall or a proxy may hold the connection back, or the network is slow. Nothing was linked; `fetch pair` tries again.',
+          );
     case 428:
       return again('The connection to WhatsApp was closed; reconnecting by itself.');
     case 503:
@@ -87,6 +95,8 @@ export function reactionTo(close: Close): Reaction & { say: string } {
         'The same linked device connected from somewhere else; stop the other Fetch, and this one goes on as soon as it holds the account again.',
       );
     case 401:
+      if (!close.paired)
+        return stop('disconnected', 'pairing', 'WhatsApp refused to link this device (401). Wait some minutes, then run `fetch pair` to try again.');
       return stop(
         'disconnected',
         'pairing',

@@ -54,8 +54,8 @@ export function createNews({ db, account, log }: WhatsAppDeps) {
         connected_at: null,
         ...(needsPairing && UNLINKED),
       });
-      // a code that nobody scanned is no news to whoever was asked to scan it
-      if (ended.code !== 408) alert(stop.needs, stop.say);
+      // the person who asked for a pairing is told there
+      if (row.jid !== null) alert(stop.needs, stop.say);
     },
 
     async pairingRefused(row: WaAccount, reason: string): Promise<void> {

@@ -23,6 +23,8 @@ export interface Ended {
   /** how long WhatsApp says that a ban lasts */
   expiresInMs: number | undefined;
   reason: string;
+  /** a code was shown, and nobody scanned it in time */
+  unscanned: boolean;
   /** why WhatsApp gave no pairing code */
   pairingRefused: string | null;
 }
@@ -47,6 +49,8 @@ export interface AttemptOptions extends SocketOptions {
 }
 
 const LOGOUT_MS = 10_000;
+/** What Baileys says when WhatsApp's references for codes are used up. */
+const NO_MORE_CODES = /QR refs attempts ended/;
 
 /** One connection from its first byte to its close. Never throws for what happens on the connection. */
 export async function attempt(options: AttemptOptions): Promise<Ended> {
@@ -123,6 +127,7 @@ export async function attempt(options: AttemptOptions): Promise<Ended> {
     foreign: error instanceof ForeignServer ? error.message : undefined,
     expiresInMs: Number(boom?.data?.expire) > 0 ? Number(boom?.data?.expire) * 1000 : undefined,
     reason: boom?.message ?? '',
+    unscanned: NO_MORE_CODES.test(boom?.message ?? ''),
     pairingRefused: refused,
   };
 }

@@ -6,7 +6,7 @@ import { type KeyChange, LeaseLost, readCreds, readKeys, writeAuth } from '../..
 import type { NewReceived } from '../../store/whatsapp/inbox.ts';
 import type { Baileys } from './baileys.ts';
 import { BoundedCache } from './bounded-cache.ts';
-import type { Sealer } from './encryption.ts';
+import { placeOf, type Sealer } from './encryption.ts';
 
 /** The pseudo key type that carries decrypted messages into the transaction of their ratchet step. */
 export const INBOX = 'x-inbox';
@@ -153,8 +153,6 @@ export async function openAuthState(options: AuthOptions): Promise<AuthState> {
 
 /** Stands in the cache for a key that the database does not have; no JSON text is empty. */
 const NONE = '';
-
-const placeOf = (account: string, key: string): string => `${account}/${key}`;
 
 /** Runs `work` again while the database is away, until it succeeds or `ms` have passed; one that hangs fails, too. */
 async function within<T>(ms: number, work: () => Promise<T>, what: string): Promise<T> {

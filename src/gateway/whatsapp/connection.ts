@@ -6,10 +6,11 @@ import { createNews } from './account-news.ts';
 import { attempt, type Ended } from './attempt.ts';
 import { type AuthState, openAuthState } from './auth-state.ts';
 import type { Baileys } from './baileys.ts';
-import type { Sealer } from './encryption.ts';
+import { type Sealer, WrongKey } from './encryption.ts';
 import { acquireLease, type Holder, type Lease } from './lease.ts';
 import type { CurrentLive, Live, OnOpen, WhatsAppDeps } from './live.ts';
 import { numberMode } from './number-mode.ts';
+import { opensCredentials } from './own-key.ts';
 import { createRatchet } from './ratchet.ts';
 import { watchRequests } from './requests.ts';
 import { type SocketQuestions, socketCaches } from './socket.ts';
@@ -61,6 +62,8 @@ export function startConnection(deps: ConnectionDeps): Connection {
   const ending = new Set<Promise<void>>();
   let live: Live | null = null;
   let held: Lease | null = null;
+  /** our key does not open what is stored */
+  let strange = false;
   const { tell, alert, stopFor, pairingRefused, loggedOut, told } = createNews(deps);
 
   async function run(): Promise<void> {
@@ -72,8 +75,14 @@ export function startConnection(deps: ConnectionDeps): Connection {
         await either(stopping.signal, requests.changed(), row ? 60_000 : (times.pollMs ?? POLL_MS));
         continue;
       }
+      if (!(await able())) {
+        await cannot(row);
+        await either(stopping.signal, requests.changed(), FAILED_MS);
+        continue;
+      }
+      strange = false;
       const lease = await acquireLease(
-        { db, account, holder: deps.holder, log, ttlMs: times.leaseTtlMs, everyMs: times.leaseEveryMs },
+        { db, account, holder: deps.holder, log, ttlMs: times.leaseTtlMs, everyMs: times.leaseEveryMs, able },
         AbortSignal.any([stopping.signal, requests.changed()]),
         () => log.info('another gateway holds this WhatsApp account; waiting for its lease'),
       );
@@ -91,6 +100,21 @@ export function startConnection(deps: ConnectionDeps): Connection {
         await lease.release();
       }
     }
+  }
+
+  /** A database that is away says nothing against it. */
+  function able(): Promise<boolean> {
+    return opensCredentials(db, account, deps.sealer).catch(() => true);
+  }
+
+  /** Said at once and not at a takeover. The account's row belongs to the gateway that can read the credentials, while there is one. */
+  async function cannot(row: WaAccount): Promise<void> {
+    const { message } = new WrongKey();
+    if (!strange) log.error({ reason: message }, 'this gateway cannot stand by for WhatsApp');
+    strange = true;
+    if (row.lease_until && row.lease_until > new Date()) return;
+    if (row.wanted === 'out') return loggedOut(row);
+    await tell({ state: 'error', last_error: message, qr: null, pairing_code: null });
   }
 
   /** Connects again and again for as long as the lease is ours and nobody wants something else. */
@@ -148,8 +172,8 @@ export function startConnection(deps: ConnectionDeps): Connection {
     }
 
     async function react(lib: Baileys, ended: Ended, consecutive: number) {
-      const { code, expiresInMs, unreached, foreign } = ended;
-      const close = { code, paired: auth.paired(), consecutive, versionTried, expiresInMs, unreached, foreign };
+      const { code, expiresInMs, unreached, foreign, unscanned } = ended;
+      const close = { code, paired: auth.paired(), consecutive, versionTried, expiresInMs, unreached, foreign, unscanned };
       if (ended.code !== 405 || versionTried) return reactionTo(close);
       versionTried = true;
       const newer = await fetchNewerVersion(lib, version, log);

@@ -5,12 +5,15 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const HEAD_BYTES = 1 + NONCE_BYTES + TAG_BYTES;
 
+/** Where a value is stored: what the ciphertext is bound to. */
+export const placeOf = (account: string, key: string): string => `${account}/${key}`;
+
 /** The stored credentials cannot be read with this key. */
 export class WrongKey extends Error {
   constructor() {
     super(
-      'The stored WhatsApp credentials cannot be decrypted: FETCH_ENCRYPTION_KEY (or the file encryption-key in FETCH_HOME) is not the key that they were written with. ' +
-        'Bring that key back, or log WhatsApp out and pair it again.',
+      'The stored WhatsApp credentials were written with another encryption key than the one of this gateway. Copy the file encryption-key from the FETCH_HOME of the machine that linked WhatsApp, ' +
+        'or set the same FETCH_ENCRYPTION_KEY on every machine, and start this gateway again. Where that key is lost, log WhatsApp out and pair it again.',
     );
     this.name = 'WrongKey';
   }

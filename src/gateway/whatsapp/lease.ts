@@ -17,6 +17,8 @@ export interface LeaseOptions {
   log: Logger;
   ttlMs?: number;
   everyMs?: number;
+  /** asked before each attempt: false gives up waiting */
+  able?: () => Promise<boolean>;
 }
 
 export interface Lease {
@@ -32,12 +34,13 @@ const EVERY_MS = 2_000;
 
 /**
  * Waits for the lease of an account and keeps it: two sockets of one account evict each other for ever. `onWait` is called once
- * when somebody else has it. Null when `signal` was aborted first.
+ * when somebody else has it. Null when `signal` was aborted first, or `able` said no.
  */
 export async function acquireLease(options: LeaseOptions, signal: AbortSignal, onWait: () => void | Promise<void>): Promise<Lease | null> {
   const { db, account, holder, ttlMs = TTL_MS, everyMs = EVERY_MS } = options;
   let told = false;
   while (!signal.aborted) {
+    if (options.able && !(await options.able())) return null;
     const asked = performance.now();
     const got = await tryLease(db, account, holder, ttlMs).catch(() => null);
     if (got) return keep(options, asked);

@@ -45,7 +45,11 @@ export function followPairing(
   sock.ws.on('CB:iq,type:error', (node: { content?: Array<{ tag: string; attrs: Record<string, string> }> }) => {
     const error = Array.isArray(node.content) ? node.content.find((child) => child.tag === 'error') : undefined;
     if (phone !== null && asked && error && !creds.account)
-      failed(new Error(`WhatsApp refused a pairing code (${error.attrs.code} ${error.attrs.text ?? ''})`.trim()));
+      failed(
+        new Error(
+          `WhatsApp refused a pairing code for this number (${`${error.attrs.code} ${error.attrs.text ?? ''}`.trim()}). Is it the number of a WhatsApp account? Wait some minutes, or scan a QR: fetch pair`,
+        ),
+      );
   });
 
   sock.ws.on('CB:notification,type:companion_reg_refresh', () => {

@@ -1,9 +1,12 @@
 import { readAccount, report } from '../../store/whatsapp/account.ts';
+import { readCreds } from '../../store/whatsapp/auth.ts';
 import type { AssemblyDeps } from './assembly.ts';
+import { createSealer, WrongKey } from './encryption.ts';
+import { opensCredentials } from './own-key.ts';
 import { checkAddress } from './socket.ts';
 
 export interface WhatsAppOptions extends Omit<AssemblyDeps, 'encryptionKey'> {
-  /** asked for when WhatsApp is first wanted; 64 hex digits */
+  /** asked for when WhatsApp is first wanted, or credentials are found; 64 hex digits */
   encryptionKey(): string;
 }
 
@@ -29,9 +32,20 @@ export function startWhatsApp(options: WhatsAppOptions): { stop(): Promise<void>
     log.error(refusal);
   }
 
+  let looked = false;
+  const warnOfKey = async (): Promise<void> => {
+    // no key is made where nothing is stored
+    const fits = (await readCreds(db, account)) === null || (await opensCredentials(db, account, createSealer(options.encryptionKey())));
+    if (!fits) log.error({ reason: new WrongKey().message }, 'this gateway cannot stand by for WhatsApp');
+    looked = true;
+  };
+
   const look = async (): Promise<void> => {
     const row = await readAccount(db, account).catch(() => null);
     if (stopped) return;
+    // one that is wanted finds out by itself
+    if (row?.wanted === 'off' && !looked)
+      await warnOfKey().catch((error: Error) => log.warn({ reason: error.message }, 'the WhatsApp credentials could not be looked at'));
     if (row && row.wanted !== 'off' && refusal === null) {
       started = import('./assembly.ts').then(({ assemble }) => assemble({ ...options, encryptionKey: options.encryptionKey() }));
       started = started.catch(async (error: Error) => {

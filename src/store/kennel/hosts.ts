@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely';
-import { type Db, json } from '../database.ts';
+import { type Db, json, type Tx } from '../database.ts';
 import type { KennelHostTable } from './tables.ts';
 
 export type KennelHost = Selectable<KennelHostTable> & {
@@ -29,7 +29,7 @@ export async function reportHost(
 const RESTART_SECONDS = 120;
 
 /** Every host that ever was, the one that was seen last first. */
-export const listHosts = (db: Db): Promise<KennelHost[]> =>
+export const listHosts = (db: Db | Tx): Promise<KennelHost[]> =>
   db
     .selectFrom('kennel_hosts')
     .selectAll()

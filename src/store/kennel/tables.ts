@@ -94,6 +94,7 @@ export interface TaskUsageTable {
   input_tokens: Generated<number>;
   output_tokens: Generated<number>;
   micro_usd: Generated<number>;
+  unpriced: Generated<number>;
 }
 export interface TaskEgressTable {
   task_id: string;
@@ -108,6 +109,7 @@ export interface TaskSpendingTable {
   day: string;
   tokens: number;
   micro_usd: number;
+  unpriced: Generated<number>;
 }
 export interface KennelDatabase {
   kennel_hosts: KennelHostTable;

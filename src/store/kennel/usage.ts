@@ -12,6 +12,8 @@ export interface ModelUsage {
   /** including reasoning */
   outputTokens: number;
   microUsd: number;
+  /** the part of it that counts at the dearest known price, because the right one is not known */
+  unpriced?: number;
 }
 
 /** What a task used of all models, as the gate counted it. */
@@ -22,6 +24,7 @@ export interface TaskUsage {
   /** input and output: what FETCH_TASK_MAX_TOKENS bounds */
   tokens: number;
   microUsd: number;
+  unpriced: number;
   /** the dearest first */
   models: ModelUsage[];
 }
@@ -35,11 +38,13 @@ export async function usageOf(db: Db | Tx, taskId: string): Promise<TaskUsage> {
     inputTokens: row.input_tokens,
     outputTokens: row.output_tokens,
     microUsd: row.micro_usd,
+    ...(row.unpriced > 0 && { unpriced: row.unpriced }),
   }));
-  const sum = (field: Exclude<keyof ModelUsage, 'model'>): number => models.reduce((total, row) => total + row[field], 0);
+  const sum = (field: Exclude<keyof ModelUsage, 'model'>): number => models.reduce((total, row) => total + (row[field] ?? 0), 0);
   const inputTokens = sum('inputTokens');
   const outputTokens = sum('outputTokens');
-  return { calls: sum('calls'), inputTokens, outputTokens, tokens: inputTokens + outputTokens, microUsd: sum('microUsd'), models };
+  const tokens = inputTokens + outputTokens;
+  return { calls: sum('calls'), inputTokens, outputTokens, tokens, microUsd: sum('microUsd'), unpriced: sum('unpriced'), models };
 }
 
 /** What the budgets of a task are compared with: its own use, and that of all tasks of its chat since midnight UTC. */
@@ -47,17 +52,22 @@ export async function budgetUse(db: Db | Tx, taskId: string): Promise<TaskUsed> 
   const row = await db
     .selectFrom('tasks')
     .leftJoin('task_spending', (join) => join.onRef('task_spending.chat_id', '=', 'tasks.chat_id').on('task_spending.day', '=', TODAY))
-    .select(['task_spending.tokens', 'task_spending.micro_usd'])
+    .select(['task_spending.tokens', 'task_spending.micro_usd', 'task_spending.unpriced'])
     .where('tasks.id', '=', taskId)
     .executeTakeFirst();
-  const { tokens, microUsd } = await usageOf(db, taskId);
-  return { tokens, microUsd, today: { tokens: row?.tokens ?? 0, microUsd: row?.micro_usd ?? 0 } };
+  const { tokens, microUsd, unpriced } = await usageOf(db, taskId);
+  return { tokens, microUsd, unpriced, today: { tokens: row?.tokens ?? 0, microUsd: row?.micro_usd ?? 0, unpriced: row?.unpriced ?? 0 } };
 }
 
 /** What all tasks of a chat used since midnight UTC. */
 export async function taskSpendingToday(db: Db | Tx, chatId: string): Promise<Spent> {
-  const row = await db.selectFrom('task_spending').select(['tokens', 'micro_usd']).where('chat_id', '=', chatId).where('day', '=', TODAY).executeTakeFirst();
-  return { tokens: row?.tokens ?? 0, microUsd: row?.micro_usd ?? 0 };
+  const row = await db
+    .selectFrom('task_spending')
+    .select(['tokens', 'micro_usd', 'unpriced'])
+    .where('chat_id', '=', chatId)
+    .where('day', '=', TODAY)
+    .executeTakeFirst();
+  return { tokens: row?.tokens ?? 0, microUsd: row?.micro_usd ?? 0, unpriced: row?.unpriced ?? 0 };
 }
 
 /** Adds to the counters of a task and of its chat's day in one transaction; each model may be named once. Throws for a task that is not there. */
@@ -68,7 +78,7 @@ export async function addTaskUsage(db: Db, taskId: string, increments: readonly 
     const sum = (of: (one: ModelUsage) => number): number => increments.reduce((total, one) => total + of(one), 0);
     await tx
       .insertInto('task_spending')
-      .columns(['chat_id', 'day', 'tokens', 'micro_usd'])
+      .columns(['chat_id', 'day', 'tokens', 'micro_usd', 'unpriced'])
       .expression((e) =>
         e
           .selectFrom('tasks')
@@ -78,12 +88,14 @@ export async function addTaskUsage(db: Db, taskId: string, increments: readonly 
             TODAY.as('day'),
             e.val(sum((one) => one.inputTokens + one.outputTokens)).as('tokens'),
             e.val(sum((one) => one.microUsd)).as('micro_usd'),
+            e.val(sum((one) => one.unpriced ?? 0)).as('unpriced'),
           ]),
       )
       .onConflict((c) =>
         c.columns(['chat_id', 'day']).doUpdateSet({
           tokens: sql`task_spending.tokens + excluded.tokens`,
           micro_usd: sql`task_spending.micro_usd + excluded.micro_usd`,
+          unpriced: sql`task_spending.unpriced + excluded.unpriced`,
         }),
       )
       .execute();
@@ -101,6 +113,7 @@ async function addToTask(tx: Tx, taskId: string, increments: readonly ModelUsage
         input_tokens: one.inputTokens,
         output_tokens: one.outputTokens,
         micro_usd: one.microUsd,
+        unpriced: one.unpriced ?? 0,
       })),
     )
     .onConflict((c) =>
@@ -109,6 +122,7 @@ async function addToTask(tx: Tx, taskId: string, increments: readonly ModelUsage
         input_tokens: sql`task_usage.input_tokens + excluded.input_tokens`,
         output_tokens: sql`task_usage.output_tokens + excluded.output_tokens`,
         micro_usd: sql`task_usage.micro_usd + excluded.micro_usd`,
+        unpriced: sql`task_usage.unpriced + excluded.unpriced`,
       }),
     )
     .execute();

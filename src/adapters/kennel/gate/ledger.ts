@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type TaskBudget, type TaskUsed, taskBreach } from '../../../domain/budgets.ts';
+import { breachFigures, type TaskBudget, type TaskUsed, taskBreach } from '../../../domain/budgets.ts';
 import type { ModelUsage } from '../../../store/kennel/usage.ts';
 import type { Refusal } from './errors.ts';
 
@@ -91,12 +91,14 @@ export function createLedger(store: LedgerStore, initial: TaskBudget, storeWaitM
 
 function merge(into: Map<string, ModelUsage>, usage: ModelUsage): void {
   const sum = into.get(usage.model) ?? { model: usage.model, calls: 0, inputTokens: 0, outputTokens: 0, microUsd: 0 };
+  const unpriced = (sum.unpriced ?? 0) + (usage.unpriced ?? 0);
   into.set(usage.model, {
     model: usage.model,
     calls: sum.calls + usage.calls,
     inputTokens: sum.inputTokens + usage.inputTokens,
     outputTokens: sum.outputTokens + usage.outputTokens,
     microUsd: sum.microUsd + usage.microUsd,
+    ...(unpriced > 0 && { unpriced }),
   });
 }
 
@@ -113,6 +115,6 @@ async function within<T>(promise: Promise<T>, ms: number): Promise<T | null> {
 function refusal(budget: TaskBudget, used: TaskUsed): Refusal | null {
   const breach = taskBreach(budget, used);
   if (!breach) return null;
-  const { budget: what, limit, raise } = breach;
-  return { status: 402, message: `The budget for ${what} is used up: ${breach.used} of ${limit}. Stop here; what was done so far is kept. (${raise})` };
+  const { budget: what, raise } = breach;
+  return { status: 402, message: `The budget for ${what} is used up: ${breachFigures(breach)} Stop here; what was done so far is kept. (${raise})` };
 }

@@ -1,5 +1,5 @@
 import { createParser } from 'eventsource-parser';
-import { microUsd } from '../../../domain/prices.ts';
+import { type Cost, costOf, type PriceBook } from '../../../domain/price-book.ts';
 import { prefix, storableText } from '../../../domain/text.ts';
 import type { ModelUsage } from '../../../store/kennel/usage.ts';
 import type { Wire } from './routes.ts';
@@ -20,6 +20,8 @@ export interface MeterInput {
   model: string;
   /** of the request's body, for an estimate */
   requestBytes: number;
+  /** of the endpoint that answers */
+  prices: PriceBook;
 }
 
 /** Bytes of an answer, or of one event of it, that are read for its usage. Longer ones are estimated. */
@@ -28,7 +30,7 @@ const MAX_READ = 32 * 1024 * 1024;
 const CHARACTERS_PER_TOKEN = 3;
 const MAX_MODEL_NAME = 120;
 
-export function createMeter({ wire, contentType, model, requestBytes }: MeterInput): Meter {
+export function createMeter({ wire, contentType, model, requestBytes, prices }: MeterInput): Meter {
   const seen: Seen = { model: null, fresh: 0, cached: 0, cacheWrites: 0, longCacheWrites: 0, output: 0, usd: null, complete: false, characters: 0 };
   const reader = contentType?.toLowerCase().startsWith('text/event-stream') ? eventStream(wire, seen) : wholeBody(wire, seen);
   let bytes = 0;
@@ -43,16 +45,24 @@ export function createMeter({ wire, contentType, model, requestBytes }: MeterInp
       const read = seen.fresh + seen.cached + seen.cacheWrites + seen.longCacheWrites;
       // as the store has it: two names that differ there in nothing are one
       const name = storableText(prefix(seen.model ?? model, MAX_MODEL_NAME)) || 'unknown';
-      return { model: name, calls: 1, inputTokens: read, outputTokens: seen.output, microUsd: costOf(name, seen), estimated: !seen.complete };
+      const { microUsd, unpriced } = costOfSeen([seen.model ?? model, model], seen, prices);
+      return {
+        model: name,
+        calls: 1,
+        inputTokens: read,
+        outputTokens: seen.output,
+        microUsd,
+        ...(unpriced > 0 && { unpriced }),
+        estimated: !seen.complete,
+      };
     },
   };
 }
 
-/** Writing to Anthropic's cache costs a quarter more than a fresh token, for an hour twice as much. A model without a known price counts in tokens only. */
-function costOf(model: string, seen: Seen): number {
-  if (seen.usd !== null) return Math.ceil(Number((seen.usd * 1_000_000).toFixed(3)));
+/** Writing to Anthropic's cache costs a quarter more than a fresh token, for an hour twice as much. */
+function costOfSeen(names: readonly string[], seen: Seen, prices: PriceBook): Cost {
   const asFresh = Math.ceil(seen.fresh + seen.cacheWrites * 1.25 + seen.longCacheWrites * 2);
-  return microUsd(model, { inputTokens: asFresh + seen.cached, cachedTokens: seen.cached, outputTokens: seen.output }) ?? 0;
+  return costOf(names, { inputTokens: asFresh + seen.cached, cachedTokens: seen.cached, outputTokens: seen.output, usd: seen.usd }, prices);
 }
 
 function estimate(seen: Seen, requestBytes: number, answerBytes: number): void {

@@ -101,7 +101,8 @@ export function createModelProxy(deps: ModelProxyDeps): ModelProxy {
     const requestBytes = body.bytes?.byteLength ?? 0;
     const startedAt = Date.now();
     let meter: Meter | null = null;
-    const meterOf = (contentType: string | null): Meter | null => route.wire && createMeter({ wire: route.wire, contentType, model, requestBytes });
+    const meterOf = (contentType: string | null): Meter | null =>
+      route.wire && createMeter({ wire: route.wire, contentType, model, requestBytes, prices: upstream.prices });
     try {
       const answer = await send(`${upstream.origin}${upstream.base}${route.path}`, {
         method: request.method as 'GET' | 'POST',

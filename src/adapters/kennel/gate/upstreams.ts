@@ -1,5 +1,7 @@
 import type { Config } from '../../../config.ts';
-import { endpointOf } from '../../model/open-model.ts';
+import { type PriceBook, priceBook } from '../../../domain/price-book.ts';
+import { endpointOf } from '../../model/endpoint.ts';
+import { isLocalEndpoint } from '../../model/local-endpoint.ts';
 import type { Protocol } from './routes.ts';
 
 export type UpstreamSettings = Pick<
@@ -13,7 +15,8 @@ export type UpstreamSettings = Pick<
   | 'OPENROUTER_API_KEY'
   | 'AGENT_MODEL'
   | 'FETCH_FALLBACK_MODEL'
->;
+> &
+  Partial<Pick<Config, 'FETCH_MODEL_PRICE'>>;
 
 /** A model endpoint with what opens it. */
 export interface Upstream {
@@ -25,6 +28,8 @@ export interface Upstream {
   credential: Record<string, string>;
   /** what must not be seen by a container, whatever the endpoint answers */
   secrets: string[];
+  /** what its calls cost */
+  prices: PriceBook;
 }
 
 /** An upstream, or one sentence that says which setting is missing. */
@@ -35,26 +40,28 @@ const DEFAULT_HOSTS = new Set(['api.anthropic.com', 'generativelanguage.googleap
 /** The endpoint behind each protocol, as the settings have it. */
 export function upstreamsOf(settings: UpstreamSettings): Record<Protocol, UpstreamOrWhy> {
   const openai = endpointOf(settings);
+  const book = (baseUrl: string, ours: boolean) => priceBook(settings.FETCH_MODEL_PRICE, { ours, local: isLocalEndpoint(baseUrl) });
   return {
-    anthropic: keyed(settings.ANTHROPIC_BASE_URL, settings.ANTHROPIC_API_KEY, 'x-api-key', 'ANTHROPIC_API_KEY'),
-    gemini: keyed(settings.GOOGLE_GEMINI_BASE_URL, settings.GEMINI_API_KEY, 'x-goog-api-key', 'GEMINI_API_KEY'),
+    anthropic: keyed(settings.ANTHROPIC_BASE_URL, settings.ANTHROPIC_API_KEY, 'x-api-key', 'ANTHROPIC_API_KEY', book),
+    gemini: keyed(settings.GOOGLE_GEMINI_BASE_URL, settings.GEMINI_API_KEY, 'x-goog-api-key', 'GEMINI_API_KEY', book),
     openai: openai
-      ? made(openai.baseUrl, openai.apiKey, openai.apiKey ? { authorization: `Bearer ${openai.apiKey}` } : {})
+      ? made(openai.baseUrl, openai.apiKey, openai.apiKey ? { authorization: `Bearer ${openai.apiKey}` } : {}, book(openai.baseUrl, true))
       : { why: 'No model is configured for coding agents: set OPENAI_API_KEY, OPENROUTER_API_KEY or OPENAI_BASE_URL, and restart.' },
   };
 }
 
-function keyed(baseUrl: string, key: string | undefined, header: string, setting: string): UpstreamOrWhy {
+function keyed(baseUrl: string, key: string | undefined, header: string, setting: string, book: (baseUrl: string, ours: boolean) => PriceBook): UpstreamOrWhy {
   // an endpoint of one's own may need no key; the provider's always does
   if (!key && DEFAULT_HOSTS.has(new URL(baseUrl).hostname)) return { why: `No key for this model provider is configured: set ${setting}, and restart.` };
-  return made(baseUrl, key, key ? { [header]: key } : {});
+  return made(baseUrl, key, key ? { [header]: key } : {}, book(baseUrl, false));
 }
 
-function made(baseUrl: string, key: string | undefined, credential: Record<string, string>): UpstreamOrWhy {
+function made(baseUrl: string, key: string | undefined, credential: Record<string, string>, prices: PriceBook): UpstreamOrWhy {
   const url = new URL(baseUrl);
   const login = url.username ? decodeURIComponent(`${url.username}:${url.password}`) : null;
   return {
     upstream: {
+      prices,
       origin: url.origin,
       base: url.pathname.replace(/(?<!\/)\/+$/, ''),
       credential: login && !key ? { authorization: `Basic ${Buffer.from(login).toString('base64')}` } : credential,

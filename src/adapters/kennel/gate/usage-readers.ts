@@ -78,7 +78,8 @@ function openai(usage: Any, seen: Seen, input: string, output: string, details: 
   if (read === null || written === null) return;
   seen.cached = Math.min(count(part(usage[details]).cached_tokens) ?? 0, read);
   seen.fresh = read - seen.cached;
-  seen.output = written;
+  // some leave reasoning out of what they say was written, and it is paid for: the total has it
+  seen.output = Math.max(written, (count(usage.total_tokens) ?? 0) - read);
   seen.usd = typeof usage.cost === 'number' && usage.cost > 0 ? Math.min(usage.cost, MOST_USD) : null;
   seen.complete = true;
 }

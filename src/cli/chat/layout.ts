@@ -1,0 +1,102 @@
+import stringWidth from 'fast-string-width';
+
+/** A row of a laid out text: the characters from `start` to `end`. */
+export interface Row {
+  start: number;
+  end: number;
+}
+
+const segmenter = new Intl.Segmenter();
+const STYLE = /\x1b\[[0-9;]{0,20}m/y;
+const TAB = '    ';
+
+/**
+ * Columns that one character of a person takes at most. Terminals disagree about emoji that are joined of several: a row must not overflow on
+ * any of them, because a row that the terminal breaks by itself is counted by nobody.
+ */
+export function columnsOf(grapheme: string): number {
+  if (grapheme === '\t') return TAB.length;
+  if (grapheme.length === 1) return stringWidth(grapheme);
+  let apart = 0;
+  for (const character of grapheme) apart += stringWidth(character);
+  return Math.max(apart, stringWidth(grapheme));
+}
+
+/** What a text is drawn as: a tab ends where the terminal likes, so it is drawn with spaces. */
+export const drawn = (text: string): string => text.replaceAll('\t', TAB);
+
+/** The characters of one line as a person sees them, each with the columns that it takes; styles take none. */
+function* piecesOf(line: string): Generator<{ text: string; at: number; columns: number }> {
+  for (let at = 0; at < line.length; ) {
+    STYLE.lastIndex = at;
+    const style = STYLE.exec(line)?.[0];
+    if (style) {
+      yield { text: style, at, columns: 0 };
+      at += style.length;
+      continue;
+    }
+    const next = line.indexOf('\x1b[', at + 1);
+    const plain = next < 0 ? line.slice(at) : line.slice(at, next);
+    for (const { segment, index } of segmenter.segment(plain)) yield { text: segment, at: at + index, columns: columnsOf(segment) };
+    at += plain.length;
+  }
+}
+
+export function widthOf(line: string): number {
+  let width = 0;
+  for (const { columns } of piecesOf(line)) width += columns;
+  return width;
+}
+
+/** Scripts without spaces between words: a line may be broken at any of their characters. */
+const IDEOGRAPH = /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u;
+
+/**
+ * The rows of one line: broken behind a space, or inside of a word that is longer than a row. `hang`: columns that the rows after the first have
+ * less. `trimmed`: spaces at the end of a row will not be drawn, so they need no room.
+ */
+export function rowsOf(line: string, width: number, { hang = 0, trimmed = false } = {}): Row[] {
+  const rows: Row[] = [];
+  let row: Row = { start: 0, end: 0 };
+  let used = 0;
+  /** where the row may end, and the columns that it has by then */
+  let space: { end: number; used: number } | null = null;
+  for (const { text, at, columns } of piecesOf(line)) {
+    // what stands behind the space may itself leave too little room
+    while (used > 0 && !(trimmed && text === ' ') && used + columns > (rows.length === 0 ? width : width - hang)) {
+      // a space that does not fit breaks the row where it stands
+      const end = space && text !== ' ' ? space : { end: at, used };
+      rows.push({ start: row.start, end: end.end });
+      row = { start: end.end, end: at };
+      used -= end.used;
+      space = null;
+    }
+    if (used > 0 && IDEOGRAPH.test(text)) space = { end: at, used };
+    used += columns;
+    row.end = at + text.length;
+    if (text === ' ' || IDEOGRAPH.test(text)) space = { end: row.end, used };
+  }
+  rows.push(row);
+  return rows;
+}
+
+/** A row has room for any one character. */
+const NARROWEST = 16;
+const LIST = /^\s{0,20}(?:(?:[-*•✓✗?│›]|\d{1,3}[.)]) {1,4})?/;
+
+/** Text for a terminal of `width` columns: every line broken at words, the rows of a list's point below its first word. */
+export function wrap(text: string, width: number): string {
+  return drawn(text)
+    .split('\n')
+    .map((line) => wrapLine(line, width))
+    .join('\n');
+}
+
+function wrapLine(line: string, width: number): string {
+  const lead = LIST.exec(line.replace(/\x1b\[[0-9;]{0,20}m/g, ''))![0];
+  const hang = width - widthOf(lead) >= NARROWEST ? widthOf(lead) : 0;
+  const rows = rowsOf(line, width, { hang, trimmed: true }).map(({ start, end }) => line.slice(start, end));
+  return rows.map((row, index) => (index === 0 ? trimEnd(row) : ' '.repeat(hang) + trimEnd(row.trimStart()))).join('\n');
+}
+
+const trimEnd = (row: string): string => row.replace(/(?<! ) +$/, '');

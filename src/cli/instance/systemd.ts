@@ -1,0 +1,129 @@
+import { execFile } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir, userInfo } from 'node:os';
+import { dirname, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { childEnvironment } from '../../config.ts';
+import { type Launch, type Service, ServiceError, type ServiceState } from './service.ts';
+
+/** A user manager that lingering has just begun needs this long at most. */
+const MANAGER_MS = 10_000;
+
+/** A unit of the user's own manager; for root, one of the system. */
+export function systemdService(name: string): Service {
+  const uid = process.getuid?.() ?? 0;
+  const system = uid === 0;
+  const unit = `${name}.service`;
+  const env = childEnvironment({});
+  const file = system ? join('/etc/systemd/system', unit) : join(env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'systemd', 'user', unit);
+  const runtime = `/run/user/${uid}`;
+  // a shell that su or cron has made does not know where its user's manager is
+  const call = async (...args: string[]): Promise<string> => {
+    const place = !system && existsSync(runtime) ? { XDG_RUNTIME_DIR: runtime } : {};
+    return (await promisify(execFile)('systemctl', [...(system ? [] : ['--user']), ...args], { env: { ...env, ...place }, timeout: 90_000 })).stdout;
+  };
+  const lingers = (): boolean => system || existsSync(join('/var/lib/systemd/linger', userInfo().username));
+  const steer = (...args: string[]) =>
+    call(...args).catch((error) => {
+      throw new ServiceError(`systemctl ${args.join(' ')}: ${(error.stderr || error.message).trim()}`);
+    });
+
+  return {
+    name: unit,
+    file,
+    async install(launch) {
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, unitText(launch, system), { mode: 0o644 });
+      if (!lingers()) await promisify(execFile)('loginctl', ['--no-ask-password', 'enable-linger'], { env, timeout: 20_000 }).catch(() => {});
+      await reachManager();
+      await steer('enable', unit);
+    },
+    async remove() {
+      await call('disable', unit).catch(() => {});
+      rmSync(file, { force: true });
+      await call('daemon-reload').catch(() => {});
+    },
+    async state() {
+      const shown = await call('show', unit, '--property=MainPID,ActiveState,SubState').catch(() => '');
+      return stateOf(Object.fromEntries(shown.split('\n').map((line) => line.split('=', 2) as [string, string])));
+    },
+    async start() {
+      // it may have failed too often for its manager
+      await call('reset-failed', unit).catch(() => {});
+      await steer('start', unit);
+    },
+    stop: async () => void (await steer('stop', '--no-block', unit)),
+    programs: () => programsOf(readFileSync(file, 'utf8')),
+    bound: () =>
+      lingers()
+        ? null
+        : {
+            text: `the service ${unit} starts when ${userInfo().username} logs in and ends at log-out, because this user does not linger`,
+            mend: `sudo loginctl enable-linger ${userInfo().username}`,
+          },
+  };
+
+  async function reachManager(): Promise<void> {
+    for (const end = Date.now() + (lingers() ? MANAGER_MS : 0); ; await pause(100)) {
+      try {
+        return void (await call('daemon-reload'));
+      } catch (error) {
+        if (Date.now() < end) continue;
+        throw new ServiceError(
+          `The service manager of this user cannot be reached (${((error as { stderr?: string }).stderr || (error as Error).message).trim()}). Log in as this user, not with su or sudo, or run: sudo loginctl enable-linger ${userInfo().username}. Then run "fetch up --at-login" again.`,
+        );
+      }
+    }
+  }
+}
+
+function stateOf(shown: Partial<Record<string, string>>): ServiceState {
+  const pid = Number(shown.MainPID) || null;
+  if (shown.ActiveState === 'active') return { pid, state: 'running' };
+  if (shown.ActiveState === 'failed' || shown.SubState === 'auto-restart') return { pid: null, state: 'failed' };
+  return { pid, state: shown.ActiveState === 'activating' ? 'starting' : 'stopped' };
+}
+
+/** @param system a unit of the machine, not of a user */
+export function unitText(launch: Launch, system: boolean): string {
+  const { file, args, env, folder, log, stopSeconds } = launch;
+  return `# written by "fetch up --at-login"; "fetch up --not-at-login" removes it
+[Unit]
+Description=Fetch (${specifiers(env.FETCH_HOME ?? '')})
+${system ? 'After=network-online.target docker.service\nWants=network-online.target\n' : ''}
+[Service]
+Type=exec
+ExecStart=${[file, ...args].map((part) => quoted(part).replaceAll('$', '$$$$')).join(' ')}
+${Object.entries(env)
+  .map(([name, value]) => `Environment=${quoted(`${name}=${value}`)}`)
+  .join('\n')}
+WorkingDirectory=-${specifiers(folder)}
+StandardOutput=append:${specifiers(log)}
+StandardError=append:${specifiers(log)}
+Restart=on-failure
+RestartSec=10
+# the configuration has a problem: trying again does not mend it
+RestartPreventExitStatus=2
+# a role that ends for want of memory is started again by ours
+OOMPolicy=continue
+KillMode=mixed
+TimeoutStopSec=${stopSeconds}
+
+[Install]
+WantedBy=${system ? 'multi-user.target' : 'default.target'}
+`;
+}
+
+/** What ExecStart names, but for the command's own name at the end. */
+const programsOf = (unit: string): string[] => {
+  const line = unit.split('\n').find((each) => each.startsWith('ExecStart=')) ?? '';
+  const quotedParts = line.split('"').filter((_, index) => index % 2 === 1);
+  return quotedParts.slice(0, -1).map((part) => part.replaceAll('%%', '%').replaceAll('$$', '$'));
+};
+
+const specifiers = (text: string): string => {
+  if (/[\n\r]/.test(text)) throw new ServiceError(`A unit of systemd cannot hold the line break in ${JSON.stringify(text)}.`);
+  return text.replaceAll('%', '%%');
+};
+const quoted = (text: string): string => `"${specifiers(text).replace(/["\\]/g, '\\$&')}"`;

@@ -1,0 +1,48 @@
+/** What is set up, as far as it decides what is worth trying. */
+export interface SetUp {
+  /** the practice model answers: it knows fixed sentences only */
+  practice: boolean;
+  /** a host for coding tasks is there */
+  tasks: boolean;
+}
+
+/** Three messages to send as they stand, each with what it shows. */
+export function thingsToTry({ practice, tasks }: SetUp): string[] {
+  if (practice)
+    return [
+      '`ask me about lunch`: a question that waits for you, also while everything is stopped',
+      tasks ? '`create workspace demo`, then `task`: a coding task in a container, which asks you something' : '`count to 100`, and `stop` in the middle of it',
+      '`every minute`: a schedule that runs while nobody looks; `stop schedule` ends it',
+    ];
+  return [
+    tasks
+      ? '`make a workspace named demo, and in it a page that shows the time`: a coding task in a container, which reports when it is done'
+      : '`ask me three questions, one after the other, and guess my job`: a question waits for you, also while everything is stopped',
+    '`read https://example.com and tell me what it is for`: a page, in short',
+    '`every weekday at 8:30, tell me which day it is`: a schedule that runs while nobody looks',
+  ];
+}
+
+const help = [
+  '- `stop` interrupts what is running; what was done is kept',
+  '- a coding task works on by itself and reports; `pause`, `resume` and `stop` are for it when nothing else runs (`stop tsk_…` names one)',
+  '- `status` says what is running, what it waits for and what it has used',
+  '- a message while I work steers me at the next step',
+  '- a question is answered by its number, by a word, or in your own words; it waits for you',
+  '- `share demo with +49 170 1234567` lets somebody whom you trust use a workspace; `unshare` takes it back, `shares` lists them',
+  '- `/new` begins a new conversation: what was said and read before is left behind',
+  '- `supervised`, `cautious` and `autonomous` set how much I do without asking; `supervised` also takes back a `yes all`',
+  '- an approval is answered with `yes`, `no`, `skip` (go on without it) or `yes all` (and everything after it in this chat), or with 👍 or 👎',
+  '- after I have read what others wrote I ask before it leaves this machine or lasts; `yes always for fetch` (or `push`, `schedule`, …) allows it for good in this chat, `ask again` takes that back',
+  '- `more` shows the rest of a long approval; where several questions wait, `yes 2` names one; while one waits, `/autonomous` and the like need their slash',
+];
+
+export const helpText = (setUp: SetUp): string =>
+  [
+    'Write what you need in your own words. I think in steps, use tools, and ask when I need you.',
+    '',
+    'Three things to try:',
+    ...thingsToTry(setUp).map((thing, index) => `${index + 1}. ${thing}`),
+    '',
+    ...help,
+  ].join('\n');

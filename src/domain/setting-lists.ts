@@ -1,0 +1,56 @@
+import { HARNESSES } from '../contracts/kennel.ts';
+
+/** What is wrong with a member of a list among the settings, and what was probably meant. */
+export interface WrongMember {
+  problem: string;
+  meant?: string;
+  /** names that it may be a misspelling of */
+  among?: readonly string[];
+}
+
+type Check = (member: string) => WrongMember | null;
+
+const HOST = /^(?:\*\.)?[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63}){0,20}(?::\d{1,5})?$/i;
+
+/** Host, and the port where one is named, of what looks like an address of a page. */
+function hostIn(text: string): string | undefined {
+  const found = /^[a-z][a-z0-9+.-]{0,20}:\/\/([^/\s]{1,260})/i.exec(text)?.[1] ?? text.split('/')[0];
+  return found && found !== text && HOST.test(found) ? found : undefined;
+}
+
+const agent: Check = (member) =>
+  (HARNESSES as readonly string[]).includes(member) ? null : { problem: `"${member}" is none of ${HARNESSES.join(', ')}`, among: HARNESSES };
+
+const origin: Check = (member) => {
+  if (/^[a-z][a-z0-9+.-]{0,20}:\/\/[^\s/*]{1,260}$/i.test(member)) return null;
+  const host = hostIn(member);
+  const scheme = /^([a-z][a-z0-9+.-]{0,20}):\/\//i.exec(member)?.[1] ?? 'https';
+  const meant = host && !host.includes('*') ? `${scheme}://${host}` : HOST.test(member) && !member.includes('*') ? `${scheme}://${member}` : undefined;
+  return { problem: `"${member}" is no origin such as https://app.example.com, and patterns are none`, ...(meant && { meant }) };
+};
+
+const ownName: Check = (member) => {
+  if (HOST.test(member) && !/[*:]/.test(member)) return null;
+  const meant = (hostIn(member) ?? (HOST.test(member) ? member : ''))?.replace(/^\*\./, '').replace(/:\d{1,5}$/, '');
+  return { problem: `"${member}" is no name such as fetch.example.com, without a port or a pattern`, ...(meant && { meant }) };
+};
+
+/** A host that containers may reach. */
+export const egressHost: Check = (member) => {
+  if (HOST.test(member)) return null;
+  const meant = hostIn(member);
+  return { problem: `"${member}" is no host such as packages.example.com, *.example.com or example.org:8443`, ...(meant && { meant }) };
+};
+
+/** Lists whose wrong members are left out, so that one does not keep everything from starting. */
+export const LENIENT: Readonly<Record<string, Check>> = {
+  FETCH_KENNEL_AGENTS: agent,
+  DEEPSEEK_CORS_ORIGINS: origin,
+  FETCH_ALLOWED_HOSTS: ownName,
+};
+
+export const membersOf = (setting: string): string[] =>
+  setting
+    .split(',')
+    .map((member) => member.trim())
+    .filter(Boolean);

@@ -1,0 +1,21 @@
+import { readFileSync } from 'node:fs';
+import { findPackageJSON } from 'node:module';
+import { dirname, extname } from 'node:path';
+
+/**
+ * Where this program lies. A clone runs `src/*.ts` as it is. An installed package runs `dist/src/*.js`, which `npm pack` builds
+ * (`scripts/build.ts`), because Node strips no types below `node_modules`.
+ */
+
+const manifest = findPackageJSON('..', import.meta.url)!;
+
+/** The folder of package.json, in a clone as in an installed package. */
+export const PACKAGE_ROOT = dirname(manifest);
+
+export const { version: VERSION } = JSON.parse(readFileSync(manifest, 'utf8')) as { version: string };
+
+/** `.ts` in a clone, `.js` when built. For files that are named at run time: nothing rewrites those names. */
+export const CODE_EXTENSION = extname(import.meta.url);
+
+/** The command that runs the install script of a package of ours, wherever the person is. */
+export const rebuildCommand = (dependency: string): string => `cd ${PACKAGE_ROOT} && npm rebuild ${dependency} --foreground-scripts`;

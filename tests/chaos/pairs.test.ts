@@ -1,0 +1,18 @@
+import { describe, expect, it } from 'vitest';
+import { NO_DOCKER } from '../support/docker.ts';
+import { runPairsChaos } from './pairs.ts';
+
+describe.skipIf(NO_DOCKER)('two of every role on one database and one Temporal server, killed in turn', () => {
+  it('lose nothing and do nothing twice: messages, questions, a schedule, coding tasks, WhatsApp', { timeout: 400_000 }, async () => {
+    const result = await runPairsChaos({ seed: 7, kills: 0, chats: 2, tasks: 3, messages: 24 });
+    expect(result).toMatchObject({ lost: [], doubled: [], stuck: [] });
+    expect(result.whatsapp).toMatchObject({ disordered: [], unreadable: [], problems: [], pairedAgain: 0 });
+    expect(result.tasks.ended.completed + result.tasks.ended.failed + result.tasks.ended.cancelled).toBe(3);
+    expect(result.kills.map(({ victim }) => victim).sort()).toEqual(
+      [...['worker', 'gateway', 'api', 'kennel-worker'].flatMap((role) => [role, role]), 'frozen'].sort(),
+    );
+    // of one that is frozen nobody can know that it is not at work: its lease has to end
+    const [frozen] = result.kills.filter(({ victim }) => victim === 'frozen');
+    expect(frozen!.tookOverMs).toBeLessThan(30_000);
+  });
+});
