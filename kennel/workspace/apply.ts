@@ -33,13 +33,22 @@ export function applyChanges(repository: Repository, changes: readonly Change[],
   const files = changes.filter((change) => !isSubmodule(change.from) && !isSubmodule(change.to));
   const due: Change[] = [];
   const refused: string[] = [];
-  const gone = new Set(files.filter((change) => change.from && !change.to).map((change) => change.path));
-  for (const change of files) {
+  // what goes is decided first: a file may stand in the place of a folder, and a folder in the place of a file
+  const gone = new Set<string>();
+  for (const change of files.filter(({ to }) => !to)) {
+    const now = entryOnDisk(repository, change.path);
+    if (now === null) continue;
+    if (now === 'other' || !same(now, change.from)) refused.push(change.path);
+    else {
+      due.push(change);
+      gone.add(change.path);
+    }
+  }
+  for (const change of files.filter(({ to }) => to)) {
     const now = entryOnDisk(repository, change.path);
     if (now !== 'other' && same(now, change.to)) continue;
-    // a folder in the place of a file is fine as long as everything in it is to go
-    if (change.to && blocked(repository, change.path, gone)) refused.push(change.path);
-    else if ((now !== 'other' && same(now, change.from)) || (now === 'other' && !change.from && emptiedBy(repository, change.path, gone))) due.push(change);
+    const isFree = now === 'other' ? !change.from && isEmptied(repository, change.path, gone) : same(now, change.from);
+    if (isFree && !blocked(repository, change.path, gone)) due.push(change);
     else refused.push(change.path);
   }
   if (strict && refused.length > 0) return { done: [], refused };
@@ -107,11 +116,19 @@ function blocked(repository: Repository, path: string, gone: Set<string>): boole
   return false;
 }
 
-function emptiedBy(repository: Repository, path: string, gone: Set<string>): boolean {
+/** A folder in which only folders are left once `gone` is gone. */
+function isEmptied(repository: Repository, path: string, gone: Set<string>): boolean {
   const stats = lstatSync(onDisk(repository.root, path), { throwIfNoEntry: false });
-  if (!stats?.isDirectory()) return false;
-  return [...gone].some((other) => other.startsWith(`${path}/`));
+  if (!stats?.isDirectory()) return gone.has(path);
+  return namesIn(repository, path).every((name) => isEmptied(repository, `${path}/${name}`, gone));
 }
+
+function removeFolders(repository: Repository, path: string): void {
+  for (const name of namesIn(repository, path)) removeFolders(repository, `${path}/${name}`);
+  rmdirSync(onDisk(repository.root, path));
+}
+
+const namesIn = (repository: Repository, path: string): string[] => readdirSync(onDisk(repository.root, path), 'latin1');
 
 /** A folder on the file system of the working tree where it can be, so that files are moved into place whole. */
 function makeStaging(repository: Repository): string {
@@ -142,7 +159,7 @@ function stage(repository: Repository, staging: string, number: number, entry: E
 function place(repository: Repository, staged: string, change: Change): void {
   const at = onDisk(repository.root, change.path);
   const old = lstatSync(at, { throwIfNoEntry: false });
-  if (old?.isDirectory()) rmdirSync(at);
+  if (old?.isDirectory()) removeFolders(repository, change.path);
   for (const folder of foldersOf(change.path)) {
     const stats = lstatSync(onDisk(repository.root, folder), { throwIfNoEntry: false });
     if (stats && !stats.isDirectory()) throw new Error(`${shown(utf8(folder))} is in the way`);

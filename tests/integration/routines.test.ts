@@ -209,6 +209,12 @@ describe('a cron', () => {
   });
 });
 
+const everythingSent = (thread: string) =>
+  until('everything was sent', async () => {
+    const rows = await app.store.db.selectFrom('outbox').select(['attempts', 'state']).where('thread_id', '=', thread).execute();
+    return rows.every((row) => row.state === 'sent') ? rows : null;
+  });
+
 describe('a conversation that grows', () => {
   it('continues as new while messages arrive, and repeats of old messages stay without effect', async () => {
     const thread = await app.thread();
@@ -220,6 +226,8 @@ describe('a conversation that grows', () => {
       await app.say(thread, 'status', `status-${n}`);
       expect((await app.ended(thread, turn)).status).toBe('completed');
       turns.push(turn);
+      // nothing is renewed while a reply is on its way
+      await everythingSent(thread);
       runs.add((await handle.describe()).runId);
     }
     expect(runs.size).toBeGreaterThan(1);
@@ -235,10 +243,7 @@ describe('a conversation that grows', () => {
     for (const [n, turn] of turns.entries()) {
       expect(items.filter((item) => item.turn_id === turn && item.kind === 'agent_message').map((item) => item.detail)).toEqual([`answer ${n}`]);
     }
-    const sent = await until('everything was sent', async () => {
-      const rows = await app.store.db.selectFrom('outbox').select(['attempts', 'state']).where('thread_id', '=', thread).execute();
-      return rows.every((row) => row.state === 'sent') ? rows : null;
-    });
+    const sent = await everythingSent(thread);
     expect(sent).toHaveLength(21);
     expect(sent.every((row) => row.attempts === 1)).toBe(true);
   });

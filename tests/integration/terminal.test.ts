@@ -50,7 +50,10 @@ beforeAll(async () => {
     TERM: 'xterm',
   };
   // `script` of util-linux lends a terminal, and takes it away when it ends
-  terminal = spawn('script', ['-qefc', `stty cols 80 rows 24; ${process.execPath} ${ENTRY} start`, '/dev/null'], { env, stdio: ['pipe', 'pipe', 'inherit'] });
+  terminal = spawn('script', ['-qefc', `stty cols 80 rows 24; exec ${process.execPath} ${ENTRY} start`, '/dev/null'], {
+    env,
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
   terminal.stdout!.on('data', (chunk: Buffer) => {
     shown += stripVTControlCharacters(chunk.toString());
   });

@@ -80,8 +80,16 @@ function stateWithout(w: Workspace, paths: string[]): State {
   return state;
 }
 
+interface Scenario {
+  committed: Edit[];
+  before: Edit[];
+  task: Edit[];
+  commits: boolean;
+  after: Edit[];
+}
+
 test('over random edits of person and task, no byte of the person is lost by conclude, undo and redo', { timeout: PROPERTY_MS }, () => {
-  const scenario = fc.record({
+  const scenario: fc.Arbitrary<Scenario> = fc.record({
     committed: edits(5),
     before: edits(5),
     task: edits(5),
@@ -185,6 +193,16 @@ test('over random edits of person and task, no byte of the person is lost by con
             after: [],
           },
         ],
+        // the task makes a folder of a file, and the person leaves an empty folder in it, or a file of theirs
+        ...[['write', 'delete'] as const, ['write'] as const].map((kinds): [Scenario] => [
+          {
+            committed: [{ path: 'd', kind: 'write', stage: false }],
+            before: [],
+            task: [{ path: 'd/x.txt', kind: 'write', stage: false }],
+            commits: false,
+            after: kinds.map((kind) => ({ path: 'd/e/y.txt', kind, stage: false })),
+          },
+        ]),
         // the task makes a file that the person's rules ignore
         [
           {

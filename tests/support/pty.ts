@@ -20,7 +20,8 @@ export interface Pty {
 }
 
 export function openPty(args: string, env: Record<string, string>): Pty {
-  const command = `stty cols 120 rows 60; ${process.execPath} ${ENTRY} ${args}`;
+  // without exec a shell that is not bash stays before it, takes Ctrl-C as well and ends with a code of its own
+  const command = `stty cols 120 rows 60; exec ${process.execPath} ${ENTRY} ${args}`;
   const child: ChildProcess = spawn('script', ['-qefc', command, '/dev/null'], { env: { ...env, TERM: 'xterm' }, stdio: ['pipe', 'pipe', 'inherit'] });
   let shown = '';
   child.stdout!.on('data', (chunk: Buffer) => {
