@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
 // whatever is killed or measured here would be in the way of others, and they in its
-const ALONE = ['tests/chaos/**/*.test.ts', 'tests/integration/full-disk.test.ts'];
+const ALONE = ['tests/chaos/**/*.test.ts', 'tests/integration/store/full-disk.test.ts'];
 
 export default defineConfig({
   test: {

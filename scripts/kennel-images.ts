@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { IMAGE_KINDS } from '../src/adapters/kennel/image-files.ts';
+import { IMAGE_KINDS } from '../src/adapters/kennel/images/image-files.ts';
 import { openKennel } from '../src/adapters/kennel/open-kennel.ts';
 import { childEnvironment, loadConfig } from '../src/config.ts';
 

@@ -1,5 +1,5 @@
 import { tmpdir } from 'node:os';
-import { temporalCache } from '../src/cli/instance.ts';
+import { temporalCache } from '../src/cli/instance/instance.ts';
 import { childEnvironment } from '../src/config.ts';
 import { provideTemporal } from '../temporal/server.ts';
 

@@ -3,10 +3,10 @@ import { homedir } from 'node:os';
 import { delimiter, isAbsolute, join, resolve, sep } from 'node:path';
 import { parse } from 'dotenv';
 import { z } from 'zod';
-import { loginsProblem } from './domain/logins.ts';
-import { nearest } from './domain/nearest.ts';
-import { readPrices } from './domain/price-book.ts';
+import { readPrices } from './domain/model/price-book.ts';
 import { egressHost, LENIENT, membersOf, type WrongMember } from './domain/setting-lists.ts';
+import { loginsProblem } from './domain/tasks/logins.ts';
+import { nearest } from './domain/text/nearest.ts';
 
 /**
  * Configuration is parsed once, here, and nowhere else is `process.env` read. Order of authority: flags, then the

@@ -1,8 +1,8 @@
 import { cancellationSignal } from '@temporalio/activity';
+import type { ChannelSender } from '../channels/channel.ts';
 import type { DeliverInput } from '../contracts/conversation.ts';
-import type { ChannelSender } from '../gateway/channel.ts';
-import type { Db } from '../store/database.ts';
-import { findOutgoing, markSent } from '../store/outbox.ts';
+import { findOutgoing, markSent } from '../store/chats/outbox.ts';
+import type { Db } from '../store/postgres/database.ts';
 import { asFailure, fail } from './failure.ts';
 import { beat } from './heartbeat.ts';
 

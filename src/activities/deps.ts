@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Kennel } from '../adapters/kennel/kennel.ts';
 import type { Model } from '../adapters/model/model.ts';
 import type { Config } from '../config.ts';
-import type { Db } from '../store/database.ts';
+import type { Db } from '../store/postgres/database.ts';
 
 /** What activities work with; made once by the role's process. */
 export interface ActivityDeps {

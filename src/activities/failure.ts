@@ -1,10 +1,10 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { KennelFull, KennelUnavailable } from '../adapters/kennel/kennel.ts';
 import { ModelError } from '../adapters/model/model.ts';
+import { ChannelAway } from '../channels/channel.ts';
 import { type FailureType, failures } from '../domain/failures.ts';
-import { storableText } from '../domain/text.ts';
-import { ChannelAway } from '../gateway/channel.ts';
-import { isGone } from '../store/database.ts';
+import { storableText } from '../domain/text/storable.ts';
+import { isGone } from '../store/postgres/database.ts';
 
 /** A failure of the closed vocabulary, as Temporal shows it: type, one sentence, cause. */
 export const fail = (

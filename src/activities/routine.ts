@@ -3,12 +3,11 @@ import { deleteSchedule } from '../adapters/schedules.ts';
 import { kennelQueue } from '../contracts/ids.ts';
 import type { CloseInput, OpenedRun, OpenInput, RoutineActivities, StepInput, StepResult } from '../contracts/routine.ts';
 import type { Source } from '../contracts/taint.ts';
+import { decideUnattended } from '../domain/consent/policy.ts';
+import { whyAsked } from '../domain/consent/taint.ts';
+import { closedTo } from '../domain/consent/tool-access.ts';
 import { firingNote, isOvertaken } from '../domain/cron.ts';
-import { decideUnattended } from '../domain/policy.ts';
-import { whyAsked } from '../domain/taint.ts';
-import { prefix } from '../domain/text.ts';
-import { closedTo } from '../domain/tool-access.ts';
-import { hostOfChat } from '../store/kennel/hosts.ts';
+import { prefix } from '../domain/text/storable.ts';
 import {
   beginOnce,
   chatAccess,
@@ -22,16 +21,17 @@ import {
   runningRun,
   type StepOutcome,
   storeStep,
-} from '../store/routines.ts';
-import { recordNotice } from '../store/turns.ts';
+} from '../store/chats/routines.ts';
+import { hostOfChat } from '../store/kennel/hosts.ts';
+import { recordNotice } from '../store/turns/turns.ts';
 import { tools } from '../tools/registry.ts';
 import { dangerOf, endedByRestart, restarted, type ToolOutcome } from '../tools/tool.ts';
-import { ATTEMPTS } from './act.ts';
 import type { ActivityDeps, HostDeps } from './deps.ts';
 import { asFailure, fail } from './failure.ts';
 import { beat } from './heartbeat.ts';
-import { taintUnattended } from './provenance.ts';
 import { taskMadeBy } from './task/input.ts';
+import { ATTEMPTS } from './turn/act.ts';
+import { taintUnattended } from './turn/provenance.ts';
 
 const UNKNOWN_OUTCOME =
   'The outcome of this step is unknown: what ran it was lost before it ended. It may or may not have happened and is not run again by itself.';

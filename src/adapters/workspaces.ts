@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { lstat, mkdir, readdir, readFile, realpath, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { nameProblem, sameName } from '../domain/workspace-names.ts';
+import { nameProblem, sameName } from '../domain/tasks/workspace-names.ts';
 
 /**
  * The folder of the workspaces on this host. Only the names in it and what kind of thing they are is looked at from here; what is

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
-import type { Intake } from '../gateway/intake.ts';
-import type { Store } from '../store/database.ts';
+import type { Intake } from '../intake/intake.ts';
+import type { Store } from '../store/postgres/database.ts';
 
 /** What both HTTP servers are given. */
 export interface ApiDeps {

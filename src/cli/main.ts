@@ -74,13 +74,13 @@ command(
   'start',
   'Run everything on this machine; on a terminal, with a chat',
   'fetch start --home ~/.fetch-work --runtime-port 7978',
-  () => async (config, reload, flags) => (await import('./start.ts')).run(config, reload, flags),
+  () => async (config, reload, flags) => (await import('./commands/start.ts')).run(config, reload, flags),
 );
 command(
   'up',
   'Run everything in the background, also after this terminal is closed',
   'fetch up --at-login',
-  (self) => async (config, reload, flags) => (await import('./up.ts')).run({ config, reload, flags }, self.opts()),
+  (self) => async (config, reload, flags) => (await import('./commands/up.ts')).run({ config, reload, flags }, self.opts()),
 )
   .option('--at-login', 'from now on start it whenever this machine starts, or you log in: systemd, launchd')
   .addOption(new Option('--not-at-login', 'no longer; what runs now goes on').conflicts('atLogin'));
@@ -90,10 +90,10 @@ singleRole('api', 'Run the HTTP APIs');
 singleRole('kennel-worker', 'Run the host of workspaces and containers: coding tasks, commands');
 singleRole('prepare', 'Prepare external servers once: namespace, search attributes, tables');
 command('chat', 'Open a chat with a running instance', 'fetch chat --home ~/.fetch-work', () => async (config) => {
-  await (await import('./chat.ts')).runChat(config);
+  await (await import('./chat/chat.ts')).runChat(config);
 });
 command('pair', 'Link WhatsApp: shows a QR to scan, or a code to type', 'fetch pair --phone +491701234567', (self) => async (config) => {
-  await (await import('./pair.ts')).run(config, self.opts());
+  await (await import('./commands/pair.ts')).run(config, self.opts());
 })
   .option('--phone <number>', 'show a code to type on this phone, in place of a QR')
   .addOption(
@@ -103,21 +103,21 @@ command('pair', 'Link WhatsApp: shows a QR to scan, or a code to type', 'fetch p
     ).choices(['shared', 'dedicated']),
   );
 command('unpair', 'Log WhatsApp out', 'fetch unpair', () => async (config) => {
-  await (await import('./pair.ts')).unpair(config);
+  await (await import('./commands/pair.ts')).unpair(config);
 });
 command('setup', 'Ask again which model, what to call you, and your time zone', 'fetch setup', () => async (config) => {
   if (!process.stdin.isTTY)
     throw new ProblemError(`fetch setup asks questions and needs a terminal. Without one, write the settings to ${config.FETCH_HOME}/.env`);
-  await (await import('./setup.ts')).setup(config);
+  await (await import('./setup/setup.ts')).setup(config);
 });
 command(
   'status',
   'Show the roles of this home; exit code 3 when nothing runs',
   'fetch status --json',
-  (self) => async (config) => (await import('./status.ts')).run(config, self.opts()),
+  (self) => async (config) => (await import('./commands/status.ts')).run(config, self.opts()),
 ).option('--json', 'print JSON');
 command('logs', 'Show the log of one role, or of all in the order of time', 'fetch logs worker -f', (self, args) => async (config) => {
-  await (await import('./logs.ts')).run(config, args[0] as never, self.opts());
+  await (await import('./commands/logs.ts')).run(config, args[0] as never, self.opts());
 })
   .addArgument(new Argument('[role]', 'the role').choices(['fetch', 'temporal', 'postgres', 'worker', 'gateway', 'api', 'kennel']))
   .option('-f, --follow', 'print new lines as they come')
@@ -127,14 +127,14 @@ command(
   'doctor',
   'Try every dependency; each finding comes with what mends it',
   'fetch doctor --json',
-  (self) => async (config) => (await import('./doctor.ts')).run(config, self.opts()),
+  (self) => async (config) => (await import('./commands/doctor.ts')).run(config, self.opts()),
 ).option('--json', 'print JSON');
 const kennel = program.command('kennel').description('Look after the containers that coding tasks run in').exitOverride();
 command(
   'build',
   'Build the images now, so that no task waits for them: what every task needs, and that of each named agent',
   'fetch kennel build claude codex',
-  (self, args) => async (config) => (await import('./kennel.ts')).build(config, args, self.opts()),
+  (self, args) => async (config) => (await import('./commands/kennel.ts')).build(config, args, self.opts()),
   kennel,
 )
   .addArgument(new Argument('[agent...]', 'agents').choices(['claude', 'codex', 'gemini', 'copilot', 'opencode', 'practice', 'all']))
@@ -143,20 +143,20 @@ command(
   'doctor',
   'Try the Docker engine, the images, and a container; exit code 1 when coding tasks cannot run',
   'fetch kennel doctor --json',
-  (self) => async (config) => (await import('./kennel.ts')).doctor(config, self.opts()),
+  (self) => async (config) => (await import('./commands/kennel.ts')).doctor(config, self.opts()),
   kennel,
 ).option('--json', 'print JSON');
 command(
   'ps',
   'List the containers of tasks',
   'fetch kennel ps --json',
-  (self) => async (config) => (await import('./kennel.ts')).ps(config, self.opts()),
+  (self) => async (config) => (await import('./commands/kennel.ts')).ps(config, self.opts()),
   kennel,
 ).option('--json', 'print JSON');
 const deploy = program.command('deploy').description('Say which build of the worker does the work, where several run side by side').exitOverride();
 const deployment = (name: string, description: string, example: string, run: (config: Config, self: Command, args: string[]) => Promise<void>) =>
   command(name, description, example, (self, args) => (config) => run(config, self, args), deploy);
-const deploying = () => import('./deploy.ts');
+const deploying = () => import('./commands/deploy.ts');
 deployment('status', 'Show every build: its workers, its open runs', 'fetch deploy status --json', async (config, self) =>
   (await deploying()).status(config, self.opts()),
 ).option('--json', 'print JSON');
@@ -188,12 +188,12 @@ deployment(
   'fetch deploy start-over',
   async (config) => (await deploying()).startOver(config),
 );
-command('ui', 'Show the link that lets a browser into the Temporal Web UI', 'fetch ui', () => async (config) => (await import('./ui.ts')).run(config));
+command('ui', 'Show the link that lets a browser into the Temporal Web UI', 'fetch ui', () => async (config) => (await import('./commands/ui.ts')).run(config));
 command(
   'stop',
   'Stop the instance of this home, once what is under way has ended',
   'fetch stop',
-  (self) => async (config) => (await import('./stop.ts')).run(config, self.opts()),
+  (self) => async (config) => (await import('./commands/stop.ts')).run(config, self.opts()),
 ).option('--now', 'wait for nothing that is under way');
 
 function percentage(value: string): number {

@@ -1,4 +1,4 @@
-import { cut } from './text.ts';
+import { cut } from './text/storable.ts';
 
 /**
  * The closed vocabulary of failures: what an operator reads as `type` in the Temporal Web UI, what the person is told,

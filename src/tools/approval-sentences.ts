@@ -1,4 +1,4 @@
-import { visibleLine } from '../domain/evidence.ts';
+import { visibleLine } from '../domain/text/evidence.ts';
 
 /**
  * What an approval asks, in the words of the person. `at`: ` in demo` where the tool works in a workspace. The words come from the

@@ -1,4 +1,4 @@
-import { betweenPairs, prefix } from '../domain/text.ts';
+import { betweenPairs, prefix } from '../domain/text/storable.ts';
 import type { ToolOutcome } from './tool.ts';
 
 /** A part of a long text for the model, with how to read on; offsets in characters. `of` names the text where there is nothing at the offset. */

@@ -1,18 +1,18 @@
 import { z } from 'zod';
-import { suggestion } from '../domain/nearest.ts';
-import { closedTo, type ToolAccess } from '../domain/tool-access.ts';
+import { closedTo, type ToolAccess } from '../domain/consent/tool-access.ts';
+import { suggestion } from '../domain/text/nearest.ts';
 import { attachmentTools } from './attachments.ts';
-import { cronTools } from './crons.ts';
-import { fileTools } from './files.ts';
-import { gitTools } from './git.ts';
-import { githubTools } from './github.ts';
 import { interactionTools } from './interaction.ts';
-import { shellTools } from './shell.ts';
+import { cronTools } from './routines/crons.ts';
+import { workflowTools } from './routines/workflows.ts';
 import { taskTools } from './tasks.ts';
 import type { Tool } from './tool.ts';
 import { webTools } from './web.ts';
-import { workflowTools } from './workflows.ts';
-import { workspaceTools } from './workspaces.ts';
+import { fileTools } from './workspace/files.ts';
+import { gitTools } from './workspace/git.ts';
+import { githubTools } from './workspace/github.ts';
+import { shellTools } from './workspace/shell.ts';
+import { workspaceTools } from './workspace/workspaces.ts';
 
 /** Every tool that the model may call, by name. */
 export const tools: ReadonlyMap<string, Tool> = new Map(

@@ -4,24 +4,24 @@ import { taskWorkflowId } from '../contracts/ids.ts';
 import { HARNESSES } from '../contracts/kennel.ts';
 import { cancelUpdate, decidedSignal, pauseUpdate, resumeUpdate } from '../contracts/signals.ts';
 import type { TaskState } from '../contracts/task.ts';
-import { breachText, taskBreach, taskBudget } from '../domain/budgets.ts';
-import { chooseOption } from '../domain/commands.ts';
-import { chooseHarness } from '../domain/harnesses.ts';
-import { suggestion } from '../domain/nearest.ts';
-import { moneyText } from '../domain/price-book.ts';
-import { duration, saysMore } from '../domain/task-report.ts';
-import { cut } from '../domain/text.ts';
-import { findName } from '../domain/workspace-names.ts';
-import { onThread } from '../store/events.ts';
+import { chooseOption } from '../domain/chat/commands.ts';
+import { breachText, taskBreach, taskBudget } from '../domain/model/budgets.ts';
+import { moneyText } from '../domain/model/price-book.ts';
+import { chooseHarness } from '../domain/tasks/harnesses.ts';
+import { duration, saysMore } from '../domain/tasks/report.ts';
+import { findName } from '../domain/tasks/workspace-names.ts';
+import { suggestion } from '../domain/text/nearest.ts';
+import { cut } from '../domain/text/storable.ts';
+import { onThread } from '../store/chats/events.ts';
 import { type KennelHost, listHosts } from '../store/kennel/hosts.ts';
 import { reachOf } from '../store/kennel/shares.ts';
 import { findTask, insertTask, isOver, markOrdered, type Task, tasksOfChat } from '../store/kennel/tasks.ts';
 import { taskSpendingToday, usageOf } from '../store/kennel/usage.ts';
 import { activeWorkspace, listWorkspaces } from '../store/kennel/workspaces.ts';
-import { answerQuestion, openQuestion } from '../store/questions.ts';
-import { type Absence, awaitEngine, hostsMayBeStarting } from './await-engine.ts';
+import { answerQuestion, openQuestion } from '../store/turns/questions.ts';
+import { idFromCall } from './routines/workflows.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from './tool.ts';
-import { idFromCall } from './workflows.ts';
+import { type Absence, awaitEngine, hostsMayBeStarting } from './workspace/await-engine.ts';
 
 /** The `task_*` tools of the contract: coding jobs that a coding agent does in a container, for minutes or hours. */
 

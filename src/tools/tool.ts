@@ -4,8 +4,8 @@ import type { Kennel } from '../adapters/kennel/kennel.ts';
 import type { Config } from '../config.ts';
 import type { Danger, Effect } from '../contracts/conversation.ts';
 import type { Sink, SourceKind } from '../contracts/taint.ts';
-import type { Sent } from '../domain/taint.ts';
-import type { Db } from '../store/database.ts';
+import type { Sent } from '../domain/consent/taint.ts';
+import type { Db } from '../store/postgres/database.ts';
 
 /** Where a tool runs: in this worker process or in a container of the kennel. */
 export type Place = 'worker' | 'kennel';

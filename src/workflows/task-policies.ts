@@ -12,7 +12,7 @@ import { kennelQueue, taskWorkflowId } from '../contracts/ids.ts';
 import { CODING_TASK } from '../contracts/signals.ts';
 import type { TaskActivities, TaskInput, TaskRecordActivities } from '../contracts/task.ts';
 import { nonRetryableTypes } from '../domain/failures.ts';
-import { taskPage } from '../domain/task-page.ts';
+import { taskPage } from '../domain/tasks/page.ts';
 import { patientRecords } from './patient.ts';
 import { HEARTBEAT_TIMEOUT } from './policies.ts';
 

@@ -1,9 +1,9 @@
 import { ActivityFailure, ApplicationFailure, CancellationScope, condition, isCancellation, patched, TimeoutFailure } from '@temporalio/workflow';
 import type { CallVerdict, ThinkResult, TurnLimits, Waits } from '../contracts/conversation.ts';
 import type { Decision } from '../contracts/decision.ts';
-import { breachText, turnBreach, type Used } from '../domain/budgets.ts';
+import { policyOf } from '../domain/consent/policy.ts';
 import { type FailureType, failures, isFailureType } from '../domain/failures.ts';
-import { policyOf } from '../domain/policy.ts';
+import { breachText, turnBreach, type Used } from '../domain/model/budgets.ts';
 import type { Board } from './board.ts';
 import { DECISION_ON_RECORD, onRecord, readDecision } from './decisions.ts';
 import { actAs, previewOn, records, thinkAs } from './policies.ts';

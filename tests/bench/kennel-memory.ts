@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
-import { homeLabel } from '../../src/adapters/kennel/containers.ts';
+import { homeLabel } from '../../src/adapters/kennel/docker/containers.ts';
 import { childEnvironment } from '../../src/config.ts';
 import { cancelUpdate } from '../../src/contracts/signals.ts';
 import { requireDocker } from '../support/docker.ts';

@@ -1,6 +1,6 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { IMAGE_KINDS } from '../../src/adapters/kennel/image-files.ts';
+import { IMAGE_KINDS } from '../../src/adapters/kennel/images/image-files.ts';
 import { openKennel } from '../../src/adapters/kennel/open-kennel.ts';
 import { loadConfig } from '../../src/config.ts';
 import { requireDocker } from '../support/docker.ts';

@@ -1,8 +1,8 @@
 import { Client, Connection } from '@temporalio/client';
 import { sql } from 'kysely';
-import type { LedgerEntry } from '../../src/adapters/model/practice-server.ts';
+import type { LedgerEntry } from '../../src/adapters/model/practice/server.ts';
 import { ROUTINE } from '../../src/contracts/signals.ts';
-import type { Db } from '../../src/store/database.ts';
+import type { Db } from '../../src/store/postgres/database.ts';
 import type { TestApp } from '../support/app.ts';
 import { until } from '../support/until.ts';
 import type { Expected } from './chats.ts';

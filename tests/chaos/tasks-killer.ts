@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { homeLabel } from '../../src/adapters/kennel/containers.ts';
+import { homeLabel } from '../../src/adapters/kennel/docker/containers.ts';
 import { childEnvironment } from '../../src/config.ts';
 import type { TestApp } from '../support/app.ts';
 import { until } from '../support/until.ts';

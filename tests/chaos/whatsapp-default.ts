@@ -3,7 +3,7 @@ import { Agent as HttpsAgent } from 'node:https';
 import { parseArgs } from 'node:util';
 import { type ConnectionState, DisconnectReason, makeWASocket, useMultiFileAuthState, WA_CERT_DETAILS, type WAMessage } from '@whiskeysockets/baileys';
 import { pino } from 'pino';
-import { scriptedStep } from '../../src/adapters/model/practice-script.ts';
+import { scriptedStep } from '../../src/adapters/model/practice/script.ts';
 
 // The library as its documentation shows it: credentials in files, an event handler that answers, a new socket after each close.
 // It is asked for less than we are: the answer is there at once, and messages that came while it was away are answered, too.

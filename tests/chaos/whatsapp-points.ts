@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'kysely';
-import type { Store } from '../../src/store/database.ts';
+import type { Store } from '../../src/store/postgres/database.ts';
 import { until } from '../support/until.ts';
 import type { Companion } from '../support/whatsapp/companion.ts';
 import type { WhatsAppFixture } from '../support/whatsapp/fixture.ts';

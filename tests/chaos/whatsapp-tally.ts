@@ -1,4 +1,4 @@
-import type { Db } from '../../src/store/database.ts';
+import type { Db } from '../../src/store/postgres/database.ts';
 import type { WhatsAppFixture } from '../support/whatsapp/fixture.ts';
 import { type Chatter, type Spoken, timesShown } from './whatsapp-people.ts';
 import { POINTS, type Point } from './whatsapp-points.ts';

@@ -4,14 +4,14 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
-import { listen } from '../../src/api/listen.ts';
-import { createRuntimeApi } from '../../src/api/runtime-api.ts';
-import { createStatusApi } from '../../src/api/status-api.ts';
-import { databaseUrl, preparePostgres, removeCluster } from '../../src/cli/postgres.ts';
-import { ensureToken } from '../../src/cli/tokens.ts';
+import { listen } from '../../src/api/http/listen.ts';
+import { createRuntimeApi } from '../../src/api/runtime/runtime-api.ts';
+import { createStatusApi } from '../../src/api/status/status-api.ts';
+import { databaseUrl, preparePostgres, removeCluster } from '../../src/cli/instance/postgres.ts';
+import { ensureToken } from '../../src/cli/instance/tokens.ts';
 import { loadConfig } from '../../src/config.ts';
-import { createIntake } from '../../src/gateway/intake.ts';
-import { openStore, type Store } from '../../src/store/database.ts';
+import { createIntake } from '../../src/intake/intake.ts';
+import { openStore, type Store } from '../../src/store/postgres/database.ts';
 
 export interface ApiStack {
   port: number;

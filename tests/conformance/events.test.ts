@@ -1,7 +1,7 @@
 import { type ClientRequest, get } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { EventEnvelope, ThreadRecord } from '../../src/contracts/records.ts';
-import { appendEvents, lockThread } from '../../src/store/events.ts';
+import { appendEvents, lockThread } from '../../src/store/chats/events.ts';
 import { type ApiStack, startApi } from './api-stack.ts';
 import { send } from './golden.ts';
 

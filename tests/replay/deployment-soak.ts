@@ -1,12 +1,12 @@
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { buildWorkflowBundle, entryOf } from '../../src/cli/workflow-bundle.ts';
-import { startPatchedOver } from '../../src/gateway/start-over.ts';
+import { buildWorkflowBundle, entryOf } from '../../src/cli/roles/workflow-bundle.ts';
+import { startPatchedOver } from '../../src/intake/start-over.ts';
 import { findings, goOn, populate, reconcileNow, write } from '../support/deployment-scenes.ts';
 import { startReleases } from '../support/releases.ts';
 import { releaseBundle } from './frozen.ts';
 
-/** The long form of tests/integration/deployment.test.ts: `npm run deployment-soak -- --chats 1000 --tasks 20 --from 0.1.0`. */
+/** The long form of tests/integration/cli/deployment.test.ts: `npm run deployment-soak -- --chats 1000 --tasks 20 --from 0.1.0`. */
 
 const { values } = parseArgs({
   options: { chats: { type: 'string', default: '1000' }, tasks: { type: 'string', default: '20' }, from: { type: 'string', default: '0.1.0' } },

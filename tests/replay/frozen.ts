@@ -4,14 +4,14 @@ import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFi
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { buildWorkflowBundle } from '../../src/cli/workflow-bundle.ts';
+import { buildWorkflowBundle } from '../../src/cli/roles/workflow-bundle.ts';
 
 /**
  * What a release leaves behind for ever: histories of its runs, and its workflow code. Runs of it go on in the world, so none of its files is ever
  * changed. `checksums/<release>.sha256` (the format of sha256sum) is written when a file is made, one line each, and only grows.
  */
 
-const REPLAY = fileURLToPath(new URL('.', import.meta.url));
+const REPLAY = fileURLToPath(new URL('./', import.meta.url));
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 export const historiesOf = (release: string): string => join(REPLAY, 'histories', release);

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { homeLabel, LABEL } from '../../src/adapters/kennel/containers.ts';
+import { homeLabel, LABEL } from '../../src/adapters/kennel/docker/containers.ts';
 import { taskWorkflowId } from '../../src/contracts/ids.ts';
 import type { TestApp } from '../support/app.ts';
 import { containersOf, findTask, inState, kennelReady, linesOf, startTask, workspace } from '../support/kennel-app.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { buildWorkflowBundle } from '../../src/cli/workflow-bundle.ts';
+import { buildWorkflowBundle } from '../../src/cli/roles/workflow-bundle.ts';
 import { type HistoryEvent, type HistoryJson, privateParts } from './scrub.ts';
 
 /** Runs that are open in the world continue on the code that is deployed next: what replays here replays there. */

@@ -5,11 +5,11 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { databaseUrl, removeCluster } from '../../src/cli/postgres.ts';
-import { liveRunState, type RoleName, type RunState, readRunState } from '../../src/cli/state-file.ts';
+import { databaseUrl, removeCluster } from '../../src/cli/instance/postgres.ts';
+import { liveRunState, type RoleName, type RunState, readRunState } from '../../src/cli/instance/state-file.ts';
 import { childEnvironment } from '../../src/config.ts';
 import type { EventEnvelope } from '../../src/contracts/records.ts';
-import { openStore, type Store } from '../../src/store/database.ts';
+import { openStore, type Store } from '../../src/store/postgres/database.ts';
 import { type ApiCalls, apiCalls, requestAt } from './api-calls.ts';
 import { type ScriptedModel, startScriptedModel } from './scripted-model.ts';
 import { until } from './until.ts';
@@ -144,7 +144,7 @@ export async function startTestApp(env: Record<string, string> = {}, place: Plac
     spawn: spawnStart,
     ...calls,
     events: async (threadId) => {
-      const { readEvents } = await import('../../src/store/events.ts');
+      const { readEvents } = await import('../../src/store/chats/events.ts');
       return readEvents(store.db, threadId, 0, 100_000);
     },
     async close() {

@@ -3,11 +3,11 @@ import { cancellationSignal } from '@temporalio/activity';
 import { CancelledFailure } from '@temporalio/common';
 import { beat } from '../../src/activities/heartbeat.ts';
 import type { TaskActivities } from '../../src/contracts/task.ts';
-import type { Db } from '../../src/store/database.ts';
 import { storeLines } from '../../src/store/kennel/task-log.ts';
 import { taskOutboxId, tellOfTask } from '../../src/store/kennel/task-news.ts';
 import { closeTaskQuestions, findQuestion, taskQuestionId } from '../../src/store/kennel/task-questions.ts';
 import { endTask, findTask, setTaskState, type Task, waitingFor } from '../../src/store/kennel/tasks.ts';
+import type { Db } from '../../src/store/postgres/database.ts';
 
 /**
  * A host without containers: the activities of a coding task on the real store, for tests of workflows that need many tasks at once. The goal says

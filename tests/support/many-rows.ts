@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Db } from '../../src/store/database.ts';
+import type { Db } from '../../src/store/postgres/database.ts';
 
 /**
  * Fills the tables that grow for ever with `count` rows each, all of them over: turns that have ended, messages that were sent. They belong

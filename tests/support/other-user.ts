@@ -3,7 +3,7 @@ import { chmodSync, chownSync, copyFileSync, linkSync, mkdirSync, mkdtempSync, r
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { temporalCache } from '../../src/cli/instance.ts';
+import { temporalCache } from '../../src/cli/instance/instance.ts';
 import { childEnvironment } from '../../src/config.ts';
 import { provideTemporal } from '../../temporal/server.ts';
 import type { Place } from './app.ts';

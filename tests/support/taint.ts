@@ -1,16 +1,16 @@
-import { declaredSources, withTaint } from '../../src/activities/provenance.ts';
+import { declaredSources, withTaint } from '../../src/activities/turn/provenance.ts';
 import type { Autonomy, CallVerdict } from '../../src/contracts/conversation.ts';
 import type { Source } from '../../src/contracts/taint.ts';
-import { toModelMessages } from '../../src/domain/context.ts';
-import { beginCall, settleBegun } from '../../src/store/calls.ts';
-import type { Db } from '../../src/store/database.ts';
-import { onThread } from '../../src/store/events.ts';
-import { freshId } from '../../src/store/keys.ts';
-import { ask, decideQuestion, openQuestion } from '../../src/store/questions.ts';
-import { type CheckedCall, loadSubject, storeAnswer } from '../../src/store/steps.ts';
-import { createThread } from '../../src/store/threads.ts';
-import { type Heard, loadHistory } from '../../src/store/transcript.ts';
-import { openTurn } from '../../src/store/turns.ts';
+import { toModelMessages } from '../../src/domain/chat/context.ts';
+import { onThread } from '../../src/store/chats/events.ts';
+import { freshId } from '../../src/store/chats/ids.ts';
+import { createThread } from '../../src/store/chats/threads.ts';
+import type { Db } from '../../src/store/postgres/database.ts';
+import { beginCall, settleBegun } from '../../src/store/turns/calls.ts';
+import { ask, decideQuestion, openQuestion } from '../../src/store/turns/questions.ts';
+import { type CheckedCall, loadSubject, storeAnswer } from '../../src/store/turns/steps.ts';
+import { type Heard, loadHistory } from '../../src/store/turns/transcript.ts';
+import { openTurn } from '../../src/store/turns/turns.ts';
 import { prepareCall, tools } from '../../src/tools/registry.ts';
 
 /** A chat on a real store, in which turns are played step by step: what the model reads, what it calls, what policy says. No tool runs. */

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
-import { temporalCache } from '../../src/cli/instance.ts';
+import { temporalCache } from '../../src/cli/instance/instance.ts';
 import { childEnvironment } from '../../src/config.ts';
 import { devServerArguments } from '../../temporal/dev-server.ts';
 import { prepareNamespace } from '../../temporal/namespace.ts';

@@ -1,10 +1,10 @@
 import type { Client } from '@temporalio/client';
 import type { Kennel } from '../../src/adapters/kennel/kennel.ts';
 import type { Config } from '../../src/config.ts';
-import { type Db, json } from '../../src/store/database.ts';
-import { onThread } from '../../src/store/events.ts';
-import { createThread } from '../../src/store/threads.ts';
-import { openTurn } from '../../src/store/turns.ts';
+import { onThread } from '../../src/store/chats/events.ts';
+import { createThread } from '../../src/store/chats/threads.ts';
+import { type Db, json } from '../../src/store/postgres/database.ts';
+import { openTurn } from '../../src/store/turns/turns.ts';
 import type { Tool, ToolContext, ToolOutcome } from '../../src/tools/tool.ts';
 
 /** Calls of tools as a worker makes them, without a workflow around: a chat with a turn, a row for each call, the tool's own `run`. */

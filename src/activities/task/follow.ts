@@ -3,20 +3,20 @@ import { activityInfo, cancellationSignal, heartbeat } from '@temporalio/activit
 import type { Config } from '../../config.ts';
 import type { LogLine } from '../../contracts/kennel.ts';
 import type { Followed, FollowInput, TaskSpending } from '../../contracts/task.ts';
-import { breachText, taskBreach, taskBudget } from '../../domain/budgets.ts';
-import { inline } from '../../domain/foreign-text.ts';
+import { breachText, taskBreach, taskBudget } from '../../domain/model/budgets.ts';
+import { inline } from '../../domain/text/foreign-text.ts';
+import { cut } from '../../store/chats/ids.ts';
 import { countLines, doing, storeLines } from '../../store/kennel/task-log.ts';
 import { taskQuestionId } from '../../store/kennel/task-questions.ts';
 import { findTask, isOver, type Task } from '../../store/kennel/tasks.ts';
 import { budgetUse, usageOf } from '../../store/kennel/usage.ts';
-import { cut } from '../../store/keys.ts';
 import { asFailure, fail } from '../failure.ts';
 import { HEARTBEAT_MS } from '../heartbeat.ts';
 import type { KennelDeps } from './deps.ts';
-import { createLogPace } from './log-pace.ts';
 import { createTaskProgress } from './progress.ts';
-import { lastWritten, type Read, readLog, runFolder, watchLog } from './run-folder.ts';
-import { folderMegabytes, freeMegabytes } from './run-size.ts';
+import { lastWritten, type Read, readLog, runFolder, watchLog } from './run/folder.ts';
+import { createLogPace } from './run/log-pace.ts';
+import { folderMegabytes, freeMegabytes } from './run/size.ts';
 
 /** A log is looked at when it has grown, and this often besides. */
 const LOOK_MS = 200;

@@ -1,8 +1,8 @@
 import type { Config } from '../../config.ts';
 import type { TaskInput } from '../../contracts/task.ts';
-import { taskInput } from '../../gateway/task-settings.ts';
-import type { Db } from '../../store/database.ts';
+import { taskInput } from '../../intake/task-settings.ts';
 import { isOver, taskOfCall } from '../../store/kennel/tasks.ts';
+import type { Db } from '../../store/postgres/database.ts';
 
 /** The task that a call has made and whose workflow is to be started; a retried call finds it again. */
 export async function taskMadeBy({ db, config }: { db: Db; config: Config }, call: { id: string; name: string }, ok: boolean): Promise<{ task?: TaskInput }> {

@@ -1,5 +1,5 @@
 import type { Arrival } from '../../contracts/conversation.ts';
-import { signalArrival } from '../../gateway/signal.ts';
+import { signalArrival } from '../../intake/signal.ts';
 import { recordProgress } from '../../store/kennel/task-news.ts';
 import type { Task } from '../../store/kennel/tasks.ts';
 import type { KennelDeps } from './deps.ts';

@@ -5,14 +5,14 @@ import type { Config } from '../../config.ts';
 import type { Autonomy } from '../../contracts/conversation.ts';
 import { type Command, type HarnessName, type RunSpec, worktreeOf } from '../../contracts/kennel.ts';
 import type { BeginInput, TaskActivities } from '../../contracts/task.ts';
-import { taskBudget } from '../../domain/budgets.ts';
-import { harnesses, modelOf } from '../../domain/harnesses.ts';
-import { loginsOf } from '../../domain/logins.ts';
+import { taskBudget } from '../../domain/model/budgets.ts';
+import { harnesses, modelOf } from '../../domain/tasks/harnesses.ts';
+import { loginsOf } from '../../domain/tasks/logins.ts';
+import { chatAutonomy } from '../../store/chats/routines.ts';
 import { unsettledLine } from '../../store/kennel/task-log.ts';
 import { findQuestion, taskQuestionId } from '../../store/kennel/task-questions.ts';
 import { findTask, isOver, setTaskNews, setTaskState, type Task } from '../../store/kennel/tasks.ts';
-import { isAllowed, type Question } from '../../store/questions.ts';
-import { chatAutonomy } from '../../store/routines.ts';
+import { isAllowed, type Question } from '../../store/turns/questions.ts';
 import { asFailure, fail } from '../failure.ts';
 import { beat } from '../heartbeat.ts';
 import { createConclude } from './conclude.ts';
@@ -20,7 +20,7 @@ import type { KennelDeps } from './deps.ts';
 import { createFollow } from './follow.ts';
 import { requireHeld } from './held.ts';
 import { GONE_FACTOR } from './records.ts';
-import { gateFolder, readLog, runFolder, sendCommand } from './run-folder.ts';
+import { gateFolder, readLog, runFolder, sendCommand } from './run/folder.ts';
 import { AUTHOR, place, workspaceOf } from './workspace.ts';
 
 /** A harness that was told to stop gets this long to end in order; then its container is killed. */

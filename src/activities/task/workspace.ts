@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Config } from '../../config.ts';
 
-export { AUTHOR } from '../../tools/in-workspace.ts';
+export { AUTHOR } from '../../tools/workspace/in-workspace.ts';
 
 /** Where the workspaces of this host are. */
 export const workspacesFolder = (config: Config): string => config.FETCH_WORKSPACES ?? join(config.FETCH_HOME, 'workspaces');

@@ -5,13 +5,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import type { MountSettings } from 'dockerode';
 import { INSIDE } from '../../contracts/kennel.ts';
-import { destroy, LABEL } from './containers.ts';
-import { Demux } from './demux.ts';
-import type { Engine } from './engine.ts';
-import { hostConfig, type Limits, mount } from './hardening.ts';
+import { destroy, LABEL } from './docker/containers.ts';
+import { Demux } from './docker/demux.ts';
+import type { Engine } from './docker/engine.ts';
+import { hostConfig, type Limits, mount } from './docker/hardening.ts';
+import type { WorkspaceUser } from './docker/ownership.ts';
 import type { CommandResult, KennelCommand } from './kennel.ts';
 import { KeptOutput } from './kept-output.ts';
-import type { WorkspaceUser } from './ownership.ts';
 
 /** HOME of a command: empty at its beginning, gone with it. */
 export const EMPTY_HOME = '/home/kennel';

@@ -1,7 +1,7 @@
 import { type Stats, statSync } from 'node:fs';
 import type { HarnessName } from '../../contracts/kennel.ts';
-import { harnesses } from '../../domain/harnesses.ts';
-import { containerUser } from './engine.ts';
+import { harnesses } from '../../domain/tasks/harnesses.ts';
+import { containerUser } from './docker/engine.ts';
 
 /** The runner reads it whole; no agent's log-in is near this. */
 const MAX_BYTES = 1024 * 1024;

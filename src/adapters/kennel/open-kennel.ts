@@ -4,12 +4,12 @@ import type { Config } from '../../config.ts';
 import type { WorkspaceAnswer, WorkspaceOp } from '../../contracts/workspace-ops.ts';
 import { sideFolder } from '../workspaces.ts';
 import { runCommand } from './command.ts';
-import { homeLabel } from './containers.ts';
-import { connect, type Engine, explain } from './engine.ts';
-import { type Images, images } from './image.ts';
-import { imageKindOf } from './image-files.ts';
+import { homeLabel } from './docker/containers.ts';
+import { connect, type Engine, explain } from './docker/engine.ts';
+import { createOwnership, systemFiles, userOf } from './docker/ownership.ts';
+import { type Images, images } from './images/image.ts';
+import { imageKindOf } from './images/image-files.ts';
 import type { Kennel, WorkspaceOpOptions } from './kennel.ts';
-import { createOwnership, systemFiles, userOf } from './ownership.ts';
 import { inspectRun, listRuns, pauseRun, type RunPlace, removeRun, startRun, sweepCommands } from './runs.ts';
 import { KeptSessions, openSession, SessionOver, type WorkspaceSession } from './workspace-session.ts';
 

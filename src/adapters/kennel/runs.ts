@@ -5,12 +5,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import type { MountSettings } from 'dockerode';
 import { type HarnessName, INSIDE, TOKEN } from '../../contracts/kennel.ts';
-import { destroy, inspectOrNull, LABEL, runName, statusOf } from './containers.ts';
-import { Demux } from './demux.ts';
-import type { Engine } from './engine.ts';
-import { hostConfig, type Limits, mount } from './hardening.ts';
+import { destroy, inspectOrNull, LABEL, runName, statusOf } from './docker/containers.ts';
+import { Demux } from './docker/demux.ts';
+import type { Engine } from './docker/engine.ts';
+import { hostConfig, type Limits, mount } from './docker/hardening.ts';
+import type { WorkspaceUser } from './docker/ownership.ts';
 import { KennelFull, type RunContainer, type StartRun } from './kennel.ts';
-import type { WorkspaceUser } from './ownership.ts';
 
 export interface RunPlace {
   engine: Engine;

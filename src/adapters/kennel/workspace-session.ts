@@ -1,7 +1,7 @@
 import type { WorkspaceAnswer, WorkspaceOp } from '../../contracts/workspace-ops.ts';
 import { type CommandPlace, configuration } from './command.ts';
-import { destroy } from './containers.ts';
-import { Demux } from './demux.ts';
+import { destroy } from './docker/containers.ts';
+import { Demux } from './docker/demux.ts';
 import type { KennelCommand } from './kennel.ts';
 
 /** The workspace program in a container that takes one operation after the other. */

@@ -1,5 +1,5 @@
 import type { FailureType } from '../../domain/failures.ts';
-import { cut } from '../../domain/text.ts';
+import { cut } from '../../domain/text/storable.ts';
 import { ModelError } from './error.ts';
 import { waitOf } from './reset-time.ts';
 

@@ -1,5 +1,5 @@
 import type { Config } from '../../config.ts';
-import { priceText } from '../../domain/price-book.ts';
+import { priceText } from '../../domain/model/price-book.ts';
 import { endpointOf, type ModelSettings, PRACTICE } from './endpoint.ts';
 import { ModelError } from './error.ts';
 import { openModel } from './open-model.ts';

@@ -1,5 +1,5 @@
 import type { ModelMessage } from '../../contracts/model.ts';
-import type { PriceBook } from '../../domain/price-book.ts';
+import type { PriceBook } from '../../domain/model/price-book.ts';
 
 export { ModelError } from './error.ts';
 

@@ -1,7 +1,7 @@
 import { endpointOf, type ModelSettings, PRACTICE } from './endpoint.ts';
 import type { Model } from './model.ts';
 import { customModelName, openaiModel, timesWithin } from './openai.ts';
-import { startPracticeServer } from './practice-server.ts';
+import { startPracticeServer } from './practice/server.ts';
 
 const defaultNames = { openai: 'gpt-5-mini', openrouter: 'openai/gpt-5-mini' } as const;
 

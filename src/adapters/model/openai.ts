@@ -1,6 +1,6 @@
 import OpenAI from 'openai';
 import { Stream } from 'openai/streaming';
-import { priceBook } from '../../domain/price-book.ts';
+import { priceBook } from '../../domain/model/price-book.ts';
 import { type Accumulator, accumulator, type WireChunk } from './accumulate.ts';
 import { classify } from './classify.ts';
 import { ModelError } from './error.ts';

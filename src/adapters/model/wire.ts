@@ -1,4 +1,4 @@
-import { storableJson } from '../../domain/text.ts';
+import { storableJson } from '../../domain/text/storable.ts';
 import type { ModelMessage, ModelRequest, ModelTool } from './model.ts';
 import { userContent } from './pictures.ts';
 

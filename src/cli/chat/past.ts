@@ -1,5 +1,5 @@
 import type { ItemRecord } from '../../contracts/records.ts';
-import { plain } from '../chat-text.ts';
+import { plain } from './screen/text.ts';
 
 /** Something that was said, as far as it is shown again. `at`: ms since the epoch. */
 export interface Said {

@@ -1,8 +1,8 @@
-import { prefix, wholePairs } from '../../domain/text.ts';
-import type { Db } from '../database.ts';
-import { appendEvents } from '../deferred.ts';
-import { onThread } from '../events.ts';
-import { deltaEvent } from '../items.ts';
+import { prefix, wholePairs } from '../../domain/text/storable.ts';
+import { onThread } from '../chats/events.ts';
+import { deltaEvent } from '../chats/items.ts';
+import type { Db } from '../postgres/database.ts';
+import { appendEvents } from '../postgres/write-batch.ts';
 
 /** Characters of a call's output that are streamed; the result has all of it. */
 const STREAMED_CHARS = 64_000;

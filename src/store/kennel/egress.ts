@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Db, Tx } from '../database.ts';
+import type { Db, Tx } from '../postgres/database.ts';
 
 /** How often a container of a task asked in vain for a host. */
 export interface Refused {

@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely';
-import { type Db, json, type Tx } from '../database.ts';
+import { type Db, json, type Tx } from '../postgres/database.ts';
 import type { KennelHostTable } from './tables.ts';
 
 export type KennelHost = Selectable<KennelHostTable> & {

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { type Db, json } from '../database.ts';
+import { type Db, json } from '../postgres/database.ts';
 
 /**
  * What a call is about to do, noted before it does it, so that an attempt after a crash can tell its own finished work from what was

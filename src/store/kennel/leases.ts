@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Db } from '../database.ts';
+import type { Db } from '../postgres/database.ts';
 
 /** Who serves a kennel host's name, and until when: one process at a time, of one home. Times are the database's own. */
 export interface HostClaim {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Identity } from '../../contracts/decision.ts';
-import type { Db, Tx } from '../database.ts';
+import type { Db, Tx } from '../postgres/database.ts';
 
 /** Which workspaces the owner lets others use. The owner, the terminal and whoever holds the API's token use all of them. */
 

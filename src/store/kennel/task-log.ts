@@ -1,11 +1,11 @@
 import { sql } from 'kysely';
 import type { LogLine } from '../../contracts/kennel.ts';
 import type { ItemKind } from '../../contracts/records.ts';
-import { inline } from '../../domain/foreign-text.ts';
-import { type Db, json, type Tx } from '../database.ts';
-import { onThread } from '../events.ts';
-import { addItem, endItem } from '../items.ts';
-import { cut, derivedId } from '../keys.ts';
+import { inline } from '../../domain/text/foreign-text.ts';
+import { onThread } from '../chats/events.ts';
+import { cut, derivedId } from '../chats/ids.ts';
+import { addItem, endItem } from '../chats/items.ts';
+import { type Db, json, type Tx } from '../postgres/database.ts';
 import type { Task } from './tasks.ts';
 
 /** One line for a person: what the task is doing now. Null for lines that say nothing about that. */

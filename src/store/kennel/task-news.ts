@@ -1,7 +1,7 @@
 import type { Channel } from '../../contracts/ids.ts';
 import type { Source } from '../../contracts/taint.ts';
-import type { Db } from '../database.ts';
-import { recordNotice } from '../turns.ts';
+import type { Db } from '../postgres/database.ts';
+import { recordNotice } from '../turns/turns.ts';
 import type { Task } from './tasks.ts';
 
 /** The agent of a task as a source of text. */

@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely';
 import type { Profile } from '../../contracts/workspace-ops.ts';
-import { type Db, json, type Tx } from '../database.ts';
+import { type Db, json, type Tx } from '../postgres/database.ts';
 import type { TaskTable, WorkspaceTable } from './tables.ts';
 
 /** Workspaces as hosts last saw them. `seen_at` is when the profile was taken. */

@@ -1,7 +1,7 @@
 import { type Selectable, sql } from 'kysely';
-import type { Db } from '../database.ts';
-import { markSent } from '../outbox.ts';
-import { recordNotice } from '../turns.ts';
+import { markSent } from '../chats/outbox.ts';
+import type { Db } from '../postgres/database.ts';
+import { recordNotice } from '../turns/turns.ts';
 import type { WaAccountTable, WhatsAppState } from './tables.ts';
 
 export type WaAccount = Selectable<WaAccountTable>;

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Db, Tx } from '../database.ts';
+import type { Db, Tx } from '../postgres/database.ts';
 import { type NewReceived, storeReceived } from './inbox.ts';
 
 /** A key of the Signal store; `data` null deletes it. */

@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely';
-import type { Db, Tx } from '../database.ts';
+import type { Db, Tx } from '../postgres/database.ts';
 import type { WaContactTable } from './tables.ts';
 
 /** The forms that a person's address has: JIDs without device suffix. */

@@ -1,4 +1,4 @@
-import { type Db, json } from '../database.ts';
+import { type Db, json } from '../postgres/database.ts';
 import type { GroupRecord } from './tables.ts';
 
 export interface StoredGroup {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type Selectable, sql } from 'kysely';
-import { type Db, json, type Tx } from '../database.ts';
+import { type Db, json, type Tx } from '../postgres/database.ts';
 import type { WaInboxTable } from './tables.ts';
 
 /** The key of a message on WhatsApp: an id alone is unique neither in a group nor over two linked accounts. JIDs without device suffix. */

@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import { outboxId as outboxIdOf } from '../../contracts/ids.ts';
-import { argumentsEvidence } from '../../domain/evidence.ts';
+import { argumentsEvidence } from '../../domain/text/evidence.ts';
 import { canonicalUser } from '../../domain/whatsapp/identity.ts';
-import type { Db } from '../database.ts';
+import type { Db } from '../postgres/database.ts';
 
 /** What is known about an outbox row that is about to be sent to WhatsApp: the question it asks, the message it answers, where it goes. */
 

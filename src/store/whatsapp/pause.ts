@@ -1,4 +1,4 @@
-import type { Db } from '../database.ts';
+import type { Db } from '../postgres/database.ts';
 
 /** Sending stopped by WhatsApp itself, for an account or for one chat: nothing leaves before `until`. */
 export interface SendPause {

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Db } from '../database.ts';
+import type { Db } from '../postgres/database.ts';
 
 /** A queued message that waits for longer than this does not mean that somebody is writing. */
 const WRITING_MS = 120_000;

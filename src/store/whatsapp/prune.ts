@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Db } from '../database.ts';
+import type { Db } from '../postgres/database.ts';
 
 /** How long the content of messages stays, days. Repeats, edits, deletions, quotes and retries all come within it. */
 export const KEPT_DAYS = 30;

@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely';
 import type { DeliveryFigures } from '../../contracts/whatsapp.ts';
-import type { Db, Tx } from '../database.ts';
+import type { Db, Tx } from '../postgres/database.ts';
 import type { WaSendTable } from './tables.ts';
 import { dropUploads } from './uploads.ts';
 

@@ -1,4 +1,4 @@
-import type { Db, Tx } from '../database.ts';
+import type { Db, Tx } from '../postgres/database.ts';
 
 /** Messages with a file that was uploaded, until all messages of their outbox row are made: a process that dies in between leaves them to the next. */
 

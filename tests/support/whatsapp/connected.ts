@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
+import { loadBaileys } from '../../../src/channels/whatsapp/link/baileys.ts';
+import { type Connection, startConnection } from '../../../src/channels/whatsapp/link/connection.ts';
+import type { WatchdogTimes } from '../../../src/channels/whatsapp/link/watchdog.ts';
+import type { OnOpen } from '../../../src/channels/whatsapp/live.ts';
+import { createSealer } from '../../../src/channels/whatsapp/ratchet/encryption.ts';
 import { loadConfig } from '../../../src/config.ts';
-import { loadBaileys } from '../../../src/gateway/whatsapp/baileys.ts';
-import { type Connection, startConnection } from '../../../src/gateway/whatsapp/connection.ts';
-import { createSealer } from '../../../src/gateway/whatsapp/encryption.ts';
-import type { OnOpen } from '../../../src/gateway/whatsapp/live.ts';
-import type { WatchdogTimes } from '../../../src/gateway/whatsapp/watchdog.ts';
-import type { Store } from '../../../src/store/database.ts';
+import type { Store } from '../../../src/store/postgres/database.ts';
 import { readAccount, type WaAccount, wish } from '../../../src/store/whatsapp/account.ts';
 import { until } from '../until.ts';
 import type { WhatsAppFixture } from './fixture.ts';

@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { Agent } from 'undici';
-import type { TaskBudget } from '../../../domain/budgets.ts';
-import type { Db } from '../../../store/database.ts';
+import type { TaskBudget } from '../../../domain/model/budgets.ts';
 import { addRefusals } from '../../../store/kennel/egress.ts';
 import { addTaskUsage, budgetUse } from '../../../store/kennel/usage.ts';
+import type { Db } from '../../../store/postgres/database.ts';
 import { type AddressRule, isPublicAddress, type Resolver, systemResolver } from '../../web/address-guard.ts';
 import { type AllowList, allowList } from './allow-list.ts';
 import { createEgressProxy, type EgressProxy, type Traffic } from './egress-proxy.ts';

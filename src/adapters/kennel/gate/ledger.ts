@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { breachFigures, type TaskBudget, type TaskUsed, taskBreach } from '../../../domain/budgets.ts';
+import { breachFigures, type TaskBudget, type TaskUsed, taskBreach } from '../../../domain/model/budgets.ts';
 import type { ModelUsage } from '../../../store/kennel/usage.ts';
 import type { Refusal } from './errors.ts';
 

@@ -1,5 +1,5 @@
 import type { Config } from '../../../config.ts';
-import { type PriceBook, priceBook } from '../../../domain/price-book.ts';
+import { type PriceBook, priceBook } from '../../../domain/model/price-book.ts';
 import { endpointOf } from '../../model/endpoint.ts';
 import { isLocalEndpoint } from '../../model/local-endpoint.ts';
 import type { Protocol } from './routes.ts';

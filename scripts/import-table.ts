@@ -1,0 +1,105 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+/** What a folder of the source may import besides itself and packages that nobody fences. */
+export interface Room {
+  /** other folders of `src` (or files of it, without extension) */
+  imports: readonly string[];
+  /** packages that only this folder may import */
+  owns?: readonly string[];
+  /** when it is there, all packages that it may import: these run where nothing else is */
+  packages?: readonly string[];
+}
+
+const ROOT_FILES = ['config', 'log', 'installation'];
+const GROUND = ['contracts', 'domain'];
+const STORES = [...GROUND, ...ROOT_FILES, 'store', 'adapters'];
+
+/**
+ * Who may import whom: a folder imports only folders that stand above it in this table. `node scripts/import-table.ts`
+ * writes it into biome.json, and a test compares the two and tries one forbidden import of each kind in each folder.
+ */
+export const ROOMS: Record<string, Room> = {
+  contracts: { imports: [], packages: [] },
+  domain: { imports: ['contracts'], packages: ['croner'] },
+  workflows: { imports: GROUND, packages: ['@temporalio/workflow', '@temporalio/common'] },
+  store: { imports: GROUND, owns: ['kysely', 'pg'] },
+  adapters: { imports: [...GROUND, ...ROOT_FILES] },
+  'adapters/model': { imports: [...GROUND, ...ROOT_FILES, 'adapters'], owns: ['openai'] },
+  'adapters/kennel': { imports: [...GROUND, ...ROOT_FILES, 'store', 'adapters'], owns: ['dockerode'] },
+  tools: { imports: STORES },
+  intake: { imports: STORES },
+  channels: { imports: [...STORES, 'intake'] },
+  'channels/whatsapp': { imports: [...STORES, 'intake', 'channels'], owns: ['@whiskeysockets/baileys'] },
+  activities: { imports: [...STORES, 'tools', 'intake', 'channels'] },
+  api: { imports: [...STORES, 'intake', 'channels'], owns: ['koa', '@koa/router'] },
+  cli: { imports: [...STORES, 'tools', 'intake', 'channels', 'activities', 'api'], owns: ['@temporalio/worker', 'commander', '@clack/prompts'] },
+};
+
+const tops = [...new Set(Object.keys(ROOMS).map((name) => name.split('/')[0]!)), ...ROOT_FILES];
+const owners = Object.entries(ROOMS).flatMap(([folder, { owns = [] }]) => owns.map((name) => ({ name, folder })));
+const within = (folder: string, outer: string): boolean => folder === outer || folder.startsWith(`${outer}/`);
+
+/** Folders of `src`, or files of it, whose import is refused in this folder. */
+export const forbiddenFolders = (folder: string): string[] => tops.filter((top) => !within(folder, top) && !ROOMS[folder]!.imports.includes(top));
+
+/** Packages with an owner whose import is refused in this folder. */
+export const forbiddenPackages = (folder: string): { name: string; folder: string }[] => owners.filter((owner) => !within(folder, owner.folder));
+
+/** The options of Biome's `noRestrictedImports` for a folder of `src`; null: the files that lie in `src` itself. */
+function restrictions(folder: string | null): object {
+  const room: Room = folder ? ROOMS[folder]! : { imports: [...GROUND, ...ROOT_FILES] };
+  const refused = folder ? forbiddenFolders(folder) : tops.filter((top) => !room.imports.includes(top));
+  const fenced = folder ? forbiddenPackages(folder) : owners;
+  const groups = refused.map((top) => (ROOT_FILES.includes(top) ? `**/${top}.ts` : `**/${top}/**`));
+  const where = folder ? `src/${folder}` : 'src';
+  return {
+    paths: Object.fromEntries(fenced.map(({ name, folder: owner }) => [name, `Only src/${owner} imports ${name}.`])),
+    patterns: [
+      ...(room.packages
+        ? [
+            {
+              group: ['**', '!./**', '!../**', ...room.packages.map((name) => `!${name}`)],
+              message: `${where} imports ${[...room.packages, 'nothing else from outside'].join(', ')}.`,
+            },
+          ]
+        : []),
+      {
+        group: [...groups, '**/temporal/*.ts', '**/kennel/runner/**', '**/kennel/workspace/**', '**/tests/**'].filter(
+          (group) => folder !== 'cli' || group !== '**/temporal/*.ts',
+        ),
+        message: `Arrows point one way: ${where} imports ${room.imports.length > 0 ? room.imports.join(', ') : 'no other folder'}. See scripts/import-table.ts.`,
+      },
+    ],
+  };
+}
+
+const rule = (options: object) => ({ linter: { rules: { style: { noRestrictedImports: { level: 'error', options } } } } });
+
+/** The overrides of biome.json that fence the folders: a later one takes the place of an earlier one, so that inner folders come after outer ones. */
+export const overrides = (): object[] => [
+  { includes: ['src/*.ts'], ...rule(restrictions(null)) },
+  ...Object.keys(ROOMS).map((folder) => ({ includes: [`src/${folder}/**`], ...rule(restrictions(folder)) })),
+  {
+    includes: ['kennel/**'],
+    ...rule({
+      patterns: [
+        {
+          group: ['**/src/**', '!**/src/contracts/**', '**/temporal/**', '**/tests/**'],
+          message: 'What runs inside a container knows the contracts and nothing else of the host.',
+        },
+      ],
+    }),
+  },
+  {
+    includes: ['temporal/**'],
+    ...rule({ patterns: [{ group: ['**/src/**', '**/kennel/**', '**/tests/**'], message: 'Getting a Temporal server needs nothing of the product.' }] }),
+  },
+];
+
+if (import.meta.main) {
+  const file = fileURLToPath(new URL('../biome.json', import.meta.url));
+  const config = JSON.parse(readFileSync(file, 'utf8'));
+  const own = config.overrides.filter((override: { linter: { rules: { style: object } } }) => !('noRestrictedImports' in override.linter.rules.style));
+  writeFileSync(file, `${JSON.stringify({ ...config, overrides: [...own, ...overrides()] }, null, 2)}\n`);
+}

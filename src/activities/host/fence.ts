@@ -1,0 +1,67 @@
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Kennel } from '../../adapters/kennel/kennel.ts';
+import type { Config } from '../../config.ts';
+import { findTask, isOver } from '../../store/kennel/tasks.ts';
+import type { KennelDeps } from '../task/deps.ts';
+
+/**
+ * Holds the containers of a host that cannot know whether its tasks are still its own: frozen, and without a way out. They are thawed when
+ * the host has its lease again and the task is still here, and removed when it has moved.
+ */
+export interface Fence {
+  close(): Promise<void>;
+  lift(): Promise<void>;
+}
+
+type FenceDeps = Pick<KennelDeps, 'db' | 'config' | 'kennel' | 'gate' | 'host'>;
+
+export function createFence({ db, config, kennel, gate, host }: FenceDeps): Fence {
+  // outlives this process: nobody else would thaw them
+  const record = recordOf(config);
+  let turn: Promise<unknown> = Promise.resolve();
+  const inTurn = (work: () => Promise<void>): Promise<void> => {
+    const mine = turn.catch(() => {}).then(work);
+    turn = mine;
+    return mine;
+  };
+  return {
+    close: () =>
+      inTurn(async () => {
+        const running = (await kennel.list()).filter((container) => container.state === 'running');
+        await write(record, [...(await read(record)), ...running.map(({ taskId }) => taskId)]);
+        await Promise.all(running.map(({ taskId, step }) => kennel.setPaused(taskId, step, true)));
+        await Promise.all(gate.openTasks().map((taskId) => gate.close(taskId)));
+      }),
+    lift: () =>
+      inTurn(async () => {
+        const held = await read(record);
+        if (held.length === 0) return;
+        const containers = (await kennel.list()).filter((container) => held.includes(container.taskId));
+        for (const container of containers) await settle(container);
+        await rm(record, { force: true });
+      }),
+  };
+
+  async function settle({ taskId, step, state }: Awaited<ReturnType<Kennel['list']>>[number]): Promise<void> {
+    const task = await findTask(db, taskId);
+    if (!task || isOver(task.state) || task.host !== host) await kennel.remove(taskId);
+    // one that a person has paused stays as it is
+    else if (state === 'paused' && task.state !== 'paused') await kennel.setPaused(taskId, step, false);
+  }
+}
+
+const recordOf = ({ FETCH_HOME, FETCH_KENNEL_HOST }: Config): string => join(FETCH_HOME, 'kennel', `held-${FETCH_KENNEL_HOST}.json`);
+
+async function read(record: string): Promise<string[]> {
+  try {
+    return JSON.parse(await readFile(record, 'utf8')) as string[];
+  } catch {
+    return [];
+  }
+}
+
+async function write(record: string, ids: readonly string[]): Promise<void> {
+  await mkdir(dirname(record), { recursive: true });
+  await writeFile(record, JSON.stringify([...new Set(ids)]));
+}

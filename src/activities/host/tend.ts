@@ -1,0 +1,143 @@
+import { readdir, rm } from 'node:fs/promises';
+import type { Logger } from 'pino';
+import { loginProblem } from '../../adapters/kennel/login.ts';
+import { emptyTrash, findWorkspaces, identified } from '../../adapters/workspaces.ts';
+import { HARNESSES, type HarnessName } from '../../contracts/kennel.ts';
+import { missingFor } from '../../domain/tasks/harnesses.ts';
+import { loginsOf } from '../../domain/tasks/logins.ts';
+import { reportHost } from '../../store/kennel/hosts.ts';
+import { findTask, isOver, liveTaskIds, liveTasksOf } from '../../store/kennel/tasks.ts';
+import { recordWorkspaces } from '../../store/kennel/workspaces.ts';
+import type { KennelDeps } from '../task/deps.ts';
+import { dropOldRuns, forgetRun, gateFolder, runFolder, runsFolder } from '../task/run/folder.ts';
+import { openGate } from '../task/task.ts';
+import { workspacesFolder } from '../task/workspace.ts';
+
+const EVERY_MS = 5_000;
+const WAIT_MS = 500;
+
+/** Records of old runs are looked for this often. */
+const DROP_EVERY_MS = 3_600_000;
+
+/** `forgotten`: runs that were looked at after their end; `droppedAt`: when old runs were looked for */
+type Tending = KennelDeps & { forgotten: Set<string>; droppedAt: number };
+
+const steps = {
+  'report this host': report,
+  'list the workspaces': showWorkspaces,
+  'open gates': reopen,
+  'end containers': sweep,
+  'forget what tasks left': forget,
+  'empty the trash': clear,
+};
+
+/**
+ * What a host does by itself, every few seconds: says that it lives and what it can do, shows its workspaces, opens the gate of
+ * tasks that were begun by the process before this one, and ends containers of tasks that are over. Returns how to stop.
+ */
+export function tendHost(all: KennelDeps & { log: Logger }): () => void {
+  const { log } = all;
+  const deps: Tending = { ...all, forgotten: new Set(), droppedAt: 0 };
+  let stopped = false;
+  let timer: NodeJS.Timeout | undefined;
+  let cleared = false;
+  const round = async (): Promise<void> => {
+    // whose tasks these are is not known now: nothing is opened, removed or reported
+    if (!deps.lease.held()) {
+      if (!stopped) timer = setTimeout(() => void round(), WAIT_MS);
+      return;
+    }
+    if (!cleared)
+      cleared = await clearSockets(deps).then(
+        () => true,
+        () => false,
+      );
+    for (const [what, step] of Object.entries(steps)) {
+      await step(deps).catch((error: Error) => log.warn({ error: error.message }, `could not ${what}; the next round tries again`));
+    }
+    if (!stopped) timer = setTimeout(() => void round(), EVERY_MS);
+  };
+  void round();
+  return () => {
+    stopped = true;
+    clearTimeout(timer);
+  };
+}
+
+async function report({ db, config, kennel, host }: KennelDeps): Promise<void> {
+  const problem = await kennel.ready().then(
+    () => null,
+    (error: Error) => error.message,
+  );
+  const allowed = config.FETCH_KENNEL_AGENTS.split(',').map((name) => name.trim());
+  const logins = loginsOf(config.FETCH_KENNEL_LOGINS);
+  const harnesses = HARNESSES.map((name: HarnessName) => {
+    const login = logins.get(name);
+    const lacks = login === undefined ? missingFor(name, config) : loginProblem(name, login);
+    const why = !allowed.includes(name) ? 'It is not among FETCH_KENNEL_AGENTS.' : lacks;
+    return { name, ready: why === null, why };
+  });
+  await reportHost(db, { host, slots: config.FETCH_KENNEL_SLOTS, ready: problem === null, problem, harnesses });
+}
+
+/** Folders are the truth: one that a person put there is a workspace too. */
+async function showWorkspaces({ db, config, host }: KennelDeps): Promise<void> {
+  const { workspaces } = await findWorkspaces(workspacesFolder(config));
+  await recordWorkspaces(db, host, await identified(workspaces));
+}
+
+async function reopen(deps: KennelDeps): Promise<void> {
+  const open = new Set(deps.gate.openTasks());
+  const live = await liveTasksOf(deps.db, deps.host);
+  for (const task of live) if (task.step > 0 && !open.has(task.id)) await openGate(deps, task);
+  // one that ended while its gate was being opened here
+  const ids = new Set(live.map((task) => task.id));
+  for (const id of open) if (!ids.has(id)) await deps.gate.close(id);
+}
+
+/** Sockets of a task that ended while a process that is dead by now opened its gate. */
+async function clearSockets({ db, config }: KennelDeps): Promise<void> {
+  // a task that is begun after this look is none of these
+  const begun = await readdir(runsFolder(config)).catch(() => []);
+  // of every host: several may share a home on a common disk
+  const live = await liveTaskIds(db);
+  for (const id of begun) if (!live.has(id)) await rm(gateFolder(config, id), { recursive: true, force: true });
+}
+
+export async function sweep({ db, kennel, gate, host }: Pick<KennelDeps, 'db' | 'kennel' | 'gate' | 'host'>): Promise<void> {
+  await kennel.sweep();
+  for (const container of await kennel.list()) {
+    const task = await findTask(db, container.taskId);
+    // one that went on elsewhere while this host was away must not work on beside it
+    if (task && !isOver(task.state) && task.host === host) continue;
+    await kennel.remove(container.taskId);
+    await gate.close(container.taskId);
+  }
+}
+
+/** A task that ended while this host was away from it, or whose end could not remove everything, leaves sessions and log-ins of its agent behind. */
+async function forget({ db, config, kennel, forgotten }: Tending): Promise<void> {
+  const begun = (await readdir(runsFolder(config)).catch(() => [])).filter((id) => !forgotten.has(id));
+  if (begun.length === 0) return;
+  // a task that is begun after the look at the folders is none of these
+  const live = await liveTaskIds(db);
+  const over = begun.filter((id) => !live.has(id));
+  if (over.length === 0) return;
+  const running = new Set((await kennel.list()).map(({ taskId }) => taskId));
+  const left: unknown[] = [];
+  for (const id of over) {
+    if (running.has(id)) continue;
+    // what cannot be removed is told about once
+    forgotten.add(id);
+    await forgetRun(runFolder(config, id)).catch((error) => left.push(error));
+  }
+  if (left.length > 0) throw left[0];
+}
+
+async function clear(deps: Tending): Promise<void> {
+  const { db, config } = deps;
+  await emptyTrash(workspacesFolder(config), Date.now());
+  if (Date.now() - deps.droppedAt < DROP_EVERY_MS) return;
+  deps.droppedAt = Date.now();
+  await dropOldRuns(runsFolder(config), await liveTaskIds(db));
+}

@@ -1,0 +1,94 @@
+import { wholePairs } from '../../domain/text/storable.ts';
+import { appendEvents, onThread } from '../../store/chats/events.ts';
+import { addItem, deltaEvent, endItem } from '../../store/chats/items.ts';
+import type { Db, Tx } from '../../store/postgres/database.ts';
+
+/** Text is written to the screens' log this often: often enough to look alive, seldom enough that a long answer costs a few rows a second. */
+const FLUSH_MS = 80;
+
+/**
+ * Streams an answer to whoever watches, through the event log and never through Temporal. Short answers that are whole
+ * before the first flush cost nothing here: they are written with the answer itself.
+ */
+export class AnswerStream {
+  readonly #db: Db;
+  readonly #item: { id: string; turnId: string; threadId: string; kind: 'agent_message' | 'agent_reasoning' };
+  #pending = '';
+  #begun = false;
+  #text = '';
+  #timer: NodeJS.Timeout | undefined;
+  #writing: Promise<void> = Promise.resolve();
+  #error: unknown;
+
+  constructor(db: Db, item: { id: string; turnId: string; threadId: string; kind: 'agent_message' | 'agent_reasoning' }) {
+    this.#db = db;
+    this.#item = item;
+  }
+
+  get isEmpty(): boolean {
+    return this.#text === '';
+  }
+
+  add(text: string): void {
+    this.#pending += text;
+    this.#text += text;
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      this.#writing = this.#writing
+        .then(() => this.#flush())
+        .catch((error) => {
+          this.#error = error;
+        });
+    }, FLUSH_MS);
+  }
+
+  /** Writes nothing before `previous` is done: what a model thought ends on screens before what it says begins. */
+  after(previous: Promise<void>): void {
+    this.#writing = Promise.all([this.#writing, previous]).then(
+      () => {},
+      (error) => {
+        this.#error = error;
+      },
+    );
+  }
+
+  /** Stops writing and tells what has not been written yet; throws when a write failed. */
+  async settle(): Promise<{ id: string; begun: boolean; rest: string }> {
+    clearTimeout(this.#timer);
+    await this.#writing;
+    if (this.#error) throw this.#error;
+    return { id: this.#item.id, begun: this.#begun, rest: this.#pending };
+  }
+
+  /** Ends the item where nothing else will: reasoning, or an answer that broke off. */
+  async end(status: 'completed' | 'interrupted'): Promise<void> {
+    await this.settle();
+    if (!this.#text) return;
+    await onThread(this.#db, this.#item.threadId, async (tx) => {
+      await this.#write(tx, this.#pending);
+      await endItem(tx, this.#item.id, { status, summary: this.#text, detail: this.#text });
+    });
+  }
+
+  async #flush(): Promise<void> {
+    // a model may send the halves of an emoji apart: each alone would be lost
+    const text = wholePairs(this.#pending);
+    if (text) await onThread(this.#db, this.#item.threadId, (tx) => this.#write(tx, text));
+  }
+
+  async #write(tx: Tx, text: string): Promise<void> {
+    this.#pending = this.#pending.slice(text.length);
+    if (this.#begun) {
+      // ended from outside (a stop, a newer attempt): what comes after the end would stand on screens as if it went on
+      const item = await tx.selectFrom('items').select('status').where('id', '=', this.#item.id).executeTakeFirst();
+      if (item?.status !== 'in_progress') return;
+    } else {
+      // an attempt that outlived its turn must not open an item that nobody would close
+      const turn = await tx.selectFrom('turns').select('status').where('id', '=', this.#item.turnId).executeTakeFirst();
+      if (turn?.status !== 'in_progress') return;
+      await addItem(tx, { ...this.#item, status: 'in_progress', summary: '', detail: '' });
+    }
+    this.#begun = true;
+    if (text) await appendEvents(tx, this.#item.threadId, [deltaEvent(this.#item, text)]);
+  }
+}

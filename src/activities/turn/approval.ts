@@ -1,0 +1,50 @@
+import { argumentsEvidence, commandEvidence, quotedEvidence, visibleLine } from '../../domain/text/evidence.ts';
+import { findRoutine } from '../../store/chats/routines.ts';
+import { chatOfThread } from '../../store/chats/threads.ts';
+import { activeWorkspace, listWorkspaces } from '../../store/kennel/workspaces.ts';
+import type { Db } from '../../store/postgres/database.ts';
+import type { Call } from '../../store/turns/calls.ts';
+import { approvalSentence } from '../../tools/approval-sentences.ts';
+import { tools } from '../../tools/registry.ts';
+
+/** What a person is asked about a call, and what they decide by: where it happens, and the command, the difference or the arguments, whole. */
+export async function approvalOf(db: Db, call: Call): Promise<{ sentence: string; evidence: string }> {
+  const at = tools.get(call.name)?.place === 'kennel' || call.name === 'task_create' ? await whereOf(db, call) : null;
+  const where = at && [...(call.args.path ? [`file ${visibleLine(String(call.args.path))}`] : []), `workspace ${at.workspace}`, `host ${at.host}`].join(', ');
+  return {
+    sentence: approvalSentence(call.name, call.args, at ? ` in ${at.workspace}` : ''),
+    evidence: [...(where ? [where] : []), whatOf(call), await stepsOf(db, call)].filter(Boolean).join('\n'),
+  };
+}
+
+function whatOf({ args, metadata }: Call): string {
+  const { command, cwd, workspace: _, confirm: __, ...rest } = args;
+  if (typeof command === 'string') {
+    const folder = typeof cwd === 'string' && cwd !== '.' ? `in the folder ${visibleLine(cwd)}\n` : '';
+    return folder + commandEvidence(command);
+  }
+  const preview = metadata?.preview;
+  return typeof preview === 'string' ? quotedEvidence(preview) : argumentsEvidence(rest);
+}
+
+/** A workflow by its name says nothing of what it does: its steps are shown. */
+async function stepsOf(db: Db, call: Call): Promise<string> {
+  if (typeof call.args.workflow !== 'string') return '';
+  const chatId = await chatOfThread(db, call.thread_id);
+  const routine = await findRoutine(db, chatId, call.args.workflow);
+  const steps = routine?.steps.map(({ tool, args }, index) => `${index + 1}. ${visibleLine(tool)}\n${argumentsEvidence(args)}`) ?? [];
+  return steps.length > 0 ? `Its steps:\n${steps.join('\n')}` : '';
+}
+
+/** The workspace that is meant, with the hosts that have it. */
+async function whereOf(db: Db, call: Call): Promise<{ workspace: string; host: string } | null> {
+  const chatId = await chatOfThread(db, call.thread_id);
+  const [active, all] = await Promise.all([activeWorkspace(db, chatId), listWorkspaces(db)]);
+  const given = call.args.workspace ?? (call.name.startsWith('workspace_') ? call.args.name : undefined);
+  const names = [...new Set(all.map(({ name }) => name))];
+  const workspace = typeof given === 'string' ? given : (active?.name ?? (names.length === 1 ? names[0]! : null));
+  if (workspace === null) return null;
+  const hosts = all.filter(({ name }) => name === workspace).map(({ host }) => host);
+  const host = active?.name === workspace ? active.host : hosts.join(' or ');
+  return { workspace: visibleLine(workspace), host: visibleLine(host || 'not known yet') };
+}

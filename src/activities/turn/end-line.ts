@@ -1,0 +1,16 @@
+import type { Logger } from 'pino';
+import type { Db } from '../../store/postgres/database.ts';
+import { endedTurn } from '../../store/turns/ended-turn.ts';
+
+/** One line of the log for a turn that has ended. Nobody waits for it, and a store that is away costs the line. */
+export function logEndedTurn({ db, log }: { db: Db; log?: Logger | undefined }, turnId: string, why?: string): void {
+  if (!log?.isLevelEnabled('info')) return;
+  void endedTurn(db, turnId).then(
+    (ended) => {
+      if (!ended) return;
+      const { status, ...figures } = ended;
+      log.info({ ...figures, ...(why && { why }) }, `turn ${status}`);
+    },
+    () => {},
+  );
+}

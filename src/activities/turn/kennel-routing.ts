@@ -1,0 +1,42 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Config } from '../../config.ts';
+import { kennelQueue } from '../../contracts/ids.ts';
+import { hostOfChat, listHosts } from '../../store/kennel/hosts.ts';
+import type { Db } from '../../store/postgres/database.ts';
+import type { CheckedCall } from '../../store/turns/steps.ts';
+import { tools } from '../../tools/registry.ts';
+import { hostsMayBeStarting } from '../../tools/workspace/await-engine.ts';
+
+const NO_HOST =
+  'No machine that runs containers is connected now, so workspaces cannot be reached. The role `kennel` is not running: see fetch status and fetch doctor.';
+
+/** Within the time of the activity that decides on calls. */
+const STARTING_MS = 15_000;
+const LOOK_MS = 250;
+
+/** Waits for a host that is only just starting, with this process or by itself. */
+async function hostOnceThere(look: () => Promise<string | null>, db: Db): Promise<string | null> {
+  const giveUp = Date.now() + STARTING_MS;
+  for (;;) {
+    const host = await look();
+    if (host || Date.now() >= giveUp) return host;
+    if (!hostsMayBeStarting() && !(await listHosts(db)).some((each) => each.expected)) return null;
+    await pause(LOOK_MS);
+  }
+}
+
+/**
+ * Sends calls of kennel tools to the queue of the host that has the chat's workspace, as it is at this moment: the verdict carries it,
+ * so that a later change never breaks a replay. Costs nothing where no such tool is called.
+ */
+export const routeToKennel = (db: Db, config: Config, chatId: string, calls: readonly CheckedCall[]): Promise<CheckedCall[]> =>
+  Promise.all(
+    calls.map(async (call): Promise<CheckedCall> => {
+      const tool = tools.get(call.verdict.name);
+      if (call.verdict.refused || tool?.place !== 'kennel') return call;
+      const host = await hostOnceThere(() => hostOfChat(db, chatId, config.FETCH_KENNEL_HOST, tool.anyHost === true), db);
+      return host
+        ? { ...call, verdict: { ...call.verdict, queue: kennelQueue(host) } }
+        : { ...call, refusal: NO_HOST, verdict: { ...call.verdict, refused: true } };
+    }),
+  );

@@ -1,0 +1,109 @@
+import type { CallTaint, Sink, Source } from '../../contracts/taint.ts';
+import type { Called, Said } from '../../domain/chat/context.ts';
+import { type Effect, type Provenance, taintOf, unionOf, urlsIn } from '../../domain/consent/taint.ts';
+import type { Db } from '../../store/postgres/database.ts';
+import type { CheckedCall } from '../../store/turns/steps.ts';
+import { grantsOf, pagesRead } from '../../store/turns/taint.ts';
+import type { History } from '../../store/turns/transcript.ts';
+import { tools } from '../../tools/registry.ts';
+import type { Tool } from '../../tools/tool.ts';
+
+/** Where the text that a model reads comes from, and what follows from it for the calls that it makes. */
+
+/** Others whose text stands in this part of a dialogue. `group`: several people write in the chat. */
+export function sourcesOf({ sources, messages, calls, files }: Pick<History, 'sources' | 'messages' | 'calls' | 'files'>, group: boolean): Source[] {
+  const read: Source[] = [];
+  for (const message of messages) {
+    if (message.sources) read.push(...message.sources);
+    for (const id of message.attachment_ids ?? []) {
+      const file = files.get(id);
+      // what was said in a recording is part of the message; a document or a picture is hardly ever by whoever sends it
+      if (file && file.kind !== 'audio') read.push({ kind: 'attachment', label: file.name ?? file.id });
+    }
+    for (const id of message.call_ids) {
+      const call = calls.get(id);
+      if (call) read.push(...sourcesOfCall(call, group));
+    }
+  }
+  return unionOf(sources, read);
+}
+
+function sourcesOfCall(call: Called, group: boolean): readonly Source[] {
+  if (call.output === null) return [];
+  // anybody who may write in a group may answer a question
+  if (call.name === 'ask_user') return group ? [{ kind: 'member', label: 'an answer in the group' }] : [];
+  return call.sources ?? declaredSources(tools.get(call.name), call.args);
+}
+
+/** What a tool brings in by its declaration. */
+export function declaredSources(tool: Tool | undefined, args: Record<string, unknown>): Source[] {
+  if (!tool) return [];
+  const label = tool.readFrom?.(args as never) ?? tool.name;
+  return tool.reads.map((kind) => ({ kind, label: label.slice(0, 80).toWellFormed() }));
+}
+
+/** What the person has written: their part of messages, and answers in words of their own. */
+function ownWords(messages: readonly Said[], calls: History['calls'], group: boolean): string[] {
+  return messages.flatMap((message) => {
+    if (message.role === 'user') return message.words ?? (message.sources?.length ? [] : message.content);
+    return message.call_ids.flatMap((id) => {
+      const call = calls.get(id);
+      if (call?.name !== 'ask_user' || call.output === null || group) return [];
+      const options = Array.isArray(call.args.options) ? call.args.options : [];
+      return options.includes(call.output) ? [] : call.output;
+    });
+  });
+}
+
+/** A call as the policy of taint sees it. */
+const effectOf = (tool: Tool, args: Record<string, unknown>): Effect => ({
+  sends: tool.sends,
+  sent: tool.sent ? tool.sent(args as never) : null,
+  always: tool.asksAlways?.(args as never) === true,
+});
+
+function effectOfCall({ verdict, args, refusal }: CheckedCall): Effect | null {
+  const tool = tools.get(verdict.name);
+  return tool && refusal === undefined ? effectOf(tool, args) : null;
+}
+
+const NOTHING_SAID = { words: [], wordsNow: [], links: new Set<string>() };
+
+/** The same for a step of a workflow, whose arguments were written by the turn that made it: `sources` is what that had read. */
+export async function taintUnattended(
+  db: Db,
+  chatId: string,
+  sources: readonly Source[],
+  tool: Tool,
+  args: Record<string, unknown>,
+): Promise<CallTaint | null> {
+  const grants = sources.length > 0 ? await grantsOf(db, chatId) : new Set<Sink>();
+  return taintOf(effectOf(tool, args), { ...NOTHING_SAID, sources, grants });
+}
+
+/** Notes with each call of an answer what a person has to allow, because of what the model had read. Calls without a sink cost nothing. */
+export async function withTaint(
+  db: Db,
+  at: { threadId: string; chatId: string; group: boolean },
+  history: History,
+  calls: readonly CheckedCall[],
+): Promise<CheckedCall[]> {
+  const effects = calls.map(effectOfCall);
+  if (!effects.some((effect) => effect && effect.sends.length > 0)) return [...calls];
+  const sources = sourcesOf(history, at.group);
+  const now = history.messages.filter((message) => history.openFrom !== null && message.ord >= history.openFrom);
+  const known: Provenance = {
+    sources,
+    words: ownWords(history.messages, history.calls, at.group),
+    wordsNow: ownWords(now, history.calls, at.group),
+    links: new Set(),
+    grants: sources.length > 0 ? await grantsOf(db, at.chatId) : new Set(),
+  };
+  let taints = effects.map((effect) => effect && taintOf(effect, known));
+  // the pages are looked through only for an address that nothing else explains
+  if (effects.some((effect, index) => effect?.sent?.urls?.length && taints[index]?.asks.length)) {
+    const links = urlsIn((await pagesRead(db, at.threadId)).join('\n'));
+    taints = effects.map((effect) => effect && taintOf(effect, { ...known, links }));
+  }
+  return calls.map((call, index) => ({ ...call, taint: taints[index] ?? null }));
+}

@@ -1,0 +1,151 @@
+import type Docker from 'dockerode';
+import type { Config } from '../../../config.ts';
+import { PACKAGE_ROOT } from '../../../installation.ts';
+import { statusOf, unless } from '../docker/containers.ts';
+import { containerUser, type Engine } from '../docker/engine.ts';
+import { KennelUnavailable } from '../kennel.ts';
+import { follow, isLocal, provideBase } from './image-base.ts';
+import { type ImageBuild, type ImageKind, imageBuild } from './image-files.ts';
+import { withLock } from './image-lock.ts';
+
+export interface Images {
+  /** Name of an image that is there; builds it where it is not. One build at a time on this machine. */
+  provide(kind: ImageKind, onProgress?: (text: string) => void, options?: ProvideOptions): Promise<string>;
+  /** What is there, without building anything. */
+  state(kind: ImageKind): Promise<{ name: string; bytes: number; created: string } | null>;
+}
+
+export interface ProvideOptions {
+  /** fetches the base again and builds every layer anew: for updates of Debian and Node */
+  fresh?: boolean;
+  signal?: AbortSignal;
+}
+
+type ImageConfig = Pick<Config, 'FETCH_KENNEL_BASE' | 'DOCKER_HOST'>;
+const OURS = 'fetch.kennel';
+const REMEMBERED_MS = 5_000;
+
+export function images(engine: Engine, config: ImageConfig): Images {
+  const building = new Map<string, { done: Promise<void>; listeners: Set<(text: string) => void> }>();
+  const seen = new Map<string, number>();
+  const made = new Map<ImageKind, { at: number; build: ImageBuild }>();
+  const buildOf = (kind: ImageKind): ImageBuild => {
+    const known = made.get(kind);
+    if (known && Date.now() - known.at < REMEMBERED_MS) return known.build;
+    const build = imageBuild(kind, config.FETCH_KENNEL_BASE, containerUser());
+    made.set(kind, { at: Date.now(), build });
+    return build;
+  };
+  const self: Images = {
+    provide: async (kind, onProgress = () => {}, options = {}) => {
+      const build = buildOf(kind);
+      if (!options.fresh) {
+        if (Date.now() - (seen.get(build.name) ?? 0) < REMEMBERED_MS) return build.name;
+        if (await isLocal(engine, build.name)) {
+          seen.set(build.name, Date.now());
+          return build.name;
+        }
+      }
+      // who comes second waits for the build that is under way, and hears of it
+      const joined = building.get(build.name);
+      const running = joined ?? { done: Promise.resolve(), listeners: new Set<(text: string) => void>() };
+      running.listeners.add(onProgress);
+      if (!joined) {
+        const tell = (text: string) => {
+          for (const listener of running.listeners) listener(text);
+        };
+        running.done = provideLocked(engine, config, build, tell, options).finally(() => building.delete(build.name));
+        building.set(build.name, running);
+      }
+      try {
+        await running.done;
+      } catch (error) {
+        // whoever began it gave up; this caller did not
+        if (joined && (error as Error).name === 'AbortError' && !options.signal?.aborted) return await self.provide(kind, onProgress, options);
+        throw error;
+      } finally {
+        running.listeners.delete(onProgress);
+      }
+      seen.set(build.name, Date.now());
+      return build.name;
+    },
+    state: async (kind) => {
+      const { name } = buildOf(kind);
+      try {
+        const { Size, Created } = await engine.docker.getImage(name).inspect();
+        return { name, bytes: Size, created: Created };
+      } catch (error) {
+        if (statusOf(error) === 404) return null;
+        throw error;
+      }
+    },
+  };
+  return self;
+}
+
+async function provideLocked(engine: Engine, config: ImageConfig, build: ImageBuild, tell: (text: string) => void, options: ProvideOptions): Promise<void> {
+  const waiting = () => tell('Another process builds an image: waiting for it');
+  await withLock('fetch-kennel-build', waiting, options.signal, async () => {
+    if (!options.fresh && (await isLocal(engine, build.name))) return;
+    await provideBase(engine, config, tell, { pull: options.fresh, signal: options.signal });
+    await buildImage(engine, build, tell, options);
+    await removeOld(engine.docker, build);
+  });
+}
+
+async function buildImage(engine: Engine, build: ImageBuild, tell: (text: string) => void, { fresh, signal }: ProvideOptions): Promise<void> {
+  tell(`Building ${build.repository}`);
+  const stream = await engine.patient.buildImage(
+    { context: PACKAGE_ROOT, src: build.files },
+    {
+      t: build.name,
+      dockerfile: 'kennel/Dockerfile',
+      buildargs: build.buildArgs,
+      labels: { [OURS]: build.kind },
+      rm: true,
+      forcerm: true,
+      nocache: fresh ?? false,
+      abortSignal: signal,
+    },
+  );
+  const last: string[] = [];
+  try {
+    await follow<{ stream?: string }>(engine, stream, (event) => {
+      for (const line of (event.stream ?? '').split('\n')) {
+        if (!line.trim()) continue;
+        last.push(line.trim().slice(0, 300));
+        if (last.length > 12) last.shift();
+        const step = /^Step (\d+)\/(\d+) : (.+)/.exec(line);
+        if (step) tell(`Building ${build.repository}: step ${step[1]} of ${step[2]}, ${step[3]!.replace(/\s+/g, ' ').slice(0, 60)}`);
+      }
+    });
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw new KennelUnavailable(`The image ${build.repository} could not be built: ${(error as Error).message}\n${last.join('\n')}`, { cause: error });
+  }
+  tell(`Built ${build.name}`);
+}
+
+/** One earlier image is kept: two versions of Fetch on one engine must not take turns in removing what the other one needs. */
+const KEPT_EARLIER = 1;
+
+async function removeOld(docker: Docker, build: ImageBuild): Promise<void> {
+  const [found, containers] = await Promise.all([
+    docker.listImages({ filters: { reference: [build.repository], label: [`${OURS}=${build.kind}`] } }),
+    docker.listContainers({ all: true }),
+  ]);
+  const used = new Set(containers.map(({ ImageID }) => ImageID));
+  const old = found
+    .filter(({ RepoTags }) => !RepoTags?.includes(build.name))
+    .sort((a, b) => b.Created - a.Created)
+    .slice(KEPT_EARLIER)
+    .filter(({ Id }) => !used.has(Id));
+  for (const { RepoTags } of old) {
+    for (const tag of (RepoTags ?? []).filter((name) => name.startsWith(`${build.repository}:`))) {
+      // 409: a container was made of it in this moment
+      await docker.getImage(tag).remove().catch(unless(404, 409));
+    }
+  }
+  // what a fresh build took the name from
+  await docker.pruneImages({ filters: { dangling: ['true'], label: [OURS] } }).catch(unless(409));
+}

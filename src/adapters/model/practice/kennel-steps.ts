@@ -1,0 +1,57 @@
+import type { ScriptStep, Situation } from './script.ts';
+
+/** Calls a tool under the argument names that its schema has. */
+export type Use = (name: string, args: Array<[aliases: string[], value: unknown]>, say: string) => ScriptStep;
+
+/** An hour: whoever tries it out wants to kill things and come back. */
+const TIMEOUT_MS = 3_600_000;
+const DEMO = 'write hello.txt hello; wait 20; ask Which name shall it greet? | Ada | Grace; append hello.txt , {answer}; run cat hello.txt';
+
+/** What the practice model does with workspaces and coding tasks; null when a message is about something else. */
+export function kennelStep({ user, step, last }: Situation, use: Use): ScriptStep | null {
+  const text = user.trim();
+  const word = text.toLowerCase();
+  const told: ScriptStep = { say: `Practice: ${last.slice(0, 3_000)}` };
+
+  const created = /^(?:create|make|new) (?:a )?workspace(?: called| named)?\s+(\S+)(?:\s+(?:from|with|as)\s+(\w+))?/i.exec(text);
+  if (created) {
+    const [, name = 'demo', template = 'node'] = created;
+    return step > 0
+      ? told
+      : use(
+          'workspace_create',
+          [
+            [['name'], name],
+            [['template'], template.toLowerCase()],
+          ],
+          'I make a workspace.',
+        );
+  }
+  const selected = /^(?:select|use|switch to) (?:the )?workspace\s+(\S+)/i.exec(text)?.[1];
+  if (selected) return step > 0 ? told : use('workspace_select', [[['name'], selected]], 'I switch.');
+  if (/^(?:list )?workspaces$/.test(word)) return step > 0 ? told : use('workspace_list', [], 'I look.');
+
+  const task = /^(?:start a |start |new )?task(?: with (\w+))?(?::\s*([\s\S]+))?$/i.exec(text);
+  if (task) {
+    const [, agent = 'practice', goal = DEMO] = task;
+    return step > 0
+      ? told
+      : use(
+          'task_create',
+          [
+            [['goal'], goal],
+            [['agent'], agent.toLowerCase()],
+            [['timeout'], TIMEOUT_MS],
+          ],
+          'I hand this to a coding agent in a container.',
+        );
+  }
+  if (/^(?:task status|tasks|how is the task)\??$/.test(word)) return step > 0 ? told : use('task_status', [], 'I look.');
+  const undo = /^(undo all|undo|redo)[.!]*$/.exec(word)?.[1];
+  if (undo) return step > 0 ? told : use('undo', [[['what'], undo === 'undo all' ? 'all' : undo === 'redo' ? 'redo' : 'one']], 'I take it back.');
+  const undone = /^undo (tsk_\w+)[.!]*$/i.exec(text)?.[1];
+  if (undone) return step > 0 ? told : use('undo', [[['task'], undone]], 'I take it back.');
+  const command = /^(?:run|shell):\s*([\s\S]+)$/i.exec(text)?.[1];
+  if (command) return step > 0 ? told : use('shell_run', [[['command'], command]], 'I run it in the workspace.');
+  return null;
+}

@@ -1,0 +1,85 @@
+import { Readable } from 'node:stream';
+import type { Context } from 'koa';
+import pLimit from 'p-limit';
+import { type EventText, latestSeq, readEventTexts } from '../../store/chats/events.ts';
+import { getThread } from '../../store/chats/threads.ts';
+import type { ApiDeps, StreamTimes } from '../deps.ts';
+import { isId } from '../http/path.ts';
+import { readQuery } from '../http/query.ts';
+import { threadNotFound } from '../http/reply.ts';
+import type { Wakeups } from './wakeups.ts';
+
+const BATCH = 256;
+/** Backlogs that are read at once: more of them would only take turns, and what else is asked would wait for all. */
+const READERS = 4;
+const reading = pLimit(READERS);
+const TIMES: StreamTimes = { keepaliveMs: 15_000, pollMs: 2_000 };
+
+/**
+ * `GET /v1/threads/{id}/events?since_seq=`: the backlog after the cursor, then what happens. Both are the same read of the
+ * stored log, so there is no seam between them to lose or double an event in; a notification only says "read again".
+ */
+export async function streamEvents(ctx: Context, id: string, deps: ApiDeps, wakeups: Wakeups): Promise<void> {
+  const since = readQuery(ctx.querystring, { since_seq: 'whole' }).since_seq ?? lastEventId(ctx.get('last-event-id'));
+  if (!isId(id) || !(await getThread(deps.store.db, id))) throw threadNotFound(id);
+  ctx.status = 200;
+  ctx.set({ 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-cache', 'X-Accel-Buffering': 'no' });
+  const gone = new AbortController();
+  ctx.res.once('close', () => gone.abort());
+  const signal = deps.stopping ? AbortSignal.any([gone.signal, deps.stopping]) : gone.signal;
+  ctx.req.socket.setNoDelay(true);
+  if (ctx.method !== 'HEAD') ctx.res.flushHeaders();
+  // the pipe asks for the next chunk only when the client took the last one: a slow reader holds one batch and nobody up
+  // a cursor from beyond the end is of another store, or of the time before a restore: what happens from now on is still to be seen
+  const cursor = Math.min(since ?? 0, await latestSeq(deps.store.db, id));
+  ctx.body = Readable.from(follow(id, cursor, deps, wakeups, signal));
+}
+
+/** Frames of a thread's events with `seq` above `cursor`, and comments while it is silent, until `signal` aborts. */
+async function* follow(id: string, cursor: number, deps: ApiDeps, wakeups: Wakeups, signal: AbortSignal): AsyncGenerator<string> {
+  const times = { ...TIMES, ...deps.stream };
+  const wakeup = wakeups.subscribe(id);
+  let spoke = Date.now();
+  try {
+    while (!signal.aborted) {
+      wakeup.arm();
+      const events = await reading(() => read(deps, id, cursor));
+      if (events.length > 0) {
+        let frames = '';
+        for (const event of events) {
+          frames += frame(event, cursor);
+          cursor = event.seq;
+        }
+        yield frames;
+        spoke = Date.now();
+        if (events.length === BATCH) continue;
+      }
+      const silentFor = Date.now() - spoke;
+      if (silentFor >= times.keepaliveMs) {
+        yield ': keepalive\n\n';
+        spoke = Date.now();
+      }
+      await wakeup.wait(Math.min(times.pollMs, Math.max(1, times.keepaliveMs - silentFor)), signal);
+    }
+  } finally {
+    wakeup.close();
+  }
+}
+
+/** A database that is away for a moment must not end streams: the log is still there when it comes back. */
+async function read(deps: ApiDeps, id: string, cursor: number): Promise<EventText[]> {
+  try {
+    return await readEventTexts(deps.store.db, id, cursor, BATCH);
+  } catch (error) {
+    deps.log?.warn({ err: error }, 'events could not be read; trying again');
+    return [];
+  }
+}
+
+/** Exactly two lines, as existing parsers expect. `previous_seq` is the event before this one on this stream, or the cursor. */
+export const frame = ({ event, text }: EventText, previousSeq: number): string =>
+  `event: ${event}\ndata: ${text.slice(0, -1)},"previous_seq":${previousSeq}}\n\n`;
+
+function lastEventId(header: string): number | undefined {
+  return /^[0-9]{1,15}$/.test(header) ? Number(header) : undefined;
+}

@@ -1,0 +1,62 @@
+import { prefix } from '../../../domain/text/storable.ts';
+import { addressed } from '../../../domain/whatsapp/trigger.ts';
+import type { Incoming } from './decode.ts';
+import type { Role, Self } from './identify.ts';
+
+/** What becomes of a message: it is handled for a reason (`verdict`), or it goes on with the text that is meant for us. */
+export type Admission = { admitted: true; text: string } | { admitted: false; verdict: string };
+
+export interface Circumstances {
+  role: Role;
+  self: Self;
+  /** its id is one that we sent */
+  echo: boolean;
+  /** it quotes a message that we sent */
+  quotesUs: boolean;
+  trigger: string;
+}
+
+const refuse = (verdict: string): Admission => ({ admitted: false, verdict });
+
+/**
+ * Whether a message is for us, from somebody who may write to us. Pure. Reactions, votes, edits and deletions need no trigger: they say
+ * themselves what they are about.
+ */
+export function admit(message: Incoming, { role, self, echo, quotesUs, trigger }: Circumstances): Admission {
+  const { content, chat, key } = message;
+  if (content.kind === 'nothing' && content.why !== 'stub') return refuse(content.why);
+  if (key.fromMe && echo) return refuse('echo');
+  if (role === 'stranger') return refuse(key.fromMe ? 'phone_typed' : 'stranger');
+  // what the owner types to others is talk between people, whosever number it is
+  const toOthers = key.fromMe && chat.kind !== 'self';
+  if (content.kind === 'nothing') {
+    // nobody knows whether it was for us: only where everything is, the person is asked to repeat it
+    const ours = chat.kind === 'self' || (chat.kind === 'direct' && self.number === 'dedicated' && !toOthers);
+    return ours ? { admitted: true, text: '' } : refuse('stub');
+  }
+  if (content.kind !== 'text' && content.kind !== 'media') return { admitted: true, text: '' };
+  const voice = content.kind === 'media' && content.media.voice;
+  const { addressed: isForUs, text } = addressed({
+    chat: chat.kind,
+    number: toOthers ? 'shared' : self.number,
+    mentionsUs: message.mentions.some((jid) => jid === self.jid || jid === self.lid),
+    quotesUs,
+    text: content.text,
+    voice,
+    trigger,
+  });
+  if (!isForUs) return refuse(key.fromMe ? 'owner_typed' : 'not_addressed');
+  if (text || content.kind === 'media') return { admitted: true, text };
+  // nothing but the trigger: it is about the message that it quotes, or a person wants to know what this is
+  return { admitted: true, text: message.quoted?.text || 'help' };
+}
+
+const QUOTE_CHARS = 300;
+
+/** The text with what it refers to, as the model should read it. Commands and answers stay bare. */
+export function withQuote(text: string, quoted: Incoming['quoted']): string {
+  const said = quoted?.text.trim();
+  if (!said || said === text) return text;
+  const shown = said.length > QUOTE_CHARS ? `${prefix(said, QUOTE_CHARS)}…` : said;
+  return `${shown.replace(/^/gm, '> ')}\n${text}`;
+}

@@ -1,0 +1,81 @@
+import { type AccountNews, dropWish, report, tellElsewhere, type WaAccount } from '../../../store/whatsapp/account.ts';
+import { archiveAuth } from '../../../store/whatsapp/auth.ts';
+import type { WhatsAppDeps } from '../live.ts';
+import type { Ended } from './attempt.ts';
+
+/** A reaction that ends the attempts for now. `until` ends by itself, the others when a person has done something. */
+export interface Stop {
+  state: 'disconnected' | 'error';
+  needs: string;
+  say: string;
+  until: Date | null;
+}
+
+const UNLINKED: AccountNews = { jid: null, lid: null, name: null, connected_at: null };
+const NOTHING_TO_SCAN: AccountNews = { qr: null, pairing_code: null };
+
+/** What becomes of the account is written into its row, and what needs a person is also said on the other channels. */
+export function createNews({ db, account, log }: WhatsAppDeps) {
+  let telling: Promise<void> = Promise.resolve();
+
+  /** In order, and never a reason to fail: the row is for people. */
+  const tell = (news: AccountNews): Promise<void> => {
+    telling = telling
+      .then(() => report(db, account, news))
+      .catch((error: Error) => log.warn({ reason: error.message }, 'the state of WhatsApp could not be recorded'));
+    return telling;
+  };
+
+  const alert = (what: string, say: string): void => {
+    log.warn({ what }, say);
+    void tellElsewhere(db, account, `${what}-${Date.now()}`, say, true).catch((error: Error) =>
+      log.warn({ reason: error.message }, 'a notice could not be stored'),
+    );
+  };
+
+  return {
+    tell,
+    alert,
+    /** resolves when everything that was told is written */
+    told: (): Promise<void> => telling,
+
+    async stopFor(row: WaAccount, ended: Ended, stop: Stop): Promise<void> {
+      const needsPairing = stop.needs === 'pairing';
+      if (needsPairing && ended.code === 401) await archiveAuth(db, account);
+      if (needsPairing) await dropWish(db, account, row.request);
+      await tell({
+        ...NOTHING_TO_SCAN,
+        state: stop.state,
+        last_error: stop.say,
+        last_code: ended.code ?? null,
+        // a ban that ends by itself is waited out
+        needs: stop.until ? null : stop.needs,
+        blocked_until: stop.until,
+        connected_at: null,
+        ...(needsPairing && UNLINKED),
+      });
+      // the person who asked for a pairing is told there
+      if (row.jid !== null) alert(stop.needs, stop.say);
+    },
+
+    async pairingRefused(row: WaAccount, reason: string): Promise<void> {
+      await dropWish(db, account, row.request);
+      await tell({ ...NOTHING_TO_SCAN, state: 'disconnected', last_error: reason, needs: 'pairing' });
+    },
+
+    async loggedOut(row: WaAccount): Promise<void> {
+      await archiveAuth(db, account);
+      await dropWish(db, account, row.request);
+      await tell({
+        ...NOTHING_TO_SCAN,
+        ...UNLINKED,
+        state: 'disconnected',
+        last_error: 'WhatsApp was logged out; run `fetch pair` to link it again.',
+        last_code: null,
+        needs: 'pairing',
+        number_mode: null,
+      });
+      log.info('logged out of WhatsApp');
+    },
+  };
+}

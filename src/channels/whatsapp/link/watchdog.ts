@@ -1,0 +1,62 @@
+import type { Logger } from 'pino';
+import type { RatchetHealth } from '../ratchet/ratchet.ts';
+
+/** Times in ms. */
+export interface WatchdogTimes {
+  /** a message that nobody has decrypted for this long, while nothing else was, means that this process is deaf */
+  stuckMs: number;
+  /** no message at all for this long: the path is tried, and the connection renewed */
+  silentMs: number;
+  checkMs: number;
+}
+
+const TIMES: WatchdogTimes = { stuckMs: 60_000, silentMs: 6 * 3_600_000, checkMs: 10_000 };
+
+export interface WatchdogOptions {
+  health(): RatchetHealth;
+  /** resolves when the Signal store and the server answer; rejects or hangs when they do not */
+  probe(): Promise<void>;
+  reconnect(): void;
+  /** ends the process: a new socket in it would stay deaf, because libsignal's queues are global */
+  exit(reason: string): void;
+  log: Logger;
+  /** silence that reconnections have not ended counts on over them */
+  silence: { reconnections: number };
+  times?: Partial<WatchdogTimes>;
+  now?: () => number;
+}
+
+const PROBE_MS = 30_000;
+
+/** Watches an open connection for the case that it is open but deaf; returns how to stop. */
+export function startWatchdog(options: WatchdogOptions): () => void {
+  const { health, log, silence, now = Date.now } = options;
+  const times = { ...TIMES, ...options.times };
+  const openedAt = now();
+  let probing = false;
+
+  const check = async (): Promise<void> => {
+    const { waitingSince, lastSettledAt, lastStanzaAt } = health();
+    if (waitingSince !== null && now() - Math.max(waitingSince, lastSettledAt) > times.stuckMs)
+      return options.exit('a WhatsApp message arrived and was not decrypted within a minute: the connection is open but deaf');
+    if (lastStanzaAt > openedAt) silence.reconnections = 0;
+    if (probing || now() - Math.max(lastStanzaAt, openedAt) < times.silentMs) return;
+    probing = true;
+    const late = new Promise<never>((_, reject) => setTimeout(reject, PROBE_MS, new Error(`no answer within ${PROBE_MS} ms`)).unref());
+    try {
+      await Promise.race([options.probe(), late]);
+    } catch (error) {
+      return options.exit(`WhatsApp was silent for long, and a test of the connection failed: ${(error as Error).message}`);
+    }
+    // a quiet day is possible; three quiet periods in a row, each with a new connection, are cheap to rule out
+    if (silence.reconnections >= 3) {
+      silence.reconnections = 0;
+      return options.exit('WhatsApp was silent over several reconnections');
+    }
+    silence.reconnections += 1;
+    log.info('no WhatsApp message for long: renewing the connection');
+    options.reconnect();
+  };
+  const timer = setInterval(() => void check(), times.checkMs);
+  return () => clearInterval(timer);
+}

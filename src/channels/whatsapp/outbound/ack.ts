@@ -1,0 +1,42 @@
+import type { BinaryNode } from '@whiskeysockets/baileys';
+import type { Live } from '../live.ts';
+
+const timeOf = (seconds: string | undefined): { at?: Date } => (seconds && Number(seconds) > 0 ? { at: new Date(Number(seconds) * 1000) } : {});
+
+/** What WhatsApp's server made of a message. `late`: no word in time; `closed`: the connection ended first. Neither says whether it was taken. */
+export type ServerAnswer =
+  | { kind: 'accepted' /** by the server's clock, in whole seconds */; at?: Date }
+  | { kind: 'refused'; code: string }
+  | { kind: 'late' }
+  | { kind: 'closed' };
+
+/**
+ * Listens for the server's answer to a message id; begin before the bytes leave. A receipt of a recipient proves as much as the
+ * ack, and may overtake it. (The library's own send reports success when the bytes are written, and its waiter takes any stanza.)
+ */
+export function listenForAnswer(live: Live, messageId: string, deadlineMs: number, signal: AbortSignal): { answer: Promise<ServerAnswer>; stop(): void } {
+  const tag = `TAG:${messageId}`;
+  let settle!: (answer: ServerAnswer) => void;
+  const answer = new Promise<ServerAnswer>((resolve) => {
+    settle = resolve;
+  });
+  const heard = ({ tag: name, attrs }: BinaryNode) => {
+    if (name === 'ack') settle(attrs.error ? { kind: 'refused', code: attrs.error } : { kind: 'accepted', ...timeOf(attrs.t) });
+    else if (name === 'receipt' && attrs.type !== 'error' && attrs.type !== 'server-error') settle({ kind: 'accepted' });
+  };
+  const closed = () => settle({ kind: 'closed' });
+  const timer = setTimeout(settle, deadlineMs, { kind: 'late' });
+  live.sock.ws.on(tag, heard);
+  live.closed.addEventListener('abort', closed);
+  signal.addEventListener('abort', closed);
+  if (live.closed.aborted || signal.aborted) closed();
+  return {
+    answer,
+    stop() {
+      clearTimeout(timer);
+      live.sock.ws.off(tag, heard);
+      live.closed.removeEventListener('abort', closed);
+      signal.removeEventListener('abort', closed);
+    },
+  };
+}

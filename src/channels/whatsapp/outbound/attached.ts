@@ -1,0 +1,51 @@
+import type { Nodes } from 'mdast';
+import { fromMarkdown } from 'mdast-util-from-markdown';
+import { gfmFromMarkdown } from 'mdast-util-gfm';
+import { gfm } from 'micromark-extension-gfm';
+import { isParseable } from './text/parseable.ts';
+
+/** An attachment that a reply names, as `![alt](attachment:ID)` or `[text](attachment:ID)`. */
+export interface Attached {
+  id: string;
+  caption: string;
+}
+
+const SCHEME = 'attachment:';
+/** Files that one reply brings at most. */
+const MOST = 10;
+
+/** Takes the attachments out of a reply; in code such a reference is only text and stays. */
+export function takeAttachments(markdown: string): { markdown: string; attached: Attached[] } {
+  const none = { markdown, attached: [] };
+  if (!markdown.includes(SCHEME) || !isParseable(markdown)) return none;
+  try {
+    return take(markdown);
+  } catch (error) {
+    // nesting by the thousand overflows the stack of any tree walker
+    if (!(error instanceof RangeError)) throw error;
+    return none;
+  }
+}
+
+function take(markdown: string): { markdown: string; attached: Attached[] } {
+  const found: Array<Attached & { start: number; end: number }> = [];
+  const rest: Nodes[] = [fromMarkdown(markdown, { extensions: [gfm()], mdastExtensions: [gfmFromMarkdown()] })];
+  for (let node = rest.pop(); node !== undefined; node = rest.pop()) {
+    if ((node.type === 'image' || node.type === 'link') && node.url.startsWith(SCHEME) && node.position) {
+      const { start, end } = node.position;
+      found.push({
+        id: node.url.slice(SCHEME.length),
+        caption: node.type === 'image' ? (node.alt ?? '') : textOf(node),
+        start: start.offset!,
+        end: end.offset!,
+      });
+    } else if ('children' in node) rest.push(...node.children);
+  }
+  found.sort((a, b) => a.start - b.start);
+  const taken = found.slice(0, MOST);
+  let text = markdown;
+  for (const { start, end } of taken.toReversed()) text = text.slice(0, start) + text.slice(end);
+  return { markdown: text.trim(), attached: taken.map(({ id, caption }) => ({ id, caption })) };
+}
+
+const textOf = (node: Nodes): string => ('value' in node ? node.value : 'children' in node ? node.children.map(textOf).join('') : '');

@@ -1,0 +1,52 @@
+import { createInterface } from 'node:readline';
+import type { Colors } from 'picocolors/types.js';
+import { goesOn, messageOf, nextLine } from '../message.ts';
+import type { Screen, ScreenOptions } from './screen.ts';
+
+/** A line that cannot be taken back is for what lasts. */
+const LASTS_MS = 500;
+
+/**
+ * A screen on which nothing is taken back: a script, or a terminal that knows no escape sequences. A script's line is a message; a person may
+ * write one of several lines.
+ */
+export function plainScreen({ input, output, onMessage, onInterrupt, onEnd }: ScreenOptions, colors: Colors, interactive: boolean): Screen {
+  const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
+  let open = '';
+  let status = '';
+  let begun: NodeJS.Timeout | undefined;
+  const print = (text: string): void => void output.write(`${text}\n`);
+  lines.on('line', (line) => {
+    if (!interactive) return onMessage(line);
+    const text = open + line;
+    open = goesOn(text) ? nextLine(text) : '';
+    if (open === '') onMessage(messageOf(text));
+  });
+  lines.on('error', () => lines.close());
+  lines.once('close', onEnd);
+  // without raw mode the terminal makes a signal of Ctrl-C
+  if (interactive) process.on('SIGINT', onInterrupt);
+  return {
+    interactive,
+    colors,
+    print,
+    partial: () => {},
+    status(what) {
+      if (what === status) return;
+      status = what;
+      clearTimeout(begun);
+      if (interactive && what !== '') begun = setTimeout(() => print(`(${what})`), LASTS_MS);
+    },
+    clearInput() {
+      const some = open !== '';
+      open = '';
+      return some;
+    },
+    size: { columns: output.columns ?? 80, rows: output.rows ?? 24 },
+    close() {
+      clearTimeout(begun);
+      process.off('SIGINT', onInterrupt);
+      lines.close();
+    },
+  };
+}

@@ -1,0 +1,181 @@
+import { execFile } from 'node:child_process';
+import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { ProvisionError, provideTemporal } from '../../../temporal/server.ts';
+import { compareVersions, MIN_SERVER } from '../../../temporal/version.ts';
+import { type Config, childEnvironment } from '../../config.ts';
+import { rebuildCommand } from '../../installation.ts';
+import { installedService } from '../background/find-service.ts';
+import { howItRuns, howText } from '../background/how-it-runs.ts';
+import { type Finding, printFindings } from '../findings/finding.ts';
+import { kennelFinding } from '../findings/kennel.ts';
+import { readStatus } from '../findings/status-report.ts';
+import { whatsappFinding } from '../findings/whatsapp.ts';
+import { diskWarning, requireOwner, requireRoom } from '../instance/home.ts';
+import { portNeeds, temporalCache } from '../instance/instance.ts';
+import { isPortFree, portHolder } from '../instance/ports.ts';
+import { postgresVersion, SERVER_PACKAGE } from '../instance/postgres.ts';
+import { answersOn } from '../instance/roles.ts';
+import { temporalEndpoint } from '../roles/temporal-connection.ts';
+
+/** A model that thinks for longer than this is not worth the wait of a look. */
+const MODEL_PATIENCE_MS = 20_000;
+
+type Check = (config: Config) => Promise<Finding | Finding[]>;
+
+/** Every dependency is tried, not only looked for. */
+const checks: Check[] = [
+  async () => ok('node', process.versions.node, process.execPath),
+  (config) => trying('home', 'make room, or choose another folder: fetch start --home FOLDER', async () => homeFinding(config.FETCH_HOME)),
+  (config) => trying('temporal', 'install the CLI: https://docs.temporal.io/cli#install', () => temporalFinding(config)),
+  (config) =>
+    trying('postgres', rebuildCommand(SERVER_PACKAGE), async () => {
+      if (config.DATABASE_URL) return postgresAt(config.DATABASE_URL);
+      return ok('postgres', (await postgresVersion()).text, 'bundled');
+    }),
+  () =>
+    trying('temporal core', rebuildCommand('@temporalio/core-bridge'), async () => {
+      await import('@temporalio/worker');
+      return ok('temporal core', null, 'the native part of the worker loads');
+    }),
+  modelFinding,
+  whatsappFinding,
+  () => program('git', ['--version'], 'coding tasks need it', 'install git: https://git-scm.com/downloads'),
+  kennelFinding,
+  runsFinding,
+  portFindings,
+];
+
+export async function diagnose(config: Config): Promise<Finding[]> {
+  return (await Promise.all(checks.map((check) => check(config)))).flat();
+}
+
+/** `fetch doctor`; the exit code is 1 when something that is needed is missing. */
+export async function run(config: Config, options: { json?: boolean }): Promise<void> {
+  process.exitCode = printFindings(await diagnose(config), options);
+}
+
+const ok = (name: string, version: string | null, detail: string): Finding => ({ name, state: 'ok', version, detail, mend: null });
+const missing = (name: string, detail: string, mend: string): Finding => ({ name, state: 'missing', version: null, detail, mend });
+
+async function trying(name: string, mend: string, check: () => Promise<Finding>): Promise<Finding> {
+  try {
+    return await check();
+  } catch (error) {
+    return missing(name, (error as Error).message, mend);
+  }
+}
+
+async function homeFinding(home: string): Promise<Finding> {
+  let folder = home;
+  for (;;) {
+    try {
+      requireOwner(folder);
+      accessSync(folder, constants.W_OK);
+      if (!statSync(folder).isDirectory()) throw new Error(`${folder} is not a folder`);
+      break;
+    } catch (error) {
+      // not made yet: its parent has to allow that
+      const parent = folder.slice(0, Math.max(1, folder.lastIndexOf('/')));
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || parent === folder) throw error;
+      folder = parent;
+    }
+  }
+  const full = diskWarning(folder);
+  if (full) throw new Error(full);
+  requireRoom(folder);
+  const { bavail, bsize } = statfsSync(folder);
+  return ok('home', null, `${home}, ${Math.floor((bavail * bsize) / 1e9)} GB free`);
+}
+
+async function temporalFinding(config: Config): Promise<Finding> {
+  if (config.TEMPORAL_ADDRESS) {
+    const { Connection } = await import('@temporalio/client');
+    const connection = await Connection.connect({ ...temporalEndpoint(config), connectTimeout: 5_000 });
+    const { serverVersion } = await connection.workflowService.getSystemInfo({});
+    await connection.close();
+    if (serverVersion && compareVersions(serverVersion, MIN_SERVER) < 0)
+      return missing(
+        'temporal',
+        `the server at ${config.TEMPORAL_ADDRESS} is ${serverVersion}; ${MIN_SERVER} or newer is needed`,
+        'upgrade it, or unset TEMPORAL_ADDRESS',
+      );
+    return ok('temporal', serverVersion ?? null, `the server at ${config.TEMPORAL_ADDRESS}`);
+  }
+  const env = childEnvironment({});
+  try {
+    const binary = await provideTemporal({ home: config.FETCH_HOME, cache: temporalCache(env), env, install: false });
+    return ok('temporal', binary.server, binary.path);
+  } catch (error) {
+    const misfits = error instanceof ProvisionError ? error.attempts.map(({ reason }) => reason).join('; ') : '';
+    return {
+      name: 'temporal',
+      state: 'warning',
+      version: null,
+      detail: `no server that fits yet (${misfits}); the first start fetches one`,
+      mend: 'fetch start',
+    };
+  }
+}
+
+async function postgresAt(url: string): Promise<Finding> {
+  const { openStore } = await import('../../store/postgres/database.ts');
+  const store = await openStore(url, { max: 1, migrate: false });
+  await store.close();
+  return ok('postgres', null, `the server at ${new URL(url).host}`);
+}
+
+/** One real completion: an endpoint that lists its models to everybody may still refuse the key. */
+async function modelFinding(config: Config): Promise<Finding> {
+  const { endpointOf, PRACTICE } = await import('../../adapters/model/endpoint.ts');
+  const endpoint = endpointOf(config);
+  const mend = 'fetch setup';
+  if (!endpoint) return { name: 'model', state: 'warning', version: null, detail: 'none is configured: the practice model answers', mend };
+  const { verifyModel } = await import('../../adapters/model/discover.ts');
+  const model = config.AGENT_MODEL === PRACTICE ? undefined : config.AGENT_MODEL;
+  const result = await verifyModel({ ...config, AGENT_MODEL: model } as never, MODEL_PATIENCE_MS);
+  if (!result.ok) return missing('model', `${endpoint.baseUrl}: ${result.error}`, mend);
+  const found = ok('model', result.model, `${endpoint.baseUrl}; ${result.price}`);
+  return result.price.startsWith('price not known')
+    ? { ...found, state: 'warning', mend: 'FETCH_MODEL_PRICE=INPUT,OUTPUT in US dollars per million tokens' }
+    : found;
+}
+
+async function program(name: string, args: string[], need: string, mend: string): Promise<Finding> {
+  try {
+    const { stdout } = await promisify(execFile)(name, args, { timeout: 5_000, env: childEnvironment({}) });
+    return ok(name, /(?<!\d)\d+(\.\d+)+/.exec(stdout)?.[0] ?? null, '');
+  } catch {
+    return { name, state: 'warning', version: null, detail: `not there or not running; ${need}`, mend };
+  }
+}
+
+/** Whether it runs, and comes back, while nobody looks. */
+async function runsFinding(config: Config): Promise<Finding> {
+  const how = await howItRuns(config.FETCH_HOME);
+  const warning = (detail: string, mend: string | null): Finding => ({ name: 'runs', state: 'warning', version: null, detail, mend });
+  const service = installedService(config.FETCH_HOME);
+  // Node or Fetch was moved since
+  const lost = service?.programs().filter((program) => !existsSync(program)) ?? [];
+  if (lost.length > 0) return warning(`the service ${how.service} starts ${lost.join(' and ')}, which is not there any more`, 'fetch up --at-login');
+  if (how.bound) return warning(how.bound.text, how.bound.mend);
+  return ok('runs', null, how.by === null ? `not now${how.service ? `; the service ${how.service} starts it` : ''}` : howText(how));
+}
+
+/** Ports count as right when they are free, or when our own instance holds them. */
+async function portFindings(config: Config): Promise<Finding[]> {
+  const { running } = await readStatus(config);
+  return Promise.all(
+    portNeeds(config).map(async ({ port, host, purpose, setting, flag }) => {
+      const name = `port ${port}`;
+      if (await isPortFree(port, host).catch(() => false)) return ok(name, null, `${purpose}: free`);
+      if (running && (await answersOn(port))) return ok(name, null, `${purpose}: in use by this instance`);
+      const holder = await portHolder(port);
+      return missing(
+        name,
+        `${purpose}: taken by ${holder ? `process ${holder.pid} (${holder.command.slice(0, 80)})` : 'another user'}`,
+        `${setting}=${port + 100} (or ${flag} ${port + 100})`,
+      );
+    }),
+  );
+}

@@ -1,0 +1,36 @@
+import { prepareNamespace } from '../../../temporal/namespace.ts';
+import type { Config } from '../../config.ts';
+import { openStore } from '../../store/postgres/database.ts';
+import { roleProcess } from '../roles/role-process.ts';
+import { temporalEndpoint } from '../roles/temporal-connection.ts';
+
+/**
+ * One step before the roles: namespace, search attributes and tables. A process of its own, so that the supervisor,
+ * which lives as long as the instance, never loads the Temporal client and the query builder.
+ */
+export async function run(config: Config): Promise<void> {
+  const { ready, failed } = roleProcess();
+  try {
+    if (!config.TEMPORAL_ADDRESS || !config.DATABASE_URL)
+      throw new Error('TEMPORAL_ADDRESS and DATABASE_URL must be set: this command prepares servers that run elsewhere.');
+    const [{ server, warnings }] = await Promise.all([prepareNamespace(temporalEndpoint(config), config.TEMPORAL_NAMESPACE), migrate(config.DATABASE_URL)]);
+    for (const warning of warnings) process.stderr.write(`${warning}\n`);
+    process.stdout.write(`Temporal ${server}, namespace ${config.TEMPORAL_NAMESPACE} and the tables are ready.\n`);
+    ready(warnings.join('\n'));
+    if (process.connected) process.disconnect();
+    process.exitCode = 0;
+  } catch (error) {
+    await failed(error);
+  }
+}
+
+async function migrate(url: string): Promise<void> {
+  try {
+    await (await openStore(url, { max: 1, application: 'fetch-prepare' })).close();
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    // codes of PostgreSQL have five characters, those of the system begin with E
+    if (!code?.startsWith('E')) throw error;
+    throw new Error(`No PostgreSQL answers at ${new URL(url).host}: ${message}. Check DATABASE_URL, or unset it to use the embedded server.`);
+  }
+}

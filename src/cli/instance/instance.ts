@@ -1,0 +1,211 @@
+import { spawn } from 'node:child_process';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { databaseVersion } from '../../../temporal/dev-server.ts';
+import { provideTemporal } from '../../../temporal/server.ts';
+import { BUILT_SERVER, CLI_VERSION, type TemporalBinary } from '../../../temporal/version.ts';
+import { type Config, ConfigError, childEnvironment } from '../../config.ts';
+import type { RoleMessage } from '../roles/role-process.ts';
+import { ensureHome } from './home.ts';
+import { type PortNeed, portHolder, requirePorts } from './ports.ts';
+import { clearStalePostmaster, databaseUrl, preparePostgres } from './postgres.ts';
+import { endProcess, startTimeOf } from './process-identity.ts';
+import type { Reporter } from './progress.ts';
+import { ownCommand, ownRole, postgresRole, roleEnvironment, temporalRole } from './roles.ts';
+import { claimHome, HeldError } from './start-lock.ts';
+import { endLeftovers, liveRunState, type RoleStatus, readRunState, removeRunState, type Urls } from './state-file.ts';
+import { createSupervisor, type Supervisor } from './supervisor.ts';
+import { ensureSecret, ensureToken } from './tokens.ts';
+import { hiddenAddress, serveUi, type UiAddress, type UiProxy } from './ui-proxy.ts';
+
+export interface Instance {
+  supervisor: Supervisor;
+  urls: Urls;
+  runtimeToken: string;
+  /** stops every role and takes the record away */
+  stop(): Promise<void>;
+  /** while it stops: waits for nothing any more */
+  hurry(): void;
+}
+
+/** Another process runs this home, or is just starting to. */
+export class RunningError extends Error {
+  override readonly name = 'RunningError';
+  constructor(home: string, pid: number, urls: Urls | null) {
+    super(
+      urls
+        ? `Fetch already runs for ${home} (process ${pid}, ${urls.runtime}). Open a chat with it: fetch chat. End it: fetch stop. Or start a second one with another --home.`
+        : `Process ${pid} is just starting Fetch for ${home}. Open a chat with it when it is ready: fetch chat. End it: fetch stop. Or start a second one with another --home.`,
+    );
+  }
+}
+
+/** Makes this process the one that runs the home; throws RunningError when another is. */
+export async function claimOrExplain(home: string): Promise<{ release(): void }> {
+  try {
+    return await claimHome(home);
+  } catch (error) {
+    if (!(error instanceof HeldError)) throw error;
+    const state = readRunState(home);
+    throw new RunningError(home, error.holder.pid, state?.supervisor.pid === error.holder.pid ? state.urls : null);
+  }
+}
+
+/** Downloads and builds are kept here for all homes of this user. */
+export const temporalCache = (env: Record<string, string>): string =>
+  join(env.XDG_CACHE_HOME || join(env.HOME || homedir(), '.cache'), 'fetch', `temporal-${CLI_VERSION}-${BUILT_SERVER}`);
+
+const shown = (host: string): string => (host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host);
+
+export const urlsOf = (config: Config): Urls => ({
+  runtime: `http://${shown(config.FETCH_HOST)}:${config.FETCH_RUNTIME_PORT}`,
+  status: `http://${shown(config.FETCH_HOST)}:${config.FETCH_STATUS_PORT}`,
+  temporalUi: config.TEMPORAL_ADDRESS ? null : `http://127.0.0.1:${config.FETCH_TEMPORAL_UI_PORT}`,
+});
+
+/** Brings a whole instance up: servers, namespace and tables, roles; the caller has claimed the home. Rejects, with everything stopped again, when that is not possible. */
+export async function startInstance(
+  config: Config,
+  report: Reporter,
+  options: { onChange?: (role: RoleStatus) => void; signal?: AbortSignal; log?: string | null } = {},
+): Promise<Instance> {
+  const home = config.FETCH_HOME;
+  if (config.FETCH_BUILD_ID !== undefined)
+    throw new ConfigError(['FETCH_BUILD_ID: is for `fetch worker` alone. `fetch start` runs one worker, which would get no work with it: unset it.']);
+  ensureHome(home);
+  const running = await liveRunState(home);
+  if (running) throw new RunningError(home, running.supervisor.pid, running.urls);
+  await freeTheWay(config, report);
+  const runtimeToken = ensureToken(home, 'runtime-token', config.runtimeToken);
+  ensureToken(home, 'admin-token', config.ADMIN_TOKEN);
+  ensureSecret(home, 'chat-key');
+
+  const urls = urlsOf(config);
+  const supervisor = await createSupervisor({ home, urls, log: options.log, onChange: options.onChange });
+  let ui: UiProxy | undefined;
+  const stop = async () => {
+    await ui?.close();
+    await supervisor.stopAll();
+    removeRunState(home);
+  };
+  const stopped = new Promise<never>((_, reject) => {
+    const abort = () => reject(new Error('Stopped while starting.'));
+    if (options.signal?.aborted) abort();
+    options.signal?.addEventListener('abort', abort, { once: true });
+  });
+  try {
+    const hidden = await hiddenAddress();
+    await Promise.race([bringUp(config, supervisor, report, hidden), stopped]);
+    if (!config.TEMPORAL_ADDRESS) ui = await serveUi({ port: config.FETCH_TEMPORAL_UI_PORT, target: hidden, token: ensureToken(home, 'ui-token') });
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { supervisor, urls, runtimeToken, stop, hurry: supervisor.hurry };
+}
+
+/** Ends what a killed start of this home has left behind, and sees that every port is free; the caller has claimed the home. Throws PortError. */
+export async function freeTheWay(config: Config, report: Reporter): Promise<void> {
+  const home = config.FETCH_HOME;
+  const ended = await endLeftovers(home);
+  if (ended.length > 0) report.warn(`Ended what an earlier start had left running: ${ended.join(', ')}`);
+  if (!config.DATABASE_URL) await clearStalePostmaster(home);
+  if (!config.TEMPORAL_ADDRESS) await endOwnServer(config);
+  await requirePorts(portNeeds(config));
+  removeRunState(home);
+}
+
+async function bringUp(config: Config, supervisor: Supervisor, report: Reporter, ui: UiAddress): Promise<void> {
+  const home = config.FETCH_HOME;
+  const [temporalAddress, database] = await Promise.all([
+    config.TEMPORAL_ADDRESS ? external('temporal', config.TEMPORAL_ADDRESS) : embeddedTemporal(),
+    config.DATABASE_URL ? external('postgres', new URL(config.DATABASE_URL).host, config.DATABASE_URL) : embeddedPostgres(),
+  ]);
+  const env = roleEnvironment(config, { temporalAddress, databaseUrl: database });
+  report.progress({ text: 'Preparing namespace and tables' });
+  const warnings = await prepareOnce(env);
+  if (warnings) report.warn(warnings);
+  report.progress({ text: 'Starting worker, gateway and API' });
+  await Promise.all((['worker', 'gateway', 'api'] as const).map((name) => supervisor.start(ownRole(name, env, config))));
+  report.done('Worker, gateway and API are ready');
+  // a chat needs no containers: this one starts beside it, and says by itself what it lacks
+  void supervisor.start(ownRole('kennel', env, config));
+
+  function external(name: 'temporal' | 'postgres', address: string, value = address): string {
+    supervisor.external(name, address);
+    report.done(`Using the ${name === 'temporal' ? 'Temporal server' : 'PostgreSQL'} at ${address}`);
+    return value;
+  }
+  async function embeddedTemporal(): Promise<string> {
+    report.progress({ text: 'Temporal server: looking for one' });
+    const previous = databaseVersion(home);
+    const binary = await embeddedServer(home, report);
+    if (previous && !binary.server.startsWith(`${previous}.`)) {
+      report.warn(
+        `Temporal ${binary.server} begins with a file of its own. Chats, tasks, questions and schedules come back from PostgreSQL within a minute. The file of ${previous} stays in ${home}; delete it when all is well.`,
+      );
+    }
+    await supervisor.start(temporalRole(config, binary, ui));
+    report.done(`Temporal server ${binary.server} (${binary.path})`);
+    return `127.0.0.1:${config.FETCH_TEMPORAL_PORT}`;
+  }
+  async function embeddedPostgres(): Promise<string> {
+    report.progress({ text: 'PostgreSQL: preparing the database' });
+    await supervisor.start(postgresRole(config, await preparePostgres(home, config.FETCH_POSTGRES_PORT)));
+    report.done('PostgreSQL is ready');
+    return databaseUrl(home, config.FETCH_POSTGRES_PORT);
+  }
+}
+
+/** The program of the embedded Temporal server. The first time it is fetched or built, which takes minutes. */
+export function embeddedServer(home: string, report: Reporter): Promise<TemporalBinary> {
+  const env = childEnvironment({});
+  return provideTemporal({ home, cache: temporalCache(env), env, preferServer: databaseVersion(home), onProgress: report.progress });
+}
+
+/** The ports that this process will open; a server that runs elsewhere needs none. */
+export function portNeeds(config: Config): PortNeed[] {
+  const local = '127.0.0.1';
+  return [
+    { port: config.FETCH_RUNTIME_PORT, host: config.FETCH_HOST, purpose: 'the runtime API', setting: 'FETCH_RUNTIME_PORT', flag: '--runtime-port' },
+    { port: config.FETCH_STATUS_PORT, host: config.FETCH_HOST, purpose: 'the status API', setting: 'FETCH_STATUS_PORT', flag: '--status-port' },
+    ...(config.TEMPORAL_ADDRESS
+      ? []
+      : [
+          { port: config.FETCH_TEMPORAL_PORT, host: local, purpose: 'the Temporal server', setting: 'FETCH_TEMPORAL_PORT', flag: '--temporal-port' },
+          { port: config.FETCH_TEMPORAL_UI_PORT, host: local, purpose: 'the Temporal Web UI', setting: 'FETCH_TEMPORAL_UI_PORT', flag: '--temporal-ui-port' },
+        ]),
+    ...(config.DATABASE_URL
+      ? []
+      : [{ port: config.FETCH_POSTGRES_PORT, host: local, purpose: 'PostgreSQL', setting: 'FETCH_POSTGRES_PORT', flag: '--postgres-port' }]),
+  ];
+}
+
+/** A supervisor killed between spawning its server and writing that down leaves one that only its database file tells as ours. */
+async function endOwnServer(config: Config): Promise<void> {
+  const holder = await portHolder(config.FETCH_TEMPORAL_PORT);
+  if (!holder?.command.includes(`--db-filename ${join(config.FETCH_HOME, 'temporal-')}`)) return;
+  const startTime = await startTimeOf(holder.pid);
+  if (startTime) await endProcess({ pid: holder.pid, startTime });
+}
+
+/** Resolves with the warnings of the step, or null. */
+function prepareOnce(env: Record<string, string>): Promise<string | null> {
+  return new Promise((resolve, reject) => {
+    const { file, args } = ownCommand('prepare', env);
+    const child = spawn(file, args, { env, detached: true, stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+    let message: RoleMessage | null = null;
+    let errors = '';
+    child.on('message', (next: RoleMessage) => {
+      message = next;
+    });
+    child.stderr!.on('data', (chunk: Buffer) => {
+      errors = (errors + chunk.toString()).slice(-2000);
+    });
+    child.once('error', reject);
+    child.once('close', () => {
+      if (message?.type === 'ready') resolve(message.address || null);
+      else reject(new Error(message?.error ?? (errors.trim() || 'The preparation of namespace and tables ended without a word.')));
+    });
+  });
+}

@@ -1,0 +1,95 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { NativeConnection, Worker } from '@temporalio/worker';
+import { createFence } from '../../activities/host/fence.ts';
+import { HostTaken, keepHost, LEASE_MS, takeHost } from '../../activities/host/lease.ts';
+import { sweep, tendHost } from '../../activities/host/tend.ts';
+import { createRoutineActivities } from '../../activities/routine.ts';
+import type { KennelDeps } from '../../activities/task/deps.ts';
+import { createTaskActivities } from '../../activities/task/task.ts';
+import { workspacesFolder } from '../../activities/task/workspace.ts';
+import { createAct } from '../../activities/turn/act.ts';
+import { createPreview } from '../../activities/turn/preview.ts';
+import { createGate } from '../../adapters/kennel/gate/gate.ts';
+import { openKennel } from '../../adapters/kennel/open-kennel.ts';
+import type { Config } from '../../config.ts';
+import { kennelQueue } from '../../contracts/ids.ts';
+import { loginWarning } from '../../domain/tasks/harnesses.ts';
+import { loginsOf } from '../../domain/tasks/logins.ts';
+import { createLog } from '../../log.ts';
+import { openRole } from './connect.ts';
+import { hostIdentity } from './host-identity.ts';
+import { leaseHolder } from './lease-holder.ts';
+import { roleProcess } from './role-process.ts';
+import { drained, graceMs, installRuntime, runToEnd, workerTimings } from './temporal-runtime.ts';
+
+/**
+ * The role of a host that has workspaces and runs containers: follows coding tasks, runs tools of the kennel, holds the gate, and
+ * ends containers that nobody needs. Any number of hosts may have one each. It runs without an engine too, and says what is missing.
+ */
+export async function run(config: Config): Promise<void> {
+  const role = roleProcess(graceMs(config));
+  installRuntime(config);
+  const { store, temporal, endpoint, close } = await openRole(config, 'fetch-kennel', 16);
+  const connection = await NativeConnection.connect(endpoint);
+  const log = createLog('kennel', config.LOG_LEVEL);
+  for (const [harness, path] of loginsOf(config.FETCH_KENNEL_LOGINS)) log.warn({ harness, path }, loginWarning(harness));
+  const kennel = openKennel(config);
+  const gate = createGate({ db: store.db, settings: config, log });
+  const host = config.FETCH_KENNEL_HOST;
+  const draining = new AbortController();
+  const holder = await leaseHolder();
+  const claim = { host, identity: await hostIdentity(config.FETCH_HOME), holder: holder.id, ttlMs: leaseMs(config) };
+  // two machines of one name would take each other's tasks
+  await takeHost(store.db, claim, holder.isDead).catch((error) => role.failed(error));
+  const fence = createFence({ db: store.db, config, kennel, gate, host });
+  const said = (what: string) => (error: Error) => log.error({ error: error.message }, what);
+  const lease = keepHost({
+    db: store.db,
+    claim,
+    log,
+    on: {
+      lapsed: () => void fence.close().catch(said('containers of this host could not be held')),
+      regained: () => void fence.lift().catch(said('containers of this host could not be let go on')),
+      taken: () => void fence.close().finally(() => role.failed(new HostTaken(`Another process serves the kennel host name "${host}" now.`))),
+    },
+  });
+  const deps: KennelDeps = { db: store.db, temporal, config, kennel, gate, host, lease, draining: draining.signal, log };
+  const onHost = { ...deps, workspacesFolder: workspacesFolder(config) };
+  const worker = await Worker.create({
+    connection,
+    namespace: config.TEMPORAL_NAMESPACE,
+    taskQueue: kennelQueue(host),
+    activities: {
+      act: createAct(onHost),
+      preview: createPreview(onHost),
+      runRoutineStep: createRoutineActivities(onHost).runRoutineStep,
+      ...createTaskActivities(deps),
+    },
+    ...workerTimings(config),
+    // following is waiting: what a host can hold is bounded by its places for containers
+    maxConcurrentActivityTaskExecutions: 200,
+  });
+  // what went on elsewhere while this host was away is ended before anything is done here
+  await Promise.race([Promise.all([fence.lift(), sweep(deps)]), pause(LOOK_BACK_MS)]).catch(
+    said('what is left of tasks could not be looked at; the next round does'),
+  );
+  const stopTending = tendHost({ ...deps, log });
+  const running = runToEnd(worker);
+  role.onStop(async () => {
+    stopTending();
+    draining.abort();
+    await Promise.all([drained([worker], [running]), gate.drain(graceMs(config))]);
+    await gate.closeAll();
+    await lease.release();
+    await connection.close();
+    await close();
+  });
+  role.ready(kennelQueue(host));
+  await running;
+}
+
+/** An engine that hangs must not keep a host from saying so. */
+const LOOK_BACK_MS = 5_000;
+
+/** Shorter than the time after which a task of this host goes on at another one. */
+const leaseMs = ({ FETCH_KENNEL_AWAY_SECONDS }: Config): number => Math.min(LEASE_MS, FETCH_KENNEL_AWAY_SECONDS * 5_000);

@@ -1,0 +1,151 @@
+import type { ModelMessage } from '../../contracts/model.ts';
+import type { Source } from '../../contracts/taint.ts';
+import { note, quotation } from '../text/fences.ts';
+import { type FileShown, withDocuments } from '../text/files.ts';
+import { prefix } from '../text/storable.ts';
+
+/** Tool outputs longer than this are shown cut, with how to read on. */
+export const SHOWN_OUTPUT_CHARS = 8000;
+
+/** Characters of one message that a request of so many tokens shows: half of it, so that there is room for what belongs to the message. */
+export const shownOfMessage = (budgetTokens: number): number => Math.max(budgetTokens * 2, SHOWN_OUTPUT_CHARS);
+
+export interface Said {
+  /** by which a message that is shown cut is read on */
+  id?: string;
+  ord: number;
+  role: 'user' | 'assistant';
+  content: string;
+  call_ids: string[];
+  /** what came with a message of the person */
+  attachment_ids?: string[];
+  /** others whose text stands in the content */
+  sources?: readonly Source[];
+  /** the part of the content that the person wrote, where that is not all of it */
+  words?: string | null;
+  tokens: number;
+}
+export interface Called {
+  id: string;
+  name: string;
+  args: Record<string, unknown>;
+  state: string;
+  /** perhaps only as much as is shown of it */
+  output: string | null;
+  /** characters of the whole output; those of `output` when unset */
+  size?: number | null;
+  /** whose text stands in the output; unset where that was not noted */
+  sources?: readonly Source[] | null;
+}
+export type CallsById = Pick<ReadonlyMap<string, Called>, 'get'>;
+
+export function shownOutput(call: Pick<Called, 'id' | 'output' | 'state' | 'size'>): string {
+  if (call.state !== 'done' || call.output === null) return 'No result: this call was interrupted before it ended, so its outcome is unknown.';
+  if (call.output.length <= SHOWN_OUTPUT_CHARS) return call.output;
+  const shown = prefix(call.output, SHOWN_OUTPUT_CHARS);
+  const size = Math.max(call.output.length, call.size ?? 0);
+  return `${shown}\n[cut at ${shown.length} of ${size} characters; read on with read_output {"callId":"${call.id}","offset":${shown.length}}]`;
+}
+
+/**
+ * The messages of a model request. A call and its result are made side by side here, from the call's own row, so they
+ * can never be separated, and a call without a result can never poison a later request.
+ */
+export function toModelMessages(
+  system: string,
+  summary: string | null,
+  messages: readonly Said[],
+  calls: CallsById,
+  files: ReadonlyMap<string, FileShown> = new Map(),
+  mostChars = Number.POSITIVE_INFINITY,
+): ModelMessage[] {
+  const out: ModelMessage[] = [{ role: 'system', content: system }];
+  // made of text that anybody may have written: it has no place among the words of the system
+  if (summary) out.push({ role: 'user', content: note('what was said before, summed up by a program', summary) });
+  for (const said of messages) {
+    const message = said.role === 'user' && said.content.length > mostChars ? begun(said, mostChars) : said;
+    if (message.role === 'user' && message.attachment_ids?.length) {
+      const shown = message.attachment_ids.flatMap((id) => files.get(id) ?? []);
+      const pictures = shown.flatMap((file) => file.picture ?? []);
+      out.push({ role: 'user', content: withDocuments(message.content, shown), ...(pictures.length > 0 && { pictures }) });
+    } else {
+      out.push(...saidAs(message, calls));
+    }
+  }
+  return out;
+}
+
+/** A message of a person that is too long to be shown: its beginning, and how to read on. */
+function begun(message: Said, mostChars: number): Said {
+  const shown = prefix(message.content, mostChars);
+  const read = `read on with read_output {"callId":"${message.id}","offset":${shown.length}}`;
+  return { ...message, content: `${shown}\n[cut at ${shown.length} of ${message.content.length} characters of this message; ${read}]` };
+}
+
+/** Kept with its message: where the history is the same object again, its request is made of the same ones. */
+const made = new WeakMap<Said, ModelMessage[]>();
+
+function saidAs(message: Said, calls: CallsById): ModelMessage[] {
+  const known = made.get(message);
+  if (known) return known;
+  const out = modelMessages(message, calls);
+  made.set(message, out);
+  return out;
+}
+
+function modelMessages(message: Said, calls: CallsById): ModelMessage[] {
+  if (message.role === 'user') return [{ role: 'user', content: message.content }];
+  // told to the person by a program: the words are those of an agent or of a tool, not of the assistant
+  if (message.sources?.length) return [{ role: 'user', content: note('a report that the person was sent', message.content) }];
+  const made = message.call_ids.flatMap((id) => calls.get(id) ?? []);
+  return [
+    {
+      role: 'assistant',
+      content: message.content,
+      ...(made.length > 0 && { calls: made.map((call) => ({ id: call.id, name: call.name, arguments: JSON.stringify(call.args) })) }),
+    },
+    ...made.map((call): ModelMessage => ({ role: 'tool', callId: call.id, content: shownOutput(call) })),
+  ];
+}
+
+/** A part of the dialogue as a text to be summed up. What somebody said is quoted, so that it cannot be taken for what somebody else said. */
+export const dialogueText = (messages: readonly Said[], calls: CallsById, files: ReadonlyMap<string, FileShown>): string =>
+  messages.map((message) => [speaker(message), quotation(withFiles(message, files)), ...callTexts(message.call_ids, calls)].join('\n')).join('\n\n');
+
+const speaker = ({ role, sources }: Said): string =>
+  role === 'user' ? 'The person, or those who write in this chat:' : sources?.length ? 'A report that the person was sent:' : 'You:';
+
+const withFiles = ({ content, attachment_ids = [] }: Said, files: ReadonlyMap<string, FileShown>): string =>
+  withDocuments(
+    content,
+    attachment_ids.flatMap((id) => files.get(id) ?? []),
+  );
+
+const callTexts = (ids: readonly string[], calls: CallsById): string[] =>
+  ids
+    .flatMap((id) => calls.get(id) ?? [])
+    .map((call) => `The tool ${call.name} ${JSON.stringify(call.args)} answered:\n${quotation(prefix(shownOutput(call), 2000))}`);
+
+const weight = (message: Said, calls: CallsById, mostChars: number): number =>
+  message.tokens -
+  Math.ceil(Math.max(0, message.content.length - mostChars) / 4) +
+  message.call_ids.reduce((sum, id) => sum + Math.ceil(Math.min(calls.get(id)?.output?.length ?? 0, SHOWN_OUTPUT_CHARS) / 4) + 20, 0);
+
+/**
+ * Where to cut the history so that what stays fits half the budget: the `ord` of the last message to sum up, or null
+ * when everything fits. The cut lies before a user message, so that a turn's steps stay together; the newest one always stays.
+ */
+export function compactionPoint(messages: readonly Said[], calls: CallsById, budgetTokens: number): number | null {
+  const mostChars = shownOfMessage(budgetTokens);
+  const total = messages.reduce((sum, message) => sum + weight(message, calls, mostChars), 0);
+  if (total <= budgetTokens) return null;
+  let kept = 0;
+  let point: number | null = null;
+  for (let index = messages.length - 1; index > 0; index--) {
+    const message = messages[index]!;
+    kept += weight(message, calls, mostChars);
+    if (kept > budgetTokens / 2 && point !== null) break;
+    if (message.role === 'user') point = messages[index - 1]!.ord;
+  }
+  return point;
+}

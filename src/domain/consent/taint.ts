@@ -1,0 +1,147 @@
+import type { CallTaint, Sink, Source, SourceKind } from '../../contracts/taint.ts';
+import { oneLine } from '../text/fences.ts';
+
+/** What a call lets out or makes last: the parts that have to be the person's own words, or a link of a page that was read. */
+export interface Sent {
+  /** each has to stand in the person's words, or as a link in a page */
+  urls?: readonly string[];
+  /** each has to stand in what the person has said in this turn */
+  texts?: readonly string[];
+}
+
+/** A call as its tool declares it. */
+export interface Effect {
+  sends: readonly Sink[];
+  /** null: nothing of what it does can be the person's own words */
+  sent: Sent | null;
+  /** asks whatever was read, and no grant covers it */
+  always: boolean;
+}
+
+/** What is known about the context in which the model made a call. */
+export interface Provenance {
+  sources: readonly Source[];
+  /** the person's own words in the whole context, for addresses */
+  words: readonly string[];
+  /** the person's own words in this turn, for everything else */
+  wordsNow: readonly string[];
+  /** normalised links of pages that were read */
+  links: ReadonlySet<string>;
+  /** sinks that the person has allowed for this chat */
+  grants: ReadonlySet<Sink>;
+}
+
+/**
+ * Which sinks of a call a person has to allow, because of what the turn has read. Pure, like the table of danger and autonomy beside it,
+ * and independent of it: neither autonomy nor `yes all` takes part. Null: the call has no sink, or nothing was read and nothing asks always.
+ */
+export function taintOf(effect: Effect, known: Provenance): CallTaint | null {
+  if (effect.sends.length === 0) return null;
+  const sources = [...known.sources];
+  if (effect.always) return { sources, asks: [...effect.sends], each: true };
+  if (sources.length === 0) return null;
+  const asks = effect.sends.filter((sink) => !known.grants.has(sink));
+  return { sources, asks: asks.length > 0 && effect.sent !== null && isOwn(effect.sent, known) ? [] : asks };
+}
+
+function isOwn({ urls = [], texts = [] }: Sent, { words, wordsNow, links }: Provenance): boolean {
+  const written = urls.length > 0 ? urlsIn(words.join('\n'), true) : new Set<string>();
+  const knownUrl = (url: string): boolean => {
+    const normal = normalUrl(url);
+    return normal !== null && (written.has(normal) || links.has(normal));
+  };
+  return urls.every(knownUrl) && texts.every((text) => standsIn(text, wordsNow));
+}
+
+/** Whether somebody has said this, word for word; case, punctuation and white space do not matter. */
+export function standsIn(text: string, said: readonly string[]): boolean {
+  const wanted = plainWords(text);
+  return wanted === '' ? text.trim() === '' : said.some((each) => ` ${plainWords(each)} `.includes(` ${wanted} `));
+}
+
+const plainWords = (text: string): string =>
+  text
+    .normalize('NFC')
+    .toLowerCase()
+    .replace(/[^\p{L}\p{M}\p{N}]+/gu, ' ')
+    .trim();
+
+/** An address as two mentions of it are compared: what HTTP does not send, or treats alike, is left out. Null when it is no web address. */
+export function normalUrl(url: string): string | null {
+  const parsed = URL.parse(url.trim());
+  if (!parsed || !/^https?:$/.test(parsed.protocol)) return null;
+  parsed.hash = '';
+  return parsed.href;
+}
+
+/** Longer ones stand in no sentence. */
+const LONGEST_URL = 4000;
+const CLOSING = /[.,;:!?)\]}'"*_>»”’]$/;
+
+/** The addresses in a text, normalised. `bare`: `example.org/docs` counts, too, as people write it. */
+export function urlsIn(text: string, bare = false): Set<string> {
+  const found = new Set<string>();
+  const add = (url: string): void => {
+    // where an address ends and the sentence goes on cannot be told: each ending counts
+    for (let rest = url; rest !== ''; rest = rest.slice(0, -1)) {
+      const normal = normalUrl(rest);
+      if (normal !== null) found.add(normal);
+      if (!CLOSING.test(rest)) break;
+    }
+  };
+  for (const [url] of text.matchAll(/https?:\/\/[^\s<>"`\\]+/gi)) if (url.length <= LONGEST_URL) add(url);
+  if (!bare) return found;
+  for (const token of text.split(/\s+/)) {
+    const word = token.replace(/^[([{<"'*_«“‘]+/, '');
+    if (word.length > LONGEST_URL || word.includes('@') || !/^[a-z0-9-]+\.[a-z0-9.-]+(?:[:/?].*)?$/i.test(word)) continue;
+    add(`https://${word}`);
+    add(`http://${word}`);
+  }
+  return found;
+}
+
+/** Each source once; what a summary was made of may be much. */
+const MOST_SOURCES = 40;
+
+export function unionOf(...lists: ReadonlyArray<readonly Source[]>): Source[] {
+  const byName = new Map<string, Source>();
+  for (const source of lists.flat()) byName.set(`${source.kind}\n${source.label}`, source);
+  return [...byName.values()].slice(0, MOST_SOURCES);
+}
+
+const SOURCE_WORDS: Record<SourceKind, string> = {
+  page: 'the page',
+  file: 'the file',
+  command: 'the output of',
+  attachment: 'the attachment',
+  report: 'the report of',
+  routine: 'the result of the workflow',
+  member: 'the words of',
+  output: 'the stored output of',
+  mcp: 'the tool',
+  unknown: 'text of others:',
+};
+
+const SINK_WORDS: Record<Sink, string> = {
+  fetch: 'fetch an address that you did not write and that is no link of a page that was read',
+  publish: 'put something on GitHub',
+  push: 'push commits to GitHub',
+  message: 'write to another chat',
+  schedule: 'change what runs by itself',
+  routine: 'store or start a workflow',
+  task: 'give words to a coding agent that are not yours',
+  egress: 'reach a new host',
+  memory: 'remember something for later',
+};
+
+/** Why a person is asked, and how the question is answered once for all. */
+export function whyAsked({ sources, asks, each }: CallTaint): string {
+  const what = asks.map((sink) => SINK_WORDS[sink]).join(' and ');
+  if (each && sources.length === 0) return `This would ${what}, where anybody can read it.`;
+  const shown = sources.slice(-3).map(({ kind, label }) => `${SOURCE_WORDS[kind]} ${oneLine(label, 60)}`);
+  const more = sources.length > shown.length ? ` and ${sources.length - shown.length} more` : '';
+  return `I have read text that others wrote (${shown.join(', ')}${more}), and this would ${what}. It may be their wish and not yours.`;
+}
+
+/** How it is allowed for good; what asks always has no such way. */
+export const alwaysHint = ({ asks, each }: CallTaint): string => (asks[0] && !each ? `To allow this for good in this chat: yes always for ${asks[0]}` : '');

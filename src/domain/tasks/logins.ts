@@ -1,0 +1,41 @@
+import { HARNESSES, type HarnessName } from '../../contracts/kennel.ts';
+import { nearest } from '../text/nearest.ts';
+
+/** Log-ins of agents (`FETCH_KENNEL_LOGINS`): the way to use a subscription, for which a provider gives no key. */
+
+interface Entry {
+  text: string;
+  name: string;
+  path: string;
+}
+
+const entriesOf = (setting: string): Entry[] =>
+  setting.split(',').flatMap((part) => {
+    const text = part.trim();
+    const at = text.indexOf('=');
+    return text ? [{ text, name: text.slice(0, Math.max(at, 0)).trim(), path: text.slice(at + 1).trim() }] : [];
+  });
+
+const suggestion = (name: string): string => {
+  const near = nearest(name, HARNESSES)[0];
+  return near ? ` (did you mean ${near}?)` : '';
+};
+
+const isHarness = (name: string): name is HarnessName => (HARNESSES as readonly string[]).includes(name);
+
+/** What is wrong with the setting, to be read after its name; null when nothing is. */
+export function loginsProblem(setting: string): string | null {
+  const seen = new Set<string>();
+  for (const { text, name, path } of entriesOf(setting)) {
+    if (!name) return `"${text}" must be an agent and the file of its log-in, such as claude=/home/ada/.claude/.credentials.json`;
+    if (!isHarness(name)) return `"${name}" is no agent${suggestion(name)}; it must be one of ${HARNESSES.join(', ')}`;
+    if (!path.startsWith('/')) return `the path for ${name} must be absolute, not "${path}"`;
+    if (seen.has(name)) return `${name} is there twice`;
+    seen.add(name);
+  }
+  return null;
+}
+
+/** Path of the log-in file on the host for each agent that has one; of a setting without a problem. */
+export const loginsOf = (setting = ''): Map<HarnessName, string> =>
+  new Map(entriesOf(setting).flatMap(({ name, path }) => (isHarness(name) ? [[name, path] as const] : [])));

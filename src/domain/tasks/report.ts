@@ -1,0 +1,99 @@
+import { moneyText } from '../model/price-book.ts';
+import { blockQuote, codeFence, inline, visible } from '../text/foreign-text.ts';
+import { prefix } from '../text/storable.ts';
+
+/** The message that a person gets when a task is over: what was asked, what changed, tests, time, cost, and how to see or undo it. */
+
+export interface Report {
+  id: string;
+  goal: string;
+  harness: string;
+  workspace: string;
+  /** it worked beside the files of the workspace, on a branch of its own */
+  worktree?: boolean;
+  state: 'completed' | 'failed' | 'cancelled';
+  reason: string;
+  seconds: number;
+  spent: { calls: number; inputTokens: number; outputTokens: number; microUsd: number; unpriced?: number };
+  result: {
+    changes: {
+      commit: string | null;
+      branch: string | null;
+      files: ReadonlyArray<{ path: string; status: string; added: number; removed: number }>;
+      /** how many there are, when `files` does not list all */
+      filesChanged?: number;
+      added: number;
+      removed: number;
+      note?: string;
+    } | null;
+    tests: { command: string; ok: boolean; output: string } | null;
+    said: string;
+  };
+}
+
+const FILES_SHOWN = 12;
+const SAID_SHOWN = 1500;
+const TEST_LINES_SHOWN = 12;
+
+/** What the workflow gives as the reason of a task that somebody has cancelled. */
+const CANCELLED = 'It was cancelled.';
+const CANCELLED_EARLY = 'It was cancelled before it began.';
+
+/** Whether the reason of an end says anything that its state does not say. */
+export const saysMore = ({ state, reason }: { state: string; reason: string }): boolean =>
+  state !== 'completed' && reason !== '' && reason !== CANCELLED && reason !== CANCELLED_EARLY;
+
+export function reportText(report: Report): string {
+  const { result } = report;
+  const cancelled = report.reason === CANCELLED_EARLY ? 'was cancelled before it began' : 'was cancelled';
+  const headline = { completed: 'is done', failed: 'has failed', cancelled }[report.state];
+  const said = result.said.length > SAID_SHOWN ? `${prefix(result.said, SAID_SHOWN)}\n[cut; task_status ${report.id} shows more]` : result.said;
+  const parts = [
+    `Task ${report.id} ${headline}: "${inline(report.goal, 200)}"`,
+    ...(saysMore(report) ? [inline(report.reason, 1_000)] : []),
+    changesText(report),
+    testsText(result.tests),
+    // the words of the agent, which may be those of a stranger: marked as such
+    said.trim() ? `${report.harness} says:\n\n${blockQuote(said)}` : '',
+    `${report.harness} in ${report.workspace}, ${duration(report.seconds)}${spentText(report.spent)}.`,
+  ];
+  return parts.filter(Boolean).join('\n\n');
+}
+
+function changesText({ id, state, worktree, result: { changes } }: Report): string {
+  if (!changes) return '';
+  if (changes.files.length === 0) {
+    return [state === 'completed' ? 'No file was changed.' : 'Nothing was changed.', changes.note].filter(Boolean).join('\n\n');
+  }
+  const total = changes.filesChanged ?? changes.files.length;
+  const count = `${total} ${total === 1 ? 'file' : 'files'} changed (+${changes.added} -${changes.removed})`;
+  const where = changes.commit ? `${count}, commit ${changes.commit.slice(0, 9)}${changes.branch ? ` on ${changes.branch}` : ''}` : count;
+  // words, because a channel may show a leading sign as the dot of a list
+  const files = changes.files.slice(0, FILES_SHOWN).map((file) => `- ${file.status} ${code(file.path)} (+${file.added} -${file.removed})`);
+  const more = total > FILES_SHOWN ? [`- and ${total - Math.min(FILES_SHOWN, changes.files.length)} more`] : [];
+  const how = changes.commit ? `See it: ${code(`git show ${changes.commit.slice(0, 9)}`)}. Undo it: say "${worktree ? `undo ${id}` : 'undo'}".` : '';
+  return [[`${where}:`, ...files, ...more].join('\n'), changes.note, how].filter(Boolean).join('\n\n');
+}
+
+function testsText(tests: Report['result']['tests']): string {
+  if (!tests) return '';
+  if (tests.ok) return `Tests pass (${code(tests.command)}).`;
+  const end = visible(tests.output).split('\n').slice(-TEST_LINES_SHOWN).join('\n');
+  return `Tests fail (${code(tests.command)}):\n${codeFence(end)}`;
+}
+
+/** As code: a name may hold what would be taken for markup, or for the end of a line. */
+const code = (text: string): string => `\`${visible(text.replaceAll('`', "'").replace(/\p{Cc}/gu, '?'))}\``;
+
+export function duration(seconds: number): string {
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  return minutes < 60 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+function spentText({ calls, inputTokens, outputTokens, microUsd, unpriced = 0 }: Report['spent']): string {
+  if (calls === 0) return '';
+  const tokens = inputTokens + outputTokens;
+  const money = microUsd > 0 ? `, ${moneyText({ tokens, microUsd, unpriced })}` : '';
+  return `, ${tokens} tokens in ${calls} model ${calls === 1 ? 'call' : 'calls'}${money}`;
+}

@@ -1,0 +1,123 @@
+import type { Arrival } from '../contracts/conversation.ts';
+import type { DecidedBy } from '../contracts/decision.ts';
+import { type Asked, type Meaning, meaningOf } from '../domain/chat/replies.ts';
+import { mayApprove } from '../domain/consent/policy.ts';
+import type { Tx } from '../store/postgres/database.ts';
+import { answerQuestion, dangerOf, decideQuestion, howToAnswer, openQuestions, type Question, readOn } from '../store/turns/questions.ts';
+import type { Approver } from './intake.ts';
+
+/** A question that a screen shows, and for how long it had when the person sent the message. */
+export interface Displayed {
+  id: string;
+  ms: number;
+}
+
+/** A message that may answer a question. */
+export interface Reply {
+  text: string;
+  inboxId: string;
+  by: DecidedBy;
+  at: Date;
+  readMs: number;
+  displayed?: readonly Displayed[];
+  /** it was put on exactly this question */
+  questionId?: string;
+  approver?: Approver;
+}
+
+/** `answer`: the question that it settles. `reply`: what the person is told instead. `unclear`: it is for the model, and the person is told that the question is still open. */
+export type Answered = { answer: Arrival; question: Question } | { reply: string } | { unclear: string } | null;
+
+/** What a message does about the questions that are open in its thread; null when nothing. The caller holds `lockThread`. */
+export async function answerOpen(tx: Tx, threadId: string, reply: Reply): Promise<Answered> {
+  const open = await openQuestions(tx, threadId);
+  if (reply.questionId && !open.some(({ id }) => id === reply.questionId)) return { reply: 'That question is settled already, so this changes nothing.' };
+  const meaning = meaningOf(
+    reply.text,
+    open.map((question) => toAsked(question, reply)),
+    { at: reply.at, readMs: reply.readMs, on: reply.questionId },
+  );
+  if (!meaning) return null;
+  const named = (id: string): Question => open.find((question) => question.id === id)!;
+  const [first] = 'questions' in meaning ? meaning.questions.map(named) : [];
+  switch (meaning.kind) {
+    case 'decides':
+      return await decide(tx, named(meaning.question), meaning, reply);
+    case 'answers': {
+      const question = named(meaning.question);
+      await answerQuestion(tx, question, meaning.text, reply.by);
+      return { answer: arrivalOf(question, reply, 'answered'), question };
+    }
+    case 'more':
+      return { reply: await readOn(tx, named(meaning.question), reply.at) };
+    case 'stray':
+      return { reply: `There is no choice ${reply.text.trim()}. Answer with 1 to ${named(meaning.question).options.length}, or in your own words.` };
+    case 'unread':
+      return { reply: 'You have seen only the beginning of it. Say "more" to read on, or "yes unread" to allow it as it is.' };
+    case 'no such number':
+      return { reply: `There is no open question ${meaning.number}. ${open.length > 1 ? `Open are:\n${list(open)}` : `Open is: ${open[0]!.prompt}`}` };
+    case 'which':
+      return {
+        reply: `Which one do you mean?\n${list(meaning.questions.map(named))}\nName its number, for example "yes ${first!.number}", or quote the question.`,
+      };
+    case 'too early':
+      return {
+        reply: `That came before you could read the question, so it decides nothing. It is:\n${list(meaning.questions.map(named))}\n${howToAnswer(first!)}`,
+      };
+    case 'unclear':
+      return { unclear: stillOpen(meaning.questions.map(named)) };
+  }
+}
+
+async function decide(tx: Tx, question: Question, { answer }: Extract<Meaning, { kind: 'decides' }>, reply: Reply): Promise<Answered> {
+  const { decision, remember, always } = answer;
+  const { by, approver } = reply;
+  if ((remember || always) && !mayTrust(by)) return { reply: 'Only the owner can allow everything that follows. Say yes for this one alone.' };
+  const { danger, tainted, grantable } = await dangerOf(tx, question);
+  // what is allowed for good is what was asked about
+  if (always && !grantable.includes(always)) return { unclear: stillOpen([question]) };
+  // whoever allows everything that follows allows what is dangerous among it
+  if (approver && decision === 'allow' && !mayApprove(remember ? 'DANGEROUS' : danger, await approver(tx, question.turn_id), tainted))
+    return {
+      reply: tainted
+        ? 'Only the owner may approve this, because words of others here may have led to it. It waits for them.'
+        : 'Only the owner, or whoever asked for this, may approve it. It waits for one of them.',
+    };
+  await decideQuestion(tx, question, answer, by);
+  return { answer: arrivalOf(question, reply, decision), question };
+}
+
+/** Trust in the agent is the owner's to give: at the terminal, with the token, or from the owner's number. */
+export const mayTrust = ({ role }: DecidedBy): boolean => role === 'owner' || role === 'terminal' || role === 'client';
+
+const arrivalOf = ({ id, task_id }: Question, { inboxId }: Reply, decision: 'answered' | 'allow' | 'deny'): Arrival => ({
+  kind: 'answer',
+  inboxId,
+  questionId: id,
+  decision,
+  ...ofTask({ task_id }),
+});
+
+/** Whose question it is, when a coding task asked it. */
+export const ofTask = ({ task_id }: Pick<Question, 'task_id'>): { taskId?: string } => (task_id ? { taskId: task_id } : {});
+
+const stillOpen = (questions: readonly Question[]): string =>
+  `This is still open, and nothing is done before it is answered:\n${list(questions)}\n${howToAnswer(questions[0]!)}`;
+
+const list = (questions: readonly Question[]): string => questions.map(({ number, prompt }) => `${number}. ${prompt}`).join('\n');
+
+const toAsked = ({ id, number, kind, options, delivered_at, evidence, shown }: Question, reply: Reply): Asked => ({
+  id,
+  number,
+  kind,
+  options,
+  deliveredAt: shownAt(id, delivered_at, reply),
+  unread: evidence !== null && shown < evidence.length,
+});
+
+/** What a screen says makes it later, never earlier: the store knows when another page of the question was shown. */
+function shownAt(id: string, delivered: Date | null, { displayed, at }: Reply): Date | null {
+  if (!displayed) return delivered;
+  const ms = displayed.find((question) => question.id === id)?.ms;
+  return ms === undefined || delivered === null ? null : new Date(Math.max(delivered.getTime(), at.getTime() - ms));
+}

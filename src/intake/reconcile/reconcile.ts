@@ -1,0 +1,66 @@
+import type { Client } from '@temporalio/client';
+import type { Config } from '../../config.ts';
+import { chatsWithSends, openRuns, openTurns } from '../../store/chats/reconcile.ts';
+import { settledCrons } from '../../store/chats/routines.ts';
+import { settledTasks } from '../../store/kennel/tasks.ts';
+import type { Db } from '../../store/postgres/database.ts';
+import { startStuckOver } from '../start-over.ts';
+import { Holdings } from './holdings.ts';
+import { compareRun, scheduleComparison } from './routines.ts';
+import { compareSends } from './sends.ts';
+import { compareTask } from './tasks.ts';
+import { compareTurn } from './turns.ts';
+import { Walk, type Walked } from './walk.ts';
+
+/** Younger things may simply be on their way. */
+const SETTLED_MS = 30_000;
+/** An older release is put in place with a new gateway, and its workers meet the runs of the newer one in the first minutes. */
+const ROUNDS_AFTER_START = 10;
+
+export type Reconciled = Record<'turns' | 'tasks' | 'runs' | 'schedules' | 'sends' | 'stuck', Walked>;
+
+/**
+ * Compares the database with the Temporal server and brings back what the server no longer has: turns, answers, orders, tasks, runs of
+ * routines, schedules and queued messages, after a workflow was terminated, a server lost its last moments or was put back to an earlier
+ * time, or its data was deleted. What the database lost in its turn is ended and told. Each call is one round through all of it.
+ */
+export function createReconcile(deps: { db: Db; temporal: Client; config: Config }): (settledMs?: number) => Promise<Reconciled> {
+  const { db, temporal } = deps;
+  const holdings = new Holdings(temporal);
+  const updated = new Set<string>();
+  let ageMs = SETTLED_MS;
+  let rounds = 0;
+  const turns = new Walk(
+    (after, limit) => openTurns(db, ageMs, after, limit),
+    (turn) => turn.threadId,
+  );
+  const tasks = new Walk(
+    (after, limit) => settledTasks(db, ageMs, after, limit),
+    (task) => task.id,
+  );
+  const runs = new Walk(
+    (after, limit) => openRuns(db, ageMs, after, limit),
+    (run) => run.id,
+  );
+  const crons = new Walk(
+    (after, limit) => settledCrons(db, ageMs, after, limit),
+    (cron) => cron.id,
+  );
+  const sends = new Walk(
+    (after, limit) => chatsWithSends(db, ageMs, after, limit),
+    (chat) => chat.chatId,
+  );
+  return async (settledMs = SETTLED_MS) => {
+    ageMs = settledMs;
+    return {
+      // first: what it ends, those below begin again
+      stuck: await startStuckOver(temporal, rounds++ < ROUNDS_AFTER_START),
+      turns: await turns.round((turn) => compareTurn(db, holdings, turn)),
+      tasks: await tasks.round((task) => compareTask(deps, holdings, task)),
+      runs: await runs.round((run) => compareRun(temporal, holdings, run)),
+      schedules: await crons.round(scheduleComparison(temporal, deps.config.FETCH_CATCHUP_HOURS, updated)),
+      // last: what those above ended has left messages
+      sends: await sends.round((chat) => compareSends(deps, holdings, chat)),
+    };
+  };
+}

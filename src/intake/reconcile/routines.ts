@@ -1,0 +1,68 @@
+import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import { createSchedule, listScheduled, scheduleOfCron, updatePolicies } from '../../adapters/schedules.ts';
+import { AGENT_QUEUE } from '../../contracts/ids.ts';
+import type { RoutineInput } from '../../contracts/routine.ts';
+import { ROUTINE } from '../../contracts/signals.ts';
+import type { OpenRun } from '../../store/chats/reconcile.ts';
+import type { Cron } from '../../store/chats/routines.ts';
+import type { Held, Holdings } from './holdings.ts';
+
+/** A run that has not ended by the store is run by its workflow: one that is gone goes on, with the stored outcome of each step; one that was ended is told. */
+export async function compareRun(temporal: Client, holdings: Holdings, run: OpenRun): Promise<boolean> {
+  const { status } = await holdings.of(run.workflow_id, []);
+  if (status === 'RUNNING') return false;
+  const ended = run.routine === null ? 'the workflow was deleted while it ran' : endedBy(status);
+  const input: RoutineInput = {
+    routineId: run.routine_id,
+    chatId: run.chat_id,
+    runId: run.id,
+    ...(run.cron_id && { cronId: run.cron_id }),
+    ...(ended && { ended }),
+  };
+  try {
+    await temporal.workflow.start(ROUTINE, {
+      workflowId: run.workflow_id,
+      taskQueue: AGENT_QUEUE,
+      args: [input],
+      staticSummary: `run of routine ${run.routine_id}, taken up again`,
+    });
+    return true;
+  } catch (error) {
+    if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
+    throw error;
+  }
+}
+
+function endedBy(status: Held['status']): string | null {
+  switch (status) {
+    case 'GONE':
+      return null;
+    case 'COMPLETED':
+      return 'it had ended before my records were put back to an earlier time, and its result is lost';
+    case 'FAILED':
+    case 'TIMED_OUT':
+      return 'it broke off';
+    default:
+      return 'it was ended from outside';
+  }
+}
+
+/**
+ * Crons whose schedule is gone, or fires by the policies of an earlier release or setting. All schedules are listed at once: to ask for
+ * each would cost more than all turns. `updated`: crons that this process has looked at, because a memo cannot be changed.
+ */
+export function scheduleComparison(temporal: Client, catchupHours: number, updated: Set<string>): (cron: Cron) => Promise<boolean> {
+  let listed: ReturnType<typeof listScheduled> | undefined;
+  return async (cron) => {
+    listed ??= listScheduled(temporal);
+    const wanted = scheduleOfCron(cron, catchupHours);
+    const createdWith = (await listed).get(cron.id);
+    // the list is late by some seconds: what exists stays as it is
+    if (createdWith === undefined) return await createSchedule(temporal, wanted);
+    if (createdWith !== wanted.catchupMs && !updated.has(cron.id)) {
+      await updatePolicies(temporal, wanted);
+      updated.add(cron.id);
+    }
+    return false;
+  };
+}

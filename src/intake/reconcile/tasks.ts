@@ -1,0 +1,91 @@
+import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import type { Config } from '../../config.ts';
+import { AGENT_QUEUE } from '../../contracts/ids.ts';
+import { CODING_TASK, decidedSignal, orderedSignal } from '../../contracts/signals.ts';
+import type { TaskInput } from '../../contracts/task.ts';
+import { taskPage } from '../../domain/tasks/page.ts';
+import { cut } from '../../store/chats/ids.ts';
+import { isOver, orderedOf, type TaskWithQuestion } from '../../store/kennel/tasks.ts';
+import type { Db } from '../../store/postgres/database.ts';
+import { signalTask } from '../signal.ts';
+import { taskInput } from '../task-settings.ts';
+import type { Holdings } from './holdings.ts';
+
+/** A workflow that failed is not begun again at once: what made it fail may still be there. */
+const AFTER_FAILURE_MS = 10 * 60_000;
+
+interface Deps {
+  db: Db;
+  temporal: Client;
+  config: Config;
+}
+
+/** A task that is not over by the store has a workflow, and that has heard what was ordered and answered. */
+export async function compareTask(deps: Deps, holdings: Holdings, task: TaskWithQuestion): Promise<boolean> {
+  const { question } = task;
+  const decided = question?.state === 'answered' ? question.decision : null;
+  const held = await holdings.of(task.workflow_id, ['cancel', 'pause', ...(question && decided ? [question.id] : [])]);
+  if (held.status === 'FAILED' && held.closedAt && Date.now() - held.closedAt.getTime() < AFTER_FAILURE_MS) return false;
+  if (held.status !== 'RUNNING') return await begin(deps, task, held.status === 'COMPLETED' ? 'completed' : 'lost');
+  let found = await reorder(deps, task, held.missing);
+  if (question && decided && held.missing.includes(question.id)) {
+    await signalTask(deps, task.id, decidedSignal, { questionId: question.id, decision: decided });
+    found = true;
+  }
+  return found;
+}
+
+/** What a person ordered stands on the row: a workflow that says otherwise has lost it. */
+async function reorder(deps: Deps, task: TaskWithQuestion, missing: readonly string[]): Promise<boolean> {
+  // `cancel` ends every other order
+  if (!missing.includes('cancel')) return false;
+  const lacking = lacks(task.ordered, missing);
+  // read again: it may have been given since, and its signal be on its way
+  if (!lacking || lacks((await orderedOf(deps.db, task.id)) ?? null, missing) !== lacking) return false;
+  await signalTask(deps, task.id, orderedSignal, lacking);
+  return true;
+}
+
+function lacks(ordered: 'cancel' | 'pause' | null, missing: readonly string[]): 'cancel' | 'pause' | 'resume' | null {
+  if (ordered === null) return missing.includes('pause') ? null : 'resume';
+  return missing.includes(ordered) ? ordered : null;
+}
+
+/** Its container is found by its label, its lines by their numbers: it goes on as if nothing had happened. */
+async function begin({ db, temporal, config }: Deps, task: TaskWithQuestion, how: 'completed' | 'lost'): Promise<boolean> {
+  const { question } = task;
+  const input: TaskInput = {
+    ...(await taskInput(db, config, task)),
+    firstStep: Math.max(task.step, 1),
+    ...(how === 'completed' && { ended: await endOf(temporal, task) }),
+    ...(task.state === 'waiting' &&
+      question && {
+        parked: {
+          questionId: question.id,
+          title: config.FETCH_UI_TEXT === 'on' ? cut(question.prompt, 60) : 'a question',
+          ...(question.state !== 'open' && { decided: question.decision ?? 'deny' }),
+        },
+      }),
+  };
+  try {
+    await temporal.workflow.start(CODING_TASK, {
+      workflowId: task.workflow_id,
+      taskQueue: AGENT_QUEUE,
+      args: [input],
+      ...taskPage(input),
+      workflowTaskTimeout: 5_000,
+    });
+    return true;
+  } catch (error) {
+    // by another gateway, or by its conversation
+    if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
+    throw error;
+  }
+}
+
+/** The workflow has ended and the row has not: the store was put back to an earlier time. What git has is reported, and nothing is done once more. */
+async function endOf(temporal: Client, task: TaskWithQuestion): Promise<NonNullable<TaskInput['ended']>> {
+  const result: unknown = await temporal.withDeadline(Date.now() + 10_000, () => temporal.workflow.getHandle(task.workflow_id).result());
+  const state = typeof result === 'string' && isOver(result as TaskWithQuestion['state']) ? (result as 'completed' | 'failed' | 'cancelled') : 'failed';
+  return { state, reason: 'It had ended before my records were put back to an earlier time; this is what is there of it now.' };
+}

@@ -1,0 +1,27 @@
+import type { Config } from '../config.ts';
+import type { ShareOrder } from '../domain/chat/commands.ts';
+import { findName } from '../domain/tasks/workspace-names.ts';
+import { listShares, shareWorkspace, unshareWorkspace } from '../store/kennel/shares.ts';
+import { listWorkspaces } from '../store/kennel/workspaces.ts';
+import type { Tx } from '../store/postgres/database.ts';
+
+/** What the owner is told about `share demo with +49 170 1234567`, and does it. */
+export async function share(tx: Tx, config: Pick<Config, 'TRUSTED_PHONE_NUMBERS'>, order: ShareOrder, owned: boolean): Promise<string> {
+  if (!owned) return 'Only the owner shares workspaces.';
+  if (order.what === 'list') {
+    const shares = await listShares(tx);
+    return shares.length === 0 ? 'No workspace is shared.' : shares.map(({ workspace, person }) => `${workspace}: +${person}`).join('\n');
+  }
+  const { person } = order;
+  if (order.what === 'unshare') {
+    const gone = await unshareWorkspace(tx, order.workspace, person);
+    return gone ? `${order.workspace} is no longer shared with +${person}.` : `${order.workspace} was not shared with +${person}.`;
+  }
+  if (!(config.TRUSTED_PHONE_NUMBERS ?? '').split(',').includes(person))
+    return `+${person} may not write to me. Add the number to TRUSTED_PHONE_NUMBERS first; then share again.`;
+  const names = [...new Set((await listWorkspaces(tx)).map(({ name }) => name))];
+  const workspace = findName(order.workspace, names);
+  if (workspace === null) return `There is no workspace ${order.workspace}. There ${names.length === 1 ? 'is' : 'are'}: ${names.join(', ') || 'none'}.`;
+  await shareWorkspace(tx, workspace, person);
+  return `${workspace} is shared with +${person}: what they ask for may read and change it. "unshare ${workspace} with +${person}" takes that back.`;
+}

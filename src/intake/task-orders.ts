@@ -1,0 +1,40 @@
+import type { Arrival } from '../contracts/conversation.ts';
+import { parseTaskOrder } from '../domain/chat/commands.ts';
+import { cut } from '../store/chats/ids.ts';
+import { markOrdered, type Task, tasksOfChat } from '../store/kennel/tasks.ts';
+import type { Tx } from '../store/postgres/database.ts';
+
+/**
+ * What a message means for the coding tasks of its chat: an order, a reply where it is not clear which task is meant, or nothing.
+ * Works without a model, as stopping must. A bare "stop" while a turn runs is for the turn.
+ */
+export async function taskOrder(
+  tx: Tx,
+  said: { chatId: string; text: string; inboxId: string; turnRuns: boolean },
+): Promise<Extract<Arrival, { kind: 'task' }> | { reply: string } | null> {
+  const order = parseTaskOrder(said.text);
+  if (!order || (order.order === 'cancel' && !order.taskId && said.turnRuns)) return null;
+  const live = await tasksOfChat(tx, said.chatId, { live: true, limit: 50 });
+  const fitting = order.taskId ? live.filter((task) => task.id === order.taskId) : meant(live, order.order);
+  const [task] = fitting;
+  if (task && fitting.length === 1) {
+    await markOrdered(tx, task.id, order.order);
+    return { kind: 'task', inboxId: said.inboxId, taskId: task.id, order: order.order };
+  }
+  if (order.taskId) return { reply: `No task ${order.taskId} is running in this chat.${live.length > 0 ? ` There is: ${list(live)}` : ''}` };
+  // nothing that could be meant: the words are for the model, or for whoever says that nothing runs
+  if (fitting.length === 0) return null;
+  return { reply: `Which one? ${list(fitting)}\nSay for example: ${order.order} ${fitting[0]!.id}` };
+}
+
+/** The tasks that an order without an id can mean. A pause is for what is at work; one that only waits for its workspace comes after that. */
+function meant(live: readonly Task[], order: 'cancel' | 'pause' | 'resume'): Task[] {
+  if (order === 'cancel') return [...live];
+  const held = (task: Task) => task.state === 'paused' || task.pausing;
+  if (order === 'resume') return live.filter(held);
+  const going = live.filter((task) => !held(task));
+  const working = going.filter((task) => task.state !== 'queued');
+  return working.length > 0 ? working : going;
+}
+
+const list = (tasks: readonly Task[]): string => tasks.map((task) => `\n- ${task.id}: ${cut(task.goal.replace(/\s+/g, ' '), 60)}`).join('');

@@ -1,0 +1,70 @@
+import { sql } from 'kysely';
+import type { Arrival } from '../../contracts/conversation.ts';
+import type { Db, Tx } from '../postgres/database.ts';
+import { appendEvents, flush } from '../postgres/write-batch.ts';
+import { type Heard, remember } from '../turns/transcript.ts';
+import { onThread } from './events.ts';
+import { cut, derivedId, roughTokens, steerItemId } from './ids.ts';
+import { toItemRecord } from './items.ts';
+
+export interface Amendment {
+  /** how the text may stand in what was stored, most likely first */
+  was: string[];
+  /** null when the message was deleted */
+  now: string | null;
+  /** what the model is told when it has read the message before */
+  note: string;
+  /** whose words the note is made of */
+  heard: Heard;
+  /** how further lines of the text stand in what was stored */
+  continued?: (text: string) => string;
+}
+/** `changed`: nobody had read it. `emptied`: it was all there was, and the turn should stop. `noted`: it was read before. `settled`: it was no input for the model. */
+export type Amended = { kind: 'changed' | 'noted' | 'settled' } | { kind: 'emptied'; threadId: string; turnId: string };
+
+const DELETED = '[deleted by its author before it was read]';
+
+/** An edit or a deletion of something that was said. `also` runs in the same transaction. */
+export async function amendInput(db: Db, inboxId: string, change: Amendment, also: (tx: Tx) => Promise<void>): Promise<Amended> {
+  const { thread_id: threadId } = await db.selectFrom('inbox').select('thread_id').where('id', '=', inboxId).executeTakeFirstOrThrow();
+  return await onThread(db, threadId, async (tx) => {
+    await also(tx);
+    const row = await tx.selectFrom('inbox').select(['arrival', 'body', 'turn_id', 'consumed_at']).where('id', '=', inboxId).executeTakeFirstOrThrow();
+    const { kind } = row.arrival as Arrival;
+    const turnId = row.turn_id;
+    if (turnId === null || (kind !== 'turn' && kind !== 'steer')) return { kind: 'settled' };
+    const itemId = kind === 'turn' ? derivedId('item_', turnId, 'user') : steerItemId(inboxId);
+    const turn = await tx.selectFrom('turns').select('status').where('id', '=', turnId).executeTakeFirst();
+    const said = await tx.selectFrom('transcript').select(['content', 'words']).where('id', '=', derivedId('msg_', itemId)).executeTakeFirst();
+    const { continued = (text: string) => text } = change;
+    const was = change.was.find((text) => text !== '' && said?.content.includes(continued(text)));
+    if (row.consumed_at || turn?.status !== 'in_progress' || said === undefined || was === undefined) {
+      await remember(tx, { id: derivedId('msg_', inboxId, change.note), threadId, turnId, role: 'user', content: change.note, ...change.heard });
+      return { kind: 'noted' };
+    }
+    // a function, because a text may hold what `replace` takes for a pattern
+    const left = said.content.replace(continued(was), () => continued(change.now ?? '')).trim();
+    const text = left || DELETED;
+    await flush(tx);
+    // drawn anew, so that a step which is on its way with the old text thinks again
+    await tx
+      .updateTable('transcript')
+      .set({
+        content: text,
+        words: said.words?.replace(was, () => change.now ?? ''),
+        tokens: roughTokens(text),
+        ord: sql`nextval('transcript_ord_seq')`,
+      })
+      .where('id', '=', derivedId('msg_', itemId))
+      .execute();
+    await tx.updateTable('inbox').set({ body: text }).where('id', '=', inboxId).execute();
+    const item = await tx
+      .updateTable('items')
+      .set({ summary: cut(text, 280), detail: text })
+      .where('id', '=', itemId)
+      .returningAll()
+      .executeTakeFirst();
+    if (item) await appendEvents(tx, threadId, [{ event: 'item.completed', turnId, itemId, payload: { item: toItemRecord(item) } }]);
+    return left === '' && kind === 'turn' ? { kind: 'emptied', threadId, turnId } : { kind: 'changed' };
+  });
+}

@@ -1,0 +1,109 @@
+import { sql } from 'kysely';
+import type { Arrival } from '../../contracts/conversation.ts';
+import type { Identity } from '../../contracts/decision.ts';
+import type { Channel } from '../../contracts/ids.ts';
+import { type Db, json, type Tx } from '../postgres/database.ts';
+import { write } from '../postgres/write-batch.ts';
+import { type RequestKey, requireSame } from './request-keys.ts';
+
+export interface Received {
+  id: string;
+  arrival: unknown;
+  turn_id: string | null;
+  signalled_at: Date | null;
+}
+
+/** A chat as intake finds it: where its conversation runs, and the row of this very message if it came before, however long ago. @throws KeyReused */
+export async function findReceived(
+  tx: Tx,
+  chatId: string,
+  key: RequestKey,
+): Promise<{ chat: { channel: Channel; workflow_id: string }; known: Received | null }> {
+  const row = await tx
+    .selectFrom('chats')
+    .leftJoin('inbox', (join) =>
+      join
+        .onRef('inbox.chat_id', '=', 'chats.id')
+        .on('inbox.channel_message_id', 'in', key.before === undefined ? [key.id] : [key.id, key.before])
+        .on((e) => e.or([e('inbox.channel_message_id', '=', key.id), e('inbox.fingerprint', 'is', null)])),
+    )
+    .select(['chats.channel', 'chats.workflow_id', 'inbox.id', 'inbox.arrival', 'inbox.turn_id', 'inbox.signalled_at', 'inbox.fingerprint'])
+    .where('chats.id', '=', chatId)
+    .executeTakeFirstOrThrow();
+  const { channel, workflow_id, id, arrival, turn_id, signalled_at } = row;
+  requireSame(row.fingerprint, key.fingerprint);
+  return { chat: { channel, workflow_id }, known: id === null ? null : { id, arrival, turn_id, signalled_at } };
+}
+
+export async function receive(
+  tx: Tx,
+  row: {
+    id: string;
+    chatId: string;
+    threadId: string;
+    turnId: string | null;
+    key: RequestKey;
+    arrival: Arrival;
+    body: string;
+    writtenBy: readonly Identity[];
+  },
+): Promise<void> {
+  await write(
+    tx,
+    tx.insertInto('inbox').values({
+      id: row.id,
+      chat_id: row.chatId,
+      thread_id: row.threadId,
+      turn_id: row.turnId,
+      channel_message_id: row.key.id,
+      fingerprint: row.key.fingerprint,
+      arrival: json(row.arrival),
+      body: row.body,
+      written_by: json(row.writtenBy),
+    }),
+  );
+  await write(tx, tx.updateTable('chats').set({ last_activity_at: new Date() }).where('id', '=', row.chatId));
+}
+
+/** What a signal needs: the arrival and its chat. */
+export const arrivalOf = (db: Db, inboxId: string) =>
+  db
+    .selectFrom('inbox')
+    .innerJoin('chats', 'chats.id', 'inbox.chat_id')
+    .select(['inbox.id', 'inbox.arrival', 'inbox.signalled_at', 'chats.id as chat_id', 'chats.channel', 'chats.workflow_id', 'inbox.resignalled'])
+    .where('inbox.id', '=', inboxId)
+    .executeTakeFirst();
+
+export const markSignalled = async (db: Db, inboxId: string): Promise<void> => {
+  await db.updateTable('inbox').set({ signalled_at: new Date() }).where('id', '=', inboxId).execute();
+};
+
+export interface Unsignalled {
+  id: string;
+  chatId: string;
+  /** as PostgreSQL writes it: a JavaScript date has no microseconds, and a cursor needs them */
+  at: string;
+}
+
+/** Rows whose signal was lost: committed at least `olderThanMs` ago and not signalled, oldest first, from the one after `after`. */
+export const unsignalled = (db: Db, olderThanMs: number, limit: number, after: Unsignalled | null = null): Promise<Unsignalled[]> => {
+  let query = db
+    .selectFrom('inbox')
+    .select(['id', 'chat_id as chatId', sql<string>`received_at::text`.as('at')])
+    .where('signalled_at', 'is', null)
+    .where('received_at', '<=', new Date(Date.now() - olderThanMs));
+  if (after) query = query.where(sql<boolean>`(received_at, id) > (${after.at}::timestamptz, ${after.id})`);
+  return query.orderBy('received_at').orderBy('id').limit(limit).execute();
+};
+
+/** Lets rows be signalled once more, under ids that a conversation which lost them has not seen; those of a turn only while it is in progress. How many it were. */
+export async function unmarkSignalled(db: Db, inboxIds: readonly string[], turnId: string): Promise<number> {
+  const { numUpdatedRows } = await db
+    .updateTable('inbox')
+    .set((e) => ({ signalled_at: null, resignalled: e('resignalled', '+', 1) }))
+    .where('id', 'in', inboxIds)
+    .where('signalled_at', 'is not', null)
+    .where((e) => e.exists(e.selectFrom('turns').select('turns.id').where('turns.id', '=', turnId).where('turns.status', '=', 'in_progress')))
+    .executeTakeFirstOrThrow();
+  return Number(numUpdatedRows);
+}

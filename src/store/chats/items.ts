@@ -1,0 +1,134 @@
+import { type Selectable, sql } from 'kysely';
+import type { ItemKind, ItemRecord, ItemStatus } from '../../contracts/records.ts';
+import { type Db, json, type Tx } from '../postgres/database.ts';
+import type { ItemTable } from '../postgres/schema.ts';
+import { appendEvents, flush, type NewEvent, write } from '../postgres/write-batch.ts';
+import { onThread } from './events.ts';
+import { cut } from './ids.ts';
+
+export interface NewItem {
+  id: string;
+  turnId: string;
+  threadId: string;
+  kind: ItemKind;
+  status: ItemStatus;
+  summary: string;
+  detail?: string;
+  metadata?: Record<string, unknown>;
+  /** goes beside the item in the payload of `item.started` */
+  announce?: Record<string, unknown>;
+}
+
+export const toItemRecord = (row: ItemRow): ItemRecord => ({
+  schema_version: 2,
+  id: row.id,
+  turn_id: row.turn_id,
+  kind: row.kind,
+  status: row.status,
+  summary: row.summary,
+  ...(row.detail !== null && { detail: row.detail }),
+  ...(row.metadata !== null && { metadata: row.metadata }),
+  artifact_refs: [],
+  ...(row.started_at && { started_at: row.started_at.toISOString() }),
+  ...(row.ended_at && { ended_at: row.ended_at.toISOString() }),
+});
+
+const eventName = (status: ItemStatus): string => (status === 'in_progress' ? 'item.started' : `item.${status}`);
+
+/** The row of a new item, but for its place in the order. */
+export type ItemRow = Omit<Selectable<ItemTable>, 'ord'>;
+
+export function itemRow(item: NewItem, now = new Date()): ItemRow {
+  return {
+    id: item.id,
+    turn_id: item.turnId,
+    thread_id: item.threadId,
+    kind: item.kind,
+    status: item.status,
+    summary: cut(item.summary, 280),
+    detail: item.detail ?? null,
+    metadata: item.metadata ?? null,
+    started_at: now,
+    ended_at: item.status === 'in_progress' ? null : now,
+  };
+}
+
+/** The event that tells of an item as it is; `announce` goes beside it in the payload. */
+export const itemEvent = (row: ItemRow, announce?: Record<string, unknown>): NewEvent => ({
+  event: eventName(row.status),
+  turnId: row.turn_id,
+  itemId: row.id,
+  payload: { item: toItemRecord(row), ...announce },
+});
+
+/** Stores items in their order, which is that of the turn; those that are there already stay as they are. */
+export async function insertItems(tx: Tx, rows: readonly ItemRow[]): Promise<void> {
+  if (rows.length === 0) return;
+  await write(
+    tx,
+    sql`insert into items (id, turn_id, thread_id, kind, status, summary, detail, metadata, started_at, ended_at)
+      select item.id, item.turn_id, item.thread_id, item.kind, item.status, item.summary, item.detail, item.metadata, item.started_at, item.ended_at
+      from jsonb_array_elements(${json(rows)}::jsonb) with ordinality as given (value, position), jsonb_populate_record(null::items, given.value) as item
+      order by given.position on conflict (id) do nothing`,
+  );
+}
+
+/** Adds an item and its event; null (and no event) when it is there already. The caller holds `lockThread`. */
+export async function addItem(tx: Tx, item: NewItem): Promise<ItemRecord | null> {
+  // items that wait come before this one
+  await flush(tx);
+  const row = itemRow(item);
+  const added = await tx
+    .insertInto('items')
+    .values({ ...row, metadata: row.metadata && json(row.metadata) })
+    .onConflict((c) => c.column('id').doNothing())
+    .returning('id')
+    .executeTakeFirst();
+  if (!added) return null;
+  await appendEvents(tx, item.threadId, [itemEvent(row, item.announce)]);
+  return toItemRecord(row);
+}
+
+/** Ends an open item; a no-op when it has ended. The caller holds `lockThread`. */
+export async function endItem(
+  tx: Tx,
+  id: string,
+  end: { status: Exclude<ItemStatus, 'in_progress'>; summary?: string; detail?: string; metadata?: Record<string, unknown> },
+): Promise<void> {
+  const row = await tx
+    .updateTable('items')
+    .set({
+      status: end.status,
+      ended_at: new Date(),
+      ...(end.summary !== undefined && { summary: cut(end.summary, 280) }),
+      ...(end.detail !== undefined && { detail: end.detail }),
+      ...(end.metadata !== undefined && { metadata: json(end.metadata) }),
+    })
+    .where('id', '=', id)
+    .where('status', '=', 'in_progress')
+    .returningAll()
+    .executeTakeFirst();
+  if (row) await appendEvents(tx, row.thread_id, [itemEvent(row)]);
+}
+
+/** Ends what an attempt that died was still streaming, so that screens show that the next one starts over. */
+export async function endStaleAnswers(db: Db, turnId: string, threadId: string): Promise<void> {
+  await onThread(db, threadId, async (tx) => {
+    const open = await tx
+      .selectFrom('items')
+      .select('id')
+      .where('turn_id', '=', turnId)
+      .where('status', '=', 'in_progress')
+      .where('kind', 'in', ['agent_message', 'agent_reasoning'])
+      .execute();
+    for (const { id } of open) await endItem(tx, id, { status: 'interrupted' });
+  });
+}
+
+/** The event that streams more of an open item's text. */
+export const deltaEvent = (item: { id: string; turnId: string; kind: string }, delta: string): NewEvent => ({
+  event: 'item.delta',
+  turnId: item.turnId,
+  itemId: item.id,
+  payload: { delta, kind: item.kind },
+});

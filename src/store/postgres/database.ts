@@ -1,0 +1,136 @@
+import { Kysely, NoResultError, PostgresDialect, sql, type Transaction } from 'kysely';
+import pg from 'pg';
+import { storableJson } from '../../domain/text/storable.ts';
+import { migrate } from './migrations.ts';
+import { keepPool } from './pipelined-transaction.ts';
+import type { Database } from './schema.ts';
+import { PreparingClient } from './statement-cache.ts';
+
+// int8 arrives as a string by default; sequence numbers and micro-dollars stay far below 2^53
+pg.types.setTypeParser(pg.types.builtins.INT8, Number);
+
+export type Db = Kysely<Database>;
+export type Tx = Transaction<Database>;
+
+export interface Store {
+  readonly db: Db;
+  /** calls back with the thread id of every committed event; returns how to stop. Misses nothing: on reconnect it calls back with null ("look again"). */
+  listen(onThread: (threadId: string | null) => void): Promise<() => Promise<void>>;
+  close(): Promise<void>;
+}
+
+/** A row that was to be there is not: it was deleted, or the database was put back to a time before it. */
+export class NoThread extends Error {
+  constructor(id: string) {
+    super(`Thread not found: ${id}`);
+    this.name = 'NoThread';
+  }
+}
+
+/** Codes of PostgreSQL: a row names another one that is not there */
+const FOREIGN_KEY = '23503';
+
+/** Trying again cannot help: what the statement needs is gone. */
+export const isGone = (error: unknown): boolean =>
+  error instanceof NoThread || error instanceof NoResultError || (error as { code?: string } | null)?.code === FOREIGN_KEY;
+
+/** PostgreSQL majors that the queries were run against. */
+export const SUPPORTED_POSTGRES = { min: 14, max: 18 } as const;
+export const EVENTS_CHANNEL = 'fetch_events';
+
+/** A value for a column of jsonb. */
+export const json = storableJson;
+
+/**
+ * How long the database lets a connection of ours do nothing good. A transaction whose process hangs must not hold a chat for ever, and
+ * a statement that was asked by somebody who is gone must not hold the disk. What may take longer says so in its own transaction.
+ */
+const TIME_LIMITS = { statement_timeout: 30_000, lock_timeout: 10_000, idle_in_transaction_session_timeout: 30_000 };
+
+export async function openStore(url: string, options: { max?: number; application?: string; migrate?: boolean } = {}): Promise<Store> {
+  if (options.migrate !== false) await migrated(url);
+  const pool = new pg.Pool({
+    Client: PreparingClient,
+    pipeline: true,
+    connectionString: url,
+    max: options.max ?? 10,
+    application_name: options.application ?? 'fetch',
+    connectionTimeoutMillis: 10_000,
+    // a server whose machine went away says nothing: only probes find that out
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    ...TIME_LIMITS,
+  });
+  // an idle connection that dies with its server must not take the process along: the pool replaces it
+  pool.on('error', () => {});
+  // nor may one in use, between two queries of a transaction, where the pool does not listen: its next query rejects
+  pool.on('connect', (client) => client.on('error', () => {}));
+  const db: Db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
+  keepPool(db, pool);
+  try {
+    await checkVersion(db);
+  } catch (error) {
+    await db.destroy();
+    throw error;
+  }
+  return { db, listen: (onThread) => listen(url, onThread), close: () => db.destroy() };
+}
+
+/** On a connection of its own: an index over years of messages takes longer than any statement of a turn may. */
+async function migrated(url: string): Promise<void> {
+  const pool = new pg.Pool({ connectionString: url, max: 2, application_name: 'fetch-migrate', connectionTimeoutMillis: 10_000 });
+  pool.on('error', () => {});
+  const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
+  try {
+    await checkVersion(db);
+    await migrate(db as unknown as Kysely<never>);
+  } finally {
+    await db.destroy();
+  }
+}
+
+async function checkVersion(db: Db): Promise<void> {
+  const { rows } = await sql<{ version: string }>`select current_setting('server_version_num') as version`.execute(db);
+  const major = Math.floor(Number(rows[0]?.version ?? 0) / 10_000);
+  if (major < SUPPORTED_POSTGRES.min || major > SUPPORTED_POSTGRES.max) {
+    throw new Error(
+      `PostgreSQL ${major} is not supported (need ${SUPPORTED_POSTGRES.min} to ${SUPPORTED_POSTGRES.max}). Point DATABASE_URL at another server, or unset it to use the embedded one.`,
+    );
+  }
+}
+
+async function listen(url: string, onThread: (threadId: string | null) => void): Promise<() => Promise<void>> {
+  let stopped = false;
+  let client: pg.Client | undefined;
+  const connect = async (): Promise<void> => {
+    const next = new pg.Client({ connectionString: url, application_name: 'fetch-listen', keepAlive: true });
+    next.on('notification', (message) => onThread(message.payload ?? null));
+    const again = () => {
+      if (client === next && !stopped) {
+        client = undefined;
+        setTimeout(() => void connect().catch(again), 500).unref();
+      }
+    };
+    client = next;
+    next.on('error', again);
+    next.on('end', again);
+    try {
+      await next.connect();
+      await next.query(`listen ${EVENTS_CHANNEL}`);
+    } catch (error) {
+      next.removeAllListeners('end');
+      client = undefined;
+      if (!stopped) setTimeout(() => void connect().catch(() => {}), 500).unref();
+      void next.end().catch(() => {});
+      void error;
+      return;
+    }
+    // whatever was committed while nobody listened is found by looking again
+    onThread(null);
+  };
+  await connect();
+  return async () => {
+    stopped = true;
+    await client?.end().catch(() => {});
+  };
+}

@@ -1,0 +1,200 @@
+import { type Selectable, sql } from 'kysely';
+import type { ThinkResult } from '../../contracts/conversation.ts';
+import type { Source } from '../../contracts/taint.ts';
+import { itemKindOf } from '../../domain/chat/item-kinds.ts';
+import { policyOf, type Verdict } from '../../domain/consent/policy.ts';
+import { visible, visibleWithin } from '../../domain/text/foreign-text.ts';
+import { holds, onThread, onThreadIf } from '../chats/events.ts';
+import { cut } from '../chats/ids.ts';
+import { type ItemRow, insertItems, itemEvent, itemRow } from '../chats/items.ts';
+import { fixed } from '../postgres/compiled-query.ts';
+import { type Db, json, type Tx } from '../postgres/database.ts';
+import type { CallTable } from '../postgres/schema.ts';
+import { appendEvents, write } from '../postgres/write-batch.ts';
+
+export type Call = Selectable<CallTable>;
+
+export const findCall = (db: Db | Tx, id: string): Promise<Call | undefined> => db.selectFrom('calls').selectAll().where('id', '=', id).executeTakeFirst();
+
+/** A call with the chat that it belongs to. */
+export const findCallWithChat = (db: Db, id: string) =>
+  db
+    .selectFrom('calls')
+    .innerJoin('threads', 'threads.id', 'calls.thread_id')
+    .select(['calls.name', 'calls.args', 'threads.chat_id as chatId'])
+    .where('calls.id', '=', id)
+    .executeTakeFirst();
+
+/** Keeps what an approval shows with a call that has not run; its result takes the place of it. */
+export async function notePreview(db: Db, id: string, preview: string): Promise<void> {
+  await db
+    .updateTable('calls')
+    .set({ metadata: json({ preview }) })
+    .where('id', '=', id)
+    .where('state', '=', 'pending')
+    .execute();
+}
+
+export interface Outcome {
+  ok: boolean;
+  output: string;
+  metadata?: Record<string, unknown>;
+  /** others whose text stands in the output; none when the words are ours */
+  sources?: readonly Source[];
+  /** what the person is told meanwhile: a status item before the end of the call's own, stored with the result */
+  told?: { summary: string; detail: string; metadata: Record<string, unknown> };
+}
+
+/**
+ * The item of a call as it is when the call has ended. What a tool found are words of others, and screens write items to terminals: what a terminal
+ * obeys, or a person cannot see, stays in the result that the model reads.
+ */
+export function endedCallItem(item: ItemRow, name: string, outcome: Outcome): ItemRow {
+  const output = visible(outcome.output);
+  return {
+    ...item,
+    status: outcome.ok ? 'completed' : 'failed',
+    summary: cut(`${name}: ${output}`, 280),
+    detail: output,
+    metadata: outcome.metadata ? visibleWithin(outcome.metadata) : item.metadata,
+    ended_at: new Date(),
+  };
+}
+
+/** Stores a call's result, once: the first outcome stands. The caller holds `lockThread`. */
+export async function settleCall(tx: Tx, callId: string, outcome: Outcome): Promise<void> {
+  const item = await tx
+    .selectFrom('calls')
+    .innerJoin('items', 'items.id', 'calls.item_id')
+    .selectAll('items')
+    .select('calls.name')
+    .where('calls.id', '=', callId)
+    .where('calls.state', '!=', 'done')
+    .executeTakeFirst();
+  if (!item) return;
+  const { name, ord: _, ...open } = item;
+  await writeOutcome(tx, callId, name, open, outcome);
+}
+
+/** The rows and events of a result; the item's only while it is open. */
+async function writeOutcome(tx: Tx, callId: string, name: string, item: ItemRow, outcome: Outcome): Promise<void> {
+  const { ok, output, metadata, sources = [], told } = outcome;
+  await write(
+    tx,
+    tx
+      .updateTable('calls')
+      .set({ state: 'done', ok, output, metadata: metadata ? json(metadata) : null, sources: json(sources), ended_at: new Date() })
+      .where('id', '=', callId),
+  );
+  if (told) {
+    const note = itemRow({ id: `item_${callId}p`, turnId: item.turn_id, threadId: item.thread_id, kind: 'status', status: 'completed', ...told });
+    await insertItems(tx, [note]);
+    await appendEvents(tx, item.thread_id, [itemEvent(note)]);
+  }
+  if (item.status !== 'in_progress') return;
+  const ended = endedCallItem(item, name, outcome);
+  const { status, summary, detail, ended_at } = ended;
+  await write(
+    tx,
+    tx
+      .updateTable('items')
+      .set({ status, summary, detail, metadata: ended.metadata && json(ended.metadata), ended_at })
+      .where('id', '=', item.id),
+  );
+  await appendEvents(tx, item.thread_id, [itemEvent(ended)]);
+}
+
+export const settle = (db: Db, call: Pick<Call, 'id' | 'thread_id'>, outcome: Outcome): Promise<void> =>
+  onThread(db, call.thread_id, (tx) => settleCall(tx, call.id, outcome));
+
+const unsettled = fixed((_, callId: string) =>
+  holds(sql`exists (select from calls join items on items.id = calls.item_id
+    where calls.id = ${callId} and calls.state <> 'done' and items.status = 'in_progress' and items.metadata is null)`),
+);
+
+/** The same for a call that runs, in one round trip where nothing else ended it meanwhile. */
+export async function settleBegun(db: Db, call: BegunCall, outcome: Outcome): Promise<void> {
+  const { id, name, item_id, turn_id, thread_id, item_started_at } = call;
+  const item: ItemRow = {
+    ...itemRow({ id: item_id, turnId: turn_id, threadId: thread_id, kind: itemKindOf(name), status: 'in_progress', summary: '' }),
+    started_at: item_started_at,
+  };
+  if (!(await onThreadIf(db, thread_id, unsettled(id), (tx) => writeOutcome(tx, id, name, item, outcome)))) await settle(db, call, outcome);
+}
+
+/** A call with what its result needs of its item, which nothing but the result changes. */
+export type BegunCall = Call & { item_started_at: Date | null };
+
+/** Calls that this process has just stored: one without an effect may begin without being read again. */
+const freshCalls = new Map<string, { call: BegunCall; chatId: string }>();
+const FRESH_CALLS = 500;
+
+export function keepFresh(call: BegunCall, chatId: string): void {
+  freshCalls.set(call.id, { call, chatId });
+  const [oldest] = freshCalls.keys();
+  if (freshCalls.size > FRESH_CALLS && oldest) freshCalls.delete(oldest);
+}
+
+const begin = fixed((db, callId: string, now: Date, unmarked: readonly string[]) =>
+  db
+    .with('marked', (w) =>
+      w
+        .updateTable('calls')
+        .set({ state: 'running', started_at: now })
+        .where('id', '=', callId)
+        .where('state', '=', 'pending')
+        .where('name', '!=', sql<string>`all(${unmarked})`)
+        .returning('id'),
+    )
+    .selectFrom('calls')
+    .innerJoin('threads', 'threads.id', 'calls.thread_id')
+    .leftJoin('items', 'items.id', 'calls.item_id')
+    .leftJoin('marked', 'marked.id', 'calls.id')
+    .leftJoin('steps', (join) => join.onRef('steps.turn_id', '=', 'calls.turn_id').onRef('steps.step', '=', 'calls.step').on('calls.policy', 'is', null))
+    .selectAll('calls')
+    .select(['threads.chat_id', 'items.started_at as item_started_at', 'marked.id as marked', 'steps.result as step_result'])
+    .select((e) =>
+      e
+        .exists(
+          e
+            .selectFrom('questions')
+            .select('questions.id')
+            .whereRef('questions.id', '=', 'calls.id')
+            .where('questions.kind', '=', 'approval')
+            .where('questions.state', '=', 'answered')
+            .where('questions.decision', '=', 'allow')
+            .where('questions.decided_by', 'is not', null)
+            .where('questions.decided_at', 'is not', null),
+        )
+        .as('allowed'),
+    )
+    .where('calls.id', '=', callId),
+);
+
+/**
+ * Marks a call as begun and returns it with its chat; null when there is none. A `once` call that is found begun (`again`)
+ * must not run again. Calls of the tools in `unmarked` have no effect to remember: they are begun without a write.
+ */
+export async function beginCall(db: Db, callId: string, unmarked: readonly string[] = []): Promise<Begun | null> {
+  const fresh = freshCalls.get(callId);
+  freshCalls.delete(callId);
+  if (fresh?.call.policy === 'run' && unmarked.includes(fresh.call.name)) return { how: 'begun', policy: 'run', allowed: false, ...fresh };
+  const [call] = (await db.executeQuery(begin(callId, new Date(), unmarked))).rows;
+  if (!call) return null;
+  const begun = call.marked !== null || (call.state === 'pending' && unmarked.includes(call.name));
+  const how = begun ? 'begun' : call.state === 'done' ? 'done' : 'again';
+  return { how, call, chatId: call.chat_id, policy: recordedPolicy(call, call.step_result), allowed: call.allowed === true };
+}
+
+export interface Begun {
+  how: 'begun' | 'again' | 'done';
+  call: BegunCall;
+  chatId: string;
+  policy: Verdict;
+  /** a person has allowed exactly this call, and the store knows who and when */
+  allowed: boolean;
+}
+
+/** A call from before the verdict was recorded has the one that its step went by; without a step nobody knows, so it must be asked for. */
+const recordedPolicy = (call: Pick<Call, 'name' | 'danger' | 'policy'>, step: ThinkResult | null): Verdict =>
+  call.policy ?? (step ? policyOf(call, step.autonomy, step.autoApprove) : 'ask');

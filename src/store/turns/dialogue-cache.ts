@@ -1,0 +1,57 @@
+import type { Called, Said } from '../../domain/chat/context.ts';
+import type { Db } from '../postgres/database.ts';
+
+/** What can no longer change of a thread's dialogue: messages of turns that are over, since the last summary. Never mutated but for `calls`, which only grows. */
+export interface Settled {
+  summary: string | null;
+  /** everything up to this `ord` is in the summary */
+  upto: number;
+  /** the `ord` up to which the store has been read; 0: nothing is known */
+  last: number;
+  messages: readonly Said[];
+  calls: Map<string, Called>;
+  bytes: number;
+}
+
+export const UNKNOWN: Settled = { summary: null, upto: 0, last: 0, messages: [], calls: new Map(), bytes: 0 };
+
+/** Memory that a process may spend on dialogues, as `bytesOf` counts it. */
+const LIMIT = 32 * 2 ** 20;
+/** What a message or a call takes besides its text, with what is made of it for a request. */
+const OBJECT = 700;
+
+/** Rough memory of a message and its calls: their text is kept as it is and as JSON. */
+export const bytesOf = (message: Said, calls: readonly Called[]): number =>
+  OBJECT + message.content.length * 2 + calls.reduce((sum, call) => sum + OBJECT + (call.output?.length ?? 0) * 2 + JSON.stringify(call.args).length * 2, 0);
+
+/** The dialogues that were used last, up to a number of bytes. */
+class KeptHistories {
+  readonly #threads = new Map<string, Settled>();
+  #bytes = 0;
+
+  get(threadId: string): Settled {
+    return this.#threads.get(threadId) ?? UNKNOWN;
+  }
+
+  /** `from`: what it grew out of; where another reader was faster, his stays. */
+  put(threadId: string, settled: Settled, from: Settled): void {
+    const present = this.get(threadId);
+    if (present !== from || settled.bytes === 0) return;
+    this.#threads.delete(threadId);
+    this.#bytes += settled.bytes - present.bytes;
+    this.#threads.set(threadId, settled);
+    for (const [id, { bytes }] of this.#threads) {
+      if (this.#bytes <= LIMIT) break;
+      this.#threads.delete(id);
+      this.#bytes -= bytes;
+    }
+  }
+}
+
+const kept = new WeakMap<Db, KeptHistories>();
+
+export function keptHistories(db: Db): KeptHistories {
+  const known = kept.get(db) ?? new KeptHistories();
+  kept.set(db, known);
+  return known;
+}

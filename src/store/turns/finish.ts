@@ -1,0 +1,117 @@
+import { sql } from 'kysely';
+import type { Arrival, FinishInput } from '../../contracts/conversation.ts';
+import { outboxId } from '../../contracts/ids.ts';
+import { tellFailure } from '../../domain/failures.ts';
+import { onThread } from '../chats/events.ts';
+import { derivedId, steerMessageId } from '../chats/ids.ts';
+import { receive } from '../chats/inbox.ts';
+import { addItem } from '../chats/items.ts';
+import type { Db, Tx } from '../postgres/database.ts';
+import { flush } from '../postgres/write-batch.ts';
+import { settleCall } from './calls.ts';
+import { remember } from './transcript.ts';
+import { closeTurn, openTurn, turnState } from './turns.ts';
+
+/** Ends a turn that did not end with an answer and says why; null when it had ended already. What was done is kept. */
+export async function finishTurn(db: Db, input: FinishInput): Promise<string | null> {
+  const { turnId, threadId, status, failure } = input;
+  return await onThread(db, threadId, async (tx, { chatId, at }) => {
+    const turn = await tx.selectFrom('turns').select('status').where('id', '=', turnId).executeTakeFirst();
+    const out = outboxId(turnId, status);
+    if (turn?.status !== 'in_progress') {
+      // a retry of this very step: its outbox row is there and may still have to be sent
+      const known = await tx.selectFrom('outbox').select('id').where('id', '=', out).where('state', '=', 'queued').executeTakeFirst();
+      return known?.id ?? null;
+    }
+    const calls = await tx
+      .selectFrom('calls')
+      .select(['id', 'name', 'state', 'ok'])
+      .where('turn_id', '=', turnId)
+      .orderBy('step')
+      .orderBy('position')
+      .execute();
+    const done = calls.filter((call) => call.state === 'done' && call.ok).map((call) => call.name);
+    const kept = done.length > 0 ? ` Done before that and kept: ${done.join(', ')}.` : '';
+    const told = failure ? tellFailure(failure) : '';
+    const body = status === 'interrupted' ? `Stopped.${kept}` : `${told || 'Something went wrong.'}${kept}`;
+    // before the line that says why: a client that stops reading there has seen every call end
+    for (const call of calls) {
+      if (call.state !== 'done') {
+        const output = call.state === 'running' ? 'Stopped while it ran: its outcome is unknown.' : 'Not run: the turn was stopped before.';
+        await settleCall(tx, call.id, { ok: false, output });
+      }
+    }
+    await addItem(
+      tx,
+      status === 'interrupted'
+        ? {
+            id: derivedId('item_', turnId, 'end'),
+            turnId,
+            threadId,
+            kind: 'status',
+            status: 'completed',
+            summary: 'Request cancelled',
+            detail: 'Request cancelled',
+          }
+        : {
+            id: derivedId('item_', turnId, 'end'),
+            turnId,
+            threadId,
+            kind: 'error',
+            status: 'failed',
+            summary: told,
+            detail: told,
+          },
+    );
+    await tx.insertInto('outbox').values({ id: out, chat_id: chatId, thread_id: threadId, turn_id: turnId, kind: 'notice', body }).execute();
+    await remember(tx, { id: derivedId('msg_', turnId, 'end'), threadId, turnId, role: 'assistant', content: `[${body}]` });
+    await flush(tx);
+    await closeTurn(tx, (await turnState(tx, turnId))!, status, status === 'failed' ? told : undefined);
+    // only one turn of a thread may be in progress
+    await flush(tx);
+    await carryOver(tx, { turnId, threadId, chatId, status, at });
+    return out;
+  });
+}
+
+/**
+ * Messages that came while the turn was ending, and that no model step has read, become a turn of their own: nothing that was
+ * acknowledged goes unanswered. After a stop only what was written after it counts; what came before was stopped with the rest.
+ * The new turn's inbox row is left unsignalled: the sweeper signals it.
+ */
+async function carryOver(tx: Tx, ended: { turnId: string; threadId: string; chatId: string; status: FinishInput['status']; at: Date }): Promise<void> {
+  const rows = await tx
+    .selectFrom('inbox')
+    .select(['id', 'arrival', 'body', 'received_at', 'written_by'])
+    .where('turn_id', '=', ended.turnId)
+    .where('consumed_at', 'is', null)
+    .orderBy('received_at')
+    .orderBy('id')
+    .execute();
+  const stop = rows.findLast((row) => (row.arrival as Arrival).kind === 'stop');
+  const unread = rows.filter((row) => (row.arrival as Arrival).kind === 'steer' && (ended.status === 'failed' || !stop || row.received_at > stop.received_at));
+  if (unread.length === 0) return;
+  // what the turn was not to do, its continuation is not to do either
+  const before = await tx.selectFrom('turns').select(['mode', 'allow_shell']).where('id', '=', ended.turnId).executeTakeFirstOrThrow();
+  const text = unread.map((row) => row.body).join('\n');
+  const turn = await openTurn(tx, { threadId: ended.threadId, at: ended.at, text, mode: before.mode, allowShell: before.allow_shell, unheard: true });
+  // the turn, before rows that name it
+  await flush(tx);
+  for (const row of unread) {
+    // what the model has not read comes last, so that it is what the model answers
+    await tx.updateTable('transcript').set({ ord: sql`nextval('transcript_ord_seq')`, turn_id: turn.id }).where('id', '=', steerMessageId(row.id)).execute();
+    await tx.updateTable('inbox').set({ consumed_at: new Date() }).where('id', '=', row.id).execute();
+  }
+  const inboxId = derivedId('msg_', ended.turnId, 'carried').replace('msg_', 'inb_');
+  await receive(tx, {
+    id: inboxId,
+    chatId: ended.chatId,
+    threadId: ended.threadId,
+    turnId: turn.id,
+    key: { id: `carried over from ${ended.turnId}`, fingerprint: null },
+    arrival: { kind: 'turn', inboxId, turnId: turn.id, threadId: ended.threadId },
+    body: '',
+    // of everybody whose words it goes on with
+    writtenBy: unread.flatMap((row) => row.written_by ?? []),
+  });
+}

@@ -1,0 +1,72 @@
+import type { Arrival } from '../../contracts/conversation.ts';
+import type { Channel } from '../../contracts/ids.ts';
+import { onThread } from '../chats/events.ts';
+import { derivedId } from '../chats/ids.ts';
+import { receive } from '../chats/inbox.ts';
+import { notify } from '../chats/replies.ts';
+import type { Db, Tx } from '../postgres/database.ts';
+
+export interface ModelWait {
+  /** `limit`: it asked for the wait. `silence`: it gives no answer */
+  kind: 'limit' | 'silence';
+  /** as `status` says it, behind "Waiting for" */
+  what: string;
+  until: Date;
+  /** what the person reads; null while the wait is too short to be told */
+  tell: string | null;
+}
+
+/** A message that the conversation is to be told of. */
+export interface Told {
+  inboxId: string;
+  arrival: Arrival;
+  chatId: string;
+  channel: Channel;
+  workflowId: string;
+}
+
+/** A turn tells a kind of wait once, and once more only when it became so much longer. */
+const LONGER_MS = 3_600_000;
+
+/** Notes what a turn in progress waits for. Where that is told, on the screens and in the chat, returns what the conversation has to send. */
+export async function noteWait(db: Db, at: { turnId: string; threadId: string }, wait: ModelWait): Promise<Told | null> {
+  const { turnId, threadId } = at;
+  const { kind, what, until } = wait;
+  return await onThread(db, threadId, async (tx, { chatId }) => {
+    const turn = await tx.selectFrom('turns').select('status').where('id', '=', turnId).executeTakeFirst();
+    if (turn?.status !== 'in_progress') return null;
+    const known = await tx.selectFrom('model_waits').selectAll().where('turn_id', '=', turnId).where('kind', '=', kind).executeTakeFirst();
+    const told = known?.told ?? 0;
+    const tells = wait.tell !== null && (!known?.told_until || until.getTime() - known.told_until.getTime() > LONGER_MS);
+    const now = { what, until, ...(tells && { told: told + 1, told_until: until }) };
+    await tx
+      .insertInto('model_waits')
+      .values({ turn_id: turnId, kind, ...now })
+      .onConflict((c) => c.columns(['turn_id', 'kind']).doUpdateSet(now))
+      .execute();
+    if (!tells) return null;
+    const outboxId = await notify(tx, { threadId, chatId, turnId, key: `${kind}${told}`, body: wait.tell! });
+    const inboxId = derivedId('msg_', outboxId).replace('msg_', 'inb_');
+    const arrival: Arrival = { kind: 'reply', inboxId, outboxId };
+    await receive(tx, { id: inboxId, chatId, threadId, turnId: null, key: { id: `tells ${outboxId}`, fingerprint: null }, arrival, body: '', writtenBy: [] });
+    const { channel, workflow_id } = await tx.selectFrom('chats').select(['channel', 'workflow_id']).where('id', '=', chatId).executeTakeFirstOrThrow();
+    return { inboxId, arrival, chatId, channel, workflowId: workflow_id };
+  });
+}
+
+/** The wait is over: an answer came. */
+export async function endWaits(db: Db, turnId: string): Promise<void> {
+  await db.updateTable('model_waits').set({ until: new Date() }).where('turn_id', '=', turnId).where('until', '>', new Date()).execute();
+}
+
+/** What a turn waits for now, as `status` says it. */
+export async function waitOfTurn(tx: Tx, turnId: string): Promise<string | null> {
+  const row = await tx
+    .selectFrom('model_waits')
+    .select('what')
+    .where('turn_id', '=', turnId)
+    .where('until', '>', new Date())
+    .orderBy('until', 'desc')
+    .executeTakeFirst();
+  return row?.what ?? null;
+}

@@ -1,0 +1,37 @@
+import type { Selectable } from 'kysely';
+import { argumentsEvidence } from '../../domain/text/evidence.ts';
+import type { Db, Tx } from '../postgres/database.ts';
+import type { QuestionTable } from '../postgres/schema.ts';
+
+type Question = Selectable<QuestionTable>;
+
+/** Payload of `user_input.required`, and of an open question in a thread's detail. */
+export const inputRequest = (question: Pick<Question, 'id' | 'prompt' | 'options'>) => ({
+  id: question.id,
+  request: {
+    questions: [{ header: 'Question', id: question.id, question: question.prompt, options: question.options.map((label) => ({ label, description: '' })) }],
+  },
+});
+
+/** Screens get the same page as phones. */
+export const shownEvidence = ({ evidence, shown }: Pick<Question, 'evidence' | 'shown'>): { evidence?: string; evidence_rest?: number } =>
+  evidence === null ? {} : { evidence: evidence.slice(0, shown), ...(shown < evidence.length && { evidence_rest: evidence.length - shown }) };
+
+/** Payload of `approval.required`, and of an open approval in a thread's detail. */
+export async function approvalRequest(db: Db | Tx, question: Pick<Question, 'id' | 'call_id' | 'turn_id' | 'prompt' | 'evidence' | 'shown'>) {
+  // a coding task asks without a call: what it wants to do stands in the question
+  const call = question.call_id
+    ? await db.selectFrom('calls').select(['name', 'args']).where('id', '=', question.call_id).executeTakeFirstOrThrow()
+    : { name: 'coding_task', args: {} };
+  return {
+    id: question.id,
+    approval_id: question.id,
+    turn_id: question.turn_id,
+    tool_name: call.name,
+    description: question.prompt,
+    intent_summary: null,
+    input: call.args,
+    // a question from before the evidence was kept has the arguments
+    ...shownEvidence(question.evidence === null ? { evidence: argumentsEvidence(call.args) || null, shown: Number.MAX_SAFE_INTEGER } : question),
+  };
+}

@@ -1,0 +1,358 @@
+import { type Selectable, sql } from 'kysely';
+import { jsonArrayFrom } from 'kysely/helpers/postgres';
+import type { Arrival, CallVerdict, StepUsage, ThinkInput, ThinkResult } from '../../contracts/conversation.ts';
+import { type Channel, outboxId, stepKey } from '../../contracts/ids.ts';
+import type { CallTaint } from '../../contracts/taint.ts';
+import { itemKindOf } from '../../domain/chat/item-kinds.ts';
+import { policyOf } from '../../domain/consent/policy.ts';
+import { isGroup } from '../../domain/whatsapp/identity.ts';
+import { holds, onThread, onThreadIf } from '../chats/events.ts';
+import { cut, derivedId, steerMessageId } from '../chats/ids.ts';
+import { deltaEvent, endItem, type ItemRow, insertItems, itemEvent, itemRow } from '../chats/items.ts';
+import { fixed } from '../postgres/compiled-query.ts';
+import { type Db, json, type Tx } from '../postgres/database.ts';
+import type { CallTable, ThreadTable, TurnTable } from '../postgres/schema.ts';
+import { appendEvents, flush, write } from '../postgres/write-batch.ts';
+import { endedCallItem, keepFresh } from './calls.ts';
+import { addSpending, type Spent, TODAY } from './spending.ts';
+import { remember } from './transcript.ts';
+import { closeTurn, selectTurnState, toTurnState } from './turns.ts';
+
+export interface StepSubject {
+  turn: Pick<Selectable<TurnTable>, 'status' | 'started_at' | 'created_at' | 'auto_approve' | 'model' | 'mode' | 'allow_shell'>;
+  thread: Pick<Selectable<ThreadTable>, 'model' | 'system_prompt' | 'auto_approve' | 'mode' | 'allow_shell'>;
+  autonomy: ThinkResult['autonomy'];
+  chatId: string;
+  channel: Channel;
+  /** several people write in it */
+  group: boolean;
+  /** by the whole chat */
+  spentToday: Spent;
+  /** the result of this very step: a retry whose answer is here pays nothing */
+  stored: ThinkResult | null;
+}
+
+const subjectOf = fixed((db, turnId: string, key: string) =>
+  db
+    .selectFrom('turns')
+    .innerJoin('threads', 'threads.id', 'turns.thread_id')
+    .innerJoin('chats', 'chats.id', 'threads.chat_id')
+    .leftJoin('steps', (join) => join.on('steps.key', '=', key))
+    .leftJoin('spending', (join) => join.onRef('spending.chat_id', '=', 'chats.id').on('spending.day', '=', TODAY))
+    .select(['turns.status', 'turns.started_at', 'turns.created_at', 'turns.auto_approve', 'turns.model', 'turns.mode', 'turns.allow_shell'])
+    .select(['threads.mode as thread_mode', 'threads.allow_shell as thread_allow_shell'])
+    .select(['threads.model as thread_model', 'threads.system_prompt', 'threads.auto_approve as thread_auto_approve', 'threads.chat_id', 'chats.autonomy'])
+    .select(['chats.channel', 'chats.address'])
+    .select(['spending.tokens as spent_tokens', 'spending.micro_usd as spent_micro_usd', 'spending.unpriced as spent_unpriced', 'steps.result as stored'])
+    .where('turns.id', '=', turnId),
+);
+
+/** Everything about a model step but the dialogue; null when there is no such turn. */
+export async function loadSubject(db: Db, input: ThinkInput): Promise<StepSubject | null> {
+  const [row] = (await db.executeQuery(subjectOf(input.turnId, stepKey(input.turnId, input.step)))).rows;
+  if (!row) return null;
+  const {
+    thread_model,
+    thread_mode,
+    thread_allow_shell,
+    system_prompt,
+    thread_auto_approve,
+    chat_id,
+    autonomy,
+    channel,
+    address,
+    spent_tokens,
+    spent_micro_usd,
+    spent_unpriced,
+    stored,
+    ...turn
+  } = row;
+  return {
+    turn,
+    thread: { model: thread_model, system_prompt, auto_approve: thread_auto_approve, mode: thread_mode, allow_shell: thread_allow_shell },
+    autonomy,
+    chatId: chat_id,
+    channel,
+    group: channel === 'whatsapp' && isGroup(address),
+    spentToday: { tokens: spent_tokens ?? 0, microUsd: spent_micro_usd ?? 0, unpriced: spent_unpriced ?? 0 },
+    stored,
+  };
+}
+
+/** A call as the model made it, checked. `refused` calls carry their error as the result. */
+export interface CheckedCall {
+  providerId: string;
+  args: Record<string, unknown>;
+  verdict: Omit<CallVerdict, 'callId'>;
+  refusal?: string;
+  /** where the call has a sink: what its turn had read, and what a person has to allow because of it */
+  taint?: CallTaint | null;
+}
+
+export interface Answer {
+  text: string;
+  calls: CheckedCall[];
+  model: string;
+  usage: StepUsage;
+  /** transcript rows after this one arrived while the model was answering */
+  readUpto: number;
+  /** the item that streamed the text, whether it was begun, and what is not yet streamed of it */
+  item: { id: string; begun: boolean; rest: string };
+}
+
+export const callIdOf = (turnId: string, step: number, position: number): string => derivedId('call_', stepKey(turnId, step), position);
+
+/**
+ * Stores a model answer with everything that follows from it, in one transaction: items, events, transcript, calls, usage,
+ * and, when the turn ends with it, the reply in the outbox and the end of the turn. Doing it twice returns the first.
+ */
+export async function storeAnswer(db: Db, input: ThinkInput, subject: StepSubject, answer: Answer): Promise<ThinkResult> {
+  return (await storeCallsAtOnce(db, input, subject, answer)) ?? (await storeOnThread(db, input, subject, answer));
+}
+
+/**
+ * An answer of tool calls that nobody has seen a word of, most steps of a long turn: what is written needs nothing of the
+ * store but that the turn is still as it was read. Null when it is not, or for another answer.
+ */
+async function storeCallsAtOnce(db: Db, input: ThinkInput, subject: StepSubject, answer: Answer): Promise<ThinkResult | null> {
+  const { turnId, threadId } = input;
+  if (answer.calls.length === 0 || answer.item.begun) return null;
+  const trust = { autonomy: subject.autonomy, autoApprove: subject.turn.auto_approve ?? subject.thread.auto_approve };
+  const calls = answer.calls.map((call, position) => newCall(input, call, position, trust));
+  const result = stepResult(input, answer, {
+    calls,
+    next: 'tools',
+    outbox: asks(calls, answer) ? 'step' : null,
+    ...trust,
+  });
+  const unchanged = asRead(turnId, subject.turn.auto_approve, subject.thread.auto_approve, subject.autonomy, stepKey(turnId, input.step), answer.readUpto);
+  const stored = await onThreadIf(db, threadId, unchanged, async (tx) => {
+    await storeItems(tx, input, answer, calls);
+    await rememberAnswer(tx, input, answer, calls);
+    await writeStep(tx, input, subject, answer, result);
+    if (result.outboxId) await tell(tx, input, subject, result.outboxId, answer.text.trim());
+  });
+  if (!stored) return null;
+  for (const { row, item } of calls) keepFresh({ ...row, metadata: null, item_started_at: item.started_at }, subject.chatId);
+  return result;
+}
+
+/** What policy was asked with must be so still: somebody may have said "supervised" while the model answered. */
+const asRead = fixed((_, turnId: string, turnApproves: boolean | null, threadApproves: boolean, autonomy: string, key: string, readUpto: number) =>
+  holds(sql`exists (select from turns join threads on threads.id = turns.thread_id join chats on chats.id = threads.chat_id
+      where turns.id = ${turnId} and turns.status = 'in_progress' and turns.auto_approve is not distinct from ${turnApproves}::boolean
+        and threads.auto_approve = ${threadApproves}::boolean and chats.autonomy = ${autonomy})
+    and not exists (select from steps where key = ${key})
+    and not exists (select from transcript where turn_id = ${turnId} and role = 'user' and ord > ${readUpto}::bigint)`),
+);
+
+async function storeOnThread(db: Db, input: ThinkInput, subject: StepSubject, answer: Answer): Promise<ThinkResult> {
+  const { turnId, threadId } = input;
+  const key = stepKey(turnId, input.step);
+  return await onThread(db, threadId, async (tx) => {
+    const { stored, newer, stands, ...row } = await selectTurnState(tx, turnId)
+      .select((e) => [
+        e.selectFrom('steps').select('result').where('key', '=', key).as('stored'),
+        jsonArrayFrom(
+          e
+            .selectFrom('transcript')
+            .select('transcript.id')
+            .where('transcript.turn_id', '=', turnId)
+            .where('role', '=', 'user')
+            .where('ord', '>', answer.readUpto)
+            .orderBy('ord'),
+        ).as('newer'),
+        e
+          .exists(e.selectFrom('transcript').select('id').where('turn_id', '=', turnId).where('role', '=', 'user').where('ord', '<=', answer.readUpto))
+          .as('stands'),
+      ])
+      .executeTakeFirstOrThrow();
+    const state = toTurnState(row);
+    if (stored) {
+      // another attempt was faster: what this one streamed is not the answer
+      await endItem(tx, answer.item.id, { status: 'interrupted' });
+      return stored;
+    }
+    // the interrupt may have come first: the answer is paid and kept, but nothing follows from it
+    const open = state.turn.status === 'in_progress';
+    const trust = await trustNow(tx, threadId, state.turn.auto_approve);
+    const calls = open ? answer.calls.map((call, position) => newCall(input, call, position, trust)) : [];
+    if (open) {
+      const born = await storeItems(tx, input, answer, calls);
+      state.items.push(...born.map(({ id, status }) => ({ id, status })));
+      // a late answer to a closed turn would stand between the next message and its answer
+      await rememberAnswer(tx, input, answer, calls);
+    } else {
+      await endItem(tx, answer.item.id, { status: 'interrupted' });
+    }
+    // what the model had not read when it answered comes after its answer, or it would seem answered
+    if (newer.length > 0) await flush(tx);
+    for (const { id } of newer) {
+      await tx.updateTable('transcript').set({ ord: sql`nextval('transcript_ord_seq')` }).where('id', '=', id).execute();
+    }
+    const next: ThinkResult['next'] = !open ? 'closed' : calls.length > 0 ? 'tools' : newer.length > 0 ? 'continue' : 'closed';
+    const ends = next === 'closed' && open;
+    // what was said before the turn goes on is an answer, too, where it was steered or asks: a phone shows no stream.
+    // An answer to words that were changed meanwhile is none
+    const heard = open && answer.text.trim() !== '' && ((next === 'continue' && stands) || asks(calls, answer));
+    const result = stepResult(input, answer, { calls, next, outbox: ends ? 'answer' : heard ? 'step' : null, ...trust });
+    await writeStep(tx, input, subject, answer, result, await unreadOf(tx, turnId, newer));
+    const { usage } = answer;
+    if (heard) await tell(tx, input, subject, result.outboxId!, answer.text.trim());
+    if (ends) {
+      const body = answer.text.trim() || 'The model answered with nothing. Write again, perhaps in other words.';
+      if (!answer.text) {
+        const told = itemRow({ id: derivedId('item_', key, 'empty'), turnId, threadId, kind: 'status', status: 'completed', summary: body, detail: body });
+        await insertItems(tx, [told]);
+        await appendEvents(tx, threadId, [itemEvent(told)]);
+        state.items.push({ id: told.id, status: told.status });
+      }
+      await tell(tx, input, subject, result.outboxId!, body);
+      state.used.inputTokens += usage.inputTokens;
+      state.used.outputTokens += usage.outputTokens;
+      state.used.microUsd += usage.microUsd;
+      await closeTurn(tx, state, 'completed');
+    }
+    return result;
+  });
+}
+
+/** A question to the person: what the model says with it is told before. */
+const asks = (calls: readonly NewCall[], { text }: Answer): boolean => text.trim() !== '' && calls.some(({ row }) => row.name === 'ask_user');
+
+function stepResult(
+  { turnId, step }: ThinkInput,
+  { usage }: Answer,
+  it: Trust & { calls: readonly NewCall[]; next: ThinkResult['next']; outbox: 'answer' | 'step' | null },
+): ThinkResult {
+  return {
+    next: it.next,
+    calls: it.calls.map(({ verdict }) => verdict),
+    ...(it.outbox && { outboxId: outboxId(turnId, it.outbox === 'answer' ? 'answer' : `step${step}`) }),
+    autonomy: it.autonomy,
+    autoApprove: it.autoApprove,
+    usage,
+  };
+}
+
+const rememberAnswer = (tx: Tx, { turnId, threadId, step }: ThinkInput, { text }: Answer, calls: readonly NewCall[]): Promise<void> =>
+  remember(tx, { id: derivedId('msg_', stepKey(turnId, step)), threadId, turnId, role: 'assistant', content: text, callIds: calls.map(({ row }) => row.id) });
+
+/**
+ * Inbox rows of a turn whose message came while the model was answering. They stay unconsumed: when the turn ends before another step, they
+ * become a turn of their own, and a stop must still be there to tell which of them it was meant for.
+ */
+async function unreadOf(tx: Tx, turnId: string, newer: ReadonlyArray<{ id: string }>): Promise<string[]> {
+  if (newer.length === 0) return [];
+  const rows = await tx.selectFrom('inbox').select(['id', 'arrival']).where('turn_id', '=', turnId).where('consumed_at', 'is', null).execute();
+  const messages = new Set(newer.map(({ id }) => id));
+  return rows.filter(({ id, arrival }) => (arrival as Arrival).kind === 'stop' || messages.has(steerMessageId(id))).map(({ id }) => id);
+}
+
+/** The step, what it cost, and that it has read what came before it, but for the inbox rows `unread`. */
+async function writeStep(
+  tx: Tx,
+  { turnId, step }: ThinkInput,
+  { chatId }: StepSubject,
+  { model, usage }: Answer,
+  result: ThinkResult,
+  unread: readonly string[] = [],
+): Promise<void> {
+  const used = { input_tokens: usage.inputTokens, output_tokens: usage.outputTokens, micro_usd: usage.microUsd };
+  await write(tx, tx.insertInto('steps').values({ key: stepKey(turnId, step), turn_id: turnId, step, model, result: json(result), ...used }));
+  await addSpending(tx, chatId, { tokens: usage.inputTokens + usage.outputTokens, microUsd: usage.microUsd, unpriced: usage.unpriced ?? 0 });
+  const read = tx.updateTable('inbox').set({ consumed_at: new Date() }).where('turn_id', '=', turnId).where('consumed_at', 'is', null);
+  await write(tx, unread.length === 0 ? read : read.where('id', 'not in', [...unread]));
+}
+
+const tell = (tx: Tx, { turnId, threadId }: ThinkInput, { chatId }: StepSubject, id: string, body: string): Promise<void> =>
+  write(tx, tx.insertInto('outbox').values({ id, chat_id: chatId, thread_id: threadId, turn_id: turnId, kind: 'answer', body }));
+
+/** How much is done without asking, as it is while the answer is stored. */
+type Trust = Pick<ThinkResult, 'autonomy' | 'autoApprove'>;
+
+async function trustNow(tx: Tx, threadId: string, turnApproves: boolean | null): Promise<Trust> {
+  const { autonomy, auto_approve } = await tx
+    .selectFrom('threads')
+    .innerJoin('chats', 'chats.id', 'threads.chat_id')
+    .select(['chats.autonomy', 'threads.auto_approve'])
+    .where('threads.id', '=', threadId)
+    .executeTakeFirstOrThrow();
+  return { autonomy, autoApprove: turnApproves ?? auto_approve };
+}
+
+interface NewCall {
+  verdict: CallVerdict;
+  row: Omit<Selectable<CallTable>, 'metadata'>;
+  /** what the step adds, open */
+  item: ItemRow;
+  refusal: string | undefined;
+}
+
+function newCall({ turnId, threadId, step }: ThinkInput, call: CheckedCall, position: number, trust: Trust): NewCall {
+  const id = callIdOf(turnId, step, position);
+  const itemId = derivedId('item_', id);
+  const { name, danger, effect } = call.verdict;
+  const detail = JSON.stringify(call.args);
+  const refused = call.refusal !== undefined;
+  const policy = policyOf(call.verdict, trust.autonomy, trust.autoApprove, call.taint);
+  return {
+    verdict: { ...call.verdict, callId: id, policy },
+    row: {
+      id,
+      provider_id: call.providerId,
+      turn_id: turnId,
+      thread_id: threadId,
+      item_id: itemId,
+      step,
+      position,
+      name,
+      args: call.args,
+      danger,
+      effect,
+      policy,
+      state: refused ? 'done' : 'pending',
+      ok: refused ? false : null,
+      output: call.refusal ?? null,
+      sources: refused ? [] : null,
+      taint: call.taint ?? null,
+      started_at: null,
+      ended_at: refused ? new Date() : null,
+    },
+    item: itemRow({ id: itemId, turnId, threadId, kind: itemKindOf(name), status: 'in_progress', summary: `${name} started`, detail }),
+    refusal: call.refusal,
+  };
+}
+
+/** Items and rows of an answer and its calls, with the events that clients expect in their order: the text ends after the calls have begun. Returns the new items. */
+async function storeItems(tx: Tx, { turnId, threadId }: ThinkInput, { text, item }: Answer, calls: readonly NewCall[]): Promise<ItemRow[]> {
+  const about = { id: item.id, turnId, threadId, kind: 'agent_message' as const };
+  const opened = itemRow({ ...about, status: 'in_progress', summary: '', detail: '' });
+  const whole: ItemRow = { ...opened, status: 'completed', summary: cut(text, 280), detail: text, ended_at: opened.started_at };
+  const unseen = text !== '' && !item.begun;
+  if (unseen) await appendEvents(tx, threadId, [itemEvent(opened)]);
+  if (item.rest) await appendEvents(tx, threadId, [deltaEvent(about, item.rest)]);
+  await appendEvents(
+    tx,
+    threadId,
+    calls.map(({ item, row }) => itemEvent(item, { tool: { id: row.id, name: row.name, input: row.args } })),
+  );
+  if (unseen) await appendEvents(tx, threadId, [itemEvent(whole)]);
+  else if (text) await endItem(tx, item.id, { status: 'completed', summary: text, detail: text });
+  const callItems = calls.map(({ item, row, refusal }) => (refusal === undefined ? item : endedCallItem(item, row.name, { ok: false, output: refusal })));
+  await appendEvents(
+    tx,
+    threadId,
+    callItems.filter((each) => each.status !== 'in_progress').map((each) => itemEvent(each)),
+  );
+  const born = [...(unseen ? [whole] : []), ...callItems];
+  await insertItems(tx, born);
+  if (calls.length > 0)
+    await write(
+      tx,
+      tx
+        .insertInto('calls')
+        .values(calls.map(({ row }) => ({ ...row, args: json(row.args), sources: row.sources && json(row.sources), taint: row.taint && json(row.taint) }))),
+    );
+  return born;
+}

@@ -1,0 +1,48 @@
+import type { CallTaint, Sink, Source } from '../../contracts/taint.ts';
+import type { Db, Tx } from '../postgres/database.ts';
+
+/** What a chat has allowed, and what is known of where a call comes from. */
+
+export async function grantsOf(db: Db | Tx, chatId: string): Promise<Set<Sink>> {
+  const rows = await db.selectFrom('sink_grants').select('sink').where('chat_id', '=', chatId).execute();
+  return new Set(rows.map((row) => row.sink));
+}
+
+export async function giveGrant(tx: Tx, chatId: string, sink: Sink, questionId: string): Promise<void> {
+  await tx
+    .insertInto('sink_grants')
+    .values({ chat_id: chatId, sink, question_id: questionId })
+    .onConflict((c) => c.columns(['chat_id', 'sink']).doNothing())
+    .execute();
+}
+
+/** Takes one grant back, or all of them; those that were there. */
+export async function takeGrantsBack(tx: Tx, chatId: string, sink: Sink | null): Promise<Sink[]> {
+  let query = tx.deleteFrom('sink_grants').where('chat_id', '=', chatId);
+  if (sink) query = query.where('sink', '=', sink);
+  return (await query.returning('sink').execute()).map((row) => row.sink);
+}
+
+/** Pages that are looked through for a link: the latest, and of each as much as a tool ever gives. */
+const PAGES = 50;
+
+/** The texts of the pages that were read in a thread. */
+export async function pagesRead(db: Db, threadId: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('calls')
+    .select('output')
+    .where('thread_id', '=', threadId)
+    .where('name', '=', 'web_fetch')
+    .where('ok', '=', true)
+    .orderBy('started_at', 'desc')
+    .limit(PAGES)
+    .execute();
+  return rows.flatMap((row) => row.output ?? []);
+}
+
+/** What a call's turn had read, and whether a person was asked about the call. */
+export const taintOfCall = async (db: Db, callId: string): Promise<CallTaint | null> =>
+  (await db.selectFrom('calls').select('taint').where('id', '=', callId).executeTakeFirst())?.taint ?? null;
+
+/** Sources of something that nobody was asked about: a grant let it through. */
+export const unaskedSources = (taint: CallTaint | null): Source[] => (taint && taint.asks.length === 0 ? taint.sources : []);

@@ -1,0 +1,241 @@
+import type { Selectable } from 'kysely';
+import { jsonArrayFrom } from 'kysely/helpers/postgres';
+import { outboxId } from '../../contracts/ids.ts';
+import type { ItemStatus, TurnRecord, TurnStatus } from '../../contracts/records.ts';
+import type { Source } from '../../contracts/taint.ts';
+import { onThread } from '../chats/events.ts';
+import { cut, derivedId, freshId } from '../chats/ids.ts';
+import { addItem, endItem, insertItems, itemRow, toItemRecord } from '../chats/items.ts';
+import { dropUnsent } from '../chats/outbox.ts';
+import { type Db, json, type Tx } from '../postgres/database.ts';
+import type { TurnTable } from '../postgres/schema.ts';
+import { appendEvents, flush, type NewEvent, write } from '../postgres/write-batch.ts';
+import { type Heard, remember } from './transcript.ts';
+
+export async function toTurnRecord(db: Db | Tx, row: Selectable<TurnTable>): Promise<TurnRecord> {
+  const items = await db.selectFrom('items').select('id').where('turn_id', '=', row.id).orderBy('ord').execute();
+  return turnRecord(
+    row,
+    items.map((item) => item.id),
+  );
+}
+
+export const turnRecord = (row: Selectable<TurnTable>, itemIds: string[]): TurnRecord => ({
+  schema_version: 2,
+  id: row.id,
+  thread_id: row.thread_id,
+  status: row.status,
+  input_summary: row.input_summary,
+  created_at: row.created_at.toISOString(),
+  ...(row.started_at && { started_at: row.started_at.toISOString() }),
+  ...(row.ended_at && { ended_at: row.ended_at.toISOString() }),
+  ...(row.ended_at && row.started_at && { duration_ms: row.ended_at.getTime() - row.started_at.getTime() }),
+  ...(row.usage && { usage: row.usage }),
+  ...(row.error !== null && { error: row.error }),
+  item_ids: itemIds,
+  steer_count: row.steer_count,
+});
+
+export const findTurn = (db: Db | Tx, id: string): Promise<Selectable<TurnTable> | undefined> =>
+  db.selectFrom('turns').selectAll().where('id', '=', id).executeTakeFirst();
+
+export const activeTurn = (db: Db | Tx, threadId: string): Promise<Selectable<TurnTable> | undefined> =>
+  db.selectFrom('turns').selectAll().where('thread_id', '=', threadId).where('status', '=', 'in_progress').executeTakeFirst();
+
+export interface NewTurn {
+  threadId: string;
+  /** of the lock: turns are put in order by the clock of the database */
+  at: Date;
+  text: string;
+  inputSummary?: string;
+  model?: string | null;
+  autoApprove?: boolean | null;
+  mode?: string | null;
+  allowShell?: boolean | null;
+  /** the text is in the transcript already */
+  unheard?: boolean;
+  /** whose words the text is made of */
+  heard?: Heard;
+}
+
+/** Opens a turn with its user message, in the order that clients expect of the events. The caller holds `lockThread` and knows that no turn runs. */
+export async function openTurn(tx: Tx, input: NewTurn): Promise<TurnRecord> {
+  const id = freshId('turn_');
+  const itemId = derivedId('item_', id, 'user');
+  const now = new Date();
+  const row: Selectable<TurnTable> = {
+    id,
+    thread_id: input.threadId,
+    status: 'in_progress',
+    input_summary: cut(input.inputSummary?.trim() || input.text, 280),
+    usage: null,
+    micro_usd: 0,
+    error: null,
+    steer_count: 0,
+    auto_approve: input.autoApprove ?? null,
+    model: input.model ?? null,
+    mode: input.mode ?? null,
+    allow_shell: input.allowShell ?? null,
+    delay_told: false,
+    created_at: input.at,
+    started_at: now,
+    ended_at: null,
+  };
+  const record = turnRecord(row, [itemId]);
+  await write(tx, tx.insertInto('turns').values({ ...row, usage: null }));
+  await write(tx, tx.updateTable('threads').set({ latest_turn_id: id, updated_at: now }).where('id', '=', input.threadId));
+  const said = await insertUserItem(tx, {
+    id: itemId,
+    turnId: id,
+    threadId: input.threadId,
+    text: input.text,
+    announceStart: true,
+    unheard: input.unheard,
+    heard: input.heard,
+  });
+  await appendEvents(tx, input.threadId, [
+    { event: 'turn.started', turnId: id, payload: { turn: record } },
+    ...said,
+    { event: 'turn.lifecycle', turnId: id, payload: { status: 'in_progress' } },
+  ]);
+  return record;
+}
+
+/** A user message: born complete, announced as started and completed at once (a steering one only as completed). */
+export async function addUserItem(tx: Tx, item: UserItem): Promise<void> {
+  await appendEvents(tx, item.threadId, await insertUserItem(tx, item));
+}
+
+export interface UserItem {
+  id: string;
+  turnId: string;
+  threadId: string;
+  text: string;
+  announceStart: boolean;
+  /** answered without the model, so not part of what the model reads */
+  unheard?: boolean;
+  /** whose words the text is made of */
+  heard?: Heard;
+}
+
+/** The rows of a user message; returns its events for the caller to append. */
+async function insertUserItem(tx: Tx, item: UserItem): Promise<NewEvent[]> {
+  const { id, turnId, threadId, text } = item;
+  const row = itemRow({ id, turnId, threadId, kind: 'user_message', status: 'completed', summary: text, detail: text });
+  await insertItems(tx, [row]);
+  if (!item.unheard) await remember(tx, { id: derivedId('msg_', id), threadId, turnId, role: 'user', content: text, ...item.heard });
+  const names = item.announceStart ? ['item.started', 'item.completed'] : ['item.completed'];
+  return names.map((event) => ({ event, turnId, itemId: id, payload: { item: toItemRecord(row) } }));
+}
+
+/** A turn with all that its end depends on. */
+export interface TurnState {
+  turn: Selectable<TurnTable>;
+  /** in their order */
+  items: Array<{ id: string; status: ItemStatus }>;
+  openQuestions: string[];
+  /** by its steps so far */
+  used: { inputTokens: number; outputTokens: number; microUsd: number };
+}
+
+/** The caller holds `lockThread`, and has flushed what it wrote: the state is that of the database. */
+export async function turnState(tx: Tx, turnId: string): Promise<TurnState | null> {
+  const row = await selectTurnState(tx, turnId).executeTakeFirst();
+  return row ? toTurnState(row) : null;
+}
+
+export const selectTurnState = (tx: Tx, turnId: string) =>
+  tx
+    .selectFrom('turns')
+    .selectAll('turns')
+    .select((e) => [
+      jsonArrayFrom(e.selectFrom('items').select(['items.id', 'items.status']).where('items.turn_id', '=', turnId).orderBy('items.ord')).as('items'),
+      jsonArrayFrom(e.selectFrom('questions').select('questions.id').where('questions.turn_id', '=', turnId).where('questions.state', '=', 'open')).as(
+        'questions',
+      ),
+      jsonArrayFrom(e.selectFrom('steps').select(['input_tokens', 'output_tokens', 'steps.micro_usd']).where('steps.turn_id', '=', turnId)).as('steps'),
+    ])
+    .where('turns.id', '=', turnId);
+
+type TurnStateRow = NonNullable<Awaited<ReturnType<ReturnType<typeof selectTurnState>['executeTakeFirst']>>>;
+
+export function toTurnState({ items, questions, steps, ...turn }: TurnStateRow): TurnState {
+  const used = { inputTokens: 0, outputTokens: 0, microUsd: 0 };
+  for (const step of steps) {
+    used.inputTokens += step.input_tokens;
+    used.outputTokens += step.output_tokens;
+    used.microUsd += step.micro_usd;
+  }
+  return { turn, items, openQuestions: questions.map((question) => question.id), used };
+}
+
+/** Closes a turn that is in progress. Open items and questions end with it. The caller holds `lockThread`. */
+export async function closeTurn(tx: Tx, state: TurnState, status: Exclude<TurnStatus, 'queued' | 'in_progress'>, error?: string): Promise<void> {
+  const { id, thread_id } = state.turn;
+  const usage = { input_tokens: state.used.inputTokens, output_tokens: state.used.outputTokens };
+  const end = { status, ended_at: new Date(), error: error ?? null, micro_usd: state.used.microUsd };
+  await write(
+    tx,
+    tx
+      .updateTable('turns')
+      .set({ ...end, usage: json(usage) })
+      .where('id', '=', id),
+  );
+  // nothing is left spinning
+  for (const item of state.items) if (item.status === 'in_progress') await endItem(tx, item.id, { status: status === 'failed' ? 'failed' : 'interrupted' });
+  if (state.openQuestions.length > 0) {
+    await tx.updateTable('questions').set({ state: 'cancelled', decided_at: end.ended_at }).where('id', 'in', state.openQuestions).execute();
+    await dropUnsent(
+      tx,
+      state.openQuestions.map((question) => outboxId(id, question)),
+    );
+  }
+  await write(tx, tx.updateTable('threads').set({ updated_at: end.ended_at }).where('id', '=', thread_id));
+  const record = turnRecord(
+    { ...state.turn, ...end, usage },
+    state.items.map((item) => item.id),
+  );
+  await appendEvents(tx, thread_id, [{ event: 'turn.completed', turnId: id, payload: { turn: record } }]);
+}
+
+/** A message to the person that no turn asked for (a schedule's result): an outbox row and a turn that is complete from the start, once for an outbox id. */
+export async function recordNotice(
+  db: Db,
+  notice: { chatId: string; outboxId: string; text: string; kind: 'result' | 'notice' /** others whose text is part of it */; sources?: readonly Source[] },
+): Promise<void> {
+  const { chatId, text, sources = [] } = notice;
+  const thread = await db.selectFrom('threads').select('id').where('chat_id', '=', chatId).orderBy('updated_at', 'desc').limit(1).executeTakeFirst();
+  const turnId = derivedId('msg_', notice.outboxId).replace('msg_', 'turn_');
+  const send = async (on: Db | Tx): Promise<boolean> => {
+    const row = { id: notice.outboxId, chat_id: chatId, thread_id: thread?.id ?? null, turn_id: thread ? turnId : null, kind: notice.kind, body: text };
+    const added = on
+      .insertInto('outbox')
+      .values(row)
+      .onConflict((c) => c.column('id').doNothing());
+    return (await added.returning('id').executeTakeFirst()) !== undefined;
+  };
+  if (!thread) return void (await send(db));
+  const threadId = thread.id;
+  await onThread(db, threadId, async (tx) => {
+    if (!(await send(tx))) return;
+    await addCompleteTurn(tx, { id: turnId, threadId, summary: text }, async () => {
+      const id = derivedId('item_', notice.outboxId);
+      await addItem(tx, { id, turnId, threadId, kind: 'agent_message', status: 'completed', summary: text, detail: text });
+      await remember(tx, { id: derivedId('msg_', notice.outboxId), threadId, turnId, role: 'assistant', content: text, sources });
+    });
+  });
+}
+
+/** A turn that is complete from the start, so it may stand beside one that runs; `fill` adds its items. The caller holds `lockThread`. */
+export async function addCompleteTurn(tx: Tx, turn: { id: string; threadId: string; summary: string }, fill: () => Promise<void>): Promise<void> {
+  const now = new Date();
+  const row = await tx
+    .insertInto('turns')
+    .values({ id: turn.id, thread_id: turn.threadId, status: 'completed', input_summary: cut(turn.summary, 280), started_at: now, ended_at: now })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  await appendEvents(tx, turn.threadId, [{ event: 'turn.started', turnId: turn.id, payload: { turn: turnRecord(row, []) } }]);
+  await fill();
+  await flush(tx);
+  await appendEvents(tx, turn.threadId, [{ event: 'turn.completed', turnId: turn.id, payload: { turn: await toTurnRecord(tx, row) } }]);
+}

@@ -1,0 +1,188 @@
+import { z } from 'zod';
+import { createSchedule, deleteSchedule, describeSchedule, scheduleOfCron, setScheduleEnabled } from '../../adapters/schedules.ts';
+import { describeTime, nextFirings, parseSchedule, scheduleSlug, shortestGap } from '../../domain/cron.ts';
+import { suggestion } from '../../domain/text/nearest.ts';
+import { deleteCron, findCron, findRoutine, insertCron, lastRunOfCron, listCrons, listRoutines, setCronEnabled } from '../../store/chats/routines.ts';
+import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
+import { idFromCall, nameOrId, noSuchWorkflow, startRun } from './workflows.ts';
+
+/** The `cron_*` tools of the contract: each cron is a row of ours and a Temporal Schedule, which does the firing. */
+
+const common = { effect: 'idempotent', place: 'worker', timeoutMs: 30_000 } as const;
+
+/** Crons of one chat. */
+const MOST_CRONS = 50;
+/** One that fires more often needs the yes of a person. */
+const OFTEN_MS = 5 * 60_000;
+
+function isOften({ schedule, timezone }: { schedule: string; timezone: string }): boolean {
+  const parsed = parseSchedule(schedule, timezone, new Date());
+  return parsed.ok && shortestGap(parsed.schedule, timezone, new Date()) < OFTEN_MS;
+}
+
+async function noSuchCron({ db, chatId }: ToolContext, wanted: string): Promise<ToolOutcome> {
+  const names = (await listCrons(db, chatId)).map((cron) => cron.name);
+  return { ok: false, output: `There is no cron "${wanted}" in this chat.${suggestion(wanted, names)}` };
+}
+
+export const cronTools: Tool[] = [
+  defineTool({
+    ...common,
+    name: 'cron_create',
+    reads: [],
+    sends: ['schedule'],
+    description:
+      "Run a workflow on a schedule: five fields (minute hour day-of-month month weekday), in UTC unless a time zone is given; month and weekday names and @daily, @hourly, @weekly, @monthly, @yearly are understood. When both day of month and weekday are given, both must match. Each result comes to this chat. One that fires more often than every five minutes needs the person's consent.",
+    danger: 'MODERATE',
+    dangerOf: (args) => (isOften(args) ? 'DANGEROUS' : 'MODERATE'),
+    schema: z.strictObject({
+      workflow: nameOrId.describe('Name or id of the workflow to run'),
+      schedule: z.string().trim().min(1).max(100).describe('Five fields, for example 0 9 * * MON-FRI'),
+      name: z.string().trim().min(1).max(80).optional().describe('Unique in this chat; the name of the workflow by default'),
+      timezone: z.string().trim().min(1).max(60).default('UTC').describe('IANA time zone, for example Europe/Berlin'),
+      enabled: z.boolean().default(true).describe('false: stored, but does not fire until cron_enable'),
+    }),
+    run: async (args, context) => {
+      const routine = await findRoutine(context.db, context.chatId, args.workflow);
+      if (!routine) return await noSuchWorkflow(context, args.workflow);
+      const now = new Date();
+      const parsed = parseSchedule(args.schedule, args.timezone, now);
+      if (!parsed.ok) return { ok: false, output: `The schedule is not right: ${parsed.error}.` };
+      const id = idFromCall(`cron_${scheduleSlug(parsed.schedule)}_`, context.callId);
+      const name = args.name ?? routine.name;
+      const others = (await listCrons(context.db, context.chatId)).filter((cron) => cron.id !== id).length;
+      if (others >= MOST_CRONS)
+        return { ok: false, output: `This chat has ${others} crons, and no more than ${MOST_CRONS} are allowed. Delete one first with cron_delete.` };
+      // the row first: a crash before the schedule exists leaves a retry of this call, which completes both
+      const cron = await insertCron(context.db, {
+        enabled: args.enabled,
+        id,
+        routineId: routine.id,
+        chatId: context.chatId,
+        name,
+        schedule: parsed.schedule,
+        timeZone: args.timezone,
+      });
+      if (!cron) return { ok: false, output: `A cron "${name}" exists already. Give this one another name.` };
+      await createSchedule(context.temporal, scheduleOfCron(cron, context.config.FETCH_CATCHUP_HOURS));
+      const next = nextFirings(parsed.schedule, args.timezone, now, 1)[0];
+      const when = !args.enabled ? 'It is disabled and does not fire.' : next ? `It fires next on ${describeTime(next, args.timezone)}.` : '';
+      return {
+        ok: true,
+        output: `Created cron "${name}" (${id}) for workflow "${routine.name}": ${parsed.schedule} in ${args.timezone}. ${when}`.trim(),
+        metadata: {
+          id,
+          name,
+          workflowId: routine.id,
+          schedule: parsed.schedule,
+          timezone: args.timezone,
+          enabled: args.enabled,
+          nextRunAt: args.enabled ? next?.toISOString() : undefined,
+        },
+      };
+    },
+  }),
+  defineTool({
+    ...common,
+    name: 'cron_list',
+    reads: [],
+    sends: [],
+    description: 'List the crons of this chat with their next and last firing and the last result.',
+    danger: 'SAFE',
+    schema: z.strictObject({}),
+    run: async (_args, { db, temporal, chatId }) => {
+      const routines = new Map((await listRoutines(db, chatId)).map((routine) => [routine.id, routine.name]));
+      const crons = await Promise.all(
+        (await listCrons(db, chatId)).map(async (cron) => {
+          const [view, last] = await Promise.all([describeSchedule(temporal, cron.id), lastRunOfCron(db, cron.id)]);
+          return {
+            id: cron.id,
+            name: cron.name,
+            workflow: routines.get(cron.routine_id) ?? cron.routine_id,
+            schedule: cron.schedule,
+            timezone: cron.time_zone,
+            state: !view ? 'unscheduled' : view.paused ? 'disabled' : 'enabled',
+            nextRunAt: view?.next[0] ?? null,
+            lastRunAt: last?.started_at ?? view?.lastFired ?? null,
+            lastStatus: last?.status ?? null,
+            lastResult: last?.summary ?? null,
+          };
+        }),
+      );
+      const lines = crons.map((cron) => {
+        const next =
+          cron.state === 'unscheduled'
+            ? 'has no schedule any more: cron_enable makes it again'
+            : cron.state === 'disabled'
+              ? 'disabled: cron_enable lets it fire again'
+              : cron.nextRunAt
+                ? `next ${describeTime(cron.nextRunAt, cron.timezone)}`
+                : 'does not fire again';
+        const last = cron.lastRunAt
+          ? `last ${describeTime(cron.lastRunAt, cron.timezone)}${cron.lastStatus ? `: ${cron.lastStatus}` : ''}${cron.lastResult ? `, ${cron.lastResult}` : ''}`
+          : 'has not fired yet';
+        return `- ${cron.name} (${cron.id}): workflow ${cron.workflow}, ${cron.schedule} in ${cron.timezone}; ${next}; ${last}`;
+      });
+      return {
+        ok: true,
+        output: [crons.length > 0 ? `${crons.length} ${crons.length === 1 ? 'cron' : 'crons'}:` : 'There are no crons in this chat.', ...lines].join('\n'),
+        metadata: { crons },
+      };
+    },
+  }),
+  defineTool({
+    ...common,
+    name: 'cron_run',
+    reads: [],
+    sends: ['schedule'],
+    description: 'Run the workflow of a cron now, besides its schedule. Its result comes to this chat when it is done.',
+    danger: 'MODERATE',
+    schema: z.strictObject({ cron: nameOrId }),
+    run: async (args, context) => {
+      const cron = await findCron(context.db, context.chatId, args.cron);
+      const routine = cron && (await findRoutine(context.db, context.chatId, cron.routine_id));
+      // started directly: a trigger of the schedule has no id of ours, so a retried call would fire it twice
+      return routine ? await startRun(context, routine, cron.id) : await noSuchCron(context, args.cron);
+    },
+  }),
+  defineTool({
+    ...common,
+    name: 'cron_enable',
+    reads: [],
+    sends: ['schedule'],
+    description: 'Let a disabled cron fire again, or with enabled false stop its firing without deleting it. What was missed meanwhile is not caught up.',
+    danger: 'MODERATE',
+    schema: z.strictObject({ cron: nameOrId, enabled: z.boolean().default(true) }),
+    run: async ({ cron: wanted, enabled }, context) => {
+      const cron = await findCron(context.db, context.chatId, wanted);
+      if (!cron) return await noSuchCron(context, wanted);
+      await setCronEnabled(context.db, cron.id, enabled);
+      if (!(await setScheduleEnabled(context.temporal, cron.id, enabled))) {
+        await createSchedule(context.temporal, scheduleOfCron({ ...cron, enabled }, context.config.FETCH_CATCHUP_HOURS));
+      }
+      const next = enabled ? nextFirings(cron.schedule, cron.time_zone, new Date(), 1)[0] : undefined;
+      const when = next ? ` It fires next on ${describeTime(next, cron.time_zone)}.` : '';
+      return {
+        ok: true,
+        output: enabled ? `Cron "${cron.name}" is enabled.${when}` : `Cron "${cron.name}" is disabled and does not fire.`,
+        metadata: { id: cron.id, name: cron.name, enabled, nextRunAt: next?.toISOString() },
+      };
+    },
+  }),
+  defineTool({
+    ...common,
+    name: 'cron_delete',
+    reads: [],
+    sends: ['schedule'],
+    description: 'Delete a cron; its workflow stays.',
+    danger: 'MODERATE',
+    schema: z.strictObject({ cron: nameOrId }),
+    run: async (args, context) => {
+      const cron = await findCron(context.db, context.chatId, args.cron);
+      if (!cron) return await noSuchCron(context, args.cron);
+      await deleteSchedule(context.temporal, cron.id);
+      await deleteCron(context.db, cron.id);
+      return { ok: true, output: `Deleted cron "${cron.name}".`, metadata: { id: cron.id } };
+    },
+  }),
+];

@@ -1,0 +1,102 @@
+import { findWorkspaces, folderId, placeWorkspace, stageWorkspace, TRASH_DAYS, trashWorkspace, unstage } from '../../adapters/workspaces.ts';
+import type { Template } from '../../contracts/workspace-ops.ts';
+import { sameName } from '../../domain/tasks/workspace-names.ts';
+import { intentOf, noteIntent } from '../../store/kennel/intents.ts';
+import { shareWithMakers } from '../../store/kennel/shares.ts';
+import { activeWorkspace, forgetWorkspace, selectIfNone, tasksIn } from '../../store/kennel/workspaces.ts';
+import type { ToolContext, ToolOutcome } from '../tool.ts';
+import { publishNew } from './github.ts';
+import { AUTHOR, findWorkspace, type Opened, operate, provide, type Site } from './in-workspace.ts';
+import { about, dataOf, look, status } from './view.ts';
+
+/** Workspaces come and go. */
+
+export interface NewWorkspace {
+  name: string;
+  template: Template;
+  description: string;
+  initGit: boolean;
+}
+
+/** Made beside its place and moved there when it is complete: what is in the folder is never half of a workspace. */
+export async function create(context: ToolContext, site: Site, { name, template, description, initGit }: NewWorkspace): Promise<ToolOutcome> {
+  const { db, callId, chatId } = context;
+  const { workspaces, leftOut } = await findWorkspaces(site.folder);
+  const taken = [...workspaces, ...leftOut].find((each) => sameName(each.name, name));
+  const intent = await intentOf(db, callId);
+  let path = workspaces.find((each) => each.name === name)?.path;
+  const mine = path !== undefined && intent?.placed !== undefined && intent.placed === (await folderId(path));
+  if (taken && !mine)
+    return {
+      ok: false,
+      output: `There is ${taken.name === name ? 'already something called' : 'already'} ${taken.name} among the workspaces. Choose another name.`,
+    };
+  if (!mine || path === undefined) {
+    await provide(context, site.kennel);
+    const staged = await stageWorkspace(site.folder, callId);
+    const made = await operate({ kennel: site.kennel, path: staged }, { op: 'create', template, name, description, git: initGit, author: AUTHOR }, context);
+    if (!made.ok) {
+      await unstage(staged);
+      return { ok: false, output: made.output };
+    }
+    await noteIntent(db, callId, { placed: await folderId(staged) });
+    path = await placeWorkspace(site.folder, staged, name);
+  }
+  const at: Opened = { ...site, name, path };
+  const profile = await look(context, at);
+  await shareWithMakers(db, context.turnId, name);
+  const active = await selectIfNone(db, chatId, { host: site.host, name });
+  const published = initGit && context.config.GH_TOKEN ? await publishNew(context, at, description) : null;
+  const lines = [
+    `Created ${about(name, profile, initGit ? ['git initialized'] : [])}${active ? '; it is the active workspace' : ''}`,
+    ...(published ? [published.output] : []),
+  ];
+  return {
+    ok: true,
+    output: lines.join('\n'),
+    metadata: { ...dataOf(at, profile), template, active, ...(published?.metadata && { github: published.metadata }) },
+  };
+}
+
+/** Why a workspace cannot be deleted now. */
+async function undeletable({ db, chatId }: ToolContext, at: { host: string; name: string }): Promise<ToolOutcome | null> {
+  const active = await activeWorkspace(db, chatId);
+  if (active?.host === at.host && active.name === at.name)
+    return { ok: false, output: `${at.name} is the active workspace and cannot be deleted. Select a different workspace first.` };
+  const [task] = await tasksIn(db, at);
+  return task ? { ok: false, output: `The task ${task.id} in ${at.name} is not over (${task.state}). Cancel it first.` } : null;
+}
+
+/** What an approval of a deletion shows. */
+export async function whatIsLost(context: ToolContext, site: Site, wanted: string): Promise<ToolOutcome> {
+  const found = await findWorkspace(context, site, wanted);
+  if ('ok' in found) return found;
+  const refused = await undeletable(context, { ...site, ...found });
+  if (refused) return refused;
+  await provide(context, site.kennel);
+  const { output } = await status(context, { ...site, ...found });
+  return { ok: true, output: `Delete the workspace ${output}\nIt is kept for ${TRASH_DAYS} days.` };
+}
+
+/** Moves it to the trash. */
+export async function remove(context: ToolContext, site: Site, wanted: string): Promise<ToolOutcome> {
+  const { db, callId } = context;
+  const intent = await intentOf(db, callId);
+  let name = intent?.deletes as string | undefined;
+  if (name === undefined) {
+    const found = await findWorkspace(context, site, wanted);
+    if ('ok' in found) return found;
+    const refused = await undeletable(context, { ...site, ...found });
+    if (refused) return refused;
+    name = found.name;
+    await noteIntent(db, callId, { deletes: name });
+  }
+  const kept = await trashWorkspace(site.folder, name, callId);
+  await forgetWorkspace(db, site.host, name);
+  if (!kept) return { ok: false, output: `The workspace ${name} is not there any more.` };
+  return {
+    ok: true,
+    output: `Deleted workspace ${name}. Until ${TRASH_DAYS} days from now it can be had back by moving ${kept} to its place again.`,
+    metadata: { name, kept },
+  };
+}

@@ -1,0 +1,142 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { KEY } from '../../contracts/workspace-ops.ts';
+import { branchProblem } from '../../domain/tasks/workspace-names.ts';
+import { intentOf, noteIntent } from '../../store/kennel/intents.ts';
+import { tasksIn } from '../../store/kennel/workspaces.ts';
+import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
+import { AUTHOR, changeWorkspace, inWorkspace, operate, outcomeOf, pathArgument, previewOf, text, WITH_IMAGE_MS, workspaceArgument } from './in-workspace.ts';
+
+/** Git in a workspace. It runs in a container: hooks, filters and settings of the repository reach nothing else. */
+
+const common = { effect: 'idempotent', place: 'kennel', timeoutMs: WITH_IMAGE_MS } as const;
+
+const branchName = text(200).refine((name) => branchProblem(name) === null, 'is not a name for a branch');
+/** A commit, branch or tag, HEAD~2 and the like; never an option. */
+const revision = text(200).refine((name) => /^[^-\s][^\s]*$/.test(name) && !name.includes('..'), 'must be a commit, a branch or a tag');
+
+export const gitTools: Tool[] = [
+  defineTool({
+    ...common,
+    name: 'git_status',
+    reads: ['file'],
+    sends: [],
+    description: 'Show the branch of the workspace and what has changed since the last commit.',
+    danger: 'SAFE',
+    schema: z.strictObject({ workspace: workspaceArgument }),
+    run: ({ workspace }, context) => inWorkspace(context, workspace, async (at) => outcomeOf(await operate(at, { op: 'git-status' }, context), at)),
+  }),
+  defineTool({
+    ...common,
+    name: 'git_diff',
+    reads: ['file'],
+    sends: [],
+    description: 'Show differences in the workspace: what is not committed yet, what is staged, or everything since a commit or a branch.',
+    danger: 'SAFE',
+    schema: z.strictObject({
+      path: pathArgument(false).optional().describe('Only this file or folder'),
+      staged: z.boolean().default(false).describe('What is staged for the next commit'),
+      against: revision.optional().describe('Compare with this commit, branch or tag'),
+      workspace: workspaceArgument,
+    }),
+    run: ({ workspace, ...args }, context) =>
+      inWorkspace(context, workspace, async (at) => outcomeOf(await operate(at, { op: 'git-diff', ...args }, context), at)),
+  }),
+  defineTool({
+    ...common,
+    name: 'git_log',
+    reads: ['file'],
+    sends: [],
+    description: 'List the latest commits of the branch that is checked out.',
+    danger: 'SAFE',
+    schema: z.strictObject({ limit: z.int().min(1).max(200).default(20), workspace: workspaceArgument }),
+    run: ({ workspace, limit }, context) => inWorkspace(context, workspace, async (at) => outcomeOf(await operate(at, { op: 'git-log', limit }, context), at)),
+  }),
+  defineTool({
+    ...common,
+    name: 'git_commit',
+    reads: ['file'],
+    sends: [],
+    description: 'Commit what has changed in the workspace: everything, new files included, or only the given paths.',
+    danger: 'MODERATE',
+    schema: z.strictObject({
+      message: text(2000).trim().min(1).describe('First line: what the commit does'),
+      paths: z.array(pathArgument(true)).min(1).max(500).optional().describe('Only these files and folders'),
+      workspace: workspaceArgument,
+    }),
+    preview: async ({ workspace, message }, context) => `Commit "${message.split('\n')[0]}"\n\n${await previewOf(context, workspace, { op: 'git-status' })}`,
+    run: ({ workspace, message, paths }, context) => commit(context, workspace, message, paths),
+  }),
+  defineTool({
+    ...common,
+    name: 'git_branch',
+    reads: ['file'],
+    sends: [],
+    description: 'List the branches of the workspace, create one from where it is and switch to it, or switch to another.',
+    danger: 'MODERATE',
+    schema: z
+      .strictObject({
+        action: z.enum(['list', 'create', 'switch']).default('list'),
+        name: branchName.optional().describe('Branch to create or to switch to'),
+        workspace: workspaceArgument,
+      })
+      .refine((args) => args.action === 'list' || args.name !== undefined, { message: 'create and switch need a name', path: ['name'] }),
+    run: ({ workspace, action, name }, context) => branch(context, workspace, action, name),
+  }),
+  defineTool({
+    ...common,
+    name: 'undo',
+    reads: ['file'],
+    sends: [],
+    description:
+      'Take back what coding tasks changed in the workspace: the last one that is not undone (one), all of them (all), or bring the last undo back (redo); or one task by its id, for one that worked on a branch of its own. The person’s own work in between is kept.',
+    danger: 'MODERATE',
+    schema: z.strictObject({
+      what: z.enum(['one', 'all', 'redo']).default('one'),
+      task: z.string().regex(KEY).optional().describe('Id of the one task to take back, like tsk_…'),
+      workspace: workspaceArgument,
+    }),
+    summarise: (args) => args.task ?? args.what,
+    run: ({ workspace, what, task }, context) =>
+      changeWorkspace(context, workspace, async (at) => {
+        const busy = await atWork(context, at);
+        return (
+          busy ??
+          outcomeOf(await operate(at, { op: 'undo', what, ...(task && what === 'one' && { task }), author: AUTHOR, key: keyOf(context.callId) }, context), at)
+        );
+      }),
+  }),
+];
+
+/** The same for every attempt of a call: a second undo would take back one more. */
+const keyOf = (callId: string): string => (KEY.test(callId) ? callId : `call-${createHash('sha256').update(callId).digest('hex').slice(0, 32)}`);
+
+/** Why files and branches cannot be changed under a task that works with them. */
+async function atWork({ db }: ToolContext, at: { host: string; name: string }): Promise<ToolOutcome | null> {
+  const task = (await tasksIn(db, at)).find((each) => !each.worktree && each.state !== 'queued');
+  return task
+    ? { ok: false, output: `The task ${task.id} is working in ${at.name}. Wait for its end, or cancel it first.`, metadata: { taskId: task.id } }
+    : null;
+}
+
+/** Commits; an attempt that finds nothing to commit after an earlier one set out to do it has its commit in the log. */
+const commit = (context: ToolContext, workspace: string | undefined, message: string, paths: string[] | undefined): Promise<ToolOutcome> =>
+  changeWorkspace(context, workspace, async (at) => {
+    const again = (await intentOf(context.db, context.callId)) !== null;
+    await noteIntent(context.db, context.callId, { commits: message });
+    const answer = await operate(at, { op: 'git-commit', message, ...(paths && { paths }), author: AUTHOR }, context);
+    if (answer.ok || !again) return outcomeOf(answer, at);
+    const log = await operate(at, { op: 'git-log', limit: 1 }, context);
+    return outcomeOf(log.ok && log.output.includes(message.split('\n')[0]!) ? { ...log, output: `Committed.\n${log.output}` } : answer, at);
+  });
+
+const branch = (context: ToolContext, workspace: string | undefined, action: 'list' | 'create' | 'switch', name: string | undefined): Promise<ToolOutcome> =>
+  changeWorkspace(context, workspace, async (at) => {
+    const busy = action === 'list' ? null : await atWork(context, at);
+    if (busy) return busy;
+    const again = action === 'create' && (await intentOf(context.db, context.callId)) !== null;
+    if (action === 'create') await noteIntent(context.db, context.callId, { creates: name });
+    const answer = await operate(at, { op: 'git-branch', action, ...(name !== undefined && { name }) }, context);
+    // the branch is there: it was made by the attempt before, which may not have come to switching
+    return outcomeOf(!answer.ok && again ? await operate(at, { op: 'git-branch', action: 'switch', name }, context) : answer, at);
+  });

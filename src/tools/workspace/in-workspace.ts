@@ -1,0 +1,194 @@
+import { z } from 'zod';
+import { type Kennel, KennelFull, KennelUnavailable } from '../../adapters/kennel/kennel.ts';
+import { type FoundWorkspace, findWorkspaces } from '../../adapters/workspaces.ts';
+import type { Author, Profile, WorkspaceAnswer, WorkspaceOp } from '../../contracts/workspace-ops.ts';
+import { checkPath, findName, quoted } from '../../domain/tasks/workspace-names.ts';
+import { suggestion } from '../../domain/text/nearest.ts';
+import { streamOutput } from '../../store/kennel/call-output.ts';
+import { listHosts } from '../../store/kennel/hosts.ts';
+import { reachOf } from '../../store/kennel/shares.ts';
+import { activeWorkspace, listWorkspaces } from '../../store/kennel/workspaces.ts';
+import type { ToolContext, ToolOutcome } from '../tool.ts';
+import { awaitEngine, isAbsence } from './await-engine.ts';
+
+/** What every tool of the kennel needs first: the containers of this host, and the workspace that is meant. */
+
+export interface Site {
+  kennel: Kennel;
+  host: string;
+  /** folder of the workspaces */
+  folder: string;
+}
+export interface Opened extends Site, FoundWorkspace {}
+
+/** An operation on files or on a repository that takes longer than this is stopped. */
+const OP_MS = 120_000;
+/** For every tool of the kennel: room for making the image, which the first of them has to wait for. */
+export const WITH_IMAGE_MS = 20 * 60_000;
+
+/** Who the commits are by. */
+export const AUTHOR: Author = { name: 'Fetch', email: 'fetch@localhost' };
+
+const noNull = (text: string): boolean => !text.includes('\0');
+/** A text argument. */
+export const text = (max: number) => z.string().max(max).refine(noNull, 'must not contain null characters');
+export const workspaceArgument = text(100).optional().describe('Workspace name; the active workspace when left out');
+/** The contract has it. Consent is the person's answer to a question of the system, never an argument. */
+export const confirmArgument = z.boolean().optional().describe('Without meaning: the system itself asks the person for consent');
+
+/** A path argument; what a tool gets is relative, with `.` for the workspace itself. */
+export const pathArgument = (changes: boolean) =>
+  z.string().transform((raw, issue) => {
+    const checked = checkPath(raw, changes);
+    if (checked.ok) return checked.path;
+    issue.addIssue({ code: 'custom', message: checked.problem });
+    return z.NEVER;
+  });
+
+const no = (output: string): ToolOutcome => ({ ok: false, output });
+
+/** Runs `act` with the containers of this host. What is expected to go wrong there is a result. */
+export async function onSite(context: ToolContext, act: (site: Site) => Promise<ToolOutcome>): Promise<ToolOutcome> {
+  const { kennel, host, workspacesFolder: folder } = context;
+  if (!kennel || !host || !folder) return no('Workspaces are on a kennel host, and this process is none. Start one with `fetch start`.');
+  try {
+    return await act({ kennel, host, folder });
+  } catch (error) {
+    if (error instanceof KennelUnavailable) return no(error.message);
+    if (error instanceof KennelFull) return no(`Every place of this host is taken now: ${error.message} Try again a little later.`);
+    throw error;
+  }
+}
+
+/** Runs `act` in the workspace of this name, the active one by default, once containers can be started for it. */
+export const inWorkspace = (context: ToolContext, wanted: string | undefined, act: (at: Opened) => Promise<ToolOutcome>): Promise<ToolOutcome> =>
+  onSite(context, async (site) => {
+    const found = await findWorkspace(context, site, wanted);
+    if ('ok' in found) return found;
+    await provide(context, site.kennel);
+    return await act({ ...site, ...found });
+  });
+
+/** Like `inWorkspace`, and nothing else of these tools changes the workspace meanwhile: calls of one step run side by side, and two edits of one file must both be there. */
+export const changeWorkspace = (context: ToolContext, wanted: string | undefined, act: (at: Opened) => Promise<ToolOutcome>): Promise<ToolOutcome> =>
+  inWorkspace(context, wanted, (at) => exclusively(at.path, context.signal, () => act(at)));
+
+const tails = new Map<string, Promise<unknown>>();
+
+/** One after the other, in the order of asking; whoever gives up while waiting does not hold up the others. */
+async function exclusively<T>(path: string, signal: AbortSignal, act: () => Promise<T>): Promise<T> {
+  const before = tails.get(path) ?? Promise.resolve();
+  const mine = Promise.withResolvers<void>();
+  const tail = before.then(() => mine.promise);
+  tails.set(path, tail);
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = () => aborted.reject(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    signal.throwIfAborted();
+    await Promise.race([before, aborted.promise]);
+    return await act();
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+    mine.resolve();
+    if (tails.get(path) === tail) tails.delete(path);
+  }
+}
+
+/** The workspace that is meant, or why there is none. */
+export async function findWorkspace(context: ToolContext, site: Site, wanted: string | undefined): Promise<FoundWorkspace | ToolOutcome> {
+  const [found, active, reach] = await Promise.all([findWorkspaces(site.folder), activeWorkspace(context.db, context.chatId), reachOf(context.db, context)]);
+  // what is not shared with whoever asks is not there for them
+  const within = ({ name }: { name: string }) => reach === null || reach.has(name);
+  const [workspaces, leftOut] = [found.workspaces.filter(within), found.leftOut.filter(within)];
+  const names = workspaces.map((each) => each.name);
+  const named = (name: string | null) => workspaces.find((each) => each.name === name);
+  if (wanted === undefined) {
+    // one on another host is never guessed at: the same name may mean another project here
+    if (active && within(active) && active.host !== site.host)
+      return no(`The active workspace ${active.name} is on the host ${active.host}, and this ran on ${site.host}. Try again.`);
+    if (active && within(active))
+      return named(active.name) ?? no(`The active workspace ${active.name} is not there any more. Select another one.${suggestion(active.name, names)}`);
+    if (workspaces.length === 1) return workspaces[0]!;
+    // where nothing can be made, that is what has to be said
+    if (workspaces.length === 0) await engineReady(context, site.kennel);
+    return no(
+      workspaces.length === 0
+        ? 'There is no workspace yet. Make one with workspace_create.'
+        : `No workspace is active. Select one of: ${names.slice(0, 20).join(', ')}.`,
+    );
+  }
+  const here = named(findName(wanted, names));
+  if (here) return here;
+  const refused = leftOut.find((each) => each.name === wanted);
+  if (refused) return no(`${quoted(wanted)} cannot be used as a workspace: ${refused.why}.`);
+  const elsewhere = (await listWorkspaces(context.db)).filter((each) => each.host !== site.host && within(each));
+  const other = elsewhere.find((each) => each.name === wanted);
+  if (other) return no(`The workspace ${other.name} is on the host ${other.host}. Select it first with workspace_select.`);
+  return no(`There is no workspace ${quoted(wanted)}.${suggestion(wanted, [...names, ...elsewhere.map((each) => each.name)])}`);
+}
+
+/** Waits for an engine that is being restarted. Throws KennelUnavailable for one that is not there. */
+async function engineReady(context: ToolContext, kennel: Kennel): Promise<void> {
+  let error: unknown;
+  const found = await awaitEngine(context, async () => {
+    try {
+      await kennel.ready();
+      return null;
+    } catch (thrown) {
+      error = thrown;
+      const host = (await listHosts(context.db)).find((each) => each.host === context.host);
+      return { problem: (thrown as Error).message, expected: thrown instanceof KennelUnavailable && host?.ready_at != null && host.expected };
+    }
+  });
+  if (isAbsence(found)) throw error;
+}
+
+/** Sees that containers can be started; while the image is made for the first time, the screens show how far it is. */
+export async function provide(context: ToolContext, kennel: Kennel): Promise<void> {
+  await engineReady(context, kennel);
+  let shown: ReturnType<typeof streamOutput> | undefined;
+  const told = (line: string) => {
+    shown ??= streamOutput(context.db, context);
+    shown.push(`${line}\n`);
+  };
+  try {
+    await kennel.provide('tools', told, context.signal);
+  } finally {
+    await shown?.close();
+  }
+}
+
+/** Asks the workspace program, within its time. */
+export async function operate({ kennel, path }: Pick<Opened, 'kennel' | 'path'>, op: WorkspaceOp, { signal }: ToolContext): Promise<WorkspaceAnswer> {
+  const limit = AbortSignal.timeout(OP_MS);
+  try {
+    return await kennel.workspaceOp(path, op, { signal: AbortSignal.any([signal, limit]), label: op.op });
+  } catch (error) {
+    if (limit.aborted && !signal.aborted) return { ok: false, output: `This took longer than ${OP_MS / 1000} s and was stopped.` };
+    throw error;
+  }
+}
+
+/** An answer of the workspace program as a tool's. */
+export const outcomeOf = ({ ok, output, data }: WorkspaceAnswer, { name }: Pick<Opened, 'name'>): ToolOutcome => ({
+  ok,
+  output,
+  metadata: { ...data, workspace: name },
+});
+
+/** What an approval shows: what the operation would change; where it cannot be had, the arguments have to do. */
+export async function previewOf(context: ToolContext, wanted: string | undefined, op: WorkspaceOp): Promise<string | null> {
+  const shown = await inWorkspace(context, wanted, async (at) => outcomeOf(await operate(at, op, context), at));
+  return shown.output || null;
+}
+
+/** `TypeScript, Vite, npm`; empty when nothing is known. */
+export const kindOf = (profile: Profile | null): string[] =>
+  profile ? [profile.language, profile.framework, profile.packageManager].filter((each): each is string => !!each) : [];
+
+/** The profile of a workspace; null with the reason where it cannot be told. */
+export async function profileOf(at: Opened, context: ToolContext): Promise<{ profile: Profile | null; why: string }> {
+  const answer = await operate(at, { op: 'profile' }, context);
+  return { profile: answer.ok ? ((answer.data as unknown as Profile | undefined) ?? null) : null, why: answer.output };
+}

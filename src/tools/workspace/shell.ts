@@ -1,0 +1,149 @@
+import { z } from 'zod';
+import { KeptOutput } from '../../adapters/kennel/kept-output.ts';
+import { streamOutput } from '../../store/kennel/call-output.ts';
+import { defineTool, endedByRestart, restarted, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
+import { commandOutcome, printed, took } from './command-text.ts';
+import { inWorkspace, type Opened, pathArgument, profileOf, text, WITH_IMAGE_MS, workspaceArgument } from './in-workspace.ts';
+import { isTestCommand, splitWords } from './test-command.ts';
+
+/** Commands in a container of the workspace: no network, no keys, nothing mounted but the workspace. */
+
+/** Bytes of stdout and of stderr that are kept of a command. */
+const KEPT_BYTES = 2_000_000;
+/** Bytes of the output that are told of a command that could not end. */
+const SHOWN_BYTES = 20_000;
+const MAX_MS = 1_800_000;
+
+const limit = (standard: number) => z.int().min(1000).max(MAX_MS).default(standard).describe('Milliseconds until the command is stopped');
+const command = text(4000)
+  .refine((line) => line.trim() !== '', 'must not be empty')
+  .describe('As typed in bash');
+const common = { place: 'kennel', timeoutMs: MAX_MS + WITH_IMAGE_MS } as const;
+const ABOUT = 'It runs in a container with no network in which only the workspace is there; nothing that it starts goes on when it has ended.';
+
+const shown = (line: string, where: string): string => `$ ${printed(line).trim().replaceAll('\n', '\n> ')}\n(in ${where})`;
+const place = (workspace: string | undefined, cwd = '.'): string => [workspace ?? 'the active workspace', ...(cwd === '.' ? [] : [cwd])].join('/');
+
+/** Two names of the contract's generations for the same thing. */
+const shellTool = (name: string, description: string): Tool =>
+  defineTool({
+    ...common,
+    needsShell: true,
+    name,
+    reads: ['command'],
+    readFrom: (args) => args.command.slice(0, 60),
+    // its container has no network
+    sends: [],
+    description: `${description} ${ABOUT}`,
+    danger: 'DANGEROUS',
+    // whatever a command did may not be done twice
+    effect: 'once',
+    schema: z.strictObject({
+      command,
+      cwd: pathArgument(false).default('.').describe('Folder to run it in, relative to the workspace'),
+      timeoutMs: limit(120_000),
+      workspace: workspaceArgument,
+    }),
+    preview: async (args) => shown(args.command, place(args.workspace, args.cwd)),
+    run: (args, context) =>
+      inWorkspace(context, args.workspace, (at) =>
+        execute(at, context, {
+          argv: ['bash', '-lc', args.command],
+          cwd: args.cwd,
+          timeoutMs: args.timeoutMs,
+          label: 'shell',
+          title: 'The command',
+          command: args.command,
+        }),
+      ),
+  });
+
+export const shellTools: Tool[] = [
+  shellTool('shell_run', 'Run a shell command in the workspace and wait for its end; all of its output comes back.'),
+  shellTool('app_run', 'Run one command of the project in the workspace, for example its build; made for the steps of workflows.'),
+  defineTool({
+    ...common,
+    needsShell: true,
+    name: 'app_test',
+    reads: ['command'],
+    sends: [],
+    description: `Run the tests of the workspace. Without a command the usual one of the project is used (npm test, go test ./..., cargo test, pytest). ${ABOUT}`,
+    // what runs is the project's own code, held in by the container; any other command goes through shell_run and its approval
+    danger: 'MODERATE',
+    effect: 'idempotent',
+    schema: z.strictObject({
+      command: text(400)
+        .trim()
+        .refine(
+          isTestCommand,
+          'must be the command of a test runner, such as npm test, npx vitest run x.test.ts, pytest tests or go test ./...; use shell_run for everything else',
+        )
+        .optional()
+        .describe('Command of a test runner with its arguments; it does not go through a shell'),
+      timeoutMs: limit(300_000),
+      workspace: workspaceArgument,
+    }),
+    preview: async (args) => shown(args.command ?? 'the test command of the project', place(args.workspace)),
+    run: (args, context) =>
+      inWorkspace(context, args.workspace, async (at) => {
+        const argv = args.command !== undefined ? splitWords(args.command) : (await profileOf(at, context)).profile?.test;
+        if (!argv || argv.length === 0)
+          return {
+            ok: false,
+            output: `How ${at.name} is tested is not known: there is no package.json, go.mod, Cargo.toml or Python project with tests. Give the command.`,
+          };
+        const line = argv.join(' ');
+        return await execute(at, context, { argv, cwd: '.', timeoutMs: args.timeoutMs, label: 'test', title: line, command: line });
+      }),
+  }),
+];
+
+interface Running {
+  argv: string[];
+  cwd: string;
+  timeoutMs: number;
+  label: string;
+  /** what it is called in the sentence about its end */
+  title: string;
+  command: string;
+}
+
+/** Runs a command to its end; the screens see what it prints as it comes. */
+async function execute(
+  { kennel, name, path }: Opened,
+  context: ToolContext,
+  { argv, cwd, timeoutMs, label, title, command: line }: Running,
+): Promise<ToolOutcome> {
+  const stream = streamOutput(context.db, context);
+  const began = performance.now();
+  const kept = new KeptOutput(SHOWN_BYTES);
+  try {
+    const result = await kennel.command({
+      workspace: path,
+      argv,
+      cwd,
+      env: { CI: 'true', TERM: 'dumb' },
+      timeoutMs,
+      maxOutput: KEPT_BYTES,
+      label,
+      onOutput: (_, piece) => {
+        kept.push(Buffer.from(piece));
+        stream.push(printed(piece));
+      },
+      signal: context.signal,
+    });
+    const { ok, output, metadata } = commandOutcome(title, result, performance.now() - began, timeoutMs);
+    const missing =
+      result.code === 127 ? '\n\nA program was not found: only what is in the image of the kennel can be run, and there is no network to install more.' : '';
+    return { ok, output: output + missing, metadata: { ...metadata, command: line, cwd, workspace: name, limit: took(timeoutMs) } };
+  } catch (error) {
+    if (!endedByRestart(context.signal)) throw error;
+    return {
+      ok: false,
+      output: `${restarted(title)}\n\n${kept.text()}`.trim(),
+      metadata: { command: line, cwd, workspace: name, limit: took(timeoutMs) },
+    };
+  } finally {
+    await stream.close();
+  }
+}

@@ -1,0 +1,179 @@
+import { z } from 'zod';
+import { changedAt, findWorkspaces, identified, TRASH_DAYS } from '../../adapters/workspaces.ts';
+import { TEMPLATES } from '../../contracts/workspace-ops.ts';
+import { findName, nameProblem } from '../../domain/tasks/workspace-names.ts';
+import { reachOf } from '../../store/kennel/shares.ts';
+import { activeWorkspace, listWorkspaces, recordWorkspaces, selectWorkspace, workspacesOf } from '../../store/kennel/workspaces.ts';
+import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
+import { create, remove, whatIsLost } from './changes.ts';
+import {
+  confirmArgument,
+  findWorkspace,
+  inWorkspace,
+  type Opened,
+  onSite,
+  provide,
+  type Site,
+  text,
+  WITH_IMAGE_MS,
+  workspaceArgument,
+} from './in-workspace.ts';
+import { about, dataOf, look, status } from './view.ts';
+
+/** The `workspace_*` tools of the contract, but for those that speak to GitHub. */
+
+const common = { effect: 'idempotent', place: 'kennel', timeoutMs: WITH_IMAGE_MS } as const;
+/** A list looks into at most so many workspaces that have changed since they were looked into last, so many at a time. */
+const FRESH = 12;
+const AT_ONCE = 3;
+
+const nameArgument = text(100).describe('Workspace name');
+const newName = text(100).superRefine((name, issue) => {
+  const problem = nameProblem(name);
+  if (problem) issue.addIssue({ code: 'custom', message: problem });
+});
+
+export const workspaceTools: Tool[] = [
+  defineTool({
+    ...common,
+    anyHost: true,
+    name: 'workspace_list',
+    reads: ['file'],
+    sends: [],
+    description: 'List all workspaces (projects) with language, branch and which one is active.',
+    danger: 'SAFE',
+    schema: z.strictObject({}),
+    run: (_args, context) => onSite(context, (site) => list(context, site)),
+  }),
+  defineTool({
+    ...common,
+    anyHost: true,
+    name: 'workspace_select',
+    reads: ['file'],
+    sends: [],
+    description: 'Make a workspace the active one of this chat: the one that tools and tasks work in when none is named.',
+    danger: 'SAFE',
+    schema: z.strictObject({ name: nameArgument }),
+    run: ({ name }, context) => onSite(context, (site) => select(context, site, name)),
+  }),
+  defineTool({
+    ...common,
+    name: 'workspace_status',
+    reads: ['file'],
+    sends: [],
+    description: 'Show what a workspace is and the state of its git repository.',
+    danger: 'SAFE',
+    schema: z.strictObject({ name: workspaceArgument }),
+    run: ({ name }, context) => inWorkspace(context, name, (at) => status(context, at)),
+  }),
+  defineTool({
+    ...common,
+    name: 'workspace_create',
+    reads: [],
+    // where GH_TOKEN is configured a repository is made there
+    sends: ['publish'],
+    sent: (args) => ({ texts: [args.name, args.description] }),
+    description:
+      'Make a new workspace from a template. Where GH_TOKEN is configured, a private GitHub repository is made for it and the first commit is pushed.',
+    danger: 'MODERATE',
+    schema: z.strictObject({
+      name: newName.describe('Letters, digits, - and _, at most 64'),
+      template: z.enum(TEMPLATES).default('empty'),
+      description: text(256).default('').describe('What the project is, in a sentence'),
+      initGit: z.boolean().default(true).describe('Make a git repository with a first commit'),
+    }),
+    summarise: (args) => args.template,
+    run: (args, context) => onSite(context, (site) => create(context, site, args)),
+  }),
+  defineTool({
+    ...common,
+    name: 'workspace_delete',
+    reads: [],
+    sends: [],
+    description: `Delete a workspace; never the active one. Its folder is kept for ${TRASH_DAYS} days. The system asks the person for consent where that is wanted.`,
+    danger: 'DANGEROUS',
+    schema: z.strictObject({ name: nameArgument, confirm: confirmArgument }),
+    preview: ({ name }, context) => onSite(context, (site) => whatIsLost(context, site, name)).then(({ output }) => output || null),
+    run: ({ name }, context) => onSite(context, (site) => remove(context, site, name)),
+  }),
+];
+
+const countOf = (count: number, one: string): string => `${count} ${one}${count === 1 ? '' : 's'}`;
+
+async function list(context: ToolContext, site: Site): Promise<ToolOutcome> {
+  const { db, chatId } = context;
+  const { workspaces, leftOut } = await findWorkspaces(site.folder);
+  await recordWorkspaces(db, site.host, await identified(workspaces));
+  const [known, active] = await Promise.all([workspacesOf(db, site.host), activeWorkspace(db, chatId)]);
+  const seen = new Map(known.map((row) => [row.name, row]));
+  const changed: Opened[] = [];
+  for (const each of workspaces) if ((await changedAt(each.path)) > seen.get(each.name)!.seen_at.getTime()) changed.push({ ...site, ...each });
+  const trouble = changed.length > 0 ? await refresh(context, changed.slice(0, FRESH)) : null;
+  const reach = await reachOf(db, context);
+  const rows = (await listWorkspaces(db)).filter(({ name }) => reach === null || reach.has(name));
+  const views = rows.map((row) => ({
+    name: row.name,
+    host: row.host,
+    active: active?.name === row.name && active.host === row.host,
+    ...(row.profile && { language: row.profile.language, framework: row.profile.framework, packageManager: row.profile.packageManager, git: row.profile.git }),
+  }));
+  const many = new Set(rows.map((row) => row.host)).size > 1;
+  const shown = rows.map((row, at) => {
+    const about = [
+      ...(views[at]!.active ? ['active'] : []),
+      ...(row.profile?.language ? [row.profile.language] : []),
+      ...(row.profile?.git?.branch ? [row.profile.git.branch] : []),
+      ...(many ? [`on ${row.host}`] : []),
+    ];
+    return about.length > 0 ? `${row.name} (${about.join(', ')})` : row.name;
+  });
+  const lines = [
+    rows.length === 0 ? 'There are no workspaces yet. workspace_create makes one.' : `${countOf(rows.length, 'workspace')}: ${shown.join(', ')}`,
+    ...(reach === null ? leftOut : []).map(({ name, why }) => `Left out: ${JSON.stringify(name)}: ${why}.`),
+    ...(trouble ? [trouble] : []),
+  ];
+  return { ok: true, output: lines.join('\n'), metadata: { workspaces: views, active: rows.some(({ name }) => name === active?.name) ? active!.name : null } };
+}
+
+/** Looks into workspaces; a sentence when that could not be done, for a list is worth having without it. */
+async function refresh(context: ToolContext, changed: readonly Opened[]): Promise<string | null> {
+  try {
+    // nobody waits for an engine to see a list
+    await changed[0]!.kennel.ready();
+    await provide(context, changed[0]!.kennel);
+    const queue = [...changed];
+    const lane = async () => {
+      for (let at = queue.shift(); at; at = queue.shift()) await look(context, at);
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, lane));
+    return null;
+  } catch (error) {
+    if (context.signal.aborted) throw error;
+    return `Languages and branches may be out of date: ${(error as Error).message}`;
+  }
+}
+
+async function select(context: ToolContext, site: Site, wanted: string): Promise<ToolOutcome> {
+  const { db, chatId } = context;
+  const found = await findWorkspace(context, site, wanted);
+  if ('ok' in found) {
+    // on another host nothing has to run to choose it
+    const reach = await reachOf(db, context);
+    const rows = (await listWorkspaces(db)).filter((row) => row.host !== site.host && (reach === null || reach.has(row.name)));
+    const other = rows.find((row) => row.name === findName(wanted, new Set(rows.map((each) => each.name))));
+    if (!other) return found;
+    await selectWorkspace(db, chatId, other);
+    return { ok: true, output: `Switched to ${about(other.name, other.profile, [`on the host ${other.host}`])}`, metadata: dataOf(other, other.profile) };
+  }
+  await selectWorkspace(db, chatId, { host: site.host, name: found.name });
+  const at = { ...site, ...found };
+  // choosing must work while no engine does
+  const trouble = await refresh(context, [at]);
+  const profile = (await workspacesOf(db, site.host)).find((row) => row.name === at.name)?.profile ?? null;
+  const branch = profile?.git?.branch;
+  return {
+    ok: true,
+    output: [`Switched to ${about(at.name, profile, branch ? [`on ${branch}`] : [])}`, ...(trouble ? [trouble] : [])].join('\n'),
+    metadata: dataOf(at, profile),
+  };
+}

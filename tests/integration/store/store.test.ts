@@ -1,0 +1,120 @@
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { appendEvents, onThread, readEvents } from '../../../src/store/chats/events.ts';
+import { chatKey } from '../../../src/store/chats/ids.ts';
+import { insertItems, itemRow } from '../../../src/store/chats/items.ts';
+import { createThread } from '../../../src/store/chats/threads.ts';
+import { flush, write } from '../../../src/store/postgres/write-batch.ts';
+import { addSpending, spentToday } from '../../../src/store/turns/spending.ts';
+import { closeTurn, openTurn, turnState } from '../../../src/store/turns/turns.ts';
+import { type ApiStack, startApi } from '../../conformance/api-stack.ts';
+
+let api: ApiStack;
+beforeAll(async () => {
+  api = await startApi({ token: 'tok-store', model: 'm', corsOrigins: '' });
+}, 120_000);
+afterAll(() => api?.close());
+
+const settings = { model: 'm', workspace: '/', mode: 'agent', allow_shell: false, trust_mode: false, auto_approve: false, archived: false };
+const newThread = async (): Promise<string> => {
+  const chatKey = (address: string) => address;
+  return (await createThread(api.store.db, { ...settings, channel: 'api', autonomy: 'cautious', chatKey })).id;
+};
+const named = async (thread: string) => (await readEvents(api.store.db, thread, 0, 100)).map((event) => event.event);
+
+describe('a transaction on a thread', () => {
+  it('numbers its events in the order in which they were appended, whatever was written between them', async () => {
+    const { db } = api.store;
+    const thread = await newThread();
+    await onThread(db, thread, async (tx) => {
+      await appendEvents(tx, thread, [{ event: 'one', payload: {} }]);
+      await write(tx, tx.updateTable('threads').set({ title: 'deferred' }).where('id', '=', thread));
+      await appendEvents(tx, thread, [
+        { event: 'two', payload: {} },
+        { event: 'three', payload: {} },
+      ]);
+      await flush(tx);
+      await appendEvents(tx, thread, [{ event: 'four', payload: {} }]);
+    });
+    expect(await named(thread)).toEqual(['thread.started', 'one', 'two', 'three', 'four']);
+    expect((await db.selectFrom('threads').select('title').where('id', '=', thread).executeTakeFirstOrThrow()).title).toBe('deferred');
+  });
+
+  it('leaves nothing behind when it fails, of what was sent and of what waited', async () => {
+    const thread = await newThread();
+    const failed = onThread(api.store.db, thread, async (tx) => {
+      await appendEvents(tx, thread, [{ event: 'sent', payload: {} }]);
+      await flush(tx);
+      await appendEvents(tx, thread, [{ event: 'waiting', payload: {} }]);
+      throw new Error('no');
+    });
+    await expect(failed).rejects.toThrow('no');
+    expect(await named(thread)).toEqual(['thread.started']);
+  });
+
+  it('wakes the readers of its thread once', async () => {
+    const thread = await newThread();
+    const woken: string[] = [];
+    const stop = await api.store.listen((id) => void (id === thread && woken.push(id)));
+    await onThread(api.store.db, thread, async (tx) => {
+      for (const event of ['a', 'b', 'c']) await appendEvents(tx, thread, [{ event, payload: {} }]);
+    });
+    await expect.poll(() => woken.length).toBe(1);
+    await stop();
+  });
+
+  it('keeps the items of a turn in the order in which they were added', async () => {
+    const { db } = api.store;
+    const thread = await newThread();
+    const record = await onThread(db, thread, async (tx, { at }) => {
+      const turn = await openTurn(tx, { threadId: thread, at, text: 'go' });
+      const kind = { turnId: turn.id, threadId: thread, kind: 'status', status: 'completed', summary: 's' } as const;
+      const rows = Array.from({ length: 20 }, (_, n) => itemRow({ ...kind, id: `${turn.id}-${(n * 7) % 20}`, metadata: { n } }));
+      await flush(tx);
+      await insertItems(tx, rows);
+      return { turn, ids: [...turn.item_ids, ...rows.map((row) => row.id)] };
+    });
+    const state = await db.transaction().execute((tx) => turnState(tx, record.turn.id));
+    expect(state?.items.map((item) => item.id)).toEqual(record.ids);
+    await onThread(db, thread, async (tx) => closeTurn(tx, (await turnState(tx, record.turn.id))!, 'completed'));
+    const ended = (await readEvents(db, thread, 0, 100)).at(-1)!;
+    expect(ended.event).toBe('turn.completed');
+    expect(ended.payload.turn).toMatchObject({ status: 'completed', item_ids: record.ids, usage: { input_tokens: 0, output_tokens: 0 } });
+  });
+});
+
+describe('what a chat spent', () => {
+  it('is counted for the chat and the day, also by steps that end at once', async () => {
+    const { db } = api.store;
+    const threads = await Promise.all([newThread(), newThread()]);
+    const add = (thread: string) => onThread(db, thread, (tx, { chatId }) => addSpending(tx, chatId, { tokens: 3, microUsd: 5, unpriced: 2 }));
+    await Promise.all(Array.from({ length: 20 }, () => add(threads[0]!)));
+    expect(await spentToday(db, `api/${threads[0]}`)).toEqual({ tokens: 60, microUsd: 100, unpriced: 40 });
+    expect(await spentToday(db, `api/${threads[1]}`)).toEqual({ tokens: 0, microUsd: 0, unpriced: 0 });
+  });
+});
+
+describe('prepared statements', () => {
+  it('fail once when a newer version adds a column, and then go on', async () => {
+    const { db } = api.store;
+    const thread = await newThread();
+    const read = () => db.selectFrom('threads').selectAll().where('id', '=', thread).executeTakeFirstOrThrow();
+    await read();
+    await sql`alter table threads add column added_later text`.execute(db);
+    await expect(read()).rejects.toMatchObject({ code: '0A000' });
+    expect((await read()).id).toBe(thread);
+    await sql`alter table threads drop column added_later`.execute(db);
+  });
+});
+
+describe('a chat', () => {
+  it('is one for one address, also where two machines have keys of their own for ids', async () => {
+    const { db } = api.store;
+    const at = (secret: string) =>
+      createThread(db, { ...settings, channel: 'console', address: 'main', autonomy: 'cautious', chatKey: (address) => chatKey(secret, 'console', address) });
+    await Promise.all([at('one'), at('two'), at('one'), at('two')]);
+    const chats = await db.selectFrom('chats').select('id').where('channel', '=', 'console').execute();
+    expect(chats).toHaveLength(1);
+    expect(await db.selectFrom('threads').select('chat_id').where('chat_id', 'like', 'console/%').execute()).toEqual(Array(4).fill({ chat_id: chats[0]!.id }));
+  });
+});

@@ -1,0 +1,169 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { roleLog, startTestApp, type TestApp } from '../../support/app.ts';
+import { requireDocker } from '../../support/docker.ts';
+import { containersOf, findTask, inState, kennelReady, linesOf, report, startTask, workspace } from '../../support/kennel-app.ts';
+import { until } from '../../support/until.ts';
+
+let app: TestApp;
+
+beforeAll(async () => {
+  await requireDocker();
+  app = await startTestApp({ FETCH_AUTONOMY: 'autonomous' });
+  await kennelReady(app);
+}, 600_000);
+afterAll(() => app?.close());
+
+describe('a coding task', () => {
+  it('works in a container, commits what it changed beside what the person has not committed, and reports once', async () => {
+    const { path, git } = await workspace(app, 'first');
+    execFileSync('sh', ['-c', 'echo mine >> README.md; echo new > notes.txt'], { cwd: path });
+    const { thread, id } = await startTask(app, 'write hello.txt hello; run ls', { workspace: 'first' });
+    const task = await inState(app, id, 'completed');
+    expect(task.result?.changes?.files.map((file) => file.path)).toEqual(['hello.txt']);
+    expect(git('show', '--name-only', '--format=%B', 'HEAD')).toMatch(new RegExp(`Fetch-Task: ${id}[\\s\\S]*hello.txt$`));
+    // what the person had not committed is as it was
+    expect(new Set(git('status', '--porcelain').split('\n'))).toEqual(new Set(['M README.md', '?? notes.txt']));
+    expect(await report(app, id)).toMatch(/is done.*1 file changed \(\+1 -0\), commit [0-9a-f]{9} on main.*say "undo"/s);
+    expect(containersOf(id)).toEqual([]);
+    const told = (await app.detail(thread)).items.filter((item) => item.kind === 'agent_message' && item.detail?.startsWith(`Task ${id} is done`));
+    expect(told).toHaveLength(1);
+    const logged = roleLog(app, 'kennel')
+      .split('\n')
+      .filter((line) => line.includes(`"task":"${id}"`) && line.includes('task completed'));
+    expect(logged.map((line) => JSON.parse(line))).toEqual([
+      expect.objectContaining({ level: 30, task: id, harness: 'practice', workspace: 'first', files: 1 }),
+    ]);
+  });
+
+  it('asks, and goes on with the answer that a person gives in their own words', async () => {
+    await workspace(app, 'asking');
+    const { thread, id } = await startTask(app, 'ask Which name? | Ada | Grace; write name.txt {answer}', { workspace: 'asking' });
+    await inState(app, id, 'waiting');
+    expect((await app.detail(thread)).pending_user_inputs[0]!.request.questions[0]!.question).toBe('Which name?');
+    expect((await app.say(thread, '2')).kind).toBe('answer');
+    await inState(app, id, 'completed');
+    expect(readFileSync(join(app.home, 'workspaces/asking/name.txt'), 'utf8').trim()).toBe('Grace');
+  });
+
+  it('goes on in its container when the kennel worker is killed, and no line is lost or shown twice', async () => {
+    await workspace(app, 'killed');
+    const { id } = await startTask(app, 'write a.txt a; wait 8; append a.txt b; run cat a.txt', { workspace: 'killed' });
+    await until('it waits', async () => (await linesOf(app, id)).some((line) => line.type === 'tool' && line.title.includes('wait')));
+    const [container] = containersOf(id);
+    app.kill('kennel');
+    await inState(app, id, 'completed');
+    const lines = await linesOf(app, id);
+    expect(lines.map((line) => line.seq)).toEqual(lines.map((_, index) => index + 1));
+    expect(lines.filter((line) => line.type === 'started')).toHaveLength(1);
+    expect(container).toBeDefined();
+    expect(readFileSync(join(app.home, 'workspaces/killed/a.txt'), 'utf8')).toBe('a\nb\n');
+  });
+
+  it('goes on in a new container, where its session stopped, when its container is killed', async () => {
+    await workspace(app, 'reborn');
+    const { id } = await startTask(app, 'append a.txt one; wait 6; append a.txt two', { workspace: 'reborn' });
+    await until('it waits', async () => (await linesOf(app, id)).some((line) => line.type === 'tool' && line.title.includes('wait')));
+    execFileSync('docker', ['kill', containersOf(id)[0]!]);
+    const task = await inState(app, id, 'completed');
+    expect(task.step).toBe(2);
+    expect(readFileSync(join(app.home, 'workspaces/reborn/a.txt'), 'utf8')).toBe('one\ntwo\n');
+    const told = await app.store.db.selectFrom('outbox').select('body').where('id', '=', `out_${id}_gone1`).executeTakeFirst();
+    expect(told?.body).toMatch(/goes on in a new container/);
+  });
+
+  it('is ended by the word "stop": its container is gone before that is said, and what was done is kept on a branch', async () => {
+    const { git } = await workspace(app, 'stopped');
+    const { thread, id } = await startTask(app, 'write half.txt half; wait 600; write rest.txt rest', { workspace: 'stopped' });
+    await until('it waits', async () => (await linesOf(app, id)).some((line) => line.type === 'tool' && line.title.includes('wait')));
+    expect((await app.say(thread, 'stop')).kind).toBe('task');
+    const task = await inState(app, id, 'cancelled');
+    expect(containersOf(id)).toEqual([]);
+    expect(await report(app, id)).toMatch(/was cancelled/);
+    expect(task.result?.changes?.files.map((file) => file.path)).toEqual(['half.txt']);
+    expect(git('log', '--format=%s', 'main')).toBe('first');
+    expect(git('ls-tree', '--name-only', `fetch/${id}`).split('\n')).toContain('half.txt');
+  });
+
+  it('is frozen by "pause" and goes on after "resume"', async () => {
+    await workspace(app, 'paused');
+    const { thread, id } = await startTask(app, 'wait 4; write done.txt done', { workspace: 'paused' });
+    await until('it waits', async () => (await linesOf(app, id)).some((line) => line.type === 'tool'));
+    expect((await app.say(thread, 'pause')).kind).toBe('task');
+    await inState(app, id, 'paused');
+    expect(execFileSync('docker', ['inspect', '-f', '{{.State.Paused}}', containersOf(id)[0]!], { encoding: 'utf8' }).trim()).toBe('true');
+    expect((await app.say(thread, 'resume')).kind).toBe('task');
+    await inState(app, id, 'completed');
+  });
+
+  it('goes on after a "resume" that comes before the pause has taken effect', async () => {
+    await workspace(app, 'hasty');
+    const { thread, id } = await startTask(app, 'wait 3; write done.txt done', { workspace: 'hasty' });
+    await inState(app, id, 'running');
+    expect([(await app.say(thread, 'pause')).kind, (await app.say(thread, 'resume')).kind]).toEqual(['task', 'task']);
+    await inState(app, id, 'completed');
+  });
+
+  it('waits for another one on its workspace, and begins when that is over', async () => {
+    await workspace(app, 'queued');
+    const one = await startTask(app, 'wait 5; append order.txt one', { workspace: 'queued' });
+    const two = await startTask(app, 'append order.txt two', { workspace: 'queued', thread: one.thread });
+    await inState(app, one.id, 'running');
+    expect((await findTask(app, two.id)).state).toBe('queued');
+    await inState(app, two.id, 'completed');
+    expect(readFileSync(join(app.home, 'workspaces/queued/order.txt'), 'utf8')).toBe('one\ntwo\n');
+  });
+
+  it('is ended when its time is used up, and says so', async () => {
+    await workspace(app, 'late');
+    const { id } = await startTask(app, 'wait 600', { workspace: 'late', timeout: 3_000 });
+    const task = await inState(app, id, 'failed');
+    expect(task.reason).toMatch(/time \(3 s of work\) was used up/);
+    expect(containersOf(id)).toEqual([]);
+  });
+
+  it('says why it failed, and keeps what it did off the branch that is checked out', async () => {
+    const { git } = await workspace(app, 'failing');
+    const { id } = await startTask(app, 'write x.txt x; fail the disk is on fire', { workspace: 'failing' });
+    const task = await inState(app, id, 'failed');
+    expect(task.reason).toMatch(/the disk is on fire/);
+    expect(git('log', '--format=%s', 'main')).toBe('first');
+  });
+
+  it('ends, and says why, although nobody can look at its workspace any more', async () => {
+    const { path } = await workspace(app, 'gone');
+    const { id, thread } = await startTask(app, 'write x.txt x; wait 600', { workspace: 'gone' });
+    await until('it waits', async () => (await linesOf(app, id)).some((line) => line.type === 'tool' && line.title.includes('wait')));
+    renameSync(path, join(app.home, 'moved-away'));
+    await app.say(thread, 'stop');
+    await inState(app, id, 'cancelled');
+    expect((await findTask(app, id)).result?.summary).toMatch(/could not be looked at/);
+  });
+
+  it('is undone and done again by words', async () => {
+    const { path } = await workspace(app, 'undone');
+    const { thread, id } = await startTask(app, 'write made.txt made', { workspace: 'undone' });
+    await inState(app, id, 'completed');
+    await app.ended(
+      thread,
+      await app.turn(thread, [{ call: [['workspace_select', { name: 'undone' }]] }, { call: [['undo', { what: 'one' }]] }, { say: '$LAST' }]),
+    );
+    expect(existsSync(join(path, 'made.txt'))).toBe(false);
+    await app.ended(thread, await app.turn(thread, [{ call: [['undo', { what: 'redo' }]] }, { say: '$LAST' }]));
+    expect(existsSync(join(path, 'made.txt'))).toBe(true);
+  });
+
+  it('works in a worktree beside another one, and leaves its commit on a branch of its own', async () => {
+    const { path, git } = await workspace(app, 'beside');
+    const one = await startTask(app, 'wait 20; write one.txt one', { workspace: 'beside' });
+    const two = await startTask(app, 'write two.txt two', { workspace: 'beside', thread: one.thread, worktree: true });
+    await inState(app, two.id, 'completed');
+    expect((await findTask(app, one.id)).ended_at).toBeNull();
+    expect(git('show', '--name-only', '--format=', `fetch/${two.id}`)).toBe('two.txt');
+    expect(existsSync(join(path, 'two.txt'))).toBe(false);
+    expect(git('worktree', 'list').split('\n')).toHaveLength(1);
+    await inState(app, one.id, 'completed');
+  });
+});

@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTestApp, type TestApp } from '../../support/app.ts';
+import { until } from '../../support/until.ts';
+
+let app: TestApp;
+beforeAll(async () => {
+  // what is told after half a minute and given up after ten is told after a second and given up after six; a turn has no more than six seconds of work
+  app = await startTestApp({
+    FETCH_MODEL_TELL_SECONDS: '1',
+    FETCH_MODEL_SILENCE_SECONDS: '6',
+    FETCH_MODEL_WAIT_HOURS: '2',
+    FETCH_MAX_TURN_MINUTES: String(6 / 60),
+    FETCH_TIME_ZONE: 'Europe/Berlin',
+  });
+});
+afterAll(() => app?.close());
+
+const notices = (turn: string) =>
+  app.store.db.selectFrom('outbox').select(['body', 'state']).where('turn_id', '=', turn).where('kind', '=', 'notice').execute();
+const told = (turn: string, what: RegExp) =>
+  until('the wait is told in the chat', async () => (await notices(turn)).find(({ body, state }) => what.test(body) && state === 'sent'));
+/** The line of `status` that says what the turn waits for. */
+const statusLine = async (thread: string): Promise<string | undefined> => {
+  const before = (await app.detail(thread)).items.length;
+  await app.say(thread, 'status');
+  const items = await until('status has answered', async () => {
+    const all = (await app.detail(thread)).items;
+    return all.length > before && all.slice(before).find((item) => item.kind === 'agent_message');
+  });
+  return /^Waiting for .*/m.exec(items.detail ?? '')?.[0];
+};
+
+describe('a rate limit', () => {
+  it('is waited for as long as it says, told once, kept over a killed worker, and is no time of the turn', async () => {
+    const thread = await app.thread();
+    const limited = { fail: 429, retryAfter: 9, times: 1, call: [['workflow_list', {}]] };
+    const turn = await app.turn(thread, [limited, { say: 'at last' }]);
+    const { body } = await told(turn, /is at its limit until \d\d:\d\d\. I go on then by myself; `stop` ends it\.$/);
+    expect(body).toMatch(/^The model at 127\.0\.0\.1:\d+ is at its limit/);
+    expect(await statusLine(thread)).toMatch(/^Waiting for the model's rate limit until \d\d:\d\d$/);
+    app.kill('worker');
+    expect((await app.ended(thread, turn)).status).toBe('completed');
+    expect(app.model.asked(turn)).toBe(3);
+    expect(await notices(turn)).toHaveLength(1);
+    expect((await app.detail(thread)).items.filter((item) => item.summary === body)).toHaveLength(1);
+    expect(await statusLine(thread)).toBeUndefined();
+  });
+
+  it('of an hour ends at once on a stop', async () => {
+    const thread = await app.thread();
+    const turn = await app.turn(thread, [{ fail: 429, retryAfter: 3_600 }]);
+    await told(turn, /at its limit until/);
+    await app.say(thread, 'stop');
+    expect((await app.ended(thread, turn, 10_000)).status).toBe('interrupted');
+    expect(app.model.asked(turn)).toBe(1);
+  });
+
+  it('that is longer than a turn waits is told at once, with its time', async () => {
+    const thread = await app.thread();
+    const turn = await app.turn(thread, [{ fail: 429, retryAfter: 3 * 3_600 }]);
+    const { status, error } = await app.ended(thread, turn, 10_000);
+    expect(status).toBe('failed');
+    expect(error).toMatch(
+      /^The model is at a limit for longer than I wait \(FETCH_MODEL_WAIT_HOURS\)\..*\(It said: at its limit until .*\d\d:\d\d\. Rate limit exceeded/,
+    );
+    expect(app.model.asked(turn)).toBe(1);
+  });
+});
+
+describe('an endpoint that says nothing', () => {
+  it('is told, and given up in the end; what was done is kept', async () => {
+    const thread = await app.thread();
+    const turn = await app.turn(thread, [{ hang: true }]);
+    const { body } = await told(turn, /has not answered/);
+    expect(body).toMatch(/^The model at 127\.0\.0\.1:\d+ has not answered for 1 seconds; still waiting until \d\d:\d\d\. `stop` ends it\.$/);
+    expect(await statusLine(thread)).toMatch(/^Waiting for the model at 127\.0\.0\.1:\d+, which says nothing, until/);
+    const { status, error } = await app.ended(thread, turn, 30_000);
+    expect([status, error]).toEqual(['failed', expect.stringMatching(/^The model endpoint gave no answer for too long \(FETCH_MODEL_SILENCE_SECONDS\)/)]);
+    expect((await notices(turn)).filter(({ body }) => /has not answered|gives no answer/.test(body))).toHaveLength(1);
+    // a lost connection is asked again, once
+    expect(app.model.asked(turn)).toBe(2);
+  });
+});
+
+describe('an endpoint that fails', () => {
+  it('is asked again for as long as a silent one', async () => {
+    const thread = await app.thread();
+    const turn = await app.turn(thread, [{ fail: 503, retryAfter: 1 }]);
+    await told(turn, /gives no answer; I try again until \d\d:\d\d\. `stop` ends it\. \(It said: Server error \(503\)/);
+    expect((await app.ended(thread, turn, 30_000)).status).toBe('failed');
+    expect(app.model.asked(turn)).toBeGreaterThan(3);
+  });
+});

@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTestApp, type TestApp } from '../../support/app.ts';
+import { until } from '../../support/until.ts';
+
+/** Long enough to answer an approval on a busy machine, short enough to wait for. */
+const REMIND_MS = 2_000;
+const EXPIRE_MS = 12_000;
+const hours = (ms: number): string => String(ms / 3_600_000);
+
+let app: TestApp;
+beforeAll(async () => {
+  app = await startTestApp({
+    FETCH_AUTONOMY: 'supervised',
+    FETCH_MAX_STEPS: '2',
+    FETCH_QUESTION_REMIND_HOURS: hours(REMIND_MS),
+    FETCH_QUESTION_EXPIRE_HOURS: hours(EXPIRE_MS),
+  });
+});
+afterAll(() => app?.close());
+
+const CREATE = [{ call: [['workflow_create', { name: 'tidy', steps: ['workflow_list'] }]] }, { say: 'Tool said: $LAST' }];
+
+const approval = (thread: string) => until('an approval is asked for', async () => (await app.detail(thread)).pending_approvals[0]);
+const decide = (id: string, decision: string) => app.request('POST', `/v1/approvals/${id}`, { decision });
+const answerOf = async (thread: string, turn: string): Promise<string | undefined> =>
+  (await app.detail(thread)).items.filter((item) => item.turn_id === turn && item.kind === 'agent_message').at(-1)?.detail;
+const routinesOf = async (thread: string): Promise<number> =>
+  (
+    await app.store.db
+      .selectFrom('routines')
+      .innerJoin('threads', 'threads.chat_id', 'routines.chat_id')
+      .select('routines.id')
+      .where('threads.id', '=', thread)
+      .execute()
+  ).length;
+
+describe('supervised autonomy', () => {
+  it('runs a MODERATE tool only after it was allowed, and takes one decision', async () => {
+    const thread = await app.thread();
+    const turn = await app.turn(thread, CREATE);
+    const { id } = await approval(thread);
+    expect(await routinesOf(thread)).toBe(0);
+    expect(await decide(id, 'allow')).toMatchObject({ status: 200, body: { ok: true, approval_id: id, decision: 'allow', delivered: true } });
+    expect((await decide(id, 'deny')).status).toBe(404);
+    expect((await app.ended(thread, turn)).status).toBe('completed');
+    expect(await answerOf(thread, turn)).toMatch(/^Tool said: Created workflow "tidy"/);
+    expect(await routinesOf(thread)).toBe(1);
+  });
+
+  it('does not run a tool that was denied, and tells the model so', async () => {
+    const thread = await app.thread();
+    const turn = await app.turn(thread, CREATE);
+    expect((await decide((await approval(thread)).id, 'deny')).status).toBe(200);
+    expect((await app.ended(thread, turn)).status).toBe('completed');
+    expect(await answerOf(thread, turn)).toMatch(/denied by user/);
+    expect(await routinesOf(thread)).toBe(0);
+  });
+
+  it.each([
+    ['yes', 1],
+    ['no', 0],
+  ])('understands "%s" in words', async (word, created) => {
+    const thread = await app.thread();
+    const turn = await app.turn(thread, CREATE);
+    await approval(thread);
+    expect((await app.say(thread, word)).kind).toBe('answer');
+    expect((await app.ended(thread, turn)).status).toBe('completed');
+    expect(await routinesOf(thread)).toBe(created);
+  });
+
+  it('asks nothing for a SAFE tool', async () => {
+    const thread = await app.thread();
+    const turn = await app.turn(thread, [{ call: [['workflow_list', {}]] }, { say: 'done' }]);
+    expect((await app.ended(thread, turn)).status).toBe('completed');
+    expect((await app.events(thread)).some((event) => event.event === 'approval.required')).toBe(false);
+  });
+});
+
+describe('a question that nobody answers', () => {
+  it('reminds once, then expires, and the turn goes on without it', async () => {
+    const thread = await app.thread();
+    const turn = await app.turn(thread, [{ call: [['ask_user', { question: 'Which colour?' }]] }, { say: 'Model was told: $LAST' }]);
+    expect((await app.ended(thread, turn)).status).toBe('completed');
+    expect(await answerOf(thread, turn)).toMatch(/Nobody answered in time/);
+    const sent = await until('everything was sent', async () => {
+      const rows = await app.store.db.selectFrom('outbox').selectAll().where('turn_id', '=', turn).orderBy('ord').execute();
+      return rows.every((row) => row.state === 'sent') ? rows : null;
+    });
+    expect(sent.map((row) => row.kind)).toEqual(['question', 'notice', 'answer']);
+    expect(sent[1]!.body).toMatch(/^I am still waiting for your answer:\nWhich colour\?/);
+    expect((await app.detail(thread)).pending_user_inputs).toEqual([]);
+    expect((await app.events(thread)).filter((event) => event.event === 'user_input.canceled')).toHaveLength(1);
+  });
+});
+
+describe('a budget', () => {
+  it('ends the turn before the next model step and says what to raise; the chat goes on', async () => {
+    const thread = await app.thread();
+    const before = app.model.requests().length;
+    const list = { call: [['workflow_list', {}]] };
+    const turn = await app.turn(thread, [list, list, { say: 'never said' }]);
+    const ended = await app.ended(thread, turn);
+    expect(ended.status).toBe('failed');
+    expect(ended.error).toMatch(/The budget for steps in a turn is used up: 2 of 2\. Raise FETCH_MAX_STEPS/);
+    expect(app.model.requests().length).toBe(before + 2);
+    const [told] = await until('the person is told', async () => {
+      const rows = await app.store.db.selectFrom('outbox').selectAll().where('turn_id', '=', turn).where('state', '=', 'sent').execute();
+      return rows.length > 0 ? rows : null;
+    });
+    expect(told!.body).toMatch(/FETCH_MAX_STEPS.*Done before that and kept: workflow_list/);
+    const next = await app.turn(thread, [{ say: 'still here' }]);
+    expect((await app.ended(thread, next)).status).toBe('completed');
+  });
+});

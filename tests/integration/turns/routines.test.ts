@@ -1,0 +1,279 @@
+import { Client, Connection, type ScheduleHandle, ScheduleNotFoundError, ScheduleOverlapPolicy } from '@temporalio/client';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { scheduleId } from '../../../src/contracts/ids.ts';
+import { arrivalSignal } from '../../../src/contracts/signals.ts';
+import { startTestApp, type TestApp } from '../../support/app.ts';
+import { until } from '../../support/until.ts';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+let app: TestApp;
+let connection: Connection;
+let temporal: Client;
+const connect = async () => {
+  connection = await Connection.connect({ address: app.temporalAddress });
+  temporal = new Client({ connection });
+};
+beforeAll(async () => {
+  app = await startTestApp({ FETCH_MAX_HISTORY_EVENTS: '40' });
+  await connect();
+});
+afterAll(async () => {
+  await connection?.close();
+  await app?.close();
+});
+
+/** Lets the model call one tool in a turn of its own; what the tool said. */
+async function call(thread: string, name: string, args: Record<string, unknown>): Promise<{ ok: boolean; output: string }> {
+  const turn = await app.turn(thread, [{ call: [[name, args]] }, { say: 'done' }]);
+  await app.ended(thread, turn);
+  const row = await app.store.db.selectFrom('calls').select(['ok', 'output']).where('turn_id', '=', turn).executeTakeFirstOrThrow();
+  return { ok: row.ok === true, output: row.output ?? '' };
+}
+const results = (thread: string) =>
+  app.store.db.selectFrom('outbox').selectAll().where('thread_id', '=', thread).where('kind', '=', 'result').where('state', '=', 'sent').execute();
+const firstResult = (thread: string, ms?: number) => until('a result was delivered', async () => (await results(thread))[0], ms);
+const workflowOf = async (thread: string): Promise<string> =>
+  (
+    await app.store.db
+      .selectFrom('threads')
+      .innerJoin('chats', 'chats.id', 'threads.chat_id')
+      .select('chats.workflow_id')
+      .where('threads.id', '=', thread)
+      .executeTakeFirstOrThrow()
+  ).workflow_id;
+
+describe('a workflow of the person', () => {
+  it('runs its steps in order and delivers its result to the chat once', async () => {
+    const thread = await app.thread();
+    const made = await call(thread, 'workflow_create', { name: 'Tidy', steps: ['workflow_list|Look', { tool: 'cron_list', name: 'Look again' }] });
+    expect(made).toMatchObject({ ok: true, output: expect.stringContaining('Created workflow "Tidy"') });
+    expect(await call(thread, 'workflow_run', { workflow: 'tidy' })).toMatchObject({ ok: true });
+    const result = await firstResult(thread);
+    expect(result).toMatchObject({ attempts: 1, body: expect.stringMatching(/^Workflow "Tidy" completed: 2 of 2 steps done/) });
+    expect(result.body).toMatch(/1\. Look \(workflow_list\): done\n2\. Look again \(cron_list\): done/);
+    const told = (await app.detail(thread)).items.filter((item) => item.kind === 'agent_message' && item.detail === result.body);
+    expect(told).toHaveLength(1);
+    expect(await results(thread)).toHaveLength(1);
+  });
+
+  it('stops at the first step that fails and says which', async () => {
+    const thread = await app.thread();
+    const steps = ['workflow_list', { tool: 'read_output', name: 'Read', args: { callId: 'none' } }, 'cron_list'];
+    await call(thread, 'workflow_create', { name: 'broken', steps });
+    await call(thread, 'workflow_run', { workflow: 'broken' });
+    const { body } = await firstResult(thread);
+    expect(body).toMatch(/^Workflow "broken" failed: 1 of 3 steps done, step 2 \(Read\) failed/);
+    expect(body).toMatch(/There is no tool call none/);
+    expect(body).not.toMatch(/cron_list/);
+    const { workflow_id } = await app.store.db.selectFrom('routine_runs').select('workflow_id').where('routine_name', '=', 'broken').executeTakeFirstOrThrow();
+    await expect(temporal.workflow.getHandle(workflow_id).result()).rejects.toMatchObject({
+      cause: { type: 'StepFailed', message: 'Step 2 of 3 (read_output) did not succeed.' },
+    });
+  });
+
+  it('refuses steps that could not run, and says why for each', async () => {
+    const thread = await app.thread();
+    const steps = ['ask_user', 'workflow_run', 'no_such_tool', { tool: 'read_output', args: {} }];
+    const { ok, output } = await call(thread, 'workflow_create', { name: 'bad', steps });
+    expect(ok).toBe(false);
+    expect(output).toMatch(/Step 1 \(ask_user\): this tool cannot be a step/);
+    expect(output).toMatch(/Step 2 \(workflow_run\): this tool cannot be a step/);
+    expect(output).toMatch(/Step 3 \(no_such_tool\): there is no such tool/);
+    expect(output).toMatch(/Step 4 \(read_output\): the arguments are not right/);
+  });
+
+  it('refuses schedules that are wrong, and says what is wrong', async () => {
+    const thread = await app.thread();
+    await call(thread, 'workflow_create', { name: 'tidy', steps: ['workflow_list'] });
+    const refused = async (schedule: string, more = {}) => {
+      const { ok, output } = await call(thread, 'cron_create', { workflow: 'tidy', schedule, ...more });
+      expect(ok).toBe(false);
+      return output;
+    };
+    expect(await refused('every day')).toMatch(/five fields/);
+    expect(await refused('61 * * * *')).toMatch(/The schedule is not right/);
+    expect(await refused('0 0 30 2 *')).toMatch(/never fires/);
+    expect(await refused('0 9 * * FRY')).toMatch(/"FRY".*is not a month or weekday name/);
+    expect(await refused('0 9 * * *', { timezone: 'Mars/Olympus' })).toMatch(/not an IANA time zone/);
+    expect(await refused('0 9 * * *', { workflow: 'tiddy' })).toMatch(/There is no workflow "tiddy".*tidy/);
+  });
+
+  it('fires by its cron with no client attached, is listed with its result, and no more fires once it is deleted', async () => {
+    const thread = await app.thread();
+    await call(thread, 'workflow_create', { name: 'tidy', steps: ['workflow_list'] });
+    const turn = await app.turn(thread, [{ call: [['cron_create', { workflow: 'tidy', schedule: '*/1 * * * *', name: 'often' }]] }, { say: 'done' }]);
+    const approval = await until('so often needs a yes', async () => (await app.detail(thread)).pending_approvals[0]);
+    await app.request('POST', `/v1/approvals/${approval.id}`, { decision: 'allow' });
+    await app.ended(thread, turn);
+    expect((await call(thread, 'cron_list', {})).output).toMatch(/often .*next /);
+    const cron = await app.store.db.selectFrom('crons').selectAll().where('name', '=', 'often').executeTakeFirstOrThrow();
+    expect((await firstResult(thread, 75_000)).body).toMatch(/^Workflow "tidy" completed: 1 of 1 steps done/);
+    expect((await call(thread, 'cron_list', {})).output).toMatch(/often .*next .*; last .*: completed, 1 of 1 steps done/);
+    expect(await call(thread, 'cron_delete', { cron: 'often' })).toMatchObject({ ok: true });
+    await expect(temporal.schedule.getHandle(scheduleId(cron.id)).describe()).rejects.toBeInstanceOf(ScheduleNotFoundError);
+    expect((await call(thread, 'cron_list', {})).output).toBe('There are no crons in this chat.');
+    const run = await app.store.db.selectFrom('routine_runs').selectAll().where('cron_id', '=', cron.id).executeTakeFirstOrThrow();
+    expect(run.scheduled_for?.getUTCSeconds()).toBe(0);
+  });
+});
+
+describe('a cron', () => {
+  /** A cron of every hour that was due twenty minutes ago, and ran four hours before that. */
+  async function hourly(name: string): Promise<{ thread: string; cron: string; handle: ScheduleHandle }> {
+    const thread = await app.thread();
+    const due = new Date(Math.floor(Date.now() / MINUTE_MS - 20) * MINUTE_MS);
+    await call(thread, 'workflow_create', { name, steps: ['workflow_list'] });
+    expect(await call(thread, 'cron_create', { workflow: name, schedule: `${due.getUTCMinutes()} * * * *` })).toMatchObject({ ok: true });
+    const { id } = await app.store.db.selectFrom('crons').select('id').where('name', '=', name).executeTakeFirstOrThrow();
+    await app.store.db
+      .updateTable('crons')
+      .set({ enabled_since: new Date(due.getTime() - 24 * HOUR_MS), last_fired: new Date(due.getTime() - 4 * HOUR_MS) })
+      .where('id', '=', id)
+      .execute();
+    return { thread, cron: id, handle: temporal.schedule.getHandle(scheduleId(id)) };
+  }
+  const catchUp = (handle: ScheduleHandle) =>
+    handle.backfill({ start: new Date(Date.now() - 3 * HOUR_MS), end: new Date(), overlap: ScheduleOverlapPolicy.ALLOW_ALL });
+  const runsOf = (cron: string) => temporal.workflow.list({ query: `WorkflowId STARTS_WITH 'cron/${cron}/run'` });
+
+  it('catches up for a day, in a readable id, and in no buffer that drops firings', async () => {
+    const { cron, handle } = await hourly('readable');
+    expect(cron).toMatch(/^cron_hourly_[a-z0-9]{10}$/);
+    const { policies, memo } = await handle.describe();
+    expect(policies).toMatchObject({ catchupWindow: 24 * HOUR_MS, overlap: 'ALLOW_ALL' });
+    expect(memo).toMatchObject({ schedule: expect.stringMatching(/^\d+ \* \* \* \*$/), timeZone: 'UTC' });
+  });
+
+  it('runs once for all firings that were due meanwhile, and says once which', async () => {
+    const { thread, cron, handle } = await hourly('missed');
+    await catchUp(handle);
+    const { body } = await firstResult(thread);
+    expect(body).toMatch(/It was due on .* 3 firings from .* to .* were missed and are done with this one\./);
+    const ended = await until('every firing has ended', async () => {
+      const runs = await Array.fromAsync(runsOf(cron));
+      return runs.length === 3 && runs.every((run) => run.status.name === 'COMPLETED') ? runs : null;
+    });
+    const results = await Promise.all(ended.map((run) => temporal.workflow.getHandle(run.workflowId).result()));
+    expect(results.map((result) => result.status).sort()).toEqual(['coalesced', 'coalesced', 'completed']);
+    expect(await app.store.db.selectFrom('routine_runs').select('id').where('cron_id', '=', cron).execute()).toHaveLength(1);
+  });
+
+  it('waits for the run before it', async () => {
+    const { thread, cron, handle } = await hourly('busy');
+    const { id, routine_id, chat_id } = await app.store.db.selectFrom('crons').selectAll().where('id', '=', cron).executeTakeFirstOrThrow();
+    const before = `wfr_${id}_before`;
+    await app.store.db
+      .insertInto('routine_runs')
+      .values({
+        ...{ id: before, routine_id, routine_name: 'busy', chat_id, cron_id: id, workflow_id: 'routine/before', scheduled_for: null },
+        ...{ status: 'running', summary: null, results: '[]', ended_at: null },
+      })
+      .execute();
+    await catchUp(handle);
+    const waits = await until('one waits, and the others have left it to that', async () => {
+      const all = await Array.fromAsync(runsOf(cron));
+      const open = all.filter((run) => run.status.name === 'RUNNING');
+      return all.length === 3 && open.length === 1 ? open[0] : null;
+    });
+    expect(await results(thread)).toEqual([]);
+    await app.store.db.updateTable('routine_runs').set({ status: 'completed' }).where('id', '=', before).execute();
+    expect((await firstResult(thread)).body).toMatch(/^Workflow "busy" completed/);
+    expect(await temporal.workflow.getHandle(waits.workflowId).result()).toMatchObject({ status: 'completed' });
+  });
+
+  it('whose row is gone takes its schedule with it', async () => {
+    const { cron, handle } = await hourly('orphan');
+    await app.store.db.deleteFrom('crons').where('id', '=', cron).execute();
+    await handle.trigger();
+    await until('the schedule is gone', () =>
+      handle.describe().then(
+        () => false,
+        (error) => error instanceof ScheduleNotFoundError,
+      ),
+    );
+  });
+
+  it('is one of at most fifty in a chat', async () => {
+    const { thread, cron } = await hourly('many');
+    const { id: _, name: _name, ...row } = await app.store.db.selectFrom('crons').selectAll().where('id', '=', cron).executeTakeFirstOrThrow();
+    await app.store.db
+      .insertInto('crons')
+      .values(Array.from({ length: 49 }, (_each, n) => ({ ...row, id: `cron_filler_${n}`, name: `filler ${n}` })))
+      .execute();
+    expect(await call(thread, 'cron_create', { workflow: 'many', schedule: '0 9 * * *', name: 'one more' })).toMatchObject({
+      ok: false,
+      output: expect.stringMatching(/no more than 50/),
+    });
+    await app.store.db.deleteFrom('crons').where('id', 'like', 'cron_filler_%').execute();
+  });
+});
+
+const everythingSent = (thread: string) =>
+  until('everything was sent', async () => {
+    const rows = await app.store.db.selectFrom('outbox').select(['attempts', 'state']).where('thread_id', '=', thread).execute();
+    return rows.every((row) => row.state === 'sent') ? rows : null;
+  });
+
+describe('a conversation that grows', () => {
+  it('continues as new while messages arrive, and repeats of old messages stay without effect', async () => {
+    const thread = await app.thread();
+    const handle = temporal.workflow.getHandle(await workflowOf(thread));
+    const runs = new Set<string>();
+    const turns: string[] = [];
+    for (let n = 0; n < 10; n++) {
+      const turn = await app.turn(thread, [{ say: `answer ${n}` }], `turn-${n}`);
+      await app.say(thread, 'status', `status-${n}`);
+      expect((await app.ended(thread, turn)).status).toBe('completed');
+      turns.push(turn);
+      // nothing is renewed while a reply is on its way
+      await everythingSent(thread);
+      runs.add((await handle.describe()).runId);
+    }
+    expect(runs.size).toBeGreaterThan(1);
+    const asked = app.model.requests().length;
+    for (let n = 0; n < 10; n++) expect(await app.turn(thread, [{ say: `answer ${n}` }], `turn-${n}`)).toBe(turns[n]);
+    // the signals themselves once more, as a sweeper might send them
+    const inbox = await app.store.db.selectFrom('inbox').select('arrival').where('thread_id', '=', thread).orderBy('received_at').execute();
+    for (const { arrival } of inbox) await handle.signal(arrivalSignal, arrival);
+    const last = await app.turn(thread, [{ say: 'last' }]);
+    await app.ended(thread, last);
+    expect(app.model.requests().length).toBe(asked + 1);
+    const { items } = await app.detail(thread);
+    for (const [n, turn] of turns.entries()) {
+      expect(items.filter((item) => item.turn_id === turn && item.kind === 'agent_message').map((item) => item.detail)).toEqual([`answer ${n}`]);
+    }
+    const sent = await everythingSent(thread);
+    expect(sent).toHaveLength(21);
+    expect(sent.every((row) => row.attempts === 1)).toBe(true);
+  });
+
+  it('continues as new also when it only ever answers without the model', async () => {
+    const thread = await app.thread();
+    const handle = temporal.workflow.getHandle(await workflowOf(thread));
+    await app.say(thread, 'status');
+    const first = (await handle.describe()).runId;
+    await until('it continued as new', async () => {
+      await app.say(thread, 'status');
+      return (await handle.describe()).runId !== first;
+    });
+  });
+
+  it('keeps an open question over a restart of the whole instance, and goes on with its answer', async () => {
+    const thread = await app.thread();
+    const turn = await app.turn(thread, [{ call: [['ask_user', { question: 'Which colour?', options: ['red', 'green'] }]] }, { say: 'You chose $LAST' }]);
+    const [asked] = await until('the question is open', async () => {
+      const pending = (await app.detail(thread)).pending_user_inputs;
+      return pending.length > 0 ? pending : null;
+    });
+    await connection.close();
+    await app.stop();
+    await app.start();
+    await connect();
+    expect((await app.detail(thread)).pending_user_inputs.map((each) => each.id)).toEqual([asked!.id]);
+    expect((await app.say(thread, 'green')).kind).toBe('answer');
+    expect((await app.ended(thread, turn)).status).toBe('completed');
+    const answers = (await app.detail(thread)).items.filter((item) => item.turn_id === turn && item.kind === 'agent_message');
+    expect(answers.map((item) => item.detail)).toEqual(['You chose green']);
+  });
+});

@@ -1,0 +1,461 @@
+import { chmodSync, existsSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { author, Workspace } from './program.ts';
+
+const made: Workspace[] = [];
+const keep = (workspace: Workspace): Workspace => {
+  made.push(workspace);
+  return workspace;
+};
+afterEach(() => {
+  for (const workspace of made.splice(0)) workspace.remove();
+});
+/** Waits for the beginning of a second, by the clock that files get their times from. */
+function nextSecond(): number {
+  const next = Math.floor(Date.now() / 1000) + 1;
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, next * 1000 - Date.now() + 5);
+  return next;
+}
+const lines = (...numbers: Array<number | string>) => numbers.map((n) => `line ${n}\n`).join('');
+
+test('a task on a dirty tree is committed alone; staged, unstaged and untracked work stays as it was', () => {
+  const w = keep(Workspace.repository({ 'a.txt': lines(1, 2, 3, 4, 5, 6, 7, 8, 9), 'b.txt': 'b\n', '.gitignore': '*.log\nsecret/\n' }));
+  w.write({ 'b.txt': 'b, unfinished\n', 'staged.txt': 'staged\n', 'notes.txt': 'untracked\n', 'run.log': 'ignored\n', 'secret/key': 'ignored\n' });
+  w.git('add', 'staged.txt');
+  w.write({ 'staged.txt': 'staged, and changed again\n' });
+  const before = w.state();
+  expect(w.checkpoint('t1').data).toMatchObject({ branch: 'main', kept: 'workspace', dirty: 3 });
+  expect(w.state()).toEqual(before);
+
+  w.write({ 'a.txt': lines(1, 2, 3, 4, 'five', 6, 7, 8, 9), 'src/new.ts': 'export {};\n', 'run.log': 'changed by the task\n' });
+  const after = w.files();
+  const changes = w.conclude('t1');
+  expect(changes.files).toEqual([
+    { path: 'a.txt', status: 'modified', added: 1, removed: 1 },
+    { path: 'src/new.ts', status: 'added', added: 1, removed: 0 },
+  ]);
+  expect(w.files()).toEqual(after);
+  expect(w.git('show', '--name-only', '--format=%an|%s', 'HEAD').split('\n')).toEqual(['Test Person|Task t1', '', 'a.txt', 'src/new.ts']);
+  expect(w.git('rev-list', '--count', 'HEAD')).toBe('2');
+  expect(w.git('status', '--porcelain').split('\n').sort()).toEqual([' M b.txt', '?? notes.txt', 'AM staged.txt']);
+  expect(w.git('show', ':staged.txt')).toBe('staged');
+
+  expect(w.undo().output).toMatch(/went back/);
+  expect(w.state()).toEqual(before);
+  expect(w.undo('redo').ok).toBe(true);
+  expect(w.files()).toEqual(after);
+  expect(w.git('rev-parse', 'HEAD')).toBe(changes.commit);
+});
+
+test('a second checkpoint or conclusion with one key changes nothing', () => {
+  const w = keep(Workspace.repository());
+  w.checkpoint('t1');
+  const ref = w.kept('rev-parse', 'refs/fetch/t1/before');
+  w.write({ 'a.txt': 'two\n' });
+  w.checkpoint('t1');
+  expect(w.kept('rev-parse', 'refs/fetch/t1/before')).toBe(ref);
+  const first = w.conclude('t1');
+  w.write({ 'a.txt': 'three\n' });
+  expect(w.conclude('t1')).toEqual(first);
+  expect(w.git('rev-list', '--count', 'HEAD')).toBe('2');
+});
+
+test('a task that worked on top of uncommitted lines is not committed; its state is on a branch of its own', () => {
+  const w = keep(Workspace.repository({ 'a.txt': lines(1, 2, 3) }));
+  w.write({ 'a.txt': lines(1, 'two', 3), 'mine.txt': 'mine\n' });
+  const before = w.state();
+  w.checkpoint('t1');
+  w.write({ 'a.txt': lines(1, 'two, and more', 3), 'new.txt': 'new\n' });
+  const after = w.files();
+  const changes = w.conclude('t1');
+  expect(changes.commit).toBeNull();
+  expect(changes.keptOn).toBe('fetch/t1');
+  expect(changes.note).toContain('a.txt');
+  expect(w.files()).toEqual(after);
+  expect(w.git('rev-list', '--count', 'HEAD')).toBe('1');
+  expect(w.git('show', 'fetch/t1:a.txt')).toBe(lines(1, 'two, and more', 3).trimEnd());
+  expect(w.git('show', 'fetch/t1:new.txt')).toBe('new');
+  expect(w.undo().ok).toBe(true);
+  expect(w.state()).toEqual(before);
+});
+
+test('uncommitted lines elsewhere in a file that the task changed stay uncommitted', () => {
+  const w = keep(Workspace.repository({ 'a.txt': lines(1, 2, 3, 4, 5, 6, 7, 8, 9) }));
+  w.write({ 'a.txt': lines('one', 2, 3, 4, 5, 6, 7, 8, 9) });
+  w.checkpoint('t1');
+  w.write({ 'a.txt': lines('one', 2, 3, 4, 5, 6, 7, 8, 'nine') });
+  expect(w.conclude('t1').commit).not.toBeNull();
+  expect(w.git('show', 'HEAD:a.txt')).toBe(lines(1, 2, 3, 4, 5, 6, 7, 8, 'nine').trimEnd());
+  expect(w.git('diff', '--stat')).toContain('1 insertion(+), 1 deletion(-)');
+});
+
+test('commits of the agent itself stay, and only the rest is committed', () => {
+  const w = keep(Workspace.repository());
+  w.write({ 'wip.txt': 'wip\n' });
+  const before = w.state();
+  w.checkpoint('t1');
+  w.write({ 'b.txt': 'b\n' });
+  w.git('add', 'b.txt');
+  w.git('commit', '-q', '-m', 'By the agent');
+  w.write({ 'c.txt': 'c\n' });
+  const changes = w.conclude('t1');
+  expect(changes.files.map((file) => file.path)).toEqual(['b.txt', 'c.txt']);
+  expect(w.git('log', '--format=%s').split('\n')).toEqual(['Task t1', 'By the agent', 'First']);
+  expect(w.git('status', '--porcelain')).toBe('?? wip.txt');
+  w.undo();
+  expect(w.state()).toEqual(before);
+});
+
+test('an agent that committed everything, the uncommitted work of the person included, is undone to that work', () => {
+  const w = keep(Workspace.repository());
+  w.write({ 'a.txt': 'mine\n', 'wip.txt': 'wip\n' });
+  const before = w.state();
+  w.checkpoint('t1');
+  w.write({ 'b.txt': 'b\n' });
+  w.git('add', '-A');
+  w.git('commit', '-q', '-m', 'Everything');
+  expect(w.conclude('t1').commit).toBe(w.git('rev-parse', 'HEAD'));
+  w.undo();
+  expect(w.state()).toEqual(before);
+});
+
+test('a task that switched the branch is committed there, which is said, and undone to the branch before', () => {
+  const w = keep(Workspace.repository());
+  const before = w.state();
+  w.checkpoint('t1');
+  w.git('switch', '-q', '-c', 'feature');
+  w.write({ 'b.txt': 'b\n' });
+  const changes = w.conclude('t1');
+  expect(changes).toMatchObject({ branch: 'feature', commit: w.git('rev-parse', 'feature') });
+  expect(changes.note).toContain('switched from main to feature');
+  w.undo();
+  expect(w.state()).toEqual(before);
+  expect(w.git('rev-parse', 'feature')).toBe(changes.commit);
+  w.undo('redo');
+  expect(w.git('symbolic-ref', 'HEAD')).toBe('refs/heads/feature');
+  expect(w.read('b.txt')).toBe('b\n');
+});
+
+test('the changes of a failed task are on a branch of their own only, and can be undone', () => {
+  const w = keep(Workspace.repository());
+  w.write({ 'wip.txt': 'wip\n' });
+  const before = w.state();
+  w.checkpoint('t1');
+  w.write({ 'a.txt': 'half done\n' });
+  const changes = w.conclude('t1', { keepOnBranchOnly: true });
+  expect(changes).toMatchObject({ commit: null, keptOn: 'fetch/t1' });
+  expect(w.git('diff', '--name-only', 'main', 'fetch/t1')).toBe('a.txt');
+  expect(w.git('rev-parse', 'main')).toBe(before.head);
+  w.undo();
+  expect(w.state()).toEqual(before);
+});
+
+test('a repository without commits gets its first one, and undo takes it away again', () => {
+  const w = keep(new Workspace());
+  w.git('init', '-q', '-b', 'main');
+  w.write({ 'mine.txt': 'mine\n' });
+  const before = w.state();
+  expect(w.checkpoint('t1').data).toMatchObject({ head: null, branch: 'main' });
+  w.write({ 'a.txt': 'a\n' });
+  const changes = w.conclude('t1');
+  expect(changes.commit).not.toBeNull();
+  expect(w.git('show', '--name-only', '--format=', 'HEAD')).toBe('a.txt');
+  expect(w.git('status', '--porcelain')).toBe('?? mine.txt');
+  w.undo();
+  expect(w.state()).toEqual(before);
+  w.undo('redo');
+  expect(w.git('rev-parse', 'main')).toBe(changes.commit);
+});
+
+test('a repository with nothing in it at all can be worked in, and undone to nothing', () => {
+  const w = keep(new Workspace());
+  w.git('init', '-q', '-b', 'main');
+  expect(w.checkpoint('t1').data).toMatchObject({ head: null, branch: 'main', dirty: 0 });
+  w.write({ 'a.txt': 'a\n' });
+  expect(w.conclude('t1').files).toMatchObject([{ path: 'a.txt', status: 'added' }]);
+  expect(w.git('rev-list', '--count', 'HEAD')).toBe('1');
+  w.undo();
+  expect(w.files()).toEqual({});
+});
+
+test('a change in the second of the checkpoint that leaves the size as it was is seen', () => {
+  const w = keep(Workspace.repository({ 'a.txt': 'one\n' }));
+  // a checkpoint may be over only in the next second, which shows nothing: then once more
+  for (let attempt = 1, shown = false; !shown && attempt <= 5; attempt += 1) {
+    const key = `t${attempt}`;
+    const second = nextSecond();
+    w.write({ 'a.txt': `${attempt}aa\n` });
+    w.checkpoint(key);
+    w.write({ 'a.txt': `${attempt}bb\n` });
+    shown = Math.floor(Date.now() / 1000) === second;
+    // by then git would take a file of an older second for unchanged
+    nextSecond();
+    expect(w.conclude(key).files).toEqual([{ path: 'a.txt', status: 'modified', added: 1, removed: 1 }]);
+  }
+});
+
+test('one process answers one operation after the other, each as one of its own would', () => {
+  const w = keep(Workspace.repository());
+  const [first, second, third] = w.serve([
+    { op: 'checkpoint', key: 't1', author },
+    { op: 'read', path: 'missing.txt', from: 1, lines: 1 },
+    { op: 'conclude', key: 't1', message: 'Task t1', author, keepOnBranchOnly: false },
+  ]);
+  expect(first).toMatchObject({ ok: true, data: { branch: 'main', dirty: 0 } });
+  expect(second).toMatchObject({ ok: false });
+  expect(third).toMatchObject({ ok: true, data: { files: [], commit: null } });
+});
+
+test('on a detached HEAD the commit is kept by a branch as well', () => {
+  const w = keep(Workspace.repository());
+  w.git('checkout', '-q', '--detach');
+  const before = w.state();
+  expect(w.checkpoint('t1').data).toMatchObject({ branch: null });
+  w.write({ 'a.txt': 'two\n' });
+  const changes = w.conclude('t1');
+  expect(changes).toMatchObject({ branch: null, keptOn: 'fetch/t1', commit: w.git('rev-parse', 'HEAD') });
+  expect(w.git('rev-parse', 'fetch/t1')).toBe(changes.commit);
+  w.undo();
+  expect(w.state()).toEqual(before);
+});
+
+test('a folder that is no repository stays none; its state is kept beside it', () => {
+  const w = keep(new Workspace());
+  w.write({ 'a.txt': 'a\n', 'node_modules/x/index.js': 'x\n' });
+  const before = w.files();
+  expect(w.checkpoint('t1').data).toMatchObject({ kept: 'beside', head: null });
+  w.write({ 'a.txt': 'changed\n', 'b/c.txt': 'c\n' });
+  const after = w.files();
+  const changes = w.conclude('t1');
+  expect(changes).toMatchObject({ commit: null, files: [{ path: 'a.txt' }, { path: 'b/c.txt' }] });
+  expect(existsSync(join(w.root, '.git'))).toBe(false);
+  w.undo();
+  expect(w.files()).toEqual(before);
+  w.undo('redo');
+  expect(w.files()).toEqual(after);
+  w.undo();
+  expect(w.files()).toEqual(before);
+});
+
+test('a folder in which the task made a repository is undone as well', () => {
+  const w = keep(new Workspace());
+  w.write({ 'a.txt': 'a\n' });
+  w.checkpoint('t1');
+  w.git('init', '-q', '-b', 'main');
+  w.write({ 'a.txt': 'changed\n' });
+  w.git('add', '-A');
+  w.git('commit', '-q', '-m', 'x');
+  expect(w.conclude('t1').files).toHaveLength(1);
+  w.undo();
+  expect(w.read('a.txt')).toBe('a\n');
+});
+
+test('during a merge nothing is committed or unstaged, and the changes are on a branch', () => {
+  const w = keep(Workspace.repository());
+  w.git('switch', '-q', '-c', 'other');
+  w.write({ 'a.txt': 'theirs\n' });
+  w.git('commit', '-qam', 'theirs');
+  w.git('switch', '-q', 'main');
+  w.write({ 'a.txt': 'ours\n' });
+  w.git('commit', '-qam', 'ours');
+  expect(() => w.git('merge', 'other')).toThrow();
+  w.checkpoint('t1');
+  w.write({ 'b.txt': 'b\n' });
+  const before = w.state();
+  const changes = w.conclude('t1');
+  expect(changes).toMatchObject({ commit: null, keptOn: 'fetch/t1' });
+  expect(changes.note).toContain('merge is in progress');
+  expect(w.state()).toEqual(before);
+  expect(w.git('show', 'fetch/t1:b.txt')).toBe('b');
+  expect(w.undo()).toMatchObject({ ok: false });
+  expect(w.state()).toEqual(before);
+});
+
+test('changes that the person made since are kept by undo, in other files and in other lines of one', () => {
+  const w = keep(Workspace.repository({ 'a.txt': lines(1, 2, 3, 4, 5, 6, 7, 8, 9), 'b.txt': 'b\n' }));
+  w.checkpoint('t1');
+  w.write({ 'a.txt': lines(1, 'two', 3, 4, 5, 6, 7, 8, 9) });
+  w.conclude('t1');
+  w.write({ 'a.txt': lines(1, 'two', 3, 4, 5, 6, 7, 8, 'nine'), 'b.txt': 'mine\n', 'c.txt': 'mine\n' });
+  expect(w.undo().ok).toBe(true);
+  expect(w.read('a.txt')).toBe(lines(1, 2, 3, 4, 5, 6, 7, 8, 'nine'));
+  expect(w.read('b.txt') + w.read('c.txt')).toBe('mine\nmine\n');
+  w.undo('redo');
+  expect(w.read('a.txt')).toBe(lines(1, 'two', 3, 4, 5, 6, 7, 8, 'nine'));
+});
+
+test('an undo that would lose changes of the person is refused by name, and changes nothing', () => {
+  const w = keep(Workspace.repository());
+  w.checkpoint('t1');
+  w.write({ 'a.txt': 'by the task\n', 'b.txt': 'b\n' });
+  w.conclude('t1');
+  w.write({ 'a.txt': 'by the person\n' });
+  const before = w.state();
+  const refused = w.undo();
+  expect(refused.ok).toBe(false);
+  expect(refused.output).toContain('a.txt');
+  expect(w.state()).toEqual(before);
+});
+
+test('a file of the person that stands where undo would put one back is not overwritten, even when it is ignored', () => {
+  const w = keep(Workspace.repository({ 'a.log': 'tracked\n', '.gitignore': '' }));
+  w.checkpoint('t1');
+  w.write({ 'a.log': null, '.gitignore': '*.log\n' });
+  w.conclude('t1');
+  w.write({ 'a.log': 'precious, and ignored\n' });
+  expect(w.undo()).toMatchObject({ ok: false });
+  expect(w.read('a.log')).toBe('precious, and ignored\n');
+});
+
+test('files that were ignored before are not committed when the task stops ignoring them', () => {
+  const w = keep(Workspace.repository({ '.gitignore': '.env\nnode_modules/\n', 'a.txt': 'a\n' }));
+  w.write({ '.env': 'SECRET=1\n', 'node_modules/x.js': 'x\n' });
+  w.checkpoint('t1');
+  w.write({ '.gitignore': '\n' });
+  expect(w.conclude('t1').files.map((file) => file.path)).toEqual(['.gitignore']);
+  expect(w.git('ls-tree', '-r', '--name-only', 'HEAD').split('\n')).toEqual(['.gitignore', 'a.txt']);
+  w.undo();
+  expect(w.read('.env')).toBe('SECRET=1\n');
+});
+
+test('after later commits of the person a task is taken back by a further commit', () => {
+  const w = keep(Workspace.repository());
+  w.checkpoint('t1');
+  w.write({ 'b.txt': 'b\n' });
+  w.conclude('t1');
+  w.write({ 'c.txt': 'c\n' });
+  w.git('add', 'c.txt');
+  w.git('commit', '-q', '-m', 'Later');
+  expect(w.undo().data).toMatchObject({ commits: 'reverted' });
+  expect(w.git('log', '--format=%s').split('\n')).toEqual(['Revert "Task t1"', 'Later', 'Task t1', 'First']);
+  expect(Object.keys(w.files())).toEqual(['a.txt', 'c.txt']);
+  expect(w.git('status', '--porcelain')).toBe('');
+  w.undo('redo');
+  expect(w.git('log', '--format=%s', '-1')).toBe('Later');
+  expect(Object.keys(w.files())).toEqual(['a.txt', 'b.txt', 'c.txt']);
+});
+
+test('a commit that was pushed is taken back by a further commit', () => {
+  const w = keep(Workspace.repository());
+  w.git('init', '-q', '--bare', join(w.base, 'remote.git'));
+  w.git('remote', 'add', 'origin', join(w.base, 'remote.git'));
+  w.checkpoint('t1');
+  w.write({ 'b.txt': 'b\n' });
+  w.conclude('t1');
+  w.git('push', '-q', '-u', 'origin', 'main');
+  expect(w.undo().data).toMatchObject({ commits: 'reverted' });
+  expect(w.git('status', '--porcelain', '--branch')).toContain('[ahead 1]');
+  expect(Object.keys(w.files())).toEqual(['a.txt']);
+});
+
+test('undo all goes back before the first task over commits of the person in between, and redo returns', () => {
+  const w = keep(Workspace.repository());
+  w.write({ 'wip.txt': 'wip\n' });
+  for (const key of ['t1', 't2']) {
+    w.checkpoint(key);
+    w.write({ [`${key}.txt`]: `${key}\n`, 'a.txt': `by ${key}\n` });
+    w.conclude(key);
+    if (key === 't1') {
+      w.write({ 'own.txt': 'own\n' });
+      w.git('add', 'own.txt');
+      w.git('commit', '-q', '-m', 'Own');
+    }
+  }
+  const after = w.state();
+  expect(w.undo('all').data).toMatchObject({ keys: ['t2', 't1'], commits: 'reverted' });
+  expect(w.files()).toEqual({ 'a.txt': '- one\n', 'own.txt': '- own\n', 'wip.txt': '- wip\n' });
+  expect(w.git('status', '--porcelain')).toBe('?? wip.txt');
+  w.undo('redo');
+  expect(w.state()).toEqual(after);
+  expect(w.undo().data).toMatchObject({ keys: ['t2'], commits: 'moved' });
+  expect(w.undo().data).toMatchObject({ keys: ['t1'] });
+  expect(w.undo().ok).toBe(false);
+});
+
+test('one key of an undo counts once', () => {
+  const w = keep(Workspace.repository());
+  for (const key of ['t1', 't2']) {
+    w.checkpoint(key);
+    w.write({ [key]: key });
+    w.conclude(key);
+  }
+  const first = w.undo('one', 'call-1');
+  expect(w.undo('one', 'call-1')).toEqual(first);
+  expect(Object.keys(w.files())).toEqual(['a.txt', 't1']);
+});
+
+test('permissions, links, odd names and bytes come back exactly', () => {
+  const w = keep(Workspace.repository());
+  w.write({
+    'run.sh': '#!/bin/sh\n',
+    'new\nline.txt': 'n\n',
+    'tab\t"quote".txt': 't\n',
+    'crlf.txt': 'a\r\nb\r\n',
+    'bin.dat': Buffer.from([0, 255, 10, 13, 0]),
+    'dir/deep/x': 'x',
+  });
+  writeFileSync(Buffer.concat([Buffer.from(`${w.root}/bad-`), Buffer.from([0xff, 0xfe])]), 'bytes');
+  chmodSync(join(w.root, 'run.sh'), 0o755);
+  chmodSync(join(w.root, 'crlf.txt'), 0o600);
+  symlinkSync('run.sh', join(w.root, 'link'));
+  symlinkSync('/etc/passwd', join(w.root, 'out'));
+  const before = w.files();
+  w.checkpoint('t1');
+  for (const path of Object.keys(before)) rmSync(Buffer.concat([Buffer.from(`${w.root}/`), Buffer.from(path, 'latin1')]));
+  w.write({ 'dir/deep': null });
+  w.write({ 'dir/deep': 'a file where a folder was' });
+  w.conclude('t1');
+  expect(w.undo().ok).toBe(true);
+  expect(w.files()).toEqual(before);
+  w.undo('redo');
+  expect(w.files()).toEqual({ 'dir/deep': '- a file where a folder was' });
+});
+
+test('with line endings that git converts, files come back byte for byte and commits hold what git would commit', () => {
+  const w = keep(Workspace.repository({ '.gitattributes': '*.txt text eol=crlf\n', 'a.txt': 'one\r\ntwo\r\n', 'b.txt': 'x\r\n' }));
+  expect(w.git('status', '--porcelain')).toBe('');
+  const before = w.files();
+  w.checkpoint('t1');
+  w.write({ 'a.txt': 'one\r\n2\r\n' });
+  expect(w.conclude('t1').commit).not.toBeNull();
+  expect(w.git('cat-file', 'blob', 'HEAD:a.txt')).toBe('one\n2');
+  expect(w.git('show', '--stat', '--format=', 'HEAD')).toContain('1 insertion(+), 1 deletion(-)');
+  expect(w.git('status', '--porcelain')).toBe('');
+  w.undo();
+  expect(w.files()).toEqual(before);
+  expect(w.git('status', '--porcelain')).toBe('');
+});
+
+test('a stale lock of the index keeps nothing from being concluded: the changes are on a branch', () => {
+  const w = keep(Workspace.repository());
+  w.checkpoint('t1');
+  w.write({ 'a.txt': 'two\n' });
+  writeFileSync(join(w.root, '.git/index.lock'), '');
+  const changes = w.conclude('t1');
+  expect(changes).toMatchObject({ commit: null, keptOn: 'fetch/t1' });
+  expect(changes.note).toContain('index.lock');
+  expect(w.git('show', 'fetch/t1:a.txt')).toBe('two');
+});
+
+test('work in a worktree is committed on its branch, apart from the workspace', () => {
+  const w = keep(Workspace.repository());
+  w.write({ 'wip.txt': 'wip\n' });
+  const before = w.state();
+  const added = w.ok({ op: 'worktree', action: 'add', key: 't1', author: { name: 'T', email: 't@x' } });
+  expect(added.data).toEqual({ path: '.git/fetch-worktrees/t1', branch: 'fetch/t1' });
+  const folder = join(w.root, '.git/fetch-worktrees/t1');
+  w.checkpoint('t1', 't1');
+  writeFileSync(join(folder, 'b.txt'), 'b\n');
+  const changes = w.conclude('t1', { worktree: 't1' });
+  expect(changes).toMatchObject({ branch: 'fetch/t1', files: [{ path: 'b.txt' }] });
+  expect(w.git('rev-parse', 'fetch/t1')).toBe(changes.commit);
+  expect(w.git('-C', folder, 'status', '--porcelain')).toBe('');
+  expect(w.undo()).toMatchObject({ ok: false });
+  writeFileSync(join(folder, 'left.txt'), 'left\n');
+  const removed = w.ok({ op: 'worktree', action: 'remove', key: 't1', author: { name: 'T', email: 't@x' } });
+  expect(removed.data).toEqual({ branch: 'fetch/t1' });
+  expect(w.git('show', 'refs/fetch/t1/left:left.txt')).toBe('left');
+  expect(w.git('worktree', 'list').split('\n')).toHaveLength(1);
+  expect(w.state()).toEqual(before);
+});

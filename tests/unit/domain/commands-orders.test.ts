@@ -1,0 +1,37 @@
+import { describe, expect, it } from 'vitest';
+import { parseAutonomy, parseTaskOrder } from '../../../src/domain/chat/commands.ts';
+
+describe('an order to a coding task', () => {
+  it.each([
+    ['stop', { order: 'cancel', taskId: null }],
+    ['Cancel tsk_ab12', { order: 'cancel', taskId: 'tsk_ab12' }],
+    ['stop task tsk_ab12!', { order: 'cancel', taskId: 'tsk_ab12' }],
+    ['PAUSE', { order: 'pause', taskId: null }],
+    ['resume tsk_ab12', { order: 'resume', taskId: 'tsk_ab12' }],
+    ['/continue', { order: 'resume', taskId: null }],
+  ])('is the whole message: %s', (text, order) => {
+    expect(parseTaskOrder(text)).toEqual(order);
+  });
+
+  it.each(['stop the music', 'please pause here and think', 'resume writing the parser', 'tsk_ab12', '', 'continue', 'yes'])(
+    'is not found in: "%s"',
+    (text) => {
+      expect(parseTaskOrder(text)).toBeNull();
+    },
+  );
+});
+
+describe('a word of trust', () => {
+  it.each([
+    ['supervised', 'supervised'],
+    ['Auto.', 'autonomous'],
+    ['be cautious', 'cautious'],
+    ['/autonomous', 'autonomous'],
+  ])('is the whole message: %s', (text, autonomy) => {
+    expect(parseAutonomy(text)).toBe(autonomy);
+  });
+
+  it.each(['an autonomous agent', 'automatic', 'be careful', ''])('is not found in: "%s"', (text) => {
+    expect(parseAutonomy(text)).toBeNull();
+  });
+});

@@ -1,0 +1,77 @@
+import { describe, expect, it } from 'vitest';
+import { HARNESSES } from '../../../src/contracts/kennel.ts';
+import { chooseHarness, type harnesses, type ModelSettings, missingFor, modelOf, type Readiness } from '../../../src/domain/tasks/harnesses.ts';
+
+describe('what a coding agent lacks', () => {
+  const official = { ANTHROPIC_BASE_URL: 'https://api.anthropic.com', GOOGLE_GEMINI_BASE_URL: 'https://generativelanguage.googleapis.com/' };
+  it.each<[name: keyof typeof harnesses, settings: ModelSettings, why: string | null]>([
+    ['practice', {}, null],
+    ['claude', official, 'Claude Code needs ANTHROPIC_API_KEY.'],
+    ['claude', { ...official, ANTHROPIC_API_KEY: 'k' }, null],
+    ['claude', { ANTHROPIC_BASE_URL: 'http://127.0.0.1:9000' }, null],
+    ['gemini', official, 'Gemini CLI needs GEMINI_API_KEY.'],
+    ['gemini', { ...official, GEMINI_API_KEY: 'k' }, null],
+    ['codex', official, 'Codex needs OPENAI_API_KEY, OPENROUTER_API_KEY or OPENAI_BASE_URL.'],
+    ['codex', { OPENAI_API_KEY: 'k' }, null],
+    ['codex', { OPENAI_API_KEY: 'k', OPENAI_BASE_URL: 'https://api.openai.com/v1' }, null],
+    ['codex', { OPENAI_BASE_URL: 'http://127.0.0.1:11434/v1' }, 'Codex needs the name of a model: set CODEX_MODEL or AGENT_MODEL.'],
+    ['codex', { OPENROUTER_API_KEY: 'k' }, 'Codex needs the name of a model: set CODEX_MODEL or AGENT_MODEL.'],
+    ['codex', { OPENROUTER_API_KEY: 'k', CODEX_MODEL: 'a/b' }, null],
+    ['copilot', { OPENAI_API_KEY: 'k' }, 'Copilot CLI needs the name of a model: set COPILOT_MODEL or AGENT_MODEL.'],
+    ['opencode', { OPENAI_API_KEY: 'k', AGENT_MODEL: 'gpt-5-mini' }, null],
+    ['opencode', { OPENAI_API_KEY: 'k', AGENT_MODEL: 'practice' }, 'OpenCode needs a real model: AGENT_MODEL is practice.'],
+  ])('%s with %j lacks: %j', (name, settings, why) => expect(missingFor(name, settings)).toBe(why));
+
+  it('lets the own model of an agent go before the one of the chat', () => {
+    const settings = { AGENT_MODEL: 'chat', CODEX_MODEL: 'own', CLAUDE_MODEL: '' };
+    expect(HARNESSES.map((name) => [name, modelOf(name, settings)])).toEqual([
+      ['claude', null],
+      ['codex', 'own'],
+      ['gemini', null],
+      ['copilot', 'chat'],
+      ['opencode', 'chat'],
+      ['practice', null],
+    ]);
+  });
+});
+
+describe('the choice of a coding agent', () => {
+  const ready: Readiness[] = [
+    { name: 'claude', ready: false, why: 'Claude Code needs ANTHROPIC_API_KEY.' },
+    { name: 'codex', ready: true, why: null },
+    { name: 'opencode', ready: true, why: null },
+    { name: 'practice', ready: true, why: null },
+  ];
+
+  it('is the one that is wanted, when it is allowed and ready', () => {
+    expect(chooseHarness({ wanted: 'opencode', allowed: ['codex', 'opencode'], ready })).toEqual({ ok: true, harness: 'opencode' });
+  });
+
+  it('says what is missing when the wanted one is not ready', () => {
+    expect(chooseHarness({ wanted: 'claude', allowed: ['claude'], ready })).toEqual({ ok: false, why: 'Claude Code needs ANTHROPIC_API_KEY.' });
+    expect(chooseHarness({ wanted: 'gemini', allowed: ['gemini'], ready })).toEqual({ ok: false, why: 'Gemini CLI is not ready on this host.' });
+  });
+
+  it('does not take one that the owner has not allowed', () => {
+    expect(chooseHarness({ wanted: 'codex', allowed: ['claude', 'practice'], ready })).toEqual({
+      ok: false,
+      why: 'Codex is not among FETCH_KENNEL_AGENTS (claude, practice).',
+    });
+  });
+
+  it('is by itself the first of the preferred ones that is ready', () => {
+    expect(chooseHarness({ wanted: 'auto', allowed: ['claude', 'opencode', 'codex'], ready })).toEqual({ ok: true, harness: 'opencode' });
+  });
+
+  it('is the practice agent only when no other one is ready', () => {
+    expect(chooseHarness({ wanted: 'auto', allowed: ['practice', 'codex'], ready })).toEqual({ ok: true, harness: 'codex' });
+    expect(chooseHarness({ wanted: 'auto', allowed: ['practice', 'claude'], ready })).toEqual({ ok: true, harness: 'practice' });
+  });
+
+  it('says of each allowed one what is missing when none is ready', () => {
+    expect(chooseHarness({ wanted: 'auto', allowed: ['claude', 'nonsense'], ready })).toEqual({
+      ok: false,
+      why: 'No coding agent is ready. Claude Code needs ANTHROPIC_API_KEY.',
+    });
+  });
+});

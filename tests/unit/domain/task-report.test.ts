@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest';
+import { toWhatsApp } from '../../../src/channels/whatsapp/outbound/text/markup.ts';
+import { type Report, reportText } from '../../../src/domain/tasks/report.ts';
+
+const report: Report = {
+  id: 'tsk_1',
+  goal: 'add rate limiting to the API',
+  harness: 'claude',
+  workspace: 'shop',
+  state: 'completed',
+  reason: '',
+  seconds: 95,
+  spent: { calls: 3, inputTokens: 1000, outputTokens: 200, microUsd: 12_345 },
+  result: {
+    changes: {
+      commit: 'abcdef0123456789',
+      branch: 'main',
+      files: [
+        { path: 'new_file_name.ts', status: 'added', added: 10, removed: 0 },
+        { path: 'old*.ts', status: 'deleted', added: 0, removed: 4 },
+        { path: 'a\n`b`.ts', status: 'modified', added: 1, removed: 1 },
+      ],
+      added: 11,
+      removed: 5,
+    },
+    tests: { command: 'npm test', ok: false, output: 'not ok 1\n```\nend' },
+    said: 'Done.',
+  },
+};
+
+describe('the report of a task', () => {
+  it('says what was asked, what changed, tests, time and cost, and how to see and undo it', () => {
+    expect(reportText(report)).toBe(
+      [
+        'Task tsk_1 is done: "add rate limiting to the API"',
+        "3 files changed (+11 -5), commit abcdef012 on main:\n- added `new_file_name.ts` (+10 -0)\n- deleted `old*.ts` (+0 -4)\n- modified `a?'b'.ts` (+1 -1)",
+        'See it: `git show abcdef012`. Undo it: say "undo".',
+        'Tests fail (`npm test`):\n````\nnot ok 1\n```\nend\n````',
+        'claude says:\n\n> Done.',
+        'claude in shop, 1 min 35 s, 1200 tokens in 3 model calls, $0.01.',
+      ].join('\n\n'),
+    );
+  });
+
+  it('names the undo that takes back this task and no other, where it worked on a branch of its own', () => {
+    expect(reportText({ ...report, worktree: true })).toContain('Undo it: say "undo tsk_1".');
+  });
+
+  it('tells what else became of the workspace, also where no file was changed', () => {
+    const changes = { commit: null, branch: null, files: [], added: 0, removed: 0, note: 'Ignored files are gone: .env; "undo" brings them back.' };
+    expect(reportText({ ...report, result: { ...report.result, changes } })).toContain('No file was changed.\n\nIgnored files are gone: .env');
+  });
+
+  it('tells an added file from a deleted one on a phone, too, and keeps names as they are', () => {
+    const text = toWhatsApp(reportText(report));
+    expect(text).toMatch(/added `new_file_name\.ts`[\s\S]*deleted `old\*\.ts`/);
+  });
+
+  it('counts all files where not all are listed', () => {
+    const files = Array.from({ length: 500 }, (_, at) => ({ path: `${at}.ts`, status: 'added', added: 1, removed: 0 }));
+    const changes = { ...report.result.changes!, files, filesChanged: 150_000 };
+    const text = reportText({ ...report, result: { ...report.result, changes } });
+    expect(text).toContain('150000 files changed');
+    expect(text).toContain('\n- and 149988 more\n');
+  });
+
+  it('says once that a task was cancelled', () => {
+    const cancelled = { ...report, state: 'cancelled' as const, reason: 'It was cancelled.', result: { changes: null, tests: null, said: '' } };
+    const end = 'claude in shop, 1 min 35 s, 1200 tokens in 3 model calls, $0.01.';
+    expect(reportText(cancelled)).toBe(`Task tsk_1 was cancelled: "add rate limiting to the API"\n\n${end}`);
+    expect(reportText({ ...cancelled, reason: 'It was cancelled before it began.' })).toBe(
+      `Task tsk_1 was cancelled before it began: "add rate limiting to the API"\n\n${end}`,
+    );
+  });
+
+  it('marks every line of what the agent says, so that none can be taken for ours', () => {
+    const said = 'Done.\n\nTests pass (`npm test`).\r\u001b[2K› yes\n(approved)';
+    const lines = reportText({ ...report, result: { ...report.result, tests: null, said } }).split('\n');
+    const from = lines.indexOf('claude says:');
+    expect(lines.slice(from + 2, from + 7)).toEqual(['> Done.', '>', '> Tests pass (`npm test`).', '> › yes', '> (approved)']);
+  });
+
+  it('shows twelve files at most, and how many there are besides', () => {
+    const files = Array.from({ length: 20 }, (_, at) => ({ path: `${at}.ts`, status: 'added', added: 1, removed: 0 }));
+    const text = reportText({ ...report, result: { ...report.result, changes: { ...report.result.changes!, files } } });
+    expect(text.match(/^- added/gm)).toHaveLength(12);
+    expect(text).toContain('\n- and 8 more\n');
+  });
+});

@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest';
+import { modelTools, prepareCall, tools } from '../../../src/tools/registry.ts';
+import { BLOCKED_STEPS, checkSteps, idFromCall } from '../../../src/tools/routines/workflows.ts';
+
+test('every tool is declared to the model with a strict object schema', () => {
+  expect(modelTools().map((tool) => tool.name)).toEqual([...tools.keys()]);
+  for (const tool of modelTools()) expect(tool.parameters).toMatchObject({ type: 'object', additionalProperties: false });
+});
+
+test('arguments with defaults may be left out', () => {
+  expect(prepareCall('workflow_list', '')).toMatchObject({ ok: true, args: { includeRuns: false, runLimit: 10 } });
+  expect(prepareCall('cron_create', '{"workflow":"w","schedule":"0 9 * * *"}')).toMatchObject({ ok: true, args: { timezone: 'UTC', enabled: true } });
+});
+
+test.each([
+  ['web_fetsh', '{}', /Did you mean web_fetch/],
+  ['web_fetch', '{"url":', /not valid JSON/],
+  ['web_fetch', '[]', /not right/],
+  ['web_fetch', '{"url":"ftp://example.com"}', /http or https/],
+  ['web_fetch', '{"url":"http://example.com","confirm":true}', /confirm/],
+  ['ask_user', '{"question":"x","options":["a","A "]}', /differ/],
+  ['report_progress', '{"message":"x","percent":101}', /100/],
+  ['__proto__', '{}', /no tool/],
+])('a wrong call of %s with %s comes back as an error that can be corrected', (name, args, error) => {
+  expect(prepareCall(name, args)).toEqual({ ok: false, error: expect.stringMatching(error) });
+});
+
+const check = (steps: Parameters<typeof checkSteps>[0]) =>
+  checkSteps(
+    steps,
+    (name) => tools.get(name),
+    () => tools.keys(),
+    'cautious',
+  );
+
+test('steps may be written short and get default names', () => {
+  expect(check(['workflow_list|What is there', 'cron_list'])).toEqual({
+    ok: true,
+    steps: [
+      { name: 'What is there', tool: 'workflow_list', args: { includeRuns: false, runLimit: 10 } },
+      { name: 'step-2', tool: 'cron_list', args: {} },
+    ],
+  });
+});
+
+test('arguments of steps are checked when the workflow is made', () => {
+  expect(check([{ tool: 'web_fetch', args: { url: 'nowhere' } }, 'nothing'])).toEqual({
+    ok: false,
+    error: expect.stringMatching(/Step 1[\s\S]*http or https[\s\S]*Step 2.*no such tool/),
+  });
+});
+
+test.each([...BLOCKED_STEPS])('%s cannot be a step', (tool) => {
+  expect(check([tool])).toEqual({ ok: false, error: expect.stringContaining('cannot be a step') });
+});
+
+test('what needs consent cannot be a step, because nobody can be asked', () => {
+  const dangerous = { ...tools.get('cron_list')!, danger: 'DANGEROUS' as const };
+  const run = (autonomy: 'cautious' | 'autonomous') =>
+    checkSteps(
+      ['cron_list'],
+      () => dangerous,
+      () => [],
+      autonomy,
+    ).ok;
+  expect([run('cautious'), run('autonomous')]).toEqual([false, true]);
+});
+
+test('an id made from a call is the same every time', () => {
+  expect(idFromCall('wf_', 'call_1')).toBe(idFromCall('wf_', 'call_1'));
+  expect(idFromCall('wf_', 'call_1')).toMatch(/^wf_[a-z0-9]{10}$/);
+});
