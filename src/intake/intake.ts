@@ -16,10 +16,10 @@ import { beginAnew, notify, replyNow, statusText, trust } from '../store/chats/r
 import { KeyReused, type RequestKey } from '../store/chats/request-keys.ts';
 import { createThread, getThread, threadOfChat } from '../store/chats/threads.ts';
 import type { Db, Tx } from '../store/postgres/database.ts';
-import { answerQuestion, decideQuestion, isAsked, openQuestion } from '../store/turns/questions.ts';
+import { answerQuestion, decideQuestion, isAsked, openQuestion, threadOfApproval } from '../store/turns/questions.ts';
 import { takeGrantsBack } from '../store/turns/taint.ts';
 import type { Heard } from '../store/turns/transcript.ts';
-import { activeTurn, addUserItem, findTurn, openTurn, toTurnRecord } from '../store/turns/turns.ts';
+import { activeTurn, addUserItem, countSteer, findTurn, openTurn, toTurnRecord } from '../store/turns/turns.ts';
 import { answerOpen, type Displayed, mayTrust, ofTask } from './answers.ts';
 import { setUpOf } from './set-up.ts';
 import { share } from './sharing.ts';
@@ -147,11 +147,7 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
     text: string,
     heard?: Heard,
   ): Promise<Extract<Arrival, { kind: 'steer' }>> {
-    await tx
-      .updateTable('turns')
-      .set((e) => ({ steer_count: e('steer_count', '+', 1) }))
-      .where('id', '=', turnId)
-      .execute();
+    await countSteer(tx, turnId);
     const itemId = steerItemId(inboxId);
     await appendEvents(tx, threadId, [{ event: 'turn.steered', turnId, itemId, payload: { thread_id: threadId, turn_id: turnId, input: text } }]);
     await addUserItem(tx, { id: itemId, turnId, threadId, text, announceStart: false, heard });
@@ -322,10 +318,10 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
 
     async decide(input: { approvalId: string; decision: 'allow' | 'deny'; remember: boolean; channelMessageId: MessageId }): Promise<void> {
       const missing = new IntakeError('not_found', `no pending approval with id '${input.approvalId}'`);
-      const row = await db.selectFrom('questions').select('thread_id').where('id', '=', input.approvalId).where('kind', '=', 'approval').executeTakeFirst();
-      if (!row) throw missing;
-      await once(row.thread_id, input.channelMessageId, input.decision, async (tx, { inboxId, by }) => {
-        const question = await openQuestion(tx, row.thread_id, input.approvalId);
+      const threadId = await threadOfApproval(db, input.approvalId);
+      if (!threadId) throw missing;
+      await once(threadId, input.channelMessageId, input.decision, async (tx, { inboxId, by }) => {
+        const question = await openQuestion(tx, threadId, input.approvalId);
         if (!question) throw missing;
         await decideQuestion(tx, question, input, by);
         return { arrival: { kind: 'answer', inboxId, questionId: question.id, decision: input.decision, ...ofTask(question) }, turnId: question.turn_id };

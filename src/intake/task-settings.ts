@@ -1,5 +1,6 @@
 import type { Config } from '../config.ts';
 import type { TaskInput } from '../contracts/task.ts';
+import { channelOfChat } from '../store/chats/threads.ts';
 import type { Task } from '../store/kennel/tasks.ts';
 import type { Db } from '../store/postgres/database.ts';
 
@@ -8,11 +9,10 @@ const MINUTE = 60_000;
 
 /** What the workflow of a task is started with. */
 export async function taskInput(db: Db, config: Config, task: Task): Promise<TaskInput> {
-  const chat = await db.selectFrom('chats').select('channel').where('id', '=', task.chat_id).executeTakeFirstOrThrow();
   return {
     taskId: task.id,
     chatId: task.chat_id,
-    channel: chat.channel,
+    channel: await channelOfChat(db, task.chat_id),
     host: task.host,
     harness: task.harness,
     workspace: task.workspace,

@@ -13,8 +13,10 @@ import { findName } from '../domain/tasks/workspace-names.ts';
 import { suggestion } from '../domain/text/nearest.ts';
 import { cut } from '../domain/text/storable.ts';
 import { onThread } from '../store/chats/events.ts';
+import { refusalsOf } from '../store/kennel/egress.ts';
 import { type KennelHost, listHosts } from '../store/kennel/hosts.ts';
 import { reachOf } from '../store/kennel/shares.ts';
+import { latestQuestionOfTask, openQuestionOfTask } from '../store/kennel/task-questions.ts';
 import { findTask, insertTask, isOver, markOrdered, type Task, tasksOfChat } from '../store/kennel/tasks.ts';
 import { taskSpendingToday, usageOf } from '../store/kennel/usage.ts';
 import { activeWorkspace, listWorkspaces } from '../store/kennel/workspaces.ts';
@@ -170,7 +172,7 @@ async function respond(context: ToolContext, args: { response: string; taskId?: 
   if ('problem' in found) return { ok: false, output: found.problem };
   const { task } = found;
   if (!task) return { ok: false, output: 'No task of this chat waits for an answer.' };
-  const asked = await context.db.selectFrom('questions').selectAll().where('task_id', '=', task.id).orderBy('asked_at', 'desc').limit(1).executeTakeFirst();
+  const asked = await latestQuestionOfTask(context.db, task.id);
   if (!asked) return { ok: false, output: `Task ${task.id} has not asked anything.` };
   if (asked.kind === 'approval')
     return { ok: false, output: `Task ${task.id} wants consent, and only the person can give it: they answer yes or no to the question itself.` };
@@ -296,17 +298,11 @@ async function statusLine({ db }: ToolContext, task: Task): Promise<string> {
   const lines = [`Task ${task.id} ${task.state} (${duration(secondsOf(task))}) — '${short(task.goal)}'. ${task.last ? `Last: ${task.last}` : ''}`.trim()];
   lines.push(`${task.harness} in ${task.workspace} on ${task.host}; ${spent.inputTokens + spent.outputTokens} tokens, ${moneyText(spent)} so far.`);
   if (task.state === 'waiting') {
-    const open = await db.selectFrom('questions').select(['prompt', 'kind']).where('task_id', '=', task.id).where('state', '=', 'open').executeTakeFirst();
+    const open = await openQuestionOfTask(db, task.id);
     if (open) lines.push(`It waits for ${open.kind === 'approval' ? 'consent' : 'an answer'}: ${open.prompt}`);
   }
   if (task.reason && saysMore({ state: task.state, reason: task.reason })) lines.push(task.reason);
-  const refused = await db
-    .selectFrom('task_egress')
-    .select(['host', 'port', 'refused'])
-    .where('task_id', '=', task.id)
-    .orderBy('refused', 'desc')
-    .limit(5)
-    .execute();
+  const refused = await refusalsOf(db, task.id, 5);
   if (refused.length > 0)
     lines.push(`Refused on the network: ${refused.map((row) => `${row.host}:${row.port} (${row.refused}x)`).join(', ')}. FETCH_KENNEL_EGRESS allows hosts.`);
   if (task.result?.said) lines.push(task.result.said);

@@ -1,7 +1,8 @@
 import { wholePairs } from '../../domain/text/storable.ts';
 import { appendEvents, onThread } from '../../store/chats/events.ts';
-import { addItem, deltaEvent, endItem } from '../../store/chats/items.ts';
+import { addItem, deltaEvent, endItem, isItemOpen } from '../../store/chats/items.ts';
 import type { Db, Tx } from '../../store/postgres/database.ts';
+import { isTurnRunning } from '../../store/turns/turns.ts';
 
 /** Text is written to the screens' log this often: often enough to look alive, seldom enough that a long answer costs a few rows a second. */
 const FLUSH_MS = 80;
@@ -80,12 +81,10 @@ export class AnswerStream {
     this.#pending = this.#pending.slice(text.length);
     if (this.#begun) {
       // ended from outside (a stop, a newer attempt): what comes after the end would stand on screens as if it went on
-      const item = await tx.selectFrom('items').select('status').where('id', '=', this.#item.id).executeTakeFirst();
-      if (item?.status !== 'in_progress') return;
+      if (!(await isItemOpen(tx, this.#item.id))) return;
     } else {
       // an attempt that outlived its turn must not open an item that nobody would close
-      const turn = await tx.selectFrom('turns').select('status').where('id', '=', this.#item.turnId).executeTakeFirst();
-      if (turn?.status !== 'in_progress') return;
+      if (!(await isTurnRunning(tx, this.#item.turnId))) return;
       await addItem(tx, { ...this.#item, status: 'in_progress', summary: '', detail: '' });
     }
     this.#begun = true;

@@ -6,6 +6,7 @@ import { isGone } from '../../store/postgres/database.ts';
 import { findCall, settle } from '../../store/turns/calls.ts';
 import { finishTurn } from '../../store/turns/finish.ts';
 import { ask, decisionOf, expireQuestion, remindQuestion } from '../../store/turns/questions.ts';
+import { contentOfMessage } from '../../store/turns/transcript.ts';
 import type { ActivityDeps } from '../deps.ts';
 import { asFailure } from '../failure.ts';
 import { UNKNOWN_OUTCOME } from './act.ts';
@@ -26,8 +27,8 @@ export function createRecordActivities(deps: Pick<ActivityDeps, 'db' | 'config' 
       const call = await findCall(db, input.callId);
       // what the model said in the step that made the call, not in an earlier one
       const step = derivedId('msg_', stepKey(input.turnId, call?.step ?? 0));
-      const said = await db.selectFrom('transcript').select('content').where('id', '=', step).executeTakeFirst();
-      const approval = call && input.kind === 'approval' ? { ...(await approvalOf(db, call)), intent: said?.content || null } : null;
+      const said = await contentOfMessage(db, step);
+      const approval = call && input.kind === 'approval' ? { ...(await approvalOf(db, call)), intent: said || null } : null;
       const { title, ...asked } = await ask(db, input, approval);
       const shown = input.kind === 'approval' ? approvedThing(call?.args, config.FETCH_UI_TEXT === 'on') : config.FETCH_UI_TEXT === 'on' && title;
       return { ...asked, ...(shown && { title: shown }) };

@@ -111,6 +111,12 @@ export async function endItem(
   if (row) await appendEvents(tx, row.thread_id, [itemEvent(row)]);
 }
 
+/** False when it has ended, or is not there. */
+export async function isItemOpen(db: Db | Tx, id: string): Promise<boolean> {
+  const item = await db.selectFrom('items').select('status').where('id', '=', id).executeTakeFirst();
+  return item?.status === 'in_progress';
+}
+
 /** Ends what an attempt that died was still streaming, so that screens show that the next one starts over. */
 export async function endStaleAnswers(db: Db, turnId: string, threadId: string): Promise<void> {
   await onThread(db, threadId, async (tx) => {

@@ -102,6 +102,9 @@ export async function getThread(db: Db, id: string): Promise<ThreadRecord | null
 export const chatOfThread = async (db: Db, id: string): Promise<string> =>
   (await db.selectFrom('threads').select('chat_id').where('id', '=', id).executeTakeFirstOrThrow()).chat_id;
 
+export const channelOfChat = async (db: Db, id: string): Promise<Channel> =>
+  (await db.selectFrom('chats').select('channel').where('id', '=', id).executeTakeFirstOrThrow()).channel;
+
 /** The one thread of a chat that is not driven over HTTP. */
 export async function threadOfChat(db: Db, channel: Channel, address: string): Promise<ThreadRecord | null> {
   const row = await db

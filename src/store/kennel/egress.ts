@@ -25,7 +25,7 @@ export async function addRefusals(db: Db | Tx, taskId: string, refusals: readonl
 }
 
 /** The hosts that a task asked for in vain, the most wanted first. */
-export const refusalsOf = (db: Db | Tx, taskId: string): Promise<Refused[]> =>
+export const refusalsOf = (db: Db | Tx, taskId: string, limit = 200): Promise<Refused[]> =>
   db
     .selectFrom('task_egress')
     .select(['host', 'port', 'refused'])
@@ -33,5 +33,5 @@ export const refusalsOf = (db: Db | Tx, taskId: string): Promise<Refused[]> =>
     .orderBy('refused', 'desc')
     .orderBy('host')
     .orderBy('port')
-    .limit(200)
+    .limit(limit)
     .execute();

@@ -20,6 +20,14 @@ export const taskQuestionId = (taskId: string, asked: string): string => `${task
 export const findQuestion = (db: Db, id: string): Promise<Question | undefined> =>
   db.selectFrom('questions').selectAll().where('id', '=', id).executeTakeFirst();
 
+/** What a task asked last, answered or not. */
+export const latestQuestionOfTask = (db: Db, taskId: string): Promise<Question | undefined> =>
+  db.selectFrom('questions').selectAll().where('task_id', '=', taskId).orderBy('asked_at', 'desc').limit(1).executeTakeFirst();
+
+/** What a task waits for. */
+export const openQuestionOfTask = (db: Db, taskId: string): Promise<Pick<Question, 'prompt' | 'kind'> | undefined> =>
+  db.selectFrom('questions').select(['prompt', 'kind']).where('task_id', '=', taskId).where('state', '=', 'open').executeTakeFirst();
+
 /** More than a person reads before an answer. */
 const QUESTION_CHARS = 4_000;
 const MOST_OPTIONS = 20;

@@ -26,6 +26,10 @@ export async function openQuestion(tx: Tx, threadId: string, id?: string): Promi
   return await query.orderBy('asked_at', 'desc').limit(1).executeTakeFirst();
 }
 
+/** The thread in which an approval was asked for, whether it is open or not. */
+export const threadOfApproval = async (db: Db, id: string): Promise<string | undefined> =>
+  (await db.selectFrom('questions').select('thread_id').where('id', '=', id).where('kind', '=', 'approval').executeTakeFirst())?.thread_id;
+
 /** The decision that the store has; null while the question is open, or was never asked. */
 export async function decisionOf(db: Db, id: string): Promise<Decision | null> {
   const question = await db.selectFrom('questions').select(['state', 'decision']).where('id', '=', id).executeTakeFirst();

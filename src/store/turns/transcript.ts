@@ -117,6 +117,10 @@ export const messageOfChat = (db: Db, chatId: string, id: string): Promise<{ con
     .where('threads.chat_id', '=', chatId)
     .executeTakeFirst();
 
+/** What a model step said, or a person wrote; undefined when nothing was said. */
+export const contentOfMessage = async (db: Db, id: string): Promise<string | undefined> =>
+  (await db.selectFrom('transcript').select('content').where('id', '=', id).executeTakeFirst())?.content;
+
 /** Adds a summary of everything up to `upto`; the raw log stays. */
 export async function addSummary(db: Db | Tx, threadId: string, upto: number, body: string, sources: readonly Source[]): Promise<void> {
   await db

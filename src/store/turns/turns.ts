@@ -42,6 +42,20 @@ export const findTurn = (db: Db | Tx, id: string): Promise<Selectable<TurnTable>
 export const activeTurn = (db: Db | Tx, threadId: string): Promise<Selectable<TurnTable> | undefined> =>
   db.selectFrom('turns').selectAll().where('thread_id', '=', threadId).where('status', '=', 'in_progress').executeTakeFirst();
 
+export async function isTurnRunning(db: Db | Tx, id: string): Promise<boolean> {
+  const turn = await db.selectFrom('turns').select('status').where('id', '=', id).executeTakeFirst();
+  return turn?.status === 'in_progress';
+}
+
+/** One more message came while the turn ran. */
+export async function countSteer(tx: Tx, id: string): Promise<void> {
+  await tx
+    .updateTable('turns')
+    .set((e) => ({ steer_count: e('steer_count', '+', 1) }))
+    .where('id', '=', id)
+    .execute();
+}
+
 export interface NewTurn {
   threadId: string;
   /** of the lock: turns are put in order by the clock of the database */
