@@ -5,10 +5,10 @@
 import { readFileSync } from 'node:fs';
 import type { RunSpec } from '../../src/contracts/kennel.ts';
 import { HARNESSES } from '../../src/contracts/kennel.ts';
-import { unsettled } from './desk.ts';
-import { RunLog } from './log.ts';
+import { RunLog } from './log/log.ts';
+import { unsettled } from './questions/pending-questions.ts';
+import { Run } from './run.ts';
 import { settings as settingsOf } from './settings.ts';
-import { Step } from './step.ts';
 
 // the SDK prints what an agent does wrong; an agent may do much
 console.error = () => undefined;
@@ -16,14 +16,14 @@ console.error = () => undefined;
 const settings = settingsOf();
 const spec = read(settings.spec);
 const log = new RunLog(settings.log, spec.step);
-const step = new Step(spec, settings, log, unsettled(settings.log));
+const run = new Run(spec, settings, log, unsettled(settings.log));
 
 // how a container is asked to stop: docker stop, a host that shuts down
-for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void step.cancel(`The container was stopped (${signal}).`, 1500));
-process.on('uncaughtException', (error) => step.end('failed', `The runner failed: ${error.message}.`));
-process.on('unhandledRejection', (error) => step.end('failed', `The runner failed: ${error instanceof Error ? error.message : String(error)}.`));
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void run.cancel(`The container was stopped (${signal}).`, 1500));
+process.on('uncaughtException', (error) => run.end('failed', `The runner failed: ${error.message}.`));
+process.on('unhandledRejection', (error) => run.end('failed', `The runner failed: ${error instanceof Error ? error.message : String(error)}.`));
 
-const ended = await step.run();
+const ended = await run.untilEnded();
 try {
   log.end({ type: 'ended', ...ended });
 } catch {

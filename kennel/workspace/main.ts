@@ -1,6 +1,6 @@
 import { readFileSync, readSync, realpathSync, writeSync } from 'node:fs';
 import type { WorkspaceAnswer, WorkspaceOp } from '../../src/contracts/workspace-ops.ts';
-import { environment, GitFailed, removeScratch } from './git.ts';
+import { environment, GitFailed, removeScratch } from './git/git.ts';
 import { perform } from './ops.ts';
 import { Refusal } from './refusal.ts';
 

@@ -1,18 +1,18 @@
 import { isAbsolute } from 'node:path';
 import type { WorkspaceAnswer, WorkspaceOp } from '../../src/contracts/workspace-ops.ts';
-import { edit, remove, write } from './change.ts';
-import { checkpoint } from './checkpoint.ts';
-import { conclude } from './conclude.ts';
-import { create } from './create.ts';
-import { gitBranch, gitCommit, gitDiff, gitLog, gitStatus } from './git-tools.ts';
-import { list, read } from './look.ts';
-import { profile } from './profile.ts';
+import { checkpoint } from './checkpoint/checkpoint.ts';
+import { conclude } from './checkpoint/conclude.ts';
+import { addWorktree, removeWorktree } from './checkpoint/worktree.ts';
+import { worktreeAgain } from './checkpoint/worktree-again.ts';
+import { edit, remove, write } from './files/change.ts';
+import { list, read } from './files/look.ts';
+import { search } from './files/search.ts';
+import { placeOf } from './git/repository.ts';
+import { create } from './project/create.ts';
+import { gitBranch, gitCommit, gitDiff, gitLog, gitStatus } from './project/git-tools.ts';
+import { profile } from './project/profile.ts';
 import { Refusal } from './refusal.ts';
-import { placeOf } from './repository.ts';
-import { search } from './search.ts';
-import { undo } from './undo.ts';
-import { addWorktree, removeWorktree } from './worktree.ts';
-import { worktreeAgain } from './worktree-again.ts';
+import { undo } from './undo/undo.ts';
 
 /** Does one operation. Throws `Refusal` for what is answered with `ok: false`. */
 export function perform(workspace: string, side: string, op: WorkspaceOp): WorkspaceAnswer {

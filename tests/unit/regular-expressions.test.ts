@@ -12,7 +12,7 @@ const sources = globSync(['src/**/*.ts', 'kennel/{runner,workspace}/**/*.ts', 't
 
 /** Built from strings, so that no checker sees them whole. Each is made of constants and of escaped words that our own settings name. */
 const BUILT = [
-  'kennel/runner/permissions.ts', // names of tools
+  'kennel/runner/agent/permissions.ts', // names of tools
   'src/adapters/kennel/gate/routes.ts', // paths of model endpoints
   'src/domain/whatsapp/reactions.ts', // yes or no
   'src/domain/whatsapp/trigger.ts', // FETCH_TRIGGER, escaped

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { packageName } from '../../../kennel/workspace/create.ts';
+import { isGitName, isPlainName, lookAlike, nearest, shown } from '../../../kennel/workspace/files/names.ts';
 import { bounded } from '../../../kennel/workspace/limits.ts';
-import { isGitName, isPlainName, lookAlike, nearest, shown } from '../../../kennel/workspace/names.ts';
+import { packageName } from '../../../kennel/workspace/project/create.ts';
 
 test('names are shown on one line, without anything that a terminal acts on', () => {
   expect(shown('a\nb\t\u001b[31m\u202e')).toBe('a\\nb\\t\\u001b[31m\\u202e');

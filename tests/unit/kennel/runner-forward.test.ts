@@ -4,7 +4,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { forward } from '../../../kennel/runner/forward.ts';
+import { forwardSocket } from '../../../kennel/runner/watch/socket-forwarder.ts';
 import { until } from '../../support/until.ts';
 
 let folder: string;
@@ -29,7 +29,7 @@ async function gate(handle: (socket: Socket) => void): Promise<Server> {
 }
 
 async function client(hold?: number): Promise<Socket> {
-  const forwarder = await forward(0, path, hold);
+  const forwarder = await forwardSocket(0, path, hold);
   closers.push(() => forwarder.close());
   const socket = connect({ port: forwarder.port, host: '127.0.0.1', allowHalfOpen: true });
   await once(socket, 'connect');

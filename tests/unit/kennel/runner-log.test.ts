@@ -2,9 +2,9 @@ import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { commandOf, followCommands } from '../../../kennel/runner/commands.ts';
-import { LineFollower } from '../../../kennel/runner/lines.ts';
-import { RunLog } from '../../../kennel/runner/log.ts';
+import { commandOf, followCommands } from '../../../kennel/runner/log/commands.ts';
+import { LineFollower } from '../../../kennel/runner/log/line-follower.ts';
+import { RunLog } from '../../../kennel/runner/log/log.ts';
 import type { Command, LogLine } from '../../../src/contracts/kennel.ts';
 import { until } from '../../support/until.ts';
 

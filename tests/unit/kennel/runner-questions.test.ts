@@ -2,18 +2,18 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
-import { Cleaner } from '../../../kennel/runner/clean.ts';
-import { Desk, unsettled } from '../../../kennel/runner/desk.ts';
-import { fieldsOf, fillForm, valuesOf } from '../../../kennel/runner/form.ts';
-import { allowAny, choose, isAskHuman } from '../../../kennel/runner/permissions.ts';
+import { allowAny, choose, isAskHuman } from '../../../kennel/runner/agent/permissions.ts';
+import { ToolCalls } from '../../../kennel/runner/agent/tool-calls.ts';
+import { Sanitiser } from '../../../kennel/runner/log/sanitiser.ts';
 import { clauseOf, clausesOf } from '../../../kennel/runner/practice/goal.ts';
-import { ToolCalls } from '../../../kennel/runner/tool-calls.ts';
+import { fieldsOf, fillForm, valuesOf } from '../../../kennel/runner/questions/elicitation-form.ts';
+import { PendingQuestions, unsettled } from '../../../kennel/runner/questions/pending-questions.ts';
 import type { LogEvent } from '../../../src/contracts/kennel.ts';
 
-function desk(options: { holdMs?: number; earlier?: Map<string, string> } = {}) {
+function pending(options: { holdMs?: number; earlier?: Map<string, string> } = {}) {
   const lines: LogEvent[] = [];
   let parked = 0;
-  const made = new Desk({
+  const made = new PendingQuestions({
     write: (event) => lines.push(event),
     nextSeq: () => lines.length + 1,
     holdMs: options.holdMs ?? 60_000,
@@ -22,13 +22,13 @@ function desk(options: { holdMs?: number; earlier?: Map<string, string> } = {}) 
       parked += 1;
     },
   });
-  return { desk: made, lines, parked: () => parked };
+  return { pending: made, lines, parked: () => parked };
 }
 const question = (text: string) => ({ question: text, options: [] });
 
 describe('the desk', () => {
   test('settles a question once, whatever is answered later', async () => {
-    const { desk: one, lines } = desk();
+    const { pending: one, lines } = pending();
     const reply = one.ask(question('Which?'));
     one.take({ id: '1', step: 1, type: 'answer', questionId: 'q1', answer: 'this' });
     one.take({ id: '2', step: 1, type: 'answer', questionId: 'q1', answer: 'that' });
@@ -37,7 +37,7 @@ describe('the desk', () => {
   });
 
   test('has one line for a question that is asked twice while it is open', async () => {
-    const { desk: one, lines } = desk();
+    const { pending: one, lines } = pending();
     const both = [one.ask(question('Which?')), one.ask(question('Which?'))];
     one.take({ id: '1', step: 1, type: 'answer', questionId: 'q1', answer: 'this' });
     expect((await Promise.all(both)).map((reply) => reply.what)).toEqual(['answer', 'answer']);
@@ -45,7 +45,7 @@ describe('the desk', () => {
   });
 
   test('keeps an answer for a call that broke until the agent asks again', async () => {
-    const { desk: one, lines } = desk();
+    const { pending: one, lines } = pending();
     one.unheard('Which?', { what: 'answer', id: 'q1', text: 'this' });
     expect(await one.ask(question('Which?'))).toMatchObject({ text: 'this' });
     expect(lines).toEqual([]);
@@ -53,7 +53,7 @@ describe('the desk', () => {
 
   test('parks everything that is open when one question has waited too long', async () => {
     vi.useFakeTimers();
-    const { desk: one, parked } = desk({ holdMs: 1000 });
+    const { pending: one, parked } = pending({ holdMs: 1000 });
     const replies = [one.ask(question('a')), one.permit({ title: 't', kind: 'execute', command: 'rm x' })];
     vi.advanceTimersByTime(1000);
     vi.useRealTimers();
@@ -63,7 +63,7 @@ describe('the desk', () => {
   });
 
   test('refuses the sixty-fifth open question', async () => {
-    const { desk: one } = desk();
+    const { pending: one } = pending();
     for (let n = 0; n < 64; n++) void one.ask(question(`${n}`));
     expect(await one.ask(question('one more'))).toEqual({ what: 'refused' });
   });
@@ -81,7 +81,7 @@ describe('the desk', () => {
     const earlier = unsettled(log);
     rmSync(folder, { recursive: true });
     expect([...earlier.keys()]).toEqual(['q3', 'p5']);
-    const { desk: one, lines } = desk({ earlier });
+    const { pending: one, lines } = pending({ earlier });
     one.take({ id: '1', step: 2, type: 'permit', permissionId: 'p5', decision: 'allow' });
     expect(await one.permit({ title: 'rm x', kind: 'execute', command: 'rm x' })).toMatchObject({ text: 'allow' });
     expect(lines).toEqual([{ type: 'settled', id: 'p5', how: 'answered before' }]);
@@ -145,7 +145,7 @@ describe('forms of an agent', () => {
   });
 
   test('ask one question for each field, and again when an answer is none of the choices', async () => {
-    const { desk: one, lines } = desk();
+    const { pending: one, lines } = pending();
     const schema = {
       properties: {
         a: { type: 'array', title: 'Which?', items: { enum: ['x', 'y'] } },
@@ -153,7 +153,7 @@ describe('forms of an agent', () => {
         c: { type: 'integer', title: 'How many?' },
       },
     };
-    const response = fillForm({ mode: 'form', sessionId: 's', message: 'Some things', requestedSchema: schema } as never, one, new Cleaner([]));
+    const response = fillForm({ mode: 'form', sessionId: 's', message: 'Some things', requestedSchema: schema } as never, one, new Sanitiser([]));
     for (const answer of ['z', 'x, y', 'yes', '3']) {
       await vi.waitFor(() => expect(lines.at(-1)?.type).toBe('question'));
       one.take({ id: answer, step: 1, type: 'answer', questionId: (lines.at(-1) as { id: string }).id, answer });
@@ -164,7 +164,7 @@ describe('forms of an agent', () => {
   });
 
   test('are declined when they want an address to be opened', async () => {
-    expect(await fillForm({ mode: 'url', message: 'x', url: 'http://x' } as never, desk().desk, new Cleaner([]))).toEqual({ action: 'decline' });
+    expect(await fillForm({ mode: 'url', message: 'x', url: 'http://x' } as never, pending().pending, new Sanitiser([]))).toEqual({ action: 'decline' });
   });
 });
 
@@ -172,7 +172,7 @@ describe('tool calls', () => {
   test('become a line for each change, and one a second for growing output', () => {
     vi.useFakeTimers();
     const lines: LogEvent[] = [];
-    const calls = new ToolCalls(new Cleaner([]), '/workspace', (event) => lines.push(event));
+    const calls = new ToolCalls(new Sanitiser([]), '/workspace', (event) => lines.push(event));
     const output = (text: string) => ({ toolCallId: 't', content: [{ type: 'content' as const, content: { type: 'text' as const, text } }] });
     const put = (update: Parameters<ToolCalls['upsert']>[0]) => {
       calls.upsert(update);

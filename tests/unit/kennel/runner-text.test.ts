@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { Cleaner } from '../../../kennel/runner/clean.ts';
-import { hunk } from '../../../kennel/runner/diff.ts';
-import { Pieces } from '../../../kennel/runner/pieces.ts';
+import { hunk } from '../../../kennel/runner/agent/diff.ts';
+import { Sanitiser } from '../../../kennel/runner/log/sanitiser.ts';
+import { TextBatcher } from '../../../kennel/runner/log/text-batcher.ts';
 
 const KEY = 'sk-fetch-0123456789abcdef0123456789abcdef';
 
 describe('cleaning', () => {
-  const cleaner = new Cleaner([KEY], { MY_TOKEN: 'tok-12345678', PATH: '/usr/bin', SSH_AUTH_SOCK: '/run/agent.sock', GIT_AUTHOR_NAME: 'Some Person' });
+  const sanitiser = new Sanitiser([KEY], { MY_TOKEN: 'tok-12345678', PATH: '/usr/bin', SSH_AUTH_SOCK: '/run/agent.sock', GIT_AUTHOR_NAME: 'Some Person' });
 
   test.each([
     ['our key', `the key is ${KEY}.`, 'the key is [hidden].'],
@@ -17,23 +17,23 @@ describe('cleaning', () => {
     ['a private key', '-----BEGIN RSA PRIVATE KEY-----\nMIIabc\n-----END RSA PRIVATE KEY-----\nafter', '[hidden]\nafter'],
     ['the password of an address', 'postgres://me:hunter2@db/x', 'postgres://me:[hidden]@db/x'],
     ['a bearer token', 'Authorization: Bearer abcdefghijklmnopqrstuvwx', 'Authorization: Bearer [hidden]'],
-  ])('hides %s', (_what, text, clean) => expect(cleaner.text(text)).toBe(clean));
+  ])('hides %s', (_what, text, clean) => expect(sanitiser.text(text)).toBe(clean));
 
   test('leaves paths of the environment and ordinary words alone', () => {
-    expect(cleaner.text('/run/agent.sock of Some Person, a risk-based task-list')).toBe('/run/agent.sock of Some Person, a risk-based task-list');
+    expect(sanitiser.text('/run/agent.sock of Some Person, a risk-based task-list')).toBe('/run/agent.sock of Some Person, a risk-based task-list');
   });
 
   test('takes out terminal escapes and characters that hide or turn text', () => {
-    expect(cleaner.text('\u001b[31mred\u001b[0m \u001b]0;title\u0007\u001b(Bplain\u0007\u0000')).toBe('red plain');
-    expect(cleaner.text('a\u202eb\u200bc\r\nd\te')).toBe('abc\nd\te');
-    expect(cleaner.text('\u001b]8;;http://x\u001b\\link\u001b]8;;\u001b\\')).toBe('link');
-    expect(cleaner.text('half \ud800 a pair').isWellFormed()).toBe(true);
+    expect(sanitiser.text('\u001b[31mred\u001b[0m \u001b]0;title\u0007\u001b(Bplain\u0007\u0000')).toBe('red plain');
+    expect(sanitiser.text('a\u202eb\u200bc\r\nd\te')).toBe('abc\nd\te');
+    expect(sanitiser.text('\u001b]8;;http://x\u001b\\link\u001b]8;;\u001b\\')).toBe('link');
+    expect(sanitiser.text('half \ud800 a pair').isWellFormed()).toBe(true);
   });
 
   test('makes one line, and keeps the end of what is too long', () => {
-    expect(cleaner.line('  a\n b\t\tc ', 100)).toBe('a b c');
-    expect(cleaner.line('x'.repeat(300), 200)).toHaveLength(200);
-    const detail = cleaner.detail(`${'a'.repeat(5000)}THE END`, 1000);
+    expect(sanitiser.line('  a\n b\t\tc ', 100)).toBe('a b c');
+    expect(sanitiser.line('x'.repeat(300), 200)).toHaveLength(200);
+    const detail = sanitiser.detail(`${'a'.repeat(5000)}THE END`, 1000);
     expect(detail.length).toBeLessThanOrEqual(1000);
     expect(detail).toMatch(/^a+\n… \d+ characters …\na+THE END$/);
   });
@@ -41,19 +41,19 @@ describe('cleaning', () => {
   test('is quick on what is made to be slow', () => {
     const began = performance.now();
     for (const evil of ['\u001b['.repeat(50_000), 'a://'.repeat(30_000), `-----BEGIN ${'A '.repeat(40_000)}`, 'sk-'.repeat(40_000), 'eyJ'.repeat(40_000)])
-      cleaner.detail(evil, 4000);
+      sanitiser.detail(evil, 4000);
     expect(performance.now() - began).toBeLessThan(2000);
   });
 });
 
 describe('pieces of text', () => {
   let written: Array<[string, string]>;
-  let pieces: Pieces;
+  let pieces: TextBatcher;
 
   beforeEach(() => {
     vi.useFakeTimers();
     written = [];
-    pieces = new Pieces(new Cleaner([KEY]), (id, text) => written.push([id, text]));
+    pieces = new TextBatcher(new Sanitiser([KEY]), (id, text) => written.push([id, text]));
   });
   afterEach(() => vi.useRealTimers());
 

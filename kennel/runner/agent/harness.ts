@@ -1,0 +1,91 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve, sep } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { HarnessCommand } from '../profiles/profile.ts';
+
+/** characters of stderr that are kept, from its end */
+const STDERR = 8000;
+
+/** The agent's process, in a process group of its own. */
+export class Harness {
+  readonly child: ChildProcess;
+  /** How it ended, in words. */
+  readonly exited: Promise<string>;
+  ended: string | null = null;
+  private tail = '';
+
+  /** Throws when a file of the profile would be outside HOME. */
+  constructor(command: HarnessCommand, home: string, cwd: string, env: Record<string, string>) {
+    for (const file of command.files) writeUnder(home, file);
+    const all: Record<string, string> = { ...env, HOME: home };
+    for (const [name, value] of Object.entries(command.env)) {
+      if (value === null) delete all[name];
+      else all[name] = value;
+    }
+    const [program, ...args] = command.argv;
+    this.child = spawn(program!, args, { cwd, env: all, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
+    this.child.stdin!.on('error', () => undefined);
+    this.child.stdout!.on('error', () => undefined);
+    // read always and kept little: a gigabyte here must neither stop the agent nor fill the memory
+    this.child.stderr!.on('data', (data: Buffer) => {
+      this.tail = (this.tail + data.subarray(-STDERR).toString()).slice(-STDERR);
+    });
+    this.exited = new Promise((done) => {
+      const end = (how: string) => {
+        this.ended ??= how;
+        done(this.ended);
+      };
+      this.child.once('error', (error: NodeJS.ErrnoException) => {
+        if (this.child.pid !== undefined) return;
+        const why = error.code === 'ENOENT' ? 'it is not installed in this image' : error.message;
+        end(`The agent could not be started (${program}): ${why}.`);
+      });
+      this.child.once('exit', (code, signal) => end(signal ? `The agent was ended by ${signal}` : `The agent ended with code ${code}`));
+    });
+  }
+
+  /** The last that it wrote to stderr. */
+  get stderr(): string {
+    return this.tail;
+  }
+
+  /** Ends it in order: end of input first (most agents save their session and go), then SIGTERM, then SIGKILL to the whole group. */
+  async stop(patience: { input: number; term: number }): Promise<void> {
+    if (!this.ended) this.child.stdin!.end();
+    if (!(await this.gone(patience.input))) this.signal('SIGTERM');
+    await this.gone(patience.term);
+    // also when it has gone: what it left in its group
+    this.signal('SIGKILL');
+    await this.gone(2000);
+  }
+
+  /** Stops every process of the agent where it is, or lets them go on: in a container all that run in it, those that have left the agent's group included. */
+  hold(held: boolean, contained: boolean): void {
+    // of a container: everything but its first process and this one
+    this.signal(held ? 'SIGSTOP' : 'SIGCONT', contained);
+  }
+
+  private async gone(ms: number): Promise<boolean> {
+    if (this.ended) return true;
+    await Promise.race([this.exited, pause(ms, undefined, { ref: false })]);
+    return this.ended !== null;
+  }
+
+  private signal(signal: NodeJS.Signals, everything = false): void {
+    if (this.child.pid === undefined) return;
+    try {
+      process.kill(everything ? -1 : -this.child.pid, signal);
+    } catch {
+      // nobody is left
+    }
+  }
+}
+
+function writeUnder(home: string, file: HarnessCommand['files'][number]): void {
+  const path = resolve(join(home, file.path));
+  if (!path.startsWith(resolve(home) + sep)) throw new Error(`${file.path} is outside HOME`);
+  if (file.once && existsSync(path)) return;
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, file.content, { mode: 0o600 });
+}

@@ -1,0 +1,35 @@
+import type { PermissionOption, RequestPermissionResponse, ToolCallUpdate } from '@agentclientprotocol/sdk';
+import { ASK_TOOL, MCP_SERVER } from '../questions/ask-human.ts';
+import { commandOf } from './tool-calls.ts';
+
+const CANCELLED: RequestPermissionResponse = { outcome: { outcome: 'cancelled' } };
+
+/**
+ * The option that says what was decided, by its kind: ids and names differ between agents. "Always" is never chosen: the person
+ * was asked about this one thing.
+ */
+export function choose(options: PermissionOption[], decision: 'allow' | 'deny'): RequestPermissionResponse {
+  const kind = decision === 'allow' ? 'allow_once' : 'reject_once';
+  const option = options.find((one) => one.kind === kind) ?? (decision === 'deny' ? options.find((one) => one.kind === 'reject_always') : undefined);
+  return option ? { outcome: { outcome: 'selected', optionId: option.optionId } } : CANCELLED;
+}
+
+/** In the mode in which nothing is asked, an agent that offers only "always" gets it. */
+export function allowAny(options: PermissionOption[]): RequestPermissionResponse {
+  const option = options.find((one) => one.kind === 'allow_once') ?? options.find((one) => one.kind === 'allow_always');
+  return option ? { outcome: { outcome: 'selected', optionId: option.optionId } } : CANCELLED;
+}
+
+const TITLES = new RegExp(
+  `^(mcp__${MCP_SERVER}__${ASK_TOOL}|(mcp[:. ]+)?${MCP_SERVER}[-_./: ]+${ASK_TOOL}|${ASK_TOOL}( \\(${MCP_SERVER}( MCP Server)?\\))?|Ask the person)$`,
+  'i',
+);
+
+/** Whether a permission is asked for `ask_human`. The whole title has to be its name: a command may have the name in it. */
+export function isAskHuman(toolCall: ToolCallUpdate): boolean {
+  if (toolCall.kind === 'execute' || toolCall.kind === 'edit' || toolCall.kind === 'delete' || toolCall.kind === 'move') return false;
+  if (commandOf(toolCall.rawInput)) return false;
+  return TITLES.test((toolCall.name ?? toolCall.title ?? '').trim());
+}
+
+export { CANCELLED };

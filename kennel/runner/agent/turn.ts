@@ -1,0 +1,231 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import * as acp from '@agentclientprotocol/sdk';
+import type { RunSpec } from '../../../src/contracts/kennel.ts';
+import { LineFollower } from '../log/line-follower.ts';
+import type { Sanitiser } from '../log/sanitiser.ts';
+import type { Profile, ProfileContext, Turn } from '../profiles/profile.ts';
+import { fillForm } from '../questions/elicitation-form.ts';
+import type { PendingQuestions } from '../questions/pending-questions.ts';
+import type { Harness } from './harness.ts';
+import { allowAny, CANCELLED, choose, isAskHuman } from './permissions.ts';
+import { stdioStream } from './transport.ts';
+import type { Updates } from './updates.ts';
+
+/** ms for each of initialize, session/new, session/load, set_mode: a fresh HOME of the slowest agent takes some seconds, a busy host longer */
+const START = 180_000;
+
+export interface TurnOptions {
+  spec: RunSpec;
+  profile: Profile;
+  context: ProfileContext;
+  harness: Harness;
+  pending: PendingQuestions;
+  updates: Updates;
+  sanitiser: Sanitiser;
+}
+
+/** One session of one agent: begun or resumed, and prompted once. */
+export class AgentTurn {
+  private readonly options: TurnOptions;
+  private readonly connection: acp.ClientConnection;
+  private sessionId: string | null = null;
+  private prompt: string;
+  private fault: string | null = null;
+  private prompting = false;
+  private strayNoted = false;
+
+  constructor(options: TurnOptions) {
+    this.options = options;
+    this.prompt = options.spec.prompt;
+    const { harness, updates } = options;
+    const stream = stdioStream(
+      harness.child.stdin!,
+      harness.child.stdout!,
+      (line) => {
+        if (!this.strayNoted) updates.note('info', `On stdout: ${line.slice(0, 300)}`);
+        this.strayNoted = true;
+      },
+      (reason) => {
+        this.fault ??= reason;
+      },
+    );
+    this.connection = acp
+      .client({ name: 'fetch' })
+      // read leniently: one malformed update of an agent is no reason to lose the others
+      .onNotification('session/update', lenient<acp.SessionNotification>, ({ params }) => updates.take(params))
+      .onRequest('session/request_permission', lenient<acp.RequestPermissionRequest>, ({ params }) => this.permission(params))
+      .onRequest('elicitation/create', lenient<acp.CreateElicitationRequest>, ({ params }) => this.form(params))
+      .onNotification('*', () => undefined)
+      .connect(stream);
+  }
+
+  /** The reason why the turn failed, or null when the agent ended it in order. */
+  async run(): Promise<string | null> {
+    try {
+      await this.begin();
+    } catch (error) {
+      return await this.why(error, this.options.spec.sessionId ? 'The session could not be resumed' : 'The agent did not start');
+    }
+    return await this.ask();
+  }
+
+  /** Asks the agent to end its turn. */
+  async cancel(): Promise<void> {
+    if (this.sessionId && this.prompting) await this.connection.agent.notify('session/cancel', { sessionId: this.sessionId }).catch(() => undefined);
+  }
+
+  close(): void {
+    this.connection.close();
+  }
+
+  private async begin(): Promise<void> {
+    const { spec, profile, context, updates } = this.options;
+    await this.inTime('initialize', {
+      protocolVersion: 1,
+      clientCapabilities: {
+        fs: { readTextFile: false, writeTextFile: false },
+        terminal: false,
+        elicitation: { form: {} },
+        ...(profile.clientMeta && { _meta: profile.clientMeta }),
+      },
+      clientInfo: { name: 'fetch', version: '1' },
+    });
+    const session = {
+      cwd: context.workspace,
+      mcpServers: [
+        { type: 'http' as const, name: context.mcp.name, url: context.mcp.url, headers: [{ name: 'Authorization', value: `Bearer ${context.mcp.token}` }] },
+      ],
+    };
+    let sessionId: string | null = null;
+    if (spec.sessionId) {
+      updates.replaying = true;
+      try {
+        await this.inTime(profile.resume === 'load' ? 'session/load' : 'session/resume', { ...session, sessionId: spec.sessionId });
+        sessionId = spec.sessionId;
+      } catch (error) {
+        if (spec.anew === undefined || !(error instanceof acp.RequestError)) throw error;
+        // agents write their sessions a moment late: one that was killed before that has none
+        this.prompt = spec.anew;
+        updates.replaying = false;
+        updates.note('warn', `The session could not be resumed (${error.message}): the agent begins anew with what is there.`);
+      }
+    }
+    const resumed = sessionId !== null;
+    sessionId ??= (await this.inTime('session/new', session)).sessionId;
+    if (typeof sessionId !== 'string' || !sessionId || sessionId.length > 200) throw new Error('it gave its session no usable id');
+    this.sessionId = sessionId;
+    updates.say({ type: 'session', sessionId, resumed });
+    const modeId = profile.mode(context);
+    if (modeId) await this.inTime('session/set_mode', { sessionId, modeId });
+  }
+
+  private async ask(): Promise<string | null> {
+    const { profile, context, updates } = this.options;
+    const sessionId = this.sessionId!;
+    const path = profile.file?.(context, sessionId);
+    const file = path
+      ? new LineFollower(
+          path,
+          (line) => {
+            updates.seen = profile.watchFile?.(line) ?? updates.seen;
+          },
+          'end',
+        )
+      : null;
+    const turn: Turn = { response: null, error: null, lastText: '', tools: 0, seen: null };
+    const toolsBefore = updates.tools.count;
+    try {
+      // an agent may go on with the replay after it has answered the load
+      updates.replaying = false;
+      this.prompting = true;
+      turn.response = await this.connection.agent.request('session/prompt', { sessionId, prompt: [{ type: 'text', text: this.prompt }] });
+    } catch (error) {
+      if (!(error instanceof acp.RequestError)) return await this.why(error, 'The agent broke off');
+      turn.error = { code: error.code, message: error.message, data: error.data };
+    } finally {
+      this.prompting = false;
+      await file?.settle();
+      file?.close();
+      updates.flush();
+    }
+    turn.lastText = updates.lastText;
+    turn.tools = updates.tools.count - toolsBefore;
+    turn.seen = updates.seen;
+    if (turn.response) this.usage(turn.response);
+    return profile.failure(turn);
+  }
+
+  private usage(response: acp.PromptResponse): void {
+    const { profile, updates } = this.options;
+    const own = (response as { usage?: { inputTokens?: unknown; outputTokens?: unknown } | null }).usage;
+    const usage = profile.usage?.(response) ?? (own ? { inputTokens: Number(own.inputTokens), outputTokens: Number(own.outputTokens) } : null);
+    if (usage && Number.isFinite(usage.inputTokens) && Number.isFinite(usage.outputTokens)) updates.say({ type: 'usage', ...usage });
+  }
+
+  private async permission(request: acp.RequestPermissionRequest): Promise<acp.RequestPermissionResponse> {
+    const { spec, profile, pending, updates, sanitiser } = this.options;
+    const options = Array.isArray(request.options) ? request.options : [];
+    const toolCall = request.toolCall ?? ({} as acp.ToolCallUpdate);
+    if (spec.permissions === 'run') return allowAny(options);
+    if ((profile.asksHuman ?? isAskHuman)(toolCall)) return allowAny(options);
+    const call = updates.tools.upsert(toolCall);
+    updates.flush();
+    // Gemini CLI has the command in the title only
+    const command = call.command || (call.kind === 'execute' && toolCall.title) || '';
+    const reply = await pending.permit({
+      title: sanitiser.line(call.title || call.command || 'The agent asks for leave to go on', 200),
+      kind: sanitiser.line(call.kind, 40),
+      ...(command && { command: sanitiser.detail(command, 4000) }),
+      ...(call.diff && { diff: sanitiser.detail(call.diff, 20_000) }),
+      ...(call.paths.length > 0 && { paths: call.paths.map((path) => sanitiser.line(path, 500)) }),
+    });
+    if (reply.what === 'refused') return choose(options, 'deny');
+    // a cancelled request ends the turn, by the protocol; the agent asks again when its session goes on
+    if (reply.what === 'parked') void this.cancel();
+    return reply.what === 'answer' ? choose(options, reply.text === 'allow' ? 'allow' : 'deny') : CANCELLED;
+  }
+
+  private async form(request: acp.CreateElicitationRequest): Promise<acp.CreateElicitationResponse> {
+    const response = await fillForm(request, this.options.pending, this.options.sanitiser);
+    if (response.action === 'cancel') void this.cancel();
+    return response;
+  }
+
+  private async inTime<Method extends acp.AgentRequestMethod>(method: Method, params: acp.AgentRequestParamsByMethod[Method]) {
+    const answer = this.connection.agent.request(method, params);
+    const late = new AbortController();
+    const limit = pause(START, undefined, { signal: late.signal, ref: false }).then(
+      () => {
+        throw new Error(`it did not answer ${method} for ${START / 1000} s`);
+      },
+      () => undefined as never,
+    );
+    try {
+      return await Promise.race([answer, limit]);
+    } finally {
+      late.abort();
+    }
+  }
+
+  /** One sentence for an error of the connection: how the process ended says more than that a pipe did. */
+  private async why(error: unknown, what: string): Promise<string> {
+    const { harness } = this.options;
+    if (error instanceof acp.RequestError) return `${what}: ${error.message} (${error.code})${detailsOf(error.data)}.`;
+    if (this.fault) return this.fault;
+    if (this.connection.signal.aborted) {
+      await Promise.race([harness.exited, pause(2000, undefined, { ref: false })]);
+      if (!harness.ended) return 'The agent closed its output before its turn was over.';
+      return harness.child.pid === undefined ? harness.ended : `${harness.ended} before its turn was over.`;
+    }
+    return `${what}: ${(error as Error).message}.`;
+  }
+}
+
+function lenient<T>(params: unknown): T {
+  return (params ?? {}) as T;
+}
+
+function detailsOf(data: unknown): string {
+  const details = data && typeof data === 'object' ? ((data as Record<string, unknown>).details ?? (data as Record<string, unknown>).message) : data;
+  return typeof details === 'string' && details ? `: ${details}` : '';
+}

@@ -1,0 +1,49 @@
+import { statfsSync } from 'node:fs';
+
+/** Agents write more than this at a time. */
+const ROOM_BYTES = 1024 * 1024;
+const LOOK_MS = 1_000;
+/** An agent may make room itself, when it hears from a command that there is none. */
+const PATIENCE_MS = 20_000;
+const REASON = 'No room is left on the disk of the run folder.';
+
+/**
+ * Watches the disk that an agent has its HOME on. One that cannot write its session any more may fail without knowing why, and may also say
+ * nothing at all for ever.
+ */
+export class DiskWatch {
+  private readonly folder: string;
+  private readonly onFull: (reason: string) => void;
+  private readonly timer: NodeJS.Timeout;
+  private fullSince: number | null = null;
+
+  constructor(folder: string, onFull: (reason: string) => void) {
+    this.folder = folder;
+    this.onFull = onFull;
+    this.timer = setInterval(() => this.look(), LOOK_MS);
+    this.timer.unref();
+  }
+
+  /** The reason of a failure, with the full disk that it came from. */
+  explain(reason: string): string {
+    return this.isFull() ? `${REASON} ${reason}` : reason;
+  }
+
+  close(): void {
+    clearInterval(this.timer);
+  }
+
+  private look(): void {
+    this.fullSince = this.isFull() ? (this.fullSince ?? Date.now()) : null;
+    if (this.fullSince !== null && Date.now() - this.fullSince >= PATIENCE_MS) this.onFull(REASON);
+  }
+
+  private isFull(): boolean {
+    try {
+      const { bavail, bsize } = statfsSync(this.folder);
+      return bavail * bsize < ROOM_BYTES;
+    } catch {
+      return false;
+    }
+  }
+}

@@ -1,0 +1,107 @@
+import { type Repository, tryContent } from '../git/git.ts';
+import { type Change, changedTree, diffTrees, type Entry, emptyTree, entriesOf } from '../git/trees.ts';
+import { LIMITS } from '../limits.ts';
+import { folderChanges } from './git-folder.ts';
+import { among, isThere, plainPath } from './others.ts';
+import { extraOf, type Facts, factsOf, hadRepository, type Stored } from './record.ts';
+import { changedFiles, type Files, named } from './report.ts';
+
+/** What a task did beside the files that git looks at, in words and as changes. */
+
+const UNDO = '"undo" brings it back';
+
+/** Files of a state that git does not look at, by path. */
+export function othersOf(repository: Repository, state: Stored): Map<string, Entry> {
+  const tree = extraOf(repository, state.extra, 'others');
+  return new Map(tree ? [...entriesOf(repository, tree)].map(([path, entry]) => [plainPath(path), entry]) : []);
+}
+
+/** From the state after a task to that before it, in files that git does not look at. */
+export function otherChanges(repository: Repository, from: Stored, to: Stored): Change[] {
+  const trees = [from, to].map((state) => extraOf(repository, state.extra, 'others'));
+  if (!trees[0] || !trees[1]) return [];
+  return diffTrees(repository, trees[0], trees[1]).map((change) => ({ ...change, path: plainPath(change.path) }));
+}
+
+const plainTree = (repository: Repository, entries: Array<[string, Entry]>): string => changedTree(repository, emptyTree(repository), entries);
+
+const isOfGit = (path: string): boolean => /(^|\/)\.git(\/|$)/.test(path);
+
+/** Changes in repositories inside of the workspace: they are told with the others, and not committed. */
+export function innerChanges(repository: Repository, before: Stored, after: Stored): { files: Files; notes: string[] } {
+  const [then, now] = [factsOf(repository, before), factsOf(repository, after)];
+  const isInner = among([...(then.nested ?? []), ...(now.nested ?? [])]);
+  const changes = otherChanges(repository, before, after).filter(({ path }) => isInner(path));
+  const side = (which: 'from' | 'to') =>
+    plainTree(
+      repository,
+      changes.flatMap((change): Array<[string, Entry]> => (change[which] && !isOfGit(change.path) ? [[change.path, change[which]]] : [])),
+    );
+  const files = changedFiles(repository, side('from'), side('to'));
+  const folders = new Set([...(then.nested ?? []), ...(now.nested ?? [])].filter((folder) => changes.some(({ path }) => path.startsWith(folder))));
+  const notes: string[] = [];
+  if (folders.size > 0) notes.push(`Repositories inside of the workspace were changed, and are not committed: ${named([...folders])}. "undo" takes that back.`);
+  const prints = new Map((now.named ?? []).flatMap((entry) => (entry.print ? [[entry.path, entry.print]] : [])));
+  const large = (then.named ?? []).filter((entry) => entry.print && prints.get(entry.path) !== entry.print).map((entry) => entry.path);
+  if (large.length > 0) {
+    notes.push(
+      `Changed or gone, and too large to be kept: ${named(large)} (repositories inside of the workspace). What was changed there can be neither told nor undone.`,
+    );
+  }
+  const fresh = [...prints.keys()].filter((path) => !then.nested?.includes(path));
+  if (then.nested && fresh.length > 0) notes.push(`New, and too large to be undone: ${named(fresh)}.`);
+  return { files, notes };
+}
+
+/** What the person should hear of, beside the files. */
+export function besides(repository: Repository, before: Stored, after: Stored): string[] {
+  const then = factsOf(repository, before);
+  return [...folderNotes(repository, before, after), ...otherNotes(repository, before, after, then)];
+}
+
+function folderNotes(repository: Repository, before: Stored, after: Stored): string[] {
+  if (!hadRepository(before)) return [];
+  if (!hadRepository(after)) {
+    const what =
+      !after.damage || after.damage === 'it is gone'
+        ? 'removed the git folder of the workspace'
+        : `left the git folder of the workspace unusable (${after.damage})`;
+    return [`The task ${what}: nothing could be committed. "undo" makes it again as it was, with its history.`];
+  }
+  const notes: string[] = [];
+  if (after.damage) notes.push(`The objects of the repository are damaged (${after.damage}). "undo" mends them.`);
+  const now = new Map((factsOf(repository, after).refs ?? []).map((ref) => [ref.name, ref.oid]));
+  const lost = (factsOf(repository, before).refs ?? []).filter((ref) => !now.has(ref.name)).map((ref) => ref.name);
+  if (lost.length > 0) notes.push(`The task deleted ${named(lost)}; ${UNDO}.`);
+  if (before.head && after.head && before.branch === after.branch && !reaches(repository, after.head, before.head)) {
+    notes.push(`The task wrote the history of ${before.branch ?? 'HEAD'} anew: commit ${before.head.slice(0, 10)} is no longer in it; ${UNDO}.`);
+  }
+  const own = folderChanges(repository, before, after)
+    .map((change) => change.path)
+    .filter((path) => !path.startsWith('modules/'));
+  if (own.length > 0) notes.push(`The task changed files of git itself: ${named(own)}; "undo" takes that back.`);
+  return notes;
+}
+
+const reaches = (repository: Repository, commit: string, other: string): boolean =>
+  tryContent(repository, ['merge-base', '--is-ancestor', other, commit]).code === 0;
+
+function otherNotes(repository: Repository, before: Stored, after: Stored, then: Facts): string[] {
+  const isInner = among([...(then.nested ?? []), ...(factsOf(repository, after).nested ?? [])]);
+  const changes = otherChanges(repository, before, after).filter(({ path }) => !isInner(path));
+  const gone = changes.filter((change) => !change.to).map((change) => change.path);
+  const changed = changes.filter((change) => change.to && change.from).map((change) => change.path);
+  const lost = (then.named ?? []).filter((entry) => !entry.print && !isThere(repository.root, entry.path)).map((entry) => entry.path);
+  const notes: string[] = [];
+  if (gone.length > 0) notes.push(`Ignored files are gone: ${named(gone)}; "undo" brings them back.`);
+  if (changed.length > 0) notes.push(`Ignored files were changed: ${named(changed)}; "undo" takes that back.`);
+  if (lost.length > 0) notes.push(`Gone, and not kept because they were large or could not be read: ${named(lost)}. "undo" cannot bring them back.`);
+  return notes;
+}
+
+/** Two lists of files as one. */
+export function joined(a: Files, b: Files): Files {
+  const total = (a.filesChanged ?? a.files.length) + (b.filesChanged ?? b.files.length);
+  const files = [...a.files, ...b.files].slice(0, Math.max(a.files.length, b.files.length, LIMITS.listedFiles));
+  return { files, ...(total > files.length && { filesChanged: total }), added: a.added + b.added, removed: a.removed + b.removed };
+}

@@ -1,0 +1,114 @@
+import { dirname } from 'node:path';
+import { type Author, type Checkpointed, KEY, type WorkspaceAnswer } from '../../../src/contracts/workspace-ops.ts';
+import { shown } from '../files/names.ts';
+import { content, type Repository, tryGit } from '../git/git.ts';
+import { utf8 } from '../git/process.ts';
+import { headOf, openRepository, type Place } from '../git/repository.ts';
+import { readIndex, type Snapshot, takeSnapshot } from '../git/snapshot.ts';
+import { copyHistory, refsOf } from '../git/transfer.ts';
+import { diffTrees, treeOf } from '../git/trees.ts';
+import { Refusal } from '../refusal.ts';
+import { takeGitFolder } from './git-folder.ts';
+import { openHistory } from './history.ts';
+import { type Others, othersTree, takeOthers } from './others.ts';
+import { type Facts, type Named, readState, refOf, type State, type Stored, states, storeState, writeRef } from './record.ts';
+
+export function checkKey(key: string): void {
+  if (!KEY.test(key)) throw new Refusal('The key must be 1 to 100 letters, digits, "-" or "_".');
+}
+
+/** Remembers the state before a task. */
+export function checkpoint(place: Place, key: string, author: Author): WorkspaceAnswer {
+  checkKey(key);
+  const repository = openHistory(place, true)!;
+  const known = readState(repository, key, 'before');
+  if (known) return answer(known);
+  const unkept = takeHistory(repository);
+  const head = headOf(repository);
+  const snapshot = takeSnapshot(repository);
+  const others = takeOthers(repository, snapshot.ignored);
+  const { facts, left } = withRest(repository, snapshot, others);
+  const last = states(repository, 'before').at(-1);
+  const at = Math.max(now(), last?.at ?? 0);
+  const notes = [...(unkept ? [`The history of the repository could not be copied (${unkept})`] : []), ...(left ? [left] : []), ...snapshot.notes];
+  const state: Omit<State, 'extra'> = {
+    n: (last?.n ?? 0) + 1,
+    key,
+    worktree: repository.worktree,
+    head: head.commit,
+    branch: head.branch,
+    at,
+    dirty: repository.kept === 'beside' ? 0 : diffTrees(repository, treeOf(repository, head.commit), snapshot.tree).length,
+    notes: [...notes, ...namedNotes(others.named)].slice(0, 50),
+    kept: repository.kept,
+    ...(repository.damage && { damage: repository.damage }),
+  };
+  const commit = storeState(repository, snapshot, facts, state, `Before task ${key}`, { ...author, seconds: at });
+  writeRef(repository, refOf(key, 'before'), commit, null);
+  return answer(readState(repository, key, 'before')!);
+}
+
+/** Copies the history into the store; why it could not. */
+export function takeHistory(repository: Repository): string | null {
+  if (repository.kept === 'beside') return null;
+  const indexes = repository.worktree === null ? [repository] : [repository, mainOf(repository)];
+  const entries = indexes.flatMap((each) => [...readIndex(each).entries.values()]);
+  const indexed = entries.filter((entry) => entry.mode !== '160000').map((entry) => entry.oid);
+  return copyHistory(repository, refsOf(repository), headOf(repository).commit, [...indexed, ...stashed(repository)]);
+}
+
+/** The workspace itself, of the repository of one of its worktrees. */
+const mainOf = (repository: Repository): Repository => ({ ...repository, root: dirname(repository.commonDir), gitDir: repository.commonDir, worktree: null });
+
+/** All but the newest are in a log alone. */
+function stashed(repository: Repository): string[] {
+  const listed = tryGit(repository, ['rev-list', '--walk-reflogs', 'refs/stash']);
+  return listed.code === 0 ? listed.stdout.split('\n').filter(Boolean) : [];
+}
+
+/** What goes with a snapshot besides: other files, and the git folder. */
+export function withRest(repository: Repository, snapshot: Snapshot, others: Others): { facts: Facts; left: string | null } {
+  const { named, nested, folders, pipes } = others;
+  const facts: Facts = { ignored: snapshot.ignored, named, nested, folders, pipes };
+  snapshot.trees = { others: othersTree(repository, others.files) };
+  if (repository.kept === 'beside') return { facts, left: null };
+  const folder = takeGitFolder(repository);
+  snapshot.trees = { ...snapshot.trees, ...folder.trees };
+  if (folder.index) snapshot.index = folder.index;
+  // the index of a worktree goes with it; that of the workspace is what its git folder is made again with
+  if (repository.worktree !== null) snapshot.staged = readIndex(mainOf(repository)).staged();
+  return { facts: { ...facts, ...folder.facts }, left: folder.left };
+}
+
+function namedNotes(named: Named[]): string[] {
+  const why = { large: 'is large', unreadable: 'cannot be read', special: 'is neither a file nor a link' };
+  return named.map((entry) => `${shown(utf8(entry.path))} ${why[entry.why]}, and is known by its name alone`);
+}
+
+export const now = (): number => Math.floor(Date.now() / 1000);
+
+function answer(state: Stored): WorkspaceAnswer {
+  const { head, branch, dirty, notes } = state;
+  const data: Checkpointed = { head, branch, kept: state.kept ?? 'workspace', dirty, notes };
+  const more = notes.length > 5 ? ` and ${notes.length - 5} more` : '';
+  const told = notes.length > 0 ? ` Not kept whole: ${notes.slice(0, 5).join('; ')}${more}.` : '';
+  return { ok: true, output: `Kept the state of the files outside of the workspace.${told}`, data: { ...data } };
+}
+
+/** The repository in which a task's checkpoint is. Refused when there is none. */
+export function repositoryOf(place: Place, key: string): { repository: Repository; before: Stored } {
+  checkKey(key);
+  const repository = openHistory(place, false);
+  const before = repository && readState(repository, key, 'before');
+  if (!before) throw new Refusal(`There is no checkpoint of ${key} in this workspace${openRepository(place) ? '' : '; its git folder is gone'}.`);
+  return { repository, before };
+}
+
+/** Paths of the files of some trees. */
+export function pathsOf(repository: Repository, trees: string[]): Set<string> {
+  const paths = new Set<string>();
+  for (const tree of trees) {
+    for (const path of content(repository, ['ls-tree', '-r', '-z', '--full-tree', '--name-only', tree]).split('\0')) if (path !== '') paths.add(path);
+  }
+  return paths;
+}

@@ -1,0 +1,225 @@
+import type { Author, ConcludedChanges, WorkspaceAnswer } from '../../../src/contracts/workspace-ops.ts';
+import { converter } from '../git/convert.ts';
+import { content, GitFailed, type Repository, tryGit } from '../git/git.ts';
+import { mergeTrees } from '../git/merge.ts';
+import { utf8 } from '../git/process.ts';
+import { type Head, headOf, inProgress, type Place } from '../git/repository.ts';
+import { forgetFiles, readIndex, takeSnapshot } from '../git/snapshot.ts';
+import { indexLock, restage } from '../git/staging.ts';
+import { giveObjects, tidy } from '../git/transfer.ts';
+import { changedTree, commitTree, diffTrees, jsonBlob, type Signature, treeOf } from '../git/trees.ts';
+import { testCommand } from '../project/profile.ts';
+import { besides, innerChanges, joined, othersOf } from './besides.ts';
+import { now, pathsOf, repositoryOf, takeHistory, withRest } from './checkpoint.ts';
+import { objectDamage } from './git-folder.ts';
+import { among, retakeOthers } from './others.ts';
+import { type Facts, factsOf, hadRepository, readOwnRef, readRef, readState, refOf, type Stored, storeState, writeRef } from './record.ts';
+import { changedFiles, counted, named } from './report.ts';
+
+export interface Concluding {
+  key: string;
+  message: string;
+  author: Author;
+  keepOnBranchOnly: boolean;
+}
+
+/** What `refs/fetch/<key>/result` holds. `tip`: HEAD when it was concluded. */
+export interface Result extends Omit<ConcludedChanges, 'test'> {
+  tip: string | null;
+}
+
+type Committed = Pick<Result, 'commit' | 'keptOn' | 'note' | 'tip' | 'branch'>;
+
+/**
+ * Remembers the state after a task and commits its changes. What is done is found again in refs, in the order `after`, `commit`,
+ * the branch, the index, `result`; a call that was killed is finished by the next one. `again`: what of git had to be made again before.
+ */
+export function conclude(place: Place, op: Concluding, again: string | null = null): WorkspaceAnswer {
+  const { repository, before } = repositoryOf(place, op.key);
+  const known = readResult(repository, op.key);
+  if (known) return answer(place, repository, known);
+  const unread = takeHistory(repository);
+  const after = readState(repository, op.key, 'after') ?? takeAfter(repository, before, op, unread);
+  const inner = innerChanges(repository, before, after);
+  const files = joined(changedFiles(repository, before.tree, after.tree), inner.files);
+  const committed: Committed =
+    repository.kept === 'beside'
+      ? { commit: null, branch: null, tip: null }
+      : commitChanges(repository, before, after, op, { ...op.author, seconds: after.at });
+  const told = [again, committed.note, ...besides(repository, before, after), ...inner.notes].filter(Boolean).join(' ');
+  const result: Result = { ...files, ...committed, ...(told && { note: told }) };
+  writeRef(repository, refOf(op.key, 'result'), jsonBlob(repository, result), readRef(repository, refOf(op.key, 'result')));
+  tidy(repository);
+  if (repository.worktree !== null) forgetFiles(repository);
+  return answer(place, repository, result);
+}
+
+/** Null also for a result that cannot be read. */
+export function readResult(repository: Repository, key: string): Result | null {
+  const ref = readRef(repository, refOf(key, 'result'));
+  if (!ref) return null;
+  try {
+    return JSON.parse(utf8(content(repository, ['cat-file', 'blob', ref]))) as Result;
+  } catch {
+    return null;
+  }
+}
+
+function takeAfter(repository: Repository, before: Stored, op: Concluding, unread: string | null): Stored {
+  const head = headOf(repository);
+  const then = factsOf(repository, before);
+  const kept = othersOf(repository, before);
+  // what was kept before is compared even if it is ignored by now, and what was ignored before is none of the task's
+  const apart = among([...kept.keys(), ...(then.named ?? []).map((entry) => entry.path)]);
+  const except = { untracked: either(apart, among(then.ignored)), tracked: apart };
+  const snapshot = takeSnapshot(repository, { also: pathsOf(repository, [before.tree]), except });
+  const { facts } = withRest(repository, snapshot, retakeOthers(repository, kept.keys(), snapshot.ignored));
+  const damage = damageOf(repository, before, then, unread);
+  const at = Math.max(now(), before.at);
+  const { n, key, worktree } = before;
+  const state = { n, key, worktree, head: head.commit, branch: head.branch, at, dirty: 0, notes: snapshot.notes.slice(0, 50), kept: repository.kept };
+  const commit = storeState(repository, snapshot, facts, { ...state, ...(damage && { damage }) }, `After task ${key}`, { ...op.author, seconds: at });
+  writeRef(repository, refOf(key, 'after'), commit, null);
+  return readState(repository, key, 'after')!;
+}
+
+const either = (a: (path: string) => boolean, b: (path: string) => boolean) => (path: string) => a(path) || b(path);
+
+/** What a task did to the git folder as a whole; null: it can be worked with. */
+function damageOf(repository: Repository, before: Stored, then: Facts, unread: string | null): string | null {
+  if (!hadRepository(before)) return null;
+  if (repository.kept === 'beside') return repository.damage ?? 'it is gone';
+  return objectDamage(repository, then) ?? unread;
+}
+
+function commitChanges(repository: Repository, before: Stored, after: Stored, op: Concluding, by: Signature): Committed {
+  const head = headOf(repository);
+  const prepared = readRef(repository, refOf(op.key, 'commit'));
+  if (prepared && head.commit && isAncestor(repository, prepared, head.commit)) {
+    // killed after the branch was moved: only the index may be behind
+    if (head.commit === prepared) stageCommit(repository, firstParent(repository, prepared), prepared);
+    const keptOn = head.branch === null ? keepBranch(repository, op.key, prepared) : null;
+    return { commit: prepared, branch: head.branch, keptOn, tip: head.commit, note: notes(before, head, [], keptOn) };
+  }
+  const { convert, filtered } = converter(
+    repository,
+    diffTrees(repository, before.tree, after.tree).map((change) => change.path),
+  );
+  const headTree = treeOf(repository, head.commit);
+  const merged = mergeTrees(repository, before.tree, headTree, after.tree, { convert });
+  const left = [...filtered];
+  const own = head.commit !== before.head ? head.commit : null;
+  if (merged.conflicts.length === 0 && merged.changes.length === 0) {
+    return { commit: own, branch: head.branch, tip: head.commit, note: notes(before, head, left, null) };
+  }
+  const onOwnBranch = head.branch === `fetch/${op.key}`;
+  const why = op.keepOnBranchOnly && !onOwnBranch ? 'asked' : refusal(repository, merged.conflicts, headTree, merged.tree);
+  const parents = head.commit ? [head.commit] : [];
+  if (why === null) {
+    const commit = commitTree(repository, merged.tree, parents, messageOf(op), by);
+    giveObjects(repository, [commit], { except: [head.commit] });
+    if (prepared !== commit) writeRef(repository, refOf(op.key, 'commit'), commit, prepared);
+    const moved = tryGit(repository, ['update-ref', '-m', `fetch: task ${op.key}`, 'HEAD', commit, head.commit ?? '0'.repeat(commit.length)]);
+    if (moved.code === 0) {
+      stageCommit(repository, head.commit, commit);
+      const keptOn = head.branch === null ? keepBranch(repository, op.key, commit) : null;
+      return { commit, branch: head.branch, keptOn, tip: commit, note: notes(before, head, left, keptOn) };
+    }
+    return keep(`the branch could not be moved (${moved.stderr.trim()})`);
+  }
+  return keep(why);
+
+  function keep(reason: string): Committed {
+    const tree = merged.conflicts.length === 0 ? merged.tree : wholeState(repository, headTree, after.tree);
+    const commit = commitTree(repository, tree, parents, messageOf(op), by);
+    giveObjects(repository, [commit], { except: [head.commit] });
+    const keptOn = keepBranch(repository, op.key, commit);
+    const what = merged.conflicts.length === 0 ? 'They' : "They, together with the person's own unfinished work,";
+    const note =
+      reason === 'asked'
+        ? `The changes are uncommitted in the working tree, and committed on branch ${keptOn} only.`
+        : `The changes are in the working tree and were not committed there: ${reason}. ${what} are on branch ${keptOn}.`;
+    return { commit: own, branch: head.branch, keptOn, tip: head.commit, note: [note, notes(before, head, left, null)].filter(Boolean).join(' ') };
+  }
+}
+
+/** Why the task's changes cannot be committed on the branch; null when they can. */
+function refusal(repository: Repository, conflicts: string[], headTree: string, newTree: string): string | null {
+  const doing = inProgress(repository);
+  if (doing) return `${doing} is in progress`;
+  const index = readIndex(repository);
+  if (index.unmerged.size > 0) return 'the index has unresolved conflicts';
+  if (conflicts.length > 0) return `the task worked on top of uncommitted changes in ${named(conflicts)}`;
+  const staged = mergeTrees(repository, headTree, index.staged()!, newTree);
+  if (staged.conflicts.length > 0) return `other changes of ${named(staged.conflicts)} are staged`;
+  return indexLock(repository);
+}
+
+/** Brings the index from one commit to the next, with what is staged besides staying staged. */
+function stageCommit(repository: Repository, from: string | null, to: string): void {
+  const staged = readIndex(repository).staged();
+  if (staged === null) return;
+  restage(repository, mergeTrees(repository, treeOf(repository, from), staged, treeOf(repository, to)).changes);
+}
+
+/** All files as they are, in the form in which they are committed. */
+function wholeState(repository: Repository, headTree: string, files: string): string {
+  const changes = diffTrees(repository, headTree, files);
+  const { convert } = converter(
+    repository,
+    changes.map((change) => change.path),
+  );
+  const entries = changes.flatMap(({ path, from, to }): Array<[string, typeof from]> => {
+    const entry = to && convert(path, to);
+    return entry === 'skip' ? [] : [[path, entry]];
+  });
+  return changedTree(repository, headTree, entries);
+}
+
+/** Makes branch `fetch/<key>`, or one with a number behind it where that is taken. Returns its name. */
+function keepBranch(repository: Repository, key: string, commit: string): string {
+  let why = '';
+  for (const name of [`fetch/${key}`, ...[2, 3, 4, 5, 6, 7, 8, 9].map((n) => `fetch/${key}-${n}`), `fetch-${key}`]) {
+    const ref = `refs/heads/${name}`;
+    const there = readOwnRef(repository, ref);
+    if (there === commit) return name;
+    if (there) continue;
+    const made = tryGit(repository, ['update-ref', ref, commit, '0'.repeat(commit.length)]);
+    if (made.code === 0) return name;
+    why = made.stderr.trim();
+  }
+  throw new GitFailed(`no branch could be made for ${key}: ${why}`);
+}
+
+function notes(before: Stored, head: Head, filtered: string[], keptOn: string | null): string | undefined {
+  const all: string[] = [];
+  if (head.branch !== before.branch) {
+    const name = (branch: string | null) => branch ?? 'a detached HEAD';
+    all.push(`The task switched from ${name(before.branch)} to ${name(head.branch)}.`);
+  }
+  if (head.branch === null && keptOn) all.push(`HEAD is detached; branch ${keptOn} keeps the commit.`);
+  if (filtered.length > 0) all.push(`Not committed, as a filter of the repository would have to run over it: ${named(filtered)}.`);
+  return all.length > 0 ? all.join(' ') : undefined;
+}
+
+const messageOf = (op: Concluding): string => `${op.message.trim() || `Task ${op.key}`}\n`;
+
+export function isAncestor(repository: Repository, commit: string, of: string): boolean {
+  return tryGit(repository, ['merge-base', '--is-ancestor', commit, of]).code === 0;
+}
+
+export function firstParent(repository: Repository, commit: string): string | null {
+  return content(repository, ['rev-list', '--parents', '-n1', commit]).trim().split(' ')[1] ?? null;
+}
+
+function answer(place: Place, repository: Repository, result: Result): WorkspaceAnswer {
+  const { tip: _, ...data } = result;
+  const changed = result.files.length === 0 ? 'Nothing was changed.' : `Changed ${counted(result)}.`;
+  const committed = result.commit ? ` Committed as ${result.commit.slice(0, 10)} on ${result.branch ?? 'a detached HEAD'}.` : '';
+  const beside = repository.kept === 'beside' && result.files.length > 0 ? ' The workspace is no git repository: nothing was committed, but undo works.' : '';
+  return {
+    ok: true,
+    output: changed + committed + beside + (result.note ? ` ${result.note}` : ''),
+    data: { ...data, test: result.files.length > 0 ? testCommand(place.root) : null },
+  };
+}

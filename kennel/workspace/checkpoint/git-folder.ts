@@ -1,0 +1,212 @@
+import { lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { applyChanges } from '../files/apply.ts';
+import { content, git, type Repository, tryGit } from '../git/git.ts';
+import { isFolder, openRepository, type Place, textOrNull } from '../git/repository.ts';
+import { giveObjects, missingFrom, refsOf } from '../git/transfer.ts';
+import { type Change, diffTrees, entriesOf } from '../git/trees.ts';
+import { LIMITS } from '../limits.ts';
+import { collect, othersTree, plainPath, storeFiles } from './others.ts';
+import { extraOf, type Facts, factsOf, type Stored } from './record.ts';
+
+/** The git folder of a workspace as an agent can find it and destroy it: what is kept of it, what became of it, and how it is made again. */
+
+/** Kept otherwise, or made by this program, or of worktrees. */
+const OWN = new Set(['objects', 'refs', 'logs', 'worktrees', 'fetch-worktrees', 'fetch', 'index', 'packed-refs', 'HEAD', 'lfs']);
+const isApart = (path: string): boolean => OWN.has(path.split('/')[0]!) || path.startsWith('sharedindex.') || path.endsWith('.lock');
+/** Of these, a task's changes are taken back one by one; others come and go with what git does. `modules` has the git folders of submodules. */
+const STABLE = /^(config|config\.worktree|description|shallow|hooks\/.*|info\/.*|modules\/.*)$/;
+
+const SETTINGS = /^(config|config\.worktree|description|shallow|hooks|info)(\/|$)/;
+
+export interface GitFolder {
+  facts: Pick<Facts, 'refs' | 'head' | 'objects'>;
+  trees: { git: string; logs: string };
+  index?: Buffer;
+  /** why it is not whole */
+  left: string | null;
+}
+
+export function takeGitFolder(repository: Repository): GitFolder {
+  const { commonDir } = repository;
+  const bounds = { files: LIMITS.nestedFiles, bytes: LIMITS.nestedBytes, file: LIMITS.nestedBytes };
+  const files = collect(commonDir, '', bounds, (path) => isApart(path));
+  // without what submodules and other programs hold it is small
+  const taken = files ?? collect(commonDir, '', bounds, (path) => isApart(path) || !SETTINGS.test(path)) ?? [];
+  const logs = isFolder(join(commonDir, 'logs')) ? (collect(commonDir, 'logs/', bounds) ?? []) : [];
+  // that of the workspace also where the task has a worktree, whose index goes with it
+  const indexFile = join(commonDir, 'index');
+  const index = lstatSync(indexFile, { throwIfNoEntry: false });
+  return {
+    facts: { refs: refsOf(repository), head: textOrNull(join(commonDir, 'HEAD')), objects: objectFiles(commonDir) },
+    trees: {
+      git: othersTree(repository, storeFiles(repository, commonDir, taken)),
+      logs: othersTree(repository, storeFiles(repository, commonDir, logs)),
+    },
+    ...(index?.isFile() && index.size < LIMITS.otherBytes && { index: readFileSync(indexFile) }),
+    left: files ? null : 'Of the git folder only history and settings: submodules, or other programs, keep too much in it',
+  };
+}
+
+/** Every file that holds objects. A look at them all is cheap, and one at what is in them is not. */
+function objectFiles(commonDir: string): Record<string, string> {
+  const found: Record<string, string> = {};
+  const folder = join(commonDir, 'objects');
+  for (const name of readdirSync(folder)) {
+    if (!/^([0-9a-f]{2}|pack)$/.test(name) || !isFolder(join(folder, name))) continue;
+    for (const file of readdirSync(join(folder, name))) {
+      if (!/^([0-9a-f]{38,62}|pack-.*\.pack)$/.test(file)) continue;
+      const stats = lstatSync(join(folder, name, file), { throwIfNoEntry: false });
+      if (stats) found[`${name}/${file}`] = `${stats.size} ${stats.mtimeMs}`;
+    }
+  }
+  return found;
+}
+
+/** What a task has done to the objects of the repository; null: all are whole. They are read only where files of before are gone or written. */
+export function objectDamage(repository: Repository, before: Facts): string | null {
+  const now = objectFiles(repository.commonDir);
+  const touched = Object.entries(before.objects ?? {}).some(([file, stats]) => now[file] !== stats);
+  return touched ? brokenObjects(repository) : null;
+}
+
+/** Words with which `git fsck` blames an object, and not merely the way in which an old program wrote it. */
+const WRONG = ['corrupt', 'missing', 'mismatch', 'inflate', 'unable', 'invalid', 'not a'];
+
+function brokenObjects(repository: Repository): string | null {
+  const looked = tryGit(repository, ['fsck', '--full', '--no-dangling', '--no-progress', '--no-reflogs'], { timeoutMs: LIMITS.fsckMs });
+  if (looked.code === 0 || looked.timedOut) return null;
+  const lines = `${looked.stderr}\n${looked.stdout}`.split('\n');
+  const tells = (line: string) => ['missing', 'broken link', 'fatal:'].some((word) => line.startsWith(word));
+  const blames = (line: string) => line.startsWith('error: ') && WRONG.some((word) => line.includes(word));
+  return lines.find((line) => tells(line) || blames(line))?.slice(0, 200) ?? null;
+}
+
+/** Changes between two states of the git folder that undo takes back, as far as they are not refs or objects. */
+export function folderChanges(repository: Repository, from: Stored, to: Stored): Change[] {
+  const trees = [from, to].map((state) => extraOf(repository, state.extra, 'git'));
+  if (!trees[0] || !trees[1]) return [];
+  return (
+    diffTrees(repository, trees[0], trees[1])
+      .map((change) => ({ ...change, path: plainPath(change.path) }))
+      // objects that a submodule got do no harm
+      .filter(({ path, to }) => STABLE.test(path) && (to || !/^modules\/.*\/objects\//.test(path)))
+  );
+}
+
+export function applyToFolder(repository: Repository, changes: readonly Change[]): string[] {
+  if (changes.length === 0 || repository.kept === 'beside') return [];
+  return applyChanges({ ...repository, root: repository.commonDir }, changes, false).refused;
+}
+
+/**
+ * Makes the git folder again as it was: objects from the store, its files, refs, HEAD and index. What is there and whole stays; `all`: HEAD, refs and
+ * index go back whatever they are, as nobody knows what they were when the task ended. May be done again
+ * after it was killed. Returns why it cannot be used after all; null when it can.
+ */
+export function remakeFolder(place: Place, history: Repository, before: Stored, all: boolean): string | null {
+  const commonDir = join(place.workspace, '.git');
+  const facts = factsOf(history, before);
+  for (const name of ['', 'objects', 'objects/pack', 'objects/info', 'refs', 'refs/heads', 'refs/tags']) {
+    const path = join(commonDir, name);
+    if (isFolder(path)) continue;
+    rmSync(path, { force: true });
+    mkdirSync(path);
+  }
+  const repository: Repository = { ...history, root: place.workspace, gitDir: commonDir, commonDir, kept: 'workspace', worktree: null, damage: undefined };
+  writeFiles(repository, before, 'git', (path) => path === 'config');
+  writeText(join(commonDir, 'HEAD'), facts.head ?? 'ref: refs/heads/main\n', (text) => !all && /^(ref: refs\/\S+|[0-9a-f]{40,64})\n?$/.test(text));
+  delete repository.overrides;
+  if (tryGit(repository, ['for-each-ref', '--count=1', '--format=%(refname)']).code !== 0)
+    rmSync(join(commonDir, 'packed-refs'), { force: true, recursive: true });
+  // logs come from the store, too
+  repository.overrides = Object.assign({}, repository.overrides, { 'core.logAllRefUpdates': 'false' });
+  dropBroken(repository);
+  const staged = extraOf(repository, before.extra, 'staged');
+  const indexed = staged ? [...entriesOf(repository, staged).values()].filter((entry) => entry.mode !== '160000').map((entry) => entry.oid) : [];
+  const refs = facts.refs ?? [];
+  giveObjects(repository, [...refs.map((ref) => ref.oid), before.head, ...indexed], { whole: true });
+  const there = refsOf(repository);
+  const lost = new Set(
+    missingFrom(
+      git,
+      repository,
+      there.map((ref) => ref.oid),
+    ),
+  );
+  const right = new Map(refs.map((ref) => [ref.name, ref.oid]));
+  const known = new Set(there.flatMap(({ name, oid }) => (lost.has(oid) || (all && right.get(name) !== oid) ? [] : [name])));
+  for (const { name, oid, symref } of refs) {
+    if (known.has(name)) continue;
+    const order = `update ${name}\0${oid}\0\0`;
+    const set = () => tryGit(repository, symref ? ['symbolic-ref', name, symref] : ['update-ref', '--stdin', '-z', '--no-deref'], { input: order }).code === 0;
+    // a file that git does not take for a ref stands in the way of the ref
+    if (!set() && removeRefFile(commonDir, name)) set();
+  }
+  writeFiles(repository, before, 'logs', () => all);
+  const index = extraOf(repository, before.extra, 'index');
+  if (index && (all || tryGit(repository, ['ls-files', '-s']).code !== 0)) rmSync(join(commonDir, 'index'), { force: true, recursive: true });
+  if (index && !lstatSync(join(commonDir, 'index'), { throwIfNoEntry: false })) writeFileSync(join(commonDir, 'index'), blobBytes(repository, index));
+  const opened = openRepository({ ...place, root: place.workspace, worktree: null });
+  if (!opened) return 'it could not be made again';
+  const looked = tryGit(opened, ['ls-files', '-s']);
+  return looked.code === 0 ? brokenObjects(opened) : looked.stderr.trim().split('\n')[0]!;
+}
+
+const blobBytes = (repository: Repository, oid: string): Buffer => Buffer.from(content(repository, ['cat-file', 'blob', oid]), 'latin1');
+
+function writeFiles(repository: Repository, state: Stored, name: 'git' | 'logs', always: (path: string) => boolean): void {
+  const tree = extraOf(repository, state.extra, name);
+  if (!tree) return;
+  const due = [...entriesOf(repository, tree)]
+    .map(([path, to]): Change => ({ path: plainPath(path), from: null, to }))
+    .filter(({ path }) => {
+      const there = lstatSync(join(repository.commonDir, Buffer.from(path, 'latin1').toString('utf8')), { throwIfNoEntry: false });
+      if (there && always(path)) rmSync(join(repository.commonDir, path), { force: true, recursive: true });
+      return !there || always(path);
+    });
+  applyChanges({ ...repository, root: repository.commonDir }, due, false);
+}
+
+function writeText(path: string, text: string, valid: (text: string) => boolean): void {
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  if (stats?.isFile() && valid(textOrNull(path) ?? '')) return;
+  rmSync(path, { force: true, recursive: true });
+  writeFileSync(path, text);
+}
+
+/** Loose objects and packs that git cannot read stand in the way of whole ones of the same name. */
+function dropBroken(repository: Repository): void {
+  const objects = join(repository.commonDir, 'objects');
+  for (const name of readdirSync(join(objects, 'pack'))) {
+    if (!/^pack-[0-9a-f]+\.pack$/.test(name)) continue;
+    const idx = join(objects, 'pack', name.replace(/pack$/, 'idx'));
+    if (tryGit(repository, ['verify-pack', idx]).code === 0) continue;
+    for (const end of ['pack', 'idx', 'rev', 'bitmap']) rmSync(join(objects, 'pack', name.replace(/pack$/, end)), { force: true });
+  }
+  for (const name of ['info/commit-graph', 'info/commit-graphs', 'pack/multi-pack-index']) rmSync(join(objects, name), { force: true, recursive: true });
+  const told = tryGit(repository, ['fsck', '--full', '--no-dangling', '--no-progress', '--no-reflogs'], { timeoutMs: LIMITS.fsckMs });
+  for (const [, oid] of `${told.stderr}\n${told.stdout}`.matchAll(/\b([0-9a-f]{40}|[0-9a-f]{64})\b/g)) {
+    const file = join(objects, oid!.slice(0, 2), oid!.slice(2));
+    if (isFolder(join(objects, oid!.slice(0, 2))) && lstatSync(file, { throwIfNoEntry: false })?.isFile()) dropUnreadable(repository, oid!, file);
+  }
+}
+
+function dropUnreadable(repository: Repository, oid: string, file: string): void {
+  const type = tryGit(repository, ['cat-file', '-t', oid]).stdout.trim();
+  const again = type && tryGit(repository, ['cat-file', type, oid]);
+  const hashed =
+    again && again.code === 0 && content(repository, ['hash-object', '--no-filters', '--literally', '-t', type, '--stdin'], { input: again.stdout }).trim();
+  if (hashed !== oid) rmSync(file, { force: true });
+}
+
+function removeRefFile(commonDir: string, name: string): boolean {
+  let at = commonDir;
+  const parts = name.split('/');
+  for (const part of parts.slice(0, -1)) {
+    at = join(at, part);
+    if (!isFolder(at)) return false;
+  }
+  rmSync(join(at, parts.at(-1)!), { force: true, recursive: true });
+  return true;
+}

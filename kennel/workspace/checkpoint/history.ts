@@ -1,0 +1,104 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, linkSync, lstatSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { makeScratch, objectFormat, type Repository, tryGit } from '../git/git.ts';
+import { isFolder, openRepository, type Place, textOrNull } from '../git/repository.ts';
+import { Refusal } from '../refusal.ts';
+import { adopt, hasFormer } from './adopt.ts';
+
+/**
+ * The store of a workspace: a git directory of ours outside of it, with all that undo needs. Agents have no mount of it. Its name is random, so
+ * that no link that an agent leaves in the workspace leads there when git works in the workspace later.
+ */
+type Format = 'sha1' | 'sha256';
+
+/** The workspace with its store: with its own git folder where that is whole, and otherwise as plain files. Null: nothing was ever kept, and `make` is false. */
+export function openHistory(place: Place, make: boolean): Repository | null {
+  if (!isFolder(place.side)) {
+    if (!make) return null;
+    throw new Refusal('No folder is mounted that could keep the state of this workspace.');
+  }
+  const own = openOrDamage(place);
+  const format: Format = typeof own === 'string' ? knownFormat(place.side) : objectFormat(own.commonDir);
+  let store = storeFolder(place.side, format, make || (typeof own !== 'string' && hasFormer(own)));
+  // a task may have made the repository of a folder that was none, in another format
+  if (!store && !make) store = storeFolder(place.side, format === 'sha1' ? 'sha256' : 'sha1', false);
+  if (!store) return null;
+  if (typeof own !== 'string' && objectFormat(store) === format) {
+    const repository = { ...own, store, scratch: makeScratch(own.commonDir, store) };
+    adopt(repository);
+    return repository;
+  }
+  const damage = typeof own === 'string' ? own : 'its objects have another format than before';
+  const { root, worktree } = place;
+  return { root, gitDir: store, commonDir: store, kept: 'beside', worktree, scratch: makeScratch(store, store), store, ...(damage && { damage }) };
+}
+
+/** The repository of the workspace; a reason when it cannot be used, an empty one when there is none. */
+function openOrDamage(place: Place): Repository | string {
+  const folder = join(place.workspace, '.git');
+  const stats = lstatSync(folder, { throwIfNoEntry: false });
+  if (!stats) return '';
+  // it belongs to a repository elsewhere
+  if (!stats.isDirectory()) return '';
+  try {
+    const repository = openRepository(place);
+    if (!repository) return 'it has lost HEAD or its objects';
+    for (const args of [
+      ['for-each-ref', '--count=1', '--format=%(refname)'],
+      ['ls-files', '-s', '-z'],
+    ]) {
+      const ran = tryGit(repository, args, { maxOutput: 512 * 1024 * 1024 });
+      if (ran.code !== 0) return ran.stderr.trim().split('\n')[0]!.slice(0, 300) || `git ${args[0]} ended with code ${ran.code}`;
+    }
+    const named = tryGit(repository, ['rev-parse', '-q', '--verify', 'HEAD']).code === 0;
+    if (named && tryGit(repository, ['rev-parse', '-q', '--verify', 'HEAD^{commit}']).code !== 0) return 'the commit of HEAD is missing or damaged';
+    return repository;
+  } catch (error) {
+    if (place.worktree !== null) throw error;
+    return (error as Error).message.slice(0, 300);
+  }
+}
+
+const knownFormat = (side: string): Format => (!existsSync(join(side, 'sha1')) && existsSync(join(side, 'sha256')) ? 'sha256' : 'sha1');
+
+/** The folder of the store. A file with the name of the format holds its name: whoever links that file first has made it. */
+function storeFolder(side: string, format: Format, make: boolean): string | null {
+  const pointer = join(side, format);
+  // where the version before kept the state of folders that are no repositories
+  const former = format === 'sha1' ? join(side, 'repository') : null;
+  const adopts = former !== null && isFolder(former);
+  if (!existsSync(pointer)) {
+    if (!make && !adopts) return null;
+    const name = `${format}-${randomBytes(16).toString('hex')}`;
+    const fresh = join(side, `.${name}`);
+    writeFileSync(fresh, name);
+    try {
+      linkSync(fresh, pointer);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    } finally {
+      rmSync(fresh, { force: true });
+    }
+  }
+  const name = textOrNull(pointer) ?? '';
+  if (!/^sha(1|256)-[0-9a-f]{32}$/.test(name)) throw new Error('the store of this workspace has no valid name');
+  const store = join(side, name);
+  if (!existsSync(join(store, 'HEAD'))) {
+    if (adopts && !isFolder(store)) renameSync(former, store);
+    else makeStore(store, format);
+  }
+  return store;
+}
+
+function makeStore(store: string, format: Format): void {
+  for (const folder of ['objects/pack', 'refs/heads', 'info', 'tmp']) mkdirSync(join(store, folder), { recursive: true });
+  const version = format === 'sha1' ? '0' : `1\n[extensions]\n\tobjectFormat = sha256`;
+  writeFileSync(
+    join(store, 'config'),
+    `[core]\n\trepositoryformatversion = ${version}\n[core]\n\tbare = false\n\tlogAllRefUpdates = false\n[gc]\n\tauto = 0\n`,
+  );
+  // what package managers can make again is left alone like ignored files
+  writeFileSync(join(store, 'info/exclude'), 'node_modules/\n.venv/\n__pycache__/\n');
+  writeFileSync(join(store, 'HEAD'), 'ref: refs/heads/none\n');
+}

@@ -1,0 +1,150 @@
+import { lstatSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { content, kept, type Repository, tryGit, tryKept } from '../git/git.ts';
+import { utf8 } from '../git/process.ts';
+import type { Snapshot } from '../git/snapshot.ts';
+import { blob, commitTree, jsonBlob, type Signature } from '../git/trees.ts';
+
+/**
+ * What is remembered, in refs of the store: `refs/fetch/<key>/before` and `/after` (a commit whose tree is the files, with the facts of `State`
+ * as one line of JSON in its message), `/commit` (the task's commit before the branch is moved to it), `/result` (a blob), and
+ * `refs/fetch/undo/<n>` for each undo and redo. Nobody but this program writes them.
+ */
+export interface State {
+  /** number of the task in this workspace, from 1 */
+  n: number;
+  key: string;
+  worktree: string | null;
+  head: string | null;
+  branch: string | null;
+  /** seconds since 1970; never less than that of the state before it */
+  at: number;
+  dirty: number;
+  /** tree with `staged/`, `unmerged/`, `others/`, `git/`, `logs/`, `index` and `facts.json` */
+  extra: string;
+  notes: string[];
+  /** missing in states of the version before: told by HEAD */
+  kept?: Repository['kept'];
+  /** why the git folder could not be used, where it should have been */
+  damage?: string;
+}
+
+export interface Stored extends State {
+  commit: string;
+  /** the files */
+  tree: string;
+}
+
+/** What goes with a state and is no tree. Paths are bytes as characters. Fields are missing in states of the version before. */
+export interface Facts {
+  /** ignored files, and folders that are ignored as a whole (they end with `/`) */
+  ignored: string[];
+  /** what is remembered by its name alone */
+  named?: Named[];
+  /** repositories inside of the workspace; they end with `/` */
+  nested?: string[];
+  /** empty ones */
+  folders?: string[];
+  pipes?: string[];
+  refs?: Array<{ name: string; oid: string; symref?: string }>;
+  /** the text of HEAD */
+  head?: string | null;
+  /** object files of git, with size and time */
+  objects?: Record<string, string>;
+}
+
+export interface Named {
+  path: string;
+  why: 'large' | 'unreadable' | 'special';
+  /** of a repository: changes with what is in it */
+  print?: string;
+}
+
+export const refOf = (key: string, what: 'before' | 'after' | 'commit' | 'result'): string => `refs/fetch/${key}/${what}`;
+
+/** A ref of the store. */
+export function readRef(repository: Repository, ref: string): string | null {
+  const read = tryKept(repository, ['rev-parse', '-q', '--verify', ref]);
+  return read.code === 0 ? read.stdout.trim() : null;
+}
+
+/** A ref of the workspace's own repository. */
+export function readOwnRef(repository: Repository, ref: string): string | null {
+  const read = tryGit(repository, ['rev-parse', '-q', '--verify', ref]);
+  return read.code === 0 ? read.stdout.trim() : null;
+}
+
+/** Sets a ref of the store; `old` is what it has to be before, null: nothing. */
+export function writeRef(repository: Repository, ref: string, value: string, old: string | null): void {
+  const args = ['update-ref', '--no-deref', ref, value, old ?? '0'.repeat(value.length)];
+  if (tryKept(repository, args).code === 0) return;
+  // a killed call leaves a lock that nobody would ever take away
+  const lock = join(repository.store!, `${ref}.lock`);
+  const stats = lstatSync(lock, { throwIfNoEntry: false });
+  if (stats && Date.now() - stats.mtimeMs > 30_000) rmSync(lock, { force: true });
+  kept(repository, args);
+}
+
+/** Makes the commit that holds a state, with everything it needs reachable from it. */
+export function storeState(repository: Repository, snapshot: Snapshot, facts: Facts, state: Omit<State, 'extra'>, title: string, by: Signature): string {
+  const { staged, unmerged } = snapshot;
+  const extra = extraTree(repository, { staged, unmerged, ...snapshot.trees }, { ...facts, ignored: snapshot.ignored }, snapshot.index ?? null);
+  const keeper = commitTree(repository, extra, [], 'What goes with a state of the files\n', by);
+  const message = `${title}\n\n${JSON.stringify({ ...state, extra })}\n`;
+  const parents = state.head && !repository.borrows ? [state.head] : [];
+  return commitTree(repository, snapshot.tree, [...parents, keeper], message, by);
+}
+
+/** A tree with some trees in it, facts as JSON, and the file of the index. */
+export function extraTree(repository: Repository, trees: Record<string, string | null>, facts: unknown, index: Buffer | null = null): string {
+  const lines = Object.entries(trees).flatMap(([name, tree]) => (tree ? [`040000 tree ${tree}\t${name}\0`] : []));
+  lines.push(`100644 blob ${jsonBlob(repository, facts)}\tfacts.json\0`);
+  if (index) lines.push(`100644 blob ${blob(repository, index)}\tindex\0`);
+  return content(repository, ['mktree', '-z', '--missing'], { input: lines.join('') }).trim();
+}
+
+export function factsOf(repository: Repository, state: Stored): Facts {
+  const facts = JSON.parse(content(repository, ['cat-file', 'blob', `${state.extra}:facts.json`])) as Partial<Facts>;
+  return { ...facts, ignored: facts.ignored ?? [] };
+}
+
+/** A tree or blob of `extra`; null when there is none (an index with conflicts). The empty tree is kept as one without a name. */
+export function extraOf(repository: Repository, extra: string, name: string): string | null {
+  for (const line of content(repository, ['ls-tree', '-z', extra]).split('\0')) {
+    const [head, entry] = line.split('\t');
+    if (entry === name) return head!.split(' ')[2]!;
+  }
+  return null;
+}
+
+/** Whether a task worked in a repository of the person. Only a folder that is none has neither HEAD nor branch. */
+export const hadRepository = (state: State): boolean => (state.kept ?? (state.head === null && state.branch === null ? 'beside' : 'workspace')) === 'workspace';
+
+export function readState(repository: Repository, key: string, what: 'before' | 'after'): Stored | null {
+  return records<State>(repository, `refs/fetch/${key}/${what}`)[0] ?? null;
+}
+
+/** Every state of a kind that is remembered, the oldest first. */
+export function states(repository: Repository, what: 'before' | 'after'): Stored[] {
+  return (
+    records<State>(repository, `refs/fetch/*/${what}`)
+      .filter((state) => typeof state.n === 'number')
+      // numbers of the version before begin anew when a folder becomes a repository
+      .sort((a, b) => a.at - b.at || a.n - b.n)
+  );
+}
+
+export function records<T extends object>(repository: Repository, pattern: string): Array<T & { commit: string; tree: string; ref: string }> {
+  const listed = kept(repository, ['for-each-ref', '--format=%(refname)%00%(objectname)%00%(tree)%00%(contents:body)%00', pattern]);
+  const fields = listed.split('\0');
+  const found: Array<T & { commit: string; tree: string; ref: string }> = [];
+  for (let index = 0; index + 4 < fields.length; index += 4) {
+    const [ref, commit, tree, body] = fields.slice(index, index + 4) as [string, string, string, string];
+    try {
+      found.push({ ...(JSON.parse(utf8(body)) as T), commit, tree, ref: ref.trim() });
+    } catch {
+      // a ref that somebody else made there is none of ours
+    }
+  }
+  return found;
+}

@@ -1,0 +1,55 @@
+import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { isFolder, openRepository, type Place, textOrNull, worktreeFolder } from '../git/repository.ts';
+import { Refusal } from '../refusal.ts';
+import { remakeFolder } from './git-folder.ts';
+import { openHistory } from './history.ts';
+import { hadRepository, readState, states } from './record.ts';
+import { addWorktree } from './worktree.ts';
+
+/**
+ * What a task in a worktree has taken away of git is made again before the task is concluded: its folder lies inside of the git folder of the
+ * workspace, whose history and branches are not the task's. May be done again after it was killed. What to tell; null when nothing was missing.
+ */
+export function worktreeAgain(main: Place, key: string): string | null {
+  const history = openHistory(main, false);
+  // the conclusion refuses it
+  if (!history || !readState(history, key, 'before')) return null;
+  const mark = join(history.store!, 'remaking');
+  if (history.kept === 'beside' || existsSync(mark)) {
+    const source = [...states(history, 'before'), ...states(history, 'after')]
+      .filter(hadRepository)
+      .sort((a, b) => a.at - b.at || a.n - b.n)
+      .at(-1);
+    if (!source) return null;
+    writeFileSync(mark, source.commit);
+    const why = remakeFolder(main, history, source, true);
+    rmSync(mark, { force: true });
+    if (why) throw new Refusal(`The task removed or damaged the git folder of the workspace, which could not be made whole again (${why}).`);
+    filesOf(main, key);
+    return 'The task removed or damaged the git folder of the workspace: it is whole again, as it was last kept.';
+  }
+  return filesOf(main, key);
+}
+
+/** The worktree itself: what is there of its files is kept, what is not is as on its branch. */
+function filesOf(main: Place, key: string): string | null {
+  const folder = worktreeFolder(main.workspace, key);
+  const { commonDir } = openRepository(main)!;
+  const left = `${folder}.left`;
+  if (isFolder(folder) && isFolder(join(commonDir, 'worktrees', key)) && !isFolder(left)) return null;
+  const had = isFolder(left) || isFolder(folder);
+  if (isFolder(folder) && !isFolder(left)) renameSync(folder, left);
+  addWorktree(main, key);
+  if (had) {
+    const link = join(folder, '.git');
+    const text = textOrNull(link) ?? '';
+    rmSync(folder, { recursive: true, force: true });
+    renameSync(left, folder);
+    rmSync(link, { recursive: true, force: true });
+    writeFileSync(link, text);
+  }
+  return had
+    ? 'The task removed what git knows of its worktree, which was made again.'
+    : 'The task removed its own worktree: what was not committed there is gone.';
+}

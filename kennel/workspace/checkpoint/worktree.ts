@@ -1,0 +1,73 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import type { Author, WorkspaceAnswer, Worktree } from '../../../src/contracts/workspace-ops.ts';
+import { git, tryGit } from '../git/git.ts';
+import { headOf, isFolder, needRepository, openRepository, type Place, worktreeFolder } from '../git/repository.ts';
+import { takeSnapshot } from '../git/snapshot.ts';
+import { commitTree, treeOf } from '../git/trees.ts';
+import { Refusal } from '../refusal.ts';
+import { checkKey, now } from './checkpoint.ts';
+import { isAncestor } from './conclude.ts';
+import { readOwnRef } from './record.ts';
+
+/**
+ * A second working tree in the git folder of the workspace, so that it is there wherever the workspace is mounted, and no tool of
+ * the workspace sees it. Its `.git` file is relative; the lock keeps `git worktree prune` on the host, where the paths inside of the
+ * container do not exist, from taking it for stale.
+ */
+export function addWorktree(place: Place, key: string): WorkspaceAnswer {
+  checkKey(key);
+  const repository = needRepository(place);
+  const folder = worktreeFolder(place.workspace, key);
+  const admin = join(repository.commonDir, 'worktrees', key);
+  const data: Worktree = { path: relative(place.workspace, folder), branch: `fetch/${key}` };
+  if (isFolder(folder) && isFolder(admin)) return { ok: true, output: `The worktree is at ${data.path}.`, data: { ...data } };
+  const head = headOf(repository);
+  if (!head.commit) throw new Refusal('A worktree needs a first commit, and this repository has none yet.');
+  // what a killed call left of it
+  rmSync(folder, { recursive: true, force: true });
+  rmSync(admin, { recursive: true, force: true });
+  const branch = readOwnRef(repository, `refs/heads/${data.branch}`);
+  mkdirSync(join(folder, '..'), { recursive: true });
+  git(repository, [
+    'worktree',
+    'add',
+    '-q',
+    '--lock',
+    '--reason',
+    'a task of Fetch',
+    ...(branch ? [folder, data.branch] : ['--no-track', '-b', data.branch, folder, head.commit]),
+  ]);
+  if (!isFolder(admin)) throw new Error('git made the worktree under another name');
+  writeFileSync(join(folder, '.git'), `gitdir: ${relative(folder, admin)}\n`);
+  return { ok: true, output: `Made a worktree at ${data.path} on branch ${data.branch}.`, data: { ...data } };
+}
+
+/** Removes the files; what is in them and nowhere else is kept under `refs/fetch/<key>/left`. The branch goes when it has no commits of its own. */
+export function removeWorktree(place: Place, key: string, author: Author): WorkspaceAnswer {
+  checkKey(key);
+  const main = needRepository(place);
+  const folder = worktreeFolder(place.workspace, key);
+  const admin = join(main.commonDir, 'worktrees', key);
+  let kept = false;
+  if (isFolder(folder) && isFolder(admin)) {
+    const repository = openRepository({ ...place, root: folder, worktree: key })!;
+    const head = headOf(repository);
+    const snapshot = takeSnapshot(repository);
+    if (snapshot.tree !== treeOf(repository, head.commit)) {
+      const commit = commitTree(repository, snapshot.tree, head.commit ? [head.commit] : [], `Left in the worktree of ${key}\n`, { ...author, seconds: now() });
+      git(main, ['update-ref', `refs/fetch/${key}/left`, commit]);
+      kept = true;
+    }
+  }
+  rmSync(folder, { recursive: true, force: true });
+  rmSync(admin, { recursive: true, force: true });
+  const ref = `refs/heads/fetch/${key}`;
+  const branch = readOwnRef(main, ref);
+  const head = headOf(main);
+  const idle = branch !== null && head.commit !== null && head.branch !== `fetch/${key}` && isAncestor(main, branch, head.commit);
+  if (idle) tryGit(main, ['update-ref', '-d', ref, branch]);
+  const says = kept ? ` What was uncommitted there is kept as refs/fetch/${key}/left.` : '';
+  const where = branch !== null && !idle ? ` Branch fetch/${key} stays.` : '';
+  return { ok: true, output: `Removed the worktree.${where}${says}`, data: { branch: branch !== null && !idle ? `fetch/${key}` : null } };
+}

@@ -1,0 +1,166 @@
+import { randomBytes } from 'node:crypto';
+import { closeSync, lstatSync, mkdirSync, openSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { LIMITS } from '../limits.ts';
+import { content, GitFailed, git, type Repository, tryContent, tryGit } from './git.ts';
+import { textOrNull } from './repository.ts';
+
+/** Objects on their way between the repository of the workspace and the store. What goes in is hashed again by git, so a damaged object does not pass as another. */
+
+export interface Ref {
+  /** bytes as characters */
+  name: string;
+  oid: string;
+  /** another ref that this one stands for */
+  symref?: string;
+}
+
+/** Every ref of the workspace but those that the version before made for checkpoints. */
+export function refsOf(repository: Repository): Ref[] {
+  if (repository.kept === 'beside') return [];
+  return git(repository, ['for-each-ref', '--format=%(objectname) %(refname) %(symref)'])
+    .split('\n')
+    .flatMap((line): Ref[] => {
+      const [oid, name, symref] = line.split(' ');
+      if (!oid || !name || name.startsWith('refs/fetch/')) return [];
+      return [{ name, oid, ...(symref ? { symref } : {}) }];
+    });
+}
+
+/** Which of these objects are not there. */
+export function missingFrom(ask: typeof content, repository: Repository, oids: Iterable<string>): string[] {
+  const all = [...new Set(oids)];
+  if (all.length === 0) return [];
+  return ask(repository, ['cat-file', '--batch-check'], { input: all.map((oid) => `${oid}\n`).join('') })
+    .split('\n')
+    .filter((line) => line.endsWith(' missing'))
+    .map((line) => line.split(' ')[0]!);
+}
+
+/**
+ * Copies into the store what the refs, HEAD and the index reach. Returns why that did not work; the repository then `borrows`: the checkpoint
+ * is good as long as the git folder is.
+ */
+export function copyHistory(repository: Repository, refs: Ref[], head: string | null, indexed: Iterable<string>): string | null {
+  const tips = [...refs.map((ref) => ref.oid), ...(head ? [head] : [])];
+  const wanted = missingFrom(content, repository, [...tips, ...indexed]);
+  const lost = new Set(wanted.length > 0 ? missingFrom(git, repository, wanted) : []);
+  const due = wanted.filter((oid) => !lost.has(oid));
+  let why = lost.size > 0 ? `${lost.size} objects are missing in it` : null;
+  if (due.length > 0) {
+    const known = (textOrNull(join(repository.store!, 'tips')) ?? '').split('\n').filter(Boolean);
+    if (known.length === 0 && sizeOf(repository) > LIMITS.historyBytes) why = `it is larger than ${LIMITS.historyBytes / 1024 ** 3} GB`;
+    else why = copied(repository, due, known) ?? why;
+  }
+  if (why) repository.borrows = true;
+  else if (due.length > 0) writeFileSync(join(repository.store!, 'tips'), [...new Set(tips)].join('\n'));
+  return why;
+}
+
+function copied(repository: Repository, due: string[], known: string[]): string | null {
+  const gone = new Set(missingFrom(git, repository, known));
+  const input = `${[...due, ...known.filter((oid) => !gone.has(oid)).map((oid) => `^${oid}`)].join('\n')}\n`;
+  let why = '';
+  // a clone that is shallow or partial lacks objects on purpose
+  for (const more of [[], ['--missing=allow-any']]) {
+    try {
+      pass(repository, (file) => git(repository, packing(more), { input, stdoutTo: file }), content);
+      return null;
+    } catch (error) {
+      if (!(error instanceof GitFailed)) throw error;
+      why = error.message.split('\n')[0]!.slice(0, 300);
+    }
+  }
+  return why;
+}
+
+/** Sees that the repository of the workspace has these objects and all that they reach. `whole`: also where they seem to be there. */
+export function giveObjects(repository: Repository, oids: Iterable<string | null>, options: { except?: Array<string | null>; whole?: boolean } = {}): void {
+  if (repository.kept === 'beside') return;
+  const all = [...new Set(oids)].filter((oid) => oid !== null);
+  const due = options.whole ? all : missingFrom(git, repository, all);
+  const here = new Set(missingFrom(content, repository, due));
+  const wanted = due.filter((oid) => !here.has(oid));
+  if (wanted.length === 0) return;
+  const except = (options.except ?? []).filter((oid) => oid !== null).map((oid) => `^${oid}`);
+  const input = `${[...wanted, ...except].join('\n')}\n`;
+  // the few objects of a task lie loose like those of any commit
+  const small = !options.whole && except.length > 0;
+  throughFile(
+    repository,
+    (file) => content(repository, packing(['--missing=allow-any']), { input, stdoutTo: file }),
+    (file) => git(repository, small ? ['unpack-objects', '-q'] : ['index-pack', '--stdin'], { stdinFrom: file }),
+  );
+}
+
+// deltas that are there are used again, and none is looked for
+const packing = (more: string[]): string[] => ['pack-objects', '--revs', '--stdout', '-q', '--window=0', '--delta-base-offset', ...more];
+
+function pass(repository: Repository, write: (file: number) => void, into: typeof content): void {
+  throughFile(repository, write, (file) => into(repository, ['index-pack', '--stdin'], { stdinFrom: file }));
+}
+
+/** Bytes of the repository's objects. */
+function sizeOf(repository: Repository): number {
+  const told = git(repository, ['count-objects', '-v']).split('\n');
+  const kilobytes = (name: string) => Number(told.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2) ?? 0);
+  return (kilobytes('size') + kilobytes('size-pack')) * 1024;
+}
+
+/** Copies commits that are named by refs of the version before. */
+export function copyCommits(repository: Repository, oids: string[]): boolean {
+  return copied(repository, missingFrom(content, repository, oids), []) === null;
+}
+
+/** Many loose objects of the store become one pack: each is a file of its own until then. */
+export function tidy(repository: Repository): void {
+  const folder = join(repository.store!, 'objects');
+  const loose = readdirSync(folder)
+    .filter((name) => /^[0-9a-f]{2}$/.test(name))
+    .flatMap((name) => readdirSync(join(folder, name)).flatMap((rest) => (/^[0-9a-f]{38,62}$/.test(rest) ? [name + rest] : [])));
+  if (loose.length < LIMITS.looseObjects) return;
+  const packed = tryContent(repository, ['pack-objects', '-q', '--window=0', join(folder, 'pack', 'pack')], { input: `${loose.join('\n')}\n` });
+  if (packed.code === 0) tryContent(repository, ['prune-packed', '-q']);
+}
+
+/** Sets refs that are as `from` says; names of those that are not. */
+export function setRefs(repository: Repository, changes: Array<{ name: string; from: string | null; to: string | null }>): string[] {
+  const now = new Map(refsOf(repository).map((ref) => [ref.name, ref.oid]));
+  const left: string[] = [];
+  for (const { name, from, to } of changes) {
+    const current = now.get(name) ?? null;
+    if (current === to) continue;
+    const order = to === null ? `delete ${name}\0${from}\0` : `update ${name}\0${to}\0${from ?? ''}\0`;
+    // an empty old value is no condition, and none is needed where nothing was found
+    if (current !== from || tryGit(repository, ['update-ref', '--stdin', '-z', '--no-deref'], { input: order }).code !== 0) left.push(name);
+  }
+  return left;
+}
+
+/** A file of the store that is gone afterwards: packs on their way between repositories are too large for the memory of a container. */
+function throughFile<T>(repository: Repository, write: (file: number) => void, read: (file: number) => T): T {
+  const folder = join(repository.store!, 'tmp');
+  mkdirSync(folder, { recursive: true });
+  // of calls that were killed
+  for (const name of readdirSync(folder)) {
+    const stats = lstatSync(join(folder, name), { throwIfNoEntry: false });
+    if (stats && Date.now() - stats.mtimeMs > 86_400_000) rmSync(join(folder, name), { recursive: true, force: true });
+  }
+  const path = join(folder, randomBytes(8).toString('hex'));
+  try {
+    const out = openSync(path, 'wx', 0o600);
+    try {
+      write(out);
+    } finally {
+      closeSync(out);
+    }
+    const from = openSync(path, 'r');
+    try {
+      return read(from);
+    } finally {
+      closeSync(from);
+    }
+  } finally {
+    rmSync(path, { force: true });
+  }
+}
