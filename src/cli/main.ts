@@ -66,7 +66,7 @@ const singleRole = (name: 'worker' | 'gateway' | 'api' | 'kennel-worker' | 'prep
     const missing = [config.TEMPORAL_ADDRESS ? null : 'TEMPORAL_ADDRESS', config.DATABASE_URL ? null : 'DATABASE_URL'].filter(Boolean);
     if (missing.length > 0)
       throw new ConfigError(missing.map((setting) => `${setting}: must be set for a single role ("fetch start" runs everything with servers of its own)`));
-    const { run } = (await import(`./${name}.ts`)) as { run: (config: Config) => Promise<void> };
+    const { run } = (await import(name === 'prepare' ? './commands/prepare.ts' : `./roles/${name}.ts`)) as { run: (config: Config) => Promise<void> };
     await run(config);
   });
 
