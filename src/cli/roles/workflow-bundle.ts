@@ -28,13 +28,19 @@ export async function buildWorkflowBundle(workflowsPath = entryOf('unversioned')
   return { code };
 }
 
+/** Every file that may go into the bundle, at whatever depth, relative to the source. */
+export const bundledFiles = (): string[] =>
+  SANDBOX_FOLDERS.flatMap((folder) =>
+    readdirSync(source(folder), { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith(CODE_EXTENSION))
+      .map((file) => join(folder, file))
+      .sort(),
+  );
+
 /** The bundle, from the cache when no file that goes into it has changed: it saves a second of every start. */
 export async function cachedWorkflowBundle(cacheFolder: string, versioning: Versioning = 'unversioned'): Promise<WorkflowBundlePath> {
   const hash = createHash('sha256').update(versioning);
-  for (const folder of SANDBOX_FOLDERS) {
-    const path = source(folder);
-    for (const file of readdirSync(path).sort()) if (file.endsWith(CODE_EXTENSION)) hash.update(file).update(readFileSync(join(path, file)));
-  }
+  for (const file of bundledFiles()) hash.update(file).update(readFileSync(join(source('.'), file)));
   hash.update(readFileSync(join(PACKAGE_ROOT, 'package.json')));
   const codePath = join(cacheFolder, `workflows-${hash.digest('hex').slice(0, 16)}.js`);
   if (!existsSync(codePath)) {
