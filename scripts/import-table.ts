@@ -21,7 +21,7 @@ const STORES = [...GROUND, ...ROOT_FILES, 'store', 'adapters'];
  */
 export const ROOMS: Record<string, Room> = {
   contracts: { imports: [], packages: [] },
-  domain: { imports: ['contracts'], packages: ['croner'] },
+  domain: { imports: ['contracts'], packages: ['croner', 'zod'] },
   workflows: { imports: GROUND, packages: ['@temporalio/workflow', '@temporalio/common'] },
   store: { imports: GROUND, owns: ['kysely', 'pg'] },
   adapters: { imports: [...GROUND, ...ROOT_FILES] },

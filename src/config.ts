@@ -7,6 +7,7 @@ import { readPrices } from './domain/model/price-book.ts';
 import { egressHost, LENIENT, membersOf, type WrongMember } from './domain/setting-lists.ts';
 import { loginsProblem } from './domain/tasks/logins.ts';
 import { nearest } from './domain/text/nearest.ts';
+import { whatsappSettings, whatsappTestServer } from './domain/whatsapp/settings.ts';
 
 /**
  * Configuration is parsed once, here, and nowhere else is `process.env` read. Order of authority: flags, then the
@@ -23,21 +24,6 @@ function meantBy({ meant, among = [] }: Pick<WrongMember, 'meant' | 'among'>, me
   const near = meant ?? nearest(member, among)[0];
   return near === undefined ? '' : `; did you mean ${near}?`;
 }
-
-/** Digits of international phone numbers, comma separated. */
-const phones = z
-  .string()
-  .transform((text) =>
-    text
-      .split(',')
-      .map((number) => number.replace(/[\s()+./-]/g, ''))
-      .filter(Boolean)
-      .join(','),
-  )
-  .superRefine((text, context) => {
-    const wrong = text.split(',').filter((number) => !/^[1-9]\d{6,14}$/.test(number));
-    if (wrong.length > 0) context.addIssue(`must be phone numbers in international form, such as +49 170 1234567; "${wrong.join('", "')}" is none`);
-  });
 
 export const settings = {
   FETCH_HOME: z.string().min(1).describe('Where state lives (databases, logs, tokens); mode 0700'),
@@ -165,38 +151,7 @@ export const settings = {
     .default('off')
     .describe('on: the Temporal Web UI shows the first words of questions, and the file or command of an approval; off: their kind alone'),
   FETCH_ALLOW_PRIVATE_URLS: z.stringbool().default(false).describe('Let web_fetch reach private addresses; for tests and trusted networks only'),
-  WHATSAPP_NUMBER: z
-    .enum(['shared', 'dedicated'])
-    .optional()
-    .describe(
-      "Whose number is linked: shared (the owner's own, everywhere but in the self chat the trigger is needed) or dedicated; settled at pairing when unset",
-    ),
-  OWNER_PHONE_NUMBER: phones.optional().describe('The owner, international form; the linked account itself when unset'),
-  TRUSTED_PHONE_NUMBERS: phones.optional().describe('More people who may use it, comma separated'),
-  FETCH_TRIGGER: z.string().trim().min(1).default('@fetch').describe('Word that calls it in chats where people talk to each other'),
-  WHATSAPP_RATE_LIMIT: whole(30).describe('Messages of one author in a minute that are handled at once; more wait'),
-  WHATSAPP_TEXT_LIMIT: z.coerce
-    .number()
-    .int()
-    .min(200)
-    .max(60_000)
-    .default(4000)
-    .describe('Characters of one WhatsApp message; longer replies are cut at natural places'),
-  WHATSAPP_POLLS: z.stringbool().default(false).describe('Ask questions with choices as polls instead of numbered lists'),
-  WHATSAPP_PACE_MS: z.coerce
-    .number()
-    .int()
-    .min(0)
-    .max(60_000)
-    .default(1000)
-    .describe('Least time between two WhatsApp messages, and at most as long again by chance before each; 0 turns all pacing off (for tests)'),
-  WHATSAPP_PER_MINUTE: whole(20).describe('WhatsApp messages sent in a minute at most; more wait'),
-  WHATSAPP_PER_DAY: whole(1000).describe('WhatsApp messages sent in a day at most; more wait, and it is said on the other channels'),
-  WA_VERSION: z
-    .string()
-    .regex(/^\d+\.\d+\.\d+$/, 'must look like 2.3000.1043857760')
-    .optional()
-    .describe('WhatsApp version to announce instead of the bundled one'),
+  ...whatsappSettings,
   FETCH_WORKSPACES: z.string().min(1).optional().describe('Folder of the workspaces that coding tasks work in; FETCH_HOME/workspaces by default'),
   FETCH_KENNEL_HOST: z
     .string()
@@ -270,18 +225,7 @@ export const settings = {
     .describe('OpenAI-compatible endpoint that transcribes voice notes where whisper.cpp is missing; none is asked that is not named here'),
   TRANSCRIPTION_API_KEY: secret().describe('Key for it; OPENAI_API_KEY when unset and it is the same host'),
   TRANSCRIPTION_MODEL: z.string().min(1).default('whisper-1').describe('Its model'),
-  WA_WEB_SOCKET_URL: z
-    .string()
-    .regex(/^wss?:\/\//, 'must start with ws:// or wss://')
-    .optional()
-    .describe('For tests: another WhatsApp Web server'),
-  WA_NOISE_ROOT_KEY: z
-    .string()
-    .regex(/^[0-9a-fA-F]{64}$/, 'must be 64 hex digits')
-    .optional()
-    .describe("For tests: that server's Noise certificate root, public key"),
-  WA_MEDIA_HOST: z.string().min(1).optional().describe('For tests: host:port that media is loaded from'),
-  WA_ALLOW_INSECURE: z.stringbool().default(false).describe('For tests: allow a ws: address; everything is readable on the wire'),
+  ...whatsappTestServer,
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal']).default('info').describe('Log level'),
 } as const;
 

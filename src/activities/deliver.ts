@@ -8,14 +8,14 @@ import { beat } from './heartbeat.ts';
 
 /** Sends one outbox row on its channel, at most one effect per id: a row that was sent is not sent again. */
 export const createDeliver =
-  (deps: { db: Db; channel: ChannelSender }) =>
+  (deps: { db: Db; sender: ChannelSender }) =>
   async ({ outboxId }: DeliverInput): Promise<void> => {
     const stop = beat();
     try {
       const row = await findOutgoing(deps.db, outboxId);
       if (!row) throw fail('NotFound', `Outbox row ${outboxId} is not in the database.`);
       if (row.state !== 'queued') return;
-      await deps.channel.send({ id: row.id, address: row.address, kind: row.kind, body: row.body }, cancellationSignal());
+      await deps.sender.send({ id: row.id, address: row.address, kind: row.kind, body: row.body }, cancellationSignal());
       await markSent(deps.db, outboxId);
     } catch (error) {
       throw asFailure(error);

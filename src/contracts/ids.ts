@@ -1,10 +1,12 @@
+import type { CHANNELS } from './channels.ts';
+
 /**
  * Every id of the system is built here and nowhere else, so that what an operator reads in the
  * Temporal Web UI and what a client sees over HTTP have one grammar.
  */
 
-/** Channels that a chat may live on. */
-export type Channel = 'console' | 'api' | 'whatsapp';
+/** Name of a channel that a chat may live on. */
+export type Channel = keyof typeof CHANNELS;
 
 /** `chat/<channel>/<key>`; `key` is a keyed hash of the address: ids are never encrypted, so an address never is one. */
 export const conversationId = (channel: Channel, chatKey: string): string => `chat/${channel}/${chatKey}`;

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import type { Config } from '../config.ts';
+import { capabilitiesOf } from '../contracts/channels.ts';
 import type { Arrival } from '../contracts/conversation.ts';
 import type { Identity } from '../contracts/decision.ts';
 import type { Channel } from '../contracts/ids.ts';
@@ -355,4 +356,5 @@ export function createIntake({ db, temporal, config, secret }: { db: Db; tempora
 }
 
 /** Who holds the token of the API. In the thread of the terminal that is the terminal. */
-const overHttp = (channel: Channel): Identity => (channel === 'console' ? { role: 'terminal', channel } : { role: 'client', channel: 'api' });
+const overHttp = (channel: Channel): Identity =>
+  capabilitiesOf(channel).screen === 'terminal' ? { role: 'terminal', channel } : { role: 'client', channel: 'api' };

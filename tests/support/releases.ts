@@ -11,7 +11,7 @@ import { createAct } from '../../src/activities/turn/act.ts';
 import { createRecordActivities } from '../../src/activities/turn/records.ts';
 import { createThink } from '../../src/activities/turn/think.ts';
 import { openModel } from '../../src/adapters/model/open-model.ts';
-import { screenChannel } from '../../src/channels/channel.ts';
+import { screenSender } from '../../src/channels/screens.ts';
 import { temporalCache } from '../../src/cli/instance/instance.ts';
 import { workerDeployment } from '../../src/cli/roles/worker-versioning.ts';
 import { type Config, childEnvironment, loadConfig } from '../../src/config.ts';
@@ -113,7 +113,7 @@ export async function startReleases(settings: Record<string, string> = {}): Prom
   };
   const servePlaces = async () => {
     places = [
-      await started({ taskQueue: gatewayQueue('api'), activities: { deliver: createDeliver({ db: store.db, channel: screenChannel('api') }) } }),
+      await started({ taskQueue: gatewayQueue('api'), activities: { deliver: createDeliver({ db: store.db, sender: screenSender }) } }),
       await started({ taskQueue: kennelQueue(config.FETCH_KENNEL_HOST), activities: kennel.activities, maxConcurrentActivityTaskExecutions: 200 }),
     ];
   };

@@ -1,4 +1,5 @@
 import type { Config } from '../../config.ts';
+import { capabilitiesOf } from '../../contracts/channels.ts';
 import type { StepSubject } from '../../store/turns/steps.ts';
 
 const dates = new Map<string, Intl.DateTimeFormat>();
@@ -21,9 +22,11 @@ export function systemPrompt(config: Config, subject: StepSubject): string {
     'A tool result that says "unknown" means that it may or may not have happened: say so and check before trying again.',
     'Answers are read on a phone: short, plain, the result first.',
   ];
-  if (subject.channel === 'whatsapp') {
+  const { screen, label, media } = capabilitiesOf(subject.channel);
+  if (screen === null)
+    lines.push(`The person reads this on ${label}: a few sentences or a short list; wide tables and long code belong in a file or are left out.`);
+  if (media) {
     lines.push(
-      'The person reads this on WhatsApp: a few sentences or a short list; wide tables and long code belong in a file or are left out.',
       'A file that is listed as [attached: att_…] with a message can be sent back: write ![what it shows](attachment:att_…) where it belongs. A document is read on with read_attachment.',
     );
   }

@@ -1,50 +1,40 @@
-import type { Intake } from '../../intake/intake.ts';
-import type { ChannelSender } from '../channel.ts';
+import { KEPT_DAYS, pruneContent } from '../../store/whatsapp/prune.ts';
+import type { ChannelSender, Gateway } from '../channel.ts';
 import { learnMappings } from './inbound/identify.ts';
 import { startReceiver } from './inbound/receive.ts';
 import { loadBaileys, tolerateStrayRejections } from './link/baileys.ts';
-import { type ConnectionDeps, startConnection } from './link/connection.ts';
+import { startConnection } from './link/connection.ts';
 import { warnOfIdlePhone } from './link/phone-idle.ts';
 import { silenceConsole } from './link/silence.ts';
 import type { CurrentLive, OnOpen, WhatsAppDeps } from './live.ts';
 import { groupCache } from './outbound/group-cache.ts';
 import { typing } from './outbound/presence.ts';
 import { getMessage, trackReceipts } from './outbound/receipts.ts';
-import { whatsappChannel } from './outbound/send.ts';
-import { startPruning } from './pruning.ts';
+import { whatsappSender } from './outbound/send.ts';
 import { createSealer } from './ratchet/encryption.ts';
 
-/** Makes what runs while a connection is open out of the way to send on it. */
-export type OnChannel = (channel: ChannelSender) => OnOpen;
-
-export interface AssemblyDeps extends WhatsAppDeps, Pick<ConnectionDeps, 'holder' | 'exit' | 'times'> {
-  intake: Intake;
-  /** 64 hex digits */
-  encryptionKey: string;
-  onChannel: OnChannel;
-}
+const HOUR_MS = 3_600_000;
 
 /** The parts of the channel, put together: what arrives, what is sent, and the one connection that both use. */
-export function assemble(deps: AssemblyDeps): { stop(): Promise<void> } {
-  const { db, account, config, log, intake, exit, holder, times } = deps;
-  const base: WhatsAppDeps = { db, config, log, account };
+export function assemble(gateway: Gateway, account: string): { stop(): Promise<void> } {
+  const { db, config, log, intake, holder, exit } = gateway;
+  const deps: WhatsAppDeps = { db, config, log, account };
   // before any part imports Baileys
   silenceConsole(log);
   tolerateStrayRejections(log);
   let connection: ReturnType<typeof startConnection> | null = null;
   const live: CurrentLive = () => connection?.live() ?? null;
-  const receiver = startReceiver({ ...base, intake, live, receives: () => connection?.receives() ?? false });
-  const groups = groupCache({ ...base, live });
-  const channel = whatsappChannel({ ...base, live, stuck: exit });
-  const stopPruning = startPruning(base);
+  const receiver = startReceiver({ ...deps, intake, live, receives: () => connection?.receives() ?? false });
+  const groups = groupCache({ ...deps, live });
+  const sender = whatsappSender({ ...deps, live, stuck: exit });
+  const stopPruning = startPruning(deps);
   connection = startConnection({
-    ...base,
+    ...deps,
     baileys: () => loadBaileys(log, config.WA_NOISE_ROOT_KEY),
     holder,
-    times,
-    sealer: createSealer(deps.encryptionKey),
-    questions: { getMessage: getMessage(base), cachedGroupMetadata: groups.cachedGroupMetadata },
-    onOpen: [learnMappings(base), trackReceipts(base), typing(base), groups.onOpen, warnOfIdlePhone(base), deps.onChannel(channel)],
+    sealer: createSealer(gateway.encryptionKey()),
+    questions: { getMessage: getMessage(deps), cachedGroupMetadata: groups.cachedGroupMetadata },
+    onOpen: [learnMappings(deps), trackReceipts(deps), typing(deps), groups.onOpen, warnOfIdlePhone(deps), serveWhileOpen(gateway, sender)],
     onStored: () => receiver.wake(),
     exit,
   });
@@ -55,4 +45,28 @@ export function assemble(deps: AssemblyDeps): { stop(): Promise<void> } {
       await receiver.stop();
     },
   };
+}
+
+/** Polls the task queue only while there is a connection: until then replies wait there, and lose nothing. */
+const serveWhileOpen =
+  ({ serve, log }: Gateway, sender: ChannelSender): OnOpen =>
+  () => {
+    const serving = serve(sender);
+    serving.then(
+      ({ ended }) => ended.catch((error: Error) => log.error({ reason: error.message }, 'the worker of the WhatsApp queue failed')),
+      (error: Error) => log.error({ reason: error.message }, 'the WhatsApp queue cannot be served'),
+    );
+    return async () => await (await serving).drain();
+  };
+
+/** Empties the content of old messages, now and every hour; returns how to stop. */
+function startPruning({ db, account, log }: WhatsAppDeps): () => void {
+  const prune = () =>
+    void pruneContent(db, account, new Date(Date.now() - KEPT_DAYS * 24 * HOUR_MS)).then(
+      (rows) => rows > 0 && log.info({ rows }, `emptied WhatsApp messages that are older than ${KEPT_DAYS} days`),
+      (error: Error) => log.warn({ reason: error.message }, 'old WhatsApp messages could not be emptied; tried again in an hour'),
+    );
+  prune();
+  const timer = setInterval(prune, HOUR_MS);
+  return () => clearInterval(timer);
 }

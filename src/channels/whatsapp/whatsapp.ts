@@ -1,70 +1,82 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { readAccount, report } from '../../store/whatsapp/account.ts';
 import { readCreds } from '../../store/whatsapp/auth.ts';
-import type { AssemblyDeps } from './assembly.ts';
+import type { ChannelDriver, Gateway, RunningChannel } from '../channel.ts';
 import { opensCredentials } from './link/own-key.ts';
 import { checkAddress } from './link/socket.ts';
 import { createSealer, WrongKey } from './ratchet/encryption.ts';
 
-export interface WhatsAppOptions extends Omit<AssemblyDeps, 'encryptionKey'> {
-  /** asked for when WhatsApp is first wanted, or credentials are found; 64 hex digits */
-  encryptionKey(): string;
-}
-
 /** One account for each instance, until an instance holds several. */
-export const ACCOUNT = 'default';
+const ACCOUNT = 'default';
 
 const LOOK_MS = 1_000;
+/** A WhatsApp server that does not answer must not hold a stop up: a send that takes longer is done again by the next gateway, under the same id. */
+const STOP_MS = 1_200;
 
-/**
- * The WhatsApp channel of a gateway. Until somebody wants it there is one small query a second and nothing else: Baileys and the
- * parts around it are loaded at the first wish, and stay.
- */
-export function startWhatsApp(options: WhatsAppOptions): { stop(): Promise<void> } {
-  const { db, account, log, config } = options;
-  let stopped = false;
-  let timer: NodeJS.Timeout | undefined;
-  let refusal: string | null = null;
-  let started: Promise<{ stop(): Promise<void> } | null> = Promise.resolve(null);
-  try {
-    for (const warning of checkAddress(config)) log.warn(warning);
-  } catch (error) {
-    refusal = (error as Error).message;
-    log.error(refusal);
+export const whatsapp: ChannelDriver<'whatsapp'> = { name: 'whatsapp', start: async (gateway) => standBy(gateway) };
+
+/** Until somebody wants WhatsApp there is one small query a second and nothing else: Baileys and the parts around it are loaded at the first wish, and stay. */
+function standBy(gateway: Gateway): RunningChannel {
+  const { db, log } = gateway;
+  const refusal = refusedAddress(gateway);
+  const stopping = new AbortController();
+
+  /** Resolves when the channel is wanted, or not at all before a stop. */
+  async function wanted(): Promise<void> {
+    let checked = false;
+    while (!stopping.signal.aborted) {
+      const row = await readAccount(db, ACCOUNT).catch(() => null);
+      if (stopping.signal.aborted) return;
+      if (row && row.wanted !== 'off') {
+        if (refusal === null) return;
+        if (row.last_error !== refusal) await report(db, ACCOUNT, { state: 'error', last_error: refusal }).catch(() => {});
+      }
+      // a channel that is wanted finds out by itself
+      if (row?.wanted === 'off' && !checked)
+        checked = await checkKey(gateway).catch((error: Error) => {
+          log.warn({ reason: error.message }, 'the WhatsApp credentials could not be looked at');
+          return false;
+        });
+      await pause(LOOK_MS, undefined, { signal: stopping.signal }).catch(() => {});
+    }
   }
 
-  let looked = false;
-  const warnOfKey = async (): Promise<void> => {
-    // no key is made where nothing is stored
-    const fits = (await readCreds(db, account)) === null || (await opensCredentials(db, account, createSealer(options.encryptionKey())));
-    if (!fits) log.error({ reason: new WrongKey().message }, 'this gateway cannot stand by for WhatsApp');
-    looked = true;
-  };
-
-  const look = async (): Promise<void> => {
-    const row = await readAccount(db, account).catch(() => null);
-    if (stopped) return;
-    // one that is wanted finds out by itself
-    if (row?.wanted === 'off' && !looked)
-      await warnOfKey().catch((error: Error) => log.warn({ reason: error.message }, 'the WhatsApp credentials could not be looked at'));
-    if (row && row.wanted !== 'off' && refusal === null) {
-      started = import('./assembly.ts').then(({ assemble }) => assemble({ ...options, encryptionKey: options.encryptionKey() }));
-      started = started.catch(async (error: Error) => {
-        log.error({ reason: error.message }, 'the WhatsApp channel cannot start');
-        await report(db, account, { state: 'error', last_error: error.message }).catch(() => {});
-        return null;
-      });
-      return;
+  const assembled = wanted().then(async (): Promise<{ stop(): Promise<void> } | null> => {
+    if (stopping.signal.aborted) return null;
+    try {
+      const { assemble } = await import('./assembly.ts');
+      return assemble(gateway, ACCOUNT);
+    } catch (error) {
+      const reason = (error as Error).message;
+      log.error({ reason }, 'the WhatsApp channel cannot start');
+      await report(db, ACCOUNT, { state: 'error', last_error: reason }).catch(() => {});
+      return null;
     }
-    if (row && row.wanted !== 'off' && row.last_error !== refusal) await report(db, account, { state: 'error', last_error: refusal }).catch(() => {});
-    timer = setTimeout(() => void look(), options.times?.pollMs ?? LOOK_MS);
-  };
-  void look();
+  });
 
   return {
     async stop() {
-      stopped = true;
-      clearTimeout(timer);
-      await (await started)?.stop();
+      stopping.abort();
+      await Promise.race([assembled.then((channel) => channel?.stop()), pause(STOP_MS)]);
     },
   };
+}
+
+/** Says loudly where the settings point, if not at WhatsApp; why such a place is refused, or null. */
+function refusedAddress({ config, log }: Gateway): string | null {
+  try {
+    for (const warning of checkAddress(config)) log.warn(warning);
+    return null;
+  } catch (error) {
+    const { message } = error as Error;
+    log.error(message);
+    return message;
+  }
+}
+
+/** Says when the credentials that are stored were written with another key; true when that was found out. No key is made where nothing is stored. */
+async function checkKey({ db, log, encryptionKey }: Gateway): Promise<true> {
+  const fits = (await readCreds(db, ACCOUNT)) === null || (await opensCredentials(db, ACCOUNT, createSealer(encryptionKey())));
+  if (!fits) log.error({ reason: new WrongKey().message }, 'this gateway cannot stand by for WhatsApp');
+  return true;
 }

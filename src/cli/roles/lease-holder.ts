@@ -1,13 +1,13 @@
 import { readlinkSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
-import type { Holder } from '../../channels/whatsapp/link/lease.ts';
+import type { LeaseHolder } from '../../channels/channel.ts';
 import { isAlive, startTimeOf } from '../instance/process-identity.ts';
 
 /**
  * This process as the holder of a lease: where its pid counts, the pid, and its start time. A holder of the same place whose
  * process is gone is surely dead, so that a restart after a kill need not wait for the lease to end.
  */
-export async function leaseHolder(): Promise<Holder> {
+export async function leaseHolder(): Promise<LeaseHolder> {
   const place = placeOfPids();
   const start = await startTimeOf(process.pid);
   return {

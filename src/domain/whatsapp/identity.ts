@@ -64,3 +64,15 @@ export function roleOf(person: Person, known: { owner: readonly string[]; truste
   const listed = (jids: readonly string[]) => jids.some((jid) => own.includes(address(jid) ?? ''));
   return listed(known.owner) ? 'owner' : listed(known.trusted) ? 'trusted' : 'stranger';
 }
+
+/** Whose number the linked account is: as configured, as chosen at pairing, else the owner's own unless another number is named as the owner's. */
+export function numberMode(
+  config: { WHATSAPP_NUMBER?: 'shared' | 'dedicated' | undefined; OWNER_PHONE_NUMBER?: string | undefined },
+  chosen: 'shared' | 'dedicated' | null,
+  ownJid: string,
+): 'shared' | 'dedicated' {
+  if (config.WHATSAPP_NUMBER) return config.WHATSAPP_NUMBER;
+  if (chosen) return chosen;
+  const owners = config.OWNER_PHONE_NUMBER?.split(',') ?? [];
+  return owners.length === 0 || owners.includes(ownJid.split('@')[0]!.split(':')[0]!) ? 'shared' : 'dedicated';
+}

@@ -1,3 +1,4 @@
+import { capabilitiesOf } from '../../contracts/channels.ts';
 import type { Channel } from '../../contracts/ids.ts';
 import type { Source } from '../../contracts/taint.ts';
 import type { Db } from '../postgres/database.ts';
@@ -21,7 +22,7 @@ export async function tellOfTask(db: Db, task: Task, key: string, text: string, 
 /** A progress report for a channel that has no screen of ours; null where the screens show everything already. */
 export async function recordProgress(db: Db, task: Task, doing: string): Promise<{ outboxId: string; channel: Channel; workflowId: string } | null> {
   const chat = await db.selectFrom('chats').select(['channel', 'workflow_id']).where('id', '=', task.chat_id).executeTakeFirst();
-  if (chat?.channel !== 'whatsapp') return null;
+  if (!chat || capabilitiesOf(chat.channel).screen) return null;
   const outboxId = taskOutboxId(task.id, `progress_${Date.now().toString(36)}`);
   const minutes = Math.floor((Date.now() - (task.started_at ?? task.created_at).getTime()) / 60_000);
   await db

@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely';
+import { capabilitiesOf } from '../../contracts/channels.ts';
 import type { AskInput, AskResult, Danger } from '../../contracts/conversation.ts';
 import type { DecidedBy, Decision, Identity } from '../../contracts/decision.ts';
 import { outboxId } from '../../contracts/ids.ts';
@@ -146,13 +147,14 @@ const warning = (taint: CallTaint | null): string[] =>
 /** What every open question has: its number among those of its thread, and what of it is shown now. A screen shows it at once; a phone when its server has it. */
 export async function openedNow(tx: Tx, it: { chatId: string; threadId: string; at: Date; evidence: string | null }) {
   const others = await openQuestions(tx, it.threadId);
+  const { screen } = capabilitiesOf(it.chatId);
   // programs page by themselves
-  const whole = it.chatId.startsWith('api/');
+  const whole = screen === 'client';
   return {
     number: Math.max(0, ...others.map(({ number }) => number)) + 1,
     evidence: it.evidence,
     shown: it.evidence === null ? 0 : whole ? it.evidence.length : pageEnd(it.evidence, 0),
-    delivered_at: it.chatId.startsWith('whatsapp/') ? null : it.at,
+    delivered_at: screen ? it.at : null,
   };
 }
 

@@ -1,11 +1,11 @@
 import { type Selectable, sql } from 'kysely';
 import { jsonArrayFrom } from 'kysely/helpers/postgres';
+import { isGroupChat } from '../../contracts/channels.ts';
 import type { Arrival, CallVerdict, StepUsage, ThinkInput, ThinkResult } from '../../contracts/conversation.ts';
 import { type Channel, outboxId, stepKey } from '../../contracts/ids.ts';
 import type { CallTaint } from '../../contracts/taint.ts';
 import { itemKindOf } from '../../domain/chat/item-kinds.ts';
 import { policyOf } from '../../domain/consent/policy.ts';
-import { isGroup } from '../../domain/whatsapp/identity.ts';
 import { holds, onThread, onThreadIf } from '../chats/events.ts';
 import { cut, derivedId, steerMessageId } from '../chats/ids.ts';
 import { deltaEvent, endItem, type ItemRow, insertItems, itemEvent, itemRow } from '../chats/items.ts';
@@ -73,7 +73,7 @@ export async function loadSubject(db: Db, input: ThinkInput): Promise<StepSubjec
     autonomy,
     chatId: chat_id,
     channel,
-    group: channel === 'whatsapp' && isGroup(address),
+    group: isGroupChat(channel, address),
     spentToday: { tokens: spent_tokens ?? 0, microUsd: spent_micro_usd ?? 0, unpriced: spent_unpriced ?? 0 },
     stored,
   };

@@ -1,7 +1,6 @@
 import { type Selectable, sql } from 'kysely';
-import { markSent } from '../chats/outbox.ts';
+import { tellScreens } from '../chats/notices.ts';
 import type { Db } from '../postgres/database.ts';
-import { recordNotice } from '../turns/turns.ts';
 import type { WaAccountTable, WhatsAppState } from './tables.ts';
 
 export type WaAccount = Selectable<WaAccountTable>;
@@ -108,28 +107,6 @@ export async function dropLease(db: Db, account: string, holder: string): Promis
     .execute();
 }
 
-/**
- * Says something about the account once for a `key` where it can be said: on the terminal's chat, and what `needsPerson` also in the
- * thread of the API that was used last: said in each of its threads, it would be in the way of all of them. Screens of both read the
- * store, so the row counts as sent.
- */
-export async function tellElsewhere(db: Db, account: string, key: string, text: string, needsPerson: boolean): Promise<void> {
-  const terminals = await db.selectFrom('chats').select('id').where('channel', '=', 'console').execute();
-  const latest = await db
-    .selectFrom('threads')
-    .innerJoin('chats', 'chats.id', 'threads.chat_id')
-    .select('chats.id')
-    .where('chats.channel', '=', 'api')
-    .where('threads.archived', '=', false)
-    .where('threads.task_id', 'is', null)
-    .orderBy('threads.updated_at', 'desc')
-    .limit(1)
-    .execute();
-  // of the API's threads one is told, also when another one is the latest by the next time
-  const places = [...terminals.map(({ id }) => ({ id, name: id })), ...(needsPerson ? latest : []).map(({ id }) => ({ id, name: 'api' }))];
-  for (const { id, name } of places) {
-    const outboxId = `out_whatsapp-${account}-${key}-${name}`;
-    await recordNotice(db, { chatId: id, outboxId, text, kind: 'notice' });
-    await markSent(db, outboxId);
-  }
-}
+/** Says something about the account on the other channels, once for a `key`. */
+export const tellElsewhere = (db: Db, account: string, key: string, text: string, needsPerson: boolean): Promise<void> =>
+  tellScreens(db, `whatsapp-${account}-${key}`, text, needsPerson);

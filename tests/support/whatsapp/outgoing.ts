@@ -6,7 +6,7 @@ import type { Live, WhatsAppDeps } from '../../../src/channels/whatsapp/live.ts'
 import { groupCache } from '../../../src/channels/whatsapp/outbound/group-cache.ts';
 import { messageIdOf } from '../../../src/channels/whatsapp/outbound/parts.ts';
 import { getMessage, trackReceipts } from '../../../src/channels/whatsapp/outbound/receipts.ts';
-import { type SenderDeps, whatsappChannel } from '../../../src/channels/whatsapp/outbound/send.ts';
+import { type SenderDeps, whatsappSender } from '../../../src/channels/whatsapp/outbound/send.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { findOutgoing, markSent } from '../../../src/store/chats/outbox.ts';
 import { createThread } from '../../../src/store/chats/threads.ts';
@@ -69,7 +69,7 @@ export function outgoing() {
     opened();
   }
 
-  const channel = (fields: Partial<SenderDeps> = {}) => whatsappChannel({ ...deps, live: () => live, patienceMs: 50, ...fields });
+  const channel = (fields: Partial<SenderDeps> = {}) => whatsappSender({ ...deps, live: () => live, patienceMs: 50, ...fields });
 
   async function chatWith(contact: Contact): Promise<Chat> {
     await db()

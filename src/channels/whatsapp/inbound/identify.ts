@@ -1,9 +1,8 @@
 import type { Config } from '../../../config.ts';
 import type { Identity } from '../../../contracts/decision.ts';
-import { canonicalUser, roleOf } from '../../../domain/whatsapp/identity.ts';
+import { canonicalUser, numberMode, roleOf } from '../../../domain/whatsapp/identity.ts';
 import { type Forms, findContact, learnMapping, ownIdentity } from '../../../store/whatsapp/contacts.ts';
 import type { CurrentLive, OnOpen, WhatsAppDeps } from '../live.ts';
-import { numberMode } from '../number-mode.ts';
 import type { Me } from './decode.ts';
 
 export type Role = 'owner' | 'trusted' | 'stranger';

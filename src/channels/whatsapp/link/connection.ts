@@ -1,9 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { backoffMs, reactionTo } from '../../../domain/whatsapp/disconnect.ts';
+import { numberMode } from '../../../domain/whatsapp/identity.ts';
 import { phoneSeen, type WaAccount } from '../../../store/whatsapp/account.ts';
 import { storedContent } from '../../../store/whatsapp/inbox.ts';
+import type { LeaseHolder } from '../../channel.ts';
 import type { CurrentLive, Live, OnOpen, WhatsAppDeps } from '../live.ts';
-import { numberMode } from '../number-mode.ts';
 import { type AuthState, openAuthState } from '../ratchet/auth-state.ts';
 import { type Sealer, WrongKey } from '../ratchet/encryption.ts';
 import { createRatchet } from '../ratchet/ratchet.ts';
@@ -11,7 +12,7 @@ import { createNews } from './account-news.ts';
 import { attempt, type Ended } from './attempt.ts';
 import type { Baileys } from './baileys.ts';
 import { watchRequests } from './desired-state.ts';
-import { acquireLease, type Holder, type Lease } from './lease.ts';
+import { acquireLease, type Lease } from './lease.ts';
 import { opensCredentials } from './own-key.ts';
 import { type SocketQuestions, socketCaches } from './socket.ts';
 import { announcedVersion, fetchNewerVersion } from './version.ts';
@@ -19,7 +20,7 @@ import { startWatchdog, type WatchdogTimes } from './watchdog.ts';
 
 export interface ConnectionDeps extends WhatsAppDeps {
   baileys: () => Promise<Baileys>;
-  holder: Holder;
+  holder: LeaseHolder;
   sealer: Sealer;
   questions: SocketQuestions;
   onOpen: readonly OnOpen[];

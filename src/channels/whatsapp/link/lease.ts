@@ -2,18 +2,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Db } from '../../../store/postgres/database.ts';
 import { dropLease, holdLease, readAccount } from '../../../store/whatsapp/account.ts';
-
-export interface Holder {
-  /** unique among all gateways, now and ever */
-  id: string;
-  /** true when this holder is surely no longer running; false when it runs or nobody can know */
-  isDead(id: string): Promise<boolean>;
-}
+import type { LeaseHolder } from '../../channel.ts';
 
 export interface LeaseOptions {
   db: Db;
   account: string;
-  holder: Holder;
+  holder: LeaseHolder;
   log: Logger;
   ttlMs?: number;
   everyMs?: number;
@@ -53,7 +47,7 @@ export async function acquireLease(options: LeaseOptions, signal: AbortSignal, o
   return null;
 }
 
-async function tryLease(db: Db, account: string, holder: Holder, ttlMs: number): Promise<boolean> {
+async function tryLease(db: Db, account: string, holder: LeaseHolder, ttlMs: number): Promise<boolean> {
   if (await holdLease(db, account, holder.id, ttlMs)) return true;
   // a gateway that was killed on this machine need not be waited for
   const other = (await readAccount(db, account))?.lease_holder;

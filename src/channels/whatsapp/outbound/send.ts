@@ -34,7 +34,7 @@ const MOST_FAILURES = 8;
 const MOST_UNANSWERED = 12;
 
 /** The way out to WhatsApp: returns when its server has taken every part of an outbox row, or the row was given up with a reason that is told elsewhere. */
-export function whatsappChannel(deps: SenderDeps): ChannelSender {
+export function whatsappSender(deps: SenderDeps): ChannelSender {
   const { db, account, config, log } = deps;
   const parts = createParts(deps, (outboxId, why) => abandon(outboxId, why));
   let unanswered = 0;
@@ -186,7 +186,6 @@ export function whatsappChannel(deps: SenderDeps): ChannelSender {
 
   const running = new Map<string, Promise<void>>();
   return {
-    name: 'whatsapp',
     // an attempt that Temporal has given up may still run here: the next one waits for its end and goes on from there
     async send({ id }, signal) {
       const before = running.get(id);

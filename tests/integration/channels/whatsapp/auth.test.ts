@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import * as baileys from '@whiskeysockets/baileys';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { acquireLease, type Holder } from '../../../../src/channels/whatsapp/link/lease.ts';
+import type { LeaseHolder } from '../../../../src/channels/channel.ts';
+import { acquireLease } from '../../../../src/channels/whatsapp/link/lease.ts';
 import { INBOX, openAuthState } from '../../../../src/channels/whatsapp/ratchet/auth-state.ts';
 import { createSealer } from '../../../../src/channels/whatsapp/ratchet/encryption.ts';
 import { createThread } from '../../../../src/store/chats/threads.ts';
@@ -156,9 +157,9 @@ describe('the auth state', () => {
 });
 
 describe('the lease', () => {
-  const nobodyDies: Pick<Holder, 'isDead'> = { isDead: async () => false };
+  const nobodyDies: Pick<LeaseHolder, 'isDead'> = { isDead: async () => false };
   const never = new AbortController().signal;
-  const take = (id: string, options: { ttlMs?: number; everyMs?: number; isDead?: Holder['isDead']; signal?: AbortSignal; onWait?: () => void } = {}) =>
+  const take = (id: string, options: { ttlMs?: number; everyMs?: number; isDead?: LeaseHolder['isDead']; signal?: AbortSignal; onWait?: () => void } = {}) =>
     acquireLease(
       {
         db: database.store.db,

@@ -7,10 +7,10 @@ import { withoutSecrets } from '../../../../src/channels/whatsapp/link/silence.t
 import { checkAddress } from '../../../../src/channels/whatsapp/link/socket.ts';
 import { announcedVersion } from '../../../../src/channels/whatsapp/link/version.ts';
 import { startWatchdog } from '../../../../src/channels/whatsapp/link/watchdog.ts';
-import { numberMode } from '../../../../src/channels/whatsapp/number-mode.ts';
 import { createArrivalOrder } from '../../../../src/channels/whatsapp/ratchet/arrival-order.ts';
 import { BoundedCache, baileysCache } from '../../../../src/channels/whatsapp/ratchet/bounded-cache.ts';
 import { createSealer, WrongKey } from '../../../../src/channels/whatsapp/ratchet/encryption.ts';
+import { numberMode } from '../../../../src/domain/whatsapp/identity.ts';
 import type { WaAccount } from '../../../../src/store/whatsapp/account.ts';
 import { until } from '../../../support/until.ts';
 

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import pLimit from 'p-limit';
 import { HOW_TO_LISTEN, transcribe, transcribers } from '../../../../adapters/speech/speech.ts';
 import { SpeechError, type Transcriber } from '../../../../adapters/speech/transcriber.ts';
 import { type AttachmentRecord, attachmentId, findAttachment, saveAttachment } from '../../../../store/chats/attachments.ts';
 import type { MessageKey } from '../../../../store/whatsapp/inbox.ts';
-import { atMost } from '../../../shared/at-most.ts';
 import type { CurrentLive, WhatsAppDeps } from '../../live.ts';
 import type { Content, Media } from '../decode.ts';
 import { cleanText } from '../sanitise.ts';
@@ -37,8 +37,8 @@ const AGAIN_MS = [1_000, 4_000];
 
 /** Loads, checks, keeps and reads what comes with messages. Few at a time: a file is in memory as a whole while it is checked. */
 export function createPreparer({ db, config, log, live }: WhatsAppDeps & { live: CurrentLive }): Preparer {
-  const loading = atMost(2);
-  const listening = atMost(1);
+  const loading = pLimit(2);
+  const listening = pLimit(1);
   let ears: Promise<Transcriber[]> | undefined;
 
   const load = async ({ key, content }: FileMessage, signal: AbortSignal): Promise<Buffer> => {
