@@ -29,6 +29,7 @@ export interface ApiStack {
  */
 export async function startApi(options: {
   token: string;
+  adminToken?: string;
   model: string;
   corsOrigins: string;
   stream?: { keepaliveMs: number; pollMs: number };
@@ -46,7 +47,17 @@ export async function startApi(options: {
   const temporal = new Client({ connection });
   const intake = createIntake({ db: store.db, temporal, config, secret: 'secret' });
   const stopping = new AbortController();
-  const deps = { config, token: options.token, store, intake, version: '0.0.0', startedAt: new Date(), stopping: stopping.signal, stream: options.stream };
+  const deps = {
+    config,
+    token: options.token,
+    adminToken: options.adminToken,
+    store,
+    intake,
+    version: '0.0.0',
+    startedAt: new Date(),
+    stopping: stopping.signal,
+    stream: options.stream,
+  };
   const runtime = await listen(createRuntimeApi(deps), '127.0.0.1', 0);
   const status = await listen(createStatusApi(deps), '127.0.0.1', 0);
   const others: Array<Awaited<ReturnType<typeof listen>>> = [];

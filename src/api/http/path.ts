@@ -1,9 +1,10 @@
-import { EdgeError } from './reply.ts';
+import { badSegment } from '../errors/texts.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** Ids are letters, digits, `_` and `-`; anything else names nothing that we could have made. */
-export const isId = (id: string): boolean => /^[A-Za-z0-9_-]{1,128}$/.test(id);
+export const ID = /^[A-Za-z0-9_-]{1,128}$/;
+export const isId = (id: string): boolean => ID.test(id);
 
 /** Decodes one path segment. A broken escape stays as it is written. @throws EdgeError 400 when the bytes are not UTF-8 */
 export function decodeSegment(raw: string, name: string): string {
@@ -14,6 +15,6 @@ export function decodeSegment(raw: string, name: string): string {
   try {
     return utf8.decode(bytes);
   } catch {
-    throw new EdgeError(400, `Invalid URL: Invalid UTF-8 in \`${name}\``);
+    throw badSegment(name);
   }
 }

@@ -1,35 +1,34 @@
-import { EdgeError } from './reply.ts';
+import { z } from 'zod';
+import { badQuery } from '../errors/texts.ts';
+import type { QueryFields, QueryOf } from './endpoint.ts';
 
-/** How one query parameter is read: a number from 0 to 2^64-1, exactly `true` or `false`, or as it stands. */
-export type QueryKind = 'whole' | 'flag' | 'text';
-type QueryValue<K extends QueryKind> = K extends 'whole' ? number : K extends 'flag' ? boolean : string;
+/** A number from 0 to 2^64-1. Above 2^53-1 it is cut to that: these are limits and cursors, and nothing is that long. */
+export const whole = z
+  .string()
+  .transform((text, ctx) => {
+    const refused = text === '' ? 'cannot parse integer from empty string' : /^\+?[0-9]+$/.test(text) ? null : 'invalid digit found in string';
+    if (refused === null && BigInt(text.replace('+', '')) < 2n ** 64n) return Math.min(Number(text), Number.MAX_SAFE_INTEGER);
+    ctx.addIssue(refused ?? 'number too large to fit in target type');
+    return z.NEVER;
+  })
+  .meta({ type: 'integer', minimum: 0 });
 
-const refuse = (what: string): EdgeError => new EdgeError(400, `Failed to deserialize query string: ${what}`);
+/** Exactly `true` or `false`. */
+export const flag = z
+  .string()
+  .refine((text) => text === 'true' || text === 'false', 'provided string was not `true` or `false`')
+  .transform((text) => text === 'true')
+  .meta({ type: 'boolean' });
 
-/**
- * Reads the known parameters of a raw query string; others are ignored, absent ones stay undefined. Numbers above 2^53-1 are
- * cut to it: they are limits and cursors, and nothing is that long. @throws EdgeError 400
- */
-export function readQuery<Q extends Record<string, QueryKind>>(raw: string, kinds: Q): { [K in keyof Q]?: QueryValue<Q[K]> } {
-  const values: Record<string, number | boolean | string> = {};
-  for (const [key, value] of new URLSearchParams(raw)) {
-    const kind = Object.hasOwn(kinds, key) ? kinds[key] : undefined;
-    if (!kind) continue;
-    if (Object.hasOwn(values, key)) throw refuse(`duplicate field \`${key}\``);
-    values[key] = kind === 'flag' ? flag(key, value) : kind === 'whole' ? whole(key, value) : value;
+/** Reads the known parameters of a raw query string; others are ignored, absent ones stay undefined. @throws EdgeError 400 */
+export function readQuery<Fields extends QueryFields>(raw: string, fields: Fields): QueryOf<Fields> {
+  const values: Record<string, unknown> = {};
+  for (const [name, text] of new URLSearchParams(raw)) {
+    if (!Object.hasOwn(fields, name)) continue;
+    if (Object.hasOwn(values, name)) throw badQuery(`duplicate field \`${name}\``);
+    const parsed = fields[name]!.safeParse(text);
+    if (!parsed.success) throw badQuery(`${name}: ${parsed.error.issues[0]!.message}`);
+    values[name] = parsed.data;
   }
-  return values as { [K in keyof Q]?: QueryValue<Q[K]> };
-}
-
-function flag(key: string, value: string): boolean {
-  if (value !== 'true' && value !== 'false') throw refuse(`${key}: provided string was not \`true\` or \`false\``);
-  return value === 'true';
-}
-
-function whole(key: string, value: string): number {
-  if (value === '') throw refuse(`${key}: cannot parse integer from empty string`);
-  if (!/^\+?[0-9]+$/.test(value)) throw refuse(`${key}: invalid digit found in string`);
-  const exact = BigInt(value.replace('+', ''));
-  if (exact >= 2n ** 64n) throw refuse(`${key}: number too large to fit in target type`);
-  return exact > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(exact);
+  return values as QueryOf<Fields>;
 }

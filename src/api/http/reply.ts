@@ -1,24 +1,5 @@
 import type { Context } from 'koa';
 
-/** Refusals of the edge (body, query, path) are plain text; refusals of the application are `{"error":{message,status}}`. */
-export class EdgeError extends Error {
-  readonly status: number;
-  constructor(status: number, message: string) {
-    super(message);
-    this.status = status;
-  }
-}
-
-export class ApiError extends Error {
-  readonly status: number;
-  constructor(status: number, message: string) {
-    super(message);
-    this.status = status;
-  }
-}
-
-export const threadNotFound = (id: string): ApiError => new ApiError(404, `Thread not found: ${id}`);
-
 /** Koa would add a charset to the type and pretty defaults; clients compare the bare type. */
 export function sendJson(ctx: Context, status: number, value: unknown): void {
   ctx.status = status;

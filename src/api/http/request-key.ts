@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { Context } from 'koa';
 import type { RequestKey } from '../../store/chats/request-keys.ts';
-import { ApiError } from './reply.ts';
+import { keyTooLong } from '../errors/texts.ts';
 
 const LENGTH_LIMIT = 200;
 /** What clients repeat over the restart of an upgrade: the version before stored their keys as they came. */
@@ -13,7 +13,7 @@ const BARE_BEFORE: ReadonlySet<string> = new Set(['turn', 'message']);
  */
 export function requestKey(ctx: Context, operation: string, body: unknown): RequestKey {
   const key = ctx.get('idempotency-key').trim();
-  if (key.length > LENGTH_LIMIT) throw new ApiError(400, `Idempotency-Key is longer than ${LENGTH_LIMIT} characters`);
+  if (key.length > LENGTH_LIMIT) throw keyTooLong(LENGTH_LIMIT);
   if (!key) return { id: randomUUID(), fingerprint: null };
   const fingerprint = createHash('sha256')
     .update(JSON.stringify(body ?? null))

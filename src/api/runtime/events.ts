@@ -1,13 +1,11 @@
 import { Readable } from 'node:stream';
-import type { Context } from 'koa';
 import pLimit from 'p-limit';
 import { type EventText, latestSeq, readEventTexts } from '../../store/chats/events.ts';
-import { getThread } from '../../store/chats/threads.ts';
 import type { ApiDeps, StreamTimes } from '../deps.ts';
-import { isId } from '../http/path.ts';
-import { readQuery } from '../http/query.ts';
-import { threadNotFound } from '../http/reply.ts';
-import type { Wakeups } from './wakeups.ts';
+import { whole } from '../http/query.ts';
+import { endpoint, type RuntimeDeps } from './endpoint.ts';
+import { eventRecord } from './records.ts';
+import { existingThread } from './threads.ts';
 
 const BATCH = 256;
 /** Backlogs that are read at once: more of them would only take turns, and what else is asked would wait for all. */
@@ -16,29 +14,40 @@ const reading = pLimit(READERS);
 const TIMES: StreamTimes = { keepaliveMs: 15_000, pollMs: 2_000 };
 
 /**
- * `GET /v1/threads/{id}/events?since_seq=`: the backlog after the cursor, then what happens. Both are the same read of the
- * stored log, so there is no seam between them to lose or double an event in; a notification only says "read again".
+ * The backlog after the cursor, then what happens. Both are the same read of the stored log, so there is no seam between them to lose or
+ * double an event in; a notification only says "read again".
  */
-export async function streamEvents(ctx: Context, id: string, deps: ApiDeps, wakeups: Wakeups): Promise<void> {
-  const since = readQuery(ctx.querystring, { since_seq: 'whole' }).since_seq ?? lastEventId(ctx.get('last-event-id'));
-  if (!isId(id) || !(await getThread(deps.store.db, id))) throw threadNotFound(id);
-  ctx.status = 200;
-  ctx.set({ 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-cache', 'X-Accel-Buffering': 'no' });
-  const gone = new AbortController();
-  ctx.res.once('close', () => gone.abort());
-  const signal = deps.stopping ? AbortSignal.any([gone.signal, deps.stopping]) : gone.signal;
-  ctx.req.socket.setNoDelay(true);
-  if (ctx.method !== 'HEAD') ctx.res.flushHeaders();
-  // the pipe asks for the next chunk only when the client took the last one: a slow reader holds one batch and nobody up
-  // a cursor from beyond the end is of another store, or of the time before a restore: what happens from now on is still to be seen
-  const cursor = Math.min(since ?? 0, await latestSeq(deps.store.db, id));
-  ctx.body = Readable.from(follow(id, cursor, deps, wakeups, signal));
-}
+export const getEvents = endpoint({
+  method: 'GET',
+  path: '/v1/threads/{id}/events',
+  summary: 'Follow the events of a thread',
+  query: { since_seq: whole.describe('Events after this one; Last-Event-ID says the same') },
+  answer: {
+    written: { type: 'text/event-stream', schema: eventRecord },
+    what: 'Stored events, then new ones as they happen, and comments while none do.',
+  },
+  refusals: { 404: 'There is no such thread.' },
+  handle: async ({ ctx, params: { id }, query }, deps) => {
+    const since = query.since_seq ?? lastEventId(ctx.get('last-event-id'));
+    await existingThread(id, deps);
+    ctx.status = 200;
+    ctx.set({ 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-cache', 'X-Accel-Buffering': 'no' });
+    const gone = new AbortController();
+    ctx.res.once('close', () => gone.abort());
+    const signal = deps.stopping ? AbortSignal.any([gone.signal, deps.stopping]) : gone.signal;
+    ctx.req.socket.setNoDelay(true);
+    if (ctx.method !== 'HEAD') ctx.res.flushHeaders();
+    // a cursor from beyond the end is of another store, or of the time before a restore: what happens from now on is still to be seen
+    const cursor = Math.min(since ?? 0, await latestSeq(deps.store.db, id));
+    // the pipe asks for the next chunk only when the client took the last one: a slow reader holds one batch and nobody up
+    ctx.body = Readable.from(follow(id, cursor, deps, signal));
+  },
+});
 
 /** Frames of a thread's events with `seq` above `cursor`, and comments while it is silent, until `signal` aborts. */
-async function* follow(id: string, cursor: number, deps: ApiDeps, wakeups: Wakeups, signal: AbortSignal): AsyncGenerator<string> {
+async function* follow(id: string, cursor: number, deps: RuntimeDeps, signal: AbortSignal): AsyncGenerator<string> {
   const times = { ...TIMES, ...deps.stream };
-  const wakeup = wakeups.subscribe(id);
+  const wakeup = deps.wakeups.subscribe(id);
   let spoke = Date.now();
   try {
     while (!signal.aborted) {

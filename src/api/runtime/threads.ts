@@ -1,71 +1,106 @@
-import type { Context } from 'koa';
+import { z } from 'zod';
 import type { ThreadRecord } from '../../contracts/records.ts';
 import { thingsToTry } from '../../domain/chat/help.ts';
 import { setUpOf } from '../../intake/set-up.ts';
 import { chatKey } from '../../store/chats/ids.ts';
 import { createThread, getThread, listThreads, threadDetail } from '../../store/chats/threads.ts';
 import type { ApiDeps } from '../deps.ts';
-import { jsonBody } from '../http/body.ts';
-import { isId } from '../http/path.ts';
-import { readQuery } from '../http/query.ts';
-import { EdgeError, sendJson, threadNotFound } from '../http/reply.ts';
+import { threadNotFound } from '../errors/texts.ts';
+import { ID, isId } from '../http/path.ts';
+import { flag, whole } from '../http/query.ts';
 import { requestKey } from '../http/request-key.ts';
-import * as requests from './schemas.ts';
+import { createThreadRequest, given } from './bodies.ts';
+import { endpoint } from './endpoint.ts';
+import { itemRecord, threadFields, threadRecord, turnRecord } from './records.ts';
 
-/** `POST /v1/threads`: 201 ThreadRecord; the same `Idempotency-Key` gives the same thread, and 422 with another body. An API thread is a chat of its own. */
-export async function postThread(ctx: Context, deps: ApiDeps): Promise<void> {
-  const body = await jsonBody(ctx, requests.createThread);
-  const thread = await createThread(deps.store.db, {
-    channel: 'api',
-    model: requests.given(body.model) ?? deps.config.AGENT_MODEL ?? 'auto',
-    // not trimmed and not checked: clients store what they like here
-    workspace: body.workspace ?? deps.config.FETCH_WORKSPACE ?? process.cwd(),
-    mode: requests.given(body.mode) ?? 'agent',
-    allow_shell: body.allow_shell ?? false,
-    trust_mode: body.trust_mode ?? false,
-    auto_approve: body.auto_approve ?? false,
-    archived: body.archived,
-    system_prompt: body.system_prompt ?? null,
-    task_id: body.task_id ?? null,
-    autonomy: deps.config.FETCH_AUTONOMY,
-    chatKey: (address) => chatKey(deps.chatSecret ?? '', 'api', address),
-    key: requestKey(ctx, 'thread', body),
-  });
-  sendJson(ctx, 201, thread);
-}
+const unknownThread = { 404: 'There is no such thread.' };
 
-/** `GET /v1/threads?limit=&include_archived=&archived_only=`: 200 ThreadRecord[], newest first; no default limit. */
-export async function getThreads(ctx: Context, deps: ApiDeps): Promise<void> {
-  const query = readQuery(ctx.querystring, { limit: 'whole', include_archived: 'flag', archived_only: 'flag' });
-  const threads = await listThreads(deps.store.db, {
-    limit: query.limit,
-    include_archived: query.include_archived ?? false,
-    archived_only: query.archived_only ?? false,
-  });
-  sendJson(ctx, 200, threads);
-}
+/** An API thread is a chat of its own. */
+export const postThread = endpoint({
+  method: 'POST',
+  path: '/v1/threads',
+  summary: 'Create a thread',
+  body: createThreadRequest,
+  answer: { status: 201, schema: threadRecord, what: 'The thread; the same for the same Idempotency-Key.' },
+  handle: async ({ ctx, body }, { store, config, chatSecret }) =>
+    await createThread(store.db, {
+      channel: 'api',
+      model: given(body.model) ?? config.AGENT_MODEL ?? 'auto',
+      // not trimmed and not checked: clients store what they like here
+      workspace: body.workspace ?? config.FETCH_WORKSPACE ?? process.cwd(),
+      mode: given(body.mode) ?? 'agent',
+      allow_shell: body.allow_shell ?? false,
+      trust_mode: body.trust_mode ?? false,
+      auto_approve: body.auto_approve ?? false,
+      archived: body.archived,
+      system_prompt: body.system_prompt ?? null,
+      task_id: body.task_id ?? null,
+      autonomy: config.FETCH_AUTONOMY,
+      chatKey: (address) => chatKey(chatSecret ?? '', 'api', address),
+      key: requestKey(ctx, 'thread', body),
+    }),
+});
 
-/**
- * `GET /v1/threads/{id}?last_turns=&before=`: 200 {thread, turns, items, latest_seq, pending_approvals, pending_user_inputs}; the whole thread
- * without a limit, as far as one answer holds it. `more_before` is there when older turns were left out: `before` takes it.
- */
-export async function getThreadDetail(ctx: Context, id: string, deps: ApiDeps): Promise<void> {
-  const { last_turns: lastTurns, before } = readQuery(ctx.querystring, { last_turns: 'whole', before: 'text' });
-  if (before !== undefined && !isId(before)) throw new EdgeError(400, 'Failed to deserialize query string: before: not the id of a turn');
-  const detail = isId(id) ? await threadDetail(deps.store.db, id, { lastTurns, before }) : null;
-  if (!detail) throw threadNotFound(id);
-  sendJson(ctx, 200, detail);
-}
+export const getThreads = endpoint({
+  method: 'GET',
+  path: '/v1/threads',
+  summary: 'List threads',
+  query: { limit: whole.describe('All when left out'), include_archived: flag, archived_only: flag },
+  answer: { schema: z.array(threadRecord), what: 'Threads, the newest first.' },
+  handle: async ({ query }, { store }) =>
+    await listThreads(store.db, {
+      limit: query.limit,
+      include_archived: query.include_archived ?? false,
+      archived_only: query.archived_only ?? false,
+    }),
+});
 
-/** `GET /v1/console`: 200 ThreadRecord of the console chat, made when there is none; with `things_to_try`, messages that suit what is set up. */
-export async function getConsole(ctx: Context, deps: ApiDeps): Promise<void> {
-  const [thread, setUp] = await Promise.all([deps.intake.consoleThread(), setUpOf(deps.store.db, deps.config)]);
-  sendJson(ctx, 200, { ...thread, things_to_try: thingsToTry(setUp) });
-}
+const threadDetailRecord = z
+  .object({
+    thread: threadRecord,
+    turns: z.array(turnRecord),
+    items: z.array(itemRecord),
+    latest_seq: z.int().nonnegative().describe('Events after this one are newer than this answer'),
+    pending_approvals: z.array(z.record(z.string(), z.unknown())),
+    pending_user_inputs: z.array(z.record(z.string(), z.unknown())),
+    more_before: z.string().optional().describe('Older turns were left out: `before` takes this'),
+  })
+  .meta({ id: 'ThreadDetail' });
+
+export const getThreadDetail = endpoint({
+  method: 'GET',
+  path: '/v1/threads/{id}',
+  summary: 'Read a thread with its turns and items',
+  query: {
+    last_turns: whole.describe('At most so many of its turns; the whole thread when left out, as far as one answer holds it'),
+    before: z.string().regex(ID, 'not the id of a turn').describe('Only turns before this one'),
+  },
+  answer: { schema: threadDetailRecord, what: 'The thread, turns from old to new, and open questions.' },
+  refusals: unknownThread,
+  handle: async ({ params: { id }, query }, { store }) => {
+    const detail = isId(id) ? await threadDetail(store.db, id, { lastTurns: query.last_turns, before: query.before }) : null;
+    if (!detail) throw threadNotFound(id);
+    return detail;
+  },
+});
+
+export const getConsole = endpoint({
+  method: 'GET',
+  path: '/v1/console',
+  summary: 'The thread of the terminal',
+  answer: {
+    schema: z.object({ ...threadFields, things_to_try: z.array(z.string()).describe('Messages that suit what is set up') }).meta({ id: 'ConsoleThread' }),
+    what: 'The thread; it is made when there is none.',
+  },
+  handle: async (_, { intake, store, config }) => {
+    const [thread, setUp] = await Promise.all([intake.consoleThread(), setUpOf(store.db, config)]);
+    return { ...thread, things_to_try: thingsToTry(setUp) };
+  },
+});
 
 /** @throws ApiError 404 */
-export async function existingThread(id: string, deps: ApiDeps): Promise<ThreadRecord> {
-  const thread = isId(id) ? await getThread(deps.store.db, id) : null;
+export async function existingThread(id: string, { store }: Pick<ApiDeps, 'store'>): Promise<ThreadRecord> {
+  const thread = isId(id) ? await getThread(store.db, id) : null;
   if (!thread) throw threadNotFound(id);
   return thread;
 }

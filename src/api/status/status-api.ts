@@ -1,63 +1,27 @@
 import { randomUUID } from 'node:crypto';
-import Router from '@koa/router';
-import Koa from 'koa';
-import { messagesSince, ping } from '../../store/postgres/health.ts';
-import type { ApiDeps } from '../deps.ts';
+import Koa, { type Context } from 'koa';
+import { EdgeError } from '../errors/errors.ts';
+import { INTERNAL } from '../errors/texts.ts';
 import { requireKnownHost } from '../http/host.ts';
-import { EdgeError, sendJson } from '../http/reply.ts';
-import { statusOf, whatsappRoutes } from './whatsapp-api.ts';
+import { withDocument } from '../http/openapi.ts';
+import { sendJson } from '../http/reply.ts';
+import { routerOf } from '../http/router.ts';
+import { isAdmin } from './admin.ts';
+import type { StatusDeps } from './endpoint.ts';
+import { statusPort } from './port.ts';
+import { getHealth, getStatus } from './status.ts';
+import { getQr, getWhatsApp, postLogout, postRestart, postStart, postStop } from './whatsapp.ts';
 
-const AWAY = {
-  state: 'error',
-  qrCode: null,
-  qrUrl: null,
-  lastError: 'The database does not answer.',
-  responseFormattingMetrics: { normalizedCount: 0, chunkedCount: 0, fallbackSplitCount: 0 },
-};
+export const statusEndpoints = withDocument<StatusDeps>(statusPort, [getStatus, getHealth, getWhatsApp, getQr, postStart, postRestart, postStop, postLogout]);
+const OPEN: ReadonlySet<string> = new Set(statusEndpoints.filter(({ open }) => open).map(({ path }) => path));
 
-/**
- * The status API: `/api/status` and `/api/health` need no token and tell nothing private, what acts on WhatsApp needs the admin
- * token. No CORS: pages elsewhere get nothing.
- */
-export function createStatusApi(deps: Pick<ApiDeps, 'config' | 'store' | 'version' | 'startedAt' | 'log'> & { adminToken?: string }): Koa {
-  const adminToken = deps.adminToken ?? randomUUID();
+/** The status API. No CORS: pages elsewhere get nothing. The order of refusals: 404, then 405, then 401, then the endpoint's own. */
+export function createStatusApi(given: Omit<StatusDeps, 'adminToken'> & { adminToken?: string }): Koa {
+  const deps = { ...given, adminToken: given.adminToken ?? randomUUID() };
   const app = new Koa();
-  const router = new Router({ strict: true, sensitive: true });
+  const router = routerOf(statusEndpoints, deps);
   app.silent = true;
   app.on('error', (error: Error) => deps.log?.error({ err: error }, 'response failed'));
-
-  router.get('/api/status', async (ctx) => {
-    const known = await Promise.all([messagesSince(deps.store.db, deps.startedAt), statusOf(ctx, deps.store.db, adminToken)]).catch(() => null);
-    const [messageCount, whatsapp] = known ?? [0, AWAY];
-    sendJson(ctx, 200, {
-      state: whatsapp.state,
-      qrCode: whatsapp.qrCode,
-      qrUrl: whatsapp.qrUrl,
-      uptime: Math.floor((Date.now() - deps.startedAt.getTime()) / 1000),
-      messageCount,
-      lastError: whatsapp.lastError,
-      version: deps.version,
-      notificationMetrics: {
-        total: 0,
-        templateEphemeral: 0,
-        llmRewriteSuccess: 0,
-        templateFallback: 0,
-        rewriteAttempts: 0,
-        rewriteDisabled: 0,
-        rewriteTimeouts: 0,
-        rewriteErrors: 0,
-        sanitizeRejects: 0,
-        duplicateSuppressions: 0,
-      },
-      responseFormattingMetrics: whatsapp.responseFormattingMetrics,
-    });
-  });
-  router.get('/api/health', async (ctx) => {
-    const healthy = await ping(deps.store.db);
-    sendJson(ctx, healthy ? 200 : 503, { healthy });
-  });
-  whatsappRoutes(router, { db: deps.store.db, adminToken });
-
   app.use(requireKnownHost(deps.config));
   app.use(async (ctx, next) => {
     const matched = router.match(ctx.path, ctx.method);
@@ -66,14 +30,20 @@ export function createStatusApi(deps: Pick<ApiDeps, 'config' | 'store' | 'versio
       ctx.set('Allow', [...new Set(matched.path.flatMap(({ methods }) => methods))].sort().join(','));
       return sendJson(ctx, 405, { error: 'Method not allowed' });
     }
+    if (!OPEN.has(ctx.path) && !isAdmin(ctx, deps.adminToken)) {
+      ctx.set('WWW-Authenticate', 'Bearer');
+      return refuse(ctx, 401, 'Unauthorized');
+    }
     try {
       await next();
     } catch (error) {
-      const { status, message } = error instanceof EdgeError ? error : { status: 500, message: 'Something went wrong inside; the log says what.' };
-      if (status === 500) deps.log?.error({ err: error }, 'request failed');
-      sendJson(ctx, status, { success: false, message, error: message });
+      if (error instanceof EdgeError) return refuse(ctx, error.status, error.message);
+      deps.log?.error({ err: error }, 'request failed');
+      refuse(ctx, 500, INTERNAL);
     }
   });
   app.use(router.routes());
   return app;
 }
+
+const refuse = (ctx: Context, status: number, message: string): void => sendJson(ctx, status, { success: false, message, error: message });

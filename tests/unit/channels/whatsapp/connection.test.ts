@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { viewOf } from '../../../../src/api/status/whatsapp-api.ts';
+import { viewOf } from '../../../../src/api/status/whatsapp-view.ts';
 import { withSecret } from '../../../../src/channels/whatsapp/link/pairing.ts';
 import { withoutSecrets } from '../../../../src/channels/whatsapp/link/silence.ts';
 import { checkAddress } from '../../../../src/channels/whatsapp/link/socket.ts';

@@ -1,0 +1,16 @@
+/** Refusals of the edge (body, query, path) are plain text; refusals of the application are `{"error":{message,status}}`. */
+export class EdgeError extends Error {
+  readonly status: number;
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export class ApiError extends Error {
+  readonly status: number;
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}

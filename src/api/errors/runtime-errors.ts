@@ -1,0 +1,25 @@
+import { IntakeError } from '../../intake/intake.ts';
+import { NoThread } from '../../store/chats/events.ts';
+import { KeyReused } from '../../store/chats/request-keys.ts';
+import { isDiskFull } from '../../store/postgres/disk.ts';
+import { isDatabaseAway } from '../../store/postgres/health.ts';
+import { ApiError } from './errors.ts';
+import { DATABASE_AWAY, DISK_FULL, INTERNAL } from './texts.ts';
+
+const STATUS = { not_found: 404, conflict: 409, invalid: 400, reused: 422 } as const;
+
+/** The refusal that a client has caused and can understand; null for a failure of ours. */
+export function refusalOf(error: unknown): ApiError | null {
+  if (error instanceof ApiError) return error;
+  if (error instanceof IntakeError) return new ApiError(STATUS[error.code], error.message);
+  if (error instanceof NoThread) return new ApiError(404, error.message);
+  if (error instanceof KeyReused) return new ApiError(422, error.message);
+  return null;
+}
+
+/** What a client is told of a failure of ours, and after how many seconds it may try again. */
+export function failureOf(error: unknown): { error: ApiError; retryAfter?: number } {
+  if (isDatabaseAway(error)) return { error: new ApiError(503, DATABASE_AWAY), retryAfter: 1 };
+  if (isDiskFull(error)) return { error: new ApiError(503, DISK_FULL), retryAfter: 10 };
+  return { error: new ApiError(500, INTERNAL) };
+}

@@ -1,0 +1,32 @@
+import Router from '@koa/router';
+import type { Context } from 'koa';
+import { jsonBody, optionalBody } from './body.ts';
+import { type Endpoint, paramsOf, Reply } from './endpoint.ts';
+import { decodeSegment } from './path.ts';
+import { readQuery } from './query.ts';
+import { sendJson } from './reply.ts';
+
+/** Routes requests to their endpoints. What is wrong with a request is found in this order: path, query, body, and then by the handler. */
+export function routerOf<Deps>(endpoints: ReadonlyArray<Endpoint<Deps>>, deps: Deps): Router {
+  const router = new Router({ strict: true, sensitive: true });
+  for (const endpoint of endpoints) {
+    const path = endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1');
+    router[endpoint.method === 'GET' ? 'get' : 'post'](path, (ctx: Context) => answer(ctx, endpoint, deps));
+  }
+  return router;
+}
+
+async function answer<Deps>(ctx: Context, endpoint: Endpoint<Deps>, deps: Deps): Promise<void> {
+  const params = readParams(ctx, endpoint.path);
+  const query = readQuery(ctx.querystring, endpoint.query ?? {});
+  const body = endpoint.body && (await (endpoint.bodyOptional ? optionalBody(ctx, endpoint.body) : jsonBody(ctx, endpoint.body)));
+  const value = await endpoint.handle({ ctx, params, query, body }, deps);
+  if (value instanceof Reply) sendJson(ctx, value.status, value.value);
+  else if (endpoint.answer.schema) sendJson(ctx, endpoint.answer.status ?? 200, value);
+}
+
+/** The router's own decoding cannot tell a broken escape from bytes that are not UTF-8: take what it matched, still encoded. */
+function readParams(ctx: Context, path: string): Record<string, string> {
+  const captures = ctx.captures as string[];
+  return Object.fromEntries(paramsOf(path).map((name, index) => [name, decodeSegment(captures[index] ?? '', name)]));
+}

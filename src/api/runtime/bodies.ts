@@ -1,0 +1,60 @@
+import { z } from 'zod';
+
+/**
+ * Request bodies. Unknown fields are ignored; `null` means "not given" where a field may be left out. Each lists all fields of the
+ * contract, also those that we do not act on, so that a wrong type is refused where clients expect it.
+ */
+
+const text = () => z.string().nullish();
+const flag = () => z.boolean().nullish();
+
+export const createThreadRequest = z
+  .object({
+    model: text(),
+    workspace: text(),
+    mode: text(),
+    allow_shell: flag(),
+    trust_mode: flag(),
+    auto_approve: flag(),
+    // the one flag that may be left out but not be null
+    archived: z.boolean().default(false),
+    system_prompt: text(),
+    task_id: text(),
+  })
+  .meta({ id: 'CreateThreadRequest', examples: [{}, { mode: 'plan', allow_shell: false }] });
+
+export const startTurnRequest = z
+  .object({
+    prompt: z.string(),
+    input_summary: text(),
+    model: text(),
+    mode: text(),
+    allow_shell: flag(),
+    trust_mode: flag(),
+    auto_approve: flag(),
+  })
+  .meta({ id: 'StartTurnRequest', examples: [{ prompt: 'What is in the demo project?' }] });
+
+export const steerTurnRequest = z.object({ prompt: z.string() }).meta({ id: 'SteerTurnRequest', examples: [{ prompt: 'Only the tests, please' }] });
+
+export const messageRequest = z
+  .object({
+    text: z.string(),
+    displayed: z
+      .array(z.object({ id: z.string(), ms: z.number().nonnegative() }))
+      .max(100)
+      .optional()
+      .describe("Open questions that the person's screen shows, and for how long it has: a bare yes counts for those only"),
+  })
+  .meta({ id: 'MessageRequest', examples: [{ text: 'yes', displayed: [{ id: 'q_1', ms: 2500 }] }] });
+
+export const approvalDecisionRequest = z
+  .object({ decision: z.string().describe('allow or deny'), remember: z.boolean().default(false) })
+  .meta({ id: 'ApprovalDecisionRequest', examples: [{ decision: 'allow' }] });
+
+export const userInputRequest = z
+  .object({ answers: z.array(z.object({ id: z.string(), label: z.string(), value: z.string() })) })
+  .meta({ id: 'UserInputRequest', examples: [{ answers: [{ id: 'q_1', label: 'Red', value: 'Red' }] }] });
+
+/** A blank setting counts as not given. */
+export const given = (value: string | null | undefined): string | undefined => value?.trim() || undefined;

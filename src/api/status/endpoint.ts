@@ -1,0 +1,7 @@
+import type { ApiDeps } from '../deps.ts';
+import { endpointsWith } from '../http/endpoint.ts';
+
+/** What handlers of the status API get. */
+export type StatusDeps = Pick<ApiDeps, 'config' | 'store' | 'version' | 'startedAt' | 'log'> & { adminToken: string };
+
+export const endpoint = endpointsWith<StatusDeps>();

@@ -1,0 +1,104 @@
+import type { Context } from 'koa';
+import { z } from 'zod';
+import type { Db } from '../../store/postgres/database.ts';
+import { messagesSince, ping } from '../../store/postgres/health.ts';
+import { readAccount } from '../../store/whatsapp/account.ts';
+import { Reply } from '../http/endpoint.ts';
+import { isAdmin, isOwnMachine } from './admin.ts';
+import { endpoint } from './endpoint.ts';
+import { viewOf } from './whatsapp-view.ts';
+
+/** What needs no token, and tells nothing private. */
+
+/** Clients know these figures; nothing here counts them. */
+const NOTIFICATION_METRICS = {
+  total: 0,
+  templateEphemeral: 0,
+  llmRewriteSuccess: 0,
+  templateFallback: 0,
+  rewriteAttempts: 0,
+  rewriteDisabled: 0,
+  rewriteTimeouts: 0,
+  rewriteErrors: 0,
+  sanitizeRejects: 0,
+  duplicateSuppressions: 0,
+};
+
+const AWAY = {
+  state: 'error' as const,
+  qrCode: null,
+  qrUrl: null,
+  lastError: 'The database does not answer.',
+  responseFormattingMetrics: { normalizedCount: 0, chunkedCount: 0, fallbackSplitCount: 0 },
+};
+
+const count = z.int().nonnegative();
+const status = z
+  .object({
+    state: z.enum(['initializing', 'qr_pending', 'authenticated', 'disconnected', 'error']),
+    qrCode: z.string().nullable().describe('Only for programs of this machine and for holders of the admin token'),
+    qrUrl: z.string().nullable(),
+    uptime: count.describe('Seconds'),
+    messageCount: count.describe('Since the start'),
+    lastError: z.string().nullable(),
+    version: z.string(),
+    notificationMetrics: z.record(z.string(), count),
+    responseFormattingMetrics: z.object({ normalizedCount: count, chunkedCount: count, fallbackSplitCount: count }),
+  })
+  .meta({ id: 'Status' });
+
+export const getStatus = endpoint({
+  method: 'GET',
+  path: '/api/status',
+  summary: 'State of WhatsApp and of this process',
+  open: true,
+  answer: { schema: status, what: 'The state; also while the database is away.' },
+  handle: async ({ ctx }, { store, startedAt, version, adminToken }) => {
+    const known = await Promise.all([messagesSince(store.db, startedAt), whatsappOf(ctx, store.db, adminToken)]).catch(() => null);
+    const [messageCount, whatsapp] = known ?? [0, AWAY];
+    return {
+      state: whatsapp.state,
+      qrCode: whatsapp.qrCode,
+      qrUrl: whatsapp.qrUrl,
+      uptime: Math.floor((Date.now() - startedAt.getTime()) / 1000),
+      messageCount,
+      lastError: whatsapp.lastError,
+      version,
+      notificationMetrics: NOTIFICATION_METRICS,
+      responseFormattingMetrics: whatsapp.responseFormattingMetrics,
+    };
+  },
+});
+
+const health = z.object({ healthy: z.boolean() });
+
+export const getHealth = endpoint({
+  method: 'GET',
+  path: '/api/health',
+  summary: 'Whether the database answers',
+  open: true,
+  answer: { schema: health, what: 'It does.' },
+  refusals: { 503: { what: 'It does not.', schema: health } },
+  handle: async (_, { store }) => {
+    const healthy = await ping(store.db);
+    return healthy ? { healthy } : new Reply(503, { healthy });
+  },
+});
+
+/** The QR links a device to the account, so only this machine and holders of the token see it. */
+async function whatsappOf(ctx: Context, db: Db, adminToken: string) {
+  const row = await readAccount(db, 'default');
+  const { state, qr, lastError } = viewOf(row);
+  const shown = qr !== null && (isAdmin(ctx, adminToken) || isOwnMachine(ctx));
+  return {
+    state,
+    qrCode: shown ? qr : null,
+    qrUrl: qr !== null ? `${ctx.protocol}://${ctx.host}/api/whatsapp/qr.svg` : null,
+    lastError,
+    responseFormattingMetrics: {
+      normalizedCount: row?.normalized_count ?? 0,
+      chunkedCount: row?.chunked_count ?? 0,
+      fallbackSplitCount: row?.fallback_split_count ?? 0,
+    },
+  };
+}

@@ -1,0 +1,49 @@
+import type Router from '@koa/router';
+import type Koa from 'koa';
+import { describe, expect, it } from 'vitest';
+import type { ApiDeps } from '../../../src/api/deps.ts';
+import { openApi } from '../../../src/api/http/openapi.ts';
+import { runtimePort } from '../../../src/api/runtime/port.ts';
+import { createRuntimeApi, runtimeEndpoints } from '../../../src/api/runtime/runtime-api.ts';
+import { statusPort } from '../../../src/api/status/port.ts';
+import { createStatusApi, statusEndpoints } from '../../../src/api/status/status-api.ts';
+import { loadConfig } from '../../../src/config.ts';
+
+const deps = { config: loadConfig({ FETCH_HOME: '/nowhere' }, {}), token: 't', store: {}, intake: {}, version: '0.0.0', startedAt: new Date() } as ApiDeps;
+
+/** Method and path of what a server routes, by the router that it mounts; HEAD comes with GET. */
+function routesOf(app: Koa): string[] {
+  const routers = app.middleware.flatMap((middleware) => ('router' in middleware ? [middleware.router as Router] : []));
+  return routers.flatMap(({ stack }) =>
+    stack.flatMap(({ methods, path }) =>
+      methods.filter((method) => method !== 'HEAD').map((method) => `${method} ${String(path).replaceAll(/:(\w+)/g, '{$1}')}`),
+    ),
+  );
+}
+
+describe.each([
+  ['the runtime API', runtimePort, runtimeEndpoints, () => createRuntimeApi(deps)],
+  ['the status API', statusPort, statusEndpoints, () => createStatusApi(deps)],
+] as const)('the document of %s', (_name, port, endpoints, app) => {
+  const document = openApi(port, endpoints, '0.0.0') as { paths: Record<string, Record<string, object>>; components: { schemas: object } };
+
+  it('names what is routed and nothing else', () => {
+    const documented = Object.entries(document.paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`));
+    expect(documented.toSorted()).toEqual(routesOf(app()).toSorted());
+  });
+
+  it('has only references that lead somewhere', () => {
+    const references = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]*)"/g)].map(([, reference]) => reference);
+    expect(references.length).toBeGreaterThan(0);
+    for (const reference of references) expect(Object.keys(document.components.schemas).map((name) => `#/components/schemas/${name}`)).toContain(reference);
+  });
+
+  it('has examples that its own schemas take', () => {
+    const bodies = endpoints.flatMap(({ body }) => body ?? []);
+    for (const body of bodies) {
+      const examples = body.meta()!.examples as unknown[];
+      expect(examples.length).toBeGreaterThan(0);
+      for (const example of examples) expect(body.safeParse(example)).toMatchObject({ success: true });
+    }
+  });
+});
