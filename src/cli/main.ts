@@ -61,12 +61,20 @@ function command(name: string, description: string, example: string, run: (comma
   return made;
 }
 
-const singleRole = (name: 'worker' | 'gateway' | 'api' | 'kennel-worker' | 'prepare', description: string) =>
+const singleRoles = {
+  worker: () => import('./roles/worker.ts'),
+  gateway: () => import('./roles/gateway.ts'),
+  api: () => import('./roles/api.ts'),
+  'kennel-worker': () => import('./roles/kennel-worker.ts'),
+  prepare: () => import('./roles/prepare.ts'),
+};
+
+const singleRole = (name: keyof typeof singleRoles, description: string) =>
   command(name, description, `TEMPORAL_ADDRESS=temporal:7233 DATABASE_URL=postgres://fetch:secret@db/fetch fetch ${name}`, () => async (config) => {
     const missing = [config.TEMPORAL_ADDRESS ? null : 'TEMPORAL_ADDRESS', config.DATABASE_URL ? null : 'DATABASE_URL'].filter(Boolean);
     if (missing.length > 0)
       throw new ConfigError(missing.map((setting) => `${setting}: must be set for a single role ("fetch start" runs everything with servers of its own)`));
-    const { run } = (await import(name === 'prepare' ? './commands/prepare.ts' : `./roles/${name}.ts`)) as { run: (config: Config) => Promise<void> };
+    const { run } = await singleRoles[name]();
     await run(config);
   });
 

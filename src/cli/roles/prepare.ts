@@ -1,8 +1,8 @@
 import { prepareNamespace } from '../../../temporal/namespace.ts';
 import type { Config } from '../../config.ts';
 import { openStore } from '../../store/postgres/database.ts';
-import { roleProcess } from '../roles/role-process.ts';
-import { temporalEndpoint } from '../roles/temporal-connection.ts';
+import { roleProcess } from './role-process.ts';
+import { temporalEndpoint } from './temporal-connection.ts';
 
 /**
  * One step before the roles: namespace, search attributes and tables. A process of its own, so that the supervisor,
