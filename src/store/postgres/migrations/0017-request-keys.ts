@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 
 /** What a repeated request is told apart by, and the threads that keyed requests have made. */
-export async function requestKeys(db: Kysely<unknown>): Promise<void> {
+export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     alter table inbox add column fingerprint text;
     create table request_keys (

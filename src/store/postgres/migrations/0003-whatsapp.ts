@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 
 /** Tables of the WhatsApp channel, and attachments, which every channel may bring. */
-export async function whatsappTables(db: Kysely<unknown>): Promise<void> {
+export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     create table wa_accounts (
       account text primary key, wanted text not null default 'off', request bigint not null default 0, pair_phone text,
@@ -38,19 +38,5 @@ export async function whatsappTables(db: Kysely<unknown>): Promise<void> {
       id text primary key, thread_id text not null references threads on delete cascade, kind text not null, mime text not null, name text, size bigint not null,
       sha256 text not null, data bytea not null, preview bytea, text text, created_at timestamptz not null default now());
     alter table transcript add column attachment_ids jsonb not null default '[]';
-  `.execute(db);
-}
-
-export async function uploadsTable(db: Kysely<unknown>): Promise<void> {
-  await sql`
-    create table wa_uploads (
-      outbox_id text not null references outbox on delete cascade, file text not null, content bytea not null, primary key (outbox_id, file));
-  `.execute(db);
-}
-
-export async function chatPausesTable(db: Kysely<unknown>): Promise<void> {
-  await sql`
-    create table wa_chat_pauses (
-      account text not null, jid text not null, until timestamptz not null, why text not null, primary key (account, jid));
   `.execute(db);
 }

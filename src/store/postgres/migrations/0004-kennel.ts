@@ -1,27 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 
-/** What the coding tasks of a chat used in a day, and whether a task was told to pause. */
-export async function spendingAndPausing(db: Kysely<unknown>): Promise<void> {
-  await sql`
-    create table task_spending (
-      chat_id text not null references chats on delete cascade, day date not null, tokens bigint not null, micro_usd bigint not null,
-      primary key (chat_id, day));
-    alter table tasks add column pausing boolean not null default false;
-  `.execute(db);
-}
-
-/** Who serves a host's name and until when; which folder a workspace is, whatever host shows it. */
-export async function hostLeases(db: Kysely<unknown>): Promise<void> {
-  await sql`
-    alter table kennel_hosts add column identity text, add column holder text, add column lease_until timestamptz, add column ready_at timestamptz;
-    alter table workspaces add column identity text;
-    alter table tasks add column workspace_identity text;
-    create unique index tasks_one_in_folder on tasks (workspace_identity) where state in ('running', 'waiting', 'paused') and not worktree;
-  `.execute(db);
-}
-
 /** Tables of coding tasks and of the hosts that run them. */
-export async function kennelTables(db: Kysely<unknown>): Promise<void> {
+export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     create table kennel_hosts (
       host text primary key, slots int not null, ready boolean not null, problem text, harnesses jsonb not null default '[]',

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 
 /** Whose words stand in what a model reads, what a person has allowed to be done after reading them, and what workflows were made of. */
-export async function taintColumns(db: Kysely<unknown>): Promise<void> {
+export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     alter table transcript add column sources jsonb not null default '[]', add column words text;
     alter table summaries add column sources jsonb;
