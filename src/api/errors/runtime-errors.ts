@@ -1,8 +1,7 @@
 import { IntakeError } from '../../intake/intake.ts';
 import { NoThread } from '../../store/chats/events.ts';
 import { KeyReused } from '../../store/chats/request-keys.ts';
-import { isDiskFull } from '../../store/postgres/disk.ts';
-import { isDatabaseAway } from '../../store/postgres/health.ts';
+import { isDatabaseAway, isDiskFull } from '../../store/postgres/health.ts';
 import { ApiError } from './errors.ts';
 import { DATABASE_AWAY, DISK_FULL, INTERNAL } from './texts.ts';
 

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import type { Selectable } from 'kysely';
 import { type FileShown, SHOWN_FILE_CHARS, SHOWN_PICTURES } from '../../domain/text/files.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
-import type { AttachmentTable } from '../postgres/schema.ts';
 import { flush } from '../postgres/write-batch.ts';
 import { derivedId } from './ids.ts';
+import type { AttachmentTable } from './tables.ts';
 
 export interface NewAttachment {
   /** derived from the message that it came with, so that a repeated one is stored once */

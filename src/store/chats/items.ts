@@ -1,10 +1,10 @@
 import { type Selectable, sql } from 'kysely';
 import type { ItemKind, ItemRecord, ItemStatus } from '../../contracts/records.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
-import type { ItemTable } from '../postgres/schema.ts';
 import { appendEvents, flush, type NewEvent, write } from '../postgres/write-batch.ts';
 import { onThread } from './events.ts';
 import { cut } from './ids.ts';
+import type { ItemTable } from './tables.ts';
 
 export interface NewItem {
   id: string;

@@ -4,7 +4,7 @@ import type { Source } from '../../contracts/taint.ts';
 import type { ToolAccess } from '../../domain/consent/tool-access.ts';
 import { prefix } from '../../domain/text/storable.ts';
 import { type Db, json } from '../postgres/database.ts';
-import type { CronTable, RoutineRunTable, RoutineTable } from '../postgres/schema.ts';
+import type { CronTable, RoutineRunTable, RoutineTable } from '../routines/tables.ts';
 
 /** Routines, crons and runs. Everything that a tool may reach is looked up inside one chat. */
 

@@ -3,7 +3,6 @@ import type { Autonomy } from '../../contracts/conversation.ts';
 import { type Channel, conversationId } from '../../contracts/ids.ts';
 import type { ItemRecord, ThreadRecord, TurnRecord } from '../../contracts/records.ts';
 import type { Db, Tx } from '../postgres/database.ts';
-import type { ThreadTable } from '../postgres/schema.ts';
 import { appendEvents } from '../postgres/write-batch.ts';
 import { approvalRequest, inputRequest } from '../turns/question-payloads.ts';
 import { turnRecord } from '../turns/turns.ts';
@@ -11,6 +10,7 @@ import { latestSeq, lockThread } from './events.ts';
 import { freshId } from './ids.ts';
 import { toItemRecord } from './items.ts';
 import { type RequestKey, takeForThread } from './request-keys.ts';
+import type { ThreadTable } from './tables.ts';
 
 export interface NewThread {
   channel: Channel;

@@ -2,10 +2,10 @@ import type { ColumnType, Generated } from 'kysely';
 import type { HarnessName, LogLine } from '../../contracts/kennel.ts';
 import type { TaskState } from '../../contracts/task.ts';
 import type { ConcludedChanges, Profile } from '../../contracts/workspace-ops.ts';
+import type { Json, NullableJson } from '../postgres/columns.ts';
 
-type Created = ColumnType<Date, Date | undefined, Date>;
-type Json<T> = ColumnType<T, string, string>;
-type NullableJson<T> = ColumnType<T | null, string | null | undefined, string | null>;
+/** When a row was made or seen last. */
+type Seen = ColumnType<Date, Date | undefined, Date>;
 
 /** One row a host, renewed every few seconds by its kennel worker. */
 export interface KennelHostTable {
@@ -17,7 +17,7 @@ export interface KennelHostTable {
   problem: string | null;
   /** harnesses whose image is there or can be made, and that have a way to a model */
   harnesses: Json<Array<{ name: HarnessName; ready: boolean; why: string | null }>>;
-  seen_at: Created;
+  seen_at: Seen;
   /** of the home whose host this is; null before it was recorded */
   identity: ColumnType<string | null, string | null | undefined, string | null>;
   /** the process that has the lease of the name */
@@ -32,7 +32,7 @@ export interface WorkspaceTable {
   name: string;
   path: string;
   profile: NullableJson<Profile>;
-  seen_at: Created;
+  seen_at: Seen;
   /** of the folder itself: hosts that share a disk see the same, a clone of the same name has its own */
   identity: ColumnType<string | null, string | null | undefined, string | null>;
 }
@@ -74,7 +74,7 @@ export interface TaskTable {
   reason: string | null;
   result: NullableJson<TaskResult>;
   outbox_id: string | null;
-  created_at: Created;
+  created_at: Seen;
   started_at: Date | null;
   ended_at: Date | null;
 }
@@ -101,7 +101,7 @@ export interface TaskEgressTable {
   host: string;
   port: number;
   refused: Generated<number>;
-  last_at: Created;
+  last_at: Seen;
 }
 /** What the coding tasks of a chat used on a day (UTC): the sum of `task_usage` by the day of the call. */
 export interface TaskSpendingTable {
@@ -111,9 +111,16 @@ export interface TaskSpendingTable {
   micro_usd: number;
   unpriced: Generated<number>;
 }
+/** A workspace that the owner lets somebody else use. `person`: the digits of a phone number. */
+export interface WorkspaceShareTable {
+  workspace: string;
+  person: string;
+  shared_at: Seen;
+}
 export interface KennelDatabase {
   kennel_hosts: KennelHostTable;
   workspaces: WorkspaceTable;
+  workspace_shares: WorkspaceShareTable;
   tasks: TaskTable;
   task_log: TaskLogTable;
   task_usage: TaskUsageTable;

@@ -31,3 +31,6 @@ export function isDatabaseAway(error: unknown): boolean {
   if (Array.isArray(errors)) return errors.some(isDatabaseAway);
   return AWAY.has(code ?? '') || /connection terminated|timeout exceeded when trying to connect|client has encountered a connection error/i.test(message ?? '');
 }
+
+/** The server has no room left to write (SQLSTATE 53100): the same request works once there is room. */
+export const isDiskFull = (error: unknown): boolean => (error as { code?: string } | null)?.code === '53100';

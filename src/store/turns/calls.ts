@@ -9,8 +9,8 @@ import { cut } from '../chats/ids.ts';
 import { type ItemRow, insertItems, itemEvent, itemRow } from '../chats/items.ts';
 import { fixed } from '../postgres/compiled-query.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
-import type { CallTable } from '../postgres/schema.ts';
 import { appendEvents, write } from '../postgres/write-batch.ts';
+import type { CallTable } from './tables.ts';
 
 export type Call = Selectable<CallTable>;
 

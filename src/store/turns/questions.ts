@@ -12,10 +12,10 @@ import { cut, derivedId } from '../chats/ids.ts';
 import { addItem } from '../chats/items.ts';
 import { dropUnsent } from '../chats/outbox.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
-import type { QuestionTable } from '../postgres/schema.ts';
 import { appendEvents } from '../postgres/write-batch.ts';
 import { settleCall } from './calls.ts';
 import { inputRequest, shownEvidence } from './question-payloads.ts';
+import type { QuestionTable } from './tables.ts';
 import { giveGrant } from './taint.ts';
 
 export type Question = Selectable<QuestionTable>;

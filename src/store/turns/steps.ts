@@ -9,12 +9,13 @@ import { policyOf } from '../../domain/consent/policy.ts';
 import { holds, onThread, onThreadIf } from '../chats/events.ts';
 import { cut, derivedId, steerMessageId } from '../chats/ids.ts';
 import { deltaEvent, endItem, type ItemRow, insertItems, itemEvent, itemRow } from '../chats/items.ts';
+import type { ThreadTable } from '../chats/tables.ts';
 import { fixed } from '../postgres/compiled-query.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
-import type { CallTable, ThreadTable, TurnTable } from '../postgres/schema.ts';
 import { appendEvents, flush, write } from '../postgres/write-batch.ts';
 import { endedCallItem, keepFresh } from './calls.ts';
 import { addSpending, type Spent, TODAY } from './spending.ts';
+import type { CallTable, TurnTable } from './tables.ts';
 import { remember } from './transcript.ts';
 import { closeTurn, selectTurnState, toTurnState } from './turns.ts';
 

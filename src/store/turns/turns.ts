@@ -8,8 +8,8 @@ import { cut, derivedId, freshId } from '../chats/ids.ts';
 import { addItem, endItem, insertItems, itemRow, toItemRecord } from '../chats/items.ts';
 import { dropUnsent } from '../chats/outbox.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
-import type { TurnTable } from '../postgres/schema.ts';
 import { appendEvents, flush, type NewEvent, write } from '../postgres/write-batch.ts';
+import type { TurnTable } from './tables.ts';
 import { type Heard, remember } from './transcript.ts';
 
 export async function toTurnRecord(db: Db | Tx, row: Selectable<TurnTable>): Promise<TurnRecord> {

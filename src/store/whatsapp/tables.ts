@@ -1,8 +1,7 @@
 import type { ColumnType, Generated } from 'kysely';
+import type { Created } from '../postgres/columns.ts';
 
-/** Row types of the WhatsApp channel; migration.ts makes the tables. `account` is `default` until one instance holds several. */
-
-type Created = ColumnType<Date, Date | undefined, never>;
+/** Row types of the WhatsApp channel; the migrations make the tables. `account` is `default` until one instance holds several. */
 
 /** `GET /api/status` shows these words (contracts/fetch-api.md). */
 export type WhatsAppState = 'initializing' | 'qr_pending' | 'authenticated' | 'disconnected' | 'error';

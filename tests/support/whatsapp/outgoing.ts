@@ -9,8 +9,8 @@ import { getMessage, trackReceipts } from '../../../src/channels/whatsapp/outbou
 import { type SenderDeps, whatsappSender } from '../../../src/channels/whatsapp/outbound/send.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { findOutgoing, markSent } from '../../../src/store/chats/outbox.ts';
+import type { OutboxTable } from '../../../src/store/chats/tables.ts';
 import { createThread } from '../../../src/store/chats/threads.ts';
-import type { OutboxTable } from '../../../src/store/postgres/schema.ts';
 import { sendsOf } from '../../../src/store/whatsapp/sends.ts';
 import { startTestDatabase, type TestDatabase } from '../database.ts';
 import { until } from '../until.ts';

@@ -1,0 +1,138 @@
+import type { ColumnType, Generated } from 'kysely';
+import type { Identity } from '../../contracts/decision.ts';
+import type { Channel } from '../../contracts/ids.ts';
+import type { ItemKind, ItemStatus } from '../../contracts/records.ts';
+import type { Created, Json, NullableJson } from '../postgres/columns.ts';
+
+/** Row types of chats: who talks, what came in, what goes out, and what screens show of it. */
+
+export interface ChatTable {
+  id: string;
+  channel: Channel;
+  /** where to send to; a WhatsApp JID, a console name, a thread id. Never leaves the store except to the channel. */
+  address: string;
+  workflow_id: string;
+  autonomy: 'supervised' | 'cautious' | 'autonomous';
+  /** the active workspace and the host that it is on */
+  workspace: string | null;
+  workspace_host: string | null;
+  created_at: Created;
+  last_activity_at: ColumnType<Date, Date | undefined, Date>;
+}
+
+export interface ThreadTable {
+  id: string;
+  chat_id: string;
+  model: string;
+  workspace: string;
+  mode: string;
+  allow_shell: boolean;
+  trust_mode: boolean;
+  auto_approve: boolean;
+  archived: boolean;
+  system_prompt: string | null;
+  task_id: string | null;
+  title: string | null;
+  latest_turn_id: string | null;
+  created_at: Created;
+  updated_at: ColumnType<Date, Date | undefined, Date>;
+}
+
+export interface ItemTable {
+  ord: Generated<number>;
+  id: string;
+  turn_id: string;
+  thread_id: string;
+  kind: ItemKind;
+  status: ItemStatus;
+  summary: string;
+  detail: string | null;
+  metadata: NullableJson<Record<string, unknown>>;
+  started_at: Date | null;
+  ended_at: Date | null;
+}
+
+export interface EventTable {
+  seq: Generated<number>;
+  thread_id: string;
+  turn_id: string | null;
+  item_id: string | null;
+  event: string;
+  payload: Json<Record<string, unknown>>;
+  at: Created;
+}
+
+export interface InboxTable {
+  id: string;
+  chat_id: string;
+  thread_id: string;
+  turn_id: string | null;
+  /** the channel's own message id: the key of deduplication, for ever */
+  channel_message_id: string;
+  /** digest of what was asked under a client's key; null where there was none, and in rows from before */
+  fingerprint: ColumnType<string | null, string | null | undefined, never>;
+  /** the arrival that the workflow is signalled with */
+  arrival: Json<unknown>;
+  body: string;
+  /** null in rows from before identities were recorded */
+  written_by: NullableJson<Identity[]>;
+  received_at: Created;
+  signalled_at: Date | null;
+  /** a model step has read it */
+  consumed_at: Date | null;
+  /** how often its signal was lost with a Temporal server */
+  resignalled: Generated<number>;
+}
+
+export interface OutboxTable {
+  ord: Generated<number>;
+  id: string;
+  chat_id: string;
+  thread_id: string | null;
+  turn_id: string | null;
+  kind: 'answer' | 'question' | 'notice' | 'progress' | 'result';
+  body: string;
+  /** `dropped`: a question that was decided before it was sent */
+  state: Generated<'queued' | 'sent' | 'failed' | 'dropped'>;
+  attempts: Generated<number>;
+  error: string | null;
+  created_at: Created;
+  sent_at: Date | null;
+}
+
+/** What came with a message besides its text, kept whole. */
+export interface AttachmentTable {
+  id: string;
+  thread_id: string;
+  kind: 'image' | 'document' | 'audio' | 'video';
+  mime: string;
+  name: string | null;
+  /** bytes */
+  size: number;
+  sha256: string;
+  data: Buffer;
+  /** a picture as the model is shown it: JPEG, small enough to be part of every request; null for everything else */
+  preview: Buffer | null;
+  /** transcript of a recording, text of a document */
+  text: string | null;
+  created_at: Created;
+}
+
+/** A thread that a client asked for under a key. */
+export interface RequestKeyTable {
+  key: string;
+  fingerprint: string;
+  thread_id: string;
+  created_at: Created;
+}
+
+export interface ChatDatabase {
+  chats: ChatTable;
+  threads: ThreadTable;
+  items: ItemTable;
+  events: EventTable;
+  inbox: InboxTable;
+  outbox: OutboxTable;
+  attachments: AttachmentTable;
+  request_keys: RequestKeyTable;
+}

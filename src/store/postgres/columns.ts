@@ -1,0 +1,7 @@
+import type { ColumnType } from 'kysely';
+
+/** Set when the row is made, by the clock of the database unless it is given. */
+export type Created = ColumnType<Date, Date | undefined, never>;
+/** jsonb: written as a string by `json()`, read parsed */
+export type Json<T> = ColumnType<T, string, string>;
+export type NullableJson<T> = ColumnType<T | null, string | null | undefined, string | null>;

@@ -1,0 +1,60 @@
+import type { ColumnType, Generated } from 'kysely';
+import type { RoutineStep } from '../../contracts/routine.ts';
+import type { Source } from '../../contracts/taint.ts';
+import type { Created, Json } from '../postgres/columns.ts';
+
+/** Row types of workflows that a chat has made, of their schedules and their runs. */
+
+export interface RoutineTable {
+  id: string;
+  chat_id: string;
+  name: string;
+  description: string;
+  workspace: string | null;
+  steps: Json<RoutineStep[]>;
+  /** others whose text the turn had read that made it, where no person was asked about it */
+  sources: ColumnType<Source[], string | undefined, string>;
+  created_at: Created;
+  updated_at: ColumnType<Date, Date | undefined, Date>;
+}
+
+export interface RoutineRunTable {
+  id: string;
+  routine_id: string;
+  routine_name: string;
+  chat_id: string;
+  cron_id: string | null;
+  workflow_id: string;
+  scheduled_for: Date | null;
+  status: 'running' | 'completed' | 'failed';
+  summary: string | null;
+  /** one entry a step: name, tool, ok, output */
+  results: Json<Array<{ name: string; tool: string; ok: boolean; output: string }>>;
+  /** the last step that must not run twice and was begun, counted from 1; 0 for none */
+  once_begun: Generated<number>;
+  /** what is told of firings that did not run by themselves */
+  note: Generated<string | null>;
+  started_at: Created;
+  ended_at: Date | null;
+}
+
+export interface CronTable {
+  id: string;
+  routine_id: string;
+  chat_id: string;
+  name: string;
+  schedule: string;
+  time_zone: string;
+  enabled: Generated<boolean>;
+  created_at: Created;
+  /** firings before this are not missed: it was off, or not there */
+  enabled_since: Generated<Date>;
+  /** the firing that ran last, by its time on the schedule */
+  last_fired: Generated<Date | null>;
+}
+
+export interface RoutineDatabase {
+  routines: RoutineTable;
+  routine_runs: RoutineRunTable;
+  crons: CronTable;
+}

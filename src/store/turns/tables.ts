@@ -1,0 +1,173 @@
+import type { ColumnType, Generated } from 'kysely';
+import type { Danger, Effect, ThinkResult } from '../../contracts/conversation.ts';
+import type { DecidedBy, Decision } from '../../contracts/decision.ts';
+import type { TurnStatus, TurnUsage } from '../../contracts/records.ts';
+import type { CallTaint, Sink, Source } from '../../contracts/taint.ts';
+import type { Verdict } from '../../domain/consent/policy.ts';
+import type { Created, Json, NullableJson } from '../postgres/columns.ts';
+
+/** Row types of turns: what a model was asked, said and called, what it waits for, and what that cost. */
+
+export interface TurnTable {
+  id: string;
+  thread_id: string;
+  status: TurnStatus;
+  input_summary: string;
+  usage: NullableJson<TurnUsage>;
+  micro_usd: Generated<number>;
+  error: string | null;
+  steer_count: Generated<number>;
+  /** per-turn overrides of the thread's settings */
+  auto_approve: boolean | null;
+  model: string | null;
+  mode: string | null;
+  allow_shell: boolean | null;
+  /** the person was told that a restart delayed this turn */
+  delay_told: Generated<boolean>;
+  created_at: Created;
+  started_at: Date | null;
+  ended_at: Date | null;
+}
+
+export interface StepTable {
+  key: string;
+  turn_id: string;
+  step: number;
+  model: string;
+  result: Json<ThinkResult>;
+  input_tokens: number;
+  output_tokens: number;
+  micro_usd: number;
+  created_at: Created;
+}
+
+export interface CallTable {
+  id: string;
+  /** the provider's own id of the call, unique only within one model answer */
+  provider_id: string;
+  turn_id: string;
+  thread_id: string;
+  item_id: string;
+  step: number;
+  position: number;
+  name: string;
+  args: Json<Record<string, unknown>>;
+  danger: Danger;
+  effect: Effect;
+  /** what policy said when the model made the call; null in rows from before this was recorded */
+  policy: Verdict | null;
+  state: 'pending' | 'running' | 'done';
+  ok: boolean | null;
+  output: string | null;
+  metadata: NullableJson<Record<string, unknown>>;
+  /** whose text stands in the output; null until there is one, and in rows from before this was noted */
+  sources: NullableJson<Source[]>;
+  /** of a call with a sink, made after text of others was read */
+  taint: NullableJson<CallTaint>;
+  started_at: Date | null;
+  ended_at: Date | null;
+}
+
+/** What the model said and was told, append-only; context is a view of it. Tool results live in `calls`. */
+export interface TranscriptTable {
+  ord: Generated<number>;
+  id: string;
+  thread_id: string;
+  turn_id: string;
+  role: 'user' | 'assistant';
+  content: string;
+  /** ids of calls that this assistant message made, in order */
+  call_ids: Json<string[]>;
+  /** pictures, documents and recordings that came with a message */
+  attachment_ids: ColumnType<string[], string | undefined, string>;
+  /** others whose text stands in the content */
+  sources: ColumnType<Source[], string | undefined, string>;
+  /** the part of the content that the person wrote; null: all of it, where it has no sources */
+  words: string | null;
+  tokens: number;
+  created_at: Created;
+}
+
+export interface SummaryTable {
+  id: string;
+  thread_id: string;
+  /** everything up to and including this `transcript.ord` is summed up */
+  upto: number;
+  /** empty: the person began anew here */
+  body: string;
+  /** others whose text it was made of; null where that was not noted yet */
+  sources: NullableJson<Source[]>;
+  created_at: Created;
+}
+
+export interface QuestionTable {
+  id: string;
+  chat_id: string;
+  thread_id: string;
+  turn_id: string;
+  /** the call that asks; null when a coding task does */
+  call_id: string | null;
+  task_id: string | null;
+  kind: 'question' | 'approval';
+  prompt: string;
+  options: Json<string[]>;
+  state: 'open' | 'answered' | 'expired' | 'cancelled';
+  decision: Decision | null;
+  answer: string | null;
+  /** by which it is named while others of its thread are open */
+  number: Generated<number>;
+  /** what a person decides by: the command or the difference, whole */
+  evidence: string | null;
+  /** characters of the evidence that were shown */
+  shown: Generated<number>;
+  /** the decision holds for everything that follows in its thread */
+  remember: Generated<boolean>;
+  asked_at: Created;
+  /** when the channel had shown it: a word that was written before is no answer to it */
+  delivered_at: Date | null;
+  decided_at: Date | null;
+  /** null while it is open, and where nobody decided (it expired) */
+  decided_by: NullableJson<DecidedBy>;
+}
+
+/** What a chat spent on a day (UTC): the sum of its steps, so that a budget is checked without adding them up. */
+export interface SpendingTable {
+  chat_id: string;
+  day: string;
+  tokens: number;
+  micro_usd: number;
+  /** the part of it that counts at the dearest known price */
+  unpriced: Generated<number>;
+}
+
+/** A sink that a person has allowed for a chat, also after text of others was read. */
+export interface SinkGrantTable {
+  chat_id: string;
+  sink: Sink;
+  /** the approval by which it was given */
+  question_id: string | null;
+  given_at: Created;
+}
+
+/** What a turn waits for at its model. */
+export interface ModelWaitTable {
+  turn_id: string;
+  kind: 'limit' | 'silence';
+  what: string;
+  until: Date;
+  /** messages about it so far, and the end that the last one named */
+  told: Generated<number>;
+  told_until: Date | null;
+}
+
+export interface TurnDatabase {
+  turns: TurnTable;
+  steps: StepTable;
+  calls: CallTable;
+  transcript: TranscriptTable;
+  summaries: SummaryTable;
+  questions: QuestionTable;
+  spending: SpendingTable;
+  sink_grants: SinkGrantTable;
+  model_waits: ModelWaitTable;
+}
