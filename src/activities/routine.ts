@@ -8,22 +8,12 @@ import { whyAsked } from '../domain/consent/taint.ts';
 import { closedTo } from '../domain/consent/tool-access.ts';
 import { firingNote, isOvertaken } from '../domain/cron.ts';
 import { prefix } from '../domain/text/storable.ts';
-import {
-  beginOnce,
-  chatAccess,
-  chatAutonomy,
-  closeRun,
-  findCron,
-  findRoutine,
-  findRun,
-  openRun,
-  type RoutineRun,
-  runningRun,
-  type StepOutcome,
-  storeStep,
-} from '../store/chats/routines.ts';
+import { chatAccess, chatAutonomy } from '../store/chats/threads.ts';
 import { hostOfChat } from '../store/kennel/hosts.ts';
-import { recordNotice } from '../store/turns/turns.ts';
+import { findCron } from '../store/routines/crons.ts';
+import { findRoutine } from '../store/routines/routines.ts';
+import { beginOnce, closeRun, findRun, openRun, type RoutineRun, runningRun, type StepOutcome, storeStep } from '../store/routines/runs.ts';
+import { recordNotice } from '../store/turns/complete-turn.ts';
 import { tools } from '../tools/registry.ts';
 import { dangerOf, endedByRestart, restarted, type ToolOutcome } from '../tools/tool.ts';
 import type { ActivityDeps, HostDeps } from './deps.ts';

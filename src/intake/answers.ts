@@ -3,7 +3,9 @@ import type { DecidedBy } from '../contracts/decision.ts';
 import { type Asked, type Meaning, meaningOf } from '../domain/chat/replies.ts';
 import { mayApprove } from '../domain/consent/policy.ts';
 import type { Tx } from '../store/postgres/database.ts';
-import { answerQuestion, dangerOf, decideQuestion, howToAnswer, openQuestions, type Question, readOn } from '../store/turns/questions.ts';
+import { answerQuestion, decideQuestion } from '../store/questions/decide.ts';
+import { howToAnswer, readOn } from '../store/questions/question-text.ts';
+import { dangerOf, openQuestions, type Question } from '../store/questions/questions.ts';
 import type { Approver } from './intake.ts';
 
 /** A question that a screen shows, and for how long it had when the person sent the message. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { findCallOutput } from '../store/chats/routines.ts';
-import { messageOfChat } from '../store/turns/transcript.ts';
+import { findCallOutput } from '../store/steps/calls.ts';
+import { messageOfChat } from '../store/steps/transcript.ts';
 import { excerpt } from './excerpt.ts';
 import { defineTool, type Tool } from './tool.ts';
 

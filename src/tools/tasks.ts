@@ -20,7 +20,8 @@ import { latestQuestionOfTask, openQuestionOfTask } from '../store/kennel/task-q
 import { findTask, insertTask, isOver, markOrdered, type Task, tasksOfChat } from '../store/kennel/tasks.ts';
 import { taskSpendingToday, usageOf } from '../store/kennel/usage.ts';
 import { activeWorkspace, listWorkspaces } from '../store/kennel/workspaces.ts';
-import { answerQuestion, openQuestion } from '../store/turns/questions.ts';
+import { answerQuestion } from '../store/questions/decide.ts';
+import { openQuestion } from '../store/questions/questions.ts';
 import { idFromCall } from './routines/workflows.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from './tool.ts';
 import { type Absence, awaitEngine, hostsMayBeStarting } from './workspace/await-engine.ts';

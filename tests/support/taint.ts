@@ -6,10 +6,14 @@ import { onThread } from '../../src/store/chats/events.ts';
 import { freshId } from '../../src/store/chats/ids.ts';
 import { createThread } from '../../src/store/chats/threads.ts';
 import type { Db } from '../../src/store/postgres/database.ts';
-import { beginCall, settleBegun } from '../../src/store/turns/calls.ts';
-import { ask, decideQuestion, openQuestion } from '../../src/store/turns/questions.ts';
-import { type CheckedCall, loadSubject, storeAnswer } from '../../src/store/turns/steps.ts';
-import { type Heard, loadHistory } from '../../src/store/turns/transcript.ts';
+import { ask } from '../../src/store/questions/ask.ts';
+import { decideQuestion } from '../../src/store/questions/decide.ts';
+import { openQuestion } from '../../src/store/questions/questions.ts';
+import { beginCall, settleBegun } from '../../src/store/steps/calls.ts';
+import type { CheckedCall } from '../../src/store/steps/new-calls.ts';
+import { loadSubject } from '../../src/store/steps/step-subject.ts';
+import { storeAnswer } from '../../src/store/steps/steps.ts';
+import { type Heard, loadHistory } from '../../src/store/steps/transcript.ts';
 import { openTurn } from '../../src/store/turns/turns.ts';
 import { prepareCall, tools } from '../../src/tools/registry.ts';
 

@@ -5,7 +5,7 @@ import { tellOfTask } from '../../store/kennel/task-news.ts';
 import { askForTask } from '../../store/kennel/task-questions.ts';
 import { claimWorkspace, findTask, setTaskState, type Task } from '../../store/kennel/tasks.ts';
 import type { Db } from '../../store/postgres/database.ts';
-import { expireQuestion, remindQuestion } from '../../store/turns/questions.ts';
+import { expireQuestion, remindQuestion } from '../../store/questions/decide.ts';
 import { asFailure, fail } from '../failure.ts';
 
 /** A host may only have been restarted, and its container may still work: its task is not given away before this many times the patience. */

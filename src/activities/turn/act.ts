@@ -1,6 +1,6 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import type { ActInput, ActResult } from '../../contracts/conversation.ts';
-import { type BegunCall, beginCall, type Outcome, settleBegun } from '../../store/turns/calls.ts';
+import { type BegunCall, beginCall, type Outcome, settleBegun } from '../../store/steps/calls.ts';
 import { tools } from '../../tools/registry.ts';
 import { endedByRestart, restarted } from '../../tools/tool.ts';
 import type { ActivityDeps, HostDeps } from '../deps.ts';

@@ -1,9 +1,9 @@
 import { argumentsEvidence, commandEvidence, quotedEvidence, visibleLine } from '../../domain/text/evidence.ts';
-import { findRoutine } from '../../store/chats/routines.ts';
 import { chatOfThread } from '../../store/chats/threads.ts';
 import { activeWorkspace, listWorkspaces } from '../../store/kennel/workspaces.ts';
 import type { Db } from '../../store/postgres/database.ts';
-import type { Call } from '../../store/turns/calls.ts';
+import { findRoutine } from '../../store/routines/routines.ts';
+import type { Call } from '../../store/steps/calls.ts';
 import { approvalSentence } from '../../tools/approval-sentences.ts';
 import { tools } from '../../tools/registry.ts';
 

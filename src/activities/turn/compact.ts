@@ -8,7 +8,7 @@ import { onThread } from '../../store/chats/events.ts';
 import { derivedId } from '../../store/chats/ids.ts';
 import { addItem } from '../../store/chats/items.ts';
 import type { Db } from '../../store/postgres/database.ts';
-import { addSummary, type History, loadHistory } from '../../store/turns/transcript.ts';
+import { addSummary, type History, loadHistory } from '../../store/steps/transcript.ts';
 import { sourcesOf } from './provenance.ts';
 
 const INSTRUCTION =

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Db } from '../../store/postgres/database.ts';
-import { endedTurn } from '../../store/turns/ended-turn.ts';
+import { endedTurn } from '../../store/turns/finish.ts';
 
 /** One line of the log for a turn that has ended. Nobody waits for it, and a store that is away costs the line. */
 export function logEndedTurn({ db, log }: { db: Db; log?: Logger | undefined }, turnId: string, why?: string): void {

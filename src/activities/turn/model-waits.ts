@@ -4,7 +4,7 @@ import type { Patience, PatienceLimits, Verdict } from '../../domain/model/patie
 import { cut } from '../../domain/text/storable.ts';
 import { clockTime } from '../../domain/text/when.ts';
 import { signalArrival } from '../../intake/signal.ts';
-import { endWaits, type ModelWait, noteWait } from '../../store/turns/model-waits.ts';
+import { endWaits, type ModelWait, noteWait } from '../../store/steps/model-waits.ts';
 import type { ActivityDeps } from '../deps.ts';
 
 export const patienceLimits = ({ config }: Pick<ActivityDeps, 'config'>): PatienceLimits => ({

@@ -1,6 +1,6 @@
 import { cancellationSignal } from '@temporalio/activity';
 import type { ActInput } from '../../contracts/conversation.ts';
-import { findCallWithChat, notePreview } from '../../store/turns/calls.ts';
+import { findCallWithChat, notePreview } from '../../store/steps/calls.ts';
 import { tools } from '../../tools/registry.ts';
 import type { ActivityDeps, HostDeps } from '../deps.ts';
 import { asFailure } from '../failure.ts';

@@ -1,6 +1,6 @@
 import type { Config } from '../../config.ts';
 import { capabilitiesOf } from '../../contracts/channels.ts';
-import type { StepSubject } from '../../store/turns/steps.ts';
+import type { StepSubject } from '../../store/steps/step-subject.ts';
 
 const dates = new Map<string, Intl.DateTimeFormat>();
 

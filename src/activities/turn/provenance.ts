@@ -2,9 +2,9 @@ import type { CallTaint, Sink, Source } from '../../contracts/taint.ts';
 import type { Called, Said } from '../../domain/chat/context.ts';
 import { type Effect, type Provenance, taintOf, unionOf, urlsIn } from '../../domain/consent/taint.ts';
 import type { Db } from '../../store/postgres/database.ts';
-import type { CheckedCall } from '../../store/turns/steps.ts';
-import { grantsOf, pagesRead } from '../../store/turns/taint.ts';
-import type { History } from '../../store/turns/transcript.ts';
+import type { CheckedCall } from '../../store/steps/new-calls.ts';
+import { grantsOf, pagesRead } from '../../store/steps/taint.ts';
+import type { History } from '../../store/steps/transcript.ts';
 import { tools } from '../../tools/registry.ts';
 import type { Tool } from '../../tools/tool.ts';
 

@@ -3,10 +3,12 @@ import type { AskInput, AskResult, FinishInput } from '../../contracts/conversat
 import { stepKey } from '../../contracts/ids.ts';
 import { cut, derivedId } from '../../store/chats/ids.ts';
 import { isGone } from '../../store/postgres/database.ts';
-import { findCall, settle } from '../../store/turns/calls.ts';
+import { ask } from '../../store/questions/ask.ts';
+import { expireQuestion, remindQuestion } from '../../store/questions/decide.ts';
+import { decisionOf } from '../../store/questions/questions.ts';
+import { findCall, settle } from '../../store/steps/calls.ts';
+import { contentOfMessage } from '../../store/steps/transcript.ts';
 import { finishTurn } from '../../store/turns/finish.ts';
-import { ask, decisionOf, expireQuestion, remindQuestion } from '../../store/turns/questions.ts';
-import { contentOfMessage } from '../../store/turns/transcript.ts';
 import type { ActivityDeps } from '../deps.ts';
 import { asFailure } from '../failure.ts';
 import { UNKNOWN_OUTCOME } from './act.ts';

@@ -1,6 +1,6 @@
 import type { Config } from '../../config.ts';
 import { openStore } from '../../store/postgres/database.ts';
-import { dearestToday } from '../../store/turns/spending.ts';
+import { dearestToday } from '../../store/steps/spending.ts';
 import { databaseUrl } from '../instance/postgres.ts';
 
 const DEAREST = 3;

@@ -1,9 +1,9 @@
 import type { Client } from '@temporalio/client';
 import type { Config } from '../../config.ts';
 import { chatsWithSends, openRuns, openTurns } from '../../store/chats/reconcile.ts';
-import { settledCrons } from '../../store/chats/routines.ts';
 import { settledTasks } from '../../store/kennel/tasks.ts';
 import type { Db } from '../../store/postgres/database.ts';
+import { settledCrons } from '../../store/routines/crons.ts';
 import { startStuckOver } from '../start-over.ts';
 import { Holdings } from './holdings.ts';
 import { compareRun, scheduleComparison } from './routines.ts';

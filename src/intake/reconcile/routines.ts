@@ -4,7 +4,7 @@ import { AGENT_QUEUE } from '../../contracts/ids.ts';
 import type { RoutineInput } from '../../contracts/routine.ts';
 import { ROUTINE } from '../../contracts/signals.ts';
 import type { OpenRun } from '../../store/chats/reconcile.ts';
-import type { Cron } from '../../store/chats/routines.ts';
+import type { Cron } from '../../store/routines/crons.ts';
 import type { Held, Holdings } from './holdings.ts';
 
 /** A run that has not ended by the store is run by its workflow: one that is gone goes on, with the stored outcome of each step; one that was ended is told. */

@@ -2,8 +2,8 @@ import type { Client } from '@temporalio/client';
 import type { Config } from '../../config.ts';
 import { taskWorkflowId } from '../../contracts/ids.ts';
 import type { ChatWithSends, QueuedSend } from '../../store/chats/reconcile.ts';
-import { findRun } from '../../store/chats/routines.ts';
 import type { Db } from '../../store/postgres/database.ts';
+import { findRun } from '../../store/routines/runs.ts';
 import { signalConversation } from '../signal.ts';
 import { type Held, type Holdings, isUnknownQuestion } from './holdings.ts';
 

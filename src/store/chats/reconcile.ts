@@ -3,7 +3,8 @@ import { jsonArrayFrom } from 'kysely/helpers/postgres';
 import type { Arrival } from '../../contracts/conversation.ts';
 import type { Channel } from '../../contracts/ids.ts';
 import type { Db } from '../postgres/database.ts';
-import type { Routine, RoutineRun } from './routines.ts';
+import type { Routine } from '../routines/routines.ts';
+import type { RoutineRun } from '../routines/runs.ts';
 import type { OutboxTable } from './tables.ts';
 
 /** What the database says that workflows should have, in pages: each goes on after the key of the last row of the one before. */

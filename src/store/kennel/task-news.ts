@@ -2,7 +2,7 @@ import { capabilitiesOf } from '../../contracts/channels.ts';
 import type { Channel } from '../../contracts/ids.ts';
 import type { Source } from '../../contracts/taint.ts';
 import type { Db } from '../postgres/database.ts';
-import { recordNotice } from '../turns/turns.ts';
+import { recordNotice } from '../turns/complete-turn.ts';
 import type { Task } from './tasks.ts';
 
 /** The agent of a task as a source of text. */

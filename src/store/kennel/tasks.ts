@@ -7,8 +7,8 @@ import { derivedId } from '../chats/ids.ts';
 import { addItem } from '../chats/items.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
 import type { Database } from '../postgres/schema.ts';
-import type { Question } from '../turns/questions.ts';
-import { addCompleteTurn } from '../turns/turns.ts';
+import type { Question } from '../questions/questions.ts';
+import { addCompleteTurn } from '../turns/complete-turn.ts';
 import type { TaskResult, TaskTable } from './tables.ts';
 
 export type Task = Selectable<TaskTable>;

@@ -2,15 +2,14 @@ import type { Selectable } from 'kysely';
 import { jsonArrayFrom } from 'kysely/helpers/postgres';
 import { outboxId } from '../../contracts/ids.ts';
 import type { ItemStatus, TurnRecord, TurnStatus } from '../../contracts/records.ts';
-import type { Source } from '../../contracts/taint.ts';
-import { onThread } from '../chats/events.ts';
 import { cut, derivedId, freshId } from '../chats/ids.ts';
-import { addItem, endItem, insertItems, itemRow, toItemRecord } from '../chats/items.ts';
+import { endItem } from '../chats/items.ts';
 import { dropUnsent } from '../chats/outbox.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
-import { appendEvents, flush, type NewEvent, write } from '../postgres/write-batch.ts';
+import { appendEvents, write } from '../postgres/write-batch.ts';
+import type { Heard } from '../steps/transcript.ts';
 import type { TurnTable } from './tables.ts';
-import { type Heard, remember } from './transcript.ts';
+import { insertUserItem } from './user-items.ts';
 
 export async function toTurnRecord(db: Db | Tx, row: Selectable<TurnTable>): Promise<TurnRecord> {
   const items = await db.selectFrom('items').select('id').where('turn_id', '=', row.id).orderBy('ord').execute();
@@ -115,33 +114,6 @@ export async function openTurn(tx: Tx, input: NewTurn): Promise<TurnRecord> {
   return record;
 }
 
-/** A user message: born complete, announced as started and completed at once (a steering one only as completed). */
-export async function addUserItem(tx: Tx, item: UserItem): Promise<void> {
-  await appendEvents(tx, item.threadId, await insertUserItem(tx, item));
-}
-
-export interface UserItem {
-  id: string;
-  turnId: string;
-  threadId: string;
-  text: string;
-  announceStart: boolean;
-  /** answered without the model, so not part of what the model reads */
-  unheard?: boolean;
-  /** whose words the text is made of */
-  heard?: Heard;
-}
-
-/** The rows of a user message; returns its events for the caller to append. */
-async function insertUserItem(tx: Tx, item: UserItem): Promise<NewEvent[]> {
-  const { id, turnId, threadId, text } = item;
-  const row = itemRow({ id, turnId, threadId, kind: 'user_message', status: 'completed', summary: text, detail: text });
-  await insertItems(tx, [row]);
-  if (!item.unheard) await remember(tx, { id: derivedId('msg_', id), threadId, turnId, role: 'user', content: text, ...item.heard });
-  const names = item.announceStart ? ['item.started', 'item.completed'] : ['item.completed'];
-  return names.map((event) => ({ event, turnId, itemId: id, payload: { item: toItemRecord(row) } }));
-}
-
 /** A turn with all that its end depends on. */
 export interface TurnState {
   turn: Selectable<TurnTable>;
@@ -210,46 +182,4 @@ export async function closeTurn(tx: Tx, state: TurnState, status: Exclude<TurnSt
     state.items.map((item) => item.id),
   );
   await appendEvents(tx, thread_id, [{ event: 'turn.completed', turnId: id, payload: { turn: record } }]);
-}
-
-/** A message to the person that no turn asked for (a schedule's result): an outbox row and a turn that is complete from the start, once for an outbox id. */
-export async function recordNotice(
-  db: Db,
-  notice: { chatId: string; outboxId: string; text: string; kind: 'result' | 'notice' /** others whose text is part of it */; sources?: readonly Source[] },
-): Promise<void> {
-  const { chatId, text, sources = [] } = notice;
-  const thread = await db.selectFrom('threads').select('id').where('chat_id', '=', chatId).orderBy('updated_at', 'desc').limit(1).executeTakeFirst();
-  const turnId = derivedId('msg_', notice.outboxId).replace('msg_', 'turn_');
-  const send = async (on: Db | Tx): Promise<boolean> => {
-    const row = { id: notice.outboxId, chat_id: chatId, thread_id: thread?.id ?? null, turn_id: thread ? turnId : null, kind: notice.kind, body: text };
-    const added = on
-      .insertInto('outbox')
-      .values(row)
-      .onConflict((c) => c.column('id').doNothing());
-    return (await added.returning('id').executeTakeFirst()) !== undefined;
-  };
-  if (!thread) return void (await send(db));
-  const threadId = thread.id;
-  await onThread(db, threadId, async (tx) => {
-    if (!(await send(tx))) return;
-    await addCompleteTurn(tx, { id: turnId, threadId, summary: text }, async () => {
-      const id = derivedId('item_', notice.outboxId);
-      await addItem(tx, { id, turnId, threadId, kind: 'agent_message', status: 'completed', summary: text, detail: text });
-      await remember(tx, { id: derivedId('msg_', notice.outboxId), threadId, turnId, role: 'assistant', content: text, sources });
-    });
-  });
-}
-
-/** A turn that is complete from the start, so it may stand beside one that runs; `fill` adds its items. The caller holds `lockThread`. */
-export async function addCompleteTurn(tx: Tx, turn: { id: string; threadId: string; summary: string }, fill: () => Promise<void>): Promise<void> {
-  const now = new Date();
-  const row = await tx
-    .insertInto('turns')
-    .values({ id: turn.id, thread_id: turn.threadId, status: 'completed', input_summary: cut(turn.summary, 280), started_at: now, ended_at: now })
-    .returningAll()
-    .executeTakeFirstOrThrow();
-  await appendEvents(tx, turn.threadId, [{ event: 'turn.started', turnId: turn.id, payload: { turn: turnRecord(row, []) } }]);
-  await fill();
-  await flush(tx);
-  await appendEvents(tx, turn.threadId, [{ event: 'turn.completed', turnId: turn.id, payload: { turn: await toTurnRecord(tx, row) } }]);
 }

@@ -2,7 +2,9 @@ import { z } from 'zod';
 import { createSchedule, deleteSchedule, describeSchedule, scheduleOfCron, setScheduleEnabled } from '../../adapters/schedules.ts';
 import { describeTime, nextFirings, parseSchedule, scheduleSlug, shortestGap } from '../../domain/cron.ts';
 import { suggestion } from '../../domain/text/nearest.ts';
-import { deleteCron, findCron, findRoutine, insertCron, lastRunOfCron, listCrons, listRoutines, setCronEnabled } from '../../store/chats/routines.ts';
+import { deleteCron, findCron, insertCron, listCrons, setCronEnabled } from '../../store/routines/crons.ts';
+import { findRoutine, listRoutines } from '../../store/routines/routines.ts';
+import { lastRunOfCron } from '../../store/routines/runs.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { idFromCall, nameOrId, noSuchWorkflow, startRun } from './workflows.ts';
 

@@ -8,20 +8,11 @@ import type { RoutineInput, RoutineStep } from '../../contracts/routine.ts';
 import { ROUTINE } from '../../contracts/signals.ts';
 import { decideUnattended } from '../../domain/consent/policy.ts';
 import { suggestion } from '../../domain/text/nearest.ts';
-import {
-  chatAutonomy,
-  closeRun,
-  cronsOf,
-  deleteRoutine,
-  findRoutine,
-  insertRoutine,
-  listRoutines,
-  listRuns,
-  type Routine,
-  type RoutineRun,
-  runningRun,
-} from '../../store/chats/routines.ts';
-import { taintOfCall, unaskedSources } from '../../store/turns/taint.ts';
+import { chatAutonomy } from '../../store/chats/threads.ts';
+import { cronsOf } from '../../store/routines/crons.ts';
+import { deleteRoutine, findRoutine, insertRoutine, listRoutines, type Routine } from '../../store/routines/routines.ts';
+import { closeRun, listRuns, type RoutineRun, runningRun } from '../../store/routines/runs.ts';
+import { taintOfCall, unaskedSources } from '../../store/steps/taint.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 
 /** The `workflow_*` tools of the contract. In the code the record is a routine, because a workflow is Temporal's. */

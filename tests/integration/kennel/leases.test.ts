@@ -13,7 +13,7 @@ import { holdHost } from '../../../src/store/kennel/leases.ts';
 import { claimWorkspace, insertTask } from '../../../src/store/kennel/tasks.ts';
 import { recordWorkspaces } from '../../../src/store/kennel/workspaces.ts';
 import { openStore } from '../../../src/store/postgres/database.ts';
-import type { CheckedCall } from '../../../src/store/turns/steps.ts';
+import type { CheckedCall } from '../../../src/store/steps/new-calls.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { startPartition } from '../../support/partition.ts';
 import { until } from '../../support/until.ts';

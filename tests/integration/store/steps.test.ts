@@ -5,11 +5,14 @@ import { freshId, steerItemId } from '../../../src/store/chats/ids.ts';
 import { receive } from '../../../src/store/chats/inbox.ts';
 import { createThread } from '../../../src/store/chats/threads.ts';
 import { openStore } from '../../../src/store/postgres/database.ts';
-import { beginCall, settle, settleBegun } from '../../../src/store/turns/calls.ts';
+import { beginCall, settle, settleBegun } from '../../../src/store/steps/calls.ts';
+import { callIdOf } from '../../../src/store/steps/new-calls.ts';
+import { loadSubject } from '../../../src/store/steps/step-subject.ts';
+import { type Answer, storeAnswer } from '../../../src/store/steps/steps.ts';
+import { addSummary, loadHistory, remember } from '../../../src/store/steps/transcript.ts';
 import { finishTurn } from '../../../src/store/turns/finish.ts';
-import { type Answer, callIdOf, loadSubject, storeAnswer } from '../../../src/store/turns/steps.ts';
-import { addSummary, loadHistory, remember } from '../../../src/store/turns/transcript.ts';
-import { addUserItem, openTurn } from '../../../src/store/turns/turns.ts';
+import { openTurn } from '../../../src/store/turns/turns.ts';
+import { addUserItem } from '../../../src/store/turns/user-items.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
 
 let database: TestDatabase;

@@ -5,7 +5,7 @@ import { chatKey } from '../../../src/store/chats/ids.ts';
 import { insertItems, itemRow } from '../../../src/store/chats/items.ts';
 import { createThread } from '../../../src/store/chats/threads.ts';
 import { flush, write } from '../../../src/store/postgres/write-batch.ts';
-import { addSpending, spentToday } from '../../../src/store/turns/spending.ts';
+import { addSpending, spentToday } from '../../../src/store/steps/spending.ts';
 import { closeTurn, openTurn, turnState } from '../../../src/store/turns/turns.ts';
 import { type ApiStack, startApi } from '../../conformance/api-stack.ts';
 

@@ -1,8 +1,8 @@
 import { continued, oneLine, quotation } from '../../../domain/text/fences.ts';
 import { samePerson } from '../../../domain/whatsapp/identity.ts';
 import { addressed } from '../../../domain/whatsapp/trigger.ts';
-import { type Amended, amendInput } from '../../../store/chats/amend.ts';
-import type { Heard } from '../../../store/turns/transcript.ts';
+import type { Heard } from '../../../store/steps/transcript.ts';
+import { type Amended, amendInput } from '../../../store/turns/amend.ts';
 import type { Forms } from '../../../store/whatsapp/contacts.ts';
 import { type Handled, markHandled, received, replaceContent } from '../../../store/whatsapp/inbox.ts';
 import type { CurrentLive, WhatsAppDeps } from '../live.ts';

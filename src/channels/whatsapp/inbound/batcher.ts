@@ -3,7 +3,7 @@ import { parseAskAgain, parseAutonomy, parseCommand, parseShare, parseTaskOrder 
 import { afterAbsence, firstPart, joinTexts, partLimits, ready } from '../../../domain/whatsapp/burst.ts';
 import type { Also, Approver, Intake } from '../../../intake/intake.ts';
 import type { Db } from '../../../store/postgres/database.ts';
-import { isAsked } from '../../../store/turns/questions.ts';
+import { isAsked } from '../../../store/questions/questions.ts';
 import { markHandled } from '../../../store/whatsapp/inbox.ts';
 import type { Incoming } from './decode.ts';
 import type { Prepared } from './files/prepare.ts';

@@ -1,7 +1,7 @@
 import type { Source } from '../../../contracts/taint.ts';
 import { unionOf } from '../../../domain/consent/taint.ts';
 import { saidBy } from '../../../domain/text/fences.ts';
-import type { Heard } from '../../../store/turns/transcript.ts';
+import type { Heard } from '../../../store/steps/transcript.ts';
 import { withQuote } from './admit.ts';
 import type { Pending } from './batcher.ts';
 

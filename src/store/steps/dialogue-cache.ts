@@ -17,6 +17,7 @@ export const UNKNOWN: Settled = { summary: null, upto: 0, last: 0, messages: [],
 
 /** Memory that a process may spend on dialogues, as `bytesOf` counts it. */
 const LIMIT = 32 * 2 ** 20;
+
 /** What a message or a call takes besides its text, with what is made of it for a request. */
 const OBJECT = 700;
 
@@ -48,7 +49,7 @@ class KeptHistories {
   }
 }
 
-const kept = new WeakMap<Db, KeptHistories>();
+export const kept = new WeakMap<Db, KeptHistories>();
 
 export function keptHistories(db: Db): KeptHistories {
   const known = kept.get(db) ?? new KeptHistories();

@@ -10,7 +10,17 @@ import { type ItemRow, insertItems, itemEvent, itemRow } from '../chats/items.ts
 import { fixed } from '../postgres/compiled-query.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
 import { appendEvents, write } from '../postgres/write-batch.ts';
-import type { CallTable } from './tables.ts';
+import type { CallTable } from '../turns/tables.ts';
+
+/** Stored output of a tool call of this chat; undefined when there is no such call here. */
+export const findCallOutput = (db: Db, chatId: string, callId: string): Promise<{ name: string; output: string | null; state: string } | undefined> =>
+  db
+    .selectFrom('calls')
+    .innerJoin('threads', 'threads.id', 'calls.thread_id')
+    .select(['calls.name', 'calls.output', 'calls.state'])
+    .where('calls.id', '=', callId)
+    .where('threads.chat_id', '=', chatId)
+    .executeTakeFirst();
 
 export type Call = Selectable<CallTable>;
 
@@ -127,6 +137,7 @@ export type BegunCall = Call & { item_started_at: Date | null };
 
 /** Calls that this process has just stored: one without an effect may begin without being read again. */
 const freshCalls = new Map<string, { call: BegunCall; chatId: string }>();
+
 const FRESH_CALLS = 500;
 
 export function keepFresh(call: BegunCall, chatId: string): void {

@@ -1,11 +1,11 @@
 import { sql } from 'kysely';
 import type { Arrival } from '../../contracts/conversation.ts';
+import { onThread } from '../chats/events.ts';
+import { cut, derivedId, roughTokens, steerItemId } from '../chats/ids.ts';
+import { toItemRecord } from '../chats/items.ts';
 import type { Db, Tx } from '../postgres/database.ts';
 import { appendEvents, flush } from '../postgres/write-batch.ts';
-import { type Heard, remember } from '../turns/transcript.ts';
-import { onThread } from './events.ts';
-import { cut, derivedId, roughTokens, steerItemId } from './ids.ts';
-import { toItemRecord } from './items.ts';
+import { type Heard, remember } from '../steps/transcript.ts';
 
 export interface Amendment {
   /** how the text may stand in what was stored, most likely first */
@@ -19,6 +19,7 @@ export interface Amendment {
   /** how further lines of the text stand in what was stored */
   continued?: (text: string) => string;
 }
+
 /** `changed`: nobody had read it. `emptied`: it was all there was, and the turn should stop. `noted`: it was read before. `settled`: it was no input for the model. */
 export type Amended = { kind: 'changed' | 'noted' | 'settled' } | { kind: 'emptied'; threadId: string; turnId: string };
 

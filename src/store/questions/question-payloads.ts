@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely';
 import { argumentsEvidence } from '../../domain/text/evidence.ts';
 import type { Db, Tx } from '../postgres/database.ts';
-import type { QuestionTable } from './tables.ts';
+import type { QuestionTable } from '../turns/tables.ts';
 
 type Question = Selectable<QuestionTable>;
 

@@ -1,10 +1,11 @@
-import type { Arrival } from '../../contracts/conversation.ts';
+import type { Arrival, ThinkInput } from '../../contracts/conversation.ts';
 import type { Channel } from '../../contracts/ids.ts';
 import { onThread } from '../chats/events.ts';
 import { derivedId } from '../chats/ids.ts';
 import { receive } from '../chats/inbox.ts';
-import { notify } from '../chats/replies.ts';
+import { addItem } from '../chats/items.ts';
 import type { Db, Tx } from '../postgres/database.ts';
+import { notify } from '../turns/replies.ts';
 
 export interface ModelWait {
   /** `limit`: it asked for the wait. `silence`: it gives no answer */
@@ -69,4 +70,13 @@ export async function waitOfTurn(tx: Tx, turnId: string): Promise<string | null>
     .orderBy('until', 'desc')
     .executeTakeFirst();
   return row?.what ?? null;
+}
+
+/** Tells, once for a turn, that a restart delayed it. */
+export async function tellDelay(db: Db, { turnId, threadId }: ThinkInput): Promise<void> {
+  const text = 'A restart held this up; going on where it stopped.';
+  const id = derivedId('item_', turnId, 'delay');
+  await onThread(db, threadId, async (tx) => {
+    await addItem(tx, { id, turnId, threadId, kind: 'status', status: 'completed', summary: text, detail: text });
+  });
 }

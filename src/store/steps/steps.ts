@@ -1,94 +1,19 @@
-import { type Selectable, sql } from 'kysely';
+import { sql } from 'kysely';
 import { jsonArrayFrom } from 'kysely/helpers/postgres';
-import { isGroupChat } from '../../contracts/channels.ts';
-import type { Arrival, CallVerdict, StepUsage, ThinkInput, ThinkResult } from '../../contracts/conversation.ts';
-import { type Channel, outboxId, stepKey } from '../../contracts/ids.ts';
-import type { CallTaint } from '../../contracts/taint.ts';
-import { itemKindOf } from '../../domain/chat/item-kinds.ts';
-import { policyOf } from '../../domain/consent/policy.ts';
+import type { Arrival, StepUsage, ThinkInput, ThinkResult } from '../../contracts/conversation.ts';
+import { outboxId, stepKey } from '../../contracts/ids.ts';
 import { holds, onThread, onThreadIf } from '../chats/events.ts';
 import { cut, derivedId, steerMessageId } from '../chats/ids.ts';
 import { deltaEvent, endItem, type ItemRow, insertItems, itemEvent, itemRow } from '../chats/items.ts';
-import type { ThreadTable } from '../chats/tables.ts';
 import { fixed } from '../postgres/compiled-query.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
 import { appendEvents, flush, write } from '../postgres/write-batch.ts';
+import { closeTurn, selectTurnState, toTurnState } from '../turns/turns.ts';
 import { endedCallItem, keepFresh } from './calls.ts';
-import { addSpending, type Spent, TODAY } from './spending.ts';
-import type { CallTable, TurnTable } from './tables.ts';
+import { type CheckedCall, type NewCall, newCall, type Trust } from './new-calls.ts';
+import { addSpending } from './spending.ts';
+import type { StepSubject } from './step-subject.ts';
 import { remember } from './transcript.ts';
-import { closeTurn, selectTurnState, toTurnState } from './turns.ts';
-
-export interface StepSubject {
-  turn: Pick<Selectable<TurnTable>, 'status' | 'started_at' | 'created_at' | 'auto_approve' | 'model' | 'mode' | 'allow_shell'>;
-  thread: Pick<Selectable<ThreadTable>, 'model' | 'system_prompt' | 'auto_approve' | 'mode' | 'allow_shell'>;
-  autonomy: ThinkResult['autonomy'];
-  chatId: string;
-  channel: Channel;
-  /** several people write in it */
-  group: boolean;
-  /** by the whole chat */
-  spentToday: Spent;
-  /** the result of this very step: a retry whose answer is here pays nothing */
-  stored: ThinkResult | null;
-}
-
-const subjectOf = fixed((db, turnId: string, key: string) =>
-  db
-    .selectFrom('turns')
-    .innerJoin('threads', 'threads.id', 'turns.thread_id')
-    .innerJoin('chats', 'chats.id', 'threads.chat_id')
-    .leftJoin('steps', (join) => join.on('steps.key', '=', key))
-    .leftJoin('spending', (join) => join.onRef('spending.chat_id', '=', 'chats.id').on('spending.day', '=', TODAY))
-    .select(['turns.status', 'turns.started_at', 'turns.created_at', 'turns.auto_approve', 'turns.model', 'turns.mode', 'turns.allow_shell'])
-    .select(['threads.mode as thread_mode', 'threads.allow_shell as thread_allow_shell'])
-    .select(['threads.model as thread_model', 'threads.system_prompt', 'threads.auto_approve as thread_auto_approve', 'threads.chat_id', 'chats.autonomy'])
-    .select(['chats.channel', 'chats.address'])
-    .select(['spending.tokens as spent_tokens', 'spending.micro_usd as spent_micro_usd', 'spending.unpriced as spent_unpriced', 'steps.result as stored'])
-    .where('turns.id', '=', turnId),
-);
-
-/** Everything about a model step but the dialogue; null when there is no such turn. */
-export async function loadSubject(db: Db, input: ThinkInput): Promise<StepSubject | null> {
-  const [row] = (await db.executeQuery(subjectOf(input.turnId, stepKey(input.turnId, input.step)))).rows;
-  if (!row) return null;
-  const {
-    thread_model,
-    thread_mode,
-    thread_allow_shell,
-    system_prompt,
-    thread_auto_approve,
-    chat_id,
-    autonomy,
-    channel,
-    address,
-    spent_tokens,
-    spent_micro_usd,
-    spent_unpriced,
-    stored,
-    ...turn
-  } = row;
-  return {
-    turn,
-    thread: { model: thread_model, system_prompt, auto_approve: thread_auto_approve, mode: thread_mode, allow_shell: thread_allow_shell },
-    autonomy,
-    chatId: chat_id,
-    channel,
-    group: isGroupChat(channel, address),
-    spentToday: { tokens: spent_tokens ?? 0, microUsd: spent_micro_usd ?? 0, unpriced: spent_unpriced ?? 0 },
-    stored,
-  };
-}
-
-/** A call as the model made it, checked. `refused` calls carry their error as the result. */
-export interface CheckedCall {
-  providerId: string;
-  args: Record<string, unknown>;
-  verdict: Omit<CallVerdict, 'callId'>;
-  refusal?: string;
-  /** where the call has a sink: what its turn had read, and what a person has to allow because of it */
-  taint?: CallTaint | null;
-}
 
 export interface Answer {
   text: string;
@@ -100,8 +25,6 @@ export interface Answer {
   /** the item that streamed the text, whether it was begun, and what is not yet streamed of it */
   item: { id: string; begun: boolean; rest: string };
 }
-
-export const callIdOf = (turnId: string, step: number, position: number): string => derivedId('call_', stepKey(turnId, step), position);
 
 /**
  * Stores a model answer with everything that follows from it, in one transaction: items, events, transcript, calls, usage,
@@ -219,7 +142,7 @@ async function storeOnThread(db: Db, input: ThinkInput, subject: StepSubject, an
 }
 
 /** A question to the person: what the model says with it is told before. */
-const asks = (calls: readonly NewCall[], { text }: Answer): boolean => text.trim() !== '' && calls.some(({ row }) => row.name === 'ask_user');
+export const asks = (calls: readonly NewCall[], { text }: Answer): boolean => text.trim() !== '' && calls.some(({ row }) => row.name === 'ask_user');
 
 function stepResult(
   { turnId, step }: ThinkInput,
@@ -266,11 +189,8 @@ async function writeStep(
   await write(tx, unread.length === 0 ? read : read.where('id', 'not in', [...unread]));
 }
 
-const tell = (tx: Tx, { turnId, threadId }: ThinkInput, { chatId }: StepSubject, id: string, body: string): Promise<void> =>
+export const tell = (tx: Tx, { turnId, threadId }: ThinkInput, { chatId }: StepSubject, id: string, body: string): Promise<void> =>
   write(tx, tx.insertInto('outbox').values({ id, chat_id: chatId, thread_id: threadId, turn_id: turnId, kind: 'answer', body }));
-
-/** How much is done without asking, as it is while the answer is stored. */
-type Trust = Pick<ThinkResult, 'autonomy' | 'autoApprove'>;
 
 async function trustNow(tx: Tx, threadId: string, turnApproves: boolean | null): Promise<Trust> {
   const { autonomy, auto_approve } = await tx
@@ -280,49 +200,6 @@ async function trustNow(tx: Tx, threadId: string, turnApproves: boolean | null):
     .where('threads.id', '=', threadId)
     .executeTakeFirstOrThrow();
   return { autonomy, autoApprove: turnApproves ?? auto_approve };
-}
-
-interface NewCall {
-  verdict: CallVerdict;
-  row: Omit<Selectable<CallTable>, 'metadata'>;
-  /** what the step adds, open */
-  item: ItemRow;
-  refusal: string | undefined;
-}
-
-function newCall({ turnId, threadId, step }: ThinkInput, call: CheckedCall, position: number, trust: Trust): NewCall {
-  const id = callIdOf(turnId, step, position);
-  const itemId = derivedId('item_', id);
-  const { name, danger, effect } = call.verdict;
-  const detail = JSON.stringify(call.args);
-  const refused = call.refusal !== undefined;
-  const policy = policyOf(call.verdict, trust.autonomy, trust.autoApprove, call.taint);
-  return {
-    verdict: { ...call.verdict, callId: id, policy },
-    row: {
-      id,
-      provider_id: call.providerId,
-      turn_id: turnId,
-      thread_id: threadId,
-      item_id: itemId,
-      step,
-      position,
-      name,
-      args: call.args,
-      danger,
-      effect,
-      policy,
-      state: refused ? 'done' : 'pending',
-      ok: refused ? false : null,
-      output: call.refusal ?? null,
-      sources: refused ? [] : null,
-      taint: call.taint ?? null,
-      started_at: null,
-      ended_at: refused ? new Date() : null,
-    },
-    item: itemRow({ id: itemId, turnId, threadId, kind: itemKindOf(name), status: 'in_progress', summary: `${name} started`, detail }),
-    refusal: call.refusal,
-  };
 }
 
 /** Items and rows of an answer and its calls, with the events that clients expect in their order: the text ends after the calls have begun. Returns the new items. */

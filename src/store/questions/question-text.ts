@@ -1,0 +1,33 @@
+import { pageEnd } from '../../domain/text/evidence.ts';
+import type { Tx } from '../postgres/database.ts';
+import type { Question } from './questions.ts';
+
+export const numbered = (options: readonly string[]): string => options.map((option, index) => `${index + 1}. ${option}`).join('\n');
+
+/** An approval as a message: the question, the first page of what it is decided by, and what can be answered. */
+export const approvalText = (it: Pick<Question, 'prompt' | 'evidence' | 'shown' | 'number'>): string =>
+  [numberedPrompt(it), ...(it.evidence ? [fenced(it.evidence.slice(0, it.shown))] : []), howToAnswer({ kind: 'approval', options: [], ...it })].join('\n\n');
+
+/** The number is said where there may be others. */
+export const numberedPrompt = ({ number, prompt }: Pick<Question, 'number' | 'prompt'>): string => (number > 1 ? `${number}. ${prompt}` : prompt);
+
+export function howToAnswer({ kind, options, evidence, shown }: Pick<Question, 'kind' | 'options' | 'evidence' | 'shown'>): string {
+  if (kind === 'question') return options.length > 0 ? 'Answer with a number or in your own words.' : 'Answer in your own words.';
+  const rest = evidence === null ? 0 : evidence.length - shown;
+  return rest > 0
+    ? `This is the beginning; ${rest} characters follow. Say "more" to read on. Then answer yes, no, skip or yes all.`
+    : 'Answer yes, no, skip or yes all.';
+}
+
+/** The next page of what an approval is decided by, as a message. The caller holds `lockThread`. */
+export async function readOn(tx: Tx, question: Question, at: Date): Promise<string> {
+  const { evidence, shown } = question;
+  if (evidence === null || shown >= evidence.length) return `That was all of it. ${howToAnswer(question)}`;
+  const end = pageEnd(evidence, shown);
+  // what is shown now has to be read before a yes counts
+  await tx.updateTable('questions').set({ shown: end, delivered_at: at }).where('id', '=', question.id).execute();
+  return `${fenced(evidence.slice(shown, end))}\n\n${howToAnswer({ ...question, shown: end })}`;
+}
+
+/** Evidence holds no fence of its own. */
+const fenced = (text: string): string => `\`\`\`\n${text.replace(/\n$/, '')}\n\`\`\``;

@@ -1,0 +1,63 @@
+import { type Selectable, sql } from 'kysely';
+import type { Db } from '../postgres/database.ts';
+import type { CronTable } from './tables.ts';
+
+export type Cron = Selectable<CronTable>;
+
+/** Null when the name is taken in this chat; a second time with the same id gives the stored row. */
+export async function insertCron(
+  db: Db,
+  cron: { id: string; routineId: string; chatId: string; name: string; schedule: string; timeZone: string; enabled: boolean },
+): Promise<Cron | null> {
+  await db
+    .insertInto('crons')
+    .values({
+      id: cron.id,
+      routine_id: cron.routineId,
+      chat_id: cron.chatId,
+      name: cron.name,
+      schedule: cron.schedule,
+      time_zone: cron.timeZone,
+      enabled: cron.enabled,
+    })
+    .onConflict((c) => c.doNothing())
+    .execute();
+  return (await db.selectFrom('crons').selectAll().where('id', '=', cron.id).executeTakeFirst()) ?? null;
+}
+
+export const listCrons = (db: Db, chatId: string): Promise<Cron[]> =>
+  db.selectFrom('crons').selectAll().where('chat_id', '=', chatId).orderBy('created_at').execute();
+
+export const findCron = (db: Db, chatId: string, idOrName: string): Promise<Cron | undefined> =>
+  db
+    .selectFrom('crons')
+    .selectAll()
+    .where('chat_id', '=', chatId)
+    .where((e) => e.or([e('id', '=', idOrName), e(sql`lower(name)`, '=', idOrName.toLowerCase())]))
+    .executeTakeFirst();
+
+/** Crons of every chat that are older than `ageMs`: their schedules should exist. By id, from the one after `after`. */
+export const settledCrons = (db: Db, ageMs: number, after: string, limit: number): Promise<Cron[]> =>
+  db
+    .selectFrom('crons')
+    .selectAll()
+    .where('created_at', '<', new Date(Date.now() - ageMs))
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(limit)
+    .execute();
+
+export const cronsOf = (db: Db, routineId: string): Promise<Cron[]> => db.selectFrom('crons').selectAll().where('routine_id', '=', routineId).execute();
+
+export async function deleteCron(db: Db, id: string): Promise<void> {
+  await db.deleteFrom('crons').where('id', '=', id).execute();
+}
+
+/** The row first: by it a schedule that is gone is made again as it should be. */
+export async function setCronEnabled(db: Db, id: string, enabled: boolean): Promise<void> {
+  await db
+    .updateTable('crons')
+    .set({ enabled, ...(enabled && { enabled_since: new Date() }) })
+    .where('id', '=', id)
+    .execute();
+}

@@ -1,0 +1,48 @@
+import { type Selectable, sql } from 'kysely';
+import type { RoutineStep } from '../../contracts/routine.ts';
+import type { Source } from '../../contracts/taint.ts';
+import { type Db, json } from '../postgres/database.ts';
+import type { RoutineTable } from './tables.ts';
+
+/** Routines, crons and runs. Everything that a tool may reach is looked up inside one chat. */
+
+export type Routine = Selectable<RoutineTable>;
+
+/** Null when the name is taken in this chat; a second time with the same id gives the stored row. */
+export async function insertRoutine(
+  db: Db,
+  routine: { id: string; chatId: string; name: string; description: string; workspace: string | null; steps: RoutineStep[]; sources?: readonly Source[] },
+): Promise<Routine | null> {
+  await db
+    .insertInto('routines')
+    .values({
+      id: routine.id,
+      chat_id: routine.chatId,
+      name: routine.name,
+      description: routine.description,
+      workspace: routine.workspace,
+      steps: json(routine.steps),
+      sources: json(routine.sources ?? []),
+      updated_at: new Date(),
+    })
+    .onConflict((c) => c.doNothing())
+    .execute();
+  return (await db.selectFrom('routines').selectAll().where('id', '=', routine.id).executeTakeFirst()) ?? null;
+}
+
+export const listRoutines = (db: Db, chatId: string): Promise<Routine[]> =>
+  db.selectFrom('routines').selectAll().where('chat_id', '=', chatId).orderBy(sql`lower(name)`).execute();
+
+/** By id or by name, whatever its case. */
+export const findRoutine = (db: Db, chatId: string, idOrName: string): Promise<Routine | undefined> =>
+  db
+    .selectFrom('routines')
+    .selectAll()
+    .where('chat_id', '=', chatId)
+    .where((e) => e.or([e('id', '=', idOrName), e(sql`lower(name)`, '=', idOrName.toLowerCase())]))
+    .executeTakeFirst();
+
+/** Its crons go with it. */
+export async function deleteRoutine(db: Db, id: string): Promise<void> {
+  await db.deleteFrom('routines').where('id', '=', id).execute();
+}

@@ -1,0 +1,101 @@
+import { type Selectable, sql } from 'kysely';
+import { prefix } from '../../domain/text/storable.ts';
+import { type Db, json } from '../postgres/database.ts';
+import type { Routine } from './routines.ts';
+import type { RoutineRunTable } from './tables.ts';
+
+export type RoutineRun = Selectable<RoutineRunTable>;
+
+export type StepOutcome = { name: string; tool: string; ok: boolean; output: string };
+
+/** Stored output of one step, characters; the result that a chat gets is far shorter. */
+const MAX_STEP_OUTPUT = 20_000;
+
+/** Finished runs that are kept for each routine. */
+const RUNS_KEPT = 50;
+
+/** All of them are kept for this long. */
+const RUNS_KEPT_MS = 3 * 86_400_000;
+
+/** Opens a run; a second time with the same id it changes nothing and gives the stored row. */
+export async function openRun(
+  db: Db,
+  run: { id: string; routine: Routine; cronId: string | null; workflowId: string; scheduledFor: Date | null; note: string | null },
+): Promise<RoutineRun> {
+  await db
+    .insertInto('routine_runs')
+    .values({
+      id: run.id,
+      routine_id: run.routine.id,
+      routine_name: run.routine.name,
+      chat_id: run.routine.chat_id,
+      cron_id: run.cronId,
+      workflow_id: run.workflowId,
+      scheduled_for: run.scheduledFor,
+      status: 'running',
+      summary: null,
+      results: '[]',
+      note: run.note,
+      ended_at: null,
+    })
+    .onConflict((c) => c.column('id').doNothing())
+    .execute();
+  if (run.cronId && run.scheduledFor) await db.updateTable('crons').set({ last_fired: run.scheduledFor }).where('id', '=', run.cronId).execute();
+  return db.selectFrom('routine_runs').selectAll().where('id', '=', run.id).executeTakeFirstOrThrow();
+}
+
+export const findRun = (db: Db, id: string): Promise<RoutineRun | undefined> =>
+  db.selectFrom('routine_runs').selectAll().where('id', '=', id).executeTakeFirst();
+
+/** Newest first. */
+export const listRuns = (db: Db, chatId: string, limit: number): Promise<RoutineRun[]> =>
+  db.selectFrom('routine_runs').selectAll().where('chat_id', '=', chatId).orderBy('started_at', 'desc').limit(limit).execute();
+
+export const lastRunOfCron = (db: Db, cronId: string): Promise<RoutineRun | undefined> =>
+  db.selectFrom('routine_runs').selectAll().where('cron_id', '=', cronId).orderBy('started_at', 'desc').limit(1).executeTakeFirst();
+
+export const runningRun = (db: Db, routineId: string): Promise<RoutineRun | undefined> =>
+  db.selectFrom('routine_runs').selectAll().where('routine_id', '=', routineId).where('status', '=', 'running').limit(1).executeTakeFirst();
+
+/** Notes that a step begins which must not run twice; false when it was begun before, by an attempt that a Temporal server has forgotten. */
+export async function beginOnce(db: Db, runId: string, index: number): Promise<boolean> {
+  const begun = index + 1;
+  const { numUpdatedRows } = await db
+    .updateTable('routine_runs')
+    .set({ once_begun: begun })
+    .where('id', '=', runId)
+    .where('once_begun', '<', begun)
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows > 0n;
+}
+
+/** Stores the outcome of step `index`, unless that step has one already or the run is over; gives the one that counts. */
+export async function storeStep(db: Db, runId: string, index: number, outcome: StepOutcome): Promise<StepOutcome> {
+  const entry = json([{ ...outcome, output: prefix(outcome.output, MAX_STEP_OUTPUT) }]);
+  await db
+    .updateTable('routine_runs')
+    .set({ results: sql<string>`results || ${entry}::jsonb` })
+    .where('id', '=', runId)
+    .where('status', '=', 'running')
+    .where(sql`jsonb_array_length(results)`, '=', index)
+    .execute();
+  const run = await db.selectFrom('routine_runs').select('results').where('id', '=', runId).executeTakeFirstOrThrow();
+  return run.results[index] ?? outcome;
+}
+
+/** Closes a run once; a later close changes nothing. Old runs of the routine go. */
+export async function closeRun(db: Db, id: string, status: 'completed' | 'failed', summary: string): Promise<RoutineRun> {
+  await db.updateTable('routine_runs').set({ status, summary, ended_at: new Date() }).where('id', '=', id).where('status', '=', 'running').execute();
+  const run = await db.selectFrom('routine_runs').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
+  await db
+    .deleteFrom('routine_runs')
+    .where('routine_id', '=', run.routine_id)
+    .where('status', '!=', 'running')
+    // a schedule that was put back fires again what it fired since: the run's row is what tells that it ran
+    .where('started_at', '<', new Date(Date.now() - RUNS_KEPT_MS))
+    .where('id', 'not in', (e) =>
+      e.selectFrom('routine_runs').select('id').where('routine_id', '=', run.routine_id).orderBy('started_at', 'desc').limit(RUNS_KEPT),
+    )
+    .execute();
+  return run;
+}

@@ -1,0 +1,50 @@
+import type { Source } from '../../contracts/taint.ts';
+import { onThread } from '../chats/events.ts';
+import { cut, derivedId } from '../chats/ids.ts';
+import { addItem } from '../chats/items.ts';
+import type { Db, Tx } from '../postgres/database.ts';
+import { appendEvents, flush } from '../postgres/write-batch.ts';
+import { remember } from '../steps/transcript.ts';
+import { toTurnRecord, turnRecord } from './turns.ts';
+
+/** A message to the person that no turn asked for (a schedule's result): an outbox row and a turn that is complete from the start, once for an outbox id. */
+export async function recordNotice(
+  db: Db,
+  notice: { chatId: string; outboxId: string; text: string; kind: 'result' | 'notice' /** others whose text is part of it */; sources?: readonly Source[] },
+): Promise<void> {
+  const { chatId, text, sources = [] } = notice;
+  const thread = await db.selectFrom('threads').select('id').where('chat_id', '=', chatId).orderBy('updated_at', 'desc').limit(1).executeTakeFirst();
+  const turnId = derivedId('msg_', notice.outboxId).replace('msg_', 'turn_');
+  const send = async (on: Db | Tx): Promise<boolean> => {
+    const row = { id: notice.outboxId, chat_id: chatId, thread_id: thread?.id ?? null, turn_id: thread ? turnId : null, kind: notice.kind, body: text };
+    const added = on
+      .insertInto('outbox')
+      .values(row)
+      .onConflict((c) => c.column('id').doNothing());
+    return (await added.returning('id').executeTakeFirst()) !== undefined;
+  };
+  if (!thread) return void (await send(db));
+  const threadId = thread.id;
+  await onThread(db, threadId, async (tx) => {
+    if (!(await send(tx))) return;
+    await addCompleteTurn(tx, { id: turnId, threadId, summary: text }, async () => {
+      const id = derivedId('item_', notice.outboxId);
+      await addItem(tx, { id, turnId, threadId, kind: 'agent_message', status: 'completed', summary: text, detail: text });
+      await remember(tx, { id: derivedId('msg_', notice.outboxId), threadId, turnId, role: 'assistant', content: text, sources });
+    });
+  });
+}
+
+/** A turn that is complete from the start, so it may stand beside one that runs; `fill` adds its items. The caller holds `lockThread`. */
+export async function addCompleteTurn(tx: Tx, turn: { id: string; threadId: string; summary: string }, fill: () => Promise<void>): Promise<void> {
+  const now = new Date();
+  const row = await tx
+    .insertInto('turns')
+    .values({ id: turn.id, thread_id: turn.threadId, status: 'completed', input_summary: cut(turn.summary, 280), started_at: now, ended_at: now })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  await appendEvents(tx, turn.threadId, [{ event: 'turn.started', turnId: turn.id, payload: { turn: turnRecord(row, []) } }]);
+  await fill();
+  await flush(tx);
+  await appendEvents(tx, turn.threadId, [{ event: 'turn.completed', turnId: turn.id, payload: { turn: await toTurnRecord(tx, row) } }]);
+}
