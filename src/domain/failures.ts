@@ -42,3 +42,7 @@ export function tellFailure({ type, message }: { type: string; message: string }
 export type FailureType = keyof typeof failures;
 export const isFailureType = (type: string): type is FailureType => Object.hasOwn(failures, type);
 export const nonRetryableTypes: string[] = Object.entries(failures).flatMap(([type, failure]) => (failure.retry ? [] : [type]));
+
+/** What is told of a call or a routine step that must not run twice, and of which nobody knows whether it ran. */
+export const unknownOutcome = (what: 'call' | 'step'): string =>
+  `The outcome of this ${what} is unknown: the process that ran it died before it ended. It may or may not have happened and is not run again by itself.`;

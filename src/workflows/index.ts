@@ -1,3 +1,3 @@
-export { codingTask } from './coding-task.ts';
-export { conversation } from './conversation.ts';
+export { codingTask } from './coding-task/coding-task.ts';
+export { conversation } from './conversation/conversation.ts';
 export { routine } from './routine.ts';

@@ -1,9 +1,10 @@
 import { ApplicationFailure, CancellationScope, isCancellation, patched, proxyActivities, setCurrentDetails, sleep, workflowInfo } from '@temporalio/workflow';
 import type { OpenedRun, OpenInput, RoutineActivities, RoutineInput, RoutineResult, StepResult } from '../contracts/routine.ts';
-import { nonRetryableTypes } from '../domain/failures.ts';
-import { patientRecords } from './patient.ts';
-import { deliverOn, HEARTBEAT_TIMEOUT, HOST_PATIENCE } from './policies.ts';
-import { hostIsAway, startTask } from './task-policies.ts';
+import { nonRetryableTypes, unknownOutcome } from '../domain/failures.ts';
+import { hostIsAway } from './shared/failure-of.ts';
+import { patientRecords } from './shared/patient.ts';
+import { deliverOn, HEARTBEAT_TIMEOUT, HOST_PATIENCE } from './shared/policies.ts';
+import { startTask } from './shared/start-task.ts';
 
 const records = patientRecords<Pick<RoutineActivities, 'openRun' | 'closeRun'>>();
 
@@ -80,16 +81,13 @@ async function runStep(runId: string, index: number, step: OpenedRun['steps'][nu
     const settle = hostIsAway(error)
       ? 'The machine that has this workspace does not answer. Nothing was done.'
       : step.effect === 'once'
-        ? UNKNOWN_OUTCOME
+        ? unknownOutcome('step')
         : 'This step could not be run to its end.';
     return await stepActivity({ tool: step.tool, effect: 'idempotent', timeoutMs: 10_000 }).executeWithOptions({ summary: `${summary}: settle` }, [
       { runId, index, settle },
     ]);
   }
 }
-
-const UNKNOWN_OUTCOME =
-  'The outcome of this step is unknown: the process that ran it died before it ended. It may or may not have happened and is not run again by itself.';
 
 /** `once`: one attempt, a dead worker is noticed by its heartbeat. Others may run again; the activity turns the last error into a result. */
 const stepActivity = (step: OpenedRun['steps'][number]) =>

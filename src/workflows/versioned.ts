@@ -1,5 +1,5 @@
 import { setWorkflowOptions } from '@temporalio/workflow';
-import { codingTask } from './coding-task.ts';
+import { codingTask } from './coding-task/coding-task.ts';
 import { routine } from './routine.ts';
 
 /**

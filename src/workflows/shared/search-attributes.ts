@@ -1,8 +1,8 @@
 import { defineSearchAttributeKey } from '@temporalio/common';
 import { patched, upsertSearchAttributes } from '@temporalio/workflow';
-import type { Phase } from '../contracts/conversation.ts';
-import type { Channel } from '../contracts/ids.ts';
-import { AGENT_PHASE, AGENT_THREAD, AGENT_WAITS_FOR, CHAT_CHANNEL, SPEND_MICRO_USD } from '../contracts/signals.ts';
+import type { Phase } from '../../contracts/conversation.ts';
+import type { Channel } from '../../contracts/ids.ts';
+import { AGENT_PHASE, AGENT_THREAD, AGENT_WAITS_FOR, CHAT_CHANNEL, SPEND_MICRO_USD } from '../../contracts/signals.ts';
 
 /** Runs that began before this set their phase alone, and never `failed`. */
 const LISTED = '2026-11-listed-by-operators';

@@ -1,8 +1,8 @@
 import { setCurrentDetails } from '@temporalio/workflow';
-import type { ConversationView, Phase } from '../contracts/conversation.ts';
-import type { Channel } from '../contracts/ids.ts';
-import { type FailureType, failures } from '../domain/failures.ts';
-import { canBeFailed, list } from './attributes.ts';
+import type { ConversationView, Phase } from '../../contracts/conversation.ts';
+import type { Channel } from '../../contracts/ids.ts';
+import { type FailureType, failures } from '../../domain/failures.ts';
+import { canBeFailed, list } from '../shared/search-attributes.ts';
 
 /** What an operator reads in the Web UI: what this chat does, waits for and has spent, rebuilt from state at every change. Costs no history but for changes of phase. */
 export class Board {

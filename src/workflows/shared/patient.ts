@@ -1,5 +1,5 @@
 import { ActivityFailure, ApplicationFailure, isCancellation, proxyLocalActivities, sleep } from '@temporalio/workflow';
-import { nonRetryableTypes } from '../domain/failures.ts';
+import { nonRetryableTypes } from '../../domain/failures.ts';
 
 /** A short trouble of the database is waited out inside the workflow task, which costs three history events every four seconds. */
 const FIRST_MS = 60_000;

@@ -1,9 +1,9 @@
 import { proxyActivities } from '@temporalio/workflow';
-import type { RecordActivities, TurnActivities } from '../contracts/activities.ts';
-import type { ActInput, ActResult, AskInput, AskResult, DeliverInput, FinishInput, ThinkInput, ThinkResult } from '../contracts/conversation.ts';
-import type { Decision } from '../contracts/decision.ts';
-import { type Channel, gatewayQueue } from '../contracts/ids.ts';
-import { nonRetryableTypes } from '../domain/failures.ts';
+import type { RecordActivities, TurnActivities } from '../../contracts/activities.ts';
+import type { ActInput, ActResult, AskInput, AskResult, DeliverInput, FinishInput, ThinkInput, ThinkResult } from '../../contracts/conversation.ts';
+import type { Decision } from '../../contracts/decision.ts';
+import { type Channel, gatewayQueue } from '../../contracts/ids.ts';
+import { nonRetryableTypes } from '../../domain/failures.ts';
 import { patientRecords } from './patient.ts';
 
 /** Every retry policy of the conversation, named once, each with its reason. Durations in ms. */
@@ -13,7 +13,7 @@ export const HEARTBEAT_TIMEOUT = 3_000;
 
 /**
  * A model step: long by nature, so its death is noticed by missing heartbeats; a stored answer is found. How long it goes on trying is
- * decided in the activity (domain/patience.ts), which names each wait and ends what is to be given up.
+ * decided in the activity (domain/model/patience.ts), which names each wait and ends what is to be given up.
  */
 const model = proxyActivities<Pick<TurnActivities, 'think'>>({
   startToCloseTimeout: 30 * 60_000,

@@ -1,20 +1,10 @@
-import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
-import {
-  ActivityCancellationType,
-  ActivityFailure,
-  ParentClosePolicy,
-  proxyActivities,
-  startChild,
-  TimeoutFailure,
-  WorkflowIdReusePolicy,
-} from '@temporalio/workflow';
-import { kennelQueue, taskWorkflowId } from '../contracts/ids.ts';
-import { CODING_TASK } from '../contracts/signals.ts';
-import type { TaskActivities, TaskInput, TaskRecordActivities } from '../contracts/task.ts';
-import { nonRetryableTypes } from '../domain/failures.ts';
-import { taskPage } from '../domain/tasks/page.ts';
-import { patientRecords } from './patient.ts';
-import { HEARTBEAT_TIMEOUT } from './policies.ts';
+import { ActivityCancellationType, proxyActivities } from '@temporalio/workflow';
+import type { Decision } from '../../contracts/decision.ts';
+import { kennelQueue } from '../../contracts/ids.ts';
+import type { TaskActivities, TaskRecordActivities, TaskState } from '../../contracts/task.ts';
+import { nonRetryableTypes } from '../../domain/failures.ts';
+import { patientRecords } from '../shared/patient.ts';
+import { HEARTBEAT_TIMEOUT } from '../shared/policies.ts';
 
 /** Retry policies of a coding task, each with its reason. Durations in ms. */
 
@@ -59,24 +49,18 @@ export function onHost(host: string, awayMs: number): TaskActivities {
   };
 }
 
-export const taskRecords = patientRecords<TaskRecordActivities>();
+const local = patientRecords<TaskRecordActivities>();
 
-/** No worker of the host took the work: it is off, or has nothing to run containers with. */
-export const hostIsAway = (error: unknown): boolean =>
-  error instanceof ActivityFailure && error.cause instanceof TimeoutFailure && error.cause.timeoutType === 'SCHEDULE_TO_START';
-
-/** Starts a task as a child that outlives its parent; one that runs already is left alone. */
-export async function startTask(input: TaskInput): Promise<void> {
-  try {
-    await startChild(CODING_TASK, {
-      workflowId: taskWorkflowId(input.taskId),
-      args: [input],
-      parentClosePolicy: ParentClosePolicy.ABANDON,
-      workflowIdReusePolicy: WorkflowIdReusePolicy.REJECT_DUPLICATE,
-      ...taskPage(input),
-      workflowTaskTimeout: 5_000,
-    });
-  } catch (error) {
-    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-  }
-}
+/** Short steps on our own store, under the words that an operator reads beside their markers. */
+export const taskRecords = {
+  claimWorkspace: (taskId: string): Promise<boolean | 'cancel' | 'pause'> =>
+    local.claimWorkspace.executeWithOptions({ summary: 'claim the workspace' }, [taskId]),
+  setState: (taskId: string, state: TaskState, doing: string): Promise<void> =>
+    local.setTaskState.executeWithOptions({ summary: doing.slice(0, 100) }, [{ taskId, state }]),
+  ask: (taskId: string, questionId: string, title: string): Promise<{ outboxId: string; decided?: Decision }> =>
+    local.askForTask.executeWithOptions({ summary: `ask: ${title}` }, [{ taskId, questionId }]),
+  remind: (questionId: string): Promise<string | null> => local.remindForTask.executeWithOptions({ summary: 'remind of the open question' }, [questionId]),
+  expire: (questionId: string): Promise<boolean> => local.expireForTask.executeWithOptions({ summary: 'nobody answered: the question expires' }, [questionId]),
+  tell: (taskId: string, key: string, text: string): Promise<string> => local.tellTask.executeWithOptions({ summary: `tell: ${key}` }, [{ taskId, key, text }]),
+  move: (taskId: string, from: string): Promise<string | null> => local.moveTask.executeWithOptions({ summary: 'look for another host' }, [{ taskId, from }]),
+};

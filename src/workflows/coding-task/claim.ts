@@ -1,0 +1,31 @@
+import { condition, patched } from '@temporalio/workflow';
+import { give } from './handlers.ts';
+import { taskRecords } from './policies.ts';
+import { type End, isCancelled, isRenewable, type Renewal, TAKES_WEEKS, type TaskRun } from './task-run.ts';
+import { work } from './work.ts';
+
+/** A workspace that became free without a word of it is noticed after this long; by runs of earlier releases after the other. */
+const CLAIM_AGAIN_MS = 3_600_000;
+const CLAIM_AGAIN_EARLIER_MS = 20_000;
+
+/** Waits for the workspace, then works. */
+export async function claimAndWork(run: TaskRun): Promise<End | Renewal> {
+  const { taskId, firstStep } = run.input;
+  const neverBegan: End = { state: 'cancelled', reason: firstStep === undefined ? 'It was cancelled before it began.' : 'It was cancelled.' };
+  for (;;) {
+    if (isCancelled(run)) return neverBegan;
+    run.mayBeFree = false;
+    const claimed = await taskRecords.claimWorkspace(taskId);
+    // ordered when there was no workflow to be signalled
+    if (claimed === 'cancel') return neverBegan;
+    if (claimed === 'pause') {
+      run.orders.spoken = true;
+      give(run, 'pause');
+    }
+    if (claimed) return await work(run);
+    if (isRenewable(run)) return { renew: null };
+    // who ends wakes who waits: the look is for a word that was lost
+    const again = patched(TAKES_WEEKS) ? CLAIM_AGAIN_MS : CLAIM_AGAIN_EARLIER_MS;
+    await condition(() => run.mayBeFree || isCancelled(run), again, { summary: 'waiting for the workspace' });
+  }
+}

@@ -1,0 +1,42 @@
+import type { TaskActivities } from '../../contracts/task.ts';
+import { hostIsAway } from '../shared/failure-of.ts';
+import { tell } from './messages.ts';
+import { onHost, taskRecords } from './policies.ts';
+import { show, type TaskRun } from './task-run.ts';
+
+/** A host that is away is offered the work for so long at most before the next look for another one. */
+const LONGEST_OFFER_MS = 15 * 60_000;
+
+/** Runs an activity of the host; while no worker of the host takes it, the person is told once, and it is offered again. */
+export async function onItsHost<T>(run: TaskRun, activity: (host: TaskActivities) => Promise<T>): Promise<T> {
+  const { taskId, limits } = run.input;
+  for (let told = false, offerMs = limits.awayMs; ; ) {
+    try {
+      const result = await activity(run.host.activities);
+      if (told) offer(run, run.host.name, limits.awayMs);
+      return result;
+    } catch (error) {
+      if (!hostIsAway(error)) throw error;
+      const { name } = run.host;
+      if (!told)
+        await tell(run, `away${run.view.step}`, `Task ${taskId} waits: the host "${name}" that it runs on does not answer. It goes on when the host is back.`);
+      told = true;
+      show(run, run.view.state, `waits for the host ${name}, which does not answer`);
+      const other = await taskRecords.move(taskId, name);
+      if (!other) {
+        // a host may be away for weeks, and each offer costs eight events
+        offerMs = Math.min(offerMs * 2, LONGEST_OFFER_MS);
+        offer(run, name, offerMs);
+        continue;
+      }
+      offerMs = limits.awayMs;
+      await tell(run, `moved${run.view.step}`, `Task ${taskId} goes on at the host "${other}": "${name}" has been gone for long.`);
+      offer(run, other, offerMs);
+    }
+  }
+}
+
+/** What is run next on the host waits there for so long before the host counts as away. */
+function offer(run: TaskRun, name: string, offerMs: number): void {
+  run.host = { name, activities: onHost(name, offerMs) };
+}

@@ -1,0 +1,55 @@
+import { ActivityFailure, CancellationScope, condition, isCancellation } from '@temporalio/workflow';
+import type { TaskActivities } from '../../contracts/task.ts';
+import { onItsHost } from './host.ts';
+import { enter, tell } from './messages.ts';
+import { isCancelled, isPaused, type TaskRun } from './task-run.ts';
+
+type OnHost<T> = (host: TaskActivities) => Promise<T>;
+
+/** Does what may take long (an image is built, a slot becomes free) to its end, whatever pauses come between; false when it is cancelled. `step`: the one whose container a pause freezes. */
+export async function insist(run: TaskRun, step: number | null, activity: OnHost<unknown>): Promise<boolean> {
+  for (;;) {
+    if (!(await unpaused(run, step))) return false;
+    if ((await unlessOrdered(run, () => onItsHost(run, activity))) !== 'ordered') return true;
+  }
+}
+
+/** Runs something that an order interrupts; 'ordered' when one did. */
+export async function unlessOrdered<T>(run: TaskRun, work: () => Promise<T>): Promise<T | 'ordered'> {
+  const { orders } = run;
+  if (orders.order !== 'none') return 'ordered';
+  const scope = new CancellationScope();
+  orders.interruptible = scope;
+  try {
+    return await scope.run(work);
+  } catch (error) {
+    // also what its last attempt failed with (an engine that was away): the order is why it is not tried again
+    if (scope.consideredCancelled && (isCancellation(error) || error instanceof ActivityFailure)) return 'ordered';
+    throw error;
+  } finally {
+    orders.interruptible = null;
+  }
+}
+
+/** Holds still while the task is paused; false when it is cancelled. */
+export async function unpaused(run: TaskRun, step: number | null): Promise<boolean> {
+  const { orders } = run;
+  const { taskId } = run.input;
+  if (isPaused(run)) {
+    if (step !== null) await onItsHost(run, (host) => host.setPaused({ taskId, step, paused: true }));
+    await enter(run, 'paused', 'is paused');
+    orders.held = true;
+    orders.pauses += 1;
+    if (orders.spoken) await tell(run, `paused${orders.pauses}`, `Task ${taskId} is paused. Say "resume" and it goes on.`);
+    orders.spoken = false;
+    await condition(() => !isPaused(run));
+    orders.held = false;
+    if (orders.spoken && orders.order === 'none') await tell(run, `resumed${orders.pauses}`, `Task ${taskId} goes on.`);
+    orders.spoken = false;
+    if (orders.order === 'none') {
+      if (step !== null) await onItsHost(run, (host) => host.setPaused({ taskId, step, paused: false }));
+      await enter(run, 'running', 'goes on after the pause');
+    }
+  }
+  return !isCancelled(run);
+}

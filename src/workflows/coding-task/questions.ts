@@ -1,0 +1,63 @@
+import type { TaskInput } from '../../contracts/task.ts';
+import { answerWithin, awaitAnswer, decidedBySignalAlone, type Question, readDecision } from '../shared/await-answer.ts';
+import { onItsHost } from './host.ts';
+import { enter, send } from './messages.ts';
+import { taskRecords } from './policies.ts';
+import { isCancelled, show, type TaskRun } from './task-run.ts';
+
+/** A question of the agent, as `follow` found it. */
+export interface Asked {
+  id: string;
+  title: string;
+}
+
+const questionOf = (run: TaskRun, { id }: Asked): Question => ({ id, decisions: run.decisions, isOver: () => isCancelled(run) });
+
+/** Asks the person and passes the decision on; a question that is held too long stays open without its container. False when cancelled. */
+export async function ask(run: TaskRun, step: number, asked: Asked): Promise<boolean> {
+  const { id: questionId, title } = asked;
+  const { taskId, limits } = run.input;
+  const opened = await taskRecords.ask(taskId, questionId, title);
+  if (decidedBySignalAlone(run.decisions, questionId, opened.decided)) await readDecision(run.decisions, questionId);
+  if (run.decisions[questionId] === undefined) {
+    send(run, 'send question', opened.outboxId);
+    await enter(run, 'waiting', `waits for an answer: ${title}`, title);
+    const steps = answerWithin(questionOf(run, asked), limits.holdMs, `waiting for an answer: ${title} (keeps its container)`);
+    let next = steps.next();
+    while (!next.done) next = steps.next(await next.value);
+    if (!next.value) return true;
+    if (isCancelled(run)) return false;
+  }
+  await enter(run, 'running', 'goes on after the answer');
+  await onItsHost(run, (host) => host.passOn({ taskId, step, questionId }));
+  return true;
+}
+
+/** Waits for days for the answer to a question whose container is gone; reminds once, expires by policy. False when cancelled. */
+export async function answered(run: TaskRun, asked: Asked): Promise<boolean> {
+  const { waits, limits } = run.input;
+  const { id, title } = asked;
+  if (run.decisions[id] === undefined && !isCancelled(run)) show(run, 'waiting', `waits for an answer: ${title} (its container is ended)`, title);
+  const steps = awaitAnswer(questionOf(run, asked), {
+    what: 'an answer',
+    waits,
+    remindInMs: Math.max(waits.remindAfterMs - limits.holdMs, 1),
+    remind: () => taskRecords.remind(id),
+    send: (outboxId) => send(run, 'send reminder', outboxId),
+    expire: () => taskRecords.expire(id),
+    unanswered: 'answered',
+  });
+  let next = steps.next();
+  while (!next.done) next = steps.next(await next.value);
+  if (!isCancelled(run)) await enter(run, 'running', 'goes on after the answer');
+  return !isCancelled(run);
+}
+
+/** A task whose workflow was lost while it waited goes on as one whose session was parked. The step with the answer; null when it is cancelled. */
+export async function afterAnswer(run: TaskRun, { questionId, title, decided }: NonNullable<TaskInput['parked']>): Promise<number | null> {
+  const { taskId, firstStep: step = 1 } = run.input;
+  run.view.step = step;
+  if (decided) run.decisions[questionId] ??= decided;
+  await onItsHost(run, (host) => host.endStep({ taskId, step }));
+  return (await answered(run, { id: questionId, title })) ? step + 1 : null;
+}

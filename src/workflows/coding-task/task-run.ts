@@ -1,0 +1,118 @@
+import { allHandlersFinished, type CancellationScope, patched, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
+import type { CarriedTask, CarriedWork, Concluded, TaskActivities, TaskInput, TaskSpending, TaskState, TaskView } from '../../contracts/task.ts';
+import type { Decisions } from '../shared/await-answer.ts';
+import { canBeFailed, type Listed, list } from '../shared/search-attributes.ts';
+import { onHost } from './policies.ts';
+
+/** Runs that began before this look for their workspace every twenty seconds, and never continue as new. */
+export const TAKES_WEEKS = '2026-11-task-takes-weeks';
+/** A run without a limit of its own, from an earlier release. */
+const MAX_EVENTS = 4_000;
+/** Above this a task does not wait for its channel before it continues as new. */
+const FAR_TOO_MANY_EVENTS = 20_000;
+
+/** How a task ends. `gone`: the harness ended its last step by itself, and nobody needs what is left of its container. */
+export type End = { state: Concluded['state']; reason: string; gone?: true };
+/** Not the end: the history is full, and the task goes on from here in a new one. */
+export type Renewal = { renew: CarriedWork | null };
+
+export const CANCELLED: End = { state: 'cancelled', reason: 'It was cancelled.' };
+
+/** What a coding task knows while it runs. Handlers record in it; the story and its parts read it and go on. */
+export interface TaskRun {
+  readonly input: TaskInput;
+  /** where it works now, and the activities there */
+  host: { name: string; activities: TaskActivities };
+  view: TaskView;
+  /** what the agent was last seen doing */
+  doing: string;
+  decisions: Decisions;
+  orders: Orders;
+  /** the workspace that it waits for may be free */
+  mayBeFree: boolean;
+  over: boolean;
+  workedMs: number;
+  spent: TaskSpending;
+  outgoing: Outgoing;
+}
+
+interface Orders {
+  order: 'none' | 'cancel' | 'pause';
+  /** by a word in the chat, which wants an answer; a tool answers by itself */
+  spoken: boolean;
+  /** it is paused, and stands still */
+  held: boolean;
+  pauses: number;
+  /** what an order interrupts */
+  interruptible: CancellationScope | null;
+}
+
+interface Outgoing {
+  unsent: Map<string, { summary: string; outboxId: string }>;
+  /** resolves when everything so far is sent */
+  sending: Promise<void>;
+}
+
+export function beginRun(input: TaskInput): TaskRun {
+  const { carried, limits } = input;
+  const name = carried?.host ?? input.host;
+  return {
+    input,
+    host: { name, activities: onHost(name, limits.awayMs) },
+    view: { state: 'queued', doing: 'waits for its workspace', waitingFor: null, step: 0 },
+    doing: 'works',
+    decisions: { ...carried?.decisions },
+    orders: { order: 'none', spoken: false, held: false, pauses: carried?.pauses ?? 0, interruptible: null },
+    mayBeFree: false,
+    over: false,
+    workedMs: carried?.workedMs ?? 0,
+    spent: carried?.spent ?? { tokens: 0, microUsd: 0 },
+    outgoing: { unsent: new Map(), sending: Promise.resolve() },
+  };
+}
+
+export const isCancelled = ({ orders }: TaskRun): boolean => orders.order === 'cancel';
+export const isPaused = ({ orders }: TaskRun): boolean => orders.order === 'pause';
+
+/** What the next run of this task begins with. */
+export const carriedBy = ({ host, decisions, workedMs, spent, orders, outgoing }: TaskRun, work: CarriedWork | null): CarriedTask => ({
+  host: host.name,
+  decisions,
+  workedMs,
+  spent,
+  pauses: orders.pauses,
+  unsent: [...outgoing.unsent.values()],
+  work,
+});
+
+/** The history is full, and nothing is under way that a new one would lose. */
+export function isRenewable({ input, orders, outgoing }: TaskRun): boolean {
+  const { continueAsNewSuggested, historyLength } = workflowInfo();
+  if (!continueAsNewSuggested && historyLength <= (input.limits.maxHistoryEvents ?? MAX_EVENTS)) return false;
+  if (orders.order !== 'none' || !allHandlersFinished() || (outgoing.unsent.size > 0 && historyLength < FAR_TOO_MANY_EVENTS)) return false;
+  return patched(TAKES_WEEKS);
+}
+
+/** What operators see. */
+export function show(run: TaskRun, state: TaskState, doing: string, waitingFor: string | null = null): void {
+  const { input, host, view, spent, workedMs } = run;
+  if (state !== view.state) list(phaseOf(state), { channel: input.channel, thread: null, waitsFor: WAITS_FOR[state] ?? null, spentMicroUsd: spent.microUsd });
+  Object.assign(view, { state, doing, waitingFor });
+  setCurrentDetails(
+    [
+      `**${state}**: ${doing}`,
+      '',
+      `- ${input.harness} in workspace \`${input.workspace}\` on host \`${host.name}\`, step ${view.step}`,
+      `- spent $${(spent.microUsd / 1_000_000).toFixed(4)}, ${spent.tokens} tokens, as the gate counted`,
+      `- worked ${Math.round(workedMs / 1000)} s of ${Math.round(input.limits.workMs / 1000)} s`,
+    ].join('\n'),
+  );
+}
+
+const WAITS_FOR: Partial<Record<TaskState, Listed['waitsFor']>> = { queued: 'workspace', waiting: 'question', paused: 'resume' };
+
+function phaseOf(state: TaskState): Parameters<typeof list>[0] {
+  if (state === 'waiting') return 'waiting';
+  if (state === 'running') return 'working';
+  return state === 'failed' && canBeFailed() ? 'failed' : 'idle';
+}

@@ -1,0 +1,61 @@
+import type { CancellationScope } from '@temporalio/workflow';
+import { workflowInfo } from '@temporalio/workflow';
+import type { Carried, ConversationInput } from '../../contracts/conversation.ts';
+import type { Decisions } from '../shared/await-answer.ts';
+import { Board } from './board.ts';
+
+export interface PendingTurn {
+  turnId: string;
+  threadId: string;
+}
+
+/** What a conversation knows while it runs. Handlers add to it, the loop and the sender take from it. */
+export interface Chat {
+  readonly input: ConversationInput;
+  readonly board: Board;
+  turns: PendingTurn[];
+  /** outbox rows to be sent, the next one first; a row stays until it is sent */
+  outgoing: string[];
+  sending: boolean;
+  /** inbox ids of signals that have been heard */
+  seen: string[];
+  /** turns to be stopped when they come up */
+  stops: string[];
+  decisions: Decisions;
+  running: { turnId: string; scope: CancellationScope } | null;
+}
+
+/** A run that an operator has pinned to another build would continue as new for ever if it did so at its beginning. */
+const OUTDATED_EVENTS = 10;
+
+export function beginChat(input: ConversationInput): Chat {
+  const carried: Carried = input.carried ?? { turns: [], replies: [], seen: [], turnsDone: 0, spentMicroUsd: 0 };
+  return {
+    input,
+    board: new Board(input.channel, { turnsDone: carried.turnsDone, spentMicroUsd: carried.spentMicroUsd }, workflowInfo().startTime.toISOString()),
+    turns: [...carried.turns],
+    outgoing: [...carried.replies],
+    sending: false,
+    seen: [...carried.seen],
+    stops: [...(carried.stops ?? [])],
+    decisions: {},
+    running: null,
+  };
+}
+
+/** What the next run of this chat begins with. Decisions are not carried: between turns no question is open. */
+export function carriedBy({ turns, outgoing, seen, stops, board }: Chat): Carried {
+  const { turnsDone, spentMicroUsd } = board.view;
+  return { turns, replies: outgoing, seen, stops, turnsDone, spentMicroUsd };
+}
+
+/** The history is full, or another build is current, and nothing is under way that continuing as new would lose. */
+export function isRenewable({ input, outgoing, sending }: Chat): boolean {
+  const { continueAsNewSuggested, historyLength, targetWorkerDeploymentVersionChanged } = workflowInfo();
+  const outdated = targetWorkerDeploymentVersionChanged && historyLength > OUTDATED_EVENTS;
+  return (continueAsNewSuggested || outdated || historyLength > input.limits.maxHistoryEvents) && outgoing.length === 0 && !sending;
+}
+
+export function showQueue({ board, turns }: Chat): void {
+  board.view.queuedTurns = turns.map((turn) => turn.turnId);
+}

@@ -1,0 +1,22 @@
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
+import { ParentClosePolicy, startChild, WorkflowIdReusePolicy } from '@temporalio/workflow';
+import { taskWorkflowId } from '../../contracts/ids.ts';
+import { CODING_TASK } from '../../contracts/signals.ts';
+import type { TaskInput } from '../../contracts/task.ts';
+import { taskPage } from '../../domain/tasks/page.ts';
+
+/** Starts a coding task as a child that outlives its parent; one that runs already is left alone. */
+export async function startTask(input: TaskInput): Promise<void> {
+  try {
+    await startChild(CODING_TASK, {
+      workflowId: taskWorkflowId(input.taskId),
+      args: [input],
+      parentClosePolicy: ParentClosePolicy.ABANDON,
+      workflowIdReusePolicy: WorkflowIdReusePolicy.REJECT_DUPLICATE,
+      ...taskPage(input),
+      workflowTaskTimeout: 5_000,
+    });
+  } catch (error) {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+  }
+}
