@@ -98,7 +98,7 @@ singleRole('api', 'Run the HTTP APIs');
 singleRole('kennel-worker', 'Run the host of workspaces and containers: coding tasks, commands');
 singleRole('prepare', 'Prepare external servers once: namespace, search attributes, tables');
 command('chat', 'Open a chat with a running instance', 'fetch chat --home ~/.fetch-work', () => async (config) => {
-  await (await import('./chat/chat.ts')).runChat(config);
+  await (await import('./commands/chat.ts')).run(config);
 });
 command('pair', 'Link WhatsApp: shows a QR to scan, or a code to type', 'fetch pair --phone +491701234567', (self) => async (config) => {
   await (await import('./commands/pair.ts')).run(config, self.opts());

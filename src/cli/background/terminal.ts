@@ -21,7 +21,7 @@ export async function run(call: Call): Promise<void> {
 }
 
 async function openChat({ config, state }: Up): Promise<void> {
-  const { chat, whatsappOf } = await import('../chat/chat.ts');
+  const [{ chat }, { whatsappOf }] = await Promise.all([import('../chat/chat.ts'), import('../commands/chat.ts')]);
   const token = ensureToken(config.FETCH_HOME, 'runtime-token', config.runtimeToken);
   await chat({ baseUrl: state.urls.runtime, token, home: config.FETCH_HOME, offer: whatsappOf(config) });
 }

@@ -1,12 +1,4 @@
-import type { ThreadDetail } from './api-client.ts';
-import type { ChatView } from './view.ts';
-
-interface ScriptOptions {
-  view: ChatView;
-  send: (text: string) => Promise<boolean>;
-  detail: () => Promise<ThreadDetail>;
-  leave: () => void;
-}
+import { type ChatSession, send } from './sending.ts';
 
 /** Commands that concern what runs now: they do not wait until it is over. */
 const AT_ONCE = /^\/?(stop|status)$/i;
@@ -18,7 +10,8 @@ const ASK_MS = 500;
  * A chat without a terminal: a line is sent when what the last one asked for is over (a turn ended, a reply or a
  * question came), so that `printf 'deploy\n1\n' | fetch chat` answers the question. After the last line it leaves.
  */
-export function scripted({ view, send, detail, leave }: ScriptOptions): { line: (text: string) => void; end: () => void } {
+export function scripted(session: ChatSession): { line: (text: string) => void; end: () => void } {
+  const { api, threadId, view, signal, leave } = session;
   const waiting: string[] = [];
   let busy = false;
   let ended = false;
@@ -38,7 +31,7 @@ export function scripted({ view, send, detail, leave }: ScriptOptions): { line: 
   };
   /** The server knows best whether a question is open; the view, whether the person has seen it. */
   const waitsForPerson = async (): Promise<boolean> => {
-    const now = await detail().catch(() => null);
+    const now = await api.detail(threadId, signal).catch(() => null);
     const open = [...(now?.pending_user_inputs ?? []), ...(now?.pending_approvals ?? [])];
     return open.length > 0 && open.every((question) => view.running.isOpen(question.id));
   };
@@ -48,7 +41,7 @@ export function scripted({ view, send, detail, leave }: ScriptOptions): { line: 
   };
   const sayAndSettle = async (text: string): Promise<void> => {
     const before = view.progress;
-    sending = send(text);
+    sending = send(session, text);
     if (await sending) await settled(before);
   };
 

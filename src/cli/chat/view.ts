@@ -4,9 +4,9 @@ import type { PendingApproval, PendingUserInput, ThreadDetail } from './api-clie
 import { clock, collapsed, type Said, saidIn, whenTold } from './past.ts';
 import { approvalText, isOfTask, questionText, says } from './question.ts';
 import { Running } from './running.ts';
-import type { Screen } from './screen/screen.ts';
 import { sentText } from './screen/terminal-screen.ts';
 import { elapsed, gist, oneLine, plain } from './screen/text.ts';
+import type { Screen } from './screen/types.ts';
 
 /** How long a message of this terminal is expected to come back as an event; ms. */
 const ECHO_MS = 60_000;

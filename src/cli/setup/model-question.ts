@@ -1,6 +1,12 @@
+import type { Readable, Writable } from 'node:stream';
 import { autocomplete, isCancel, log, password, select, spinner, text } from '@clack/prompts';
 import { PROVIDERS, type Provider, providerSettings } from '../../adapters/model/providers.ts';
-import type { Terminal } from './setup.ts';
+
+/** Other streams than this process's own. */
+export interface Terminal {
+  input?: Readable;
+  output?: Writable;
+}
 
 /** A model that can be chosen, with the settings that choose it. */
 export interface ModelChoice {

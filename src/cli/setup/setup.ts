@@ -1,19 +1,13 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import type { Readable, Writable } from 'node:stream';
 import { cancel, intro, isCancel, outro, text } from '@clack/prompts';
 import { parse } from 'dotenv';
 import type { Config } from '../../config.ts';
-import { askModel, type ModelChoice, type ModelParts } from './model-question.ts';
+import { askModel, type ModelChoice, type ModelParts, type Terminal } from './model-question.ts';
 
 export interface SetupParts extends ModelParts {
   discover: (config: Config) => Promise<ModelChoice[]>;
-}
-/** Other streams than this process's own. */
-export interface Terminal {
-  input?: Readable;
-  output?: Writable;
 }
 
 /** Every setting that chooses a model: choosing another one removes what the last choice left. */

@@ -2,7 +2,8 @@ import { PassThrough } from 'node:stream';
 import xterm from '@xterm/headless';
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
-import { createScreen, type Screen } from '../../../src/cli/chat/screen/screen.ts';
+import { createScreen } from '../../../src/cli/chat/screen/screen.ts';
+import type { Screen } from '../../../src/cli/chat/screen/types.ts';
 import { holds } from '../../support/property.ts';
 import { until } from '../../support/until.ts';
 

@@ -4,9 +4,11 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type ChatOptions, chat, runChat } from '../../../src/cli/chat/chat.ts';
+import { chat } from '../../../src/cli/chat/chat.ts';
+import type { ChatOptions } from '../../../src/cli/chat/options.ts';
 import { loadHistory, rememberMessage } from '../../../src/cli/chat/screen/history.ts';
 import { elapsed, plain } from '../../../src/cli/chat/screen/text.ts';
+import { run as runChat } from '../../../src/cli/commands/chat.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { chatServer, until } from './chat-server.ts';
 

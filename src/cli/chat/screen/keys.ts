@@ -1,6 +1,6 @@
 import { emitKeypressEvents } from 'node:readline';
-import type { ScreenInput } from './screen.ts';
 import { plain } from './text.ts';
+import type { ScreenInput } from './types.ts';
 
 export interface Key {
   name?: string;

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline';
 import type { Colors } from 'picocolors/types.js';
 import { goesOn, messageOf, nextLine } from '../message.ts';
-import type { Screen, ScreenOptions } from './screen.ts';
+import type { Screen, ScreenOptions } from './types.ts';
 
 /** A line that cannot be taken back is for what lasts. */
 const LASTS_MS = 500;

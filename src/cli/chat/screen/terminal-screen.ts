@@ -3,7 +3,7 @@ import { goesOn, messageOf, nextLine } from '../message.ts';
 import { Editor } from './editor.ts';
 import { type Key, readKeys } from './keys.ts';
 import { drawn, rowsOf, widthOf, wrap } from './layout.ts';
-import type { Screen, ScreenOptions } from './screen.ts';
+import type { Screen, ScreenOptions } from './types.ts';
 
 const PROMPT = '› ';
 const INDENT = '  ';
