@@ -25,6 +25,7 @@ export const askUser = defineTool({
   effect: 'idempotent',
   place: 'worker',
   timeoutMs: 10_000,
+  notAStep: true,
   summarise: () => 'question to the person',
   // the conversation workflow asks and waits: an activity that waited for days would hold a worker slot all the while
   run: async () => {
@@ -44,6 +45,7 @@ export const reportProgress = defineTool({
   readsOnly: true,
   timeoutMs: 10_000,
   summarise: (args) => (args.percent === undefined ? 'to the person' : `${args.percent} %`),
+  notAStep: true,
   run: async ({ message, percent }, { callId }) => ({
     ok: true,
     output: 'The person has been told.',

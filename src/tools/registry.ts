@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { closedTo, type ToolAccess } from '../domain/consent/tool-access.ts';
+import { visibleLine } from '../domain/text/evidence.ts';
 import { suggestion } from '../domain/text/nearest.ts';
 import { attachmentTools } from './attachments.ts';
 import { interactionTools } from './interaction.ts';
@@ -14,6 +15,8 @@ import { githubTools } from './workspace/github.ts';
 import { shellTools } from './workspace/shell.ts';
 import { workspaceTools } from './workspace/workspaces.ts';
 
+const besides: Tool[] = [...workspaceTools, ...fileTools, ...gitTools, ...shellTools, ...githubTools, ...taskTools];
+
 /** Every tool that the model may call, by name. */
 export const tools: ReadonlyMap<string, Tool> = new Map(
   [
@@ -23,14 +26,10 @@ export const tools: ReadonlyMap<string, Tool> = new Map(
     ...workflowTools(
       (name) => tools.get(name),
       () => tools.keys(),
+      [...cronTools, ...interactionTools, ...attachmentTools, ...webTools, ...besides],
     ),
     ...cronTools,
-    ...workspaceTools,
-    ...fileTools,
-    ...gitTools,
-    ...shellTools,
-    ...githubTools,
-    ...taskTools,
+    ...besides,
   ].map((tool) => [tool.name, tool]),
 );
 
@@ -50,6 +49,10 @@ const declared: ModelTool[] = [...tools.values()].map(({ name, description, sche
 /** The declarations that a model request carries, in the same order each time, so that prompt caches hold. */
 export const modelTools = (access?: ToolAccess): ModelTool[] =>
   access ? declared.filter(({ name }) => closedTo(tools.get(name)!, access) === null) : declared;
+
+/** What an approval of a call asks. `at`: ` in demo`, or nothing. */
+export const approvalSentence = (name: string, args: Record<string, unknown>, at: string): string =>
+  tools.get(name)?.asks?.(args as never, at) ?? `Use ${visibleLine(name)}${at}?`;
 
 export type PreparedCall = { ok: true; tool: Tool; args: Record<string, unknown> } | { ok: false; error: string };
 

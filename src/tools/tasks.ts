@@ -22,7 +22,8 @@ import { taskSpendingToday, usageOf } from '../store/kennel/usage.ts';
 import { activeWorkspace, listWorkspaces } from '../store/kennel/workspaces.ts';
 import { answerQuestion } from '../store/questions/decide.ts';
 import { openQuestion } from '../store/questions/questions.ts';
-import { idFromCall } from './routines/workflows.ts';
+import { namedTask, shown } from './approval-words.ts';
+import { idFromCall } from './call-ids.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from './tool.ts';
 import { type Absence, awaitEngine, hostsMayBeStarting } from './workspace/await-engine.ts';
 
@@ -59,6 +60,8 @@ export const taskTools: Tool[] = [
       timeout: z.int().min(1_000).max(MAX_TIMEOUT_MS).default(DEFAULT_TIMEOUT_MS).describe('Time at work in milliseconds; waiting for a person does not count'),
     }),
     summarise: (args) => args.agent,
+    workspaceOf: (args) => args.workspace,
+    asks: ({ agent }, at) => `Let ${agent === 'auto' ? 'a coding agent' : shown(agent)} work${at}?`,
     run: async (args, context) => {
       const place = await awaitEngine(context, () => placeOf(context, args.workspace));
       if ('problem' in place) return { ok: false, output: place.problem };
@@ -116,6 +119,7 @@ export const taskTools: Tool[] = [
     description: 'Cancel a coding task and end its agent. What it did so far is kept on a branch.',
     danger: 'MODERATE',
     schema: z.strictObject({ taskId }),
+    asks: (args) => `Cancel ${namedTask(args.taskId)}?`,
     run: async (args, context) => {
       const found = await findIn(context, args.taskId);
       if ('problem' in found) return { ok: false, output: found.problem };
@@ -136,6 +140,7 @@ export const taskTools: Tool[] = [
     description: 'Hold a running coding task where it is; task_resume lets it go on.',
     danger: 'MODERATE',
     schema: z.strictObject({ taskId: taskId.optional().describe('The current task when left out') }),
+    asks: (args) => `Pause ${namedTask(args.taskId)}?`,
     run: async (args, context) => await hold(context, args.taskId, pauseUpdate, 'Paused'),
   }),
   defineTool({
@@ -146,6 +151,7 @@ export const taskTools: Tool[] = [
     description: 'Let a paused coding task go on.',
     danger: 'MODERATE',
     schema: z.strictObject({ taskId: taskId.optional().describe('The current task when left out') }),
+    asks: (args) => `Let ${namedTask(args.taskId)} go on?`,
     run: async (args, context) => await hold(context, args.taskId, resumeUpdate, 'Resumed'),
   }),
   defineTool({

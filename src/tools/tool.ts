@@ -4,6 +4,7 @@ import type { Kennel } from '../adapters/kennel/kennel.ts';
 import type { Config } from '../config.ts';
 import type { Danger, Effect } from '../contracts/conversation.ts';
 import type { Sink, SourceKind } from '../contracts/taint.ts';
+import type { CallItemKind } from '../domain/chat/item-kinds.ts';
 import type { Sent } from '../domain/consent/taint.ts';
 import type { Db } from '../store/postgres/database.ts';
 
@@ -64,6 +65,14 @@ export interface Tool<S extends z.ZodType = z.ZodType> {
   needsShell?: boolean;
   /** of the kennel, and not bound to the host of the active workspace: listing, selecting */
   anyHost?: boolean;
+  /** needs a person or a turn, or would let a run of a workflow change or start workflows by itself: it cannot be a step of one */
+  notAStep?: boolean;
+  /** how clients of the runtime API show its calls; as any tool call when left out */
+  item?: Exclude<CallItemKind, 'tool_call'>;
+  /** what an approval asks, in the words of the person and never of the model. `at`: ` in demo` where it works in a workspace. Asked for by its name when left out. */
+  asks?: (args: z.output<S>, at: string) => string;
+  /** the workspace that its arguments name, where that is not their `workspace`, or where the tool does not run in the kennel */
+  workspaceOf?: (args: z.output<S>) => string | undefined;
   /** `run` changes nothing and only reads our own store: its call needs no mark that it has begun, because running it again is the same as running it once */
   readsOnly?: boolean;
   timeoutMs: number;

@@ -4,12 +4,13 @@ import { activeWorkspace, listWorkspaces } from '../../store/kennel/workspaces.t
 import type { Db } from '../../store/postgres/database.ts';
 import { findRoutine } from '../../store/routines/routines.ts';
 import type { Call } from '../../store/steps/calls.ts';
-import { approvalSentence } from '../../tools/approval-sentences.ts';
-import { tools } from '../../tools/registry.ts';
+import { approvalSentence, tools } from '../../tools/registry.ts';
+import type { Tool } from '../../tools/tool.ts';
 
 /** What a person is asked about a call, and what they decide by: where it happens, and the command, the difference or the arguments, whole. */
 export async function approvalOf(db: Db, call: Call): Promise<{ sentence: string; evidence: string }> {
-  const at = tools.get(call.name)?.place === 'kennel' || call.name === 'task_create' ? await whereOf(db, call) : null;
+  const tool = tools.get(call.name);
+  const at = tool?.place === 'kennel' || tool?.workspaceOf ? await whereOf(db, call, tool) : null;
   const where = at && [...(call.args.path ? [`file ${visibleLine(String(call.args.path))}`] : []), `workspace ${at.workspace}`, `host ${at.host}`].join(', ');
   return {
     sentence: approvalSentence(call.name, call.args, at ? ` in ${at.workspace}` : ''),
@@ -37,10 +38,10 @@ async function stepsOf(db: Db, call: Call): Promise<string> {
 }
 
 /** The workspace that is meant, with the hosts that have it. */
-async function whereOf(db: Db, call: Call): Promise<{ workspace: string; host: string } | null> {
+async function whereOf(db: Db, call: Call, tool: Tool): Promise<{ workspace: string; host: string } | null> {
   const chatId = await chatOfThread(db, call.thread_id);
   const [active, all] = await Promise.all([activeWorkspace(db, chatId), listWorkspaces(db)]);
-  const given = call.args.workspace ?? (call.name.startsWith('workspace_') ? call.args.name : undefined);
+  const given = tool.workspaceOf ? tool.workspaceOf(call.args as never) : call.args.workspace;
   const names = [...new Set(all.map(({ name }) => name))];
   const workspace = typeof given === 'string' ? given : (active?.name ?? (names.length === 1 ? names[0]! : null));
   if (workspace === null) return null;

@@ -15,7 +15,7 @@ import type { CheckedCall } from '../../store/steps/new-calls.ts';
 import { loadSubject, type StepSubject } from '../../store/steps/step-subject.ts';
 import { storeAnswer } from '../../store/steps/steps.ts';
 import { type History, loadHistory } from '../../store/steps/transcript.ts';
-import { modelTools, prepareCall } from '../../tools/registry.ts';
+import { modelTools, prepareCall, tools } from '../../tools/registry.ts';
 import { dangerOf } from '../../tools/tool.ts';
 import type { ActivityDeps } from '../deps.ts';
 import { asFailure, fail, finalOf } from '../failure.ts';
@@ -230,6 +230,7 @@ function checkCall(call: { id: string; name: string; arguments: string }, access
     return {
       providerId: call.id,
       args: {},
+      item: tools.get(call.name)?.item,
       refusal: prepared.error,
       verdict: {
         name: safeName(call.name),
@@ -246,6 +247,7 @@ function checkCall(call: { id: string; name: string; arguments: string }, access
   return {
     providerId: call.id,
     args: args as Record<string, unknown>,
+    item: tool.item,
     verdict: { name: tool.name, danger: dangerOf(tool, args), effect: tool.effect, summary, timeoutMs: tool.timeoutMs, ...(tool.preview && { preview: true }) },
   };
 }

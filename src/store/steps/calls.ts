@@ -1,7 +1,6 @@
 import { type Selectable, sql } from 'kysely';
 import type { ThinkResult } from '../../contracts/conversation.ts';
 import type { Source } from '../../contracts/taint.ts';
-import { itemKindOf } from '../../domain/chat/item-kinds.ts';
 import { policyOf, type Verdict } from '../../domain/consent/policy.ts';
 import { visible, visibleWithin } from '../../domain/text/foreign-text.ts';
 import { holds, onThread, onThreadIf } from '../chats/events.ts';
@@ -124,16 +123,16 @@ const unsettled = fixed((_, callId: string) =>
 
 /** The same for a call that runs, in one round trip where nothing else ended it meanwhile. */
 export async function settleBegun(db: Db, call: BegunCall, outcome: Outcome): Promise<void> {
-  const { id, name, item_id, turn_id, thread_id, item_started_at } = call;
+  const { id, name, item_id, turn_id, thread_id, item_started_at, item_kind } = call;
   const item: ItemRow = {
-    ...itemRow({ id: item_id, turnId: turn_id, threadId: thread_id, kind: itemKindOf(name), status: 'in_progress', summary: '' }),
+    ...itemRow({ id: item_id, turnId: turn_id, threadId: thread_id, kind: item_kind ?? 'tool_call', status: 'in_progress', summary: '' }),
     started_at: item_started_at,
   };
   if (!(await onThreadIf(db, thread_id, unsettled(id), (tx) => writeOutcome(tx, id, name, item, outcome)))) await settle(db, call, outcome);
 }
 
 /** A call with what its result needs of its item, which nothing but the result changes. */
-export type BegunCall = Call & { item_started_at: Date | null };
+export type BegunCall = Call & { item_started_at: Date | null; item_kind: ItemRow['kind'] | null };
 
 /** Calls that this process has just stored: one without an effect may begin without being read again. */
 const freshCalls = new Map<string, { call: BegunCall; chatId: string }>();
@@ -163,7 +162,7 @@ const begin = fixed((db, callId: string, now: Date, unmarked: readonly string[])
     .leftJoin('marked', 'marked.id', 'calls.id')
     .leftJoin('steps', (join) => join.onRef('steps.turn_id', '=', 'calls.turn_id').onRef('steps.step', '=', 'calls.step').on('calls.policy', 'is', null))
     .selectAll('calls')
-    .select(['threads.chat_id', 'items.started_at as item_started_at', 'marked.id as marked', 'steps.result as step_result'])
+    .select(['threads.chat_id', 'items.started_at as item_started_at', 'items.kind as item_kind', 'marked.id as marked', 'steps.result as step_result'])
     .select((e) =>
       e
         .exists(

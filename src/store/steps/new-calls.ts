@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely';
 import type { CallVerdict, ThinkInput, ThinkResult } from '../../contracts/conversation.ts';
 import { stepKey } from '../../contracts/ids.ts';
 import type { CallTaint } from '../../contracts/taint.ts';
-import { itemKindOf } from '../../domain/chat/item-kinds.ts';
+import type { CallItemKind } from '../../domain/chat/item-kinds.ts';
 import { policyOf } from '../../domain/consent/policy.ts';
 import { derivedId } from '../chats/ids.ts';
 import { type ItemRow, itemRow } from '../chats/items.ts';
@@ -13,6 +13,8 @@ export interface CheckedCall {
   providerId: string;
   args: Record<string, unknown>;
   verdict: Omit<CallVerdict, 'callId'>;
+  /** as its tool is shown; a plain tool call when left out */
+  item?: CallItemKind;
   refusal?: string;
   /** where the call has a sink: what its turn had read, and what a person has to allow because of it */
   taint?: CallTaint | null;
@@ -61,7 +63,7 @@ export function newCall({ turnId, threadId, step }: ThinkInput, call: CheckedCal
       started_at: null,
       ended_at: refused ? new Date() : null,
     },
-    item: itemRow({ id: itemId, turnId, threadId, kind: itemKindOf(name), status: 'in_progress', summary: `${name} started`, detail }),
+    item: itemRow({ id: itemId, turnId, threadId, kind: call.item ?? 'tool_call', status: 'in_progress', summary: `${name} started`, detail }),
     refusal: call.refusal,
   };
 }

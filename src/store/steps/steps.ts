@@ -57,7 +57,7 @@ async function storeCallsAtOnce(db: Db, input: ThinkInput, subject: StepSubject,
     if (result.outboxId) await tell(tx, input, subject, result.outboxId, answer.text.trim());
   });
   if (!stored) return null;
-  for (const { row, item } of calls) keepFresh({ ...row, metadata: null, item_started_at: item.started_at }, subject.chatId);
+  for (const { row, item } of calls) keepFresh({ ...row, metadata: null, item_started_at: item.started_at, item_kind: item.kind }, subject.chatId);
   return result;
 }
 

@@ -5,8 +5,11 @@ import { suggestion } from '../../domain/text/nearest.ts';
 import { deleteCron, findCron, insertCron, listCrons, setCronEnabled } from '../../store/routines/crons.ts';
 import { findRoutine, listRoutines } from '../../store/routines/routines.ts';
 import { lastRunOfCron } from '../../store/routines/runs.ts';
+import { named, shown } from '../approval-words.ts';
+import { idFromCall } from '../call-ids.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
-import { idFromCall, nameOrId, noSuchWorkflow, startRun } from './workflows.ts';
+import { nameOrId, noSuchWorkflow } from './find-routine.ts';
+import { startRun } from './start-run.ts';
 
 /** The `cron_*` tools of the contract: each cron is a row of ours and a Temporal Schedule, which does the firing. */
 
@@ -44,6 +47,8 @@ export const cronTools: Tool[] = [
       timezone: z.string().trim().min(1).max(60).default('UTC').describe('IANA time zone, for example Europe/Berlin'),
       enabled: z.boolean().default(true).describe('false: stored, but does not fire until cron_enable'),
     }),
+    notAStep: true,
+    asks: (args) => `Run the workflow ${named(args.workflow)} by itself, on the schedule ${shown(args.schedule)}?`,
     run: async (args, context) => {
       const routine = await findRoutine(context.db, context.chatId, args.workflow);
       if (!routine) return await noSuchWorkflow(context, args.workflow);
@@ -140,6 +145,8 @@ export const cronTools: Tool[] = [
     description: 'Run the workflow of a cron now, besides its schedule. Its result comes to this chat when it is done.',
     danger: 'MODERATE',
     schema: z.strictObject({ cron: nameOrId }),
+    notAStep: true,
+    asks: (args) => `Run the schedule ${named(args.cron)} now?`,
     run: async (args, context) => {
       const cron = await findCron(context.db, context.chatId, args.cron);
       const routine = cron && (await findRoutine(context.db, context.chatId, cron.routine_id));
@@ -155,6 +162,8 @@ export const cronTools: Tool[] = [
     description: 'Let a disabled cron fire again, or with enabled false stop its firing without deleting it. What was missed meanwhile is not caught up.',
     danger: 'MODERATE',
     schema: z.strictObject({ cron: nameOrId, enabled: z.boolean().default(true) }),
+    notAStep: true,
+    asks: (args) => `Switch the schedule ${named(args.cron)} ${args.enabled ? 'on' : 'off'}?`,
     run: async ({ cron: wanted, enabled }, context) => {
       const cron = await findCron(context.db, context.chatId, wanted);
       if (!cron) return await noSuchCron(context, wanted);
@@ -179,6 +188,8 @@ export const cronTools: Tool[] = [
     description: 'Delete a cron; its workflow stays.',
     danger: 'MODERATE',
     schema: z.strictObject({ cron: nameOrId }),
+    notAStep: true,
+    asks: (args) => `Delete the schedule ${named(args.cron)}?`,
     run: async (args, context) => {
       const cron = await findCron(context.db, context.chatId, args.cron);
       if (!cron) return await noSuchCron(context, args.cron);

@@ -1,164 +1,29 @@
-import { createHash } from 'node:crypto';
-import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
 import { z } from 'zod';
 import { deleteSchedule } from '../../adapters/schedules.ts';
-import type { Autonomy } from '../../contracts/conversation.ts';
-import { AGENT_QUEUE, routineWorkflowId } from '../../contracts/ids.ts';
-import type { RoutineInput, RoutineStep } from '../../contracts/routine.ts';
-import { ROUTINE } from '../../contracts/signals.ts';
-import { decideUnattended } from '../../domain/consent/policy.ts';
-import { suggestion } from '../../domain/text/nearest.ts';
 import { chatAutonomy } from '../../store/chats/threads.ts';
 import { cronsOf } from '../../store/routines/crons.ts';
-import { deleteRoutine, findRoutine, insertRoutine, listRoutines, type Routine } from '../../store/routines/routines.ts';
-import { closeRun, listRuns, type RoutineRun, runningRun } from '../../store/routines/runs.ts';
+import { deleteRoutine, findRoutine, insertRoutine, listRoutines } from '../../store/routines/routines.ts';
+import { listRuns, runningRun } from '../../store/routines/runs.ts';
 import { taintOfCall, unaskedSources } from '../../store/steps/taint.ts';
-import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
+import { named } from '../approval-words.ts';
+import { idFromCall } from '../call-ids.ts';
+import { defineTool, type Tool } from '../tool.ts';
+import { nameOrId, noSuchWorkflow } from './find-routine.ts';
+import { startRun, steps } from './start-run.ts';
+import { checkSteps, type Lookup, step } from './steps.ts';
 
 /** The `workflow_*` tools of the contract. In the code the record is a routine, because a workflow is Temporal's. */
 
-/** Tools that make no sense without a person or a turn, or that would let a run change or start routines by itself. */
-export const BLOCKED_STEPS: ReadonlySet<string> = new Set([
-  'workflow_create',
-  'workflow_run',
-  'workflow_delete',
-  'cron_create',
-  'cron_run',
-  'cron_enable',
-  'cron_delete',
-  'ask_user',
-  'report_progress',
-]);
-
-/** An id that every attempt of one call makes again: `prefix` and 10 characters. */
-export const idFromCall = (prefix: 'wf_' | `cron_${string}_` | 'wfr_' | 'tsk_', callId: string): string =>
-  prefix +
-  BigInt(`0x${createHash('sha256').update(callId).digest('hex')}`)
-    .toString(36)
-    .slice(-10);
-
-export const nameOrId = z.string().trim().min(1).max(80).describe('Name or id');
-
-const step = z.union([
-  z.string().trim().min(1).max(160).describe('tool or tool|Step name, for a tool that needs no arguments'),
-  z.strictObject({
-    tool: z
-      .string()
-      .max(80)
-      .regex(/^[a-z0-9_]+$/),
-    name: z.string().trim().min(1).max(80).optional(),
-    args: z.record(z.string(), z.unknown()).default({}),
-  }),
-]);
-type StepInput = z.output<typeof step>;
-
-export type Lookup = (name: string) => Tool | undefined;
-
-/** Checks steps as a run would meet them; the steps with their defaults filled in, or what is wrong, for the model. */
-export function checkSteps(
-  inputs: StepInput[],
-  lookup: Lookup,
-  names: () => Iterable<string>,
-  autonomy: Autonomy,
-): { ok: true; steps: RoutineStep[] } | { ok: false; error: string } {
-  const steps: RoutineStep[] = [];
-  const problems: string[] = [];
-  for (const [index, input] of inputs.entries()) {
-    const [shortTool = '', ...rest] = typeof input === 'string' ? input.split('|').map((part) => part.trim()) : [input.tool, input.name ?? ''];
-    const name = rest.join('|') || `step-${index + 1}`;
-    const at = `Step ${index + 1} (${shortTool.slice(0, 80)})`;
-    const tool = lookup(shortTool);
-    if (!tool) {
-      problems.push(`${at}: there is no such tool.${suggestion(shortTool, names())}`);
-      continue;
-    }
-    if (BLOCKED_STEPS.has(tool.name)) {
-      problems.push(`${at}: this tool cannot be a step of a workflow.`);
-      continue;
-    }
-    if (decideUnattended(tool.danger, autonomy) === 'refuse') {
-      problems.push(
-        `${at}: a ${tool.danger} tool needs the person's consent in this chat (autonomy: ${autonomy}), and nobody can be asked while a workflow runs.`,
-      );
-      continue;
-    }
-    const parsed = tool.schema.safeParse(typeof input === 'string' ? {} : input.args);
-    if (!parsed.success) {
-      problems.push(`${at}: the arguments are not right:\n${z.prettifyError(parsed.error)}`);
-      continue;
-    }
-    if (tool.asksAlways?.(parsed.data as never)) {
-      problems.push(`${at}: this needs the person's consent each time, and nobody can be asked while a workflow runs.`);
-      continue;
-    }
-    steps.push({ name: name.slice(0, 80), tool: tool.name, args: parsed.data as Record<string, unknown> });
-  }
-  return problems.length === 0 ? { ok: true, steps } : { ok: false, error: problems.join('\n') };
-}
-
-/** Starts a run and returns at once; a second call with the same call id finds the first one's run. */
-export async function startRun(context: ToolContext, routine: Routine, cronId?: string): Promise<ToolOutcome> {
-  const runId = idFromCall('wfr_', context.callId);
-  const running = await runningRun(context.db, routine.id);
-  if (running && running.id !== runId && (await isLive(context, running))) {
-    return {
-      ok: false,
-      output: `Workflow "${routine.name}" is running already (run ${running.id}). Its result will come to this chat.`,
-      metadata: { runId: running.id, status: 'running' },
-    };
-  }
-  const input: RoutineInput = { routineId: routine.id, chatId: routine.chat_id, runId, ...(cronId && { cronId }) };
-  try {
-    await context.temporal.workflow.start(ROUTINE, {
-      workflowId: routineWorkflowId(runId),
-      taskQueue: AGENT_QUEUE,
-      args: [input],
-      workflowIdReusePolicy: 'REJECT_DUPLICATE',
-      staticSummary: `run of routine ${routine.id}`,
-    });
-  } catch (error) {
-    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-  }
-  return {
-    ok: true,
-    output: `Started workflow "${routine.name}" (run ${runId}, ${steps(routine.steps.length)}). Its result will come to this chat when it is done.`,
-    metadata: { runId, workflowId: routine.id, status: 'running' },
-  };
-}
-
-/** Whether a run that the store calls running still has a workflow; one that an operator terminated is closed here, or it would block its routine for ever. */
-async function isLive({ db, temporal }: ToolContext, run: RoutineRun): Promise<boolean> {
-  const status = await temporal.workflow
-    .getHandle(run.workflow_id)
-    .describe()
-    .then(
-      (description) => description.status.name,
-      (error) => {
-        if (error instanceof WorkflowNotFoundError) return 'GONE';
-        throw error;
-      },
-    );
-  if (status === 'RUNNING') return true;
-  await closeRun(db, run.id, 'failed', 'ended from outside before its result');
-  return false;
-}
-
-export async function noSuchWorkflow({ db, chatId }: ToolContext, wanted: string): Promise<ToolOutcome> {
-  const names = (await listRoutines(db, chatId)).map((routine) => routine.name);
-  return { ok: false, output: `There is no workflow "${wanted}" in this chat.${suggestion(wanted, names)}` };
-}
-
-const steps = (count: number): string => `${count} ${count === 1 ? 'step' : 'steps'}`;
 const common = { effect: 'idempotent', place: 'worker', timeoutMs: 30_000 } as const;
 
-/** `lookup` and `names` are of the registry that these tools become part of. */
-export const workflowTools = (lookup: Lookup, names: () => Iterable<string>): Tool[] => [
+/** `lookup` and `names` are of the registry that this tool becomes part of; `notSteps` are the names of the tools there that cannot be steps. */
+const workflowCreate = (lookup: Lookup, names: () => Iterable<string>, notSteps: readonly string[]): Tool =>
   defineTool({
     ...common,
     name: 'workflow_create',
     reads: [],
     sends: ['routine'],
-    description: `Store a named workflow: an ordered list of tool calls that workflow_run or a cron runs later without you, stopping at the first failure. Arguments are checked now. Not allowed as steps: ${[...BLOCKED_STEPS].join(', ')}.`,
+    description: `Store a named workflow: an ordered list of tool calls that workflow_run or a cron runs later without you, stopping at the first failure. Arguments are checked now. Not allowed as steps: ${['workflow_create', ...notSteps].join(', ')}.`,
     danger: 'MODERATE',
     schema: z.strictObject({
       name: z.string().trim().min(1).max(80).describe('Unique in this chat, whatever its case'),
@@ -167,6 +32,8 @@ export const workflowTools = (lookup: Lookup, names: () => Iterable<string>): To
       steps: z.array(step).min(1).max(30),
     }),
     summarise: (args) => steps(args.steps.length),
+    notAStep: true,
+    asks: (args) => `Save the workflow ${named(args.name)}?`,
     run: async (args, context) => {
       const chat = await chatAutonomy(context.db, context.chatId);
       const checked = checkSteps(args.steps, lookup, names, chat?.autonomy ?? 'supervised');
@@ -189,7 +56,9 @@ export const workflowTools = (lookup: Lookup, names: () => Iterable<string>): To
         metadata: { id, name: routine.name, steps: routine.steps },
       };
     },
-  }),
+  });
+
+const others: Tool[] = [
   defineTool({
     ...common,
     name: 'workflow_list',
@@ -236,6 +105,8 @@ export const workflowTools = (lookup: Lookup, names: () => Iterable<string>): To
     description: 'Start a workflow now. It runs by itself; its result comes to this chat when it is done, so do not wait for it.',
     danger: 'MODERATE',
     schema: z.strictObject({ workflow: nameOrId }),
+    notAStep: true,
+    asks: (args) => `Run the workflow ${named(args.workflow)}?`,
     run: async (args, context) => {
       const routine = await findRoutine(context.db, context.chatId, args.workflow);
       return routine ? await startRun(context, routine) : await noSuchWorkflow(context, args.workflow);
@@ -249,6 +120,8 @@ export const workflowTools = (lookup: Lookup, names: () => Iterable<string>): To
     description: 'Delete a workflow together with its crons. A run that is under way finishes the step that it is in and ends; its result comes to the chat.',
     danger: 'MODERATE',
     schema: z.strictObject({ workflow: nameOrId }),
+    notAStep: true,
+    asks: (args) => `Delete the workflow ${named(args.workflow)}?`,
     run: async (args, context) => {
       const routine = await findRoutine(context.db, context.chatId, args.workflow);
       if (!routine) return await noSuchWorkflow(context, args.workflow);
@@ -267,3 +140,9 @@ export const workflowTools = (lookup: Lookup, names: () => Iterable<string>): To
     },
   }),
 ];
+
+/** `besides`: the other tools of the registry, in the order in which the model is told which of them cannot be steps. */
+export const workflowTools = (lookup: Lookup, names: () => Iterable<string>, besides: readonly Tool[]): Tool[] => {
+  const notSteps = [...others, ...besides].filter((tool) => tool.notAStep).map((tool) => tool.name);
+  return [workflowCreate(lookup, names, notSteps), ...others];
+};

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { WorkspaceOp } from '../../contracts/workspace-ops.ts';
 import { prefix } from '../../domain/text/storable.ts';
 import { intentOf, noteIntent } from '../../store/kennel/intents.ts';
+import { shown } from '../approval-words.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import {
   changeWorkspace,
@@ -88,6 +89,8 @@ export const fileTools: Tool[] = [
     schema: z.strictObject({ path: pathArgument(true).describe('Relative to the workspace'), content: text(MAX_CONTENT), workspace: workspaceArgument }),
     summarise: (args) => `${args.content.length} characters`,
     preview: ({ workspace, ...args }, context) => previewOf(context, workspace, { op: 'write', ...args, preview: true }),
+    item: 'file_change',
+    asks: (args, at) => `Write ${shown(args.path)}${at}?`,
     run: ({ workspace, ...args }, context) =>
       changeWorkspace(context, workspace, async (at) => outcomeOf(await operate(at, { op: 'write', ...args }, context), at)),
   }),
@@ -108,6 +111,8 @@ export const fileTools: Tool[] = [
       workspace: workspaceArgument,
     }),
     preview: ({ workspace, ...args }, context) => previewOf(context, workspace, { op: 'edit', ...args, preview: true }),
+    item: 'file_change',
+    asks: (args, at) => `Change ${shown(args.path)}${at}?`,
     run: ({ workspace, ...args }, context) => edit(context, workspace, { op: 'edit', ...args }),
   }),
   defineTool({
@@ -119,6 +124,8 @@ export const fileTools: Tool[] = [
     danger: 'DANGEROUS',
     schema: z.strictObject({ path: pathArgument(true).describe('Relative path of the file'), workspace: workspaceArgument, confirm: confirmArgument }),
     preview: ({ workspace, path }, context) => previewOf(context, workspace, { op: 'delete', path, kind: 'file', preview: true }),
+    item: 'file_change',
+    asks: (args, at) => `Delete ${shown(args.path)}${at}?`,
     run: ({ workspace, path }, context) => remove(context, workspace, path, 'file'),
   }),
   defineTool({
@@ -136,6 +143,8 @@ export const fileTools: Tool[] = [
       confirm: confirmArgument,
     }),
     preview: ({ workspace, path }, context) => previewOf(context, workspace, { op: 'delete', path, kind: 'folder', preview: true }),
+    item: 'file_change',
+    asks: (args, at) => `Delete the folder ${shown(args.path)}${at} with everything in it?`,
     run: ({ workspace, path }, context) => remove(context, workspace, path, 'folder'),
   }),
 ];

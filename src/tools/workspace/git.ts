@@ -4,6 +4,7 @@ import { KEY } from '../../contracts/workspace-ops.ts';
 import { branchProblem } from '../../domain/tasks/workspace-names.ts';
 import { intentOf, noteIntent } from '../../store/kennel/intents.ts';
 import { tasksIn } from '../../store/kennel/workspaces.ts';
+import { named } from '../approval-words.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { AUTHOR, changeWorkspace, inWorkspace, operate, outcomeOf, pathArgument, previewOf, text, WITH_IMAGE_MS, workspaceArgument } from './in-workspace.ts';
 
@@ -65,6 +66,7 @@ export const gitTools: Tool[] = [
       workspace: workspaceArgument,
     }),
     preview: async ({ workspace, message }, context) => `Commit "${message.split('\n')[0]}"\n\n${await previewOf(context, workspace, { op: 'git-status' })}`,
+    asks: (args, at) => `Commit the changes${at} as ${named(args.message.split('\n')[0])}?`,
     run: ({ workspace, message, paths }, context) => commit(context, workspace, message, paths),
   }),
   defineTool({
@@ -81,6 +83,8 @@ export const gitTools: Tool[] = [
         workspace: workspaceArgument,
       })
       .refine((args) => args.action === 'list' || args.name !== undefined, { message: 'create and switch need a name', path: ['name'] }),
+    asks: ({ action, name }, at) =>
+      action === 'list' ? `List the branches${at}?` : `${action === 'create' ? 'Make and change to' : 'Change to'} the branch ${named(name)}${at}?`,
     run: ({ workspace, action, name }, context) => branch(context, workspace, action, name),
   }),
   defineTool({
@@ -97,6 +101,10 @@ export const gitTools: Tool[] = [
       workspace: workspaceArgument,
     }),
     summarise: (args) => args.task ?? args.what,
+    asks: ({ what }, at) =>
+      what === 'redo'
+        ? `Bring back what the last undo took${at}?`
+        : `Take back ${what === 'all' ? 'everything that coding tasks' : 'what the last coding task'} changed${at}?`,
     run: ({ workspace, what, task }, context) =>
       changeWorkspace(context, workspace, async (at) => {
         const busy = await atWork(context, at);

@@ -5,6 +5,7 @@ import { parseRemote, type RepositoryName, webHost } from '../../adapters/github
 import type { Profile } from '../../contracts/workspace-ops.ts';
 import { branchProblem } from '../../domain/tasks/workspace-names.ts';
 import { intentOf, noteIntent } from '../../store/kennel/intents.ts';
+import { named } from '../approval-words.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { noteRemote, withBundle } from './bundle.ts';
 import { AUTHOR, changeWorkspace, inWorkspace, type Opened, operate, profileOf, text, WITH_IMAGE_MS, workspaceArgument } from './in-workspace.ts';
@@ -34,6 +35,8 @@ export const githubTools: Tool[] = [
         (at, git) =>
           `Commit ${changes(git)}${message ? ` as "${message}"` : ''} in ${at.name} and push ${git.branch} to ${git.remote ?? 'a new private repository on GitHub'}`,
       ),
+    workspaceOf: (args) => args.name,
+    asks: ({ name }, at) => `Commit and push the workspace${name ? ` ${named(name)}` : at} to GitHub?`,
     run: ({ name, message }, context) => withGitHub(context, () => changeWorkspace(context, name, (at) => sync(context, at, message))),
   }),
   defineTool({
@@ -46,6 +49,8 @@ export const githubTools: Tool[] = [
     schema: z.strictObject({ name: workspaceArgument, description, isPublic: z.boolean().default(false).describe('Anybody can read it; private by default') }),
     preview: ({ name, isPublic }, context) =>
       plan(context, name, (at) => `Make the ${isPublic ? 'PUBLIC' : 'private'} repository ${at.name} on GitHub and push every commit of the workspace to it`),
+    workspaceOf: (args) => args.name,
+    asks: ({ name, isPublic }, at) => `Publish the workspace${name ? ` ${named(name)}` : at} on GitHub, ${isPublic ? 'for everybody to read' : 'privately'}?`,
     run: (args, context) => withGitHub(context, () => changeWorkspace(context, args.name, (at) => publish(context, at, args))),
   }),
 ];

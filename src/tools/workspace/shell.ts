@@ -44,6 +44,8 @@ const shellTool = (name: string, description: string): Tool =>
       timeoutMs: limit(120_000),
       workspace: workspaceArgument,
     }),
+    item: 'command_execution',
+    asks: (_, at) => `Run this command${at}?`,
     preview: async (args) => shown(args.command, place(args.workspace, args.cwd)),
     run: (args, context) =>
       inWorkspace(context, args.workspace, (at) =>
@@ -84,6 +86,8 @@ export const shellTools: Tool[] = [
       workspace: workspaceArgument,
     }),
     preview: async (args) => shown(args.command ?? 'the test command of the project', place(args.workspace)),
+    item: 'command_execution',
+    asks: (args, at) => (args.command ? `Run these tests${at}?` : `Run the tests${at}?`),
     run: (args, context) =>
       inWorkspace(context, args.workspace, async (at) => {
         const argv = args.command !== undefined ? splitWords(args.command) : (await profileOf(at, context)).profile?.test;

@@ -4,6 +4,7 @@ import { TEMPLATES } from '../../contracts/workspace-ops.ts';
 import { findName, nameProblem } from '../../domain/tasks/workspace-names.ts';
 import { reachOf } from '../../store/kennel/shares.ts';
 import { activeWorkspace, listWorkspaces, recordWorkspaces, selectWorkspace, workspacesOf } from '../../store/kennel/workspaces.ts';
+import { named } from '../approval-words.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { create, remove, whatIsLost } from './changes.ts';
 import {
@@ -83,6 +84,8 @@ export const workspaceTools: Tool[] = [
       initGit: z.boolean().default(true).describe('Make a git repository with a first commit'),
     }),
     summarise: (args) => args.template,
+    workspaceOf: (args) => args.name,
+    asks: (args) => `Make the workspace ${named(args.name)}?`,
     run: (args, context) => onSite(context, (site) => create(context, site, args)),
   }),
   defineTool({
@@ -94,6 +97,8 @@ export const workspaceTools: Tool[] = [
     danger: 'DANGEROUS',
     schema: z.strictObject({ name: nameArgument, confirm: confirmArgument }),
     preview: ({ name }, context) => onSite(context, (site) => whatIsLost(context, site, name)).then(({ output }) => output || null),
+    workspaceOf: (args) => args.name,
+    asks: (args) => `Delete the workspace ${named(args.name)}?`,
     run: ({ name }, context) => onSite(context, (site) => remove(context, site, name)),
   }),
 ];
