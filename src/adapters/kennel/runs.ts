@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import type { MountSettings } from 'dockerode';
 import { type HarnessName, INSIDE, TOKEN } from '../../contracts/kennel.ts';
+import { KeyedMutex } from '../keyed-mutex.ts';
 import { destroy, inspectOrNull, LABEL, runName, statusOf } from './docker/containers.ts';
 import { Demux } from './docker/demux.ts';
 import type { Engine } from './docker/engine.ts';
@@ -23,16 +24,11 @@ export interface RunPlace {
   slots: number;
 }
 
-/** Counting places and taking one is one thing: starts of a home go through here one after the other. */
-const doors = new Map<string, Promise<unknown>>();
+/** Starts of one home run one at a time: counting the slots and taking one must not interleave. */
+const starts = new KeyedMutex();
 
 /** Starts the container of a step, or finds it: of any number of starts at once one makes it. Its token. Throws KennelFull. */
-export function startRun(place: RunPlace, image: string, run: StartRun): Promise<string> {
-  const before = doors.get(place.home) ?? Promise.resolve();
-  const mine = before.catch(() => {}).then(() => startNow(place, image, run));
-  doors.set(place.home, mine);
-  return mine;
-}
+export const startRun = (place: RunPlace, image: string, run: StartRun): Promise<string> => starts.run(place.home, () => startNow(place, image, run));
 
 async function startNow(place: RunPlace, image: string, run: StartRun): Promise<string> {
   const { docker } = place.engine;

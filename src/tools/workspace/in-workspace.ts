@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type Kennel, KennelFull, KennelUnavailable } from '../../adapters/kennel/kennel.ts';
+import { KeyedMutex } from '../../adapters/keyed-mutex.ts';
 import { type FoundWorkspace, findWorkspaces } from '../../adapters/workspaces.ts';
 import type { Author, Profile, WorkspaceAnswer, WorkspaceOp } from '../../contracts/workspace-ops.ts';
 import { checkPath, findName, quoted } from '../../domain/tasks/workspace-names.ts';
@@ -69,31 +70,11 @@ export const inWorkspace = (context: ToolContext, wanted: string | undefined, ac
     return await act({ ...site, ...found });
   });
 
+const changes = new KeyedMutex();
+
 /** Like `inWorkspace`, and nothing else of these tools changes the workspace meanwhile: calls of one step run side by side, and two edits of one file must both be there. */
 export const changeWorkspace = (context: ToolContext, wanted: string | undefined, act: (at: Opened) => Promise<ToolOutcome>): Promise<ToolOutcome> =>
-  inWorkspace(context, wanted, (at) => exclusively(at.path, context.signal, () => act(at)));
-
-const tails = new Map<string, Promise<unknown>>();
-
-/** One after the other, in the order of asking; whoever gives up while waiting does not hold up the others. */
-async function exclusively<T>(path: string, signal: AbortSignal, act: () => Promise<T>): Promise<T> {
-  const before = tails.get(path) ?? Promise.resolve();
-  const mine = Promise.withResolvers<void>();
-  const tail = before.then(() => mine.promise);
-  tails.set(path, tail);
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = () => aborted.reject(signal.reason);
-  signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    signal.throwIfAborted();
-    await Promise.race([before, aborted.promise]);
-    return await act();
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-    mine.resolve();
-    if (tails.get(path) === tail) tails.delete(path);
-  }
-}
+  inWorkspace(context, wanted, (at) => changes.run(at.path, () => act(at), context.signal));
 
 /** The workspace that is meant, or why there is none. */
 export async function findWorkspace(context: ToolContext, site: Site, wanted: string | undefined): Promise<FoundWorkspace | ToolOutcome> {

@@ -3,6 +3,7 @@ const HEADER = 8;
 /**
  * Tells stdout and stderr apart in what the engine sends of a container without a terminal: frames of a byte for the
  * stream, three empty ones, four for the length, and the content. Frames and chunks need not begin together.
+ * Not dockerode's `demuxStream`: it holds a frame until all of it is there, and copies what it holds with each chunk.
  */
 export class Demux {
   readonly #sinks: { stdout: (bytes: Buffer) => void; stderr: (bytes: Buffer) => void };

@@ -5,6 +5,7 @@ import type { TaskBudget } from '../../../domain/model/budgets.ts';
 import { addRefusals } from '../../../store/kennel/egress.ts';
 import { addTaskUsage, budgetUse } from '../../../store/kennel/usage.ts';
 import type { Db } from '../../../store/postgres/database.ts';
+import { KeyedMutex } from '../../keyed-mutex.ts';
 import { type AddressRule, isPublicAddress, type Resolver, systemResolver } from '../../web/address-guard.ts';
 import { type AllowList, allowList } from './allow-list.ts';
 import { createEgressProxy, type EgressProxy, type Traffic } from './egress-proxy.ts';
@@ -82,18 +83,7 @@ export function createGate({ db, settings, log, times, allows = isPublicAddress,
   const lookups = createSlots(LOOKUPS);
   const tasks = new Map<string, Open>();
   // opening and closing of one task never overlap
-  const turns = new Map<string, Promise<unknown>>();
-
-  const inTurn = <T>(taskId: string, work: () => Promise<T>): Promise<T> => {
-    const before = turns.get(taskId) ?? Promise.resolve();
-    const mine = before.catch(() => {}).then(work);
-    turns.set(taskId, mine);
-    const done = (): void => {
-      if (turns.get(taskId) === mine) turns.delete(taskId);
-    };
-    mine.then(done, done);
-    return mine;
-  };
+  const turns = new KeyedMutex();
 
   async function open(task: GateTask): Promise<void> {
     const allowed = allowList(task.allow);
@@ -133,8 +123,8 @@ export function createGate({ db, settings, log, times, allows = isPublicAddress,
   }
 
   return {
-    open: (task) => inTurn(task.taskId, () => open(task)),
-    close: (taskId) => inTurn(taskId, () => shut(taskId)),
+    open: (task) => turns.run(task.taskId, () => open(task)),
+    close: (taskId) => turns.run(taskId, () => shut(taskId)),
     openTasks: () => [...tasks.keys()],
     traffic: (taskId) => tasks.get(taskId)?.egress.traffic() ?? null,
     async drain(ms) {
@@ -145,7 +135,7 @@ export function createGate({ db, settings, log, times, allows = isPublicAddress,
       await Promise.race([Promise.all(idle), pause(ms, undefined, { ref: false })]);
     },
     async closeAll() {
-      await Promise.all([...tasks.keys()].map((taskId) => inTurn(taskId, () => shut(taskId))));
+      await Promise.all([...tasks.keys()].map((taskId) => turns.run(taskId, () => shut(taskId))));
       await dispatcher.destroy();
     },
   };

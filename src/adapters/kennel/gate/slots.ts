@@ -1,4 +1,4 @@
-/** A number of places; who finds none waits in line. */
+/** A number of places; who finds none waits in line. Not p-limit: there nobody can give up while waiting. */
 export interface Slots {
   /** Resolves with how to give the place back. Rejects with the signal's reason when it is aborted first. */
   take(signal?: AbortSignal): Promise<() => void>;
