@@ -14,7 +14,7 @@ const sources = globSync(['src/**/*.ts', 'kennel/{runner,workspace}/**/*.ts', 't
 const BUILT = [
   'kennel/runner/agent/permissions.ts', // names of tools
   'src/adapters/kennel/gate/routes.ts', // paths of model endpoints
-  'src/domain/whatsapp/reactions.ts', // yes or no
+  'src/domain/chat/reactions.ts', // yes or no
   'src/domain/whatsapp/trigger.ts', // FETCH_TRIGGER, escaped
 ];
 

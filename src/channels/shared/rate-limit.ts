@@ -1,5 +1,3 @@
-import { admit } from '../../domain/whatsapp/rate.ts';
-
 const WINDOW_MS = 60_000;
 const NOTICE_EVERY_MS = 10 * 60_000;
 
@@ -21,7 +19,7 @@ export function createLimiter(limit: number, now: () => number = Date.now): Limi
     authors.set(author, known);
     // what comes after held messages waits with them, or it would overtake them
     const waits = !held && now() < known.heldUntil;
-    const { admitted, window, retryAt } = admit(known.window, at, limit, WINDOW_MS);
+    const { admitted, window, retryAt } = admitInWindow(known.window, at, limit, WINDOW_MS);
     if (admitted && !waits) {
       known.window = window;
       return { admitted: true };
@@ -32,4 +30,22 @@ export function createLimiter(limit: number, now: () => number = Date.now): Limi
     return { admitted: false, until: Math.max(known.heldUntil, now()), tell };
   };
   return { check: (author, at) => check(author, at, false), checkHeld: (author) => check(author, now(), true) };
+}
+
+/**
+ * One message of an author against a sliding window. The caller keeps `window` (times of admitted messages in ms, oldest first, never more than
+ * `limit`) between calls. A refused message leaves no trace in it, so that somebody who keeps writing is admitted again in time.
+ * `retryAt` is when the next message will be admitted: now, unless this one was refused.
+ */
+export function admitInWindow(
+  window: readonly number[],
+  now: number,
+  limit: number,
+  windowMs: number,
+): { admitted: boolean; window: number[]; retryAt: number } {
+  // a clock that was set back must not lock an author out until it has caught up
+  const recent = window.map((at) => Math.min(at, now)).filter((at) => at > now - windowMs);
+  if (recent.length < limit) return { admitted: true, window: [...recent, now], retryAt: now };
+  const kept = limit > 0 ? recent.slice(-limit) : [];
+  return { admitted: false, window: kept, retryAt: (kept[0] ?? now) + windowMs };
 }

@@ -1,5 +1,5 @@
 import { SINKS, type Sink } from '../../contracts/taint.ts';
-import { optionOf, reactionAnswer } from '../whatsapp/reactions.ts';
+import { optionOf, reactionAnswer } from './reactions.ts';
 
 /**
  * Words that work without a model, and while the model is down. Only a message that consists of nothing else is a

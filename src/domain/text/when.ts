@@ -5,3 +5,11 @@ export function clockTime(at: Date, timeZone: string, now: Date = new Date()): s
   const zone = timeZone === 'UTC' ? ' UTC' : '';
   return day(at) === day(now) ? `${time}${zone}` : `${day(at)} ${time}${zone}`;
 }
+
+const HOUR_MS = 3_600_000;
+
+/** An age in the unit that people would use: minutes, hours, or days from two days on. */
+export function ago(ms: number): string {
+  if (ms >= 48 * HOUR_MS) return `${Math.floor(ms / (24 * HOUR_MS))} days ago`;
+  return ms >= HOUR_MS ? `${Math.floor(ms / HOUR_MS)} h ago` : `${Math.max(0, Math.floor(ms / 60_000))} min ago`;
+}

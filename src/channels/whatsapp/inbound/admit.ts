@@ -1,4 +1,3 @@
-import { prefix } from '../../../domain/text/storable.ts';
 import { addressed } from '../../../domain/whatsapp/trigger.ts';
 import type { Incoming } from './decode.ts';
 import type { Role, Self } from './identify.ts';
@@ -49,14 +48,4 @@ export function admit(message: Incoming, { role, self, echo, quotesUs, trigger }
   if (text || content.kind === 'media') return { admitted: true, text };
   // nothing but the trigger: it is about the message that it quotes, or a person wants to know what this is
   return { admitted: true, text: message.quoted?.text || 'help' };
-}
-
-const QUOTE_CHARS = 300;
-
-/** The text with what it refers to, as the model should read it. Commands and answers stay bare. */
-export function withQuote(text: string, quoted: Incoming['quoted']): string {
-  const said = quoted?.text.trim();
-  if (!said || said === text) return text;
-  const shown = said.length > QUOTE_CHARS ? `${prefix(said, QUOTE_CHARS)}…` : said;
-  return `${shown.replace(/^/gm, '> ')}\n${text}`;
 }

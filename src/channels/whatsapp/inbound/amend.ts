@@ -5,9 +5,9 @@ import type { Heard } from '../../../store/steps/transcript.ts';
 import { type Amended, amendInput } from '../../../store/turns/amend.ts';
 import type { Forms } from '../../../store/whatsapp/contacts.ts';
 import { type Handled, markHandled, received, replaceContent } from '../../../store/whatsapp/inbox.ts';
+import { memberSource } from '../../shared/pending.ts';
 import type { CurrentLive, WhatsAppDeps } from '../live.ts';
 import { type Content, decodeRow, type Incoming } from './decode.ts';
-import { memberSource } from './heard.ts';
 import { bothForms, roleIn, type Self } from './identify.ts';
 
 type Deps = WhatsAppDeps & { live: CurrentLive };

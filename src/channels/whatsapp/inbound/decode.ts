@@ -2,10 +2,10 @@ import type { proto } from '@whiskeysockets/baileys';
 import { canonicalUser, isBroadcast, isGroup, isNewsletter, isStatus, samePerson } from '../../../domain/whatsapp/identity.ts';
 import type { Forms } from '../../../store/whatsapp/contacts.ts';
 import type { MessageKey, NewReceived } from '../../../store/whatsapp/inbox.ts';
-import { type Media, mediaOf, shownAsText } from './files/media-kinds.ts';
-import { cleanName, cleanText } from './sanitise.ts';
+import { sanitiseName, sanitiseText } from '../../shared/sanitise.ts';
+import { type Media, mediaOf, shownAsText } from './media-kinds.ts';
 
-export type { Media } from './files/media-kinds.ts';
+export type { Media } from './media-kinds.ts';
 
 /** The linked account's own addresses, without device; null before the first pairing. */
 export interface Me {
@@ -43,7 +43,7 @@ export interface Incoming {
 export async function decodeRow(row: NewReceived & { receivedAt: Date }, me: Me): Promise<Incoming> {
   const { proto, normalizeMessageContent } = await import('@whiskeysockets/baileys');
   const place = placeOf(row, me);
-  const base = { key: keyOf(row), at: sentAt(row), name: cleanName(row.attrs.notify), ...place, quoted: null, mentions: [] };
+  const base = { key: keyOf(row), at: sentAt(row), name: sanitiseName(row.attrs.notify), ...place, quoted: null, mentions: [] };
   const nothing = (why: Extract<Content, { kind: 'nothing' }>['why']): Incoming => ({ ...base, content: { kind: 'nothing', why } });
 
   if (isStatus(row.chat)) return nothing('status');
@@ -105,7 +105,7 @@ function textOf(message: proto.IMessage): string {
     message.videoMessage?.caption ??
     message.documentMessage?.caption ??
     shownAsText(message);
-  return cleanText(said ?? '');
+  return sanitiseText(said ?? '');
 }
 
 /** The context of whichever part a message has. */
@@ -144,3 +144,9 @@ function formsOf(jid: string, pn: string | undefined, lid: string | undefined): 
   const isLid = user.endsWith('@lid');
   return { lid: isLid ? user : lid ? canonicalUser(lid) : null, pn: isLid ? (pn ? canonicalUser(pn) : null) : user };
 }
+
+/** WhatsApp tells whole seconds. The end of the second is taken: an answer in the second of its question came after it. */
+export const writtenAt = ({ at }: Incoming): Date => new Date(at.getTime() + 999);
+
+/** The id of a message within its chat: unique also in a group, and over both directions. */
+export const idOf = ({ key }: Incoming): string => `${key.fromMe ? 'me' : key.participant || 'them'}/${key.messageId}`;

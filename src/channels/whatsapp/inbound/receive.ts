@@ -3,7 +3,7 @@ import { markHandled, putOff, type Waiting, waiting } from '../../../store/whats
 import { loadBaileys } from '../link/baileys.ts';
 import type { CurrentLive, WhatsAppDeps } from '../live.ts';
 import { whoIsWho } from './identify.ts';
-import { createSorter } from './sort.ts';
+import { Sorter } from './sort.ts';
 
 export interface Receiver {
   /** new rows are there */
@@ -29,10 +29,10 @@ export function startReceiver(deps: WhatsAppDeps & { intake: Intake; live: Curre
     woken = true;
     wakeUp();
   };
-  const { sort, failed, desks, stop } = createSorter({ ...deps, onPrepared: wake });
-  const inHand = (): number[] => [...desks.values()].flatMap((desk) => desk.seqs);
-
-  const full = (): string[] => [...desks.values()].flatMap((desk) => [...desk.full]);
+  const sorter = new Sorter({ ...deps, onPrepared: wake });
+  const { batchers } = sorter;
+  const inHand = (): number[] => [...batchers.values()].flatMap((batcher) => batcher.seqs);
+  const full = (): string[] => [...batchers.values()].flatMap((batcher) => [...batcher.full]);
 
   async function round(): Promise<void> {
     // two gateways would put the messages of one burst together in two ways
@@ -55,7 +55,7 @@ export function startReceiver(deps: WhatsAppDeps & { intake: Intake; live: Curre
     const verdicts = new Map<string, number[]>();
     const later = new Map<number, number[]>();
     for (const row of rows) {
-      const sorted = await sort(row, self).catch((error) => failed(row, error));
+      const sorted = await sorter.sort(row, self).catch((error) => sorter.failed(row, error));
       if (sorted && 'verdict' in sorted) verdicts.set(sorted.verdict, [...(verdicts.get(sorted.verdict) ?? []), row.seq]);
       if (sorted && 'until' in sorted) later.set(sorted.until, [...(later.get(sorted.until) ?? []), row.seq]);
     }
@@ -66,8 +66,8 @@ export function startReceiver(deps: WhatsAppDeps & { intake: Intake; live: Curre
   }
 
   async function settle(allRead: boolean): Promise<void> {
-    await Promise.all([...desks.values()].map((desk) => desk.settle(Date.now(), allRead)));
-    for (const [address, desk] of desks) if (desk.idle) desks.delete(address);
+    await Promise.all([...batchers.values()].map((batcher) => batcher.settle(Date.now(), allRead)));
+    for (const [address, batcher] of batchers) if (batcher.idle) batchers.delete(address);
   }
 
   async function run(): Promise<void> {
@@ -82,7 +82,7 @@ export function startReceiver(deps: WhatsAppDeps & { intake: Intake; live: Curre
         },
       );
       if (stopped || (woken && !failedRound)) continue;
-      const ms = failedRound || desks.size === 0 ? POLL_MS : BUSY_MS;
+      const ms = failedRound || batchers.size === 0 ? POLL_MS : BUSY_MS;
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, ms);
         wakeUp = () => {
@@ -98,7 +98,7 @@ export function startReceiver(deps: WhatsAppDeps & { intake: Intake; live: Curre
     wake,
     async stop() {
       stopped = true;
-      stop();
+      sorter.stop();
       wake();
       await running;
     },

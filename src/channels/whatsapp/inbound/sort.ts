@@ -1,21 +1,25 @@
 import type { Identity } from '../../../contracts/decision.ts';
+import { OLD_AFTER_MS } from '../../../domain/chat/burst.ts';
 import { parseCommand } from '../../../domain/chat/commands.ts';
 import { shownOfMessage } from '../../../domain/chat/context.ts';
-import { OLD_AFTER_MS } from '../../../domain/whatsapp/burst.ts';
 import { type Approver, type Intake, IntakeError } from '../../../intake/intake.ts';
-import { type Contact, keepContact } from '../../../store/whatsapp/contacts.ts';
+import { attachmentId } from '../../../store/chats/attachments.ts';
+import type { Tx } from '../../../store/postgres/database.ts';
 import { countAttempt, markHandled, type OurMessage, ourMessage, putOff, type Waiting } from '../../../store/whatsapp/inbox.ts';
 import { markAccepted } from '../../../store/whatsapp/sends.ts';
+import { AttachmentReader, type Prepared } from '../../shared/attachments.ts';
+import { ChatBatcher } from '../../shared/batcher.ts';
+import type { PendingMessage } from '../../shared/pending.ts';
 import { createLimiter } from '../../shared/rate-limit.ts';
 import type { CurrentLive, WhatsAppDeps } from '../live.ts';
 import { admit } from './admit.ts';
 import { amend } from './amend.ts';
 import { approverOf } from './approver.ts';
-import { Desk, idOf, type Pending } from './batcher.ts';
-import { decodeRow, type Incoming } from './decode.ts';
-import { createPreparer } from './files/prepare.ts';
-import { bothForms, identityOf, roleIn, type Self } from './identify.ts';
-import { type Decision, interpretReaction, interpretVote } from './interpret.ts';
+import { type Content, decodeRow, type Incoming, idOf, writtenAt } from './decode.ts';
+import { ChatDirectory } from './directory.ts';
+import { loadMedia, mediaProblemText } from './download.ts';
+import { bothForms, identityOf, type Role, roleIn, type Self } from './identify.ts';
+import { type Decision, type Interpretation, interpretReaction, interpretVote } from './interpret.ts';
 
 export interface SortDeps extends WhatsAppDeps {
   intake: Intake;
@@ -26,7 +30,6 @@ export interface SortDeps extends WhatsAppDeps {
 
 /** An author whose number only WhatsApp can tell waits for a connection in steps of this. */
 const UNKNOWN_MS = 5_000;
-const CONTACT_MS = 3_000;
 const STOPS_PER_MINUTE = 5;
 /** A file that was begun this often, and never ended, is kept unopened: it may be what kills the process. */
 const GIVEN_UP_AFTER = 3;
@@ -37,41 +40,88 @@ const FAILED_LONGEST_MS = 3_600_000;
 const UNREADABLE = 'A message from you reached me, but I could not read it. Please send it again.';
 const TOO_MANY = 'That is a lot at once. I read what came first now and the rest in about a minute; nothing is lost.';
 
-/** `until` in ms since the epoch. */
+/** What the caller does with a row: end it with the verdict, or put it off (`until` in ms since the epoch). Null: it was handled, or is pending in its chat. */
 export type Sorted = { verdict: string } | { until: number } | null;
 
-/** Decides about each row what it is and for which chat, and puts what is for us on the desk of its chat. */
-export function createSorter(deps: SortDeps) {
-  const { db, account, config, log, intake } = deps;
-  const prepare = createPreparer(deps);
-  const limiter = createLimiter(config.WHATSAPP_RATE_LIMIT);
-  // who wrote too much must still be able to stop what came of it
-  const stops = createLimiter(STOPS_PER_MINUTE);
-  const desks = new Map<string, Desk>();
-  const stopping = new AbortController();
-  const threads = new Map<string, string>();
-  /** when chats were told that much is read in parts */
-  const toldParts = new Map<string, number>();
-  const recent = new Map<string, { contact: Promise<Contact>; until: number }>();
+/** A message that is for us, with what was found out about it. */
+interface Admitted {
+  row: Waiting;
+  message: Incoming;
+  self: Self;
+  role: Role;
+  /** what is meant for us of its text */
+  text: string;
+  /** our message that it quotes */
+  quoted: OurMessage | undefined;
+  address: string;
+  /** who wrote it, where several people write */
+  author: string | null;
+  by: Identity;
+  approver: Approver | undefined;
+  old: boolean;
+  /** was put off before, because it was over the limit or nobody knew whose it was, and not because of a failure */
+  late: boolean;
+}
 
-  /** The contact of a message, as it was some seconds ago at most: a flood does not write the same row over and over. */
-  function contactOf(person: Parameters<typeof keepContact>[2]): Promise<Contact> {
-    const key = JSON.stringify([person.lid, person.pn, person.name, person.replyJid]);
-    const known = recent.get(key);
-    if (known && Date.now() < known.until) return known.contact;
-    if (recent.size > 500) recent.clear();
-    const contact = keepContact(db, account, person);
-    recent.set(key, { contact, until: Date.now() + CONTACT_MS });
-    contact.catch(() => recent.delete(key));
-    return contact;
+/** Decides about each row what it is and for which chat, and gives what is for us to the batcher of its chat. */
+export class Sorter {
+  /** messages that are in hand, by the address of their chat */
+  readonly batchers = new Map<string, ChatBatcher>();
+  private readonly deps: SortDeps;
+  private readonly directory: ChatDirectory;
+  private readonly attachments: AttachmentReader;
+  private readonly limiter: ReturnType<typeof createLimiter>;
+  /** who wrote too much must still be able to stop what came of it */
+  private readonly stops = createLimiter(STOPS_PER_MINUTE);
+  private readonly stopping = new AbortController();
+  /** when chats were told that much is read in parts */
+  private readonly toldParts = new Map<string, number>();
+
+  constructor(deps: SortDeps) {
+    this.deps = deps;
+    this.directory = new ChatDirectory(deps);
+    this.attachments = new AttachmentReader({ ...deps, problemText: mediaProblemText });
+    this.limiter = createLimiter(deps.config.WHATSAPP_RATE_LIMIT);
   }
 
-  /** What a row is. The caller ends it with the verdict or puts it off; null when it was handled or lies on a desk. */
-  async function sort(row: Waiting, self: Self): Promise<Sorted> {
+  /** Gives up what is being loaded; it stays in the table. */
+  stop(): void {
+    this.stopping.abort();
+  }
+
+  async sort(row: Waiting, self: Self): Promise<Sorted> {
     const message = await decodeRow(row, self);
-    const { content, chat, key } = message;
+    const { content } = message;
     if (content.kind === 'nothing' && content.why !== 'stub') return { verdict: content.why };
-    const forms = await bothForms(deps, message.author);
+    const it = await this.admitted(row, message, self);
+    if ('verdict' in it || 'until' in it) return it;
+    const decides = await this.interpretation(it);
+    if (decides && 'verdict' in decides) return decides;
+    const limited = this.limited(it);
+    if (limited) {
+      if (limited.tell) await this.respond(it.address, '[many messages at once]', TOO_MANY, `limit/${row.seq}`);
+      return { until: limited.until };
+    }
+    if (decides) await this.decide(it, decides);
+    else if (content.kind === 'edit' || content.kind === 'revoke') await this.change(it, content);
+    else if (content.kind === 'nothing') await this.respond(it.address, '[a message that could not be read]', UNREADABLE, `${idOf(message)}/stub`, row.seq);
+    else await this.batch(it);
+    return null;
+  }
+
+  /** A row that could not be handled is tried again, later each time, and never given up: it holds somebody's message. */
+  async failed(row: Waiting, error: unknown): Promise<null> {
+    const { db, log } = this.deps;
+    log.error({ seq: row.seq, attempts: row.attempts + 1, reason: (error as Error).message }, 'a WhatsApp message could not be handled; it is tried again');
+    await putOff(db, [row.seq], new Date(Date.now() + Math.min(FAILED_MS * 2 ** row.attempts, FAILED_LONGEST_MS)), true);
+    return null;
+  }
+
+  /** Who wrote a message, and whether it is for us. */
+  private async admitted(row: Waiting, message: Incoming, self: Self): Promise<Admitted | NonNullable<Sorted>> {
+    const { db, account, config } = this.deps;
+    const { key, chat } = message;
+    const forms = await bothForms(this.deps, message.author);
     if (!forms) return { until: Date.now() + UNKNOWN_MS };
     message.author = forms;
     const role = roleIn(self.people, forms);
@@ -81,135 +131,142 @@ export function createSorter(deps: SortDeps) {
     // WhatsApp shows us our own message: it has it, whatever became of its ack
     if (echo) await markAccepted(db, account, [key.messageId]);
     if (!admission.admitted) return { verdict: admission.verdict };
-
-    const { address, author } = await placeOf(message);
-    const approver = chat.kind === 'group' ? approverOf(deps, message, role === 'owner') : undefined;
-    const decides =
-      content.kind === 'reaction'
-        ? await interpretReaction(deps, content, [address, chat.jid])
-        : content.kind === 'vote'
-          ? await interpretVote(deps, message, content, self, [address, chat.jid])
-          : null;
-    if (decides && 'verdict' in decides) return decides;
-
+    const { address, author } = await this.directory.placeOf(message);
+    const approver = chat.kind === 'group' ? approverOf(this.deps, message, role === 'owner') : undefined;
     const old = Date.now() - message.at.getTime() > OLD_AFTER_MS;
-    // put off before, and not because of a failure: it was over the limit, or nobody knew whose it was
     const late = !old && row.notBefore !== null && row.attempts === 0;
-    const writer = forms.lid ?? forms.pn ?? '';
-    const isStop = content.kind === 'revoke' || parseCommand(admission.text) === 'stop';
-    const free = old || (late && desks.get(address)?.hasLate) || (isStop && stops.check(writer, Date.now()).admitted);
-    const limited = free ? null : late ? limiter.checkHeld(writer) : limiter.check(writer, message.at.getTime());
-    if (limited && !limited.admitted) {
-      if (limited.tell) await respond(await threadOf(address), '[many messages at once]', TOO_MANY, `limit/${row.seq}`);
-      return { until: limited.until };
-    }
-    const by = identityOf(role, forms);
-    if (decides) return await decide(row, message, decides, by, approver);
-    if (content.kind === 'edit' || content.kind === 'revoke') {
-      const outcome = await amend(deps, row.seq, message, content, self);
-      if (outcome.kind === 'waiting') desks.get(address)?.remove(outcome.seq);
-      if (outcome.kind === 'emptied') await interrupt(outcome, message);
-      return null;
-    }
-    if (content.kind === 'nothing') {
-      await respond(await threadOf(address), '[a message that could not be read]', UNREADABLE, `${idOf(message)}/stub`, row.seq);
-      return null;
-    }
-    const threadId = await threadOf(address);
-    const desk = desks.get(address) ?? new Desk({ db, intake, threadId, shownChars: shownOfMessage(config.FETCH_CONTEXT_TOKENS), tells: () => tells(address) });
-    desks.set(address, desk);
-    const questionId = questionOf(quoted, address, admission.text);
-    desk.add(pendingOf(row, message, { threadId, author, by, approver, text: admission.text, old, late, questionId }));
+    return { row, message, self, role, text: admission.text, quoted, address, author, by: identityOf(role, forms), approver, old, late };
+  }
+
+  /** What a reaction or a vote decides; null for other messages. */
+  private async interpretation({ message, self, address }: Admitted): Promise<Interpretation | null> {
+    const { content, chat } = message;
+    if (content.kind === 'reaction') return await interpretReaction(this.deps, content, [address, chat.jid]);
+    if (content.kind === 'vote') return await interpretVote(this.deps, message, content, self, [address, chat.jid]);
     return null;
   }
 
-  /** Once for a backlog, also when it comes in several bursts. */
-  function tells(address: string): boolean {
-    const now = Date.now();
-    if (now - (toldParts.get(address) ?? 0) < TOLD_FOR_MS) return false;
-    toldParts.set(address, now);
-    return true;
+  /** Until when a message of somebody who writes too much waits, and whether to say so; null: it is taken now. */
+  private limited({ message, text, address, old, late }: Admitted): { until: number; tell: boolean } | null {
+    const writer = message.author.lid ?? message.author.pn ?? '';
+    const isStop = message.content.kind === 'revoke' || parseCommand(text) === 'stop';
+    if (old || (late && this.batchers.get(address)?.hasLate) || (isStop && this.stops.check(writer, Date.now()).admitted)) return null;
+    const limited = late ? this.limiter.checkHeld(writer) : this.limiter.check(writer, message.at.getTime());
+    return limited.admitted ? null : limited;
   }
 
-  /** The thread of a chat never changes, so it is looked up once. */
-  async function threadOf(address: string): Promise<string> {
-    const known = threads.get(address);
-    if (known) return known;
-    const { id } = await intake.channelThread('whatsapp', address);
-    threads.set(address, id);
-    return id;
+  private async decide({ row, message, by, approver }: Admitted, { threadId, text, questionId }: Decision): Promise<void> {
+    const also = (tx: Tx, inboxId: string, kind: string) => markHandled(tx, [row.seq], kind, inboxId);
+    await this.deps.intake.say({ threadId, text, questionId, channelMessageId: idOf(message), approver, writers: [by], also });
   }
 
-  /** The chat of a message, and who wrote it where several people write. */
-  async function placeOf({ chat, author, name, key }: Incoming): Promise<{ address: string; author: string | null }> {
-    if (chat.kind === 'group') {
-      if (key.fromMe) return { address: chat.jid, author: config.FETCH_USER_NAME ?? 'The owner' };
-      const contact = await contactOf({ ...author, name, replyJid: null });
-      return { address: chat.jid, author: contact.name ?? 'A member' };
-    }
-    const forms = key.fromMe ? ((await bothForms(deps, chat.forms)) ?? chat.forms) : author;
-    const contact = await contactOf({ ...forms, name: key.fromMe ? null : name, replyJid: chat.jid });
-    return { address: contact.chatAddress, author: null };
-  }
-
-  async function decide(row: Waiting, message: Incoming, what: Decision, by: Identity, approver: Approver | undefined): Promise<Sorted> {
-    const also = (tx: Parameters<typeof markHandled>[0], inboxId: string, kind: string) => markHandled(tx, [row.seq], kind, inboxId);
-    const { threadId, text, questionId } = what;
-    await intake.say({ threadId, text, questionId, channelMessageId: idOf(message), approver, writers: [by], also });
-    return null;
-  }
-
-  function pendingOf(
-    row: Waiting,
-    message: Incoming,
-    what: Pick<Pending, 'author' | 'by' | 'approver' | 'text' | 'old' | 'late' | 'questionId'> & { threadId: string },
-  ): Pending {
-    const { threadId, ...rest } = what;
-    const { content, key } = message;
-    const base = { seq: row.seq, message, at: Date.now(), ...rest };
-    if (content.kind !== 'media') return { ...base, prepared: { text: what.text, attachmentIds: [], tell: null }, drop: () => {} };
-    const given = new AbortController();
-    const pending: Pending = { ...base, prepared: null, drop: () => given.abort() };
-    const onLongRecording = (seconds: number) => respond(threadId, '[a voice note]', listeningFor(seconds), `${idOf(message)}/listening`);
-    const signal = AbortSignal.any([given.signal, stopping.signal]);
-    const hopeless = row.attempts >= GIVEN_UP_AFTER;
-    countAttempt(db, row.seq)
-      .then(() => prepare({ key, threadId, text: what.text, content, onLongRecording, unopened: hopeless }, signal))
-      .then(
-        (prepared) => {
-          pending.prepared = prepared;
-        },
-        async (error) => {
-          if (signal.aborted) return;
-          for (const desk of desks.values()) desk.remove(row.seq);
-          await failed(row, error);
-        },
-      )
-      .catch(() => {})
-      .finally(deps.onPrepared);
-    return pending;
-  }
-
-  async function respond(threadId: string, said: string, body: string, channelMessageId: string, seq?: number): Promise<void> {
-    const also = (tx: Parameters<typeof markHandled>[0], inboxId: string) => markHandled(tx, seq === undefined ? [] : [seq], 'told', inboxId);
-    await intake.respond({ threadId, said, body, channelMessageId, also });
-  }
-
-  async function interrupt({ threadId, turnId }: { threadId: string; turnId: string }, message: Incoming): Promise<void> {
-    await intake.interrupt({ threadId, turnId, channelMessageId: idOf(message) }).catch((error) => {
+  /** Carries out an edit or a deletion. */
+  private async change({ row, message, self, address }: Admitted, content: Extract<Content, { kind: 'edit' | 'revoke' }>): Promise<void> {
+    const outcome = await amend(this.deps, row.seq, message, content, self);
+    if (outcome.kind === 'waiting') this.batchers.get(address)?.remove(outcome.seq);
+    if (outcome.kind !== 'emptied') return;
+    const { threadId, turnId } = outcome;
+    await this.deps.intake.interrupt({ threadId, turnId, channelMessageId: idOf(message) }).catch((error) => {
       // it ended by itself meanwhile
       if (!(error instanceof IntakeError)) throw error;
     });
   }
 
-  /** A row that could not be handled is tried again, later each time, and never given up: it holds somebody's message. */
-  async function failed(row: Waiting, error: unknown): Promise<null> {
-    log.error({ seq: row.seq, attempts: row.attempts + 1, reason: (error as Error).message }, 'a WhatsApp message could not be handled; it is tried again');
-    await putOff(db, [row.seq], new Date(Date.now() + Math.min(FAILED_MS * 2 ** row.attempts, FAILED_LONGEST_MS)), true);
-    return null;
+  private async batch(it: Admitted): Promise<void> {
+    const threadId = await this.directory.threadOf(it.address);
+    const batcher = this.batchers.get(it.address) ?? this.newBatcher(it.address, threadId);
+    this.batchers.set(it.address, batcher);
+    batcher.add(this.pendingOf(it, threadId));
   }
 
-  return { sort, failed, desks, stop: () => stopping.abort() };
+  private newBatcher(address: string, threadId: string): ChatBatcher {
+    const { db, intake, config } = this.deps;
+    const shownChars = shownOfMessage(config.FETCH_CONTEXT_TOKENS);
+    return new ChatBatcher({ db, intake, threadId, channel: 'whatsapp', shownChars, tells: () => this.tells(address), markHandled });
+  }
+
+  /** Once for a backlog, also when it comes in several bursts. */
+  private tells(address: string): boolean {
+    const now = Date.now();
+    if (now - (this.toldParts.get(address) ?? 0) < TOLD_FOR_MS) return false;
+    this.toldParts.set(address, now);
+    return true;
+  }
+
+  /** The message as it waits in its chat. Its file is loaded meanwhile. */
+  private pendingOf(it: Admitted, threadId: string): PendingMessage {
+    const { row, message, author, by, approver, text, old, late, quoted, address } = it;
+    const given = new AbortController();
+    const pending: PendingMessage = {
+      seq: row.seq,
+      id: idOf(message),
+      chat: message.key.chat,
+      author,
+      name: message.name,
+      by,
+      approver,
+      text,
+      quoted: message.quoted?.text ?? null,
+      bare: message.content.kind === 'text',
+      questionId: questionOf(quoted, address, text),
+      sentAt: message.at,
+      writtenAt: writtenAt(message),
+      at: Date.now(),
+      old,
+      late,
+      prepared: message.content.kind === 'media' ? null : { text, attachmentIds: [], tell: null },
+      drop: () => given.abort(),
+    };
+    if (message.content.kind === 'media') {
+      const signal = AbortSignal.any([given.signal, this.stopping.signal]);
+      this.prepare(it, threadId, message.content, signal)
+        .then(
+          (prepared) => {
+            pending.prepared = prepared;
+          },
+          async (error) => {
+            if (signal.aborted) return;
+            for (const batcher of this.batchers.values()) batcher.remove(row.seq);
+            await this.failed(row, error);
+          },
+        )
+        .catch(() => {})
+        .finally(this.deps.onPrepared);
+    }
+    return pending;
+  }
+
+  private async prepare(
+    { row, message, text }: Admitted,
+    threadId: string,
+    content: Extract<Content, { kind: 'media' }>,
+    signal: AbortSignal,
+  ): Promise<Prepared> {
+    const { db, config, live } = this.deps;
+    const { key } = message;
+    await countAttempt(db, row.seq);
+    return await this.attachments.prepare(
+      {
+        id: attachmentId(key.account, key.chat, key.participant, String(key.fromMe), key.messageId),
+        threadId,
+        text,
+        file: content.media,
+        unopened: row.attempts >= GIVEN_UP_AFTER,
+        load: (loading) => loadMedia(content.media, { key, content: content.message }, { host: config.WA_MEDIA_HOST, signal: loading, live }),
+        onLongRecording: (seconds) => this.respondIn(threadId, '[a voice note]', listeningFor(seconds), `${idOf(message)}/listening`),
+      },
+      signal,
+    );
+  }
+
+  private async respond(address: string, said: string, body: string, channelMessageId: string, seq?: number): Promise<void> {
+    await this.respondIn(await this.directory.threadOf(address), said, body, channelMessageId, seq);
+  }
+
+  private async respondIn(threadId: string, said: string, body: string, channelMessageId: string, seq?: number): Promise<void> {
+    const also = (tx: Tx, inboxId: string) => markHandled(tx, seq === undefined ? [] : [seq], 'told', inboxId);
+    await this.deps.intake.respond({ threadId, said, body, channelMessageId, also });
+  }
 }
 
 /** The open question that a quote answers. Words such as "stop" mean the same wherever they are written. */

@@ -1,8 +1,8 @@
 import { visible } from '../../../domain/text/evidence.ts';
-import { ageNote } from '../../../domain/whatsapp/age.ts';
+import { ago } from '../../../domain/text/when.ts';
 import type { Asked, OutgoingRow } from '../../../store/whatsapp/outgoing.ts';
 import type { Counters } from '../../../store/whatsapp/sends.ts';
-import { type Attached, takeAttachments } from './attached.ts';
+import { type Attached, takeAttachments } from '../../shared/markdown.ts';
 import { formatReply } from './text/formatting.ts';
 import { toWhatsApp } from './text/markup.ts';
 import { asFile, splitText } from './text/split.ts';
@@ -36,6 +36,13 @@ const YES_OR_NO = 'Answer yes, no, skip or yes all, or react with 👍 or 👎.'
 const restOf = (characters: number): string =>
   `This is the beginning; ${characters} characters follow. Say "more" to read on. Then answer yes, no, skip or yes all.`;
 const REMINDER = 'I am still waiting for your answer:';
+
+const HOUR_MS = 3_600_000;
+
+/** The remark on a reply that waited for WhatsApp to come back; null up to an hour. */
+export function ageNote(ms: number): string | null {
+  return ms > HOUR_MS ? `(written ${ago(ms)}, while WhatsApp was away)` : null;
+}
 
 /** The messages that say an outbox row, in order, and what formatting had to change. At least one. */
 export function write(writing: Writing): { parts: Part[]; counters: Counters } {

@@ -1,8 +1,8 @@
 import type { GroupMetadata, WASocket } from '@whiskeysockets/baileys';
+import { LRUCache } from 'lru-cache';
 import { findGroup, outdateGroup, type StoredGroup, saveGroups } from '../../../store/whatsapp/groups.ts';
 import type { GroupRecord } from '../../../store/whatsapp/tables.ts';
 import type { CurrentLive, OnOpen, WhatsAppDeps } from '../live.ts';
-import { BoundedCache } from '../ratchet/bounded-cache.ts';
 
 const TTL_MS = 3_600_000;
 /** After WhatsApp refused a query (429), this long nothing is asked about groups. */
@@ -17,7 +17,7 @@ export function groupCache({ db, account, log, live }: WhatsAppDeps & { live: Cu
   cachedGroupMetadata: (jid: string) => Promise<GroupMetadata | undefined>;
   onOpen: OnOpen;
 } {
-  const memory = new BoundedCache<StoredGroup>(IN_MEMORY);
+  const memory = new LRUCache<string, StoredGroup>({ max: IN_MEMORY });
   let allFetchedAt = 0;
   let refusedUntil = 0;
   const failed = (error: unknown) => log.debug({ err: error }, 'groups could not be stored');

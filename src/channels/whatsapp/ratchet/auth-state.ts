@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AuthenticationCreds, SignalDataSet, SignalDataTypeMap, SignalKeyStore } from '@whiskeysockets/baileys';
+import { LRUCache } from 'lru-cache';
 import type { Db } from '../../../store/postgres/database.ts';
 import { isDatabaseAway } from '../../../store/postgres/health.ts';
 import { type KeyChange, LeaseLost, readCreds, readKeys, writeAuth } from '../../../store/whatsapp/auth.ts';
 import type { NewReceived } from '../../../store/whatsapp/inbox.ts';
 import type { Baileys } from '../link/baileys.ts';
-import { BoundedCache } from './bounded-cache.ts';
 import { placeOf, type Sealer } from './encryption.ts';
 
 /** The pseudo key type that carries decrypted messages into the transaction of their ratchet step. */
@@ -55,7 +55,7 @@ export async function openAuthState(options: AuthOptions): Promise<AuthState> {
   const creds: AuthenticationCreds = stored ? JSON.parse(sealer.open(placeOf(account, 'creds'), stored.data), reviver) : baileys.initAuthCreds();
   let rev = stored?.rev ?? 0;
   let dirty = false;
-  const cache = new BoundedCache<string>(CACHED);
+  const cache = new LRUCache<string, string>({ max: CACHED });
   const paired = (): boolean => Boolean(creds.account);
 
   const revive = (type: string, data: string): unknown => {

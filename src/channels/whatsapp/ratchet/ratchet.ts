@@ -1,11 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHash } from 'node:crypto';
 import type { BinaryNode, SignalDataSet, SignalKeyStoreWithTransaction, SocketConfig, WASocket } from '@whiskeysockets/baileys';
+import { LRUCache } from 'lru-cache';
 import type { MessageKey, NewReceived } from '../../../store/whatsapp/inbox.ts';
 import type { Baileys } from '../link/baileys.ts';
 import { createArrivalOrder } from './arrival-order.ts';
 import { INBOX } from './auth-state.ts';
-import { BoundedCache } from './bounded-cache.ts';
 import { createStanzaReader, type StanzaReader } from './stanza-rows.ts';
 
 type MakeRepository = SocketConfig['makeSignalRepository'];
@@ -57,10 +57,10 @@ export interface RatchetOptions {
 export function createRatchet(options: RatchetOptions): Ratchet {
   const { baileys, now = Date.now } = options;
   const reader = createStanzaReader(options);
-  const stanzas = new BoundedCache<Record<string, string>>(REMEMBERED_STANZAS);
+  const stanzas = new LRUCache<string, Record<string, string>>({ max: REMEMBERED_STANZAS });
   const waiting = new Map<string, number>();
   const order = createArrivalOrder();
-  const learned = new BoundedCache<true>(1_000);
+  const learned = new LRUCache<string, true>({ max: 1_000 });
   let lastSettledAt = now();
   let lastStanzaAt = now();
   let keys: SignalKeyStoreWithTransaction | null = null;

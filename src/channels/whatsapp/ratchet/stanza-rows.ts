@@ -1,7 +1,7 @@
 import type { BinaryNode, proto } from '@whiskeysockets/baileys';
+import { LRUCache } from 'lru-cache';
 import type { MessageKey, NewReceived } from '../../../store/whatsapp/inbox.ts';
 import type { Baileys } from '../link/baileys.ts';
-import { BoundedCache } from './bounded-cache.ts';
 
 type Attrs = Record<string, string>;
 type SenderKey = { item: proto.Message.ISenderKeyDistributionMessage; authorJid: string };
@@ -38,7 +38,7 @@ export function createStanzaReader(options: { baileys: Baileys; account: string;
   const { baileys, account, me } = options;
   const { proto, jidNormalizedUser } = baileys;
   // the phone's answer names a message in its own words; the row that waits for it was made in ours
-  const asked = new BoundedCache<{ row: NewReceived }>(1_000);
+  const asked = new LRUCache<string, { row: NewReceived }>({ max: 1_000 });
 
   const opened = (attrs: Attrs): { row: NewReceived; author: string } => {
     const { id, lid } = me();

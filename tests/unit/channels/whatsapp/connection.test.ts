@@ -1,14 +1,15 @@
 import { fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { viewOf } from '../../../../src/api/status/whatsapp-view.ts';
+import { baileysCache } from '../../../../src/channels/whatsapp/link/baileys-cache.ts';
 import { withSecret } from '../../../../src/channels/whatsapp/link/pairing.ts';
 import { withoutSecrets } from '../../../../src/channels/whatsapp/link/silence.ts';
 import { checkAddress } from '../../../../src/channels/whatsapp/link/socket.ts';
 import { announcedVersion } from '../../../../src/channels/whatsapp/link/version.ts';
 import { startWatchdog } from '../../../../src/channels/whatsapp/link/watchdog.ts';
 import { createArrivalOrder } from '../../../../src/channels/whatsapp/ratchet/arrival-order.ts';
-import { BoundedCache, baileysCache } from '../../../../src/channels/whatsapp/ratchet/bounded-cache.ts';
 import { createSealer, WrongKey } from '../../../../src/channels/whatsapp/ratchet/encryption.ts';
 import { numberMode } from '../../../../src/domain/whatsapp/identity.ts';
 import type { WaAccount } from '../../../../src/store/whatsapp/account.ts';
@@ -111,7 +112,7 @@ describe('what is shown of an account', () => {
 
 describe('caches', () => {
   it('forget what was not used for longest', () => {
-    const cache = new BoundedCache<number>(2);
+    const cache = baileysCache(2, 60_000);
     cache.set('a', 1);
     cache.set('b', 2);
     cache.get('a');
@@ -119,9 +120,10 @@ describe('caches', () => {
     expect([cache.get('a'), cache.get('b'), cache.get('c')]).toEqual([1, undefined, 3]);
   });
 
-  it('of Baileys lose entries that are too old', () => {
-    const cache = baileysCache(10, -1);
+  it('of Baileys lose entries that are too old', async () => {
+    const cache = baileysCache(10, 1);
     cache.set('a', 1);
+    await pause(10);
     expect(cache.get('a')).toBeUndefined();
   });
 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { takeAttachments } from '../../../../src/channels/whatsapp/outbound/attached.ts';
+import { takeAttachments } from '../../../../src/channels/shared/markdown.ts';
 import { type Part, type Writing, write, writeProgress } from '../../../../src/channels/whatsapp/outbound/compose.ts';
 import { plainWords } from '../../../../src/channels/whatsapp/outbound/text/markup.ts';
 import { commandEvidence } from '../../../../src/domain/text/evidence.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { takeAttachments } from '../../../../src/channels/whatsapp/outbound/attached.ts';
+import { takeAttachments } from '../../../../src/channels/shared/markdown.ts';
 import { plainWords, toWhatsApp } from '../../../../src/channels/whatsapp/outbound/text/markup.ts';
 import { NEUTRAL } from '../../../../src/channels/whatsapp/outbound/text/phone-text.ts';
 import { documents, wordsOf } from '../../../support/markdown.ts';

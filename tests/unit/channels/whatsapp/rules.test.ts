@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ageNote } from '../../../../src/domain/whatsapp/age.ts';
-import { afterAbsence, firstPart, joinTexts, partLimits, ready } from '../../../../src/domain/whatsapp/burst.ts';
+import { admitInWindow } from '../../../../src/channels/shared/rate-limit.ts';
+import { ageNote } from '../../../../src/channels/whatsapp/outbound/compose.ts';
+import { afterAbsence, firstPart, joinTexts, partLimits, ready } from '../../../../src/domain/chat/burst.ts';
+import { reactionAnswer } from '../../../../src/domain/chat/reactions.ts';
 import { backoffMs, type Close, reactionTo } from '../../../../src/domain/whatsapp/disconnect.ts';
 import { canonicalUser, isBroadcast, isGroup, isNewsletter, isStatus, phoneOf, roleOf, samePerson } from '../../../../src/domain/whatsapp/identity.ts';
-import { admit } from '../../../../src/domain/whatsapp/rate.ts';
-import { reactionAnswer } from '../../../../src/domain/whatsapp/reactions.ts';
 import { type Addressing, addressed } from '../../../../src/domain/whatsapp/trigger.ts';
 import { holds } from '../../../support/property.ts';
 
@@ -209,13 +209,13 @@ describe('the rate limit of an author', () => {
   it('admits the limit, then says when the next is admitted', () => {
     let window: number[] = [];
     for (const now of [0, 10, 20]) {
-      const step = admit(window, now, 3, 1_000);
+      const step = admitInWindow(window, now, 3, 1_000);
       expect(step).toMatchObject({ admitted: true, retryAt: now });
       window = step.window;
     }
-    expect(admit(window, 30, 3, 1_000)).toEqual({ admitted: false, window: [0, 10, 20], retryAt: 1_000 });
-    expect(admit(window, 1_000, 3, 1_000)).toEqual({ admitted: true, window: [10, 20, 1_000], retryAt: 1_000 });
-    expect(admit([], 5, 0, 1_000)).toEqual({ admitted: false, window: [], retryAt: 1_005 });
+    expect(admitInWindow(window, 30, 3, 1_000)).toEqual({ admitted: false, window: [0, 10, 20], retryAt: 1_000 });
+    expect(admitInWindow(window, 1_000, 3, 1_000)).toEqual({ admitted: true, window: [10, 20, 1_000], retryAt: 1_000 });
+    expect(admitInWindow([], 5, 0, 1_000)).toEqual({ admitted: false, window: [], retryAt: 1_005 });
   });
 
   it('never admits more than the limit in any window, and keeps its word about when it will', () => {
@@ -225,9 +225,9 @@ describe('the rate limit of an author', () => {
         let [window, now]: [number[], number] = [[], 0];
         for (const gap of gaps) {
           now += gap;
-          const step = admit(window, now, limit, span);
+          const step = admitInWindow(window, now, limit, span);
           if (step.admitted) admitted.push(now);
-          else expect(admit(step.window, step.retryAt, limit, span).admitted).toBe(true);
+          else expect(admitInWindow(step.window, step.retryAt, limit, span).admitted).toBe(true);
           window = step.window;
           expect(window.length).toBeLessThanOrEqual(limit);
           expect(admitted.filter((at) => at > now - span).length).toBeLessThanOrEqual(limit);
@@ -237,7 +237,7 @@ describe('the rate limit of an author', () => {
   });
 
   it('does not lock an author out when the clock was set back', () => {
-    expect(admit([5_000, 5_001], 100, 2, 1_000).retryAt).toBe(1_100);
+    expect(admitInWindow([5_000, 5_001], 100, 2, 1_000).retryAt).toBe(1_100);
   });
 });
 
@@ -283,6 +283,7 @@ describe('a burst', () => {
         { at: new Date('2026-11-18T08:05:00Z'), author: 'Ben', text: 'hi' },
       ],
       new Date('2026-11-21T08:05:00Z'),
+      'WhatsApp',
     );
     expect(text).toContain('2 messages');
     expect(text).toContain('Do not carry out anything');

@@ -2,10 +2,10 @@ import type { BlockContent, DefinitionContent, List, Nodes, RootContent } from '
 import { fromMarkdown } from 'mdast-util-from-markdown';
 import { gfmFromMarkdown } from 'mdast-util-gfm';
 import { gfm } from 'micromark-extension-gfm';
+import { isParseable } from '../../../shared/markdown.ts';
 import { fenceFor, harmless, type Inline, inline, lines, sourceOf, styled, toLines, url } from './markup-inline.ts';
 import { finishLine, type Piece, type Row, structure, text } from './markup-line.ts';
 import { table } from './markup-table.ts';
-import { isParseable } from './parseable.ts';
 
 export { plainWords } from './phone-text.ts';
 

@@ -1,4 +1,4 @@
-import { prefix } from '../../../domain/text/storable.ts';
+import { prefix } from '../../domain/text/storable.ts';
 
 /** Characters of one message that are taken. WhatsApp's own clients stop at 65,536, so only a forged one is longer. */
 export const TEXT_LIMIT = 1_000_000;
@@ -8,7 +8,7 @@ const NAME_LIMIT = 60;
  * What a person wrote without what nobody sees: control characters, bidirectional overrides and isolates, and invisible tag
  * characters outside of flags. All of them can make a text read differently for the model than it looks on a phone.
  */
-export function cleanText(text: string, limit = TEXT_LIMIT): string {
+export function sanitiseText(text: string, limit = TEXT_LIMIT): string {
   const whole = text.length > limit ? `${prefix(text, limit)}\n[cut: there were ${text.length} characters]` : text;
   return (
     whole
@@ -21,7 +21,7 @@ export function cleanText(text: string, limit = TEXT_LIMIT): string {
 }
 
 /** A push name, which anybody chooses freely, as one short line; null when nothing is left of it. */
-export function cleanName(name: string | null | undefined): string | null {
-  const line = [...cleanText(name ?? '').replace(/[\s:]+/g, ' ')].slice(0, NAME_LIMIT).join('').trim();
+export function sanitiseName(name: string | null | undefined): string | null {
+  const line = [...sanitiseText(name ?? '').replace(/[\s:]+/g, ' ')].slice(0, NAME_LIMIT).join('').trim();
   return line || null;
 }

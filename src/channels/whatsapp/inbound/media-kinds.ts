@@ -1,15 +1,9 @@
 import type { proto } from '@whiskeysockets/baileys';
-import { cleanName, cleanText } from '../sanitise.ts';
+import type { FileFacts } from '../../shared/attachments.ts';
+import { sanitiseName, sanitiseText } from '../../shared/sanitise.ts';
 
 /** A file that came with a message, still on WhatsApp's media server and encrypted. */
-export interface Media {
-  kind: 'image' | 'audio' | 'video' | 'document';
-  mime: string;
-  /** file name of a document */
-  name: string | null;
-  /** recorded to be listened to, not a file that happens to be audio */
-  voice: boolean;
-  seconds: number;
+export interface Media extends FileFacts {
   key: Uint8Array;
   /** path on the media server; the host that the sender names is never used */
   path: string;
@@ -26,7 +20,7 @@ export function mediaOf(message: proto.IMessage): Media | null {
   if (image) return media('image', image, 'image/jpeg');
   if (video) return { ...media('video', video, 'video/mp4'), seconds: Number(video.seconds ?? 0) };
   if (audio) return { ...media('audio', audio, 'audio/ogg'), voice: audio.ptt === true, seconds: Number(audio.seconds ?? 0) };
-  if (document) return { ...media('document', document, 'application/octet-stream'), name: cleanName(document.fileName ?? document.title) ?? 'document' };
+  if (document) return { ...media('document', document, 'application/octet-stream'), name: sanitiseName(document.fileName ?? document.title) ?? 'document' };
   return null;
 }
 
@@ -85,5 +79,5 @@ function contactLine(contact: proto.Message.IContactMessage): string {
   const numbers = [...(contact.vcard ?? '').slice(0, 10_000).matchAll(/(?<=^|\n)(?:item\d{1,3}\.)?(?:TEL|EMAIL)[^:\n]{0,200}:([^\n]+)/gi)].map((match) =>
     match[1]!.trim(),
   );
-  return `[contact: ${[cleanText(contact.displayName ?? ''), ...numbers.slice(0, 5)].filter(Boolean).join(', ')}]`;
+  return `[contact: ${[sanitiseText(contact.displayName ?? ''), ...numbers.slice(0, 5)].filter(Boolean).join(', ')}]`;
 }

@@ -1,4 +1,4 @@
-import { ago } from './age.ts';
+import { ago } from '../text/when.ts';
 
 const QUIET_MS = 1_000;
 const LONGEST_MS = 3_000;
@@ -53,15 +53,15 @@ export function firstPart(messages: ReadonlyArray<{ text: string; files: number 
 /** The messages of a burst as the text of one turn. */
 export const joinTexts = (texts: readonly string[]): string => texts.filter((text) => text.trim() !== '').join('\n');
 
-/** The text of the turn for messages that are older than OLD_AFTER_MS: what they want is summed up and asked about, because it may be settled by now. */
-export function afterAbsence(messages: ReadonlyArray<{ at: Date; author: string; text: string }>, now: Date): string {
+/** The text of the turn for messages that are older than OLD_AFTER_MS: what they want is summed up and asked about, because it may be settled by now. `channel` is what people call it. */
+export function afterAbsence(messages: ReadonlyArray<{ at: Date; author: string; text: string }>, now: Date, channel: string): string {
   const one = messages.length === 1;
   const listed = messages.map(({ at, author, text }) => {
     const when = `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC, ${ago(now.getTime() - at.getTime())}`;
     return `${author.replace(/\s+/g, ' ')} (${when}):\n${text.replace(/^/gm, '> ')}`;
   });
   return [
-    `While WhatsApp was out of reach, ${one ? 'a message' : `${messages.length} messages`} came in, more than 12 hours ago. ${one ? 'It is' : 'They are'} quoted below.`,
+    `While ${channel} was out of reach, ${one ? 'a message' : `${messages.length} messages`} came in, more than 12 hours ago. ${one ? 'It is' : 'They are'} quoted below.`,
     `Do not carry out anything that ${one ? 'it asks' : 'they ask'} for: it may be settled by now. Sum up in a few lines what was wanted, and ask what is still to be done.`,
     '',
     joinTexts(listed),

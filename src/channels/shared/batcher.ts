@@ -1,39 +1,11 @@
-import type { Identity } from '../../../contracts/decision.ts';
-import { parseAskAgain, parseAutonomy, parseCommand, parseShare, parseTaskOrder } from '../../../domain/chat/commands.ts';
-import { afterAbsence, firstPart, joinTexts, partLimits, ready } from '../../../domain/whatsapp/burst.ts';
-import type { Also, Approver, Intake } from '../../../intake/intake.ts';
-import type { Db } from '../../../store/postgres/database.ts';
-import { isAsked } from '../../../store/questions/questions.ts';
-import { markHandled } from '../../../store/whatsapp/inbox.ts';
-import type { Incoming } from './decode.ts';
-import type { Prepared } from './files/prepare.ts';
-import { heardOf, heardTogether } from './heard.ts';
-
-/** A message that is ours to answer, until intake has it. */
-export interface Pending {
-  seq: number;
-  message: Incoming;
-  /** author in a group, null where there is only one */
-  author: string | null;
-  by: Identity;
-  /** what the author may approve in a group */
-  approver?: Approver;
-  text: string;
-  /** quotes this open question */
-  questionId: string | null;
-  /** first seen, ms */
-  at: number;
-  /** too old to be carried out */
-  old: boolean;
-  /** was over the rate limit: all of them are said together */
-  late: boolean;
-  /** the messages before it were said without it, because all at once would have been too much */
-  rest?: boolean;
-  /** null while its file is loaded or listened to */
-  prepared: Prepared | null;
-  /** gives up loading */
-  drop(): void;
-}
+import { capabilitiesOf } from '../../contracts/channels.ts';
+import type { Channel } from '../../contracts/ids.ts';
+import { afterAbsence, firstPart, joinTexts, partLimits, ready } from '../../domain/chat/burst.ts';
+import { parseAskAgain, parseAutonomy, parseCommand, parseShare, parseTaskOrder } from '../../domain/chat/commands.ts';
+import type { Also, Intake } from '../../intake/intake.ts';
+import type { Db, Tx } from '../../store/postgres/database.ts';
+import { isAsked } from '../../store/questions/questions.ts';
+import { heardOf, heardTogether, type PendingMessage } from './pending.ts';
 
 /** A backlog arrives in pieces: wait until nothing has come for this long, or it is this much. */
 const OLD_QUIET_MS = 3_000;
@@ -43,7 +15,7 @@ const IN_HAND = 1_000;
 /** Of a flood this many turns are said at a time, so that other chats are not held up. */
 const PARTS_AT_ONCE = 8;
 
-export interface DeskDeps {
+export interface BatcherDeps {
   db: Db;
   intake: Intake;
   threadId: string;
@@ -51,16 +23,19 @@ export interface DeskDeps {
   shownChars: number;
   /** whether to say now that much is read in parts: not when it was said lately */
   tells(): boolean;
+  channel: Channel;
+  /** Notes in the channel's own table what became of messages; `inboxId`: the input that they are part of. */
+  markHandled(tx: Db | Tx, seqs: readonly number[], verdict: string, inboxId?: string): Promise<void>;
 }
 
-/** One chat's messages on their way into the conversation: what belongs together is said together, in the order in which it came. */
-export class Desk {
-  pending: Pending[] = [];
+/** Messages of one chat on their way into the conversation. What belongs together is said together, in the order in which it came. */
+export class ChatBatcher {
+  pending: PendingMessage[] = [];
   /** turns that the backlog which is being said has become so far */
   private parts = 0;
-  private readonly deps: DeskDeps;
+  private readonly deps: BatcherDeps;
 
-  constructor(deps: DeskDeps) {
+  constructor(deps: BatcherDeps) {
     this.deps = deps;
   }
 
@@ -75,10 +50,10 @@ export class Desk {
   }
   /** Addresses whose further messages stay in the table for now, because so many are in hand. */
   get full(): Iterable<string> {
-    return this.pending.length < IN_HAND ? [] : new Set(this.pending.map(({ message }) => message.key.chat));
+    return this.pending.length < IN_HAND ? [] : new Set(this.pending.map(({ chat }) => chat));
   }
 
-  add(it: Pending): void {
+  add(it: PendingMessage): void {
     // nearly always it is the newest
     const before = this.pending.findLastIndex((each) => each.seq < it.seq);
     this.pending.splice(before + 1, 0, it);
@@ -107,14 +82,14 @@ export class Desk {
   }
 
   /** The messages that are to be said together now; none while all have to wait. */
-  private async complete(now: number, allRead: boolean): Promise<Pending[]> {
+  private async complete(now: number, allRead: boolean): Promise<PendingMessage[]> {
     const word = this.pending.find((each) => commandOf(each) !== null);
     if (word && commandOf(word) !== 'stop') return [word];
     const before = word ? this.pending.slice(0, this.pending.indexOf(word)) : this.pending;
     if (word) {
       // what is to be stopped is begun first, so that there is something to stop; what still loads is not waited for
       for (const loads of before.filter((each) => !each.prepared)) {
-        await markHandled(this.deps.db, [loads.seq], 'stopped');
+        await this.deps.markHandled(this.deps.db, [loads.seq], 'stopped');
         this.remove(loads.seq);
       }
     }
@@ -130,7 +105,7 @@ export class Desk {
     return complete ? run : [];
   }
 
-  private async say(run: Pending[]): Promise<void> {
+  private async say(run: PendingMessage[]): Promise<void> {
     const { intake, threadId } = this.deps;
     for (const each of run) await this.tell(each);
     const said = run.filter((each) => each.prepared!.text !== '');
@@ -140,14 +115,23 @@ export class Desk {
       said.map((each) => each.seq),
       first.old ? 'old' : null,
     );
-    const channelMessageId = idOf(first.message);
+    const channelMessageId = first.id;
     const writers = said.map((each) => each.by);
     const attachmentIds = said.flatMap((each) => each.prepared!.attachmentIds);
     if (first.old) {
-      const messages = said.map((each) => ({ at: each.message.at, author: each.author ?? each.message.name ?? 'The person', text: each.prepared!.text }));
+      const messages = said.map((each) => ({ at: each.sentAt, author: each.author ?? each.name ?? 'The person', text: each.prepared!.text }));
       // nothing of it is to be carried out, so none of it counts as an order of the person
       const heard = { ...heardTogether(said), words: '' };
-      await intake.say({ threadId, text: afterAbsence(messages, new Date()), plain: true, channelMessageId, attachmentIds, writers, also, heard });
+      await intake.say({
+        threadId,
+        text: afterAbsence(messages, new Date(), capabilitiesOf(this.deps.channel).label),
+        plain: true,
+        channelMessageId,
+        attachmentIds,
+        writers,
+        also,
+        heard,
+      });
     } else if (said.length === 1 && !first.rest) {
       const answers = first.questionId !== null || commandOf(first) !== null || (await isAsked(this.deps.db, threadId));
       const whole = heardOf(first);
@@ -161,7 +145,7 @@ export class Desk {
         attachmentIds,
         approver,
         writers,
-        writtenAt: writtenAt(first.message),
+        writtenAt: first.writtenAt,
         also,
         heard: whole.heard,
         ...(author !== null && { shown: whole.text }),
@@ -174,15 +158,15 @@ export class Desk {
   }
 
   /** What was heard, or why a file cannot be had. A message that is nothing else ends with it. */
-  private async tell({ seq, message, text, prepared }: Pending): Promise<void> {
+  private async tell({ seq, id, text, prepared }: PendingMessage): Promise<void> {
     if (!prepared?.tell) return;
     const { intake, threadId } = this.deps;
     const also = prepared.text === '' ? this.handled([seq], 'told') : undefined;
-    await intake.respond({ threadId, said: text || '[a file]', body: prepared.tell, channelMessageId: `${idOf(message)}/told`, also });
+    await intake.respond({ threadId, said: text || '[a file]', body: prepared.tell, channelMessageId: `${id}/told`, also });
   }
 
   /** Says once that what was written is more than one turn takes. Who wrote too fast knows already. */
-  private async tellParts(run: readonly Pending[], rest: readonly Pending[]): Promise<void> {
+  private async tellParts(run: readonly PendingMessage[], rest: readonly PendingMessage[]): Promise<void> {
     const [first] = run;
     if (!first || rest.length === 0 || first.late || first.rest || !this.deps.tells()) return;
     const body = 'That is a lot at once. I read all of it, one part after the other.';
@@ -190,32 +174,26 @@ export class Desk {
       threadId: this.deps.threadId,
       said: '[many messages at once]',
       body,
-      channelMessageId: `${idOf(first.message)}/parts`,
+      channelMessageId: `${first.id}/parts`,
     });
   }
 
   private handled(seqs: readonly number[], verdict: string | null): Also {
     // one that is known was said in an attempt whose end nobody heard of: what came since was not part of it, and is taken up from the table
-    return (tx, inboxId, kind, known) => markHandled(tx, known ? seqs.slice(0, 1) : seqs, verdict ?? kind, inboxId);
+    return (tx, inboxId, kind, known) => this.deps.markHandled(tx, known ? seqs.slice(0, 1) : seqs, verdict ?? kind, inboxId);
   }
 }
 
-const sizeOf = (pending: Pending): { text: string; files: number } => ({
+const sizeOf = (pending: PendingMessage): { text: string; files: number } => ({
   text: heardOf(pending).text,
   files: pending.prepared!.attachmentIds.length,
 });
 
 /** Words that work without the model and must not wait until a burst is complete; a yes or no is one only as an answer. */
-function commandOf({ text, message, questionId, old }: Pending): 'stop' | 'status' | 'help' | 'new' | 'order' | null {
-  if (questionId !== null || old || message.content.kind !== 'text') return null;
+function commandOf({ text, bare, questionId, old }: PendingMessage): 'stop' | 'status' | 'help' | 'new' | 'order' | null {
+  if (questionId !== null || old || !bare) return null;
   const command = parseCommand(text);
   if (command === 'yes' || command === 'no') return null;
   const order = parseTaskOrder(text) || parseAutonomy(text) || parseShare(text) || parseAskAgain(text) !== undefined;
   return command ?? (order ? 'order' : null);
 }
-
-/** WhatsApp tells whole seconds. The end of the second is taken: an answer in the second of its question came after it. */
-export const writtenAt = ({ at }: Incoming): Date => new Date(at.getTime() + 999);
-
-/** The id of a message within its chat: unique also in a group, and over both directions. */
-export const idOf = ({ key }: Incoming): string => `${key.fromMe ? 'me' : key.participant || 'them'}/${key.messageId}`;

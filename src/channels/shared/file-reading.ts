@@ -1,6 +1,6 @@
 import { fileTypeFromBuffer } from 'file-type';
-import { isPdf, pdfText } from '../../../../adapters/pdf/pdf.ts';
-import { cleanText } from '../sanitise.ts';
+import { isPdf, pdfText } from '../../adapters/pdf/pdf.ts';
+import { sanitiseText } from './sanitise.ts';
 
 /** Longest side of a picture as the model sees it, pixels: what providers scale to anyway. */
 const SIDE = 1280;
@@ -33,7 +33,7 @@ const TEXT_CHARS = 200_000;
 export async function documentText(data: Buffer, signal: AbortSignal): Promise<string | null> {
   if (!isPdf(data)) return textFor(data);
   const text = await pdfText(data, signal);
-  return text && cleanText(text, TEXT_CHARS);
+  return text && sanitiseText(text, TEXT_CHARS);
 }
 
 /** The text of a document that is text, whatever its type claims; null for everything else. */
@@ -41,7 +41,7 @@ export function textFor(data: Buffer): string | null {
   if (data.length === 0 || data.length > TEXT_BYTES || data.subarray(0, 8192).includes(0)) return null;
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(data);
-    return cleanText(text, TEXT_CHARS);
+    return sanitiseText(text, TEXT_CHARS);
   } catch {
     return null;
   }

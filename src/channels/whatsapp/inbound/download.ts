@@ -1,8 +1,9 @@
 import { createDecipheriv, createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { proto } from '@whiskeysockets/baileys';
-import type { MessageKey } from '../../../../store/whatsapp/inbox.ts';
-import type { CurrentLive } from '../../live.ts';
+import type { MessageKey } from '../../../store/whatsapp/inbox.ts';
+import { FileError, type FileProblem } from '../../shared/attachments.ts';
+import type { CurrentLive } from '../live.ts';
 import { type Media, mediaOf } from './media-kinds.ts';
 
 const MEDIA_HOST = 'mmg.whatsapp.net';
@@ -21,19 +22,8 @@ const WHOLE_MS = 180_000;
 /** The phone has to be reachable to upload a file again. */
 const REUPLOAD_MS = 30_000;
 
-/** Why a file cannot be had. `away`: trying again later can help. */
-export type MediaProblem = 'too_large' | 'expired' | 'tampered' | 'unreadable' | 'away';
-export class MediaError extends Error {
-  readonly problem: MediaProblem;
-  constructor(problem: MediaProblem, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = 'MediaError';
-    this.problem = problem;
-  }
-}
-
 /** What a person is told about a file that cannot be had. */
-export const mediaProblemText = (problem: MediaProblem, kind: Media['kind'], limit = MEDIA_LIMITS[kind]): string => {
+export const mediaProblemText = (problem: FileProblem, kind: Media['kind'], limit = MEDIA_LIMITS[kind]): string => {
   const thing = { image: 'picture', audio: 'recording', video: 'video', document: 'file' }[kind];
   return {
     too_large: `That ${thing} is too large for me: I take up to ${Math.floor(limit / MEGABYTE)} MB.`,
@@ -51,12 +41,12 @@ export interface DownloadOptions {
   limit?: number;
 }
 
-/** Loads a file, decrypts it, and hands it out only when MAC and both hashes are right. @throws MediaError, or the reason of the signal */
+/** Loads a file, decrypts it, and hands it out only when MAC and both hashes are right. @throws FileError, or the reason of the signal */
 export async function download(media: Media, { host, signal, limit = MEDIA_LIMITS[media.kind] }: DownloadOptions): Promise<Buffer> {
-  if (!media.path) throw new MediaError('unreadable', 'the message names no file that could be checked');
-  if (media.claimedBytes > limit) throw new MediaError('too_large', `${media.claimedBytes} bytes are announced`);
+  if (!media.path) throw new FileError('unreadable', 'the message names no file that could be checked');
+  if (media.claimedBytes > limit) throw new FileError('too_large', `${media.claimedBytes} bytes are announced`);
   const controller = new AbortController();
-  const silence = timer(SILENCE_MS, () => controller.abort(new MediaError('away', 'the media server fell silent')));
+  const silence = timer(SILENCE_MS, () => controller.abort(new FileError('away', 'the media server fell silent')));
   const all = AbortSignal.any([signal, controller.signal, AbortSignal.timeout(WHOLE_MS)]);
   try {
     const response = await ask(media.path, host ?? MEDIA_HOST, all);
@@ -68,9 +58,9 @@ export async function download(media: Media, { host, signal, limit = MEDIA_LIMIT
     return received.finish();
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof MediaError) throw error;
-    if (controller.signal.reason instanceof MediaError) throw controller.signal.reason;
-    throw new MediaError('away', `the media server cannot be reached: ${(error as Error).message}`, { cause: error });
+    if (error instanceof FileError) throw error;
+    if (controller.signal.reason instanceof FileError) throw controller.signal.reason;
+    throw new FileError('away', `the media server cannot be reached: ${(error as Error).message}`, { cause: error });
   } finally {
     silence.stop();
     controller.abort();
@@ -87,8 +77,8 @@ async function ask(path: string, host: string, signal: AbortSignal): Promise<Res
   if (response.ok) return response;
   await response.body?.cancel();
   if (response.status === 404 || response.status === 410 || response.status === 403)
-    throw new MediaError('expired', `the media server answers ${response.status}`);
-  throw new MediaError('away', `the media server answers ${response.status}`);
+    throw new FileError('expired', `the media server answers ${response.status}`);
+  throw new FileError('away', `the media server answers ${response.status}`);
 }
 
 /** Takes the encrypted bytes as they come: ciphertext and, at the very end, ten bytes of MAC. */
@@ -105,7 +95,7 @@ function decryptor(media: Media, limit: number): { add(chunk: Uint8Array): void;
     add(chunk) {
       size += chunk.length;
       // padding and MAC are beyond the file itself
-      if (size > limit + 16 + MAC_BYTES) throw new MediaError('too_large', `more than ${limit} bytes came`);
+      if (size > limit + 16 + MAC_BYTES) throw new FileError('too_large', `more than ${limit} bytes came`);
       encrypted.update(chunk);
       held = Buffer.concat([held, chunk]);
       const ready = held.subarray(0, Math.max(0, held.length - MAC_BYTES));
@@ -114,7 +104,7 @@ function decryptor(media: Media, limit: number): { add(chunk: Uint8Array): void;
       held = Buffer.from(held.subarray(ready.length));
     },
     finish() {
-      const wrong = (what: string) => new MediaError('tampered', `${what} is wrong`);
+      const wrong = (what: string) => new FileError('tampered', `${what} is wrong`);
       if (held.length !== MAC_BYTES) throw wrong('the length');
       if (!timingSafeEqual(encrypted.digest(), Buffer.from(media.encSha256))) throw wrong('the hash of the encrypted file');
       if (!timingSafeEqual(mac.digest().subarray(0, MAC_BYTES), held)) throw wrong('the MAC');
@@ -130,11 +120,27 @@ function decryptor(media: Media, limit: number): { add(chunk: Uint8Array): void;
   };
 }
 
+/** Pauses before the second and the third attempt, where the media server cannot be reached. */
+const AGAIN_MS = [1_000, 4_000];
+
+/** Loads the file of a message, three times at most. @throws FileError */
+export async function loadMedia(...args: Parameters<typeof loadOnce>): Promise<Buffer> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await loadOnce(...args);
+    } catch (error) {
+      const wait = AGAIN_MS[attempt];
+      if (!(error instanceof FileError && error.problem === 'away') || wait === undefined) throw error;
+      await pause(wait, undefined, { signal: args[2].signal });
+    }
+  }
+}
+
 /**
  * Loads the file of a message; one that WhatsApp's server no longer has is asked for again from the phone that sent it, which needs
- * an open connection. @throws MediaError
+ * an open connection. @throws FileError
  */
-export async function loadMedia(
+async function loadOnce(
   media: Media,
   message: { key: MessageKey; content: proto.IMessage },
   options: DownloadOptions & { live: CurrentLive; patienceMs?: number },
@@ -142,7 +148,7 @@ export async function loadMedia(
   try {
     return await download(media, options);
   } catch (error) {
-    if (!(error instanceof MediaError) || error.problem !== 'expired') throw error;
+    if (!(error instanceof FileError) || error.problem !== 'expired') throw error;
     const again = await uploadedAgain(message, options);
     if (!again) throw error;
     return await download(again, options);

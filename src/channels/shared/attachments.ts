@@ -1,0 +1,150 @@
+import pLimit from 'p-limit';
+import type { Logger } from 'pino';
+import { HOW_TO_LISTEN, transcribe, transcribers } from '../../adapters/speech/speech.ts';
+import { SpeechError, type Transcriber } from '../../adapters/speech/transcriber.ts';
+import type { Config } from '../../config.ts';
+import { type AttachmentRecord, findAttachment, saveAttachment } from '../../store/chats/attachments.ts';
+import type { Db } from '../../store/postgres/database.ts';
+import { documentText, pictureFor } from './file-reading.ts';
+import { sanitiseText } from './sanitise.ts';
+
+/** A message with its file, ready to be said. */
+export interface Prepared {
+  /** '' when there is nothing to say to the model */
+  text: string;
+  attachmentIds: string[];
+  /** shown to the person before the answer: what was heard, or what is wrong */
+  tell: string | null;
+}
+
+/** What a channel knows of a file before it is loaded. */
+export interface FileFacts {
+  kind: 'image' | 'audio' | 'video' | 'document';
+  mime: string;
+  /** file name of a document */
+  name: string | null;
+  /** recorded to be listened to, not a file that happens to be audio */
+  voice: boolean;
+  seconds: number;
+}
+
+export interface FileMessage {
+  /** id of the attachment: the same at every attempt */
+  id: string;
+  threadId: string;
+  /** what was written beside the file, without the trigger */
+  text: string;
+  file: FileFacts;
+  /** keep the file without looking into it */
+  unopened: boolean;
+  /** Loads the file. @throws FileError */
+  load(signal: AbortSignal): Promise<Buffer>;
+  /** told that listening takes a while */
+  onLongRecording(seconds: number): Promise<void>;
+}
+
+/** Why a file cannot be had. `away`: trying again later can help. */
+export type FileProblem = 'too_large' | 'expired' | 'tampered' | 'unreadable' | 'away';
+export class FileError extends Error {
+  readonly problem: FileProblem;
+  constructor(problem: FileProblem, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'FileError';
+    this.problem = problem;
+  }
+}
+
+interface AttachmentDeps {
+  db: Db;
+  config: Config;
+  log: Logger;
+  /** what a person is told about a file that cannot be had */
+  problemText(problem: FileProblem, kind: FileFacts['kind']): string;
+}
+
+/** A recording that is longer is announced, because nothing else shows that somebody listens. */
+const LONG_RECORDING_S = 60;
+/** A file is in memory as a whole while it is checked. */
+const LOADS_AT_ONCE = 2;
+
+/** Loads, keeps and reads what comes with messages. */
+export class AttachmentReader {
+  private readonly deps: AttachmentDeps;
+  private readonly loading = pLimit(LOADS_AT_ONCE);
+  private readonly listening = pLimit(1);
+  private transcribers: Promise<Transcriber[]> | undefined;
+
+  constructor(deps: AttachmentDeps) {
+    this.deps = deps;
+  }
+
+  async prepare(message: FileMessage, signal: AbortSignal): Promise<Prepared> {
+    const { id, file, text } = message;
+    try {
+      const kept = await findAttachment(this.deps.db, id);
+      if (kept) return said(message, kept);
+      if (file.kind === 'audio') return await this.listen(message, signal);
+      return await this.loading(() => this.read(message, signal));
+    } catch (error) {
+      if (!(error instanceof FileError)) throw error;
+      const { problem, message: reason } = error;
+      this.deps.log.warn({ problem, reason, kind: file.kind }, 'a file could not be loaded');
+      // what was written beside it still counts; the model knows that the file is missing
+      const missing = `[The ${nameOf(file)} that came with this could not be loaded: ${problem.replace('_', ' ')}.]`;
+      return { text: text && `${text}\n${missing}`, attachmentIds: [], tell: this.deps.problemText(problem, file.kind) };
+    }
+  }
+
+  private async read(message: FileMessage, signal: AbortSignal): Promise<Prepared> {
+    const { file, unopened } = message;
+    const data = await message.load(signal);
+    const preview = file.kind === 'image' && !unopened ? await pictureFor(data) : null;
+    const text = file.kind === 'document' && !unopened ? await documentText(data, signal) : null;
+    return await this.keep(message, data, { preview, text });
+  }
+
+  private async listen(message: FileMessage, signal: AbortSignal): Promise<Prepared> {
+    this.transcribers ??= transcribers(this.deps.config);
+    const all = await this.transcribers;
+    const problem = (tell: string): Prepared => ({ text: message.text, attachmentIds: [], tell });
+    if (all.length === 0) return problem(HOW_TO_LISTEN);
+    if (message.unopened) return problem('I could not open that recording. Please write it, or send it again.');
+    return await this.listening(async () => {
+      const { mime, seconds } = message.file;
+      const audio = await message.load(signal);
+      if (seconds > LONG_RECORDING_S) await message.onLongRecording(seconds);
+      try {
+        const text = await transcribe(all, { audio, mime, seconds }, signal);
+        if (!text) return problem('I could not hear any words in that recording.');
+        return await this.keep(message, audio, { preview: null, text: sanitiseText(text) });
+      } catch (error) {
+        if (!(error instanceof SpeechError)) throw error;
+        this.deps.log.warn({ reason: error.message }, 'a recording could not be transcribed');
+        return problem(`I could not turn that recording into text (${error.message}). Please write it, or send it again later.`);
+      }
+    });
+  }
+
+  private async keep(message: FileMessage, data: Buffer, read: { preview: Buffer | null; text: string | null }): Promise<Prepared> {
+    const { id, threadId } = message;
+    const { kind, mime, name } = message.file;
+    await saveAttachment(this.deps.db, { id, threadId, kind, mime, name, data, ...read });
+    return said(message, { id, kind, mime, name, size: data.length, text: read.text });
+  }
+}
+
+type Kept = Pick<AttachmentRecord, 'id' | 'kind' | 'mime' | 'name' | 'size' | 'text'>;
+
+function said({ text, file }: FileMessage, kept: Kept): Prepared {
+  if (kept.kind === 'audio' && kept.text) {
+    const words = text ? `${text}\n${kept.text}` : kept.text;
+    return { text: words, attachmentIds: [kept.id], tell: file.voice ? `I heard: “${kept.text}”` : null };
+  }
+  const line = `[${nameOf(file)}, ${sizeOf(kept.size)}]`;
+  return { text: text ? `${text}\n${line}` : line, attachmentIds: [kept.id], tell: null };
+}
+
+const nameOf = ({ kind, name, voice }: FileFacts): string =>
+  kind === 'image' ? 'picture' : kind === 'video' ? 'video' : kind === 'audio' ? (voice ? 'voice note' : 'recording') : `document ${name ?? ''}`.trim();
+
+const sizeOf = (bytes: number): string => (bytes >= 1024 * 1024 ? `${(bytes / 1024 / 1024).toFixed(1)} MB` : `${Math.max(1, Math.round(bytes / 1024))} kB`);
