@@ -44,8 +44,6 @@ export interface AttemptOptions extends SocketOptions {
   paired(): void;
   opened(live: Live): void;
   ownPhoneActed(): void;
-  /** given the end of each part that was open */
-  ending(part: Promise<void>): void;
 }
 
 const LOGOUT_MS = 10_000;

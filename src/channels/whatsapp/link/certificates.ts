@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
-import type { Baileys } from './baileys.ts';
+
+type Guarded = Pick<typeof import('@whiskeysockets/baileys'), 'Curve' | 'proto' | 'WA_CERT_DETAILS'>;
 
 interface Libsignal {
   curve: { verifySignature(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean };
@@ -16,7 +17,7 @@ let guarded = false;
  * of a server that is not WhatsApp's, and that of the phone's account at pairing. It also never compares the key in the server's
  * certificate with the key that the server has, so a recorded chain of the true server would do. Process-wide.
  */
-export function guardCertificates(baileys: Baileys): void {
+export function guardCertificates(baileys: Guarded): void {
   if (guarded) return;
   guarded = true;
   const { resolve } = createRequire(import.meta.url);

@@ -1,8 +1,8 @@
 import type { Db } from '../../../store/postgres/database.ts';
 import { readAccount, type WaAccount } from '../../../store/whatsapp/account.ts';
 
-/** What persons want of the account, looked at regularly: wishes come from other processes through the row. */
-export interface Requests {
+/** What persons want of the account. It is looked at regularly, because wishes come from other processes through the row. */
+export interface DesiredState {
   /** the row as it was last read; null when there is none yet */
   row(): WaAccount | null;
   /** aborted at the next new request; a fresh signal takes its place */
@@ -12,7 +12,7 @@ export interface Requests {
   stop(): void;
 }
 
-export function watchRequests(db: Db, account: string, pollMs: number): Requests {
+export function watchDesiredState(db: Db, account: string, pollMs: number): DesiredState {
   let row: WaAccount | null = null;
   let seen: number | null = null;
   let changed = new AbortController();

@@ -14,8 +14,10 @@ export interface Stop {
 const UNLINKED: AccountNews = { jid: null, lid: null, name: null, connected_at: null };
 const NOTHING_TO_SCAN: AccountNews = { qr: null, pairing_code: null };
 
+export type AccountReports = ReturnType<typeof createReports>;
+
 /** What becomes of the account is written into its row, and what needs a person is also said on the other channels. */
-export function createNews({ db, account, log }: WhatsAppDeps) {
+export function createReports({ db, account, log }: WhatsAppDeps) {
   let telling: Promise<void> = Promise.resolve();
 
   /** In order, and never a reason to fail: the row is for people. */

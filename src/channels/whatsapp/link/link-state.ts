@@ -1,0 +1,87 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { WaAccount } from '../../../store/whatsapp/account.ts';
+import type { LeaseHolder } from '../../channel.ts';
+import type { Live, OnOpen, WhatsAppDeps } from '../live.ts';
+import type { AuthState } from '../ratchet/auth-state.ts';
+import type { Sealer } from '../ratchet/encryption.ts';
+import type { Baileys } from './baileys.ts';
+import { type DesiredState, watchDesiredState } from './desired-state.ts';
+import type { Lease } from './lease.ts';
+import { type AccountReports, createReports } from './reports.ts';
+import { type SocketCaches, type SocketQuestions, socketCaches } from './socket.ts';
+import type { WatchdogTimes } from './watchdog.ts';
+
+export interface ConnectionDeps extends WhatsAppDeps {
+  baileys: () => Promise<Baileys>;
+  holder: LeaseHolder;
+  sealer: Sealer;
+  questions: SocketQuestions;
+  onOpen: readonly OnOpen[];
+  /** messages were stored */
+  onStored(): void;
+  /** ends the process: the supervisor starts a sound one */
+  exit(reason: string): void;
+  /** shortened by tests; ms */
+  times?: { pollMs?: number; leaseTtlMs?: number; leaseEveryMs?: number; watchdog?: Partial<WatchdogTimes> };
+  random?: () => number;
+}
+
+/** The link to WhatsApp of one account, from the start of the gateway to its stop. */
+export interface LinkState {
+  readonly deps: ConnectionDeps;
+  readonly pollMs: number;
+  /** aborted by the stop of the gateway */
+  readonly stopping: AbortController;
+  /** what persons want of the account */
+  readonly desired: DesiredState;
+  readonly reports: AccountReports;
+  /** what outlives a socket */
+  readonly caches: SocketCaches;
+  /** what the watchdogs of one connection after the other know about silence */
+  readonly silence: { reconnections: number };
+  live: Live | null;
+  lease: Lease | null;
+  /** it was said that our key does not open what is stored */
+  wrongKeyTold: boolean;
+}
+
+/** What is known from one connection to the next, while this gateway holds the account. */
+export interface HeldAccount {
+  readonly link: LinkState;
+  readonly baileys: Baileys;
+  /** aborted at a stop, and when the lease is lost */
+  readonly over: AbortSignal;
+  auth: AuthState;
+  /** connections in a row that failed */
+  closes: number;
+  /** version to announce; null: the bundled one */
+  version: string | null;
+  /** a newer version was looked for, because WhatsApp refused ours */
+  versionTried: boolean;
+}
+
+const POLL_MS = 1_000;
+
+export function createLink(deps: ConnectionDeps): LinkState {
+  const pollMs = deps.times?.pollMs ?? POLL_MS;
+  return {
+    deps,
+    pollMs,
+    stopping: new AbortController(),
+    desired: watchDesiredState(deps.db, deps.account, pollMs),
+    reports: createReports(deps),
+    caches: socketCaches(),
+    silence: { reconnections: 0 },
+    live: null,
+    lease: null,
+    wrongKeyTold: false,
+  };
+}
+
+/** Nobody wants a connection, or only a person can help. */
+export const isResting = ({ wanted, needs }: WaAccount): boolean => wanted === 'off' || needs === 'person';
+
+/** Resolves when one of the signals is aborted, or after `ms`. */
+export async function either(first: AbortSignal, second: AbortSignal, ms: number): Promise<void> {
+  await pause(ms, undefined, { signal: AbortSignal.any([first, second]) }).catch(() => {});
+}
