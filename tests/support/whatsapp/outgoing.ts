@@ -6,7 +6,8 @@ import type { Live, WhatsAppDeps } from '../../../src/channels/whatsapp/live.ts'
 import { groupCache } from '../../../src/channels/whatsapp/outbound/group-cache.ts';
 import { messageIdOf } from '../../../src/channels/whatsapp/outbound/parts.ts';
 import { getMessage, trackReceipts } from '../../../src/channels/whatsapp/outbound/receipts.ts';
-import { type SenderDeps, whatsappSender } from '../../../src/channels/whatsapp/outbound/send.ts';
+import { whatsappSender } from '../../../src/channels/whatsapp/outbound/send.ts';
+import type { SenderDeps } from '../../../src/channels/whatsapp/outbound/sending.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { findOutgoing, markSent } from '../../../src/store/chats/outbox.ts';
 import type { OutboxTable } from '../../../src/store/chats/tables.ts';
