@@ -2,9 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { readAccount, report } from '../../store/whatsapp/account.ts';
 import { readCreds } from '../../store/whatsapp/auth.ts';
 import type { ChannelDriver, Gateway, RunningChannel } from '../channel.ts';
-import { opensCredentials } from './link/own-key.ts';
 import { checkAddress } from './link/socket.ts';
 import { createSealer, WrongKey } from './ratchet/encryption.ts';
+import { opensCredentials } from './ratchet/own-key.ts';
 
 /** One account for each instance, until an instance holds several. */
 const ACCOUNT = 'default';

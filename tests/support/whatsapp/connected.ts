@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
-import { loadBaileys } from '../../../src/channels/whatsapp/link/baileys.ts';
 import { type Connection, startConnection } from '../../../src/channels/whatsapp/link/connection.ts';
+import { loadBaileys } from '../../../src/channels/whatsapp/link/library/baileys.ts';
 import type { WatchdogTimes } from '../../../src/channels/whatsapp/link/watchdog.ts';
 import type { OnOpen } from '../../../src/channels/whatsapp/live.ts';
 import { createSealer } from '../../../src/channels/whatsapp/ratchet/encryption.ts';

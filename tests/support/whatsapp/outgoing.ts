@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterAll, beforeAll } from 'vitest';
-import { silenceConsole } from '../../../src/channels/whatsapp/link/silence.ts';
+import { silenceConsole } from '../../../src/channels/whatsapp/link/library/silence.ts';
 import type { Live, WhatsAppDeps } from '../../../src/channels/whatsapp/live.ts';
 import { groupCache } from '../../../src/channels/whatsapp/outbound/group-cache.ts';
 import { messageIdOf } from '../../../src/channels/whatsapp/outbound/parts.ts';

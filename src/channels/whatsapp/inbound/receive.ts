@@ -1,6 +1,6 @@
 import type { Intake } from '../../../intake/intake.ts';
 import { markHandled, putOff, type Waiting, waiting } from '../../../store/whatsapp/inbox.ts';
-import { loadBaileys } from '../link/baileys.ts';
+import { loadBaileys } from '../link/library/baileys.ts';
 import type { CurrentLive, WhatsAppDeps } from '../live.ts';
 import { whoIsWho } from './identify.ts';
 import { Sorter } from './sort.ts';

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { WASocket } from '@whiskeysockets/baileys';
 import type { Logger } from 'pino';
 import type { Live, OnOpen } from '../live.ts';
-import { ForeignServer } from './certificates.ts';
+import { ForeignServer } from './library/certificates.ts';
 import { followPairing, type PairingShow } from './pairing.ts';
 import { endSocket, makeSocket, type SocketOptions } from './socket.ts';
 

@@ -1,10 +1,10 @@
 import type { WaAccount } from '../../../store/whatsapp/account.ts';
 import type { CurrentLive } from '../live.ts';
 import { WrongKey } from '../ratchet/encryption.ts';
+import { opensCredentials } from '../ratchet/own-key.ts';
 import { keepConnected } from './keep-connected.ts';
 import { acquireLease, type Lease } from './lease.ts';
 import { type ConnectionDeps, createLink, either, isResting, type LinkState } from './link-state.ts';
-import { opensCredentials } from './own-key.ts';
 
 export interface Connection {
   readonly live: CurrentLive;

@@ -2,11 +2,11 @@ import { backoffMs, reactionTo } from '../../../domain/whatsapp/disconnect.ts';
 import type { WaAccount } from '../../../store/whatsapp/account.ts';
 import { type AuthState, openAuthState } from '../ratchet/auth-state.ts';
 import type { Ended } from './attempt.ts';
-import type { Baileys } from './baileys.ts';
 import { connect } from './connect.ts';
 import type { Lease } from './lease.ts';
+import type { Baileys } from './library/baileys.ts';
+import { announcedVersion, fetchNewerVersion } from './library/version.ts';
 import { either, type HeldAccount, isResting, type LinkState } from './link-state.ts';
-import { announcedVersion, fetchNewerVersion } from './version.ts';
 
 type Reaction = ReturnType<typeof reactionTo>;
 

@@ -4,8 +4,8 @@ import type { Config } from '../../../config.ts';
 import type { AuthState } from '../ratchet/auth-state.ts';
 import type { Ratchet } from '../ratchet/ratchet.ts';
 import { isIgnored } from '../ratchet/stanza-rows.ts';
-import { type Baileys, quietLogger } from './baileys.ts';
-import { baileysCache } from './baileys-cache.ts';
+import { type Baileys, quietLogger } from './library/baileys.ts';
+import { baileysCache } from './library/baileys-cache.ts';
 
 /** What must outlive a socket: without it every reconnect forgets who was asked how often to send again. */
 export interface SocketCaches {

@@ -2,7 +2,7 @@ import type { AnyMessageContent, proto, WAMessage } from '@whiskeysockets/bailey
 import { prefix } from '../../../domain/text/storable.ts';
 import { isGroup } from '../../../domain/whatsapp/identity.ts';
 import type { Quotable } from '../../../store/whatsapp/outgoing.ts';
-import { quietLogger } from '../link/baileys.ts';
+import { quietLogger } from '../link/library/baileys.ts';
 import type { Live, WhatsAppDeps } from '../live.ts';
 
 /** What is to be sent, with files as bytes: nothing here is ever fetched from an address. */

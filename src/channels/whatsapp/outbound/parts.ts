@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { answered, dropOutgoing, type OutgoingRow, progressState, type Quotable, replyJid, sendableAttachment } from '../../../store/whatsapp/outgoing.ts';
 import { addSends, type NewSend, type Send, sendsOf } from '../../../store/whatsapp/sends.ts';
 import { keepUpload, uploadsOf } from '../../../store/whatsapp/uploads.ts';
-import { withoutSecrets } from '../link/silence.ts';
+import { withoutSecrets } from '../link/library/silence.ts';
 import type { Live, WhatsAppDeps } from '../live.ts';
 import { type Part, type Writing, write, writeProgress } from './compose.ts';
 import { encode, type Sendable } from './encode.ts';

@@ -2,7 +2,7 @@ import type { proto } from '@whiskeysockets/baileys';
 import { canonicalUser, isGroup } from '../../../domain/whatsapp/identity.ts';
 import { beginAttempt, hasLostAttempt, markAccepted, type Send } from '../../../store/whatsapp/sends.ts';
 import { ChannelAway } from '../../channel.ts';
-import { withoutSecrets } from '../link/silence.ts';
+import { withoutSecrets } from '../link/library/silence.ts';
 import type { Live } from '../live.ts';
 import { listenForAnswer, type ServerAnswer } from './ack.ts';
 import { relayExtras } from './encode.ts';

@@ -5,7 +5,7 @@ import type { Db } from '../../../store/postgres/database.ts';
 import { isDatabaseAway } from '../../../store/postgres/health.ts';
 import { type KeyChange, LeaseLost, readCreds, readKeys, writeAuth } from '../../../store/whatsapp/auth.ts';
 import type { NewReceived } from '../../../store/whatsapp/inbox.ts';
-import type { Baileys } from '../link/baileys.ts';
+import type { Baileys } from '../link/library/baileys.ts';
 import { placeOf, type Sealer } from './encryption.ts';
 
 /** The pseudo key type that carries decrypted messages into the transaction of their ratchet step. */

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { BinaryNode, SignalDataSet, SignalKeyStoreWithTransaction, SocketConfig, WASocket } from '@whiskeysockets/baileys';
 import { LRUCache } from 'lru-cache';
 import type { MessageKey, NewReceived } from '../../../store/whatsapp/inbox.ts';
-import type { Baileys } from '../link/baileys.ts';
+import type { Baileys } from '../link/library/baileys.ts';
 import { createArrivalOrder } from './arrival-order.ts';
 import { INBOX } from './auth-state.ts';
 import { createStanzaReader, type StanzaReader } from './stanza-rows.ts';

@@ -1,7 +1,7 @@
 import type { BinaryNode, proto } from '@whiskeysockets/baileys';
 import { LRUCache } from 'lru-cache';
 import type { MessageKey, NewReceived } from '../../../store/whatsapp/inbox.ts';
-import type { Baileys } from '../link/baileys.ts';
+import type { Baileys } from '../link/library/baileys.ts';
 
 type Attrs = Record<string, string>;
 type SenderKey = { item: proto.Message.ISenderKeyDistributionMessage; authorJid: string };

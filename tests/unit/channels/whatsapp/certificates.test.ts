@@ -1,8 +1,8 @@
 import * as baileys from '@whiskeysockets/baileys';
 import { pino } from 'pino';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { quietLogger } from '../../../../src/channels/whatsapp/link/baileys.ts';
-import { guardCertificates } from '../../../../src/channels/whatsapp/link/certificates.ts';
+import { quietLogger } from '../../../../src/channels/whatsapp/link/library/baileys.ts';
+import { guardCertificates } from '../../../../src/channels/whatsapp/link/library/certificates.ts';
 import { keyPair, sign } from '../../../support/whatsapp/curve.ts';
 import { NOISE_HEADER, NoiseResponder, type NoiseServerIdentity, noiseServerIdentity } from '../../../support/whatsapp/noise.ts';
 

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
-import { guardSessions } from '../ratchet/sessions.ts';
 import { guardCertificates } from './certificates.ts';
+import { guardSessions } from './sessions.ts';
 import { silenceConsole, withoutSecrets } from './silence.ts';
 
 export type Baileys = typeof import('@whiskeysockets/baileys');

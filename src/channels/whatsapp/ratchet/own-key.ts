@@ -1,6 +1,6 @@
 import type { Db } from '../../../store/postgres/database.ts';
 import { readCreds } from '../../../store/whatsapp/auth.ts';
-import { placeOf, type Sealer, WrongKey } from '../ratchet/encryption.ts';
+import { placeOf, type Sealer, WrongKey } from './encryption.ts';
 
 /**
  * False when credentials are stored that this gateway's key does not open: a machine without the key of the one that linked WhatsApp makes one
