@@ -1,10 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { ChannelAway } from '../channel.ts';
 
-/**
- * How fast messages leave an account. WhatsApp documents no limits; these are what accounts were seen to live with
- * (docs/whatsapp.md), and a person who answers by hand would not be faster either.
- */
+/** How fast messages leave an account. WhatsApp documents no limits: its settings are what accounts were seen to live with (docs/whatsapp.md). */
 export interface PaceLimits {
   /** least time between two messages, and at most as long again by chance before each; 0 turns pacing off */
   paceMs: number;
@@ -45,8 +42,7 @@ export function createPacer(
       while (sent.length > 0 && sent[0]! <= now - DAY_MS) sent.shift();
       const wait = waitFor(sent, now, limits, random());
       if (sent.length >= limits.perDay && wait > MINUTE_MS) onDayFull?.();
-      if (wait > PATIENCE_MS)
-        throw new ChannelAway(`Paced: the next WhatsApp message may leave in ${Math.ceil(wait / 1000)} s.`, Math.min(wait, 10 * MINUTE_MS));
+      if (wait > PATIENCE_MS) throw new ChannelAway(`Paced: the next message may leave in ${Math.ceil(wait / 1000)} s.`, Math.min(wait, 10 * MINUTE_MS));
       const slot = now + wait;
       sent.push(slot);
       try {

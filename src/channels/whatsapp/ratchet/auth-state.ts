@@ -42,113 +42,145 @@ export interface AuthOptions {
   limitMs?: number;
 }
 
+/** Reads the credentials of an account, or makes new ones. @throws WrongKey */
+export async function openAuthState(options: AuthOptions): Promise<AuthState> {
+  const { db, account, sealer, baileys, limitMs = LIMIT_MS } = options;
+  const stored = await within(limitMs, () => readCreds(db, account), 'reading the WhatsApp credentials');
+  const creds: AuthenticationCreds = stored
+    ? JSON.parse(sealer.open(placeOf(account, 'creds'), stored.data), baileys.BufferJSON.reviver)
+    : baileys.initAuthCreds();
+  return new StoredAuthState(options, creds, stored?.rev ?? 0);
+}
+
 /**
  * The credentials and the Signal key store of an account in PostgreSQL. One `set` is one transaction, with the credentials in
  * it when they changed: a pre-key and the counter that names the next one cannot come apart. Nothing is written before the phone
- * has accepted the device, so a pairing that is given up leaves nothing behind. @throws WrongKey
+ * has accepted the device, so a pairing that is given up leaves nothing behind.
  */
-export async function openAuthState(options: AuthOptions): Promise<AuthState> {
-  const { db, account, sealer, baileys, holder, fatal, limitMs = LIMIT_MS } = options;
-  const { replacer, reviver } = baileys.BufferJSON;
-  const text = (value: unknown): string => JSON.stringify(value, replacer);
-  const stored = await within(limitMs, () => readCreds(db, account), 'reading the WhatsApp credentials');
-  const creds: AuthenticationCreds = stored ? JSON.parse(sealer.open(placeOf(account, 'creds'), stored.data), reviver) : baileys.initAuthCreds();
-  let rev = stored?.rev ?? 0;
-  let dirty = false;
-  const cache = new LRUCache<string, string>({ max: CACHED });
-  const paired = (): boolean => Boolean(creds.account);
+class StoredAuthState implements AuthState {
+  readonly creds: AuthenticationCreds;
+  readonly keys: SignalKeyStore;
+  private readonly options: AuthOptions;
+  /** keys as JSON, by `type/id` */
+  private readonly cache = new LRUCache<string, string>({ max: CACHED });
+  /** number of the last version of the credentials that was written */
+  private rev: number;
+  /** the credentials have changed since they were written */
+  private dirty = false;
+  private saving: Promise<void> = Promise.resolve();
 
-  const revive = (type: string, data: string): unknown => {
-    const value = JSON.parse(data, reviver);
-    return type === 'app-state-sync-key' && value ? baileys.proto.Message.AppStateSyncKeyData.fromObject(value) : value;
-  };
+  constructor(options: AuthOptions, creds: AuthenticationCreds, rev: number) {
+    this.options = options;
+    this.creds = creds;
+    this.rev = rev;
+    this.keys = { get: (type, ids) => this.read(type, ids), set: (data) => this.write(data) };
+  }
+
+  paired(): boolean {
+    return Boolean(this.creds.account);
+  }
+
+  touch(): void {
+    this.dirty = true;
+  }
+
+  save(): Promise<void> {
+    this.dirty = true;
+    this.saving = this.saving.catch(() => {}).then(() => (this.dirty ? this.commit([], []) : undefined));
+    return this.saving;
+  }
+
+  private async read<T extends keyof SignalDataTypeMap>(type: T, ids: string[]): Promise<Record<string, SignalDataTypeMap[T]>> {
+    const found: Record<string, SignalDataTypeMap[T]> = {};
+    const missing = ids.filter((id) => !this.cache.has(`${type}/${id}`));
+    if (missing.length > 0) {
+      for (const [id, opened] of await this.load(type, missing)) {
+        // a write that overtook this read knows better
+        if (!this.cache.has(`${type}/${id}`)) this.cache.set(`${type}/${id}`, opened);
+        if (opened !== NONE) found[id] = this.revive(type, opened) as SignalDataTypeMap[T];
+      }
+    }
+    for (const id of ids) {
+      const known = this.cache.get(`${type}/${id}`);
+      if (known === NONE) delete found[id];
+      // parsed for each caller: Baileys changes lists that it was given
+      else if (known !== undefined) found[id] = this.revive(type, known) as SignalDataTypeMap[T];
+    }
+    return found;
+  }
+
+  /** The keys as the database has them, decrypted. */
+  private async load(type: string, ids: string[]): Promise<Array<[id: string, json: string]>> {
+    const { db, account } = this.options;
+    const stored = await this.orDie('reading the WhatsApp keys', () => readKeys(db, account, type, ids));
+    const rows = new Map(stored.map((row) => [row.id, row.data]));
+    return ids.map((id) => {
+      const data = rows.get(id);
+      return [id, data ? this.open(`${type}/${id}`, data) : NONE];
+    });
+  }
+
+  private async write(data: SignalDataSet): Promise<void> {
+    const { account, sealer } = this.options;
+    const changes: KeyChange[] = [];
+    const received: NewReceived[] = [];
+    const written = new Map<string, string>();
+    for (const [type, values] of Object.entries(data)) {
+      for (const [id, value] of Object.entries(values ?? {})) {
+        if (type === INBOX) {
+          if (value) received.push(value as unknown as NewReceived);
+          continue;
+        }
+        const kept = value === null || value === undefined ? NONE : this.text(value);
+        written.set(`${type}/${id}`, kept);
+        changes.push({ type, id, data: kept === NONE ? null : sealer.seal(placeOf(account, `${type}/${id}`), kept) });
+      }
+    }
+    await this.commit(changes, received);
+    for (const [key, kept] of written) this.cache.set(key, kept);
+  }
+
+  private async commit(keys: KeyChange[], received: NewReceived[]): Promise<void> {
+    const { db, account, sealer, holder, limitMs = LIMIT_MS } = this.options;
+    const withCreds = this.dirty && this.paired();
+    if (!withCreds && keys.length === 0 && received.length === 0) return;
+    if (withCreds) {
+      this.dirty = false;
+      this.rev += 1;
+    }
+    const creds = withCreds && { creds: { data: sealer.seal(placeOf(account, 'creds'), this.text(this.creds)), rev: this.rev } };
+    await this.orDie('storing the WhatsApp keys', () => writeAuth(db, account, { keys, received, ...creds }, { holder, timeoutMs: limitMs }));
+    if (received.length > 0) this.options.onStored?.();
+  }
 
   /** Within the limit or not at all: afterwards the process must not go on with what it believes. */
-  const orDie = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
+  private async orDie<T>(what: string, work: () => Promise<T>): Promise<T> {
     try {
-      return await within(limitMs, work, what);
+      return await within(this.options.limitMs ?? LIMIT_MS, work, what);
     } catch (error) {
-      fatal(error as Error);
+      this.options.fatal(error as Error);
       throw error;
     }
-  };
+  }
 
-  const commit = async (keys: KeyChange[], received: NewReceived[]): Promise<void> => {
-    const withCreds = dirty && paired();
-    if (!withCreds && keys.length === 0 && received.length === 0) return;
-    dirty = withCreds ? false : dirty;
-    if (withCreds) rev += 1;
-    const change = { keys, received, ...(withCreds && { creds: { data: sealer.seal(placeOf(account, 'creds'), text(creds)), rev } }) };
-    await orDie('storing the WhatsApp keys', () => writeAuth(db, account, change, { holder, timeoutMs: limitMs }));
-    if (received.length > 0) options.onStored?.();
-  };
-
-  const keys: SignalKeyStore = {
-    async get<T extends keyof SignalDataTypeMap>(type: T, ids: string[]) {
-      const found: Record<string, SignalDataTypeMap[T]> = {};
-      const missing = ids.filter((id) => !cache.has(`${type}/${id}`));
-      if (missing.length > 0) {
-        const rows = new Map((await orDie('reading the WhatsApp keys', () => readKeys(db, account, type, missing))).map((row) => [row.id, row.data]));
-        for (const id of missing) {
-          const data = rows.get(id);
-          const opened = data ? openOrDie(`${type}/${id}`, data) : NONE;
-          // a write that overtook this read knows better
-          if (!cache.has(`${type}/${id}`)) cache.set(`${type}/${id}`, opened);
-          if (opened !== NONE) found[id] = revive(type, opened) as SignalDataTypeMap[T];
-        }
-      }
-      for (const id of ids) {
-        const known = cache.get(`${type}/${id}`);
-        if (known === NONE) delete found[id];
-        // parsed for each caller: Baileys changes lists that it was given
-        else if (known !== undefined) found[id] = revive(type, known) as SignalDataTypeMap[T];
-      }
-      return found;
-    },
-
-    async set(data: SignalDataSet) {
-      const changes: KeyChange[] = [];
-      const received: NewReceived[] = [];
-      const written = new Map<string, string>();
-      for (const [type, values] of Object.entries(data)) {
-        for (const [id, value] of Object.entries(values ?? {})) {
-          if (type === INBOX) {
-            if (value) received.push(value as unknown as NewReceived);
-            continue;
-          }
-          const kept = value === null || value === undefined ? NONE : text(value);
-          written.set(`${type}/${id}`, kept);
-          changes.push({ type, id, data: kept === NONE ? null : sealer.seal(placeOf(account, `${type}/${id}`), kept) });
-        }
-      }
-      await commit(changes, received);
-      for (const [key, kept] of written) cache.set(key, kept);
-    },
-  };
-
-  const openOrDie = (key: string, data: Buffer): string => {
+  private open(key: string, data: Buffer): string {
     try {
-      return sealer.open(placeOf(account, key), data);
+      return this.options.sealer.open(placeOf(this.options.account, key), data);
     } catch (error) {
-      fatal(error as Error);
+      this.options.fatal(error as Error);
       throw error;
     }
-  };
+  }
 
-  let saving: Promise<void> = Promise.resolve();
-  return {
-    creds,
-    keys,
-    paired,
-    touch() {
-      dirty = true;
-    },
-    save() {
-      dirty = true;
-      saving = saving.catch(() => {}).then(() => (dirty ? commit([], []) : undefined));
-      return saving;
-    },
-  };
+  private text(value: unknown): string {
+    return JSON.stringify(value, this.options.baileys.BufferJSON.replacer);
+  }
+
+  private revive(type: string, json: string): unknown {
+    const { BufferJSON, proto } = this.options.baileys;
+    const value = JSON.parse(json, BufferJSON.reviver);
+    return type === 'app-state-sync-key' && value ? proto.Message.AppStateSyncKeyData.fromObject(value) : value;
+  }
 }
 
 /** Stands in the cache for a key that the database does not have; no JSON text is empty. */
