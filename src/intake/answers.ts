@@ -1,17 +1,55 @@
 import type { Arrival } from '../contracts/conversation.ts';
 import type { DecidedBy } from '../contracts/decision.ts';
 import { type Asked, type Meaning, meaningOf } from '../domain/chat/replies.ts';
-import { mayApprove } from '../domain/consent/policy.ts';
+import { mayApprove, mayTrust } from '../domain/consent/policy.ts';
 import type { Tx } from '../store/postgres/database.ts';
 import { answerQuestion, decideQuestion } from '../store/questions/decide.ts';
 import { howToAnswer, readOn } from '../store/questions/question-text.ts';
-import { dangerOf, openQuestions, type Question } from '../store/questions/questions.ts';
-import type { Approver } from './intake.ts';
+import { dangerOf, openQuestion, openQuestions, type Question, threadOfApproval } from '../store/questions/questions.ts';
+import { IntakeError } from './intake-error.ts';
+import type { Approver, Displayed, MessageId } from './message.ts';
+import { once } from './once.ts';
+import type { IntakeDeps } from './signal.ts';
 
-/** A question that a screen shows, and for how long it had when the person sent the message. */
-export interface Displayed {
-  id: string;
-  ms: number;
+export interface ApprovalDecision {
+  approvalId: string;
+  decision: 'allow' | 'deny';
+  remember: boolean;
+  channelMessageId: MessageId;
+}
+
+export interface InputAnswers {
+  threadId: string;
+  inputId: string;
+  answers: Array<{ id: string; label: string; value: string }>;
+  channelMessageId: MessageId;
+}
+
+/** Decides an approval that is named by its id. */
+export async function decideApproval(deps: IntakeDeps, request: ApprovalDecision): Promise<void> {
+  const { approvalId, decision, channelMessageId: id } = request;
+  const missing = new IntakeError('not_found', `no pending approval with id '${approvalId}'`);
+  const threadId = await threadOfApproval(deps.db, approvalId);
+  if (!threadId) throw missing;
+  await once(deps, { threadId, id, body: decision }, async (tx, { inboxId, by }) => {
+    const question = await openQuestion(tx, threadId, approvalId);
+    if (!question) throw missing;
+    await decideQuestion(tx, question, request, by);
+    return { arrival: arrivalOf(question, inboxId, decision), turnId: question.turn_id };
+  });
+}
+
+/** Answers a question that is named by its id. */
+export async function answerInput(deps: IntakeDeps, request: InputAnswers): Promise<void> {
+  const { threadId, inputId, channelMessageId: id } = request;
+  const text = request.answers.map((answer) => answer.value || answer.label).join('\n');
+  await once(deps, { threadId, id, body: text }, async (tx, { inboxId, by }) => {
+    const question = await openQuestion(tx, threadId, inputId);
+    if (question?.kind !== 'question')
+      throw new IntakeError('not_found', `no pending user input with id '${inputId}' on thread ${threadId}: it was answered, has expired, or never was`);
+    await answerQuestion(tx, question, text, by);
+    return { arrival: arrivalOf(question, inboxId, 'answered'), turnId: question.turn_id };
+  });
 }
 
 /** A message that may answer a question. */
@@ -48,7 +86,7 @@ export async function answerOpen(tx: Tx, threadId: string, reply: Reply): Promis
     case 'answers': {
       const question = named(meaning.question);
       await answerQuestion(tx, question, meaning.text, reply.by);
-      return { answer: arrivalOf(question, reply, 'answered'), question };
+      return { answer: arrivalOf(question, reply.inboxId, 'answered'), question };
     }
     case 'more':
       return { reply: await readOn(tx, named(meaning.question), reply.at) };
@@ -86,22 +124,16 @@ async function decide(tx: Tx, question: Question, { answer }: Extract<Meaning, {
         : 'Only the owner, or whoever asked for this, may approve it. It waits for one of them.',
     };
   await decideQuestion(tx, question, answer, by);
-  return { answer: arrivalOf(question, reply, decision), question };
+  return { answer: arrivalOf(question, reply.inboxId, decision), question };
 }
 
-/** Trust in the agent is the owner's to give: at the terminal, with the token, or from the owner's number. */
-export const mayTrust = ({ role }: DecidedBy): boolean => role === 'owner' || role === 'terminal' || role === 'client';
-
-const arrivalOf = ({ id, task_id }: Question, { inboxId }: Reply, decision: 'answered' | 'allow' | 'deny'): Arrival => ({
+const arrivalOf = ({ id, task_id }: Question, inboxId: string, decision: 'answered' | 'allow' | 'deny'): Arrival => ({
   kind: 'answer',
   inboxId,
   questionId: id,
   decision,
-  ...ofTask({ task_id }),
+  ...(task_id && { taskId: task_id }),
 });
-
-/** Whose question it is, when a coding task asked it. */
-export const ofTask = ({ task_id }: Pick<Question, 'task_id'>): { taskId?: string } => (task_id ? { taskId: task_id } : {});
 
 const stillOpen = (questions: readonly Question[]): string =>
   `This is still open, and nothing is done before it is answered:\n${list(questions)}\n${howToAnswer(questions[0]!)}`;

@@ -1,13 +1,14 @@
 import { type Client, isGrpcServiceError, WorkflowNotFoundError } from '@temporalio/client';
 import type { Config } from '../config.ts';
-import type { Arrival, ConversationInput } from '../contracts/conversation.ts';
+import type { Arrival } from '../contracts/conversation.ts';
 import { AGENT_QUEUE, type Channel, taskWorkflowId } from '../contracts/ids.ts';
 import { arrivalSignal, CONVERSATION, decidedSignal, orderedSignal } from '../contracts/signals.ts';
-import { arrivalOf, markSignalled, type Unsignalled, unsignalled } from '../store/chats/inbox.ts';
+import { markSignalled } from '../store/chats/inbox.ts';
 import type { Db } from '../store/postgres/database.ts';
-import { conversationDefaults } from './conversation-settings.ts';
+import { conversationInput } from './workflow-inputs.ts';
 
-interface Deps {
+/** What intake works with. */
+export interface IntakeDeps {
   db: Db;
   temporal: Client;
   config: Config;
@@ -28,7 +29,7 @@ export interface ToSignal {
 export const signalId = (row: { inboxId: string; resignalled?: number }): string => (row.resignalled ? `${row.inboxId}~${row.resignalled}` : row.inboxId);
 
 /** Tells the conversation about a stored row, starting it where it does not run. The workflow drops what it has seen, so doing this twice is harmless. */
-export async function signalArrival(deps: Deps, row: ToSignal): Promise<void> {
+export async function signalArrival(deps: IntakeDeps, row: ToSignal): Promise<void> {
   const { arrival } = row;
   if (arrival.kind === 'task') await signalTask(deps, arrival.taskId, orderedSignal, arrival.order);
   else if (arrival.kind === 'answer' && arrival.taskId)
@@ -38,7 +39,7 @@ export async function signalArrival(deps: Deps, row: ToSignal): Promise<void> {
 }
 
 /** A task that has no workflow hears nothing, and nothing is lost by that: what was answered and ordered is in the store, where a workflow that begins looks. */
-export async function signalTask({ temporal }: Pick<Deps, 'temporal'>, taskId: string, signal: string, value: unknown): Promise<void> {
+export async function signalTask({ temporal }: Pick<IntakeDeps, 'temporal'>, taskId: string, signal: string, value: unknown): Promise<void> {
   await temporal
     .withDeadline(Date.now() + 10_000, () => temporal.workflow.getHandle(taskWorkflowId(taskId)).signal(signal, value))
     .catch((error) => {
@@ -46,14 +47,13 @@ export async function signalTask({ temporal }: Pick<Deps, 'temporal'>, taskId: s
     });
 }
 
-export async function signalConversation({ temporal, config }: Deps, row: ToSignal): Promise<void> {
-  const input: ConversationInput = { chatId: row.chatId, channel: row.channel, ...conversationDefaults(config) };
+export async function signalConversation({ temporal, config }: IntakeDeps, row: ToSignal): Promise<void> {
   // a call without a deadline may wait for ever for a server that is away; the sweeper tries again
   await temporal.withDeadline(Date.now() + 10_000, () =>
     temporal.workflow.signalWithStart(CONVERSATION, {
       workflowId: row.workflowId,
       taskQueue: AGENT_QUEUE,
-      args: [input],
+      args: [conversationInput(config, row)],
       signal: arrivalSignal,
       signalArgs: [{ ...row.arrival, inboxId: signalId(row) }],
       staticSummary: `Conversation on ${row.channel}`,
@@ -70,41 +70,3 @@ const AWAY = [4, 14];
 
 /** The server does not answer: what failed says nothing about its row, and the next row would wait as long. */
 export const isServerAway = (error: unknown): boolean => isGrpcServiceError(error) && AWAY.includes(error.code);
-
-/** Where the last round of signalling again stopped: rows that fail must not keep those behind them waiting. */
-export interface Resignalling {
-  after: Unsignalled | null;
-}
-
-/** Chats that are signalled side by side; the rows of one go in their order. */
-const PARALLEL = 8;
-
-/** Signals rows whose signal was lost by a crash. At most `limit` at a time, so that a burst is paced and new messages are not held up behind it. */
-export async function resignal(deps: Deps, at: Resignalling = { after: null }, olderThanMs = 2000, limit = 50): Promise<number> {
-  const rows = await unsignalled(deps.db, olderThanMs, limit, at.after);
-  at.after = rows.length === limit ? rows.at(-1)! : null;
-  let found = 0;
-  let failure: Error | undefined;
-  const chats = [...Map.groupBy(rows, (row) => row.chatId).values()];
-  const lane = async () => {
-    for (let chat = chats.shift(); chat; chat = chats.shift()) {
-      try {
-        for (const { id } of chat) if (await signalRow(deps, id)) found += 1;
-      } catch (error) {
-        if (isServerAway(error)) throw error;
-        failure = error as Error;
-      }
-    }
-  };
-  await Promise.all(Array.from({ length: PARALLEL }, lane));
-  if (failure) throw new Error(`${found} of ${rows.length} rows could be signalled again: ${failure.message}`);
-  return found;
-}
-
-async function signalRow(deps: Deps, inboxId: string): Promise<boolean> {
-  const row = await arrivalOf(deps.db, inboxId);
-  if (!row || row.signalled_at) return false;
-  const { arrival, chat_id, channel, workflow_id, resignalled } = row;
-  await signalArrival(deps, { inboxId, arrival: arrival as Arrival, chatId: chat_id, channel, workflowId: workflow_id, resignalled });
-  return true;
-}

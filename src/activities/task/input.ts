@@ -1,6 +1,6 @@
 import type { Config } from '../../config.ts';
 import type { TaskInput } from '../../contracts/task.ts';
-import { taskInput } from '../../intake/task-settings.ts';
+import { taskInput } from '../../intake/workflow-inputs.ts';
 import { isOver, taskOfCall } from '../../store/kennel/tasks.ts';
 import type { Db } from '../../store/postgres/database.ts';
 

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { ThreadRecord } from '../../contracts/records.ts';
 import { thingsToTry } from '../../domain/chat/help.ts';
-import { setUpOf } from '../../intake/set-up.ts';
 import { chatKey } from '../../store/chats/ids.ts';
 import { threadDetail } from '../../store/chats/thread-detail.ts';
 import { createThread, getThread, listThreads } from '../../store/chats/threads.ts';
@@ -93,8 +92,8 @@ export const getConsole = endpoint({
     schema: z.object({ ...threadFields, things_to_try: z.array(z.string()).describe('Messages that suit what is set up') }).meta({ id: 'ConsoleThread' }),
     what: 'The thread; it is made when there is none.',
   },
-  handle: async (_, { intake, store, config }) => {
-    const [thread, setUp] = await Promise.all([intake.consoleThread(), setUpOf(store.db, config)]);
+  handle: async (_, { intake }) => {
+    const [thread, setUp] = await Promise.all([intake.consoleThread(), intake.setUp()]);
     return { ...thread, things_to_try: thingsToTry(setUp) };
   },
 });

@@ -1,5 +1,5 @@
 import type { EventEnvelope, ItemRecord, ThreadRecord, TurnRecord } from '../../contracts/records.ts';
-import type { Displayed } from '../../intake/answers.ts';
+import type { Displayed } from '../../intake/intake.ts';
 import { serverSentData } from './api-client-sse.ts';
 
 /** A question that waits for an answer: payload of `user_input.required`. */

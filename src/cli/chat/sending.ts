@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Displayed } from '../../intake/answers.ts';
+import type { Displayed } from '../../intake/intake.ts';
 import { type ApiClient, reasonOf } from './api-client.ts';
 import type { Screen } from './screen/types.ts';
 import type { ChatView } from './view.ts';

@@ -4,7 +4,7 @@ import { DeployError, type Deployment, deploymentOf } from '../../../temporal/de
 import type { Config } from '../../config.ts';
 import { AGENT_QUEUE } from '../../contracts/ids.ts';
 import { CONVERSATION, wakeSignal } from '../../contracts/signals.ts';
-import { startPatchedOver } from '../../intake/start-over.ts';
+import { startPatchedOver } from '../../intake/reconcile/start-over.ts';
 import { connectTemporal } from '../roles/connect.ts';
 
 /** `fetch deploy`: which build of the worker does the work. Each command says what is so afterwards. */

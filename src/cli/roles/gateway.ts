@@ -5,7 +5,7 @@ import { CHANNEL_DRIVERS } from '../../channels/registry.ts';
 import type { Config } from '../../config.ts';
 import { gatewayQueue } from '../../contracts/ids.ts';
 import { createIntake } from '../../intake/intake.ts';
-import { sweep } from '../../intake/sweeper.ts';
+import { sweep } from '../../intake/reconcile/sweeper.ts';
 import { createLog } from '../../log.ts';
 import { ensureSecret } from '../instance/tokens.ts';
 import { openRole } from './connect.ts';

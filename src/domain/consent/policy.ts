@@ -1,4 +1,5 @@
 import type { Autonomy, Danger } from '../../contracts/conversation.ts';
+import type { DecidedBy } from '../../contracts/decision.ts';
 import type { CallTaint } from '../../contracts/taint.ts';
 
 export type Verdict = 'run' | 'ask' | 'refuse';
@@ -29,3 +30,6 @@ export const decideUnattended = (danger: Danger, autonomy: Autonomy, taint: Call
  */
 export const mayApprove = (danger: Danger, by: { owner: boolean; asked: boolean }, tainted = false): boolean =>
   by.owner || (!tainted && (danger !== 'DANGEROUS' || by.asked));
+
+/** Trust in the agent is the owner's to give: at the terminal, with the token, or from the owner's number. */
+export const mayTrust = ({ role }: Pick<DecidedBy, 'role'>): boolean => role === 'owner' || role === 'terminal' || role === 'client';

@@ -1,6 +1,6 @@
 import { type Client, QueryNotRegisteredError, type WorkflowExecutionStatusName, WorkflowNotFoundError } from '@temporalio/client';
 import { holdsQuery } from '../../contracts/signals.ts';
-import { isStuck, STUCK, startOver } from '../start-over.ts';
+import { isStuck, STUCK, startOver } from './start-over.ts';
 
 /** Waits of calls to the server, and of a query, which a worker answers: ms. */
 const CALL_MS = 10_000;

@@ -4,10 +4,10 @@ import { chatsWithSends, openRuns, openTurns } from '../../store/chats/reconcile
 import { settledTasks } from '../../store/kennel/tasks.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import { settledCrons } from '../../store/routines/crons.ts';
-import { startStuckOver } from '../start-over.ts';
 import { Holdings } from './holdings.ts';
 import { compareRun, scheduleComparison } from './routines.ts';
 import { compareSends } from './sends.ts';
+import { startStuckOver } from './start-over.ts';
 import { compareTask } from './tasks.ts';
 import { compareTurn } from './turns.ts';
 import { Walk, type Walked } from './walk.ts';

@@ -1,23 +1,15 @@
-import type { Client } from '@temporalio/client';
-import type { Config } from '../../config.ts';
 import { taskWorkflowId } from '../../contracts/ids.ts';
 import type { ChatWithSends, QueuedSend } from '../../store/chats/reconcile.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import { findRun } from '../../store/routines/runs.ts';
-import { signalConversation } from '../signal.ts';
+import { type IntakeDeps, signalConversation } from '../signal.ts';
 import { type Held, type Holdings, isUnknownQuestion } from './holdings.ts';
-
-interface Deps {
-  db: Db;
-  temporal: Client;
-  config: Config;
-}
 
 /**
  * A queued message is held by the workflow that is to send it: the conversation, a coding task, the run of a routine. One that nobody holds,
  * because its workflow was ended or lost, is given to the conversation, which sends one after the other: one that is sent already is not sent again.
  */
-export async function compareSends(deps: Deps, holdings: Holdings, chat: ChatWithSends): Promise<boolean> {
+export async function compareSends(deps: IntakeDeps, holdings: Holdings, chat: ChatWithSends): Promise<boolean> {
   const { sends } = chat;
   // a message of a turn that still runs comes from that turn
   const ids = [...new Set(sends.flatMap((send) => (send.turn_id ? [send.id, send.turn_id] : [send.id])))];

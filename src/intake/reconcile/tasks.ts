@@ -1,27 +1,19 @@
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
-import type { Config } from '../../config.ts';
 import { AGENT_QUEUE } from '../../contracts/ids.ts';
 import { CODING_TASK, decidedSignal, orderedSignal } from '../../contracts/signals.ts';
 import type { TaskInput } from '../../contracts/task.ts';
 import { taskPage } from '../../domain/tasks/page.ts';
 import { cut } from '../../store/chats/ids.ts';
 import { isOver, orderedOf, type TaskWithQuestion } from '../../store/kennel/tasks.ts';
-import type { Db } from '../../store/postgres/database.ts';
-import { signalTask } from '../signal.ts';
-import { taskInput } from '../task-settings.ts';
+import { type IntakeDeps, signalTask } from '../signal.ts';
+import { taskInput } from '../workflow-inputs.ts';
 import type { Holdings } from './holdings.ts';
 
 /** A workflow that failed is not begun again at once: what made it fail may still be there. */
 const AFTER_FAILURE_MS = 10 * 60_000;
 
-interface Deps {
-  db: Db;
-  temporal: Client;
-  config: Config;
-}
-
 /** A task that is not over by the store has a workflow, and that has heard what was ordered and answered. */
-export async function compareTask(deps: Deps, holdings: Holdings, task: TaskWithQuestion): Promise<boolean> {
+export async function compareTask(deps: IntakeDeps, holdings: Holdings, task: TaskWithQuestion): Promise<boolean> {
   const { question } = task;
   const decided = question?.state === 'answered' ? question.decision : null;
   const held = await holdings.of(task.workflow_id, ['cancel', 'pause', ...(question && decided ? [question.id] : [])]);
@@ -36,7 +28,7 @@ export async function compareTask(deps: Deps, holdings: Holdings, task: TaskWith
 }
 
 /** What a person ordered stands on the row: a workflow that says otherwise has lost it. */
-async function reorder(deps: Deps, task: TaskWithQuestion, missing: readonly string[]): Promise<boolean> {
+async function reorder(deps: IntakeDeps, task: TaskWithQuestion, missing: readonly string[]): Promise<boolean> {
   // `cancel` ends every other order
   if (!missing.includes('cancel')) return false;
   const lacking = lacks(task.ordered, missing);
@@ -52,7 +44,7 @@ function lacks(ordered: 'cancel' | 'pause' | null, missing: readonly string[]): 
 }
 
 /** Its container is found by its label, its lines by their numbers: it goes on as if nothing had happened. */
-async function begin({ db, temporal, config }: Deps, task: TaskWithQuestion, how: 'completed' | 'lost'): Promise<boolean> {
+async function begin({ db, temporal, config }: IntakeDeps, task: TaskWithQuestion, how: 'completed' | 'lost'): Promise<boolean> {
   const { question } = task;
   const input: TaskInput = {
     ...(await taskInput(db, config, task)),

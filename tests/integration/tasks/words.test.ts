@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Kennel } from '../../../src/adapters/kennel/kennel.ts';
 import { loadConfig } from '../../../src/config.ts';
 import type { LogLine } from '../../../src/contracts/kennel.ts';
-import { taskOrder } from '../../../src/intake/task-orders.ts';
+import { taskOrder } from '../../../src/intake/commands/task-orders.ts';
 import { onThread } from '../../../src/store/chats/events.ts';
 import { createThread } from '../../../src/store/chats/threads.ts';
 import { reportHost } from '../../../src/store/kennel/hosts.ts';

@@ -6,7 +6,7 @@ import type { Kennel } from '../../../src/adapters/kennel/kennel.ts';
 import type { Config } from '../../../src/config.ts';
 import type { Identity } from '../../../src/contracts/decision.ts';
 import { parseShare } from '../../../src/domain/chat/commands.ts';
-import { share } from '../../../src/intake/sharing.ts';
+import { share } from '../../../src/intake/commands/sharing.ts';
 import { receive } from '../../../src/store/chats/inbox.ts';
 import { reportHost } from '../../../src/store/kennel/hosts.ts';
 import { reachOf } from '../../../src/store/kennel/shares.ts';

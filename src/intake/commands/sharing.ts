@@ -1,9 +1,9 @@
-import type { Config } from '../config.ts';
-import type { ShareOrder } from '../domain/chat/commands.ts';
-import { findName } from '../domain/tasks/workspace-names.ts';
-import { listShares, shareWorkspace, unshareWorkspace } from '../store/kennel/shares.ts';
-import { listWorkspaces } from '../store/kennel/workspaces.ts';
-import type { Tx } from '../store/postgres/database.ts';
+import type { Config } from '../../config.ts';
+import type { ShareOrder } from '../../domain/chat/commands.ts';
+import { findName } from '../../domain/tasks/workspace-names.ts';
+import { listShares, shareWorkspace, unshareWorkspace } from '../../store/kennel/shares.ts';
+import { listWorkspaces } from '../../store/kennel/workspaces.ts';
+import type { Tx } from '../../store/postgres/database.ts';
 
 /** What the owner is told about `share demo with +49 170 1234567`, and does it. */
 export async function share(tx: Tx, config: Pick<Config, 'TRUSTED_PHONE_NUMBERS'>, order: ShareOrder, owned: boolean): Promise<string> {

@@ -1,8 +1,8 @@
-import type { Arrival } from '../contracts/conversation.ts';
-import { parseTaskOrder } from '../domain/chat/commands.ts';
-import { cut } from '../store/chats/ids.ts';
-import { markOrdered, type Task, tasksOfChat } from '../store/kennel/tasks.ts';
-import type { Tx } from '../store/postgres/database.ts';
+import type { Arrival } from '../../contracts/conversation.ts';
+import { parseTaskOrder } from '../../domain/chat/commands.ts';
+import { cut } from '../../store/chats/ids.ts';
+import { markOrdered, type Task, tasksOfChat } from '../../store/kennel/tasks.ts';
+import type { Tx } from '../../store/postgres/database.ts';
 
 /**
  * What a message means for the coding tasks of its chat: an order, a reply where it is not clear which task is meant, or nothing.

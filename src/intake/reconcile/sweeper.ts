@@ -1,9 +1,9 @@
 import type { Client } from '@temporalio/client';
-import type { Config } from '../config.ts';
-import { createLog } from '../log.ts';
-import type { Db } from '../store/postgres/database.ts';
-import { createReconcile, type Reconciled } from './reconcile/reconcile.ts';
-import { type Resignalling, resignal } from './signal.ts';
+import type { Config } from '../../config.ts';
+import { createLog } from '../../log.ts';
+import type { Db } from '../../store/postgres/database.ts';
+import { createReconcile, type Reconciled } from './reconcile.ts';
+import { type Resignalling, resignal } from './resignal.ts';
 
 const SWEEP_MS = 1000;
 const RECONCILE_MS = 30_000;

@@ -1,7 +1,7 @@
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
-import { AGENT_PHASE } from '../contracts/signals.ts';
-import type { Walked } from './reconcile/walk.ts';
-import { isServerAway } from './signal.ts';
+import { AGENT_PHASE } from '../../contracts/signals.ts';
+import { isServerAway } from '../signal.ts';
+import type { Walked } from './walk.ts';
 
 /**
  * Ends runs that the code of today cannot continue. Nothing is lost by that: everything that they knew is in PostgreSQL, and the comparison with the

@@ -1,0 +1,73 @@
+import { endpointOf } from '../../adapters/model/endpoint.ts';
+import type { Config } from '../../config.ts';
+import type { Identity } from '../../contracts/decision.ts';
+import { askAgainText, parseAskAgain, parseAutonomy, parseCommand, parseShare } from '../../domain/chat/commands.ts';
+import { helpText, type SetUp } from '../../domain/chat/help.ts';
+import { mayTrust } from '../../domain/consent/policy.ts';
+import { listHosts } from '../../store/kennel/hosts.ts';
+import type { Db, Tx } from '../../store/postgres/database.ts';
+import { isAsked } from '../../store/questions/questions.ts';
+import { takeGrantsBack } from '../../store/steps/taint.ts';
+import { beginAnew, trust } from '../../store/turns/replies.ts';
+import { statusText } from '../../store/turns/status-text.ts';
+import type { Meant } from '../once.ts';
+import { addStop } from '../stop-and-steer.ts';
+import { share } from './sharing.ts';
+import { taskOrder } from './task-orders.ts';
+
+/** A message that may be a command. */
+export interface CommandMessage {
+  threadId: string;
+  chatId: string;
+  inboxId: string;
+  text: string;
+  by: Identity;
+  /** several people write in its chat */
+  shared: boolean;
+  /** the turn that runs */
+  turnId?: string;
+}
+
+/** Carries out a command, without the model; `reply` is what the person is told. Null: it is none. The caller holds `lockThread`. */
+export async function runCommand(tx: Tx, config: Config, command: CommandMessage): Promise<Meant | { reply: string } | null> {
+  const { threadId, inboxId, turnId, text } = command;
+  const order = await taskOrder(tx, { chatId: command.chatId, text, inboxId, turnRuns: turnId !== undefined });
+  if (order) return 'reply' in order ? order : { arrival: order, turnId: null };
+  if (parseCommand(text) === 'stop' && turnId) return { arrival: await addStop(tx, { threadId, turnId, inboxId }), turnId };
+  const reply = (await wordReply(tx, config, command)) ?? (await trustReply(tx, config, command));
+  return reply === null ? null : { reply };
+}
+
+/** `stop`, `status`, `help`, `/new` */
+async function wordReply(tx: Tx, config: Config, { threadId, chatId, text, turnId }: CommandMessage): Promise<string | null> {
+  switch (parseCommand(text)) {
+    case 'stop':
+      return 'Nothing is running, so there is nothing to stop.';
+    case 'status':
+      return await statusText(tx, threadId, chatId);
+    case 'help':
+      return helpText(await setUpOf(tx, config));
+    case 'new':
+      return turnId ? 'I am still at work. Say `stop` first, then `/new`.' : await beginAnew(tx, threadId);
+    default:
+      return null;
+  }
+}
+
+/** `ask again`, `share demo with …`, `supervised`, `cautious`, `autonomous` */
+async function trustReply(tx: Tx, config: Config, { threadId, chatId, text, by, shared }: CommandMessage): Promise<string | null> {
+  const sink = parseAskAgain(text);
+  if (sink !== undefined) return askAgainText(await takeGrantsBack(tx, chatId, sink));
+  const order = parseShare(text);
+  if (order) return await share(tx, config, order, mayTrust(by));
+  const autonomy = parseAutonomy(text);
+  // while a question is open the bare word is its answer
+  if (!autonomy || (!text.trim().startsWith('/') && (await isAsked(tx, threadId)))) return null;
+  return await trust(tx, { threadId, chatId, autonomy, shared, owned: mayTrust(by) });
+}
+
+/** What is set up at this moment: what help can tell of. */
+export async function setUpOf(db: Db | Tx, config: Config): Promise<SetUp> {
+  const hosts = await listHosts(db);
+  return { practice: endpointOf(config) === null, tasks: hosts.some(({ alive, ready }) => alive && ready) };
+}

@@ -1,0 +1,95 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { capabilitiesOf } from '../contracts/channels.ts';
+import type { Arrival } from '../contracts/conversation.ts';
+import type { Identity } from '../contracts/decision.ts';
+import type { Channel } from '../contracts/ids.ts';
+import { NoThread, onThread } from '../store/chats/events.ts';
+import { freshId } from '../store/chats/ids.ts';
+import { findReceived, receive } from '../store/chats/inbox.ts';
+import { KeyReused } from '../store/chats/request-keys.ts';
+import type { Tx } from '../store/postgres/database.ts';
+import { IntakeError } from './intake-error.ts';
+import type { Also, MessageId } from './message.ts';
+import { type IntakeDeps, signalArrival, type ToSignal } from './signal.ts';
+
+/** How long a request waits for its signal to be taken: usually some milliseconds. */
+const SIGNAL_PATIENCE_MS = 1000;
+
+/** A message or a request that may come twice under one id. */
+export interface IdempotentRequest {
+  threadId: string;
+  id: MessageId;
+  /** what the row keeps of it */
+  body: string;
+  /** left out for what comes over HTTP */
+  writers?: readonly Identity[];
+  also?: Also;
+}
+
+/** The inbox row that a request becomes. */
+export interface InboxEntry {
+  inboxId: string;
+  chatId: string;
+  at: Date;
+  by: Identity;
+}
+
+/** What a request means: what the workflow is to hear, and the turn that it belongs to. */
+export interface Meant {
+  arrival: Arrival;
+  turnId: string | null;
+}
+
+/**
+ * Runs `act` once for a request, and stores what it means with its row in one transaction, under the lock of the thread. A repeated request gets
+ * what the first one got, and is signalled again if the first signal was lost.
+ */
+export async function once(
+  deps: IntakeDeps,
+  request: IdempotentRequest,
+  act: (tx: Tx, entry: InboxEntry) => Promise<Meant>,
+): Promise<Meant & { inboxId: string }> {
+  const { turnId, signalled, signal } = await store(deps, request, act);
+  if (!signalled) await signalSoon(deps, signal);
+  return { arrival: signal.arrival, turnId, inboxId: signal.inboxId };
+}
+
+interface Stored {
+  turnId: string | null;
+  signalled: boolean;
+  signal: ToSignal;
+}
+
+async function store({ db }: IntakeDeps, request: IdempotentRequest, act: (tx: Tx, entry: InboxEntry) => Promise<Meant>): Promise<Stored> {
+  const { threadId, body, writers, also } = request;
+  const key = typeof request.id === 'string' ? { id: request.id, fingerprint: null } : request.id;
+  return await onThread(db, threadId, async (tx, { chatId, at }) => {
+    const { chat, known } = await findReceived(tx, chatId, key);
+    const signalOf = (inboxId: string, arrival: Arrival) => ({ inboxId, arrival, chatId, channel: chat.channel, workflowId: chat.workflow_id });
+    if (known) {
+      const arrival = known.arrival as Arrival;
+      await also?.(tx, known.id, arrival.kind, true);
+      return { turnId: known.turn_id, signalled: known.signalled_at !== null, signal: signalOf(known.id, arrival) };
+    }
+    const inboxId = freshId('inb_');
+    const writtenBy = writers ?? [overHttp(chat.channel)];
+    const { arrival, turnId } = await act(tx, { inboxId, chatId, at, by: writtenBy[0]! });
+    await receive(tx, { id: inboxId, chatId, threadId, turnId, key, arrival, body, writtenBy });
+    await also?.(tx, inboxId, arrival.kind, false);
+    return { turnId, signalled: false, signal: signalOf(inboxId, arrival) };
+  }).catch((error) => {
+    if (error instanceof NoThread) throw new IntakeError('not_found', error.message);
+    throw error instanceof KeyReused ? new IntakeError('reused', error.message) : error;
+  });
+}
+
+async function signalSoon(deps: IntakeDeps, signal: ToSignal): Promise<void> {
+  // the row is committed: a lost signal is sent again by the sweeper, so a Temporal server that is away does not fail the request
+  const signalled = signalArrival(deps, signal).catch(() => {});
+  // and does not hold it up for long
+  await Promise.race([signalled, pause(SIGNAL_PATIENCE_MS, undefined, { ref: false })]);
+}
+
+/** Who holds the token of the API. In the thread of the terminal that is the terminal. */
+const overHttp = (channel: Channel): Identity =>
+  capabilitiesOf(channel).screen === 'terminal' ? { role: 'terminal', channel } : { role: 'client', channel: 'api' };

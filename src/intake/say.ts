@@ -1,0 +1,124 @@
+import type { Config } from '../config.ts';
+import { looksLikeAnswer } from '../domain/chat/commands.ts';
+import { shownOfMessage } from '../domain/chat/context.ts';
+import { attach } from '../store/chats/attachments.ts';
+import { derivedId, steerItemId } from '../store/chats/ids.ts';
+import type { Tx } from '../store/postgres/database.ts';
+import type { Question } from '../store/questions/questions.ts';
+import { notify, replyNow } from '../store/turns/replies.ts';
+import { activeTurn, openTurn } from '../store/turns/turns.ts';
+import { addUserItem } from '../store/turns/user-items.ts';
+import { answerOpen } from './answers.ts';
+import { runCommand } from './commands/commands.ts';
+import type { AnsweredMessage, InboundMessage, IntakeResult } from './message.ts';
+import { type InboxEntry, type Meant, once } from './once.ts';
+import type { IntakeDeps } from './signal.ts';
+import { addSteer } from './stop-and-steer.ts';
+
+/** A message in the transaction that takes it. */
+interface Taking {
+  tx: Tx;
+  config: Config;
+  message: InboundMessage;
+  entry: InboxEntry;
+  /** the turn that runs in its thread */
+  active?: { id: string };
+}
+
+/** Takes a message: a command, an answer, or words for the model. */
+export async function say(deps: IntakeDeps, message: InboundMessage): Promise<IntakeResult> {
+  const { threadId, channelMessageId: id, also, writers } = message;
+  const { arrival, turnId, inboxId } = await once(deps, { threadId, id, body: modelText(message), writers, also }, async (tx, entry) =>
+    interpret({ tx, config: deps.config, message, entry, active: await activeTurn(tx, threadId) }),
+  );
+  if (arrival.kind === 'turn' || arrival.kind === 'steer') await tellLong(deps, message);
+  return { kind: arrival.kind, turnId, inboxId };
+}
+
+/** Takes a message that is answered without the model. */
+export async function respond(deps: IntakeDeps, message: AnsweredMessage): Promise<IntakeResult> {
+  const { threadId, said, body, channelMessageId: id, also } = message;
+  const { arrival, turnId, inboxId } = await once(deps, { threadId, id, body: said, also }, async (tx, { inboxId, chatId }) => ({
+    arrival: await replyNow(tx, { threadId, chatId, inboxId, said, body }),
+    turnId: null,
+  }));
+  return { kind: arrival.kind, turnId, inboxId };
+}
+
+async function interpret(taking: Taking): Promise<Meant> {
+  const { tx, message, entry, active } = taking;
+  if (message.plain) return await toModel(taking);
+  const command = message.questionId ? null : await runCommand(tx, taking.config, commandOf(taking));
+  if (command) return 'reply' in command ? await reply(taking, command.reply) : command;
+  const answered = await answerOpen(tx, message.threadId, {
+    text: message.text,
+    inboxId: entry.inboxId,
+    by: entry.by,
+    at: message.writtenAt ?? entry.at,
+    readMs: taking.config.FETCH_READ_SECONDS * 1000,
+    displayed: message.displayed,
+    questionId: message.questionId,
+    approver: message.approver,
+  });
+  if (!answered) return await toModel(taking);
+  if ('reply' in answered) return await reply(taking, answered.reply);
+  if ('answer' in answered) {
+    await addFilesOfAnswer(taking, answered.question);
+    return { arrival: answered.answer, turnId: answered.question.turn_id };
+  }
+  // beside the approval of a coding task no turn runs: a new one would leave the task waiting, and the person thinking that it was answered
+  if (!active && looksLikeAnswer(message.text)) return await reply(taking, answered.unclear);
+  return await toModel(taking, answered.unclear);
+}
+
+const modelText = ({ shown, text }: InboundMessage): string => shown ?? text;
+
+const commandOf = ({ message, entry, active }: Taking) => ({
+  threadId: message.threadId,
+  chatId: entry.chatId,
+  inboxId: entry.inboxId,
+  text: message.text,
+  by: entry.by,
+  shared: message.approver !== undefined,
+  turnId: active?.id,
+});
+
+async function reply({ tx, message, entry }: Taking, body: string): Promise<Meant> {
+  const { threadId, text: said } = message;
+  return { arrival: await replyNow(tx, { threadId, chatId: entry.chatId, inboxId: entry.inboxId, said, body }), turnId: null };
+}
+
+/** A picture or a document that came as the answer is read beside it. */
+async function addFilesOfAnswer({ tx, message, entry }: Taking, question: Question): Promise<void> {
+  const { threadId, heard, attachmentIds = [] } = message;
+  if (attachmentIds.length === 0) return;
+  const id = derivedId('item_', entry.inboxId, 'attached');
+  await addUserItem(tx, { id, turnId: question.turn_id, threadId, text: modelText(message), announceStart: true, heard });
+  await attach(tx, id, attachmentIds);
+}
+
+/** Words for the model: they steer the turn that runs, or begin one. `unclear`: what the person is told of a question that is still open, in case the words were meant for it. */
+async function toModel({ tx, message, entry, active }: Taking, unclear?: string): Promise<Meant> {
+  const { threadId, heard, attachmentIds = [] } = message;
+  const { inboxId, chatId, at } = entry;
+  const text = modelText(message);
+  if (active) {
+    const arrival = await addSteer(tx, { threadId, turnId: active.id, inboxId, text, heard });
+    await attach(tx, steerItemId(inboxId), attachmentIds);
+    const outboxId = unclear && (await notify(tx, { threadId, chatId, turnId: active.id, key: inboxId, body: unclear }));
+    return { arrival: { ...arrival, ...(outboxId && { outboxId }) }, turnId: active.id };
+  }
+  const turn = await openTurn(tx, { threadId, at, text, heard });
+  await attach(tx, turn.item_ids[0]!, attachmentIds);
+  return { arrival: { kind: 'turn', inboxId, turnId: turn.id, threadId }, turnId: turn.id };
+}
+
+/** Of a message that is longer than a request the model sees the beginning, and reads on by itself. */
+async function tellLong(deps: IntakeDeps, message: InboundMessage): Promise<void> {
+  const { length } = modelText(message);
+  const shown = shownOfMessage(deps.config.FETCH_CONTEXT_TOKENS);
+  if (length <= shown) return;
+  const { threadId, channelMessageId: id } = message;
+  const body = `That message has ${length} characters. I have its first ${shown} before me and look up the rest where it is needed.`;
+  await respond(deps, { threadId, said: '[a long message]', body, channelMessageId: `${typeof id === 'string' ? id : id.id}/long` });
+}
