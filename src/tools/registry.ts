@@ -6,7 +6,7 @@ import { attachmentTools } from './attachments.ts';
 import { interactionTools } from './interaction.ts';
 import { cronTools } from './routines/crons.ts';
 import { workflowTools } from './routines/workflows.ts';
-import { taskTools } from './tasks.ts';
+import { taskTools } from './tasks/tasks.ts';
 import type { Tool } from './tool.ts';
 import { webTools } from './web.ts';
 import { fileTools } from './workspace/files.ts';

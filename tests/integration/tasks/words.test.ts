@@ -13,7 +13,7 @@ import { insertTask, setTaskState, type Task } from '../../../src/store/kennel/t
 import { recordWorkspaces } from '../../../src/store/kennel/workspaces.ts';
 import type { Db } from '../../../src/store/postgres/database.ts';
 import { statusText } from '../../../src/store/turns/status-text.ts';
-import { taskTools } from '../../../src/tools/tasks.ts';
+import { taskTools } from '../../../src/tools/tasks/tasks.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { toolBench } from '../../support/tool-bench.ts';
 import { until } from '../../support/until.ts';

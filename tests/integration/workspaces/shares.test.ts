@@ -11,7 +11,7 @@ import { receive } from '../../../src/store/chats/inbox.ts';
 import { reportHost } from '../../../src/store/kennel/hosts.ts';
 import { reachOf } from '../../../src/store/kennel/shares.ts';
 import { forgetWorkspace, recordWorkspaces, selectWorkspace } from '../../../src/store/kennel/workspaces.ts';
-import { taskTools } from '../../../src/tools/tasks.ts';
+import { taskTools } from '../../../src/tools/tasks/tasks.ts';
 import type { Tool } from '../../../src/tools/tool.ts';
 import { fileTools } from '../../../src/tools/workspace/files.ts';
 import { workspaceTools } from '../../../src/tools/workspace/workspaces.ts';

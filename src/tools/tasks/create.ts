@@ -1,0 +1,82 @@
+import { z } from 'zod';
+import { taskWorkflowId } from '../../contracts/ids.ts';
+import { HARNESSES } from '../../contracts/kennel.ts';
+import { breachText, taskBreach, taskBudget } from '../../domain/model/budgets.ts';
+import { chooseHarness } from '../../domain/tasks/harnesses.ts';
+import { insertTask } from '../../store/kennel/tasks.ts';
+import { taskSpendingToday } from '../../store/kennel/usage.ts';
+import { shown } from '../approval-words.ts';
+import { idFromCall } from '../call-ids.ts';
+import { defineTool, type ToolContext, type ToolOutcome } from '../tool.ts';
+import { awaitEngine } from '../workspace/await-engine.ts';
+import { taskTool } from './task-of-chat.ts';
+import { shortGoal, taskView } from './view.ts';
+import { workspaceOfTask } from './workspace-of-task.ts';
+
+const DEFAULT_TIMEOUT_MS = 300_000;
+const MAX_TIMEOUT_MS = 24 * 3_600_000;
+
+const schema = z.strictObject({
+  goal: z.string().trim().min(1).max(10_000).describe('Clear description of what is to be accomplished, with everything the agent must know'),
+  agent: z
+    .enum([...HARNESSES, 'auto'])
+    .default('auto')
+    .describe('Coding agent; practice follows simple instructions without a model'),
+  workspace: z.string().trim().min(1).max(100).optional().describe('Workspace name; the active workspace when left out'),
+  worktree: z
+    .boolean()
+    .default(false)
+    .describe('Work beside other tasks of the workspace, in a git worktree on a branch of its own, in place of waiting for them'),
+  timeout: z.int().min(1_000).max(MAX_TIMEOUT_MS).default(DEFAULT_TIMEOUT_MS).describe('Time at work in milliseconds; waiting for a person does not count'),
+});
+
+export const taskCreate = defineTool({
+  ...taskTool,
+  name: 'task_create',
+  reads: [],
+  // the agent does what it says, with the hosts that FETCH_KENNEL_EGRESS opens
+  sends: ['task'],
+  sent: (args) => ({ texts: [args.goal] }),
+  description:
+    'Create and start a coding task for complex work (refactoring, features): a coding agent does it in a container, for as long as it takes, and its report comes to this chat by itself. Never for deleting a file, for a single small edit, or for running a command: there are tools for that. If several agents are enabled and the person has not said which, call ask_user first, or leave agent at auto when they do not care. Tasks on one workspace wait for each other.',
+  danger: 'MODERATE',
+  schema,
+  summarise: (args) => args.agent,
+  workspaceOf: (args) => args.workspace,
+  asks: ({ agent }, at) => `Let ${agent === 'auto' ? 'a coding agent' : shown(agent)} work${at}?`,
+  run: create,
+});
+
+async function create(args: z.output<typeof schema>, context: ToolContext): Promise<ToolOutcome> {
+  const place = await awaitEngine(context, () => workspaceOfTask(context, args.workspace));
+  if ('problem' in place) return { ok: false, output: place.problem };
+  const chosen = chooseHarness({
+    wanted: args.agent,
+    allowed: context.config.FETCH_KENNEL_AGENTS.split(',').map((name) => name.trim()),
+    ready: place.harnesses,
+  });
+  if (!chosen.ok) return { ok: false, output: chosen.why };
+  const today = await taskSpendingToday(context.db, context.chatId);
+  const breach = taskBreach(taskBudget(context.config), { tokens: 0, microUsd: 0, today });
+  if (breach) return { ok: false, output: breachText(breach) };
+  const id = idFromCall('tsk_', context.callId);
+  const task = await insertTask(context.db, {
+    id,
+    chat_id: context.chatId,
+    call_id: context.callId,
+    workflow_id: taskWorkflowId(id),
+    goal: args.goal,
+    agent: args.agent,
+    harness: chosen.harness,
+    host: place.host,
+    workspace: place.workspace,
+    worktree: args.worktree,
+    timeout_ms: args.timeout,
+  });
+  if (!task) return { ok: false, output: 'This chat has no thread yet.' };
+  return {
+    ok: true,
+    output: `Created task ${id}: '${shortGoal(args.goal)}' → ${chosen.harness} in ${place.workspace}. Its report comes to this chat; nothing has to be polled.`,
+    metadata: { task: await taskView(context, task) },
+  };
+}

@@ -1,0 +1,74 @@
+import { WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
+import { z } from 'zod';
+import { cancelUpdate, pauseUpdate, resumeUpdate } from '../../contracts/signals.ts';
+import { duration } from '../../domain/tasks/report.ts';
+import { findTask, isOver, markOrdered, type Task } from '../../store/kennel/tasks.ts';
+import { namedTask } from '../approval-words.ts';
+import { defineTool, type ToolContext, type ToolOutcome } from '../tool.ts';
+import { onLiveTask, taskId, taskTool } from './task-of-chat.ts';
+import { secondsOf } from './view.ts';
+
+export const taskCancel = defineTool({
+  ...taskTool,
+  name: 'task_cancel',
+  reads: [],
+  sends: [],
+  description: 'Cancel a coding task and end its agent. What it did so far is kept on a branch.',
+  danger: 'MODERATE',
+  schema: z.strictObject({ taskId }),
+  asks: (args) => `Cancel ${namedTask(args.taskId)}?`,
+  run: (args, context) =>
+    onLiveTask(context, args.taskId, async (task) => {
+      const ran = duration(secondsOf(task));
+      const ended = await order(context, task, cancelUpdate);
+      if (!ended.ok) return ended;
+      const how = task.started_at ? `was running ${ran}); terminated active process` : 'had not begun)';
+      return { ok: true, output: ended.output || `Cancelled task ${task.id} (${how}`, metadata: { taskId: task.id, wasRunning: task.started_at !== null } };
+    }),
+});
+
+export const taskPause = defineTool({
+  ...taskTool,
+  name: 'task_pause',
+  reads: [],
+  sends: [],
+  description: 'Hold a running coding task where it is; task_resume lets it go on.',
+  danger: 'MODERATE',
+  schema: z.strictObject({ taskId: taskId.optional().describe('The current task when left out') }),
+  asks: (args) => `Pause ${namedTask(args.taskId)}?`,
+  run: (args, context) => hold(context, args.taskId, pauseUpdate, 'Paused'),
+});
+
+export const taskResume = defineTool({
+  ...taskTool,
+  name: 'task_resume',
+  reads: [],
+  sends: [],
+  description: 'Let a paused coding task go on.',
+  danger: 'MODERATE',
+  schema: z.strictObject({ taskId: taskId.optional().describe('The current task when left out') }),
+  asks: (args) => `Let ${namedTask(args.taskId)} go on?`,
+  run: (args, context) => hold(context, args.taskId, resumeUpdate, 'Resumed'),
+});
+
+const hold = (context: ToolContext, id: string | undefined, update: Order, word: string): Promise<ToolOutcome> =>
+  onLiveTask(context, id, async (task) => {
+    const done = await order(context, task, update);
+    return done.ok ? { ok: true, output: done.output || `${word} task ${task.id}.`, metadata: { taskId: task.id } } : done;
+  });
+
+type Order = typeof cancelUpdate | typeof pauseUpdate | typeof resumeUpdate;
+
+/** Gives an order to a task and waits until it is carried out. It stands on the row first: a task whose workflow has yet to begin finds it there. */
+async function order({ db, temporal, callId, signal }: ToolContext, task: Task, update: Order): Promise<ToolOutcome> {
+  await markOrdered(db, task.id, update);
+  try {
+    await temporal.withAbortSignal(signal, () => temporal.workflow.getHandle(task.workflow_id).executeUpdate(update, { updateId: `${callId}_${update}` }));
+    return { ok: true, output: '' };
+  } catch (error) {
+    if (!(error instanceof WorkflowNotFoundError || error instanceof WorkflowUpdateFailedError)) throw error;
+    const now = await findTask(db, task.id);
+    if (!now || isOver(now.state)) return { ok: false, output: `Task ${task.id} has just ended. Look with task_status.` };
+    return { ok: true, output: `Task ${task.id} is only just being started: the order (${update}) is noted, and carried out when it begins.` };
+  }
+}

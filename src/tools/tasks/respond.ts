@@ -1,0 +1,59 @@
+import { WorkflowNotFoundError } from '@temporalio/client';
+import { z } from 'zod';
+import { decidedSignal } from '../../contracts/signals.ts';
+import { chooseOption } from '../../domain/chat/commands.ts';
+import { onThread } from '../../store/chats/events.ts';
+import { reachOf } from '../../store/kennel/shares.ts';
+import { latestQuestionOfTask } from '../../store/kennel/task-questions.ts';
+import { type Task, tasksOfChat } from '../../store/kennel/tasks.ts';
+import { answerQuestion } from '../../store/questions/decide.ts';
+import { openQuestion } from '../../store/questions/questions.ts';
+import { defineTool, type ToolContext, type ToolOutcome } from '../tool.ts';
+import { onTask, taskId, taskTool } from './task-of-chat.ts';
+
+export const taskRespond = defineTool({
+  ...taskTool,
+  name: 'task_respond',
+  reads: [],
+  sends: ['task'],
+  sent: (args) => ({ texts: [args.response] }),
+  description:
+    'Send the answer of the person to a coding task that has asked a question, when they gave it in other words than as a plain reply. Consent to what a task wants to do cannot be given with this.',
+  danger: 'SAFE',
+  schema: z.strictObject({
+    response: z.string().trim().min(1).max(5_000).describe('The answer'),
+    taskId: taskId.optional().describe('The waiting task when left out'),
+  }),
+  run: async (args, context) => {
+    if (args.taskId) return await onTask(context, args.taskId, (task) => respond(context, task, args.response));
+    const task = await waitingTask(context);
+    return task ? await respond(context, task, args.response) : { ok: false, output: 'No task of this chat waits for an answer.' };
+  },
+});
+
+async function waitingTask(context: ToolContext): Promise<Task | undefined> {
+  const reach = await reachOf(context.db, context);
+  const live = await tasksOfChat(context.db, context.chatId, { live: true, limit: 50 });
+  return live.find((task) => task.state === 'waiting' && (reach === null || reach.has(task.workspace)));
+}
+
+async function respond({ db, temporal }: ToolContext, task: Task, response: string): Promise<ToolOutcome> {
+  const asked = await latestQuestionOfTask(db, task.id);
+  if (!asked) return { ok: false, output: `Task ${task.id} has not asked anything.` };
+  if (asked.kind === 'approval')
+    return { ok: false, output: `Task ${task.id} wants consent, and only the person can give it: they answer yes or no to the question itself.` };
+  const answered = await onThread(db, task.thread_id, async (tx) => {
+    const question = await openQuestion(tx, task.thread_id, asked.id);
+    if (question) await answerQuestion(tx, question, chooseOption(question.options, response), { role: 'agent' });
+    return question !== undefined;
+  });
+  // also when it was answered before: a first attempt may have died between the answer and its signal
+  await temporal.workflow
+    .getHandle(task.workflow_id)
+    .signal(decidedSignal, { questionId: asked.id, decision: 'answered' })
+    .catch((error) => {
+      if (!(error instanceof WorkflowNotFoundError)) throw error;
+    });
+  if (!answered && asked.answer !== response) return { ok: false, output: `The question of task ${task.id} is settled already.` };
+  return { ok: true, output: `Sent response to task ${task.id}, resuming execution`, metadata: { taskId: task.id } };
+}

@@ -1,0 +1,39 @@
+import { z } from 'zod';
+import { moneyText } from '../../domain/model/price-book.ts';
+import { duration, saysMore } from '../../domain/tasks/report.ts';
+import { refusalsOf } from '../../store/kennel/egress.ts';
+import { openQuestionOfTask } from '../../store/kennel/task-questions.ts';
+import type { Task } from '../../store/kennel/tasks.ts';
+import { usageOf } from '../../store/kennel/usage.ts';
+import { defineTool, type ToolContext } from '../tool.ts';
+import { onTask, taskId, taskTool } from './task-of-chat.ts';
+import { secondsOf, shortGoal, taskView } from './view.ts';
+
+export const taskStatus = defineTool({
+  ...taskTool,
+  name: 'task_status',
+  reads: ['report'],
+  sends: [],
+  description: 'Check what a coding task is doing, waits for and has used, or how it ended. Not needed to learn of its end: that is reported by itself.',
+  danger: 'SAFE',
+  readsOnly: true,
+  schema: z.strictObject({ taskId: taskId.optional().describe('The current task when left out') }),
+  run: (args, context) =>
+    onTask(context, args.taskId, async (task) => ({ ok: true, output: await statusText(context, task), metadata: { task: await taskView(context, task) } })),
+});
+
+async function statusText({ db }: ToolContext, task: Task): Promise<string> {
+  const spent = await usageOf(db, task.id);
+  const lines = [`Task ${task.id} ${task.state} (${duration(secondsOf(task))}) — '${shortGoal(task.goal)}'. ${task.last ? `Last: ${task.last}` : ''}`.trim()];
+  lines.push(`${task.harness} in ${task.workspace} on ${task.host}; ${spent.inputTokens + spent.outputTokens} tokens, ${moneyText(spent)} so far.`);
+  if (task.state === 'waiting') {
+    const open = await openQuestionOfTask(db, task.id);
+    if (open) lines.push(`It waits for ${open.kind === 'approval' ? 'consent' : 'an answer'}: ${open.prompt}`);
+  }
+  if (task.reason && saysMore({ state: task.state, reason: task.reason })) lines.push(task.reason);
+  const refused = await refusalsOf(db, task.id, 5);
+  if (refused.length > 0)
+    lines.push(`Refused on the network: ${refused.map((row) => `${row.host}:${row.port} (${row.refused}x)`).join(', ')}. FETCH_KENNEL_EGRESS allows hosts.`);
+  if (task.result?.said) lines.push(task.result.said);
+  return lines.join('\n');
+}

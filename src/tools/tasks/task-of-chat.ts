@@ -1,0 +1,35 @@
+import { z } from 'zod';
+import { suggestion } from '../../domain/text/nearest.ts';
+import { reachOf } from '../../store/kennel/shares.ts';
+import { isOver, type Task, tasksOfChat } from '../../store/kennel/tasks.ts';
+import type { ToolContext, ToolOutcome } from '../tool.ts';
+
+/** What every tool of tasks needs: how it is run, and the task that is meant. */
+
+export const taskTool = { effect: 'idempotent', place: 'worker', timeoutMs: 60_000 } as const;
+
+export const taskId = z.string().trim().min(1).max(60).describe('Task ID, tsk_…');
+
+/** Runs `act` with the task that is meant: the one with this id in this chat; without an id, the newest that is not over, or the newest. */
+export async function onTask(context: ToolContext, id: string | undefined, act: (task: Task) => Promise<ToolOutcome>): Promise<ToolOutcome> {
+  const found = await findTaskOfChat(context, id);
+  return 'problem' in found ? { ok: false, output: found.problem } : await act(found.task);
+}
+
+/** The same for what only a task that is not over can do. */
+export const onLiveTask = (context: ToolContext, id: string | undefined, act: (task: Task) => Promise<ToolOutcome>): Promise<ToolOutcome> =>
+  onTask(context, id, async (task) => (isOver(task.state) ? { ok: false, output: `Task ${task.id} is over already (${task.state}).` } : await act(task)));
+
+async function findTaskOfChat({ db, chatId, turnId }: ToolContext, id: string | undefined): Promise<{ task: Task } | { problem: string }> {
+  const reach = await reachOf(db, { chatId, turnId });
+  const tasks = (await tasksOfChat(db, chatId, { limit: 200 })).filter(({ workspace }) => reach === null || reach.has(workspace));
+  const task = id === undefined ? (tasks.find((each) => !isOver(each.state)) ?? tasks[0]) : tasks.find((each) => each.id === id);
+  if (task) return { task };
+  if (id === undefined) return { problem: 'There are no tasks in this chat.' };
+  return {
+    problem: `There is no task ${id} in this chat.${suggestion(
+      id,
+      tasks.map((each) => each.id),
+    )}`,
+  };
+}
