@@ -49,18 +49,18 @@ export async function once(
   request: IdempotentRequest,
   act: (tx: Tx, entry: InboxEntry) => Promise<Meant>,
 ): Promise<Meant & { inboxId: string }> {
-  const { turnId, signalled, signal } = await store(deps, request, act);
+  const { turnId, signalled, signal } = await commit(deps, request, act);
   if (!signalled) await signalSoon(deps, signal);
   return { arrival: signal.arrival, turnId, inboxId: signal.inboxId };
 }
 
-interface Stored {
+interface Committed {
   turnId: string | null;
   signalled: boolean;
   signal: ToSignal;
 }
 
-async function store({ db }: IntakeDeps, request: IdempotentRequest, act: (tx: Tx, entry: InboxEntry) => Promise<Meant>): Promise<Stored> {
+async function commit({ db }: IntakeDeps, request: IdempotentRequest, act: (tx: Tx, entry: InboxEntry) => Promise<Meant>): Promise<Committed> {
   const { threadId, body, writers, also } = request;
   const key = typeof request.id === 'string' ? { id: request.id, fingerprint: null } : request.id;
   return await onThread(db, threadId, async (tx, { chatId, at }) => {

@@ -1,7 +1,5 @@
-import type { Client } from '@temporalio/client';
-import type { Config } from '../../config.ts';
 import { createLog } from '../../log.ts';
-import type { Db } from '../../store/postgres/database.ts';
+import type { IntakeDeps } from '../signal.ts';
 import { createReconcile, type Reconciled } from './reconcile.ts';
 import { type Resignalling, resignal } from './resignal.ts';
 
@@ -15,51 +13,74 @@ const SHARE = 1 / 10;
 /** What is older than this process by so much is not on its way any more: it was lost, perhaps with the machine. */
 const AT_START_MS = 5_000;
 
-/** Looks for inbox rows whose signal was lost, for as long as the gateway lives; returns how to stop. Several gateways may do it: a doubled signal is dropped. */
-export function sweep(deps: { db: Db; temporal: Client; config: Config }): () => void {
+type Log = ReturnType<typeof createLog>;
+
+/** Brings back what a crash lost, for as long as the gateway lives; returns how to stop. Several gateways may do it: a doubled signal is dropped. */
+export function sweep(deps: IntakeDeps): () => void {
   const log = createLog('sweeper', deps.config.LOG_LEVEL);
-  const reconcile = createReconcile(deps);
-  const at: Resignalling = { after: null };
+  // side by side: thousands of rows to compare must not hold up the signals of new messages
+  const stops = [repeat(resignalling(deps, log)), repeat(comparing(deps, log))];
+  return () => {
+    for (const stop of stops) stop();
+  };
+}
+
+/** Runs one round after the other; each says in how many ms the next one begins. Returns how to stop. */
+function repeat(round: () => Promise<number>): () => void {
   let stopped = false;
   let timer: NodeJS.Timeout | undefined;
-  let comparing: NodeJS.Timeout | undefined;
-  /** comparisons in a row in which something failed */
-  let incomplete = 0;
+  const run = async (): Promise<void> => {
+    const ms = await round();
+    if (!stopped) timer = setTimeout(() => void run(), ms);
+  };
+  void run();
+  return () => {
+    stopped = true;
+    clearTimeout(timer);
+  };
+}
 
-  const round = async (): Promise<void> => {
+/** Looks for inbox rows whose signal was lost. */
+function resignalling(deps: IntakeDeps, log: Log): () => Promise<number> {
+  const at: Resignalling = { after: null };
+  return async () => {
     const found = await resignal(deps, at).catch((error) => {
       log.warn({ error: (error as Error).message }, 'could not signal again; the rows are kept and the next round tries them');
       return 0;
     });
     if (found > 0) log.info({ found }, 'signalled messages again whose signal was lost');
-    if (!stopped) timer = setTimeout(() => void round(), SWEEP_MS);
+    return SWEEP_MS;
   };
-  // beside the round above: thousands of rows to compare must not hold up the signals of new messages
-  const compare = async (settledMs?: number): Promise<void> => {
+}
+
+/** Compares the database with the Temporal server. */
+function comparing(deps: IntakeDeps, log: Log): () => Promise<number> {
+  const reconcile = createReconcile(deps);
+  let settledMs: number | undefined = AT_START_MS;
+  /** comparisons in a row in which something failed */
+  let incomplete = 0;
+  return async () => {
     const from = Date.now();
-    const complete = await reconcile(settledMs).then(tell, (error) => {
-      log.warn({ error: (error as Error).message }, 'could not compare the database with the Temporal server; the next round tries again');
-      return false;
-    });
+    const complete = await reconcile(settledMs).then(
+      (reconciled) => tell(log, reconciled),
+      (error) => {
+        log.warn({ error: (error as Error).message }, 'could not compare the database with the Temporal server; the next round tries again');
+        return false;
+      },
+    );
     incomplete = complete ? 0 : incomplete + 1;
+    if (complete) settledMs = undefined;
     // time that was spent waiting for an answer that did not come is no load
-    const next = incomplete > 0 && incomplete <= SOON ? AGAIN_MS * incomplete : Math.max(RECONCILE_MS, (Date.now() - from) / SHARE);
-    if (!stopped) comparing = setTimeout(() => void compare(complete ? undefined : settledMs), next);
+    return incomplete > 0 && incomplete <= SOON ? AGAIN_MS * incomplete : Math.max(RECONCILE_MS, (Date.now() - from) / SHARE);
   };
-  /** Whether every row could be compared. */
-  const tell = (reconciled: Reconciled): boolean => {
-    const found = Object.fromEntries(Object.entries(reconciled).flatMap(([what, walked]) => (walked.found > 0 ? [[what, walked.found]] : [])));
-    if (Object.keys(found).length > 0) log.warn(found, 'brought back what the Temporal server no longer had');
-    for (const [what, { failed, failure }] of Object.entries(reconciled))
-      if (failed > 0)
-        log.warn({ what, failed, error: failure?.message }, 'could not compare some rows with the Temporal server; the next round tries them again');
-    return Object.values(reconciled).every(({ failed }) => failed === 0);
-  };
-  void round();
-  void compare(AT_START_MS);
-  return () => {
-    stopped = true;
-    clearTimeout(timer);
-    clearTimeout(comparing);
-  };
+}
+
+/** Whether every row could be compared. */
+function tell(log: Log, reconciled: Reconciled): boolean {
+  const found = Object.fromEntries(Object.entries(reconciled).flatMap(([what, walked]) => (walked.found > 0 ? [[what, walked.found]] : [])));
+  if (Object.keys(found).length > 0) log.warn(found, 'brought back what the Temporal server no longer had');
+  for (const [what, { failed, failure }] of Object.entries(reconciled))
+    if (failed > 0)
+      log.warn({ what, failed, error: failure?.message }, 'could not compare some rows with the Temporal server; the next round tries them again');
+  return Object.values(reconciled).every(({ failed }) => failed === 0);
 }
