@@ -10,6 +10,7 @@ import { createStanzaReader, type StanzaReader } from './stanza-rows.ts';
 
 type MakeRepository = SocketConfig['makeSignalRepository'];
 type Repository = ReturnType<MakeRepository>;
+type Attrs = Record<string, string>;
 
 // Baileys puts its transactions into an async context; an operation that begins in the empty one gets a transaction of its
 // own, which is committed before the operation returns, and so before any byte that depends on it is sent
@@ -54,80 +55,41 @@ export interface RatchetOptions {
  * session. Here one operation runs at a time, each commits before it returns, and a decrypted message is an inbox row in the
  * same SQL transaction as its ratchet step.
  */
-export function createRatchet(options: RatchetOptions): Ratchet {
-  const { baileys, now = Date.now } = options;
-  const reader = createStanzaReader(options);
-  const stanzas = new LRUCache<string, Record<string, string>>({ max: REMEMBERED_STANZAS });
-  const waiting = new Map<string, number>();
-  const order = createArrivalOrder();
-  const learned = new LRUCache<string, true>({ max: 1_000 });
-  let lastSettledAt = now();
-  let lastStanzaAt = now();
-  let keys: SignalKeyStoreWithTransaction | null = null;
+export const createRatchet = (options: RatchetOptions): Ratchet => new SafeRatchet(options);
 
-  const exclusive = <T>(work: () => Promise<T>): Promise<T> => {
-    const run = tail.then(() => outsideTransactions(work));
-    tail = run.then(
-      () => {},
-      () => {},
-    );
-    return run;
-  };
+class SafeRatchet implements Ratchet {
+  private readonly options: RatchetOptions;
+  private readonly now: () => number;
+  private readonly reader: StanzaReader;
+  /** attributes of the stanza that a ciphertext came in */
+  private readonly stanzas = new LRUCache<string, Attrs>({ max: REMEMBERED_STANZAS });
+  /** when each ciphertext arrived that nobody has decrypted yet, oldest first */
+  private readonly waiting = new Map<string, number>();
+  private readonly order = createArrivalOrder();
+  /** sender keys that were learned in the transaction of their message */
+  private readonly learned = new LRUCache<string, true>({ max: 1_000 });
+  private lastSettledAt: number;
+  private lastStanzaAt: number;
+  private keys: SignalKeyStoreWithTransaction | null = null;
 
-  const put = (rows: NewReceived[], into: SignalKeyStoreWithTransaction) =>
-    rows.length > 0
-      ? into.set({ [INBOX]: Object.fromEntries(rows.map((row, index) => [`${row.chat}/${row.messageId}/${index}`, row])) } as SignalDataSet)
-      : undefined;
+  constructor(options: RatchetOptions) {
+    this.options = options;
+    this.now = options.now ?? Date.now;
+    this.reader = createStanzaReader(options);
+    this.lastSettledAt = this.lastStanzaAt = this.now();
+  }
 
-  /** Decrypts, learns a sender key that came along, and stores the message: all of it or nothing. */
-  const decrypting = (
-    inner: Repository,
-    store: SignalKeyStoreWithTransaction,
-    ciphertext: Uint8Array,
-    lock: string,
-    decrypt: () => Promise<Uint8Array>,
-  ): Promise<Uint8Array> =>
-    exclusive(async () => {
-      const key = fingerprint(ciphertext);
-      const attrs = stanzas.get(key);
-      try {
-        return await store.transaction(async () => {
-          const plaintext = await decrypt();
-          const read = attrs ? reader.read(attrs, plaintext) : null;
-          if (read?.senderKey) {
-            await inner.processSenderKeyDistributionMessage(read.senderKey);
-            learned.set(senderKeyOf(read.senderKey), true);
-          }
-          if (read) await put(read.rows, store);
-          return plaintext;
-        }, lock);
-      } catch (error) {
-        // its receipt was lost with the last process, and its key is used up: a plain receipt now, instead of asking the sender for a new session
-        const key = attrs && reader.keyOf(attrs);
-        const known = key && (await options.stored(key).catch(() => null));
-        if (known) return reader.asDecrypted(known);
-        // the sender is asked to send it again; should that never come, the stub is how the person gets to know
-        if (attrs) await put(reader.stubs(attrs, error as Error), store);
-        throw error;
-      } finally {
-        stanzas.delete(key);
-        waiting.delete(key);
-        order.settled(key);
-        lastSettledAt = now();
-      }
-    });
-
-  const makeSignalRepository: MakeRepository = (auth, logger, pnToLid) => {
-    const inner = baileys.DEFAULT_CONNECTION_CONFIG.makeSignalRepository(auth, logger, pnToLid);
+  readonly makeSignalRepository: MakeRepository = (auth, logger, pnToLid) => {
+    const inner = this.options.baileys.DEFAULT_CONNECTION_CONFIG.makeSignalRepository(auth, logger, pnToLid);
     const store = auth.keys as SignalKeyStoreWithTransaction;
-    keys = store;
+    this.keys = store;
     return {
       ...inner,
-      decryptMessage: (opts) => decrypting(inner, store, opts.ciphertext, opts.jid, () => inner.decryptMessage(opts)),
-      decryptGroupMessage: (opts) => decrypting(inner, store, opts.msg, opts.group, () => inner.decryptGroupMessage(opts)),
-      async processSenderKeyDistributionMessage(opts) {
+      decryptMessage: (opts) => exclusive(() => this.decrypt(inner, store, opts.ciphertext, opts.jid, () => inner.decryptMessage(opts))),
+      decryptGroupMessage: (opts) => exclusive(() => this.decrypt(inner, store, opts.msg, opts.group, () => inner.decryptGroupMessage(opts))),
+      processSenderKeyDistributionMessage: async (opts) => {
         // learned in the transaction of its message already; a second time would forget how far the chain has moved since
-        if (learned.has(senderKeyOf(opts))) return;
+        if (this.learned.has(senderKeyOf(opts))) return;
         await exclusive(() => store.transaction(() => inner.processSenderKeyDistributionMessage(opts), opts.item.groupId ?? 'sender-key'));
       },
       encryptMessage: (opts) => exclusive(() => inner.encryptMessage(opts)),
@@ -139,58 +101,116 @@ export function createRatchet(options: RatchetOptions): Ratchet {
     };
   };
 
-  return {
-    makeSignalRepository,
-    attachStanzas(sock) {
-      // what the last socket left undecrypted comes again on this one
-      stanzas.clear();
-      waiting.clear();
-      order.clear();
-      lastSettledAt = lastStanzaAt = now();
-      const emit = sock.ws.emit.bind(sock.ws);
-      sock.ws.emit = (event: string | symbol, ...args: unknown[]): boolean => {
-        if (event !== 'CB:message') return emit(event, ...args);
-        const node = args[0] as BinaryNode;
-        lastStanzaAt = now();
-        const encrypted = ciphertexts(node);
-        const attrs = node.attrs as Record<string, string>;
-        const awaited: string[] = [];
-        for (const { content, counted } of encrypted) {
-          const key = fingerprint(content);
-          stanzas.set(key, attrs);
-          if (!counted || !reader.concerns(attrs)) continue;
-          waiting.set(key, lastStanzaAt);
-          awaited.push(key);
-        }
-        if (awaited.length > 0) {
-          // on a socket that has closed meanwhile it is left to come again
-          order.pass(attrs.from ?? '', awaited, attrs.offline !== undefined, () => void (sock.ws.isOpen && emit(event, ...args)));
-          return true;
-        }
-        if (encrypted.length > 0) return emit(event, ...args);
-        // a message without content is acknowledged at once: its stub has to be stored before Baileys sees it
-        void hold(reader, node, keys, put).then(() => emit(event, ...args));
-        return true;
-      };
-    },
-    probe: () =>
-      exclusive(async () => {
-        await keys?.get('session', ['probe']);
-      }),
-    health: () => ({ waitingSince: waiting.values().next().value ?? null, lastSettledAt, lastStanzaAt }),
+  readonly attachStanzas = (sock: WASocket): void => {
+    // what the last socket left undecrypted comes again on this one
+    this.stanzas.clear();
+    this.waiting.clear();
+    this.order.clear();
+    this.lastSettledAt = this.lastStanzaAt = this.now();
+    const emit = sock.ws.emit.bind(sock.ws);
+    sock.ws.emit = (event: string | symbol, ...args: unknown[]): boolean => {
+      if (event !== 'CB:message') return emit(event, ...args);
+      // on a socket that has closed meanwhile it is left to come again
+      return this.arrive(
+        args[0] as BinaryNode,
+        () => emit(event, ...args),
+        () => sock.ws.isOpen,
+      );
+    };
   };
+
+  readonly probe = (): Promise<void> =>
+    exclusive(async () => {
+      await this.keys?.get('session', ['probe']);
+    });
+
+  readonly health = (): RatchetHealth => ({
+    waitingSince: this.waiting.values().next().value ?? null,
+    lastSettledAt: this.lastSettledAt,
+    lastStanzaAt: this.lastStanzaAt,
+  });
+
+  /** Passes a stanza on when it is its turn. What an `emit` answers: somebody listens. */
+  private arrive(node: BinaryNode, emit: () => boolean, isOpen: () => boolean): boolean {
+    this.lastStanzaAt = this.now();
+    const encrypted = ciphertexts(node);
+    const attrs = node.attrs as Attrs;
+    const awaited: string[] = [];
+    for (const { content, counted } of encrypted) {
+      const key = fingerprint(content);
+      this.stanzas.set(key, attrs);
+      if (!counted || !this.reader.concerns(attrs)) continue;
+      this.waiting.set(key, this.lastStanzaAt);
+      awaited.push(key);
+    }
+    if (awaited.length > 0) {
+      this.order.pass(attrs.from ?? '', awaited, attrs.offline !== undefined, () => void (isOpen() && emit()));
+      return true;
+    }
+    if (encrypted.length > 0) return emit();
+    // a message without content is acknowledged at once: its stub has to be stored before Baileys sees it
+    void this.storeStub(node).then(emit);
+    return true;
+  }
+
+  /** Decrypts, learns a sender key that came along, and stores the message: all of it or nothing. */
+  private async decrypt(
+    inner: Repository,
+    store: SignalKeyStoreWithTransaction,
+    ciphertext: Uint8Array,
+    lock: string,
+    decrypted: () => Promise<Uint8Array>,
+  ): Promise<Uint8Array> {
+    const key = fingerprint(ciphertext);
+    const attrs = this.stanzas.get(key);
+    try {
+      return await store.transaction(async () => {
+        const plaintext = await decrypted();
+        const read = attrs ? this.reader.read(attrs, plaintext) : null;
+        if (read?.senderKey) {
+          await inner.processSenderKeyDistributionMessage(read.senderKey);
+          this.learned.set(senderKeyOf(read.senderKey), true);
+        }
+        if (read) await put(read.rows, store);
+        return plaintext;
+      }, lock);
+    } catch (error) {
+      // its receipt was lost with the last process, and its key is used up: a plain receipt now, instead of asking the sender for a new session
+      const row = attrs && this.reader.keyOf(attrs);
+      const known = row && (await this.options.stored(row).catch(() => null));
+      if (known) return this.reader.asDecrypted(known);
+      // the sender is asked to send it again; should that never come, the stub is how the person gets to know
+      if (attrs) await put(this.reader.stubs(attrs, error as Error), store);
+      throw error;
+    } finally {
+      this.stanzas.delete(key);
+      this.waiting.delete(key);
+      this.order.settled(key);
+      this.lastSettledAt = this.now();
+    }
+  }
+
+  private async storeStub(node: BinaryNode): Promise<void> {
+    const rows = this.reader.withoutContent(node);
+    // a store that fails ends the process by itself
+    if (this.keys && rows.length > 0) await Promise.resolve(put(rows, this.keys)).catch(() => {});
+  }
 }
 
-async function hold(
-  reader: StanzaReader,
-  node: BinaryNode,
-  keys: SignalKeyStoreWithTransaction | null,
-  put: (rows: NewReceived[], into: SignalKeyStoreWithTransaction) => Promise<void> | void | undefined,
-): Promise<void> {
-  const rows = reader.withoutContent(node);
-  // a store that fails ends the process by itself
-  if (keys && rows.length > 0) await Promise.resolve(put(rows, keys)).catch(() => {});
+/** Runs one operation on the Signal state at a time, in a transaction of its own. */
+function exclusive<T>(work: () => Promise<T>): Promise<T> {
+  const run = tail.then(() => outsideTransactions(work));
+  tail = run.then(
+    () => {},
+    () => {},
+  );
+  return run;
 }
+
+const put = (rows: NewReceived[], into: SignalKeyStoreWithTransaction) =>
+  rows.length > 0
+    ? into.set({ [INBOX]: Object.fromEntries(rows.map((row, index) => [`${row.chat}/${row.messageId}/${index}`, row])) } as SignalDataSet)
+    : undefined;
 
 const fingerprint = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('base64');
 
