@@ -27,7 +27,7 @@ export interface RunPlace {
 /** Starts of one home run one at a time: counting the slots and taking one must not interleave. */
 const starts = new KeyedMutex();
 
-/** Starts the container of a step, or finds it: of any number of starts at once one makes it. Its token. Throws KennelFull. */
+/** Starts the container of a step, or finds it, and returns its token. Of several starts at once, one makes the container. @throws KennelFull */
 export const startRun = (place: RunPlace, image: string, run: StartRun): Promise<string> => starts.run(place.home, () => startNow(place, image, run));
 
 async function startNow(place: RunPlace, image: string, run: StartRun): Promise<string> {
@@ -35,8 +35,8 @@ async function startNow(place: RunPlace, image: string, run: StartRun): Promise<
   const name = runName(place.home, run.spec.taskId, run.spec.step);
   for (let attempt = 0; ; attempt += 1) {
     const found = await inspectOrNull(docker, name);
-    // somebody had it removed, and the engine is at it; or its start was killed, and it may run without the engine knowing of it: such a one never
-    // begins, for another has its name and a token of its own
+    // The engine is still removing it, or its start was killed. A container like that may run without the engine knowing. It never begins work,
+    // because it does not have the new token.
     if (found && ['removing', 'dead', 'created'].includes(found.State.Status)) {
       await destroy(docker, found.Id);
       continue;
@@ -120,7 +120,7 @@ function prepareFolders({ uid, gid }: { uid: number; gid: number }, { spec, runF
     if (root) lchownSync(path, uid, gid);
   }
   const part = join(runFolder, `.spec-${process.pid}`);
-  // an earlier step could have left a link of this name, which would be followed: the file is made anew
+  // an earlier step could have left a link of this name, which would be followed: the file is made again
   rmSync(part, { recursive: true, force: true });
   writeFileSync(part, `${JSON.stringify(spec)}\n`, { mode: 0o644, flag: 'wx' });
   if (root) lchownSync(part, uid, gid);
@@ -193,7 +193,7 @@ export async function listRuns({ engine, home }: RunPlace): Promise<RunContainer
   return views.filter((view) => view !== null).map(viewOf);
 }
 
-/** Whoever ran a command looks at its container within this time of its end; after that nobody does. */
+/** The process that ran a command looks at its container within this time of its end. After that nobody does. */
 const LEFT_MS = 30_000;
 
 /** Removes containers of commands that nobody waits for any more, because the process that ran them was killed. */

@@ -34,7 +34,7 @@ export function isPublicAddress(address: string, own: readonly string[] = ownAdd
 /** In a public range, and answered by the machine's own cloud: Azure's agent, which hands out certificates and settings. */
 const OF_THE_CLOUD = ['168.63.129.16'];
 
-/** Servers of this machine that trust whoever comes from it listen on its public addresses, too. Asked anew each time: addresses change. */
+/** Servers of this machine that trust local callers listen on its public addresses, too. Asked each time: addresses change. */
 const ownAddresses = (): string[] =>
   Object.values(networkInterfaces())
     .flatMap((addresses) => addresses ?? [])

@@ -59,7 +59,7 @@ const OFFICIAL = ['https://api.anthropic.com', 'https://generativelanguage.googl
 const opens = (key: string | undefined, url: string | undefined): boolean =>
   Boolean(key) || (url !== undefined && !OFFICIAL.includes(url.replace(/(?<!\/)\/+$/, '')));
 
-/** What whoever lets a log-in into containers should know. */
+/** What a person should know before they let a log-in into containers. */
 export const loginWarning = (name: HarnessName): string =>
   `the log-in of ${harnesses[name].label} enters its containers, where the agent and whatever it runs can read it; its tokens and money are not counted, so budgets of tokens and money do not bound it (time and silence do)`;
 

@@ -79,7 +79,7 @@ export const changeWorkspace = (context: ToolContext, wanted: string | undefined
 /** The workspace that is meant, or why there is none. */
 export async function findWorkspace(context: ToolContext, site: Site, wanted: string | undefined): Promise<FoundWorkspace | ToolOutcome> {
   const [found, active, reach] = await Promise.all([findWorkspaces(site.folder), activeWorkspace(context.db, context.chatId), reachOf(context.db, context)]);
-  // what is not shared with whoever asks is not there for them
+  // a workspace that is not shared with the person who asks does not exist for them
   const within = ({ name }: { name: string }) => reach === null || reach.has(name);
   const [workspaces, leftOut] = [found.workspaces.filter(within), found.leftOut.filter(within)];
   const names = workspaces.map((each) => each.name);

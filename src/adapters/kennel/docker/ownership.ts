@@ -83,8 +83,8 @@ export function createOwnership(engine: Engine, image: () => Promise<string>, pl
   };
 
   /**
-   * Not on the host, where a path can be replaced by a link while it is walked: in a container that has nothing but the workspace. It may change owners
-   * and look into folders, and no program of the workspace runs in it.
+   * In a container that has only the workspace: on the host, a path can be replaced by a link while it is walked. The container may change owners and
+   * look into folders. No program of the workspace runs in it.
    */
   async function give(workspace: string): Promise<void> {
     const { uid, gid } = await userOf(workspace);

@@ -28,7 +28,7 @@ export interface Traffic {
 export interface EgressProxy {
   server: Server;
   traffic(): Traffic;
-  /** cuts every tunnel, and whoever waits for one */
+  /** cuts every tunnel, and the requests that wait for one */
   cut(): void;
 }
 

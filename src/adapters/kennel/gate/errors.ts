@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Protocol } from './routes.ts';
 
-/** An answer of the gate itself. `message` is one or two sentences for whoever reads the agent's output. */
+/** An answer of the gate itself. `message` is one or two sentences for people who read the agent's output. */
 export interface Refusal {
   status: 400 | 402 | 404 | 413 | 415 | 502 | 503 | 504;
   message: string;

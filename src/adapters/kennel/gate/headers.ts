@@ -14,7 +14,7 @@ const HOP_BY_HOP = [
   'upgrade',
 ];
 
-/** Written anew for the upstream, or not its business: the container's own credentials, cookies, accounts, and where a request came from. */
+/** Written again for the upstream, or not its business: the container's own credentials, cookies, accounts, and where a request came from. */
 const NOT_SENT = new Set([
   ...HOP_BY_HOP,
   ...['host', 'content-length', 'expect', 'accept-encoding', 'cookie', 'cookie2'],

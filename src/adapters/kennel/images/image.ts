@@ -16,7 +16,7 @@ export interface Images {
 }
 
 export interface ProvideOptions {
-  /** fetches the base again and builds every layer anew: for updates of Debian and Node */
+  /** fetches the base again and builds every layer again: for updates of Debian and Node */
   fresh?: boolean;
   signal?: AbortSignal;
 }
@@ -60,7 +60,7 @@ export function images(engine: Engine, config: ImageConfig): Images {
       try {
         await running.done;
       } catch (error) {
-        // whoever began it gave up; this caller did not
+        // the caller that began it gave up; this one did not
         if (joined && (error as Error).name === 'AbortError' && !options.signal?.aborted) return await self.provide(kind, onProgress, options);
         throw error;
       } finally {

@@ -3,7 +3,7 @@ import type { ScriptStep, Situation } from './script.ts';
 /** Calls a tool under the argument names that its schema has. */
 export type Use = (name: string, args: Array<[aliases: string[], value: unknown]>, say: string) => ScriptStep;
 
-/** An hour: whoever tries it out wants to kill things and come back. */
+/** An hour: people who try it out kill things and come back. */
 const TIMEOUT_MS = 3_600_000;
 const DEMO = 'write hello.txt hello; wait 20; ask Which name shall it greet? | Ada | Grace; append hello.txt , {answer}; run cat hello.txt';
 
