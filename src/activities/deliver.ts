@@ -3,23 +3,15 @@ import type { ChannelSender } from '../channels/channel.ts';
 import type { DeliverInput } from '../contracts/conversation.ts';
 import { findOutgoing, markSent } from '../store/chats/outbox.ts';
 import type { Db } from '../store/postgres/database.ts';
-import { asFailure, fail } from './failure.ts';
-import { beat } from './heartbeat.ts';
+import { fail } from './failure.ts';
+import { beating } from './heartbeat.ts';
 
 /** Sends one outbox row on its channel, at most one effect per id: a row that was sent is not sent again. */
-export const createDeliver =
-  (deps: { db: Db; sender: ChannelSender }) =>
-  async ({ outboxId }: DeliverInput): Promise<void> => {
-    const stop = beat();
-    try {
-      const row = await findOutgoing(deps.db, outboxId);
-      if (!row) throw fail('NotFound', `Outbox row ${outboxId} is not in the database.`);
-      if (row.state !== 'queued') return;
-      await deps.sender.send({ id: row.id, address: row.address, kind: row.kind, body: row.body }, cancellationSignal());
-      await markSent(deps.db, outboxId);
-    } catch (error) {
-      throw asFailure(error);
-    } finally {
-      stop();
-    }
-  };
+export const createDeliver = (deps: { db: Db; sender: ChannelSender }) =>
+  beating(async ({ outboxId }: DeliverInput): Promise<void> => {
+    const row = await findOutgoing(deps.db, outboxId);
+    if (!row) throw fail('NotFound', `Outbox row ${outboxId} is not in the database.`);
+    if (row.state !== 'queued') return;
+    await deps.sender.send({ id: row.id, address: row.address, kind: row.kind, body: row.body }, cancellationSignal());
+    await markSent(deps.db, outboxId);
+  });

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import type { Kennel } from '../../adapters/kennel/kennel.ts';
 import type { Config } from '../../config.ts';
 import { findTask, isOver } from '../../store/kennel/tasks.ts';
-import type { KennelDeps } from '../task/deps.ts';
+import type { KennelDeps } from '../deps.ts';
 
 /**
  * Holds the containers of a host that cannot know whether its tasks are still its own: frozen, and without a way out. They are thawed when

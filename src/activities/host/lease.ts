@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type HostClaim, holdHost, hostHolder, releaseHost } from '../../store/kennel/leases.ts';
 import type { Db } from '../../store/postgres/database.ts';
+import { fail } from '../failure.ts';
 
 /** How long a host's lease outlives its last renewal. Another process may have the name after that. */
 export const LEASE_MS = 30_000;
@@ -44,6 +45,12 @@ export async function takeHost(db: Db, claim: HostClaim, isDead: (holder: string
     if (Date.now() > giveUp) throw new HostTaken(`${nameOf(claim)} is served by another process (${other?.holder ?? 'unknown'}), which is alive. ${HOW}`);
     await pause(Math.min(1_000, claim.ttlMs / RENEWALS));
   }
+}
+
+/** Nothing is started, passed on or committed by a host whose task may be another's by now. */
+export function requireHeld({ host, lease }: { host: string; lease: Pick<HostLease, 'held'> }, task: { id: string; host: string }): void {
+  if (task.host !== host) throw fail('NotFound', `Task ${task.id} is on the host "${task.host}" now, and this is "${host}".`);
+  if (!lease.held()) throw fail('KennelUnavailable', `The host "${host}" cannot renew its lease now.`);
 }
 
 const nameOf = ({ host }: HostClaim): string => `The kennel host name "${host}"`;

@@ -8,10 +8,10 @@ import { loginsOf } from '../../domain/tasks/logins.ts';
 import { reportHost } from '../../store/kennel/hosts.ts';
 import { findTask, isOver, liveTaskIds, liveTasksOf } from '../../store/kennel/tasks.ts';
 import { recordWorkspaces } from '../../store/kennel/workspaces.ts';
-import type { KennelDeps } from '../task/deps.ts';
+import type { KennelDeps } from '../deps.ts';
+import { openGate } from '../task/gate.ts';
 import { dropOldRuns, forgetRun, gateFolder, runFolder, runsFolder } from '../task/run/folder.ts';
-import { openGate } from '../task/task.ts';
-import { workspacesFolder } from '../task/workspace.ts';
+import { workspacesFolder } from '../task/task-workspace.ts';
 
 const EVERY_MS = 5_000;
 const WAIT_MS = 500;

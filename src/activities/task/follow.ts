@@ -1,22 +1,20 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity';
-import type { Config } from '../../config.ts';
 import type { LogLine } from '../../contracts/kennel.ts';
-import type { Followed, FollowInput, TaskSpending } from '../../contracts/task.ts';
-import { breachText, taskBreach, taskBudget } from '../../domain/model/budgets.ts';
+import type { Followed, FollowInput } from '../../contracts/task.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
 import { cut } from '../../store/chats/ids.ts';
 import { countLines, doing, storeLines } from '../../store/kennel/task-log.ts';
 import { taskQuestionId } from '../../store/kennel/task-questions.ts';
 import { findTask, isOver, type Task } from '../../store/kennel/tasks.ts';
-import { budgetUse, usageOf } from '../../store/kennel/usage.ts';
+import { usageOf } from '../../store/kennel/usage.ts';
+import type { KennelDeps } from '../deps.ts';
 import { asFailure, fail } from '../failure.ts';
 import { HEARTBEAT_MS } from '../heartbeat.ts';
-import type { KennelDeps } from './deps.ts';
-import { createTaskProgress } from './progress.ts';
-import { lastWritten, type Read, readLog, runFolder, watchLog } from './run/folder.ts';
+import { type Read, readLog, runFolder, watchLog } from './run/folder.ts';
+import { containerGone, diskBreach, folderBreach, logBreach, type Stop, spendingBreach, timeBreach } from './run/limits.ts';
 import { createLogPace } from './run/log-pace.ts';
-import { folderMegabytes, freeMegabytes } from './run/size.ts';
+import { createTaskProgress } from './task-progress.ts';
 
 /** A log is looked at when it has grown, and this often besides. */
 const LOOK_MS = 200;
@@ -25,8 +23,23 @@ const CHECK_MS = 1_000;
 const MEASURE_MS = 15_000;
 /** A new process of this host is there after this long. */
 const RESTART_MS = 500;
-/** A log of which much is unread at the deadline is read on for this long. */
-const CATCH_UP_MS = 5_000;
+
+/** What one attempt at following a step knows. */
+interface Following {
+  deps: KennelDeps;
+  input: FollowInput;
+  folder: string;
+  /** where the next read begins: everything before it is stored */
+  offset: number;
+  /** lines of the task that are stored */
+  lines: number;
+  /** the last thing that operators may read */
+  said: string | null;
+  began: number;
+  deadline: number;
+  checkedAt: number;
+  measuredAt: number;
+}
 
 /**
  * Follows the log of a step until the workflow is needed. The heartbeat carries the offset, and every line is stored by its
@@ -35,58 +48,32 @@ const CATCH_UP_MS = 5_000;
 export const createFollow =
   (deps: KennelDeps) =>
   async (input: FollowInput): Promise<Followed> => {
-    const { db, config, kennel } = deps;
-    const info = activityInfo();
     const signal = cancellationSignal();
-    const folder = runFolder(config, input.taskId);
-    // what an attempt before this one has stored need not be read again
-    let offset = Math.max((info.heartbeatDetails as { offset?: number } | undefined)?.offset ?? 0, input.offset);
-    const showsText = config.FETCH_UI_TEXT === 'on';
-    let said: string | null = null;
-    const beats = setInterval(() => heartbeat({ offset, ...(said && { doing: cut(said, 100) }) }), HEARTBEAT_MS);
-    const log = watchLog(folder, signal);
+    const at = begin(deps, input);
+    const beats = setInterval(() => heartbeat({ offset: at.offset, ...(at.said && { doing: cut(at.said, 100) }) }), HEARTBEAT_MS);
+    const log = watchLog(at.folder, signal);
     try {
-      const task = await findTask(db, input.taskId);
-      if (!task) throw fail('NotFound', `Task ${input.taskId} is not in the database.`);
-      if (isOver(task.state)) throw fail('NotFound', `Task ${input.taskId} is over.`);
+      const task = await taskToFollow(deps, input.taskId);
       const progress = createTaskProgress(deps, task);
       const pace = createLogPace();
-      let lines = await countLines(db, task.id);
-      const deadline = info.scheduledTimestampMs + input.remainingMs;
-      const began = Date.now();
-      let checkedAt = 0;
-      let measuredAt = Date.now();
+      at.lines = await countLines(deps.db, task.id);
       for (;;) {
         signal.throwIfAborted();
         // the container goes on by itself, and whoever follows next goes on here
         if (deps.draining.aborted) throw fail('KennelUnavailable', 'This host is being restarted.', { nextRetryDelayMs: RESTART_MS });
-        const read = await readLog(folder, offset);
+        const read = await readLog(at.folder, at.offset);
         const stop = stopLine(read.lines, input.step);
-        if (stop) {
-          const count = read.lines.indexOf(stop) + 1;
-          await store(task, read.lines.slice(0, count), progress);
-          return { offset: read.ends[count - 1]!, spent: await spending(), ...asFollowed(task, stop, showsText) };
-        }
-        await store(task, read.lines, progress);
-        const wait = pace.took(read.lines.length, read.offset - offset);
-        lines += read.lines.length;
-        offset = read.offset;
-
+        const taken = stop ? read.lines.indexOf(stop) + 1 : read.lines.length;
+        await progress(await store(at, task, read.lines.slice(0, taken)));
+        if (stop) return await followed(at, read.ends[taken - 1]!, asFollowed(task, stop, showsText(deps)));
+        const waitMs = pace.took(taken, read.offset - at.offset);
+        at.lines += taken;
+        at.offset = read.offset;
         // also while more is there: a flood must not keep a task from its limits
-        const now = Date.now();
-        if (now - checkedAt >= CHECK_MS) {
-          checkedAt = now;
-          const ended = logBreach(config, lines, read.size) ?? (await endOf(task, input, read, deadline, began));
-          if (ended) return { offset, spent: await spending(), ...ended };
-          if (said && now - began >= input.progressMs) return { offset, spent: await spending(), what: 'progress', doing: said };
-        }
-        if (now - measuredAt >= MEASURE_MS) {
-          measuredAt = now;
-          const ended = await folderBreach(config, folder);
-          if (ended) return { offset, spent: await spending(), ...ended };
-        }
+        const end = await look(at, read);
+        if (end) return await followed(at, at.offset, end);
         if (!read.more) await log.grown(LOOK_MS);
-        else if (wait > 0) await pause(Math.min(wait, CHECK_MS), undefined, { signal });
+        else if (waitMs > 0) await pause(Math.min(waitMs, CHECK_MS), undefined, { signal });
       }
     } catch (error) {
       if (signal.aborted) throw signal.reason;
@@ -95,63 +82,70 @@ export const createFollow =
       log.close();
       clearInterval(beats);
     }
-
-    async function spending(): Promise<TaskSpending> {
-      const { inputTokens, outputTokens, microUsd } = await usageOf(db, input.taskId);
-      return { tokens: inputTokens + outputTokens, microUsd };
-    }
-
-    async function store(task: Task, lines: LogLine[], progress: ReturnType<typeof createTaskProgress>): Promise<void> {
-      const added = await storeLines(db, task, lines);
-      const news = added.map(doing).findLast((text) => text !== null) ?? null;
-      said = added.map((line) => (isAsking(line) && !showsText ? ASKING[line.type] : doing(line))).findLast((text) => text !== null) ?? said;
-      await progress(news);
-    }
-
-    /** What ends a step besides its own last line. */
-    async function endOf(task: Task, at: FollowInput, read: Read, deadline: number, began: number): Promise<Stop | null> {
-      const breach = taskBreach(taskBudget(config), await budgetUse(db, task.id));
-      if (breach) return { what: 'budget', reason: breachText(breach) };
-      // a workspace has no bound of its own, and the database may be on the same disk
-      const free = await freeMegabytes(folder);
-      if (free !== null && free < config.FETCH_KENNEL_FREE_MB)
-        return { what: 'budget', reason: `The disk of the host has ${free} MB left; FETCH_KENNEL_FREE_MB keeps ${config.FETCH_KENNEL_FREE_MB} MB free.` };
-      // what waits in the log may be the end, from before the deadline
-      if (Date.now() >= deadline + (read.more ? CATCH_UP_MS : 0)) return { what: 'timeout' };
-      if (Date.now() - Math.max((await lastWritten(folder)) ?? 0, began) >= at.silenceMs) return { what: 'silent' };
-      // an engine that does not answer says nothing about the container: the log goes on without it
-      const container = await kennel.inspect(task.id, at.step).catch(() => undefined);
-      if (container === undefined || (container && container.state !== 'exited')) return null;
-      // its last lines may have been written after the read above
-      if ((await readLog(folder, read.offset)).lines.length > 0) return null;
-      return container?.outOfMemory
-        ? { what: 'gone', oom: true, reason: `The container ran out of memory (FETCH_KENNEL_MEMORY_MB allows ${config.FETCH_KENNEL_MEMORY_MB} MB).` }
-        : {
-            what: 'gone',
-            oom: false,
-            reason: container ? `The container ended without a last word (exit code ${container.exitCode}).` : 'The container is gone.',
-          };
-    }
   };
 
-/** A log has a bound of its own: each line is a row, an event and something to read for a person. */
-function logBreach({ FETCH_TASK_MAX_LOG_LINES, FETCH_TASK_MAX_LOG_MB }: Config, lines: number, bytes: number): Stop | null {
-  if (lines > FETCH_TASK_MAX_LOG_LINES)
-    return { what: 'budget', reason: `It wrote more than ${FETCH_TASK_MAX_LOG_LINES} lines to its log; FETCH_TASK_MAX_LOG_LINES allows no more.` };
-  if (bytes > FETCH_TASK_MAX_LOG_MB * 2 ** 20)
-    return { what: 'budget', reason: `Its log grew to ${Math.ceil(bytes / 2 ** 20)} MB; FETCH_TASK_MAX_LOG_MB allows ${FETCH_TASK_MAX_LOG_MB}.` };
-  return null;
+function begin(deps: KennelDeps, input: FollowInput): Following {
+  const info = activityInfo();
+  // what an attempt before this one has stored need not be read again
+  const before = (info.heartbeatDetails as { offset?: number } | undefined)?.offset ?? 0;
+  const now = Date.now();
+  return {
+    deps,
+    input,
+    folder: runFolder(deps.config, input.taskId),
+    offset: Math.max(before, input.offset),
+    lines: 0,
+    said: null,
+    began: now,
+    deadline: info.scheduledTimestampMs + input.remainingMs,
+    checkedAt: 0,
+    measuredAt: now,
+  };
 }
 
-async function folderBreach({ FETCH_KENNEL_DISK_MB }: Config, folder: string): Promise<Stop | null> {
-  const megabytes = await folderMegabytes(folder);
-  return megabytes > FETCH_KENNEL_DISK_MB
-    ? { what: 'budget', reason: `Its folder took ${megabytes} MB; FETCH_KENNEL_DISK_MB allows ${FETCH_KENNEL_DISK_MB}.` }
-    : null;
+async function taskToFollow({ db }: KennelDeps, taskId: string): Promise<Task> {
+  const task = await findTask(db, taskId);
+  if (!task) throw fail('NotFound', `Task ${taskId} is not in the database.`);
+  if (isOver(task.state)) throw fail('NotFound', `Task ${taskId} is over.`);
+  return task;
 }
 
-type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
-type Stop = DistributiveOmit<Followed, 'offset' | 'spent'>;
+/** Whether the Temporal Web UI may show the words of a question. */
+const showsText = ({ config }: KennelDeps): boolean => config.FETCH_UI_TEXT === 'on';
+
+/** Stores lines, and notes for operators what they say; the last thing that is worth telling the person. */
+async function store(at: Following, task: Task, lines: LogLine[]): Promise<string | null> {
+  const added = await storeLines(at.deps.db, task, lines);
+  at.said = added.map((line) => (isAsking(line) && !showsText(at.deps) ? ASKING[line.type] : doing(line))).findLast((text) => text !== null) ?? at.said;
+  return added.map(doing).findLast((text) => text !== null) ?? null;
+}
+
+/** What ends a step besides its own last line, looked for now and then. */
+async function look(at: Following, read: Read): Promise<Stop | null> {
+  const { deps, input, folder } = at;
+  const { config, db, kennel } = deps;
+  const now = Date.now();
+  if (now - at.checkedAt >= CHECK_MS) {
+    at.checkedAt = now;
+    const end =
+      logBreach(config, at.lines, read.size) ??
+      (await spendingBreach(config, db, input.taskId)) ??
+      (await diskBreach(config, folder)) ??
+      (await timeBreach(folder, read, { deadline: at.deadline, began: at.began, silenceMs: input.silenceMs })) ??
+      (await containerGone(kennel, config, input, folder, read));
+    if (end) return end;
+    if (at.said && now - at.began >= input.progressMs) return { what: 'progress', doing: at.said };
+  }
+  if (now - at.measuredAt < MEASURE_MS) return null;
+  at.measuredAt = now;
+  return await folderBreach(config, folder);
+}
+
+async function followed({ deps, input }: Following, offset: number, stop: Stop): Promise<Followed> {
+  const { inputTokens, outputTokens, microUsd } = await usageOf(deps.db, input.taskId);
+  return { offset, spent: { tokens: inputTokens + outputTokens, microUsd }, ...stop };
+}
+
 type StopLine = Extract<LogLine, { type: 'question' | 'permission' | 'ended' }>;
 
 /** The container says why it ended: one line of it stands in our sentences. */
@@ -164,10 +158,9 @@ const stopLine = (lines: readonly LogLine[], step: number): StopLine | undefined
 const ASKING = { question: 'asks a question', permission: 'asks for a permission' };
 const isAsking = (line: LogLine): line is Extract<LogLine, { type: 'question' | 'permission' }> => line.type === 'question' || line.type === 'permission';
 
-/** `showsText`: whether the Temporal Web UI may show the words of a question. */
-function asFollowed(task: Task, line: StopLine, showsText: boolean): Stop {
+function asFollowed(task: Task, line: StopLine, withText: boolean): Stop {
   if (line.type === 'ended') return { what: 'ended', outcome: line.outcome, reason: inline(line.reason, REASON_CHARS) };
   const words = line.type === 'question' ? line.question : line.title;
-  const title = showsText ? inline(words, 60) : `a ${line.type}`;
+  const title = withText ? inline(words, 60) : `a ${line.type}`;
   return { what: line.type, questionId: taskQuestionId(task.id, line.id), title };
 }

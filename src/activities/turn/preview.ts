@@ -3,23 +3,14 @@ import type { ActInput } from '../../contracts/conversation.ts';
 import { findCallWithChat, notePreview } from '../../store/steps/calls.ts';
 import { tools } from '../../tools/registry.ts';
 import type { ActivityDeps, HostDeps } from '../deps.ts';
-import { asFailure } from '../failure.ts';
-import { beat } from '../heartbeat.ts';
+import { beating } from '../heartbeat.ts';
 
 /** Notes with a call what an approval of it will show: the differences or the command. Where that cannot be had, its arguments are shown. */
-export const createPreview =
-  (deps: Omit<ActivityDeps, 'model'> & HostDeps) =>
-  async ({ callId, threadId, turnId }: ActInput): Promise<void> => {
-    const stop = beat();
-    try {
-      const found = await findCallWithChat(deps.db, callId);
-      const tool = tools.get(found?.name ?? '');
-      if (!found || !tool?.preview) return;
-      const text = await tool.preview(found.args as never, { ...deps, callId, chatId: found.chatId, threadId, turnId, signal: cancellationSignal() });
-      if (text) await notePreview(deps.db, callId, text);
-    } catch (error) {
-      throw asFailure(error);
-    } finally {
-      stop();
-    }
-  };
+export const createPreview = (deps: Omit<ActivityDeps, 'model'> & HostDeps) =>
+  beating(async ({ callId, threadId, turnId }: ActInput): Promise<void> => {
+    const found = await findCallWithChat(deps.db, callId);
+    const tool = tools.get(found?.name ?? '');
+    if (!found || !tool?.preview) return;
+    const text = await tool.preview(found.args as never, { ...deps, callId, chatId: found.chatId, threadId, turnId, signal: cancellationSignal() });
+    if (text) await notePreview(deps.db, callId, text);
+  });

@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { NativeConnection, Worker } from '@temporalio/worker';
+import type { KennelDeps } from '../../activities/deps.ts';
 import { createFence } from '../../activities/host/fence.ts';
 import { HostTaken, keepHost, LEASE_MS, takeHost } from '../../activities/host/lease.ts';
 import { sweep, tendHost } from '../../activities/host/tend.ts';
-import { createRoutineActivities } from '../../activities/routine.ts';
-import type { KennelDeps } from '../../activities/task/deps.ts';
-import { createTaskActivities } from '../../activities/task/task.ts';
-import { workspacesFolder } from '../../activities/task/workspace.ts';
+import { createRoutineActivities } from '../../activities/routine/routine.ts';
+import { createTaskActivities } from '../../activities/task/task-activities.ts';
+import { workspacesFolder } from '../../activities/task/task-workspace.ts';
 import { createAct } from '../../activities/turn/act.ts';
 import { createPreview } from '../../activities/turn/preview.ts';
 import { createGate } from '../../adapters/kennel/gate/gate.ts';

@@ -6,38 +6,33 @@ import { askForTask } from '../../store/kennel/task-questions.ts';
 import { claimWorkspace, findTask, setTaskState, type Task } from '../../store/kennel/tasks.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import { expireQuestion, remindQuestion } from '../../store/questions/decide.ts';
-import { asFailure, fail } from '../failure.ts';
+import { fail } from '../failure.ts';
+import { recording } from '../heartbeat.ts';
 
 /** A host may only have been restarted, and its container may still work: its task is not given away before this many times the patience. */
 export const GONE_FACTOR = 10;
 
 /** Short steps of a coding task that touch only our own store; they run as local activities of the worker. */
 export function createTaskRecords({ db, config }: { db: Db; config: Config }): TaskRecordActivities {
-  const guarded =
-    <I, O>(run: (input: I) => Promise<O>) =>
-    (input: I): Promise<O> =>
-      run(input).catch((error) => {
-        throw asFailure(error);
-      });
   const task = async (id: string): Promise<Task> => {
     const found = await findTask(db, id);
     if (!found) throw fail('NotFound', `Task ${id} is not in the database.`);
     return found;
   };
   return {
-    claimWorkspace: guarded((taskId: string) => claimWorkspace(db, taskId)),
-    setTaskState: guarded(({ taskId, state, note }: Parameters<TaskRecordActivities['setTaskState']>[0]) =>
+    claimWorkspace: recording((taskId: string) => claimWorkspace(db, taskId)),
+    setTaskState: recording(({ taskId, state, note }: Parameters<TaskRecordActivities['setTaskState']>[0]) =>
       setTaskState(db, taskId, state, note === undefined ? {} : { last: note }),
     ),
-    askForTask: guarded(async ({ taskId, questionId }: Parameters<TaskRecordActivities['askForTask']>[0]) => {
+    askForTask: recording(async ({ taskId, questionId }: Parameters<TaskRecordActivities['askForTask']>[0]) => {
       const found = await task(taskId);
       return await askForTask(db, found, questionId.slice(taskId.length + 1));
     }),
-    remindForTask: guarded((questionId: string) => remindQuestion(db, questionId)),
-    expireForTask: guarded((questionId: string) => expireQuestion(db, questionId)),
-    moveTask: guarded(({ taskId, from }: Parameters<TaskRecordActivities['moveTask']>[0]) =>
+    remindForTask: recording((questionId: string) => remindQuestion(db, questionId)),
+    expireForTask: recording((questionId: string) => expireQuestion(db, questionId)),
+    moveTask: recording(({ taskId, from }: Parameters<TaskRecordActivities['moveTask']>[0]) =>
       moveTask(db, taskId, from, config.FETCH_KENNEL_AWAY_SECONDS * GONE_FACTOR),
     ),
-    tellTask: guarded(async ({ taskId, key, text }: Parameters<TaskRecordActivities['tellTask']>[0]) => await tellOfTask(db, await task(taskId), key, text)),
+    tellTask: recording(async ({ taskId, key, text }: Parameters<TaskRecordActivities['tellTask']>[0]) => await tellOfTask(db, await task(taskId), key, text)),
   };
 }

@@ -1,6 +1,7 @@
 import type { RecordActivities } from '../../contracts/activities.ts';
 import type { AskInput, AskResult, FinishInput } from '../../contracts/conversation.ts';
 import { stepKey } from '../../contracts/ids.ts';
+import { unknownOutcome } from '../../domain/failures.ts';
 import { cut, derivedId } from '../../store/chats/ids.ts';
 import { isGone } from '../../store/postgres/database.ts';
 import { ask } from '../../store/questions/ask.ts';
@@ -10,22 +11,15 @@ import { findCall, settle } from '../../store/steps/calls.ts';
 import { contentOfMessage } from '../../store/steps/transcript.ts';
 import { finishTurn } from '../../store/turns/finish.ts';
 import type { ActivityDeps } from '../deps.ts';
-import { asFailure } from '../failure.ts';
-import { UNKNOWN_OUTCOME } from './act.ts';
+import { recording } from '../heartbeat.ts';
 import { approvalOf } from './approval.ts';
 import { logEndedTurn } from './end-line.ts';
 
 /** Short steps that touch only our own store; they run as local activities: half the latency, a third of the events. */
 export function createRecordActivities(deps: Pick<ActivityDeps, 'db' | 'config' | 'log'>): RecordActivities {
   const { db, config } = deps;
-  const guarded =
-    <I, O>(run: (input: I) => Promise<O>) =>
-    (input: I): Promise<O> =>
-      run(input).catch((error) => {
-        throw asFailure(error);
-      });
   return {
-    openQuestion: guarded(async (input: AskInput): Promise<AskResult> => {
+    openQuestion: recording(async (input: AskInput): Promise<AskResult> => {
       const call = await findCall(db, input.callId);
       // what the model said in the step that made the call, not in an earlier one
       const step = derivedId('msg_', stepKey(input.turnId, call?.step ?? 0));
@@ -35,15 +29,15 @@ export function createRecordActivities(deps: Pick<ActivityDeps, 'db' | 'config' 
       const shown = input.kind === 'approval' ? approvedThing(call?.args, config.FETCH_UI_TEXT === 'on') : config.FETCH_UI_TEXT === 'on' && title;
       return { ...asked, ...(shown && { title: shown }) };
     }),
-    decisionOf: guarded((questionId: string) => decisionOf(db, questionId)),
-    remind: guarded((questionId: string): Promise<string | null> => remindQuestion(db, questionId)),
-    expire: guarded((questionId: string): Promise<boolean> => expireQuestion(db, questionId)),
-    recordUnknown: guarded(async ({ callId, why }: { callId: string; why?: string }): Promise<void> => {
+    decisionOf: recording((questionId: string) => decisionOf(db, questionId)),
+    remind: recording((questionId: string): Promise<string | null> => remindQuestion(db, questionId)),
+    expire: recording((questionId: string): Promise<boolean> => expireQuestion(db, questionId)),
+    recordUnknown: recording(async ({ callId, why }: { callId: string; why?: string }): Promise<void> => {
       const call = await findCall(db, callId);
-      if (call) await settle(db, call, { ok: false, output: why ?? UNKNOWN_OUTCOME });
+      if (call) await settle(db, call, { ok: false, output: why ?? unknownOutcome('call') });
     }),
     // a turn whose thread is gone has ended, and there is nobody to tell
-    finish: guarded(async (input: FinishInput): Promise<string | null> => {
+    finish: recording(async (input: FinishInput): Promise<string | null> => {
       const outboxId = await finishTurn(db, input).catch(unlessGone);
       if (outboxId) logEndedTurn(deps, input.turnId, input.failure?.type);
       return outboxId;

@@ -1,0 +1,49 @@
+import { deleteSchedule } from '../../adapters/schedules.ts';
+import { kennelQueue } from '../../contracts/ids.ts';
+import type { OpenedRun, OpenInput } from '../../contracts/routine.ts';
+import { firingNote, isOvertaken } from '../../domain/cron.ts';
+import { chatAutonomy } from '../../store/chats/threads.ts';
+import { hostOfChat } from '../../store/kennel/hosts.ts';
+import { findCron } from '../../store/routines/crons.ts';
+import { findRoutine } from '../../store/routines/routines.ts';
+import { findRun, openRun as insertRun, runningRun } from '../../store/routines/runs.ts';
+import { tools } from '../../tools/registry.ts';
+import type { RoutineDeps } from '../deps.ts';
+
+/** Opens a run, or says why it is not to be opened now. Null when the routine or its chat is gone. */
+export async function openRun(deps: RoutineDeps, input: OpenInput): Promise<OpenedRun | null> {
+  const { db } = deps;
+  const [routine, chat] = await Promise.all([findRoutine(db, input.chatId, input.routineId), chatAutonomy(db, input.chatId)]);
+  const scheduledFor = input.scheduledFor ? new Date(input.scheduledFor) : null;
+  const cron = input.cronId && scheduledFor ? await findCron(db, input.chatId, input.cronId) : undefined;
+  if (input.cronId && scheduledFor && !cron) {
+    // deleted by hand, or by a call that was killed half way: it would fire for ever
+    await deleteSchedule(deps.temporal, input.cronId);
+    return null;
+  }
+  if (!chat) return null;
+  if (!routine) {
+    // deleted while it ran, and its workflow was lost: what it did is still to be told
+    const run = await findRun(db, input.runId);
+    return run && input.ended !== undefined ? { name: run.routine_name, channel: chat.channel, steps: [] } : null;
+  }
+  let note: string | null = null;
+  if (cron && scheduledFor && !(await findRun(db, input.runId))) {
+    const now = new Date();
+    const unopened = { name: routine.name, channel: chat.channel, steps: [] };
+    if (isOvertaken(cron.schedule, cron.time_zone, scheduledFor, now)) return { ...unopened, coalesced: true };
+    // the comparison of the two stores takes up a run whose workflow is gone, or ends and tells it
+    if (await runningRun(db, routine.id)) return { ...unopened, wait: true };
+    const from = cron.last_fired && cron.last_fired > cron.enabled_since ? cron.last_fired : cron.enabled_since;
+    note = firingNote({ schedule: cron.schedule, timeZone: cron.time_zone }, from, scheduledFor, now);
+  }
+  await insertRun(db, { id: input.runId, routine, cronId: input.cronId ?? null, workflowId: input.workflowId, scheduledFor, note });
+  return { name: routine.name, channel: chat.channel, steps: await Promise.all(routine.steps.map(({ tool }) => policyOf(deps, input.chatId, tool))) };
+}
+
+/** How a step is to be run, as it is now. */
+async function policyOf({ db, config }: RoutineDeps, chatId: string, name: string): Promise<OpenedRun['steps'][number]> {
+  const tool = tools.get(name);
+  const host = tool?.place === 'kennel' ? await hostOfChat(db, chatId, config.FETCH_KENNEL_HOST, tool.anyHost === true) : null;
+  return { tool: name, effect: tool?.effect ?? 'idempotent', timeoutMs: tool?.timeoutMs ?? 10_000, ...(host && { queue: kennelQueue(host) }) };
+}

@@ -1,0 +1,71 @@
+import type { StepInput, StepResult } from '../../contracts/routine.ts';
+import type { Source } from '../../contracts/taint.ts';
+import { decideUnattended } from '../../domain/consent/policy.ts';
+import { whyAsked } from '../../domain/consent/taint.ts';
+import { closedTo } from '../../domain/consent/tool-access.ts';
+import { unknownOutcome } from '../../domain/failures.ts';
+import { chatAccess, chatAutonomy } from '../../store/chats/threads.ts';
+import { findRoutine } from '../../store/routines/routines.ts';
+import { beginOnce, findRun, type RoutineRun, storeStep } from '../../store/routines/runs.ts';
+import { tools } from '../../tools/registry.ts';
+import { dangerOf, type Tool, type ToolOutcome } from '../../tools/tool.ts';
+import type { RoutineDeps } from '../deps.ts';
+import { fail } from '../failure.ts';
+import { runTool, taskMadeBy } from '../run-tool.ts';
+import { taintUnattended } from '../turn/provenance.ts';
+
+type Args = Record<string, unknown>;
+
+/** One step; its outcome is stored once, and a repeated attempt takes the stored one. */
+export async function runRoutineStep(deps: RoutineDeps, { runId, index, settle }: StepInput): Promise<StepResult> {
+  const { db } = deps;
+  const run = await findRun(db, runId);
+  if (!run) throw fail('NotFound', `Run ${runId} is not in the database.`);
+  const made = (tool: string, ok: boolean) => taskMadeBy(deps, { id: `${runId}_${index}`, name: tool }, ok);
+  const stored = run.results[index];
+  if (stored) return { ok: stored.ok, ...(await made(stored.tool, stored.ok)) };
+  const routine = await findRoutine(db, run.chat_id, run.routine_id);
+  // deleted meanwhile: the run ends, and no step of it has failed
+  if (!routine && settle === undefined) return { ok: false };
+  const step = routine?.steps[index];
+  const label = { name: step?.name ?? `step-${index + 1}`, tool: step?.tool ?? 'unknown' };
+  const outcome = settle !== undefined ? refused(settle) : await outcomeOf(deps, run, index, step, routine?.sources ?? []);
+  const { ok } = await storeStep(db, runId, index, { ...label, ok: outcome.ok, output: outcome.output });
+  return { ok, ...(await made(label.tool, ok)) };
+}
+
+const refused = (output: string): ToolOutcome => ({ ok: false, output });
+
+async function outcomeOf(
+  deps: RoutineDeps,
+  run: RoutineRun,
+  index: number,
+  step: { tool: string; args: Args } | undefined,
+  sources: readonly Source[],
+): Promise<ToolOutcome> {
+  if (!step) return refused('The workflow was deleted while it ran.');
+  const tool = tools.get(step.tool);
+  if (!tool) return refused(`The tool ${step.tool} is no longer there.`);
+  const checked = await mayRun(deps, run, tool, step.args, sources);
+  if (typeof checked === 'string') return refused(checked);
+  if (tool.effect === 'once' && !(await beginOnce(deps.db, run.id, index))) return refused(unknownOutcome('step'));
+  // no turn and no thread stand behind a run: its own id takes their place
+  return await runTool(tool, tool.effect, checked.args, { ...deps, callId: `${run.id}_${index}`, chatId: run.chat_id, threadId: run.id, turnId: run.id });
+}
+
+/** The parsed arguments, or why the step may not run. Looked at again: the chat may trust the agent less than when the routine was made. */
+async function mayRun({ db }: RoutineDeps, run: RoutineRun, tool: Tool, args: Args, sources: readonly Source[]): Promise<string | { args: Args }> {
+  const [chat, access] = await Promise.all([chatAutonomy(db, run.chat_id), chatAccess(db, run.chat_id)]);
+  const autonomy = chat?.autonomy ?? 'supervised';
+  const closed = access && closedTo(tool, access);
+  if (closed) return closed;
+  if (decideUnattended(dangerOf(tool, args), autonomy) === 'refuse')
+    return `${tool.name} is ${tool.danger} and would need your consent now; nobody can be asked while a workflow runs.`;
+  const parsed = tool.schema.safeParse(args);
+  if (!parsed.success) return `The stored arguments no longer fit ${tool.name}: ${parsed.error.message}`;
+  const data = parsed.data as Args;
+  const taint = await taintUnattended(db, run.chat_id, sources, tool, data);
+  if (decideUnattended(tool.danger, autonomy, taint) === 'refuse')
+    return `${tool.name} was not run. ${whyAsked(taint!)} Nobody can be asked while a workflow runs: ask for it in the chat.`;
+  return { args: data };
+}

@@ -1,0 +1,55 @@
+import { activityInfo, cancellationSignal } from '@temporalio/activity';
+import type { Effect } from '../contracts/conversation.ts';
+import type { TaskInput } from '../contracts/task.ts';
+import { taskInput } from '../intake/workflow-inputs.ts';
+import { isOver, taskOfCall } from '../store/kennel/tasks.ts';
+import { endedByRestart, restarted, type Tool, type ToolContext, type ToolOutcome } from '../tools/tool.ts';
+import type { ActivityDeps } from './deps.ts';
+import { isStoreAway } from './failure.ts';
+
+/** What a call of the model and a step of a routine have in common. */
+
+/** After this many attempts of a tool that may run again its error is its result. */
+const ATTEMPTS = 4;
+
+/** Runs a tool within its time. What goes wrong in the tool becomes its result; what goes wrong around it is thrown, and tried again. */
+export async function runTool(tool: Tool, effect: Effect, args: Record<string, unknown>, context: Omit<ToolContext, 'signal'>): Promise<ToolOutcome> {
+  const cancelled = cancellationSignal();
+  const limit = timeLimit(tool.timeoutMs);
+  const signal = AbortSignal.any([cancelled, limit.signal]);
+  const failed = (why: string): ToolOutcome => ({ ok: false, output: why });
+  try {
+    return await tool.run(args as never, { ...context, signal });
+  } catch (error) {
+    const { message } = error as Error;
+    if (endedByRestart(cancelled) && effect === 'once') return failed(restarted(tool.name));
+    if (cancelled.aborted) throw error;
+    if (signal.aborted) return failed(`${tool.name} took longer than ${Math.round(tool.timeoutMs / 1000)} s and was stopped.`);
+    // it may have had its effect before it threw, and it must not run again
+    if (effect === 'once') return failed(`${tool.name} failed: ${message}. Whether it had an effect is unknown.`);
+    // our own database being away says nothing about the tool: that is waited out
+    if (isStoreAway(error)) throw error;
+    if (activityInfo().attempt >= ATTEMPTS) return failed(`${tool.name} failed: ${message}`);
+    throw error;
+  } finally {
+    limit.clear();
+  }
+}
+
+/** `AbortSignal.timeout` cannot be cleared: each would fire, with a stack trace, long after its call has ended. */
+function timeLimit(ms: number): { signal: AbortSignal; clear: () => void } {
+  const controller = new AbortController();
+  const timer = setTimeout(() => controller.abort(new DOMException('The tool took too long.', 'TimeoutError')), ms);
+  return { signal: controller.signal, clear: () => clearTimeout(timer) };
+}
+
+/** The task that a call has made and whose workflow is to be started; a retried call finds it again. */
+export async function taskMadeBy(
+  { db, config }: Pick<ActivityDeps, 'db' | 'config'>,
+  call: { id: string; name: string },
+  ok: boolean,
+): Promise<{ task?: TaskInput }> {
+  if (call.name !== 'task_create' || !ok) return {};
+  const task = await taskOfCall(db, call.id);
+  return task && !isOver(task.state) ? { task: await taskInput(db, config, task) } : {};
+}

@@ -1,0 +1,103 @@
+import { cancellationSignal } from '@temporalio/activity';
+import { loginProblem } from '../../adapters/kennel/login.ts';
+import type { Config } from '../../config.ts';
+import { type HarnessName, type RunSpec, worktreeOf } from '../../contracts/kennel.ts';
+import type { BeginInput } from '../../contracts/task.ts';
+import { modelOf } from '../../domain/tasks/harnesses.ts';
+import { loginsOf } from '../../domain/tasks/logins.ts';
+import { chatAutonomy } from '../../store/chats/threads.ts';
+import { findTask, setTaskNews, setTaskState, type Task } from '../../store/kennel/tasks.ts';
+import type { KennelDeps } from '../deps.ts';
+import { fail } from '../failure.ts';
+import { requireHeld } from '../host/lease.ts';
+import { openGate } from './gate.ts';
+import { onceMore, passOn, promptOfStep, unheardAnswer } from './prompt-of-step.ts';
+import { runFolder, sendCommand } from './run/folder.ts';
+import { GONE_FACTOR } from './task-records.ts';
+import { AUTHOR, place, workspaceOf } from './task-workspace.ts';
+
+/** Before the first step: the image of the agent, and a working tree where the task has one of its own. */
+export async function prepareTask({ db, config, kennel, draining }: KennelDeps, task: Task): Promise<void> {
+  loginOf(config, task.harness);
+  await kennel.ready();
+  // an image that is half built is finished by the next process, from its layers
+  const stopped = AbortSignal.any([cancellationSignal(), draining]);
+  await kennel.provide(task.harness, (text) => void setTaskNews(db, task.id, text).catch(() => {}), stopped);
+  if (!task.worktree) return;
+  const workspace = workspaceOf(config, task);
+  const added = await kennel.workspaceOp(workspace, { op: 'worktree', action: 'add', key: task.id, author: AUTHOR }, { label: `${task.id} worktree` });
+  if (!added.ok) throw fail('NotFound', added.output);
+}
+
+/** Starts the container of a step, and lets its agent begin when there is a way back. */
+export async function beginStep(deps: KennelDeps, task: Task, input: BeginInput): Promise<void> {
+  const { db, config, kennel } = deps;
+  const folder = runFolder(config, task.id);
+  const login = loginOf(config, task.harness);
+  await openGate(deps, task);
+  const spec = await specOf(deps, task, input, login !== undefined);
+  const workspace = workspaceOf(config, task);
+  let remembered = Promise.resolve();
+  // a container takes as long to start as the checkpoint to be made: side by side, and the harness starts when there is a way back
+  const onPlace = () => {
+    if (input.checkpoint) remembered = checkpoint(deps, task, workspace);
+    remembered.catch(() => {});
+  };
+  let token: string;
+  requireHeld(deps, task);
+  try {
+    token = await kennel.start({ spec, runFolder: folder, workspace, ...(login !== undefined && { login }), env: {}, onPlace });
+  } finally {
+    await remembered;
+  }
+  requireHeld(deps, (await findTask(db, task.id)) ?? task);
+  // before the harness starts: a task of step 0 has changed nothing
+  await setTaskState(db, task.id, 'running', { step: input.step });
+  await sendCommand(folder, { id: `${task.id}_begin_${token}`, step: input.step, type: 'begin', token });
+}
+
+/** What the runner of a step is to do. An answer that the agent has not heard is written for it, too. */
+async function specOf({ db, config }: KennelDeps, task: Task, input: BeginInput, login: boolean): Promise<RunSpec> {
+  // an agent that asks for the same thing again has its answer at once
+  const unheard = await unheardAnswer(db, task);
+  if (unheard) await passOn({ db, config }, task, input.step, unheard.id);
+  const prompt = await promptOfStep(config, task, input, unheard);
+  const goesOn = input.step > 1 && task.session_id !== null;
+  const autonomy = (await chatAutonomy(db, task.chat_id))?.autonomy ?? 'supervised';
+  return {
+    version: 1,
+    taskId: task.id,
+    step: input.step,
+    harness: task.harness,
+    prompt,
+    sessionId: goesOn ? task.session_id : null,
+    // the practice agent takes every word as it stands
+    ...(goesOn && task.harness !== 'practice' && { anew: [onceMore(task), ...(unheard ? [prompt] : [])].join('\n\n') }),
+    model: modelOf(task.harness, config),
+    // the container is the sandbox: only who wants to see every step is asked for each
+    permissions: autonomy === 'supervised' ? 'ask' : 'run',
+    holdMs: input.holdMs,
+    ...(login && { login: true }),
+    ...(task.worktree && { worktree: worktreeOf(task.id) }),
+    aloneMs: aloneMs(config),
+    waits: true,
+  };
+}
+
+/** Path of the log-in that a harness is given on this host. Throws a sentence when it cannot be given, where the engine would only say that a mount failed. */
+function loginOf({ FETCH_KENNEL_LOGINS }: Config, harness: HarnessName): string | undefined {
+  const path = loginsOf(FETCH_KENNEL_LOGINS).get(harness);
+  const problem = path === undefined ? null : loginProblem(harness, path);
+  if (problem) throw fail('NotFound', problem);
+  return path;
+}
+
+async function checkpoint({ kennel }: KennelDeps, task: Task, workspace: string): Promise<void> {
+  const operation = { ...place(task), op: 'checkpoint', key: task.id, author: AUTHOR } as const;
+  const made = await kennel.workspaceOp(workspace, operation, { label: `${task.id} checkpoint`, keepAs: task.id });
+  if (!made.ok) throw fail('NotFound', made.output);
+}
+
+/** Well before its task may go on at another host: at this part of that time. */
+const ALONE_PART = 0.7;
+const aloneMs = ({ FETCH_KENNEL_AWAY_SECONDS }: Config): number => Math.round(FETCH_KENNEL_AWAY_SECONDS * GONE_FACTOR * ALONE_PART * 1_000);

@@ -1,0 +1,24 @@
+import type { Config } from '../../config.ts';
+import type { HarnessName } from '../../contracts/kennel.ts';
+import { taskBudget } from '../../domain/model/budgets.ts';
+import { harnesses } from '../../domain/tasks/harnesses.ts';
+import { loginsOf } from '../../domain/tasks/logins.ts';
+import type { Task } from '../../store/kennel/tasks.ts';
+import type { KennelDeps } from '../deps.ts';
+import { gateFolder } from './run/folder.ts';
+
+/** Opens the way out of a run: its own sockets, its own budget, and only the hosts that are allowed. */
+export async function openGate({ config, gate }: Pick<KennelDeps, 'config' | 'gate'>, task: Task): Promise<void> {
+  await gate.open({
+    taskId: task.id,
+    folder: gateFolder(config, task.id),
+    budget: taskBudget(config),
+    allow: allowedHosts(config, task.harness),
+  });
+}
+
+/** Hosts that a harness may reach besides the model: those of the setting, and its provider's own where it has a log-in there. */
+function allowedHosts({ FETCH_KENNEL_EGRESS, FETCH_KENNEL_LOGINS }: Config, harness: HarnessName): string[] {
+  const listed = FETCH_KENNEL_EGRESS.split(',').flatMap((host) => host.trim() || []);
+  return loginsOf(FETCH_KENNEL_LOGINS).has(harness) ? [...listed, ...harnesses[harness].loginHosts] : listed;
+}

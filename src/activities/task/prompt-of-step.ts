@@ -1,0 +1,57 @@
+import type { Config } from '../../config.ts';
+import type { Command } from '../../contracts/kennel.ts';
+import type { BeginInput } from '../../contracts/task.ts';
+import { unsettledLine } from '../../store/kennel/task-log.ts';
+import { findQuestion, taskQuestionId } from '../../store/kennel/task-questions.ts';
+import type { Task } from '../../store/kennel/tasks.ts';
+import type { Db } from '../../store/postgres/database.ts';
+import { isAllowed, type Question } from '../../store/questions/questions.ts';
+import { fail } from '../failure.ts';
+import { readLog, runFolder, sendCommand } from './run/folder.ts';
+
+/** What an agent is told: its prompt when a step begins, and the answers to its questions. */
+
+interface Stores {
+  db: Db;
+  config: Config;
+}
+
+const NOBODY = 'Nobody answered in time. Go on without it where that is safe, or say what is missing.';
+
+/** Writes a decision where the runner of this step reads it. */
+export async function passOn({ db, config }: Stores, task: Task, step: number, questionId: string): Promise<void> {
+  const question = await findQuestion(db, questionId);
+  if (!question) throw fail('NotFound', `Question ${questionId} is not in the database.`);
+  // a decision that the store does not know does not count: the agent waits on
+  if (question.state === 'open') return;
+  const asked = questionId.slice(task.id.length + 1);
+  const id = `${questionId}_${step}`;
+  const command: Command =
+    question.kind === 'approval'
+      ? { id, step, type: 'permit', permissionId: asked, decision: isAllowed(question) ? 'allow' : 'deny' }
+      : { id, step, type: 'answer', questionId: asked, answer: question.answer ?? NOBODY };
+  await sendCommand(runFolder(config, task.id), command);
+}
+
+/** The decided question whose answer the agent has not acknowledged: its session ended with it, or was ended. */
+export async function unheardAnswer(db: Db, task: Task): Promise<Question | undefined> {
+  const line = await unsettledLine(db, task.id);
+  const question = line ? await findQuestion(db, taskQuestionId(task.id, line.id)) : undefined;
+  return question && question.state !== 'open' ? question : undefined;
+}
+
+export async function promptOfStep(config: Config, task: Task, input: BeginInput, unheard: Question | undefined): Promise<string> {
+  // it takes every word as it stands
+  if (task.harness === 'practice') return unheard?.kind === 'question' ? (unheard.answer ?? NOBODY) : task.goal;
+  if (unheard?.kind === 'approval')
+    return isAllowed(unheard)
+      ? `${unheard.prompt}\nThe person has allowed it. Go on.`
+      : `${unheard.prompt}\nThe person has not allowed it. Go on without it, or say what that means.`;
+  if (unheard) return `You asked: ${unheard.prompt}\nThe person answers: ${unheard.answer ?? NOBODY}\nGo on.`;
+  if (input.step === 1) return task.goal;
+  if (task.session_id) return 'You were interrupted. Look at what is done already, and go on where you stopped.';
+  const begun = (await readLog(runFolder(config, task.id), 0)).lines.length > 0;
+  return begun ? onceMore(task) : task.goal;
+}
+
+export const onceMore = (task: Task): string => `${task.goal}\n\n(An earlier attempt at this was interrupted: look at what is done already before you go on.)`;

@@ -1,0 +1,50 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { TaskActivities } from '../../contracts/task.ts';
+import { findTask, isOver, type Task } from '../../store/kennel/tasks.ts';
+import type { KennelDeps } from '../deps.ts';
+import { fail } from '../failure.ts';
+import { beating } from '../heartbeat.ts';
+import { requireHeld } from '../host/lease.ts';
+import { beginStep, prepareTask } from './begin-step.ts';
+import { conclude } from './conclude.ts';
+import { createFollow } from './follow.ts';
+import { passOn } from './prompt-of-step.ts';
+import { runFolder, sendCommand } from './run/folder.ts';
+
+/** A harness that was told to stop gets this long to end in order; then its container is killed. */
+const LEAVE_MS = 2_000;
+
+export function createTaskActivities(deps: KennelDeps): TaskActivities {
+  /** Runs for a task that is this host's. `ends`: also for one that is over. */
+  const ofTask = <I extends { taskId: string }, O>(run: (task: Task, input: I) => Promise<O>, ends = false) =>
+    beating(async (input: I): Promise<O> => {
+      const task = await findTask(deps.db, input.taskId);
+      if (!task) throw fail('NotFound', `Task ${input.taskId} is not in the database.`);
+      // its workflow was put back to an earlier time: nothing of it is begun again
+      if (!ends && isOver(task.state)) throw fail('NotFound', `Task ${input.taskId} is over.`);
+      requireHeld(deps, task);
+      return await run(task, input);
+    });
+  return {
+    prepareTask: ofTask((task) => prepareTask(deps, task)),
+    beginStep: ofTask((task, input) => beginStep(deps, task, input)),
+    follow: createFollow(deps),
+    passOn: ofTask((task, { step, questionId }) => passOn(deps, task, step, questionId)),
+    endStep: ofTask((task, { step }) => endStep(deps, task, step), true),
+    setPaused: ofTask((task, { step, paused }) => deps.kennel.setPaused(task.id, step, paused)),
+    conclude: ofTask((task, input) => conclude(deps, task, input), true),
+  };
+}
+
+/** Tells the agent to stop, and sees that its container is gone. */
+async function endStep({ config, kennel }: KennelDeps, task: Task, step: number): Promise<void> {
+  const container = await kennel.inspect(task.id, step);
+  if (container && container.state !== 'exited') {
+    // a frozen process hears nothing
+    if (container.state === 'paused') await kennel.setPaused(task.id, step, false);
+    await sendCommand(runFolder(config, task.id), { id: `${task.id}_end_${step}`, step, type: 'cancel' });
+    const patience = Date.now() + LEAVE_MS;
+    while (Date.now() < patience && (await kennel.inspect(task.id, step))?.state === 'running') await pause(25);
+  }
+  await kennel.remove(task.id, step);
+}

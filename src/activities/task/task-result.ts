@@ -1,0 +1,96 @@
+import { activityInfo, cancellationSignal } from '@temporalio/activity';
+import { KennelFull, KennelUnavailable } from '../../adapters/kennel/kennel.ts';
+import { worktreeOf } from '../../contracts/kennel.ts';
+import type { Concluded } from '../../contracts/task.ts';
+import type { ConcludedChanges, WorkspaceAnswer } from '../../contracts/workspace-ops.ts';
+import { cut, prefix } from '../../domain/text/storable.ts';
+import type { TaskResult } from '../../store/kennel/tables.ts';
+import { lastSaid } from '../../store/kennel/task-log.ts';
+import { findTask, type Task } from '../../store/kennel/tasks.ts';
+import type { KennelDeps } from '../deps.ts';
+import { isStoreAway } from '../failure.ts';
+import { requireHeld } from '../host/lease.ts';
+import { AUTHOR, place, workspaceOf } from './task-workspace.ts';
+
+const TESTS_MS = 5 * 60_000;
+const TEST_OUTPUT = 20_000;
+
+/** After this many attempts a task ends without what cannot be had: a task that never ends holds its workspace for ever. */
+const ATTEMPTS = 3;
+
+/** The task may have moved while something of it ended: the other host goes on then. */
+export async function requireStillHere(deps: KennelDeps, task: Task): Promise<void> {
+  requireHeld(deps, (await findTask(deps.db, task.id)) ?? task);
+}
+
+/** The commit of what a task has changed, and what the tests of the project say. `gone`: resolves when its container is away. */
+export async function resultOf(deps: KennelDeps, task: Task, end: { state: Concluded['state']; reason: string; gone: Promise<unknown> }): Promise<TaskResult> {
+  const { db, config, kennel } = deps;
+  const { state, reason, gone } = end;
+  const said = (await lastSaid(db, task.id)).trim();
+  const workspace = workspaceOf(config, task);
+  const leaveWorktree = () =>
+    kennel.workspaceOp(workspace, { op: 'worktree', action: 'remove', key: task.id, author: AUTHOR }, { label: `${task.id} worktree` });
+  // nothing can have changed
+  if (task.step === 0) {
+    if (task.worktree && task.started_at !== null) await leaveWorktree().catch(() => {});
+    return { summary: reason, changes: null, tests: null, said };
+  }
+  await requireStillHere(deps, task);
+  const concluded = await afterAll(
+    () =>
+      kennel.workspaceOp(
+        workspace,
+        { ...place(task), op: 'conclude', key: task.id, message: commitMessage(task), author: AUTHOR, keepOnBranchOnly: state !== 'completed' },
+        // its container starts while the agent's is taken away, and looks at the files when nothing writes them any more
+        { label: `${task.id} conclude`, after: gone, kept: task.id },
+      ),
+    (why): WorkspaceAnswer => ({ ok: false, output: `What it changed could not be looked at, and was not committed: ${why}` }),
+  );
+  if (!concluded.ok) return { summary: `${reason} ${concluded.output}`.trim(), changes: null, tests: null, said };
+  const changes = concluded.data as unknown as ConcludedChanges;
+  const argv = state === 'completed' ? changes.test : null;
+  const tests =
+    argv &&
+    (await afterAll<TaskResult['tests']>(
+      () => runTests(deps, task, argv),
+      () => null,
+    ));
+  // its branch stays
+  if (task.worktree) await afterAll<unknown>(leaveWorktree, () => null);
+  return { summary: reason, changes, tests, said };
+}
+
+async function runTests({ config, kennel }: KennelDeps, task: Task, argv: string[]): Promise<TaskResult['tests']> {
+  const ran = await kennel.command({
+    workspace: workspaceOf(config, task),
+    argv,
+    ...(task.worktree && { cwd: worktreeOf(task.id) }),
+    timeoutMs: TESTS_MS,
+    maxOutput: TEST_OUTPUT,
+    label: `${task.id} tests`,
+    signal: cancellationSignal(),
+  });
+  const output = `${ran.stdout}${ran.stderr ? `\n${ran.stderr}` : ''}${ran.timedOut ? `\n[stopped after ${TESTS_MS / 60_000} minutes]` : ''}`.trim();
+  // a runner that is not there says nothing about the code
+  if (ran.code === 127) return null;
+  return { command: argv.join(' '), ok: ran.code === 0, output };
+}
+
+/** What a part of the end gives, or what stands in its place when it has failed in every attempt. */
+async function afterAll<T>(part: () => Promise<T>, otherwise: (why: string) => T): Promise<T> {
+  try {
+    return await part();
+  } catch (error) {
+    const passing = error instanceof KennelUnavailable || error instanceof KennelFull || isStoreAway(error) || cancellationSignal().aborted;
+    if (passing || activityInfo().attempt < ATTEMPTS) throw error;
+    return otherwise((error as Error).message);
+  }
+}
+
+/** First line from the goal, as git wants it: short, one line. */
+function commitMessage(task: Task): string {
+  const line = task.goal.replace(/\s+/g, ' ').trim();
+  const title = cut(line, 68);
+  return `${title}\n\n${line.length > 68 ? `${prefix(task.goal.trim(), 2000)}\n\n` : ''}Fetch-Task: ${task.id}\nFetch-Agent: ${task.harness}`;
+}
