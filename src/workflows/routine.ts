@@ -55,7 +55,7 @@ export async function routine(input: RoutineInput): Promise<RoutineResult> {
     ]);
     await deliverOn(run.channel, `result of ${runId}`, { outboxId });
     if (cancelled !== undefined) throw cancelled;
-    // the person was told; this is for whoever lists what failed
+    // the person was told; this is for operators, who list what failed
     if (status === 'failed' && patched(FAILS_AS_WORKFLOW)) throw ApplicationFailure.nonRetryable(cause, 'StepFailed');
     return { runId, status, outboxId };
   });

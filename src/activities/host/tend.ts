@@ -19,10 +19,20 @@ const WAIT_MS = 500;
 /** Records of old runs are looked for this often. */
 const DROP_EVERY_MS = 3_600_000;
 
-/** `forgotten`: runs that were looked at after their end; `droppedAt`: when old runs were looked for */
-type Tending = KennelDeps & { forgotten: Set<string>; droppedAt: number };
+/** What a host remembers from one round to the next. */
+type Tending = KennelDeps & {
+  log: Logger;
+  /** runs that were looked at after their end */
+  forgotten: Set<string>;
+  /** when old runs were looked for */
+  droppedAt: number;
+  /** sockets that an earlier process left are gone */
+  socketsCleared: boolean;
+  stopped: boolean;
+  timer?: NodeJS.Timeout;
+};
 
-const steps = {
+const chores = {
   'report this host': report,
   'list the workspaces': showWorkspaces,
   'open gates': reopen,
@@ -35,33 +45,30 @@ const steps = {
  * What a host does by itself, every few seconds: says that it lives and what it can do, shows its workspaces, opens the gate of
  * tasks that were begun by the process before this one, and ends containers of tasks that are over. Returns how to stop.
  */
-export function tendHost(all: KennelDeps & { log: Logger }): () => void {
-  const { log } = all;
-  const deps: Tending = { ...all, forgotten: new Set(), droppedAt: 0 };
-  let stopped = false;
-  let timer: NodeJS.Timeout | undefined;
-  let cleared = false;
-  const round = async (): Promise<void> => {
-    // whose tasks these are is not known now: nothing is opened, removed or reported
-    if (!deps.lease.held()) {
-      if (!stopped) timer = setTimeout(() => void round(), WAIT_MS);
-      return;
-    }
-    if (!cleared)
-      cleared = await clearSockets(deps).then(
-        () => true,
-        () => false,
-      );
-    for (const [what, step] of Object.entries(steps)) {
-      await step(deps).catch((error: Error) => log.warn({ error: error.message }, `could not ${what}; the next round tries again`));
-    }
-    if (!stopped) timer = setTimeout(() => void round(), EVERY_MS);
-  };
-  void round();
+export function tendHost(deps: KennelDeps & { log: Logger }): () => void {
+  const tending: Tending = { ...deps, forgotten: new Set(), droppedAt: 0, socketsCleared: false, stopped: false };
+  void round(tending);
   return () => {
-    stopped = true;
-    clearTimeout(timer);
+    tending.stopped = true;
+    clearTimeout(tending.timer);
   };
+}
+
+async function round(tending: Tending): Promise<void> {
+  // without the lease nobody knows whose tasks these are: nothing is opened, removed or reported
+  const held = tending.lease.held();
+  if (held) await doChores(tending);
+  if (!tending.stopped) tending.timer = setTimeout(() => void round(tending), held ? EVERY_MS : WAIT_MS);
+}
+
+async function doChores(tending: Tending): Promise<void> {
+  if (!tending.socketsCleared)
+    tending.socketsCleared = await clearSockets(tending).then(
+      () => true,
+      () => false,
+    );
+  for (const [what, chore] of Object.entries(chores))
+    await chore(tending).catch((error: Error) => tending.log.warn({ error: error.message }, `could not ${what}; the next round tries again`));
 }
 
 async function report({ db, config, kennel, host }: KennelDeps): Promise<void> {
@@ -97,7 +104,7 @@ async function reopen(deps: KennelDeps): Promise<void> {
 
 /** Sockets of a task that ended while a process that is dead by now opened its gate. */
 async function clearSockets({ db, config }: KennelDeps): Promise<void> {
-  // a task that is begun after this look is none of these
+  // looked at before the tasks: a task that begins after this look is not touched
   const begun = await readdir(runsFolder(config)).catch(() => []);
   // of every host: several may share a home on a common disk
   const live = await liveTaskIds(db);
@@ -119,7 +126,7 @@ export async function sweep({ db, kennel, gate, host }: Pick<KennelDeps, 'db' | 
 async function forget({ db, config, kennel, forgotten }: Tending): Promise<void> {
   const begun = (await readdir(runsFolder(config)).catch(() => [])).filter((id) => !forgotten.has(id));
   if (begun.length === 0) return;
-  // a task that is begun after the look at the folders is none of these
+  // after the look at the folders: a task that begins in between counts as live
   const live = await liveTaskIds(db);
   const over = begun.filter((id) => !live.has(id));
   if (over.length === 0) return;

@@ -43,7 +43,7 @@ interface Following {
 
 /**
  * Follows the log of a step until the workflow is needed. The heartbeat carries the offset, and every line is stored by its
- * number: whoever follows next goes on after the last stored line, and shows none twice.
+ * number: the next attempt goes on after the last stored line, and shows none twice.
  */
 export const createFollow =
   (deps: KennelDeps) =>
@@ -59,7 +59,7 @@ export const createFollow =
       at.lines = await countLines(deps.db, task.id);
       for (;;) {
         signal.throwIfAborted();
-        // the container goes on by itself, and whoever follows next goes on here
+        // the container goes on by itself, and the next attempt goes on here
         if (deps.draining.aborted) throw fail('KennelUnavailable', 'This host is being restarted.', { nextRetryDelayMs: RESTART_MS });
         const read = await readLog(at.folder, at.offset);
         const stop = stopLine(read.lines, input.step);

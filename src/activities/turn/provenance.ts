@@ -17,7 +17,7 @@ export function sourcesOf({ sources, messages, calls, files }: Pick<History, 'so
     if (message.sources) read.push(...message.sources);
     for (const id of message.attachment_ids ?? []) {
       const file = files.get(id);
-      // what was said in a recording is part of the message; a document or a picture is hardly ever by whoever sends it
+      // what was said in a recording is part of the message; a document or a picture is rarely written by the person who sends it
       if (file && file.kind !== 'audio') read.push({ kind: 'attachment', label: file.name ?? file.id });
     }
     for (const id of message.call_ids) {

@@ -20,7 +20,7 @@ export function onHost(host: string, awayMs: number): TaskActivities {
     scheduleToStartTimeout: awayMs,
     heartbeatTimeout: HEARTBEAT_TIMEOUT,
     retry: patient,
-    // whoever cancels a start must know whether there is a container now
+    // a cancelled start must tell whether there is a container now
     cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
   });
   const { follow } = proxyActivities<Pick<TaskActivities, 'follow'>>({

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { HARNESSES, type LogLine } from '../../../contracts/kennel.ts';
 import { visibleWithin } from '../../../domain/text/foreign-text.ts';
 
-/** A line of a log as it must be: an agent may write into its own log, and a line that is none must not stop whoever follows. */
+/** A line of a log as it must be: an agent may write into its own log, and a line that is not valid must not stop `follow`. */
 
 /** One that PostgreSQL takes, too. */
 function isDate(text: string): boolean {

@@ -8,10 +8,10 @@ import { isTurnRunning } from '../../store/turns/turns.ts';
 const FLUSH_MS = 80;
 
 /**
- * Streams an answer to whoever watches, through the event log and never through Temporal. Short answers that are whole
+ * Streams a text of the model to those who watch, through the event log and never through Temporal. Short answers that are whole
  * before the first flush cost nothing here: they are written with the answer itself.
  */
-export class AnswerStream {
+export class StreamedItem {
   readonly #db: Db;
   readonly #item: { id: string; turnId: string; threadId: string; kind: 'agent_message' | 'agent_reasoning' };
   #pending = '';

@@ -1,0 +1,117 @@
+import { activityInfo, cancellationSignal } from '@temporalio/activity';
+import { ModelError } from '../../adapters/model/model.ts';
+import type { ThinkInput, ThinkResult } from '../../contracts/conversation.ts';
+import { stepKey } from '../../contracts/ids.ts';
+import { shownOfMessage, toModelMessages } from '../../domain/chat/context.ts';
+import { accessOf, type ToolAccess } from '../../domain/consent/tool-access.ts';
+import { costOf } from '../../domain/model/price-book.ts';
+import { cut } from '../../domain/text/storable.ts';
+import type { CheckedCall } from '../../store/steps/new-calls.ts';
+import type { StepSubject } from '../../store/steps/step-subject.ts';
+import { storeAnswer } from '../../store/steps/steps.ts';
+import { type History, loadHistory } from '../../store/steps/transcript.ts';
+import { modelTools, prepareCall, tools } from '../../tools/registry.ts';
+import { dangerOf } from '../../tools/tool.ts';
+import type { ActivityDeps } from '../deps.ts';
+import { fittingHistory } from './compact.ts';
+import { routeToKennel } from './kennel-routing.ts';
+import { systemPrompt } from './prompt.ts';
+import { withTaint } from './provenance.ts';
+import { StepStream } from './step-stream.ts';
+
+/** Asks one model, and stores its answer. Asks once more with a smaller context where the endpoint can take less than we thought. */
+export async function answerWith(deps: ActivityDeps, modelName: string, input: ThinkInput, subject: StepSubject, history: History): Promise<ThinkResult> {
+  const budgetTokens = deps.config.FETCH_CONTEXT_TOKENS;
+  try {
+    return await answerOnce(deps, { modelName, budgetTokens, input, subject }, history);
+  } catch (error) {
+    if (!(error instanceof ModelError && error.type === 'ContextOverflow')) throw error;
+    return await answerOnce(deps, { modelName, budgetTokens: Math.floor(budgetTokens / 4), input, subject }, await loadHistory(deps.db, input.threadId));
+  }
+}
+
+interface Asking {
+  modelName: string;
+  /** the history is summed up to fit into this */
+  budgetTokens: number;
+  input: ThinkInput;
+  subject: StepSubject;
+}
+
+async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): Promise<ThinkResult> {
+  const { db, config, model } = deps;
+  const { modelName, budgetTokens, input, subject } = asking;
+  const { threadId, turnId } = input;
+  const key = stepKey(turnId, input.step);
+  const { attempt } = activityInfo();
+  const signal = cancellationSignal();
+  const at = { threadId, turnId, group: subject.group, modelName, budgetTokens, signal, requestId: key };
+  const { history, spent } = await fittingHistory(db, model, loaded, at);
+  const access = accessOf(subject.turn, subject.thread);
+  const stream = new StepStream(db, { threadId, turnId }, [key, attempt, modelName, budgetTokens]);
+  try {
+    const answer = await model.complete({
+      model: modelName,
+      messages: toModelMessages(systemPrompt(config, subject), history.summary, history.messages, history.calls, history.files, shownOfMessage(budgetTokens)),
+      tools: modelTools(access),
+      signal,
+      onDelta: (kind, delta) => stream.add(kind, delta),
+      requestId: `${key}#${attempt}`,
+    });
+    await stream.endReasoning();
+    const { usage } = answer;
+    const cost = costOf([answer.model, modelName], usage, model.prices);
+    const checked = answer.calls.map((call) => checkCall(call, access));
+    const calls = await withTaint(db, { threadId, chatId: subject.chatId, group: subject.group }, history, checked);
+    return await storeAnswer(db, input, subject, {
+      text: answer.text,
+      calls: await routeToKennel(db, config, subject.chatId, calls),
+      model: answer.model,
+      // the summary that made room was paid for as well
+      usage: {
+        inputTokens: usage.inputTokens + spent.inputTokens,
+        outputTokens: usage.outputTokens + spent.outputTokens,
+        microUsd: cost.microUsd + spent.microUsd,
+        ...(cost.unpriced + spent.unpriced > 0 && { unpriced: cost.unpriced + spent.unpriced }),
+      },
+      readUpto: history.messages.at(-1)?.ord ?? history.upto,
+      item: await stream.settle(),
+    });
+  } catch (error) {
+    // what was streamed so far is kept as interrupted; the next attempt streams under another item
+    await stream.interrupt().catch(() => {});
+    throw error;
+  }
+}
+
+function checkCall(call: { id: string; name: string; arguments: string }, access: ToolAccess): CheckedCall {
+  const prepared = prepareCall(call.name, call.arguments, access);
+  if (!prepared.ok) {
+    // the arguments did not parse: an empty object is kept, so that no later request carries the malformed text
+    return {
+      providerId: call.id,
+      args: {},
+      item: tools.get(call.name)?.item,
+      refusal: prepared.error,
+      verdict: {
+        name: safeName(call.name),
+        danger: 'SAFE',
+        effect: 'idempotent',
+        summary: `${safeName(call.name)}: bad arguments`,
+        refused: true,
+        timeoutMs: 1000,
+      },
+    };
+  }
+  const { tool, args } = prepared;
+  const summary = tool.summarise ? cut(`${tool.name} ${tool.summarise(args as never)}`, 100) : tool.name;
+  return {
+    providerId: call.id,
+    args: args as Record<string, unknown>,
+    item: tool.item,
+    verdict: { name: tool.name, danger: dangerOf(tool, args), effect: tool.effect, summary, timeoutMs: tool.timeoutMs, ...(tool.preview && { preview: true }) },
+  };
+}
+
+/** Providers reject requests whose history has a tool name outside this grammar. */
+const safeName = (name: string): string => name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'unknown';
