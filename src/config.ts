@@ -104,7 +104,7 @@ export const settings = {
       const zones = Intl.supportedValuesOf('timeZone');
       if (!zones.includes(zone) && zone !== 'UTC') context.addIssue(`is not an IANA time zone such as Europe/Berlin${meantBy({ among: zones }, zone)}`);
     }),
-  FETCH_AUTONOMY: z.enum(['supervised', 'cautious', 'autonomous']).default('cautious').describe('What runs without asking: see docs/architecture.md'),
+  FETCH_AUTONOMY: z.enum(['supervised', 'cautious', 'autonomous']).default('cautious').describe('What runs without asking: see docs/consent.md'),
   FETCH_READ_SECONDS: z.coerce
     .number()
     .min(0)

@@ -3,7 +3,7 @@ import type { HarnessName } from '../../../src/contracts/kennel.ts';
 
 /**
  * What one coding agent needs beside the protocol that all of them speak (ACP v1): data and small pure functions. Everything
- * else (session, prompt, updates, permissions, questions, cancel) is the same code for each: `kennel/runner/client.ts`.
+ * else (session, prompt, updates, permissions, questions, cancel) is the same code for each: `kennel/runner/agent/turn.ts`.
  */
 export interface Profile {
   name: HarnessName;
