@@ -39,7 +39,7 @@ if [ "${#missing[@]}" -gt 0 ]; then
   apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 fi
 
-# a daemon that was killed may wait as a zombie for whoever started it
+# a daemon that was killed may wait as a zombie for the process that started it
 alive() {
   local folder name
   for folder in /proc/[0-9]*; do

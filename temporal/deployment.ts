@@ -3,7 +3,7 @@ import type { Client } from '@temporalio/client';
 
 /**
  * Builds of the worker side by side, as Temporal's Worker Deployments know them. A worker with a build gets nothing to do, and reports no error,
- * until its build is made current: whoever starts such workers must also call `setCurrent`.
+ * until its build is made current: a program that starts such workers must also call `setCurrent`.
  */
 
 /** Name of the deployment: all workers of the agent queue belong to it. */

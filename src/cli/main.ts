@@ -146,7 +146,7 @@ command(
   kennel,
 )
   .addArgument(new Argument('[agent...]', 'agents').choices(['claude', 'codex', 'gemini', 'copilot', 'opencode', 'practice', 'all']))
-  .option('--fresh', 'fetch the base image again and build every layer anew, for updates of the system');
+  .option('--fresh', 'fetch the base image again and build every layer again, for updates of the system');
 command(
   'doctor',
   'Try the Docker engine, the images, and a container; exit code 1 when coding tasks cannot run',
@@ -236,7 +236,7 @@ for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     // the output of a service may lie on the disk that is full, a terminal may be gone: what cannot be said must not end what runs
     if (!['ENOSPC', 'EDQUOT', 'EIO', 'EPIPE'].includes(error.code ?? '')) throw error;
-    // `fetch logs | head`: whoever only writes has nothing left to do
+    // `fetch logs | head`: a command that only writes has nothing left to do
     if (error.code === 'EPIPE' && !holdsRoles.has(process.argv[2] ?? '')) process.exit(0);
   });
 }

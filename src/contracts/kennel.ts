@@ -42,7 +42,7 @@ export interface RunSpec {
   prompt: string;
   /** the session to go on with; null begins one */
   sessionId: string | null;
-  /** the prompt of a session that begins anew because the one to go on with is lost; without it that is a failure */
+  /** the prompt of a session that begins again because the one to go on with is lost; without it that is a failure */
   anew?: string;
   /** model name for the harness; null is its own default */
   model: string | null;

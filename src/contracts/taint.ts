@@ -8,7 +8,7 @@ export const SOURCE_KINDS = [
   'file',
   /** what a command, a test or another program printed */
   'command',
-  /** a document or a picture that came with a message, whoever sent it */
+  /** a document or a picture that came with a message, of any sender */
   'attachment',
   /** the report or the question of a coding agent */
   'report',

@@ -28,7 +28,7 @@ export interface DeliveryFigures {
   failed: number;
 }
 
-/** `GET /api/whatsapp`, for whoever shows the admin token: what `fetch pair`, `fetch doctor` and `fetch status` read. */
+/** `GET /api/whatsapp`, for clients with the admin token: what `fetch pair`, `fetch doctor` and `fetch status` read. */
 export interface WhatsAppReport extends WhatsAppView {
   /** since midnight UTC */
   today: DeliveryFigures;

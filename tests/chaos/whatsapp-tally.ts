@@ -139,7 +139,7 @@ export function compare(columns: ReadonlyArray<readonly [title: string, result: 
     row('in: could not be read at a delivery, asked for again', ({ askedAgain }) => askedAgain.length),
     row('in: stored, delivered again, needlessly asked for again', ({ askedThoughStored }) => askedThoughStored),
     row('out: same id on the wire again, shown once', ({ resent }) => resent),
-    row('linked anew by the phone', ({ pairedAgain }) => pairedAgain),
+    row('linked again by the phone', ({ pairedAgain }) => pairedAgain),
     row('message to answer, ms: median / longest', ({ answered }) => `${answered.median} / ${answered.longest}`),
     row('seconds', ({ seconds }) => seconds),
     '',

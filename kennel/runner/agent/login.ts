@@ -6,7 +6,7 @@ const secretsOf = (login: string): string[] => (login.match(/[^\s"',:{}[\]\\]{20
 
 /**
  * Puts a copy of the agent's log-in, which is mounted read only, where the agent looks for it: agents renew it in place, and write
- * beside it. A later step keeps what an earlier one renewed, unless the person has logged in anew since. Returns what must be
+ * beside it. A later step keeps what an earlier one renewed, unless the person has logged in again since. Returns what must be
  * hidden in everything that is shown or stored.
  */
 export function takeLogin(mounted: string, own: string): string[] {

@@ -107,7 +107,7 @@ export class AgentTurn {
         // agents write their sessions a moment late: one that was killed before that has none
         this.prompt = spec.anew;
         updates.replaying = false;
-        updates.note('warn', `The session could not be resumed (${error.message}): the agent begins anew with what is there.`);
+        updates.note('warn', `The session could not be resumed (${error.message}): the agent begins again with what is there.`);
       }
     }
     const resumed = sessionId !== null;

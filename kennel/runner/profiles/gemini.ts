@@ -35,7 +35,7 @@ export const gemini: Profile = {
       GOOGLE_GEMINI_BASE_URL: context.login ? null : `${context.modelBase}/gemini`,
       // a log-in that is not valid any more would have it open a browser and wait
       NO_BROWSER: context.login ? 'true' : null,
-      // it starts itself anew otherwise, and signals reach only the first of the two
+      // it starts itself again otherwise, and signals reach only the first of the two
       GEMINI_CLI_NO_RELAUNCH: 'true',
       GEMINI_TELEMETRY_ENABLED: 'false',
       TERM: 'xterm-256color',

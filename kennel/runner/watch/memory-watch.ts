@@ -7,7 +7,7 @@ const LOOK_MS = 1_000;
 const RECENT_MS = 15_000;
 
 /**
- * Watches for processes that the kernel ends because the container has no memory left. Whoever is ended by it learns only of a SIGKILL, and so
+ * Watches for processes that the kernel ends because the container has no memory left. A process that is ended learns only of a SIGKILL, and so
  * does who waits for it: that memory was the cause is known here alone.
  */
 export class MemoryWatch {

@@ -62,7 +62,7 @@ function openOrDamage(place: Place): Repository | string {
 
 const knownFormat = (side: string): Format => (!existsSync(join(side, 'sha1')) && existsSync(join(side, 'sha256')) ? 'sha256' : 'sha1');
 
-/** The folder of the store. A file with the name of the format holds its name: whoever links that file first has made it. */
+/** The folder of the store. A file with the name of the format holds its name: the call that links that file first has made it. */
 function storeFolder(side: string, format: Format, make: boolean): string | null {
   const pointer = join(side, format);
   // where the version before kept the state of folders that are no repositories

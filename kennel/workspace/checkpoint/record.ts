@@ -129,7 +129,7 @@ export function states(repository: Repository, what: 'before' | 'after'): Stored
   return (
     records<State>(repository, `refs/fetch/*/${what}`)
       .filter((state) => typeof state.n === 'number')
-      // numbers of the version before begin anew when a folder becomes a repository
+      // numbers of the version before begin again when a folder becomes a repository
       .sort((a, b) => a.at - b.at || a.n - b.n)
   );
 }

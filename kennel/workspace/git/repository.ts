@@ -34,7 +34,7 @@ export function placeOf(workspace: string, side: string, worktree: string | unde
 export function openRepository(place: Place): Repository | null {
   const commonDir = join(place.workspace, '.git');
   if (!isFolder(commonDir) || !existsSync(join(commonDir, 'HEAD')) || !isFolder(join(commonDir, 'objects'))) return null;
-  // the admin folder is found by the key, not by the `.git` file that whoever works there can write
+  // the admin folder is found by the key, not by the `.git` file that an agent can write
   const gitDir = place.worktree === null ? commonDir : join(commonDir, 'worktrees', place.worktree);
   if (!isFolder(gitDir)) throw new Refusal(`The worktree ${place.worktree} has lost its git folder.`);
   return { root: place.root, gitDir, commonDir, kept: 'workspace', worktree: place.worktree, scratch: makeScratch(commonDir), store: null };

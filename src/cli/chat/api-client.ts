@@ -142,7 +142,7 @@ export function apiClient(options: ClientOptions): ApiClient {
             attempt = 0;
             const event = JSON.parse(data) as EventEnvelope;
             if (event.seq <= last) continue;
-            // moved before the yield: whoever takes the event has it, also when the connection drops in the meantime
+            // moved before the yield: the reader of the event has it, also when the connection drops in the meantime
             last = event.seq;
             yield event;
           }

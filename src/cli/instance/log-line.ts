@@ -52,6 +52,6 @@ export function readableLine({ role, at, level, text, fields }: LogLine, colors:
   return `${time} ${role.padEnd(8)} ${mark}${text}${beside.length > 0 ? colors.dim(`  ${beside.join(' ')}`) : ''}`;
 }
 
-/** One line for a program: JSON, with its role and its time, whoever wrote it. */
+/** One line for a program: JSON, with its role and its time. */
 export const jsonLine = ({ role, at, level, text, fields }: LogLine): string =>
   JSON.stringify({ time: at > 0 ? new Date(at).toISOString() : null, role, level, msg: text, ...fields });

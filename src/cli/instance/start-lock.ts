@@ -5,7 +5,7 @@ import { isAlive, type ProcessIdentity, startTimeOf } from './process-identity.t
 
 /**
  * One start for each home, also of two in the same instant. Claims are files `<home>/start.lock/<number>`, each made with
- * its content by one `link`, and the newest stays: numbers only grow, so whoever acts on an old look at the folder either
+ * its content by one `link`, and the newest stays: numbers only grow, so a process that acts on an old look at the folder either
  * fails to make its claim or finds a newer one beside it. A claim counts while its process lives; nothing has to be removed.
  */
 

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import { createServer as createTcpServer } from 'node:net';
 
 /**
- * Stands before the Web UI of the embedded Temporal server, which asks nobody who they are: whoever reaches it can signal a workflow.
+ * Stands before the Web UI of the embedded Temporal server, which asks nobody who they are: anybody who reaches it can signal a workflow.
  * Here a browser needs the token, which `fetch ui` gives it, and must mean this address: a page of elsewhere whose name resolves to
  * this machine sends its own name as the host.
  */

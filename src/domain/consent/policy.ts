@@ -25,7 +25,7 @@ export const decideUnattended = (danger: Danger, autonomy: Autonomy, taint: Call
   table[autonomy][danger] === 'run' && !taint?.asks.length ? 'run' : 'refuse';
 
 /**
- * Whether somebody's yes lets a call run. Where several people write, what is dangerous is approved by the owner, or by whoever asked for it;
+ * Whether somebody's yes lets a call run. Where several people write, what is dangerous is approved by the owner, or by the person who asked for it;
  * what text of others may have led to only by the owner, because the others there are among those who wrote it. A no counts from anybody.
  */
 export const mayApprove = (danger: Danger, by: { owner: boolean; asked: boolean }, tainted = false): boolean =>

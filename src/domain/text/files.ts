@@ -25,7 +25,7 @@ export function withDocuments(content: string, files: readonly FileShown[]): str
   return [content, ...texts, ...(listed.length > 0 ? [`[attached: ${listed.join(', ')}]`] : [])].join('\n\n');
 }
 
-/** The name was chosen by whoever sent the file. */
+/** The sender of the file chose its name. */
 const named = ({ name, kind }: Pick<FileShown, 'name' | 'kind'>): string => oneLine(name ?? '') || WORDS[kind];
 
 const WORDS: Record<FileShown['kind'], string> = { image: 'picture', document: 'document', audio: 'recording', video: 'video' };

@@ -9,7 +9,7 @@ export type Reaction =
  * @param versionTried a newer version of WhatsApp Web was already fetched and refused
  * @param expiresInMs how long WhatsApp says that a temporary ban lasts
  * @param unreached the system's error code when there was no connection at all
- * @param foreign why whoever answered is not WhatsApp
+ * @param foreign why the server that answered is not WhatsApp
  * @param unscanned of a pairing: every code that was shown has run out
  */
 export interface Close {

@@ -511,7 +511,7 @@ describe('an agent that has lost its session', () => {
     }
   }`);
 
-  test('begins anew with the prompt for that', async () => {
+  test('begins again with the prompt for that', async () => {
     const run = newRun();
     const ended = await run.ended(run.start({ prompt: 'Go on.', anew: 'From the start.', sessionId: 's0' }, { agent: forgetful }));
     expect(ended.outcome).toBe('completed');

@@ -232,7 +232,7 @@ export function agentScenarios(agent: Differences): void {
       expect(run.lines().some((line) => line.type === 'tool' && line.paths?.includes('one.txt'))).toBe(false);
     });
 
-    scenario('begins anew when its session is lost', async (run) => {
+    scenario('begins again when its session is lost', async (run) => {
       await run.begin(script(write('one.txt', 'one\n'), { say: 'Done.' }));
       expect((await run.ended(LIMIT)).outcome).toBe('completed');
       const { sessionId } = await run.line('session');
