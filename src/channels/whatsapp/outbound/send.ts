@@ -43,6 +43,8 @@ async function deliver(sending: Sending, maker: PartMaker, id: string, signal: A
       if (send.state !== 'queued') continue;
       await unlessPaused(deps, send.jid);
       await pacer.take(ended);
+      // a send on a socket that is gone would be an attempt of which nobody knows whether it arrived
+      if (live.closed.aborted) throw new ChannelAway('The connection to WhatsApp closed; the message waits.', 500);
       if (!(await sendPart(sending, send, live, ended))) return;
     }
   } catch (error) {
