@@ -19,9 +19,10 @@ export interface Pty {
   close(): Promise<void>;
 }
 
-export function openPty(args: string, env: Record<string, string>): Pty {
-  // without exec a shell that is not bash stays before it, takes Ctrl-C as well and ends with a code of its own
-  const command = `stty cols 120 rows 60; exec ${process.execPath} ${ENTRY} ${args}`;
+/** @param after what the shell does when the command has ended; by default there is no shell any more, so that Ctrl-C and the exit code are the command's own */
+export function openPty(args: string, env: Record<string, string>, after = ''): Pty {
+  const fetch = `${process.execPath} ${ENTRY} ${args}`;
+  const command = `stty cols 120 rows 60; ${after ? `${fetch}; ${after}` : `exec ${fetch}`}`;
   const child: ChildProcess = spawn('script', ['-qefc', command, '/dev/null'], { env: { ...env, TERM: 'xterm' }, stdio: ['pipe', 'pipe', 'inherit'] });
   let shown = '';
   child.stdout!.on('data', (chunk: Buffer) => {

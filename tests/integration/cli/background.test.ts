@@ -17,8 +17,8 @@ const home = mkdtempSync(join(tmpdir(), 'fetch-test-'));
 let env: Record<string, string>;
 const open: Pty[] = [];
 
-const terminal = (args: string, more: Record<string, string> = {}): Pty => {
-  const pty = openPty(args, { ...env, ...more });
+const terminal = (args: string, more: Record<string, string> = {}, after?: string): Pty => {
+  const pty = openPty(args, { ...env, ...more }, after);
   open.push(pty);
   return pty;
 };
@@ -87,7 +87,7 @@ afterAll(async () => {
 // other systems have a `script` with other options
 describe.skipIf(process.platform !== 'linux')('an instance in the background', () => {
   it('is brought up by `fetch up`, and answers when that terminal is closed', async () => {
-    const pty = terminal('up; echo ended with $?; cat');
+    const pty = terminal('up', {}, 'echo ended with $?; cat');
     await pty.sees(/Fetch runs \(process \d+\) in the background/);
     await pty.sees('ended with 0');
     expect(pty.shown()).toContain(`Log: ${join(home, 'logs', 'fetch.log')}`);
