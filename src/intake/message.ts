@@ -27,7 +27,7 @@ export interface InboundMessage {
   /** what the screen that sends it had shown of the open questions; a channel that does not say shows what is stored at once */
   displayed?: readonly Displayed[];
   attachmentIds?: readonly string[];
-  /** where several people write: who this is to the turn that asks for an approval; elsewhere whoever writes may approve */
+  /** where several people write: who this is to the turn that asks for an approval; elsewhere the writer may approve */
   approver?: Approver;
   also?: Also;
 }

@@ -13,9 +13,8 @@ import { readStatus } from '../findings/status-report.ts';
 import { whatsappFinding } from '../findings/whatsapp.ts';
 import { diskWarning, requireOwner, requireRoom } from '../instance/home.ts';
 import { portNeeds, temporalCache } from '../instance/instance.ts';
-import { isPortFree, portHolder } from '../instance/ports.ts';
+import { answersOn, isPortFree, portHolder } from '../instance/ports.ts';
 import { postgresVersion, SERVER_PACKAGE } from '../instance/postgres.ts';
-import { answersOn } from '../instance/roles.ts';
 import { temporalEndpoint } from '../roles/temporal-connection.ts';
 
 /** A model that thinks for longer than this is not worth the wait of a look. */

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { readdir, readFile, readlink } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { promisify } from 'node:util';
 import { commandOf } from './process-identity.ts';
 
@@ -87,3 +87,19 @@ async function holderFromLsof(port: number): Promise<number | null> {
     return null;
   }
 }
+
+/** True when something accepts connections on a loopback port and, with `hello`, answers what it is told in the right way. */
+export const answersOn = (port: number, hello?: { say: Buffer; isAnswer(chunk: Buffer): boolean }): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    const settle = (answer: boolean) => {
+      socket.destroy();
+      resolve(answer);
+    };
+    socket.setTimeout(1000, () => settle(false));
+    socket.once('error', () => settle(false));
+    socket.once('close', () => settle(false));
+    if (!hello) return void socket.once('connect', () => settle(true));
+    socket.once('connect', () => socket.write(hello.say));
+    socket.once('data', (chunk: Buffer) => settle(hello.isAnswer(chunk)));
+  });

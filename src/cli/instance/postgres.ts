@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chownSync, cpSync, existsSync, lstatSync, mkdirSync, readFileSync, readlinkSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { serverEnvironment } from '../../config.ts';
 import { rebuildCommand } from '../../installation.ts';
 import { explainFileError, keepSecret } from './home.ts';
+import { answersOn } from './ports.ts';
 import { commandOf, endProcess, startTimeOf } from './process-identity.ts';
 
 /**
@@ -215,22 +215,13 @@ export async function clearStalePostmaster(home: string): Promise<void> {
 
 /** True when the server takes connections: it asks for a password. While it starts or recovers it answers with an error instead. */
 export const acceptsConnections = (port: number): Promise<boolean> =>
-  new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
-    const settle = (answer: boolean) => {
-      socket.destroy();
-      resolve(answer);
-    };
-    socket.setTimeout(1000, () => settle(false));
-    socket.once('error', () => settle(false));
-    socket.once('close', () => settle(false));
-    socket.once('data', (chunk) => settle(chunk[0] === 'R'.charCodeAt(0)));
-    socket.once('connect', () => {
-      // StartupMessage: length, protocol 3.0, parameters
-      const body = Buffer.from(`user\0${USER}\0database\0postgres\0\0`);
-      const head = Buffer.alloc(8);
-      head.writeInt32BE(8 + body.length, 0);
-      head.writeInt32BE(196_608, 4);
-      socket.write(Buffer.concat([head, body]));
-    });
-  });
+  answersOn(port, { say: startupMessage(), isAnswer: (chunk) => chunk[0] === 'R'.charCodeAt(0) });
+
+/** Length, protocol 3.0, parameters. */
+function startupMessage(): Buffer {
+  const body = Buffer.from(`user\0${USER}\0database\0postgres\0\0`);
+  const head = Buffer.alloc(8);
+  head.writeInt32BE(8 + body.length, 0);
+  head.writeInt32BE(196_608, 4);
+  return Buffer.concat([head, body]);
+}

@@ -1,9 +1,9 @@
-import { connect } from 'node:net';
 import { join } from 'node:path';
 import { devServerArguments } from '../../../temporal/dev-server.ts';
 import type { TemporalBinary } from '../../../temporal/version.ts';
 import { type Config, childEnvironment, serverEnvironment, settings } from '../../config.ts';
 import { PACKAGE_ROOT } from '../../installation.ts';
+import { answersOn } from './ports.ts';
 import { acceptsConnections, clearStalePostmaster, type PostgresCommand } from './postgres.ts';
 import type { RoleName } from './state-file.ts';
 import type { UiAddress } from './ui-proxy.ts';
@@ -94,16 +94,3 @@ export function roleEnvironment(config: Config, decided: { temporalAddress: stri
     DATABASE_URL: decided.databaseUrl,
   });
 }
-
-/** True when something accepts connections on a loopback port. */
-export const answersOn = (port: number): Promise<boolean> =>
-  new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
-    const settle = (answer: boolean) => {
-      socket.destroy();
-      resolve(answer);
-    };
-    socket.setTimeout(1000, () => settle(false));
-    socket.once('error', () => settle(false));
-    socket.once('connect', () => settle(true));
-  });

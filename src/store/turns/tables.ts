@@ -93,7 +93,7 @@ export interface SummaryTable {
   thread_id: string;
   /** everything up to and including this `transcript.ord` is summed up */
   upto: number;
-  /** empty: the person began anew here */
+  /** empty: the person began a new conversation here */
   body: string;
   /** others whose text it was made of; null where that was not noted yet */
   sources: NullableJson<Source[]>;
