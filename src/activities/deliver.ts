@@ -6,7 +6,7 @@ import type { Db } from '../store/postgres/database.ts';
 import { fail } from './failure.ts';
 import { beating } from './heartbeat.ts';
 
-/** Sends one outbox row on its channel, at most one effect per id: a row that was sent is not sent again. */
+/** Sends one outbox row on its channel, at most once per id: a row that was sent is not sent again. */
 export const createDeliver = (deps: { db: Db; sender: ChannelSender }) =>
   beating(async ({ outboxId }: DeliverInput): Promise<void> => {
     const row = await findOutgoing(deps.db, outboxId);

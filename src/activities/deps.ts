@@ -7,31 +7,31 @@ import type { Config } from '../config.ts';
 import type { Db } from '../store/postgres/database.ts';
 import type { HostLease } from './host/lease.ts';
 
-/** What activities work with; made once by the role's process. */
+/** What activities work with, created once by the process of the role. */
 export interface ActivityDeps {
   db: Db;
   temporal: Client;
   config: Config;
   model: Model;
-  /** for what ended; nothing is said without it */
+  /** logs what ended; nothing is logged without it */
   log?: Logger;
 }
 
-/** What a worker of a host with containers has besides; tools of the kennel run only there. */
+/** What a worker of a host with containers has besides. Kennel tools run only there. */
 export interface HostDeps {
   kennel: Kennel;
   host: string;
   workspacesFolder: string;
 }
 
-/** What a run of a routine works with; its steps on a host have the host's besides. */
+/** What a routine's run works with. On a host with containers its routine steps also get the host's parts. */
 export type RoutineDeps = Pick<ActivityDeps, 'db' | 'temporal' | 'config'> & Partial<HostDeps>;
 
-/** What activities of coding tasks work with: the containers of this host, and the way out of them. */
+/** What activities of coding tasks work with: the host's containers, and their way out. */
 export interface KennelDeps extends Omit<ActivityDeps, 'model'>, Omit<HostDeps, 'workspacesFolder'> {
   gate: Gate;
   /** whether this host may still act for its tasks */
   lease: Pick<HostLease, 'held'>;
-  /** aborted when this process is to end: what can be handed back is handed back at once */
+  /** aborted when this process must end; work that can be handed back is handed back at once */
   draining: AbortSignal;
 }

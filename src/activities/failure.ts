@@ -14,14 +14,14 @@ export const fail = (
 ): ApplicationFailure =>
   ApplicationFailure.create({
     type,
-    // the engine refuses a failure whose text is not well-formed, and the attempt would end as a time-out
+    // Temporal refuses a failure whose text is not well-formed, and the attempt would end as a time-out
     message: storableText(message),
     nonRetryable: options.final ?? !failures[type].retry,
     ...(options.nextRetryDelayMs !== undefined && { nextRetryDelay: options.nextRetryDelayMs }),
     ...(options.cause && { cause: options.cause }),
   });
 
-/** The same failure, not tried again. */
+/** The same failure, without a retry. */
 export function finalOf(error: Error): ApplicationFailure {
   const failed = ApplicationFailure.fromError(error);
   return ApplicationFailure.create({
@@ -32,7 +32,7 @@ export function finalOf(error: Error): ApplicationFailure {
   });
 }
 
-/** Classifies whatever an activity threw. */
+/** Gives any error of an activity a type of the vocabulary. */
 export function asFailure(error: unknown): Error {
   if (error instanceof ApplicationFailure) return error;
   if (error instanceof ModelError)
@@ -47,7 +47,7 @@ export function asFailure(error: unknown): Error {
   return message === thrown.message ? thrown : Object.assign(new Error(message, { cause: thrown.cause }), { name: thrown.name });
 }
 
-/** SQLSTATE class 08 (connection), 57P (shutdown), 53 (resources, a full disk among them), and what the socket and the pool say. */
+/** SQLSTATE class 08 (connection), 57P (shutdown), 53 (resources, such as a full disk), and the errors of the socket and the pool. */
 export function isStoreAway(error: unknown): boolean {
   const code = (error as { code?: string } | null)?.code;
   if (typeof code === 'string' && /^(08|57P|53|ECONN|ETIMEDOUT|EPIPE)/.test(code)) return true;

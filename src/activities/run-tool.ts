@@ -7,12 +7,12 @@ import { endedByRestart, restarted, type Tool, type ToolContext, type ToolOutcom
 import type { ActivityDeps } from './deps.ts';
 import { isStoreAway } from './failure.ts';
 
-/** What a call of the model and a step of a routine have in common. */
+/** What a call of the model and a routine step have in common. */
 
-/** After this many attempts of a tool that may run again its error is its result. */
+/** After this many attempts, the error of a tool that may run again becomes its result. */
 const ATTEMPTS = 4;
 
-/** Runs a tool within its time. What goes wrong in the tool becomes its result; what goes wrong around it is thrown, and tried again. */
+/** Runs a tool within its time limit. A failure of the tool becomes its result. A failure around the tool is thrown and retried. */
 export async function runTool(tool: Tool, effect: Effect, args: Record<string, unknown>, context: Omit<ToolContext, 'signal'>): Promise<ToolOutcome> {
   const cancelled = cancellationSignal();
   const limit = timeLimit(tool.timeoutMs);
@@ -25,9 +25,9 @@ export async function runTool(tool: Tool, effect: Effect, args: Record<string, u
     if (endedByRestart(cancelled) && effect === 'once') return failed(restarted(tool.name));
     if (cancelled.aborted) throw error;
     if (signal.aborted) return failed(`${tool.name} took longer than ${Math.round(tool.timeoutMs / 1000)} s and was stopped.`);
-    // it may have had its effect before it threw, and it must not run again
+    // it may have had its effect before it threw, and must not run again
     if (effect === 'once') return failed(`${tool.name} failed: ${message}. Whether it had an effect is unknown.`);
-    // our own database being away says nothing about the tool: that is waited out
+    // an outage of our own database says nothing about the tool, so the call is retried
     if (isStoreAway(error)) throw error;
     if (activityInfo().attempt >= ATTEMPTS) return failed(`${tool.name} failed: ${message}`);
     throw error;
@@ -36,14 +36,14 @@ export async function runTool(tool: Tool, effect: Effect, args: Record<string, u
   }
 }
 
-/** `AbortSignal.timeout` cannot be cleared: each would fire, with a stack trace, long after its call has ended. */
+/** `AbortSignal.timeout` cannot be cleared: each would fire, with a stack trace, long after its call ended. */
 function timeLimit(ms: number): { signal: AbortSignal; clear: () => void } {
   const controller = new AbortController();
   const timer = setTimeout(() => controller.abort(new DOMException('The tool took too long.', 'TimeoutError')), ms);
   return { signal: controller.signal, clear: () => clearTimeout(timer) };
 }
 
-/** The task that a call has made and whose workflow is to be started; a retried call finds it again. */
+/** The task that a call created and whose workflow must start. A retried call finds it again. */
 export async function taskMadeBy(
   { db, config }: Pick<ActivityDeps, 'db' | 'config'>,
   call: { id: string; name: string },

@@ -3,18 +3,18 @@ import type { Config } from '../config.ts';
 import type { Intake } from '../intake/intake.ts';
 import type { Store } from '../store/postgres/database.ts';
 
-/** What both HTTP servers are given. */
+/** What both HTTP servers work with. */
 export interface ApiDeps {
   config: Config;
-  /** the runtime token that `/v1` asks for */
+  /** runtime token that `/v1` asks for */
   token: string;
   store: Store;
   intake: Intake;
   version: string;
   startedAt: Date;
-  /** secret of the keyed hash in workflow ids; thread ids are random, so the default is no weakness for API chats */
+  /** key of the hash in workflow ids; thread ids are random, so the default is safe for API chats */
   chatSecret?: string;
-  /** aborted when the process is about to stop: open event streams end */
+  /** aborted when the process is about to stop; open event streams then end */
   stopping?: AbortSignal;
   log?: Pick<Logger, 'error' | 'warn'>;
   /** shortened by tests */
@@ -22,8 +22,8 @@ export interface ApiDeps {
 }
 
 export interface StreamTimes {
-  /** a stream that was silent this long gets a comment, so that proxies keep it */
+  /** a stream that is silent this long gets a comment, so that proxies do not close it */
   keepaliveMs: number;
-  /** look again after this long even when nothing woke us */
+  /** read again after this long, even without a notification */
   pollMs: number;
 }

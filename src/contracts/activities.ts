@@ -1,19 +1,19 @@
 import type { ActInput, ActResult, AskInput, AskResult, DeliverInput, FinishInput, ThinkInput, ThinkResult } from './conversation.ts';
 import type { Decision } from './decision.ts';
 
-/** Activities of a turn. One each for a model step, a tool call and a send: none exists to keep books. */
+/** Activities of a turn. There is one for a model step, one for a tool call and one for a send: none exists only to keep records. */
 export interface TurnActivities {
   think(input: ThinkInput): Promise<ThinkResult>;
   act(input: ActInput): Promise<ActResult>;
   deliver(input: DeliverInput): Promise<void>;
-  /** what an approval of a call will show; on the host that has the workspace */
+  /** works out what an approval of this call shows; runs on the host that has the workspace */
   preview(input: ActInput): Promise<void>;
 }
 
 /** Short steps on our own store, run as local activities. */
 export interface RecordActivities {
   openQuestion(input: AskInput): Promise<AskResult>;
-  /** what the store has as the decision of a question; null while it is open there */
+  /** the stored decision of a question; null while it is open */
   decisionOf(questionId: string): Promise<Decision | null>;
   /** outbox id of the reminder, or null when the question was decided meanwhile */
   remind(questionId: string): Promise<string | null>;

@@ -1,20 +1,20 @@
 /**
- * What a channel can do. Rules, the store and the prompt ask this table and never for a name, so that a new channel is one more entry here.
- * Its driver stands under the same name in `src/channels/registry.ts`.
+ * What a channel can do. Rules, the store and the prompt read this table and never ask for a channel's name. A new channel is one more entry here, and a driver
+ * of the same name in `src/channels/registry.ts`.
  */
 export interface ChannelCapabilities {
   /** what people call it, where a sentence names it */
   label: string;
   /**
-   * Who reads the store itself, so that a message is shown when its row is committed: the person at the `terminal`, or a `client` of the HTTP
-   * API, which also pages long texts by itself. Null: nobody does, messages are sent.
+   * Who reads the store directly: the person at the `terminal`, or a `client` of the HTTP API, which also pages long texts by itself. There a message is shown
+   * when its row is committed. Null: messages are sent.
    */
   screen: 'terminal' | 'client' | null;
-  /** form of the address of a chat in which several people write; null: one person has each chat */
+  /** form of the address of a group chat; null: each chat has one person */
   groups: RegExp | null;
-  /** a message that was sent can get another text */
+  /** a sent message can be edited */
   edits: boolean;
-  /** an emoji on a message is told, and can answer a question */
+  /** people can put an emoji on a message, also as the answer to a question */
   reactions: boolean;
   /** a choice can be shown as a poll */
   polls: boolean;
@@ -22,7 +22,7 @@ export interface ChannelCapabilities {
   typing: boolean;
   /** files go in both directions */
   media: boolean;
-  /** characters of one message that the channel takes at most; null: any number */
+  /** the longest message that the channel takes, in characters; null: no limit */
   textLimit: number | null;
 }
 
@@ -44,10 +44,10 @@ export const CHANNELS = {
   },
 } as const satisfies Record<string, ChannelCapabilities>;
 
-/** People go back to an older release, which may then meet chats of a channel that it does not know: nothing is expected of it. */
+/** After a downgrade, a release may meet chats of a channel that it does not know. It expects nothing of that channel. */
 const UNKNOWN: ChannelCapabilities = { ...SCREEN, label: 'an unknown channel', screen: null };
 
-/** @param channel its name, or the id of a chat, which begins with it */
+/** @param channel the channel's name, or the id of a chat, which begins with it */
 export function capabilitiesOf(channel: string): ChannelCapabilities {
   const name = channel.split('/')[0]!;
   return Object.hasOwn(CHANNELS, name) ? CHANNELS[name as keyof typeof CHANNELS] : UNKNOWN;
@@ -56,6 +56,6 @@ export function capabilitiesOf(channel: string): ChannelCapabilities {
 /** Whether several people write in the chat at this address. */
 export const isGroupChat = (channel: string, address: string): boolean => capabilitiesOf(channel).groups?.test(address) ?? false;
 
-/** The channels whose screens are read by these. */
+/** The channels whose screens these readers look at. */
 export const channelsOnScreen = (of: 'terminal' | 'client'): Array<keyof typeof CHANNELS> =>
   (Object.keys(CHANNELS) as Array<keyof typeof CHANNELS>).filter((name) => CHANNELS[name].screen === of);

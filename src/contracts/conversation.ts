@@ -6,9 +6,9 @@ import type { TaskInput } from './task.ts';
 
 /** A stored inbox row that concerns this chat. The workflow gets ids, never text. */
 export type Arrival =
-  /** a new turn was opened in the store and is to be run */
+  /** a new turn is open in the store and must be run */
   | { kind: 'turn'; inboxId: string; turnId: string; threadId: string }
-  /** more text for the running turn: the next model step reads it from the store */
+  /** more text for the running turn; the next model step reads it from the store */
   | { kind: 'steer'; inboxId: string; turnId: string /** what the person is told about it */; outboxId?: string }
   /** an open question or approval was decided in the store */
   | {
@@ -18,9 +18,9 @@ export type Arrival =
       decision: Decision /** the coding task that asked; it is signalled in place of the conversation */;
       taskId?: string;
     }
-  /** work on this turn is to stop; what was done is kept */
+  /** the turn must stop; what was done is kept */
   | { kind: 'stop'; inboxId: string; turnId: string }
-  /** a coding task is to be ended, held or taken up again; it is signalled in place of the conversation */
+  /** an order to cancel, pause or resume a coding task; the task is signalled, not the conversation */
   | { kind: 'task'; inboxId: string; taskId: string; order: 'cancel' | 'pause' | 'resume' }
   /** a reply that needs no model is ready in the outbox */
   | { kind: 'reply'; inboxId: string; outboxId: string };
@@ -29,7 +29,7 @@ export interface ConversationInput {
   chatId: string;
   channel: Channel;
   limits: TurnLimits;
-  /** durations in ms, inputs so that tests can shorten them without patching code */
+  /** durations in ms; they are inputs, so that tests can shorten them */
   waits: Waits;
   /** carried over continue-as-new */
   carried?: Carried;
@@ -57,30 +57,30 @@ export interface TurnLimits {
 export interface Carried {
   turns: Array<{ turnId: string; threadId: string }>;
   replies: string[];
-  /** the last inbox ids seen, newest last, at most 500 */
+  /** the latest inbox ids, newest last, at most 500 */
   seen: string[];
-  /** turns that are to be stopped when they come up */
+  /** turns that must stop as soon as they come up */
   stops?: string[];
   turnsDone: number;
   spentMicroUsd: number;
 }
 
-/** One tool call of a model step, as `think` found it: danger and effect are those of that moment. */
+/** One tool call of a model step. Danger and effect are as `think` found them at that moment. */
 export interface CallVerdict {
   callId: string;
   name: string;
   danger: Danger;
   effect: Effect;
-  /** a few words for the Web UI; never an argument that could be private */
+  /** a few words for the Web UI; never an argument, which may be private */
   summary: string;
-  /** set when the arguments failed the schema: the error is already the call's result */
+  /** the arguments failed the schema, and the error is already stored as the result of the call */
   refused?: boolean;
   timeoutMs: number;
-  /** where it runs when not on the worker's own queue: the kennel of the workspace's host */
+  /** task queue of the host that has the workspace; unset for the worker's own queue */
   queue?: string;
-  /** what policy said of it when the model made it; the store has it too */
+  /** what policy decided when the model made the call; the store has it too */
   policy?: 'run' | 'ask' | 'refuse';
-  /** an approval of it shows more than its arguments */
+  /** an approval of the call shows more than its arguments */
   preview?: boolean;
 }
 
@@ -98,20 +98,20 @@ export interface StepUsage {
   inputTokens: number;
   outputTokens: number;
   microUsd: number;
-  /** the part of `microUsd` that counts at the dearest known price, because the right one is not known */
+  /** the part of `microUsd` that counts at the highest known price, because the right price is unknown */
   unpriced?: number;
 }
 
 export interface ThinkResult {
-  /** `closed`: the answer is stored, the turn is over. `continue`: a message arrived meanwhile, think again. */
+  /** `closed`: the answer is stored and the turn is over. `continue`: a message arrived meanwhile, so think again. */
   next: 'tools' | 'closed' | 'continue';
   calls: CallVerdict[];
-  /** outbox row that holds what the person is to be told: the answer, or what was said before a question or a message that came meanwhile */
+  /** outbox row for the person: the answer, or what the model said before a question or before a message that came meanwhile */
   outboxId?: string;
   autonomy: Autonomy;
   autoApprove: boolean;
   usage: StepUsage;
-  /** ms that were spent waiting for a limit of the model to open */
+  /** ms spent waiting for a limit of the model to open */
   waitedMs?: number;
 }
 
@@ -124,7 +124,7 @@ export interface ActResult {
   ok: boolean;
   /** size of the stored output in characters */
   size: number;
-  /** a coding task that this call made, to be started as a child */
+  /** a coding task that this call created; the conversation starts it as a child */
   task?: TaskInput;
 }
 
@@ -137,9 +137,9 @@ export interface AskInput {
 export interface AskResult {
   questionId: string;
   outboxId: string;
-  /** the beginning of the question, for the timer's summary */
+  /** beginning of the question, for the summary of the timer */
   title?: string;
-  /** the question was decided before we asked (a retried step) */
+  /** the question was decided before it was asked (in a retried step) */
   decided?: Decision;
 }
 

@@ -1,14 +1,11 @@
 import type { CHANNELS } from './channels.ts';
 
-/**
- * Every id of the system is built here and nowhere else, so that what an operator reads in the
- * Temporal Web UI and what a client sees over HTTP have one grammar.
- */
+/** Every id of the system is built here, so that ids in the Temporal Web UI and ids over HTTP have one grammar. */
 
 /** Name of a channel that a chat may live on. */
 export type Channel = keyof typeof CHANNELS;
 
-/** `chat/<channel>/<key>`; `key` is a keyed hash of the address: ids are never encrypted, so an address never is one. */
+/** `chat/<channel>/<key>`. Temporal never encrypts ids, so `key` is a keyed hash of the address and not the address. */
 export const conversationId = (channel: Channel, chatKey: string): string => `chat/${channel}/${chatKey}`;
 
 /** `routine/<run id>`: one execution of a routine. */
@@ -20,15 +17,15 @@ export const scheduledRunWorkflowId = (cronId: string): string => `cron/${cronId
 
 /** Task queue of workflows, model steps and worker-side tools. */
 export const AGENT_QUEUE = 'agent';
-/** Task queue of sends on a channel: only a process that holds the channel polls it. */
+/** Task queue of sends on a channel. Only the process that holds the channel polls it. */
 export const gatewayQueue = (channel: Channel): string => `gateway-${channel}`;
 
 /** Key of the model step `step` of a turn: the same on every attempt. */
 export const stepKey = (turnId: string, step: number): string => `${turnId}/${step}`;
-/** Outgoing message ids are derived from the step that made them, so that a resend carries the same id. */
+/** Ids of outgoing messages are derived from the step that made them, so that a resend carries the same id. */
 export const outboxId = (turnId: string, what: string): string => `out_${turnId.replace(/^turn_/, '')}_${what}`;
 
-/** `task/<task id>`: one coding task, from its first step to its report. */
+/** `task/<task id>`: one coding task, from its start to its report. */
 export const taskWorkflowId = (taskId: string): string => `task/${taskId}`;
-/** Task queue of everything that needs the containers or the workspaces of one host. */
+/** Task queue of everything that needs the containers or workspaces of one host. */
 export const kennelQueue = (host: string): string => `kennel-${host}`;

@@ -1,13 +1,15 @@
 /**
- * What crosses the wall of a container. A run folder on the host is mounted at `/run/fetch`, the workspace at
- * `/workspace`; nothing else, but for the log-in file of an agent where the settings name one. Three files carry the whole
- * conversation, so that neither side needs the other to be alive:
+ * What crosses the boundary of a container. The host mounts the task's folder at `/run/fetch` and the workspace at `/workspace`, and nothing else, except an
+ * agent's log-in file where the settings name one. Host and container talk through three files, so either side can restart without the other:
  *
- * - `spec.json`: what to do; written before the container of a step is started
+ * - `spec.json`: what to do; written before the container starts
  * - `log.ndjson`: one `LogLine` a line, appended only by the runner inside
  * - `commands.ndjson`: one `Command` a line, appended only by workers outside
  *
- * and `gate/model.sock`, `gate/egress.sock` are the only ways out (`src/adapters/kennel/gate`).
+ * `gate/model.sock` and `gate/egress.sock` are the only ways out (`src/adapters/kennel/gate`).
+ *
+ * A task has one run for each container that it needs: a further one each time its session continues in a new container. `step` is the number of the run. The
+ * name stays, because files and containers of an earlier release have it.
  */
 
 export const HARNESSES = ['claude', 'codex', 'gemini', 'copilot', 'opencode', 'practice'] as const;
@@ -17,14 +19,14 @@ export type HarnessName = (typeof HARNESSES)[number];
 export const INSIDE = {
   workspace: '/workspace',
   run: '/run/fetch',
-  /** HOME of the agent: kept with the run, so that a session can be resumed after the container is gone */
+  /** HOME of the agent. It lies in the task's folder, so that a session can be resumed after the container is gone. */
   home: '/run/fetch/home',
   spec: '/run/fetch/spec.json',
   log: '/run/fetch/log.ndjson',
   commands: '/run/fetch/commands.ndjson',
   modelSocket: '/run/fetch/gate/model.sock',
   egressSocket: '/run/fetch/gate/egress.sock',
-  /** the agent's own log-in file, read only; there when the spec says so */
+  /** the agent's own log-in file, read only; mounted when the spec says so */
   login: '/run/fetch-login',
   /** loopback port that the runner forwards to the model socket; paths: /anthropic, /openai/v1, /gemini */
   modelPort: 4010,
@@ -32,62 +34,62 @@ export const INSIDE = {
   egressPort: 4011,
 } as const;
 
-/** `spec.json`: one step of a run. A run has a further step each time its session goes on in a new container. */
+/** `spec.json`: one run of a task. */
 export interface RunSpec {
   version: 1;
   taskId: string;
-  /** from 1 */
+  /** number of the run, from 1 */
   step: number;
   harness: HarnessName;
   prompt: string;
-  /** the session to go on with; null begins one */
+  /** the session to resume; null starts one */
   sessionId: string | null;
-  /** the prompt of a session that begins again because the one to go on with is lost; without it that is a failure */
+  /** the prompt of a new session when the one to resume is lost; without it a lost session is a failure */
   anew?: string;
   /** model name for the harness; null is its own default */
   model: string | null;
-  /** `ask`: what the harness wants to do is asked for first; `run`: it is not */
+  /** `ask`: the agent asks before it acts; `run`: it does not */
   permissions: 'ask' | 'run';
-  /** ms that a question holds the agent's call before the runner ends the session with `parked` */
+  /** how long a question holds the agent's call, in ms, before the runner ends the session with `parked` */
   holdMs: number;
-  /** the harness has a log-in of its own (`INSIDE.login`) and uses neither the model proxy nor its key */
+  /** the agent has its own log-in (`INSIDE.login`) and uses neither the model proxy nor its key */
   login?: boolean;
-  /** folder of the working tree inside of the workspace, where that is another one than the workspace's own */
+  /** folder of the working tree inside the workspace, when it is not the workspace itself */
   worktree?: string;
-  /** ms without a process of the host, as `INSIDE.modelSocket` tells, after which the harness is held still until there is one again */
+  /** ms without a host process (seen at `INSIDE.modelSocket`) after which the agent is frozen until a host process is back */
   aloneMs?: number;
-  /** nothing of the harness is started before the command `begin` with the token of this container */
+  /** start nothing of the agent before the command `begin` with the token of this container */
   waits?: boolean;
 }
 
-/** Environment variable of a run container: which of all that were ever made for its step it is. */
+/** Environment variable of a run's container: tells it apart from other containers that were made for the same run. */
 export const TOKEN = 'FETCH_RUN_TOKEN';
 
 /** Where the worktree of a task is, inside of its workspace. */
 export const worktreeOf = (taskId: string): string => `.git/fetch-worktrees/${taskId}`;
 
-/** `seq` counts from 1 over all steps of a run and has no gap; `at` is RFC 3339. */
+/** `seq` counts from 1 over all runs of a task, without a gap. `at` is RFC 3339. */
 export type LogLine = { seq: number; at: string; step: number } & LogEvent;
 
 export type LogEvent =
-  /** the runner is up and starts the harness */
+  /** the runner is up and starts the agent */
   | { type: 'started'; harness: HarnessName; version: string | null }
-  /** the session that a later step can resume */
+  /** the session that a later run can resume */
   | { type: 'session'; sessionId: string; resumed: boolean }
-  /** what the agent says, in pieces of some hundred characters; `messageId` tells which pieces belong together */
+  /** what the agent says, in chunks of some hundred characters; chunks of one message share `messageId` */
   | { type: 'text'; messageId: string; text: string }
-  /** a tool of the agent, each time something about it changes; `title` is one line */
+  /** a tool call of the agent, once for each change; `title` is one line */
   | { type: 'tool'; id: string; title: string; kind: string; status: 'pending' | 'in_progress' | 'completed' | 'failed'; detail?: string; paths?: string[] }
   | { type: 'plan'; entries: Array<{ content: string; status: string }> }
   /** the agent asks the person (`ask_human`) and waits */
   | { type: 'question'; id: string; question: string; options: string[] }
-  /** the harness wants to do something that needs consent, and waits; `command` or `diff` as far as it is known */
+  /** the agent wants to do something that needs consent, and waits; `command` or `diff` as far as known */
   | { type: 'permission'; id: string; title: string; kind: string; command?: string; diff?: string; paths?: string[] }
-  /** a question or permission is settled, by an answer of `commands.ndjson` */
+  /** a question or permission was settled by an answer from `commands.ndjson` */
   | { type: 'settled'; id: string; how: string }
-  /** what the harness itself claims to have used; the gate's figures are the ones that count */
+  /** what the agent says it used; only the gate's figures count */
   | { type: 'usage'; inputTokens: number; outputTokens: number }
-  /** warnings, retries, and the last of what a harness wrote to stderr */
+  /** warnings, retries, and the last lines of the agent's stderr */
   | { type: 'note'; level: 'info' | 'warn'; text: string }
   /** the step is over; always the last line of a step, missing when the runner was killed */
   | { type: 'ended'; outcome: RunOutcome; reason: string };
@@ -98,15 +100,15 @@ export type LogEvent =
  */
 export type RunOutcome = 'completed' | 'failed' | 'cancelled' | 'parked';
 
-/** A line of `commands.ndjson`. A line that was written twice has the same `id` and counts once; lines of another step are ignored. */
+/** A line of `commands.ndjson`. A line that was written twice has the same `id` and counts once. Lines of another run are ignored. */
 export type Command = { id: string; step: number } & (
   | { type: 'answer'; questionId: string; answer: string }
   | { type: 'permit'; permissionId: string; decision: 'allow' | 'deny' }
   /**
-   * for a step that `waits`: the container with this token (`TOKEN` in its environment) begins, any other ends. An engine that dies while it starts
-   * a container may leave it running and know nothing of it. A container of an earlier step that is left somewhere ends as well.
+   * for a run that `waits`: the container with this token (`TOKEN` in its environment) begins, and any other container ends, also one of an earlier run. An
+   * engine that dies while it starts a container may leave it running without knowing of it.
    */
   | { type: 'begin'; token: string }
-  /** end the turn and the session in order; the container is killed anyhow a little later */
+  /** end the turn and the session cleanly; the container is killed shortly after in any case */
   | { type: 'cancel' }
 );

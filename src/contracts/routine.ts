@@ -7,10 +7,10 @@ export interface RoutineInput {
   routineId: string;
   /** where the result is delivered */
   chatId: string;
-  /** set when a person or the model started it; a firing of a cron derives its id from the workflow id */
+  /** set when a person or the model started it; a scheduled run derives its id from the workflow id */
   runId?: string;
   cronId?: string;
-  /** the run has ended, or cannot go on, and nobody was told: why */
+  /** why the run ended or cannot go on, where nobody was told yet */
   ended?: string;
 }
 
@@ -22,7 +22,7 @@ export interface RoutineStep {
 
 export interface RoutineResult {
   runId: string;
-  /** `coalesced`: a later firing runs for this one and says so */
+  /** `coalesced`: a later firing runs in place of this one and says so */
   status: 'completed' | 'failed' | 'coalesced';
   outboxId: string | null;
 }
@@ -34,35 +34,35 @@ export interface OpenInput extends RoutineInput {
   scheduledFor: string | null;
 }
 export interface OpenedRun {
-  /** not opened: a later firing of the same cron is due, and runs for this one */
+  /** not opened: a later firing of the same cron is due and runs in place of this one */
   coalesced?: true;
-  /** not opened yet: the run before it still works */
+  /** not opened yet: the previous run is still at work */
   wait?: true;
   name: string;
   channel: Channel;
-  /** policy of each step as it is now; arguments stay in the store */
+  /** policy of each routine step as of now; arguments stay in the store */
   steps: Array<{ tool: string; effect: Effect; timeoutMs: number /** of the host that has the workspace, for tools of the kennel */; queue?: string }>;
 }
 export interface StepInput {
   runId: string;
   index: number;
-  /** do not run the tool: take the stored outcome, or store this one */
+  /** do not run the tool: use the stored outcome, or store this one */
   settle?: string;
 }
 export interface StepResult {
   ok: boolean;
-  /** a coding task that the step made, to be started as a child */
+  /** a coding task that the routine step created; started as a child */
   task?: TaskInput;
 }
 export interface CloseInput {
   runId: string;
   status: 'completed' | 'failed';
-  /** steps there are, for the summary */
+  /** number of routine steps, for the summary */
   steps: number;
   reason?: string;
 }
 
-/** Activities of a routine's run. `openRun` and `closeRun` are local: they only touch our own store. */
+/** Activities of one execution of a routine. `openRun` and `closeRun` are local: they use only our own store. */
 export interface RoutineActivities {
   /** null when the routine or its chat is gone */
   openRun(input: OpenInput): Promise<OpenedRun | null>;

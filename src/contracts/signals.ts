@@ -1,26 +1,29 @@
-/** Names of workflow types, signals, queries and search attributes: one place for both sides. Definitions need the sandbox's package and live in workflows. */
+/**
+ * Names of workflow types, signals, queries and search attributes, for both sides. Their definitions need Temporal's workflow package and are in
+ * `src/workflows`.
+ */
 export const CONVERSATION = 'conversation';
 export const ROUTINE = 'routine';
 export const CODING_TASK = 'codingTask';
 export const arrivalSignal = 'arrived';
 export const viewQuery = 'view';
-/** Query of a conversation and of a coding task: which of these ids (turns, inbox and outbox rows, questions, orders) it holds. */
+/** Query of a conversation and of a coding task: which of the given ids (turns, inbox and outbox rows, questions, orders) it holds. */
 export const holdsQuery = 'holds';
-/** Says nothing: a conversation that sleeps on an old build continues as new on the current one. */
+/** Carries nothing. A conversation that sleeps on an old build continues as new on the current one. */
 export const wakeSignal = 'wake';
 export const AGENT_PHASE = 'AgentPhase';
 export const CHAT_CHANNEL = 'ChatChannel';
-/** money of the chat's life, or of the task */
+/** money spent by the chat so far, or by the task */
 export const SPEND_MICRO_USD = 'SpendMicroUsd';
 export const AGENT_THREAD = 'AgentThread';
-/** `question`, `approval`, `workspace` or `resume`: the kind alone */
+/** the kind alone: `question`, `approval`, `workspace` or `resume` */
 export const AGENT_WAITS_FOR = 'AgentWaitsFor';
-/** Signals of a coding task: a decision on its open question; the workspace that it waits for may be free. */
+/** Signals of a coding task: its open question was decided; the workspace that it waits for may be free. */
 export const decidedSignal = 'decided';
-/** `cancel`, `pause` or `resume`, from a word in the chat; the updates below do the same and wait for it */
+/** `cancel`, `pause` or `resume`, from a word in the chat. The updates below do the same, and wait until it is done. */
 export const orderedSignal = 'ordered';
 export const workspaceFreeSignal = 'workspaceFree';
-/** Updates of a coding task; each returns when what it says is so. */
+/** Updates of a coding task. Each returns when the change is in effect. */
 export const cancelUpdate = 'cancel';
 export const pauseUpdate = 'pause';
 export const resumeUpdate = 'resume';

@@ -1,26 +1,26 @@
-/** The words of taint: where text of others comes from, and what must not happen on its word alone. */
+/** The words of taint: where text of other people comes from, and what must not happen on its word alone. */
 
 /** What a turn may have read that the person did not write. */
 export const SOURCE_KINDS = [
   /** a web page */
   'page',
-  /** a file of a repository, its history and its names included */
+  /** a file of a repository, or its history or file names */
   'file',
-  /** what a command, a test or another program printed */
+  /** output of a command, a test or another program */
   'command',
-  /** a document or a picture that came with a message, of any sender */
+  /** a document or picture that came with a message, from any sender */
   'attachment',
-  /** the report or the question of a coding agent */
+  /** report or question of a coding agent */
   'report',
   /** the result of a workflow */
   'routine',
-  /** somebody else than the owner, in a group or in a quote */
+  /** a person other than the owner, in a group or in a quote */
   'member',
-  /** a part of an earlier tool result that was read on */
+  /** a later part of an earlier tool result */
   'output',
   /** a tool of an MCP server */
   'mcp',
-  /** stored before sources were noted */
+  /** stored before sources were recorded */
   'unknown',
 ] as const;
 export type SourceKind = (typeof SOURCE_KINDS)[number];
@@ -31,16 +31,16 @@ export interface Source {
   label: string;
 }
 
-/** Effects that leave the machine, or that outlast the turn outside of a workspace. */
+/** Effects that leave the machine, or that outlast the turn outside a workspace. */
 export const SINKS = ['fetch', 'publish', 'push', 'message', 'schedule', 'routine', 'task', 'egress', 'memory'] as const;
 export type Sink = (typeof SINKS)[number];
 
-/** What is stored with a call that has a sink. */
+/** Stored with a call that has a sink. */
 export interface CallTaint {
-  /** what its turn had read when the model made the call */
+  /** what the turn had read when the model made the call */
   sources: Source[];
-  /** sinks that a person has to allow; empty when all are granted or everything that is sent is the person's own */
+  /** sinks that a person must allow; empty when all are granted, or when all that is sent is the person's own */
   asks: Sink[];
-  /** asked each time: no grant covers it */
+  /** no grant covers it: the person is asked each time */
   each?: true;
 }

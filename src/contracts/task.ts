@@ -10,18 +10,18 @@ export interface TaskInput {
   taskId: string;
   chatId: string;
   channel: Channel;
-  /** where its workspace and its containers are */
+  /** host of its workspace and containers */
   host: string;
   harness: HarnessName;
-  /** shown to operators; not private by the rules of workspace names */
+  /** name for operators; workspace names are never private */
   workspace: string;
   limits: TaskLimits;
   waits: { remindAfterMs: number; expireAfterMs: number };
-  /** where a task goes on whose workflow was lost with its server; 1 otherwise */
+  /** number of the first run, for a task that continues after its workflow was lost with its server; 1 otherwise */
   firstStep?: number;
   /** the question that it waited for when its workflow was lost: its session is ended, and resumed with the answer */
   parked?: { questionId: string; title: string; decided?: Decision };
-  /** it had ended before its records were put back to an earlier time: what is left is its report */
+  /** it had ended before its records were restored to an earlier time; only its report is still to do */
   ended?: { state: Concluded['state']; reason: string };
   /** set when the task has continued as new */
   carried?: CarriedTask;
@@ -29,7 +29,7 @@ export interface TaskInput {
 
 /** What a task takes along when it continues as new. */
 export interface CarriedTask {
-  /** on another host than the one that it began on */
+  /** set when the task moved to another host than its first */
   host: string;
   decisions: Record<string, Decision>;
   workedMs: number;
@@ -50,11 +50,11 @@ export interface CarriedWork {
 }
 
 export interface TaskLimits {
-  /** time at work; waits for a person, for the workspace and pauses do not count */
+  /** working time; waiting for a person or for the workspace, and pauses, do not count */
   workMs: number;
-  /** a harness that says nothing for this long is ended */
+  /** an agent that is silent for this long is ended */
   silenceMs: number;
-  /** a question holds its container for this long; then the session is ended, and resumed with the answer */
+  /** how long a question holds its container; then the session is ended, and resumed with the answer */
   holdMs: number;
   /** a host that takes no work for this long counts as away */
   awayMs: number;
@@ -67,7 +67,7 @@ export interface TaskSpending {
   microUsd: number;
 }
 
-/** What `follow` stopped at. `offset`: bytes of the log that are stored. */
+/** Why `follow` returned. `offset`: bytes of the log that are stored. */
 export type Followed = { offset: number; spent: TaskSpending } /** nothing is needed: what operators see is renewed, at most once in `progressMs` */ & (
   | { what: 'progress'; doing: string }
   | { what: 'question'; questionId: string; title: string }
@@ -76,9 +76,9 @@ export type Followed = { offset: number; spent: TaskSpending } /** nothing is ne
   /** the container is gone without a last line: killed, out of memory, or the host restarted */
   | { what: 'gone'; reason: string; oom: boolean }
   | { what: 'silent' }
-  /** the time at work is used up */
+  /** the working time is used up */
   | { what: 'timeout' }
-  /** money, tokens or room on the disk are used up */
+  /** money, tokens or disk space are used up */
   | { what: 'budget'; reason: string }
 );
 
@@ -87,7 +87,7 @@ export interface FollowInput {
   step: number;
   offset: number;
   silenceMs: number;
-  /** milliseconds of work that are left */
+  /** working time that is left, in ms */
   remainingMs: number;
   progressMs: number;
 }
@@ -96,7 +96,7 @@ export interface BeginInput {
   taskId: string;
   step: number;
   holdMs: number;
-  /** the first of a workflow: files, HEAD and index are remembered before the harness starts */
+  /** the first run of a workflow: files, HEAD and index are saved before the agent starts */
   checkpoint: boolean;
 }
 
@@ -104,39 +104,42 @@ export interface Concluded {
   state: 'completed' | 'failed' | 'cancelled';
   outboxId: string;
   filesChanged: number;
-  /** workflow ids of tasks that wait for this workspace, the oldest first */
+  /** workflow ids of tasks that wait for this workspace, oldest first */
   waiting: string[];
 }
 
 /** Activities that run on the host of the task, on `kennel-<host>`. */
 export interface TaskActivities {
-  /** the image, and the worktree where the task has one; idempotent */
+  /** prepares the image, and the worktree where the task has one; idempotent */
   prepareTask(input: { taskId: string }): Promise<void>;
-  /** starts the container of a step, or finds it, beside the checkpoint of the workspace (a second call finds the first one's); waits in retries while the host has no free place */
+  /** starts the container of a run, or finds it, while the workspace is checkpointed (a second call finds both); retried while the host has no free slot */
   beginStep(input: BeginInput): Promise<void>;
-  /** follows the log until something needs the workflow; heartbeats carry the offset */
+  /** follows the log until the workflow is needed; heartbeats carry the offset */
   follow(input: FollowInput): Promise<Followed>;
   /** writes the decision where the runner reads it */
   passOn(input: { taskId: string; step: number; questionId: string }): Promise<void>;
-  /** ends the container and sees that it is gone */
+  /** ends the container and checks that it is gone */
   endStep(input: { taskId: string; step: number }): Promise<void>;
   setPaused(input: { taskId: string; step: number; paused: boolean }): Promise<boolean>;
-  /** commit, differences, tests, report: everything that is there when the person is told */
+  /** commit, differences, tests, report: all that must exist when the person is told */
   conclude(input: { taskId: string; state: Concluded['state']; reason: string }): Promise<Concluded>;
 }
 
-/** Local activities: our own store only. */
+/** Local activities: they use only our own store. */
 export interface TaskRecordActivities {
-  /** true when the workspace is this task's now; false while another has it. What was ordered before there was a workflow to hear it: `pause` with the workspace, `cancel` without */
+  /**
+   * True when the workspace now belongs to this task, false while another task has it. Else an order that came before the workflow could hear it: `pause` comes
+   * with the workspace, `cancel` without.
+   */
   claimWorkspace(taskId: string): Promise<boolean | 'cancel' | 'pause'>;
   setTaskState(input: { taskId: string; state: TaskState; note?: string }): Promise<void>;
-  /** opens the question; `decided` when the answer is there already */
+  /** opens the question; `decided` when the answer is already there */
   askForTask(input: { taskId: string; questionId: string }): Promise<{ outboxId: string; decided?: Decision }>;
   remindForTask(questionId: string): Promise<string | null>;
   expireForTask(questionId: string): Promise<boolean>;
-  /** what is told when the host of a task does not answer; the outbox id, once for a task and reason */
+  /** tells the person that the host of a task does not answer; returns the outbox id, one for each task and reason */
   tellTask(input: { taskId: string; key: string; text: string }): Promise<string>;
-  /** another host that is there and has the workspace, when the task's own has been gone for long; the task is that host's from then on */
+  /** another live host that has the workspace, when the task's own host has been away for long; the task then belongs to that host */
   moveTask(input: { taskId: string; from: string }): Promise<string | null>;
 }
 

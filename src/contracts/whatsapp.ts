@@ -13,13 +13,13 @@ export interface WhatsAppView {
   phone: string | null;
   number: 'shared' | 'dedicated' | null;
   connectedAt: string | null;
-  /** the phone itself was last seen acting; unused for 14 days, WhatsApp logs linked devices out */
+  /** when the phone itself was last active; WhatsApp logs linked devices out after 14 days without it */
   phoneSeenAt: string | null;
   /** WhatsApp restricted what may be sent: replies wait until then */
   sendsPausedUntil: string | null;
 }
 
-/** Messages of a time, each under the last that is known of it. */
+/** Messages of a period, each counted under its latest known state. */
 export interface DeliveryFigures {
   queued: number;
   sent: number;
@@ -28,13 +28,13 @@ export interface DeliveryFigures {
   failed: number;
 }
 
-/** `GET /api/whatsapp`, for clients with the admin token: what `fetch pair`, `fetch doctor` and `fetch status` read. */
+/** `GET /api/whatsapp`, for clients with the admin token; read by `fetch pair`, `fetch doctor` and `fetch status`. */
 export interface WhatsAppReport extends WhatsAppView {
   /** since midnight UTC */
   today: DeliveryFigures;
 }
 
-/** Body of `POST /api/whatsapp/start`; all optional. `phone`: digits, for a pairing code in place of a QR. */
+/** Body of `POST /api/whatsapp/start`; every field is optional. `phone`: digits, to get a pairing code in place of a QR. */
 export interface PairRequest {
   phone?: string | null;
   number?: 'shared' | 'dedicated';

@@ -1,8 +1,8 @@
 import { Cron } from 'croner';
 
 /**
- * The grammar of schedules: five fields (minute hour day-of-month month weekday) as both the engine that fires them and
- * the library that explains them read it. Day of month and weekday must BOTH match when both are given, unlike in crontab(5).
+ * The grammar of schedules: five fields (minute hour day-of-month month weekday), which Temporal and cron-parser must read alike. Day of month and weekday must
+ * BOTH match when both are given, unlike in crontab(5).
  */
 
 export type ParsedSchedule = { ok: true; schedule: string } | { ok: false; error: string };
@@ -18,14 +18,14 @@ const MACROS: Record<string, string> = {
 };
 const NAMES = /^(JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC|SUN|MON|TUE|WED|THU|FRI|SAT)$/;
 
-/** Checks a schedule and gives its canonical five fields. `from` is where the search for a firing starts. */
+/** Checks a schedule and returns its canonical five fields. `from` is where the search for a firing starts. */
 export function parseSchedule(text: string, timeZone: string, from: Date): ParsedSchedule {
   const trimmed = text.trim();
   const schedule = MACROS[trimmed.toLowerCase()] ?? trimmed.replace(/\s+/g, ' ').toUpperCase();
   const fields = schedule.split(' ');
   if (schedule.startsWith('@')) return refuse(`"${trimmed}" is not a known shorthand; use five fields or one of ${Object.keys(MACROS).join(', ')}`);
   if (fields.length !== 5) return refuse(`a schedule has five fields (minute hour day-of-month month weekday), "${trimmed}" has ${fields.length}`);
-  // L, W, # and ? are extensions of the explaining library only: the engine would refuse them after we had said yes
+  // L, W, # and ? are extensions of cron-parser only: Temporal would refuse them after we had accepted the schedule
   for (const field of fields) {
     if (!/^[0-9A-Z*,/-]+$/.test(field)) return refuse(`"${field}" has characters that a schedule cannot have`);
     const stranger = field.split(/[^A-Z]+/).find((word) => word && !NAMES.test(word));
@@ -64,7 +64,7 @@ export function describeTime(at: Date, timeZone: string): string {
 export function isTimeZone(zone: string): boolean {
   try {
     new Intl.DateTimeFormat('en', { timeZone: zone });
-    // offsets such as +02:00 are time zones to Intl, but not to the engine
+    // Intl accepts offsets such as +02:00 as time zones, Temporal does not
     return /^[A-Za-z]/.test(zone);
   } catch {
     return false;
@@ -75,7 +75,7 @@ const cron = (schedule: string, timeZone: string): Cron => new Cron(schedule, { 
 const next = (schedule: string, timeZone: string, from: Date): Date | null => cron(schedule, timeZone).nextRun(from);
 const refuse = (error: string): ParsedSchedule => ({ ok: false, error });
 
-/** Firings that are looked through to say how many were missed; a cron that was off for longer has missed "more than" these. */
+/** How many firings are looked through to count the missed ones. A cron that was off for longer has missed "more than" these. */
 const MOST_MISSED = 2_000;
 
 export interface Missed {
@@ -84,7 +84,7 @@ export interface Missed {
   last: Date;
 }
 
-/** Firings after `from` and before `firing`, both excluded: those that did not run by themselves, when `from` is the last one that did. */
+/** Firings between `from` and `firing`, both excluded: those that did not run, when `from` is the last one that did. */
 export function missedBetween(schedule: string, timeZone: string, from: Date, firing: Date): Missed | null {
   const pattern = cron(schedule, timeZone);
   const first = pattern.nextRun(from);
@@ -97,16 +97,16 @@ export function missedBetween(schedule: string, timeZone: string, from: Date, fi
   return missed;
 }
 
-/** Whether a later firing than this one is due already: then that one runs, and says for which others. */
+/** Whether a later firing is due already. Then that one runs, and says which others it stands for. */
 export const isOvertaken = (schedule: string, timeZone: string, firing: Date, now: Date): boolean => {
   const after = next(schedule, timeZone, firing);
   return after !== null && after <= now;
 };
 
-/** A firing that runs this much after its time says when that was. */
+/** A firing that is later than this says when it was due. */
 const LATE_MS = 5 * 60_000;
 
-/** What a run tells of firings that did not run by themselves, and of its own delay; null when there is nothing to tell. */
+/** What a run tells about missed firings and its own delay; null when there is nothing to tell. */
 export function firingNote(cron: { schedule: string; timeZone: string }, from: Date, firing: Date, now: Date): string | null {
   const told: string[] = [];
   if (now.getTime() - firing.getTime() > LATE_MS) told.push(`It was due on ${describeTime(firing, cron.timeZone)}.`);
@@ -121,7 +121,7 @@ export function firingNote(cron: { schedule: string; timeZone: string }, from: D
   return told.length > 0 ? told.join(' ') : null;
 }
 
-/** More firings than a day of the closest allowed schedule has: the shortest time between two comes up among them. */
+/** More firings than the densest allowed schedule has in a day, so that the shortest gap is among them. */
 const LOOKED_AT = 300;
 
 /** The shortest time between two firings, ms. */
@@ -130,7 +130,7 @@ export function shortestGap(schedule: string, timeZone: string, from: Date): num
   return times.slice(1).reduce((least, at, index) => Math.min(least, at - times[index]!), Number.POSITIVE_INFINITY);
 }
 
-/** What an operator reads in an id, from the schedule alone: `daily-0900`, `mon-fri-0730`, `every-5-min`. */
+/** A readable part of an id, from the schedule alone: `daily-0900`, `mon-fri-0730`, `every-5-min`. */
 export function scheduleSlug(schedule: string): string {
   const [minute = '', hour = '', day = '', month = '', weekday = ''] = schedule.toLowerCase().split(' ');
   const isNumber = (field: string) => /^\d+$/.test(field);

@@ -1,8 +1,8 @@
 import { cut } from './text/storable.ts';
 
 /**
- * The closed vocabulary of failures: what an operator reads as `type` in the Temporal Web UI, what the person is told,
- * and whether trying again can help. Adapters classify into it; nothing else invents a type.
+ * The closed vocabulary of failures: the `type` that an operator reads in the Temporal Web UI, the sentence for the person, and whether a retry can help.
+ * Adapters classify into it; nothing else invents a type.
  */
 export const failures = {
   ModelUnauthorized: { retry: false, tell: 'The model endpoint refused the key. `fetch setup` takes another one (OPENAI_API_KEY, OPENROUTER_API_KEY).' },
@@ -29,10 +29,10 @@ export const failures = {
   Internal: { retry: true, tell: 'Something went wrong inside.' },
 } as const satisfies Record<string, { retry: boolean; tell: string }>;
 
-/** Characters of what an endpoint said that a person is shown. */
+/** How much of an endpoint's own words a person is shown, in characters. */
 const THEIR_WORDS = 200;
 
-/** What the person is told: our sentence, which says what to do, and behind it what the endpoint said, where it was a model's. */
+/** The text for the person: our sentence with what to do, then what the endpoint said when it was a model's endpoint. */
 export function tellFailure({ type, message }: { type: string; message: string }): string {
   if (!isFailureType(type) || !(type.startsWith('Model') || type === 'ContextOverflow')) return message;
   const theirs = message.replace(/\s+/g, ' ').trim();
@@ -43,6 +43,6 @@ export type FailureType = keyof typeof failures;
 export const isFailureType = (type: string): type is FailureType => Object.hasOwn(failures, type);
 export const nonRetryableTypes: string[] = Object.entries(failures).flatMap(([type, failure]) => (failure.retry ? [] : [type]));
 
-/** What is told of a call or a routine step that must not run twice, and of which nobody knows whether it ran. */
+/** The text for a call or routine step that must not run twice, when nobody knows whether it ran. */
 export const unknownOutcome = (what: 'call' | 'step'): string =>
   `The outcome of this ${what} is unknown: the process that ran it died before it ended. It may or may not have happened and is not run again by itself.`;

@@ -1,10 +1,10 @@
 import { HARNESSES } from '../contracts/kennel.ts';
 
-/** What is wrong with a member of a list among the settings, and what was probably meant. */
+/** What is wrong with one entry of a list setting, and what was probably meant. */
 export interface WrongMember {
   problem: string;
   meant?: string;
-  /** names that it may be a misspelling of */
+  /** known names that it may be a misspelling of */
   among?: readonly string[];
 }
 
@@ -12,7 +12,7 @@ type Check = (member: string) => WrongMember | null;
 
 const HOST = /^(?:\*\.)?[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63}){0,20}(?::\d{1,5})?$/i;
 
-/** Host, and the port where one is named, of what looks like an address of a page. */
+/** The host, and the port if given, in what looks like the address of a page. */
 function hostIn(text: string): string | undefined {
   const found = /^[a-z][a-z0-9+.-]{0,20}:\/\/([^/\s]{1,260})/i.exec(text)?.[1] ?? text.split('/')[0];
   return found && found !== text && HOST.test(found) ? found : undefined;
@@ -42,7 +42,7 @@ export const egressHost: Check = (member) => {
   return { problem: `"${member}" is no host such as packages.example.com, *.example.com or example.org:8443`, ...(meant && { meant }) };
 };
 
-/** Lists whose wrong members are left out, so that one does not keep everything from starting. */
+/** List settings that skip wrong entries, so that one does not stop the whole system from starting. */
 export const LENIENT: Readonly<Record<string, Check>> = {
   FETCH_KENNEL_AGENTS: agent,
   DEEPSEEK_CORS_ORIGINS: origin,

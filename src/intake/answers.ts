@@ -25,7 +25,7 @@ export interface InputAnswers {
   channelMessageId: MessageId;
 }
 
-/** Decides an approval that is named by its id. */
+/** Decides the approval with the given id. */
 export async function decideApproval(deps: IntakeDeps, request: ApprovalDecision): Promise<void> {
   const { approvalId, decision, channelMessageId: id } = request;
   const missing = new IntakeError('not_found', `no pending approval with id '${approvalId}'`);
@@ -39,7 +39,7 @@ export async function decideApproval(deps: IntakeDeps, request: ApprovalDecision
   });
 }
 
-/** Answers a question that is named by its id. */
+/** Answers the question with the given id. */
 export async function answerInput(deps: IntakeDeps, request: InputAnswers): Promise<void> {
   const { threadId, inputId, channelMessageId: id } = request;
   const text = request.answers.map((answer) => answer.value || answer.label).join('\n');
@@ -65,10 +65,13 @@ export interface Reply {
   approver?: Approver;
 }
 
-/** `answer`: the question that it settles. `reply`: what the person is told instead. `unclear`: it is for the model, and the person is told that the question is still open. */
+/**
+ * `answer`: it settles this question. `reply`: the person is told this instead. `unclear`: it goes to the model, and the person is told that the question is
+ * still open.
+ */
 export type Answered = { answer: Arrival; question: Question } | { reply: string } | { unclear: string } | null;
 
-/** What a message does about the questions that are open in its thread; null when nothing. The caller holds `lockThread`. */
+/** What a message does to the open questions of its thread; null when nothing. The caller holds `lockThread`. */
 export async function answerOpen(tx: Tx, threadId: string, reply: Reply): Promise<Answered> {
   const open = await openQuestions(tx, threadId);
   if (reply.questionId && !open.some(({ id }) => id === reply.questionId)) return { reply: 'That question is settled already, so this changes nothing.' };
@@ -114,9 +117,9 @@ async function decide(tx: Tx, question: Question, { answer }: Extract<Meaning, {
   const { by, approver } = reply;
   if ((remember || always) && !mayTrust(by)) return { reply: 'Only the owner can allow everything that follows. Say yes for this one alone.' };
   const { danger, tainted, grantable } = await dangerOf(tx, question);
-  // what is allowed for good is what was asked about
+  // a permanent permission covers only what was asked about
   if (always && !grantable.includes(always)) return { unclear: stillOpen([question]) };
-  // whoever allows everything that follows allows what is dangerous among it
+  // allowing everything that follows includes what is dangerous
   if (approver && decision === 'allow' && !mayApprove(remember ? 'DANGEROUS' : danger, await approver(tx, question.turn_id), tainted))
     return {
       reply: tainted
@@ -149,7 +152,7 @@ const toAsked = ({ id, number, kind, options, delivered_at, evidence, shown }: Q
   unread: evidence !== null && shown < evidence.length,
 });
 
-/** What a screen says makes it later, never earlier: the store knows when another page of the question was shown. */
+/** When the question was shown: as stored, or later when the screen says that another page of it was shown later. */
 function shownAt(id: string, delivered: Date | null, { displayed, at }: Reply): Date | null {
   if (!displayed) return delivered;
   const ms = displayed.find((question) => question.id === id)?.ms;

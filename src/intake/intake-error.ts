@@ -1,4 +1,4 @@
-/** Why a request cannot be taken; `message` is the text that clients of the runtime API know. */
+/** Why a request cannot be accepted. Clients of the runtime API know the text of `message`. */
 export class IntakeError extends Error {
   readonly code: 'not_found' | 'conflict' | 'invalid' | 'reused';
   constructor(code: IntakeError['code'], message: string) {

@@ -14,31 +14,31 @@ export { IntakeError } from './intake-error.ts';
 export type { Also, Approver, Displayed } from './message.ts';
 
 /**
- * The one way in. Whatever a person does becomes an inbox row, in the same transaction as what it means (a turn, a
- * steering message, a decision), under the thread's lock. Only then is the conversation signalled: a crash in between
- * leaves a row that the sweeper finds. An answer from here therefore means "will be answered".
+ * The only way in. Whatever a person does becomes an inbox row, in one transaction with what it means (a turn, a steering message, a decision), under the
+ * thread's lock. Only then is the conversation signalled. If a crash loses the signal, the sweeper finds the row. So a return from here means "will be
+ * answered".
  */
 export interface Intake {
-  /** A message as a person writes it: a command, an answer, a steering word or a new turn. Never refused as "busy". */
+  /** A message of a person: a command, an answer, steering, or a new turn. It is never refused as "busy". */
   say(message: InboundMessage): Promise<IntakeResult>;
   /** A message that is answered without the model. */
   respond(message: AnsweredMessage): Promise<IntakeResult>;
-  /** A second turn on a thread whose turn runs is a conflict. */
+  /** A second turn on a thread whose turn still runs is a conflict. */
   startTurn(request: TurnRequest): Promise<{ thread: ThreadRecord; turn: TurnRecord }>;
   steer(request: SteerRequest): Promise<TurnRecord>;
-  /** Answers with the turn as it was when the interrupt was taken, in progress; `turn.completed` follows. */
+  /** Returns the turn as it was when the interrupt was accepted, in progress; `turn.completed` follows. */
   interrupt(request: InterruptRequest): Promise<TurnRecord>;
   decide(request: ApprovalDecision): Promise<void>;
   answer(request: InputAnswers): Promise<void>;
-  /** The thread of a chat on a channel, made on first use. */
+  /** The thread of a chat on a channel, created on first use. */
   channelThread(channel: Channel, address: string): Promise<ThreadRecord>;
-  /** The thread of this machine's terminal, made on first use. */
+  /** The thread of this machine's terminal, created on first use. */
   consoleThread(): Promise<ThreadRecord>;
-  /** What is set up at this moment. */
+  /** What is set up right now. */
   setUp(): Promise<SetUp>;
 }
 
-/** `secret`: of the keyed hash in the ids of chats. */
+/** `secret`: key of the hash in the ids of chats. */
 export function createIntake(deps: IntakeDeps & { secret: string }): Intake {
   return {
     say: (message) => say(deps, message),

@@ -4,35 +4,35 @@ import type { RequestKey } from '../store/chats/request-keys.ts';
 import type { Tx } from '../store/postgres/database.ts';
 import type { Heard } from '../store/steps/transcript.ts';
 
-/** A channel's own id of a message, or what an HTTP client calls its request by. */
+/** The channel's own id of a message, or the key that an HTTP client gave its request. */
 export type MessageId = string | RequestKey;
 
-/** A message as a person writes it. */
+/** A message of a person. */
 export interface InboundMessage {
   threadId: string;
   text: string;
   channelMessageId: MessageId;
-  /** the text as the model reads it, with its author where several people write; commands and answers are without that */
+  /** the text as the model reads it, with its author in a group; commands and answers are read without the author */
   shown?: string;
-  /** whose words that is made of */
+  /** whose words `shown` consists of */
   heard?: Heard;
-  /** who wrote it, several where messages were put together; left out for what comes over HTTP */
+  /** who wrote it: several where messages were joined, none over HTTP */
   writers?: readonly Identity[];
-  /** when it was written, as its channel says; when it came where that is not known */
+  /** when it was written, by the channel; unset when only the time of arrival is known */
   writtenAt?: Date;
-  /** it answers exactly this question (a reaction, a vote, a quote); where that is settled, the person is told */
+  /** it answers exactly this question (a reaction, a vote, a quote); if the question is settled, the person is told */
   questionId?: string;
-  /** never a command and never an answer: text that was put together from several messages */
+  /** never a command or an answer, because it was joined from several messages */
   plain?: boolean;
-  /** what the screen that sends it had shown of the open questions; a channel that does not say shows what is stored at once */
+  /** what the sending screen had shown of the open questions; a channel that does not say so shows at once what is stored */
   displayed?: readonly Displayed[];
   attachmentIds?: readonly string[];
-  /** where several people write: who this is to the turn that asks for an approval; elsewhere the writer may approve */
+  /** in a group: what role the writer has in the turn that asks for approval; elsewhere the writer may approve */
   approver?: Approver;
   also?: Also;
 }
 
-/** A message that is answered without the model, with `body`: it could not be read, or it was too much at once. */
+/** A message that is answered with `body`, without the model: it could not be read, or it was too much at once. */
 export interface AnsweredMessage {
   threadId: string;
   said: string;
@@ -41,20 +41,20 @@ export interface AnsweredMessage {
   also?: Also;
 }
 
-/** What a message became: what it means, its turn if it has one, and its row. */
+/** What a message became: its meaning, its turn if it has one, and its row. */
 export interface IntakeResult {
   kind: Arrival['kind'];
   turnId: string | null;
   inboxId: string;
 }
 
-/** Runs in the intake's transaction, also when the message was `known`; `inboxId` is the row that it became, now or then, and `kind` what it meant. */
+/** Runs in intake's transaction, also when the message was `known`. `inboxId` is the row that it became, now or earlier; `kind` is what it meant. */
 export type Also = (tx: Tx, inboxId: string, kind: Arrival['kind'], known: boolean) => Promise<void>;
 
-/** Whether somebody is the owner, and whether they asked for the turn. Runs in the intake's transaction. */
+/** Whether a writer is the owner, and whether the writer asked for the turn. Runs in intake's transaction. */
 export type Approver = (tx: Tx, turnId: string) => Promise<{ owner: boolean; asked: boolean }>;
 
-/** A question that a screen shows, and for how long it had when the person sent the message. */
+/** A question that a screen shows, and for how long it had shown it when the person sent the message. */
 export interface Displayed {
   id: string;
   ms: number;

@@ -12,16 +12,16 @@ import { IntakeError } from './intake-error.ts';
 import type { Also, MessageId } from './message.ts';
 import { type IntakeDeps, signalArrival, type ToSignal } from './signal.ts';
 
-/** How long a request waits for its signal to be taken: usually some milliseconds. */
+/** How long a request waits until its signal is accepted; usually that takes some milliseconds. */
 const SIGNAL_PATIENCE_MS = 1000;
 
-/** A message or a request that may come twice under one id. */
+/** A message or request that may arrive twice under one id. */
 export interface IdempotentRequest {
   threadId: string;
   id: MessageId;
   /** what the row keeps of it */
   body: string;
-  /** left out for what comes over HTTP */
+  /** unset for requests over HTTP */
   writers?: readonly Identity[];
   also?: Also;
 }
@@ -34,15 +34,15 @@ export interface InboxEntry {
   by: Identity;
 }
 
-/** What a request means: what the workflow is to hear, and the turn that it belongs to. */
+/** What a request means: what the workflow must be told, and the turn that it belongs to. */
 export interface Meant {
   arrival: Arrival;
   turnId: string | null;
 }
 
 /**
- * Runs `act` once for a request, and stores what it means with its row in one transaction, under the lock of the thread. A repeated request gets
- * what the first one got, and is signalled again if the first signal was lost.
+ * Runs `act` once for a request, and stores its meaning with the row in one transaction, under the thread's lock. A repeated request gets the first one's
+ * result, and is signalled again if the first signal was lost.
  */
 export async function once(
   deps: IntakeDeps,
@@ -84,12 +84,12 @@ async function commit({ db }: IntakeDeps, request: IdempotentRequest, act: (tx: 
 }
 
 async function signalSoon(deps: IntakeDeps, signal: ToSignal): Promise<void> {
-  // the row is committed: a lost signal is sent again by the sweeper, so a Temporal server that is away does not fail the request
+  // the row is committed, and the sweeper repeats a lost signal: an unreachable Temporal server must not fail the request
   const signalled = signalArrival(deps, signal).catch(() => {});
-  // and does not hold it up for long
+  // nor delay it for long
   await Promise.race([signalled, pause(SIGNAL_PATIENCE_MS, undefined, { ref: false })]);
 }
 
-/** Who holds the token of the API. In the thread of the terminal that is the terminal. */
+/** The holder of the API's token. In the thread of the terminal that is the terminal. */
 const overHttp = (channel: Channel): Identity =>
   capabilitiesOf(channel).screen === 'terminal' ? { role: 'terminal', channel } : { role: 'client', channel: 'api' };

@@ -15,7 +15,7 @@ import { type InboxEntry, type Meant, once } from './once.ts';
 import type { IntakeDeps } from './signal.ts';
 import { addSteer } from './stop-and-steer.ts';
 
-/** A message in the transaction that takes it. */
+/** A message within its transaction. */
 interface Taking {
   tx: Tx;
   config: Config;
@@ -25,7 +25,7 @@ interface Taking {
   active?: { id: string };
 }
 
-/** Takes a message: a command, an answer, or words for the model. */
+/** Accepts a message: a command, an answer, or words for the model. */
 export async function say(deps: IntakeDeps, message: InboundMessage): Promise<IntakeResult> {
   const { threadId, channelMessageId: id, also, writers } = message;
   const { arrival, turnId, inboxId } = await once(deps, { threadId, id, body: modelText(message), writers, also }, async (tx, entry) =>
@@ -35,7 +35,7 @@ export async function say(deps: IntakeDeps, message: InboundMessage): Promise<In
   return { kind: arrival.kind, turnId, inboxId };
 }
 
-/** Takes a message that is answered without the model. */
+/** Accepts a message that is answered without the model. */
 export async function respond(deps: IntakeDeps, message: AnsweredMessage): Promise<IntakeResult> {
   const { threadId, said, body, channelMessageId: id, also } = message;
   const { arrival, turnId, inboxId } = await once(deps, { threadId, id, body: said, also }, async (tx, { inboxId, chatId }) => ({
@@ -66,7 +66,7 @@ async function interpret(taking: Taking): Promise<Meant> {
     await addFilesOfAnswer(taking, answered.question);
     return { arrival: answered.answer, turnId: answered.question.turn_id };
   }
-  // beside the approval of a coding task no turn runs: a new one would leave the task waiting, and the person thinking that it was answered
+  // no turn runs while a coding task waits for approval. A new turn would leave the task waiting, and the person would think that it was answered
   if (!active && looksLikeAnswer(message.text)) return await reply(taking, answered.unclear);
   return await toModel(taking, answered.unclear);
 }
@@ -88,7 +88,7 @@ async function reply({ tx, message, entry }: Taking, body: string): Promise<Mean
   return { arrival: await replyNow(tx, { threadId, chatId: entry.chatId, inboxId: entry.inboxId, said, body }), turnId: null };
 }
 
-/** A picture or a document that came as the answer is read beside it. */
+/** Files that came with an answer are read with it. */
 async function addFilesOfAnswer({ tx, message, entry }: Taking, question: Question): Promise<void> {
   const { threadId, heard, attachmentIds = [] } = message;
   if (attachmentIds.length === 0) return;
@@ -97,7 +97,10 @@ async function addFilesOfAnswer({ tx, message, entry }: Taking, question: Questi
   await attach(tx, id, attachmentIds);
 }
 
-/** Words for the model: they steer the turn that runs, or begin one. `unclear`: what the person is told of a question that is still open, in case the words were meant for it. */
+/**
+ * Words for the model: they steer the running turn, or begin a new one. `unclear`: what the person is told about an open question, in case the words were meant
+ * for it.
+ */
 async function toModel({ tx, message, entry, active }: Taking, unclear?: string): Promise<Meant> {
   const { threadId, heard, attachmentIds = [] } = message;
   const { inboxId, chatId, at } = entry;
@@ -113,7 +116,7 @@ async function toModel({ tx, message, entry, active }: Taking, unclear?: string)
   return { arrival: { kind: 'turn', inboxId, turnId: turn.id, threadId }, turnId: turn.id };
 }
 
-/** Of a message that is longer than a request the model sees the beginning, and reads on by itself. */
+/** The model sees the beginning of a message that is longer than a request, and reads on by itself. */
 async function tellLong(deps: IntakeDeps, message: InboundMessage): Promise<void> {
   const { length } = modelText(message);
   const shown = shownOfMessage(deps.config.FETCH_CONTEXT_TOKENS);

@@ -14,7 +14,7 @@ export interface IntakeDeps {
   config: Config;
 }
 
-/** What a signal needs to know of a stored row. */
+/** What a signal needs of a stored row. */
 export interface ToSignal {
   inboxId: string;
   arrival: Arrival;
@@ -25,10 +25,13 @@ export interface ToSignal {
   resignalled?: number;
 }
 
-/** The id that a conversation knows a row by. One that was lost gets another: a conversation drops what it has seen, also what it has lost since. */
+/**
+ * The id under which a conversation knows a row. A lost one gets a new id, because a conversation drops ids that it has seen, even those that it has lost
+ * since.
+ */
 export const signalId = (row: { inboxId: string; resignalled?: number }): string => (row.resignalled ? `${row.inboxId}~${row.resignalled}` : row.inboxId);
 
-/** Tells the conversation about a stored row, starting it where it does not run. The workflow drops what it has seen, so doing this twice is harmless. */
+/** Signals the conversation about a stored row, and starts it if needed. The workflow drops ids that it has seen, so a repeated signal is harmless. */
 export async function signalArrival(deps: IntakeDeps, row: ToSignal): Promise<void> {
   const { arrival } = row;
   if (arrival.kind === 'task') await signalTask(deps, arrival.taskId, orderedSignal, arrival.order);
@@ -38,7 +41,7 @@ export async function signalArrival(deps: IntakeDeps, row: ToSignal): Promise<vo
   await markSignalled(deps.db, row.inboxId);
 }
 
-/** A task that has no workflow hears nothing, and nothing is lost by that: what was answered and ordered is in the store, where a workflow that begins looks. */
+/** A task without a workflow hears nothing. Nothing is lost: answers and orders are in the store, where its next workflow looks. */
 export async function signalTask({ temporal }: Pick<IntakeDeps, 'temporal'>, taskId: string, signal: string, value: unknown): Promise<void> {
   await temporal
     .withDeadline(Date.now() + 10_000, () => temporal.workflow.getHandle(taskWorkflowId(taskId)).signal(signal, value))
@@ -48,7 +51,7 @@ export async function signalTask({ temporal }: Pick<IntakeDeps, 'temporal'>, tas
 }
 
 export async function signalConversation({ temporal, config }: IntakeDeps, row: ToSignal): Promise<void> {
-  // a call without a deadline may wait for ever for a server that is away; the sweeper tries again
+  // without a deadline, the call may wait for ever when the server is away; the sweeper tries again
   await temporal.withDeadline(Date.now() + 10_000, () =>
     temporal.workflow.signalWithStart(CONVERSATION, {
       workflowId: row.workflowId,
@@ -59,7 +62,7 @@ export async function signalConversation({ temporal, config }: IntakeDeps, row: 
       staticSummary: `Conversation on ${row.channel}`,
       staticDetails:
         'Owns one chat for ever: takes its messages in order, runs turns, waits for answers. Stop a turn by writing "stop" in the chat, not by terminating this workflow.',
-      // a worker killed with a task in its hands keeps it until this runs out (measured: recovery 10 s at the default of 10 s)
+      // how long a killed worker keeps a task that it had taken (measured: recovery takes 10 s at the default of 10 s)
       workflowTaskTimeout: 5_000,
     }),
   );
@@ -68,5 +71,5 @@ export async function signalConversation({ temporal, config }: IntakeDeps, row: 
 /** gRPC status codes: DEADLINE_EXCEEDED, UNAVAILABLE */
 const AWAY = [4, 14];
 
-/** The server does not answer: what failed says nothing about its row, and the next row would wait as long. */
+/** The server does not answer. The failure says nothing about its row, and the next row would wait as long. */
 export const isServerAway = (error: unknown): boolean => isGrpcServiceError(error) && AWAY.includes(error.code);

@@ -33,7 +33,7 @@ export async function steer(deps: IntakeDeps, request: SteerRequest): Promise<Tu
 
 export async function interrupt(deps: IntakeDeps, request: InterruptRequest): Promise<TurnRecord> {
   const { threadId, turnId, channelMessageId: id } = request;
-  // as it was when the interrupt was taken
+  // as it was when the interrupt was accepted
   let active: TurnRecord | undefined;
   await once(deps, { threadId, id, body: '' }, async (tx, { inboxId }) => {
     active = await toTurnRecord(tx, await requireActive(tx, threadId, turnId));
@@ -42,7 +42,7 @@ export async function interrupt(deps: IntakeDeps, request: InterruptRequest): Pr
   return active ?? requireTurn(deps.db, turnId);
 }
 
-/** Adds a message to a turn that runs: its next step reads it. The caller holds `lockThread`. */
+/** Adds a message to a running turn, whose next model step reads it. The caller holds `lockThread`. */
 export async function addSteer(
   tx: Tx,
   steering: { threadId: string; turnId: string; inboxId: string; text: string; heard?: Heard },
@@ -55,7 +55,7 @@ export async function addSteer(
   return { kind: 'steer', inboxId, turnId };
 }
 
-/** Announces that a turn which runs is to stop. The caller holds `lockThread`. */
+/** Records that a running turn must stop. The caller holds `lockThread`. */
 export async function addStop(tx: Tx, stop: { threadId: string; turnId: string; inboxId: string }): Promise<Arrival> {
   const { threadId, turnId, inboxId } = stop;
   await appendEvents(tx, threadId, [{ event: 'turn.interrupt_requested', turnId, payload: { thread_id: threadId, turn_id: turnId } }]);

@@ -5,7 +5,7 @@ import { chatKey } from '../store/chats/ids.ts';
 import { createThread, threadOfChat } from '../store/chats/threads.ts';
 import type { Db } from '../store/postgres/database.ts';
 
-/** The thread of a chat on a channel, made on first use. `secret`: of the keyed hash in its ids. */
+/** The thread of a chat on a channel, created on first use. `secret`: key of the hash in its ids. */
 export async function channelThread(deps: { db: Db; config: Config; secret: string }, channel: Channel, address: string): Promise<ThreadRecord> {
   const { db, config, secret } = deps;
   const known = await threadOfChat(db, channel, address);
@@ -13,7 +13,7 @@ export async function channelThread(deps: { db: Db; config: Config; secret: stri
   await createThread(db, {
     channel,
     address,
-    // whatever is configured when a turn runs: this chat outlives every choice of a model
+    // a chat outlives every choice of a model, so each turn uses the configured one
     model: 'auto',
     workspace: config.FETCH_WORKSPACE ?? process.cwd(),
     mode: 'agent',
@@ -25,6 +25,6 @@ export async function channelThread(deps: { db: Db; config: Config; secret: stri
     autonomy: config.FETCH_AUTONOMY,
     chatKey: (address) => chatKey(secret, channel, address),
   });
-  // two may have come at once: both get the same one
+  // if two requests came at once, both get the same thread
   return (await threadOfChat(db, channel, address))!;
 }

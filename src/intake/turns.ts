@@ -20,7 +20,7 @@ export interface TurnRequest {
 
 export async function startTurn(deps: IntakeDeps, request: TurnRequest): Promise<{ thread: ThreadRecord; turn: TurnRecord }> {
   const { threadId, prompt, channelMessageId: id, ...settings } = request;
-  // as it was opened: by the time the signal is taken, a quick turn may have ended
+  // as it was opened: a quick turn may have ended before its signal was accepted
   let opened: TurnRecord | undefined;
   const { turnId } = await once(deps, { threadId, id, body: prompt }, async (tx, { inboxId, at }) => {
     if (await activeTurn(tx, threadId)) throw new IntakeError('conflict', 'Thread already has an active turn');

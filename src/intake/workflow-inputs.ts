@@ -5,7 +5,7 @@ import { channelOfChat } from '../store/chats/threads.ts';
 import type { Task } from '../store/kennel/tasks.ts';
 import type { Db } from '../store/postgres/database.ts';
 
-/** What workflows are started with, from the configuration. */
+/** Start inputs of workflows, from the configuration. */
 
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;

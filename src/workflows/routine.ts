@@ -8,12 +8,12 @@ import { startTask } from './shared/start-task.ts';
 
 const records = patientRecords<Pick<RoutineActivities, 'openRun' | 'closeRun'>>();
 
-/** Runs that began before this complete also when a step has failed. */
+/** Runs from before this change complete as workflows even when a routine step failed. */
 const FAILS_AS_WORKFLOW = '2026-11-routine-fails-as-workflow';
-/** A run may take an hour or more: each look for its end costs six events. */
+/** Longest wait between two looks for the end of the previous run. It may take an hour or more, and each look costs six events. */
 const LONGEST_WAIT_MS = 5 * 60_000;
 
-/** One execution of a routine: its steps in order until one fails, then its result to the chat. */
+/** One execution of a routine: its routine steps in order until one fails, then the result to the chat. */
 export async function routine(input: RoutineInput): Promise<RoutineResult> {
   const { workflowId } = workflowInfo();
   const runId = input.runId ?? runIdOf(workflowId);
@@ -43,7 +43,7 @@ export async function routine(input: RoutineInput): Promise<RoutineResult> {
     status = 'failed';
     cancelled = error;
   }
-  // also a cancelled run is closed and told: its chat would wait for it for ever
+  // a cancelled run is closed and told too, or its chat would wait for ever
   return await CancellationScope.nonCancellable(async () => {
     const outboxId = await records.closeRun.executeWithOptions({ summary: `end the run: ${status}` }, [
       {
@@ -55,13 +55,13 @@ export async function routine(input: RoutineInput): Promise<RoutineResult> {
     ]);
     await deliverOn(run.channel, `result of ${runId}`, { outboxId });
     if (cancelled !== undefined) throw cancelled;
-    // the person was told; this is for operators, who list what failed
+    // the person was already told; this is for operators, who list failed workflows
     if (status === 'failed' && patched(FAILS_AS_WORKFLOW)) throw ApplicationFailure.nonRetryable(cause, 'StepFailed');
     return { runId, status, outboxId };
   });
 }
 
-/** Opens the run once the one before it has ended; a firing that a later one overtakes meanwhile is left to that. */
+/** Opens the run once the previous one has ended. If a later firing becomes due meanwhile, that one runs instead. */
 async function openedRun(input: OpenInput): Promise<OpenedRun | null> {
   for (let looks = 0; ; looks += 1) {
     const run = await records.openRun.executeWithOptions({ summary: 'begin the run' }, [input]);
@@ -77,7 +77,7 @@ async function runStep(runId: string, index: number, step: OpenedRun['steps'][nu
     return await stepActivity(step).executeWithOptions({ summary }, [{ runId, index }]);
   } catch (error) {
     if (isCancellation(error)) throw error;
-    // the worker died or every attempt failed: what was stored counts, and otherwise nobody knows
+    // the worker died or every attempt failed: use the stored outcome, or say that it is unknown
     const settle = hostIsAway(error)
       ? 'The machine that has this workspace does not answer. Nothing was done.'
       : step.effect === 'once'
@@ -89,11 +89,11 @@ async function runStep(runId: string, index: number, step: OpenedRun['steps'][nu
   }
 }
 
-/** `once`: one attempt, a dead worker is noticed by its heartbeat. Others may run again; the activity turns the last error into a result. */
+/** `once`: one attempt; the heartbeat detects a dead worker. Other effects are retried, and the activity turns the last error into a result. */
 const stepActivity = (step: OpenedRun['steps'][number]) =>
   proxyActivities<Pick<RoutineActivities, 'runRoutineStep'>>({
     ...(step.queue !== undefined && { taskQueue: step.queue, scheduleToStartTimeout: HOST_PATIENCE }),
-    // above the tool's own limit, so that the tool reports its time-out itself
+    // longer than the tool's own limit, so that the tool reports its time-out itself
     startToCloseTimeout: step.timeoutMs + 15_000,
     heartbeatTimeout: HEARTBEAT_TIMEOUT,
     retry:
@@ -102,7 +102,7 @@ const stepActivity = (step: OpenedRun['steps'][number]) =>
         : { initialInterval: 300, backoffCoefficient: 2, maximumInterval: 10_000, maximumAttempts: 60, nonRetryableErrorTypes: nonRetryableTypes },
   }).runRoutineStep;
 
-/** The schedule makes its run ids unique by the time at the end: `cron/cron_x/run-2026-11-21T09:00:00Z` gives `wfr_x_20261121T090000Z`. */
+/** The schedule puts a time at the end of its workflow ids, so the run id is unique: `cron/cron_x/run-2026-11-21T09:00:00Z` gives `wfr_x_20261121T090000Z`. */
 const runIdOf = (workflowId: string): string =>
   `wfr_${workflowId
     .replace(/^cron\/cron_/, '')

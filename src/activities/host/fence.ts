@@ -6,8 +6,8 @@ import { findTask, isOver } from '../../store/kennel/tasks.ts';
 import type { KennelDeps } from '../deps.ts';
 
 /**
- * Holds the containers of a host that cannot know whether its tasks are still its own: frozen, and without a way out. They are thawed when
- * the host has its lease again and the task is still here, and removed when it has moved.
+ * Freezes the containers of a host that cannot know whether its tasks still belong to it, and closes their way out. When the host has its lease again,
+ * containers of its tasks are thawed, and containers of tasks that moved are removed.
  */
 export interface Fence {
   close(): Promise<void>;
@@ -17,7 +17,7 @@ export interface Fence {
 type FenceDeps = Pick<KennelDeps, 'db' | 'config' | 'kennel' | 'gate' | 'host'>;
 
 export function createFence({ db, config, kennel, gate, host }: FenceDeps): Fence {
-  // outlives this process: nobody else would thaw them
+  // it outlives this process, because nobody else would thaw them
   const record = recordOf(config);
   let turn: Promise<unknown> = Promise.resolve();
   const inTurn = (work: () => Promise<void>): Promise<void> => {
@@ -46,7 +46,7 @@ export function createFence({ db, config, kennel, gate, host }: FenceDeps): Fenc
   async function settle({ taskId, step, state }: Awaited<ReturnType<Kennel['list']>>[number]): Promise<void> {
     const task = await findTask(db, taskId);
     if (!task || isOver(task.state) || task.host !== host) await kennel.remove(taskId);
-    // one that a person has paused stays as it is
+    // a container that a person paused stays paused
     else if (state === 'paused' && task.state !== 'paused') await kennel.setPaused(taskId, step, false);
   }
 }

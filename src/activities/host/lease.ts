@@ -4,17 +4,17 @@ import { type HostClaim, holdHost, hostHolder, releaseHost } from '../../store/k
 import type { Db } from '../../store/postgres/database.ts';
 import { fail } from '../failure.ts';
 
-/** How long a host's lease outlives its last renewal. Another process may have the name after that. */
+/** How long a host's lease outlives its last renewal. Afterwards another process may take the name. */
 export const LEASE_MS = 30_000;
-/** A host counts its own lease as ended earlier than the database does: what it fences must be still by then. */
+/** A host counts its own lease as ended earlier than the database does, so that its containers are frozen by then. */
 const OWN_SHARE = 0.6;
 const RENEWALS = 6;
 const LOOK_MS = 200;
 
 export interface HostLease {
-  /** false when another host may have this host's name or its tasks, as far as this process can know */
+  /** false when, as far as this process knows, another host may have this host's name or its tasks */
   held(): boolean;
-  /** stops renewing and gives it back */
+  /** stops renewing, and gives the lease back */
   release(): Promise<void>;
 }
 
@@ -32,13 +32,13 @@ export class HostTaken extends Error {
   override readonly name = 'HostTaken';
 }
 
-/** Waits for the lease of a host's name, at most until one that is not renewed would have ended. `isDead`: what is known of a holder of this machine. */
+/** Waits for the lease of a host's name, at most until an unrenewed one would have ended. `isDead`: whether a holder on this machine is known to be dead. */
 export async function takeHost(db: Db, claim: HostClaim, isDead: (holder: string) => Promise<boolean>): Promise<void> {
   const giveUp = Date.now() + claim.ttlMs + 2_000;
   for (;;) {
     if (await holdHost(db, claim)) return;
     const other = await hostHolder(db, claim.host);
-    // a process that was killed on this machine need not be waited for
+    // if the holder was a killed process of this machine, there is no need to wait
     if (other?.holder && (await isDead(other.holder)) && (await holdHost(db, claim, other.holder))) return;
     const foreign = other?.identity !== claim.identity;
     if (other && foreign && !other.live) throw new HostTaken(`${nameOf(claim)} belongs to another machine, which has tasks that are not over. ${HOW}`);
@@ -47,7 +47,7 @@ export async function takeHost(db: Db, claim: HostClaim, isDead: (holder: string
   }
 }
 
-/** Nothing is started, passed on or committed by a host whose task may be another's by now. */
+/** A host starts, passes on and commits nothing for a task that may already belong to another host. */
 export function requireHeld({ host, lease }: { host: string; lease: Pick<HostLease, 'held'> }, task: { id: string; host: string }): void {
   if (task.host !== host) throw fail('NotFound', `Task ${task.id} is on the host "${task.host}" now, and this is "${host}".`);
   if (!lease.held()) throw fail('KennelUnavailable', `The host "${host}" cannot renew its lease now.`);
@@ -56,10 +56,10 @@ export function requireHeld({ host, lease }: { host: string; lease: Pick<HostLea
 const nameOf = ({ host }: HostClaim): string => `The kennel host name "${host}"`;
 const HOW = 'Give this machine a name of its own: FETCH_KENNEL_HOST.';
 
-/** Renews a lease that was taken just now, and tells what becomes of it. */
+/** Renews a lease that was just taken, and reports its changes. */
 export function keepHost({ db, claim, log, on }: { db: Db; claim: HostClaim; log: Logger; on: LeaseChanges }): HostLease {
   const own = claim.ttlMs * OWN_SHARE;
-  // both clocks: the monotonic one stands still while a laptop sleeps, the other can be set back
+  // both clocks: the monotonic one stands still while a laptop sleeps, the other one can be set back
   let until = { mono: performance.now() + own, wall: Date.now() + own };
   let state: 'held' | 'lapsed' | 'over' = 'held';
   let renewing = false;
@@ -68,7 +68,7 @@ export function keepHost({ db, claim, log, on }: { db: Db; claim: HostClaim; log
 
   async function renew(): Promise<void> {
     const asked = { mono: performance.now() + own, wall: Date.now() + own };
-    // a query that never answers must not keep the next one from being asked
+    // a query that hangs must not prevent the next one
     const answer = await Promise.race([holdHost(db, claim), pause(own / 2, null)]).catch(() => null);
     if (answer === null || state === 'over') return;
     if (!answer) {

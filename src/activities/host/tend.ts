@@ -16,17 +16,17 @@ import { workspacesFolder } from '../task/task-workspace.ts';
 const EVERY_MS = 5_000;
 const WAIT_MS = 500;
 
-/** Records of old runs are looked for this often. */
+/** How often records of old runs are looked for. */
 const DROP_EVERY_MS = 3_600_000;
 
 /** What a host remembers from one round to the next. */
 type Tending = KennelDeps & {
   log: Logger;
-  /** runs that were looked at after their end */
+  /** tasks whose remains were checked after their end */
   forgotten: Set<string>;
-  /** when old runs were looked for */
+  /** when old records were last looked for */
   droppedAt: number;
-  /** sockets that an earlier process left are gone */
+  /** the sockets that an earlier process left are removed */
   socketsCleared: boolean;
   stopped: boolean;
   timer?: NodeJS.Timeout;
@@ -42,8 +42,8 @@ const chores = {
 };
 
 /**
- * What a host does by itself, every few seconds: says that it lives and what it can do, shows its workspaces, opens the gate of
- * tasks that were begun by the process before this one, and ends containers of tasks that are over. Returns how to stop.
+ * What a host does by itself every few seconds: reports that it lives and what it can do, lists its workspaces, opens the gate of tasks that an earlier process
+ * began, and ends containers of tasks that are over. Returns a function that stops it.
  */
 export function tendHost(deps: KennelDeps & { log: Logger }): () => void {
   const tending: Tending = { ...deps, forgotten: new Set(), droppedAt: 0, socketsCleared: false, stopped: false };
@@ -55,7 +55,7 @@ export function tendHost(deps: KennelDeps & { log: Logger }): () => void {
 }
 
 async function round(tending: Tending): Promise<void> {
-  // without the lease nobody knows whose tasks these are: nothing is opened, removed or reported
+  // without the lease nobody knows whose tasks these are, so nothing is opened, removed or reported
   const held = tending.lease.held();
   if (held) await doChores(tending);
   if (!tending.stopped) tending.timer = setTimeout(() => void round(tending), held ? EVERY_MS : WAIT_MS);
@@ -87,7 +87,7 @@ async function report({ db, config, kennel, host }: KennelDeps): Promise<void> {
   await reportHost(db, { host, slots: config.FETCH_KENNEL_SLOTS, ready: problem === null, problem, harnesses });
 }
 
-/** Folders are the truth: one that a person put there is a workspace too. */
+/** A folder that a person put there is a workspace too, so the folders decide and not the table. */
 async function showWorkspaces({ db, config, host }: KennelDeps): Promise<void> {
   const { workspaces } = await findWorkspaces(workspacesFolder(config));
   await recordWorkspaces(db, host, await identified(workspaces));
@@ -97,16 +97,16 @@ async function reopen(deps: KennelDeps): Promise<void> {
   const open = new Set(deps.gate.openTasks());
   const live = await liveTasksOf(deps.db, deps.host);
   for (const task of live) if (task.step > 0 && !open.has(task.id)) await openGate(deps, task);
-  // one that ended while its gate was being opened here
+  // tasks that ended while their gate was being opened here
   const ids = new Set(live.map((task) => task.id));
   for (const id of open) if (!ids.has(id)) await deps.gate.close(id);
 }
 
-/** Sockets of a task that ended while a process that is dead by now opened its gate. */
+/** Removes sockets of tasks that ended while a process that is now dead opened their gate. */
 async function clearSockets({ db, config }: KennelDeps): Promise<void> {
-  // looked at before the tasks: a task that begins after this look is not touched
+  // listed before the tasks are read, so that a task that begins in between is not touched
   const begun = await readdir(runsFolder(config)).catch(() => []);
-  // of every host: several may share a home on a common disk
+  // tasks of every host: several may share a home on a common disk
   const live = await liveTaskIds(db);
   for (const id of begun) if (!live.has(id)) await rm(gateFolder(config, id), { recursive: true, force: true });
 }
@@ -115,18 +115,20 @@ export async function sweep({ db, kennel, gate, host }: Pick<KennelDeps, 'db' | 
   await kennel.sweep();
   for (const container of await kennel.list()) {
     const task = await findTask(db, container.taskId);
-    // one that went on elsewhere while this host was away must not work on beside it
+    // a task that moved while this host was away must not also work here
     if (task && !isOver(task.state) && task.host === host) continue;
     await kennel.remove(container.taskId);
     await gate.close(container.taskId);
   }
 }
 
-/** A task that ended while this host was away from it, or whose end could not remove everything, leaves sessions and log-ins of its agent behind. */
+/**
+ * Removes sessions and log-ins of an agent that a task left behind because it ended while this host was away, or because its end could not remove everything.
+ */
 async function forget({ db, config, kennel, forgotten }: Tending): Promise<void> {
   const begun = (await readdir(runsFolder(config)).catch(() => [])).filter((id) => !forgotten.has(id));
   if (begun.length === 0) return;
-  // after the look at the folders: a task that begins in between counts as live
+  // read after the folders were listed: a task that begins in between counts as live
   const live = await liveTaskIds(db);
   const over = begun.filter((id) => !live.has(id));
   if (over.length === 0) return;
@@ -134,7 +136,7 @@ async function forget({ db, config, kennel, forgotten }: Tending): Promise<void>
   const left: unknown[] = [];
   for (const id of over) {
     if (running.has(id)) continue;
-    // what cannot be removed is told about once
+    // a folder that cannot be removed is reported once
     forgotten.add(id);
     await forgetRun(runFolder(config, id)).catch((error) => left.push(error));
   }

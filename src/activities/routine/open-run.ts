@@ -10,20 +10,20 @@ import { findRun, openRun as insertRun, runningRun } from '../../store/routines/
 import { tools } from '../../tools/registry.ts';
 import type { RoutineDeps } from '../deps.ts';
 
-/** Opens a run, or says why it is not to be opened now. Null when the routine or its chat is gone. */
+/** Opens a run, or says why not now. Null when the routine or its chat is gone. */
 export async function openRun(deps: RoutineDeps, input: OpenInput): Promise<OpenedRun | null> {
   const { db } = deps;
   const [routine, chat] = await Promise.all([findRoutine(db, input.chatId, input.routineId), chatAutonomy(db, input.chatId)]);
   const scheduledFor = input.scheduledFor ? new Date(input.scheduledFor) : null;
   const cron = input.cronId && scheduledFor ? await findCron(db, input.chatId, input.cronId) : undefined;
   if (input.cronId && scheduledFor && !cron) {
-    // deleted by hand, or by a call that was killed half way: it would fire for ever
+    // deleted by hand, or by a call that was killed half way; it would fire for ever
     await deleteSchedule(deps.temporal, input.cronId);
     return null;
   }
   if (!chat) return null;
   if (!routine) {
-    // deleted while it ran, and its workflow was lost: what it did is still to be told
+    // the routine was deleted during its run and the workflow was lost; the person must still hear what it did
     const run = await findRun(db, input.runId);
     return run && input.ended !== undefined ? { name: run.routine_name, channel: chat.channel, steps: [] } : null;
   }
@@ -32,7 +32,7 @@ export async function openRun(deps: RoutineDeps, input: OpenInput): Promise<Open
     const now = new Date();
     const unopened = { name: routine.name, channel: chat.channel, steps: [] };
     if (isOvertaken(cron.schedule, cron.time_zone, scheduledFor, now)) return { ...unopened, coalesced: true };
-    // the comparison of the two stores takes up a run whose workflow is gone, or ends and tells it
+    // reconciling continues a run whose workflow is gone, or ends it and tells the person
     if (await runningRun(db, routine.id)) return { ...unopened, wait: true };
     const from = cron.last_fired && cron.last_fired > cron.enabled_since ? cron.last_fired : cron.enabled_since;
     note = firingNote({ schedule: cron.schedule, timeZone: cron.time_zone }, from, scheduledFor, now);
@@ -41,7 +41,7 @@ export async function openRun(deps: RoutineDeps, input: OpenInput): Promise<Open
   return { name: routine.name, channel: chat.channel, steps: await Promise.all(routine.steps.map(({ tool }) => policyOf(deps, input.chatId, tool))) };
 }
 
-/** How a step is to be run, as it is now. */
+/** How a routine step is to be run, as of now. */
 async function policyOf({ db, config }: RoutineDeps, chatId: string, name: string): Promise<OpenedRun['steps'][number]> {
   const tool = tools.get(name);
   const host = tool?.place === 'kennel' ? await hostOfChat(db, chatId, config.FETCH_KENNEL_HOST, tool.anyHost === true) : null;

@@ -10,7 +10,7 @@ export function summaryOf(results: StepOutcome[], status: 'completed' | 'failed'
   return `${done} of ${steps} steps done${failed ? `, step ${results.indexOf(failed) + 1} (${failed.name}) failed` : ''}${reason ? `; ${reason}` : ''}`;
 }
 
-/** What the chat gets: the summary, a line for each step, and what the last one said. */
+/** What the chat gets: the summary, a line for each routine step, and the output of the last one. */
 export function resultText(run: Pick<RoutineRun, 'routine_name' | 'status' | 'summary' | 'results'> & { note?: string | null }): string {
   const last = run.results.at(-1);
   const lines = run.results.map((result, index) => `${index + 1}. ${result.name} (${result.tool}): ${result.ok ? 'done' : 'failed'}`);

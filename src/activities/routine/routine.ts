@@ -17,7 +17,7 @@ export const createRoutineActivities = (deps: RoutineDeps): RoutineActivities =>
   closeRun: recording((input) => closeAndTell(deps, input)),
 });
 
-/** Closes the run and puts its result into the outbox of its chat; the outbox id, the same on every attempt. */
+/** Closes the run and puts its result into the outbox of its chat. The outbox id is the same on every attempt. */
 async function closeAndTell({ db }: RoutineDeps, { runId, status, steps, reason }: CloseInput): Promise<string> {
   const before = await findRun(db, runId);
   if (!before) throw fail('NotFound', `Run ${runId} is not in the database.`);
@@ -29,7 +29,7 @@ async function closeAndTell({ db }: RoutineDeps, { runId, status, steps, reason 
   return outboxId;
 }
 
-/** Others whose text the result of a run may hold: those that its tools read. */
+/** Sources of foreign text in the result of a run: what its tools read. */
 function sourcesOfRun(run: RoutineRun): Source[] {
   const reads = run.results.some((result) => tools.get(result.tool)?.reads.length);
   return reads ? [{ kind: 'routine', label: run.routine_name }] : [];

@@ -16,7 +16,7 @@ import { taintUnattended } from '../turn/provenance.ts';
 
 type Args = Record<string, unknown>;
 
-/** One step; its outcome is stored once, and a repeated attempt takes the stored one. */
+/** Runs one routine step. Its outcome is stored once, and a repeated attempt returns the stored one. */
 export async function runRoutineStep(deps: RoutineDeps, { runId, index, settle }: StepInput): Promise<StepResult> {
   const { db } = deps;
   const run = await findRun(db, runId);
@@ -25,7 +25,7 @@ export async function runRoutineStep(deps: RoutineDeps, { runId, index, settle }
   const stored = run.results[index];
   if (stored) return { ok: stored.ok, ...(await made(stored.tool, stored.ok)) };
   const routine = await findRoutine(db, run.chat_id, run.routine_id);
-  // deleted meanwhile: the run ends, and no step of it has failed
+  // the routine was deleted meanwhile: the run ends without a failed step
   if (!routine && settle === undefined) return { ok: false };
   const step = routine?.steps[index];
   const label = { name: step?.name ?? `step-${index + 1}`, tool: step?.tool ?? 'unknown' };
@@ -49,11 +49,11 @@ async function outcomeOf(
   const checked = await mayRun(deps, run, tool, step.args, sources);
   if (typeof checked === 'string') return refused(checked);
   if (tool.effect === 'once' && !(await beginOnce(deps.db, run.id, index))) return refused(unknownOutcome('step'));
-  // no turn and no thread stand behind a run: its own id takes their place
+  // a run has no turn and no thread, so its own id takes their place
   return await runTool(tool, tool.effect, checked.args, { ...deps, callId: `${run.id}_${index}`, chatId: run.chat_id, threadId: run.id, turnId: run.id });
 }
 
-/** The parsed arguments, or why the step may not run. Looked at again: the chat may trust the agent less than when the routine was made. */
+/** The parsed arguments, or why the routine step may not run. It is decided again now: the chat may trust the agent less than when the routine was made. */
 async function mayRun({ db }: RoutineDeps, run: RoutineRun, tool: Tool, args: Args, sources: readonly Source[]): Promise<string | { args: Args }> {
   const [chat, access] = await Promise.all([chatAutonomy(db, run.chat_id), chatAccess(db, run.chat_id)]);
   const autonomy = chat?.autonomy ?? 'supervised';

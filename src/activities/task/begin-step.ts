@@ -16,11 +16,11 @@ import { runFolder, sendCommand } from './run/folder.ts';
 import { GONE_FACTOR } from './task-records.ts';
 import { AUTHOR, place, workspaceOf } from './task-workspace.ts';
 
-/** Before the first step: the image of the agent, and a working tree where the task has one of its own. */
+/** Before the first run: the image of the agent, and the worktree if the task has its own. */
 export async function prepareTask({ db, config, kennel, draining }: KennelDeps, task: Task): Promise<void> {
   loginOf(config, task.harness);
   await kennel.ready();
-  // an image that is half built is finished by the next process, from its layers
+  // the next process completes a half-built image from its layers
   const stopped = AbortSignal.any([cancellationSignal(), draining]);
   await kennel.provide(task.harness, (text) => void setTaskNews(db, task.id, text).catch(() => {}), stopped);
   if (!task.worktree) return;
@@ -29,7 +29,7 @@ export async function prepareTask({ db, config, kennel, draining }: KennelDeps, 
   if (!added.ok) throw fail('NotFound', added.output);
 }
 
-/** Starts the container of a step, and lets its agent begin when there is a way back. */
+/** Starts the container of a run. Its agent begins once the checkpoint exists. */
 export async function beginStep(deps: KennelDeps, task: Task, input: BeginInput): Promise<void> {
   const { db, config, kennel } = deps;
   const folder = runFolder(config, task.id);
@@ -38,7 +38,7 @@ export async function beginStep(deps: KennelDeps, task: Task, input: BeginInput)
   const spec = await specOf(deps, task, input, login !== undefined);
   const workspace = workspaceOf(config, task);
   let remembered = Promise.resolve();
-  // a container takes as long to start as the checkpoint to be made: side by side, and the harness starts when there is a way back
+  // the container starts while the checkpoint is made, because both take long; the agent begins only when there is a way back
   const onPlace = () => {
     if (input.checkpoint) remembered = checkpoint(deps, task, workspace);
     remembered.catch(() => {});
@@ -51,14 +51,14 @@ export async function beginStep(deps: KennelDeps, task: Task, input: BeginInput)
     await remembered;
   }
   requireHeld(deps, (await findTask(db, task.id)) ?? task);
-  // before the harness starts: a task of step 0 has changed nothing
+  // before the agent begins: a task of step 0 has changed nothing
   await setTaskState(db, task.id, 'running', { step: input.step });
   await sendCommand(folder, { id: `${task.id}_begin_${token}`, step: input.step, type: 'begin', token });
 }
 
-/** What the runner of a step is to do. An answer that the agent has not heard is written for it, too. */
+/** What the runner must do in this run. An answer that the agent has not heard is written for it too. */
 async function specOf({ db, config }: KennelDeps, task: Task, input: BeginInput, login: boolean): Promise<RunSpec> {
-  // an agent that asks for the same thing again has its answer at once
+  // an agent that repeats its question gets the answer at once
   const unheard = await unheardAnswer(db, task);
   if (unheard) await passOn({ db, config }, task, input.step, unheard.id);
   const prompt = await promptOfStep(config, task, input, unheard);
@@ -71,10 +71,10 @@ async function specOf({ db, config }: KennelDeps, task: Task, input: BeginInput,
     harness: task.harness,
     prompt,
     sessionId: goesOn ? task.session_id : null,
-    // the practice agent takes every word as it stands
+    // the practice agent takes every word literally
     ...(goesOn && task.harness !== 'practice' && { anew: [onceMore(task), ...(unheard ? [prompt] : [])].join('\n\n') }),
     model: modelOf(task.harness, config),
-    // the container is the sandbox: only who wants to see every step is asked for each
+    // the container is the sandbox, so only a supervised chat is asked about every action
     permissions: autonomy === 'supervised' ? 'ask' : 'run',
     holdMs: input.holdMs,
     ...(login && { login: true }),
@@ -84,7 +84,9 @@ async function specOf({ db, config }: KennelDeps, task: Task, input: BeginInput,
   };
 }
 
-/** Path of the log-in that a harness is given on this host. Throws a sentence when it cannot be given, where the engine would only say that a mount failed. */
+/**
+ * Path of the log-in file for a harness on this host. Throws a sentence when the file cannot be used, because the engine would only say that a mount failed.
+ */
 function loginOf({ FETCH_KENNEL_LOGINS }: Config, harness: HarnessName): string | undefined {
   const path = loginsOf(FETCH_KENNEL_LOGINS).get(harness);
   const problem = path === undefined ? null : loginProblem(harness, path);
@@ -98,6 +100,6 @@ async function checkpoint({ kennel }: KennelDeps, task: Task, workspace: string)
   if (!made.ok) throw fail('NotFound', made.output);
 }
 
-/** Well before its task may go on at another host: at this part of that time. */
+/** The agent is frozen after this part of the time in which its task may move to another host. */
 const ALONE_PART = 0.7;
 const aloneMs = ({ FETCH_KENNEL_AWAY_SECONDS }: Config): number => Math.round(FETCH_KENNEL_AWAY_SECONDS * GONE_FACTOR * ALONE_PART * 1_000);

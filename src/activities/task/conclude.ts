@@ -14,8 +14,7 @@ import { requireStillHere, resultOf } from './task-result.ts';
 type Ending = Pick<Concluded, 'state'> & { reason: string };
 
 /**
- * Ends a task: its containers, the commit, what changed by git, the tests, the report. Every part is done once by its key, so a
- * second attempt goes on where the first one died.
+ * Ends a task: containers, commit, changes by git, tests, report. Each part has a key and is done once, so a second attempt continues where the first one died.
  */
 export async function conclude(deps: KennelDeps, task: Task, ending: Ending): Promise<Concluded> {
   const { db, config } = deps;
@@ -29,15 +28,15 @@ export async function conclude(deps: KennelDeps, task: Task, ending: Ending): Pr
   const text = reportOf(ended, ending.reason, spent);
   const outboxId = await tellOfTask(db, task, 'result', text, 'result');
   if (!before) logEnd(deps, ended, spent);
-  // what a session would be resumed with is of no use any more; what cannot be removed now, the host tries again
+  // a session that will not be resumed is of no use; the host later removes what cannot be removed now
   await forgetRun(runFolder(config, task.id)).catch(() => {});
   return { state: ended.state as Concluded['state'], outboxId, filesChanged: filesChanged(result), waiting: await waitingFor(db, task) };
 }
 
-/** Takes its containers away. It is awaited later, and may have failed by then. */
+/** Removes the task's containers. The result is awaited later, and may have failed by then. */
 function removed({ kennel }: KennelDeps, task: Task): Promise<unknown> {
   const gone = kennel.remove(task.id).catch((error) => {
-    // one whose harness never started must end also where no engine answers
+    // a task whose agent never started must end even when no engine answers
     if (task.step > 0) throw error;
   });
   gone.catch(() => {});

@@ -16,24 +16,24 @@ import { containerGone, diskBreach, folderBreach, logBreach, type Stop, spending
 import { createLogPace } from './run/log-pace.ts';
 import { createTaskProgress } from './task-progress.ts';
 
-/** A log is looked at when it has grown, and this often besides. */
+/** How often a log is looked at besides each time it grows. */
 const LOOK_MS = 200;
-/** How often the container and the budget are looked at. */
+/** How often the container and the budget are checked. */
 const CHECK_MS = 1_000;
 const MEASURE_MS = 15_000;
-/** A new process of this host is there after this long. */
+/** Within this time a new process of this host is up. */
 const RESTART_MS = 500;
 
-/** What one attempt at following a step knows. */
+/** State of one attempt to follow a run. */
 interface Following {
   deps: KennelDeps;
   input: FollowInput;
   folder: string;
-  /** where the next read begins: everything before it is stored */
+  /** where the next read begins: everything before is stored */
   offset: number;
-  /** lines of the task that are stored */
+  /** number of stored lines of the task */
   lines: number;
-  /** the last thing that operators may read */
+  /** the latest progress that operators may read */
   said: string | null;
   began: number;
   deadline: number;
@@ -42,8 +42,8 @@ interface Following {
 }
 
 /**
- * Follows the log of a step until the workflow is needed. The heartbeat carries the offset, and every line is stored by its
- * number: the next attempt goes on after the last stored line, and shows none twice.
+ * Follows the log of a run until the workflow is needed. The heartbeat carries the offset, and every line is stored under its number: the next attempt
+ * continues after the last stored line and stores none twice.
  */
 export const createFollow =
   (deps: KennelDeps) =>
@@ -59,7 +59,7 @@ export const createFollow =
       at.lines = await countLines(deps.db, task.id);
       for (;;) {
         signal.throwIfAborted();
-        // the container goes on by itself, and the next attempt goes on here
+        // the container goes on by itself, and the next attempt continues here
         if (deps.draining.aborted) throw fail('KennelUnavailable', 'This host is being restarted.', { nextRetryDelayMs: RESTART_MS });
         const read = await readLog(at.folder, at.offset);
         const stop = stopLine(read.lines, input.step);
@@ -69,7 +69,7 @@ export const createFollow =
         const waitMs = pace.took(taken, read.offset - at.offset);
         at.lines += taken;
         at.offset = read.offset;
-        // also while more is there: a flood must not keep a task from its limits
+        // also while more lines wait: a flood must not keep a task from its limits
         const end = await look(at, read);
         if (end) return await followed(at, at.offset, end);
         if (!read.more) await log.grown(LOOK_MS);
@@ -86,7 +86,7 @@ export const createFollow =
 
 function begin(deps: KennelDeps, input: FollowInput): Following {
   const info = activityInfo();
-  // what an attempt before this one has stored need not be read again
+  // the heartbeat of the previous attempt says what is already stored
   const before = (info.heartbeatDetails as { offset?: number } | undefined)?.offset ?? 0;
   const now = Date.now();
   return {
@@ -113,14 +113,14 @@ async function taskToFollow({ db }: KennelDeps, taskId: string): Promise<Task> {
 /** Whether the Temporal Web UI may show the words of a question. */
 const showsText = ({ config }: KennelDeps): boolean => config.FETCH_UI_TEXT === 'on';
 
-/** Stores lines, and notes for operators what they say; the last thing that is worth telling the person. */
+/** Stores lines, and records progress for operators. Returns the latest progress worth telling the person. */
 async function store(at: Following, task: Task, lines: LogLine[]): Promise<string | null> {
   const added = await storeLines(at.deps.db, task, lines);
   at.said = added.map((line) => (isAsking(line) && !showsText(at.deps) ? ASKING[line.type] : doing(line))).findLast((text) => text !== null) ?? at.said;
   return added.map(doing).findLast((text) => text !== null) ?? null;
 }
 
-/** What ends a step besides its own last line, looked for now and then. */
+/** Checks now and then for what ends a run besides its own last line. */
 async function look(at: Following, read: Read): Promise<Stop | null> {
   const { deps, input, folder } = at;
   const { config, db, kennel } = deps;
@@ -148,10 +148,10 @@ async function followed({ deps, input }: Following, offset: number, stop: Stop):
 
 type StopLine = Extract<LogLine, { type: 'question' | 'permission' | 'ended' }>;
 
-/** The container says why it ended: one line of it stands in our sentences. */
+/** Length of a container's own reason for its end inside our sentences. */
 const REASON_CHARS = 600;
 
-/** The first line that the workflow must hear of. */
+/** The first line that the workflow must react to. */
 const stopLine = (lines: readonly LogLine[], step: number): StopLine | undefined =>
   lines.find((line): line is StopLine => line.step === step && (line.type === 'question' || line.type === 'permission' || line.type === 'ended'));
 

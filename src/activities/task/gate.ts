@@ -7,7 +7,7 @@ import type { Task } from '../../store/kennel/tasks.ts';
 import type { KennelDeps } from '../deps.ts';
 import { gateFolder } from './run/folder.ts';
 
-/** Opens the way out of a run: its own sockets, its own budget, and only the hosts that are allowed. */
+/** Opens the way out of a task's containers: own sockets, own budget, and only the allowed hosts. */
 export async function openGate({ config, gate }: Pick<KennelDeps, 'config' | 'gate'>, task: Task): Promise<void> {
   await gate.open({
     taskId: task.id,
@@ -17,7 +17,7 @@ export async function openGate({ config, gate }: Pick<KennelDeps, 'config' | 'ga
   });
 }
 
-/** Hosts that a harness may reach besides the model: those of the setting, and its provider's own where it has a log-in there. */
+/** Hosts that an agent may reach besides the model: those of the setting, and its provider's own when it has a log-in there. */
 function allowedHosts({ FETCH_KENNEL_EGRESS, FETCH_KENNEL_LOGINS }: Config, harness: HarnessName): string[] {
   const listed = FETCH_KENNEL_EGRESS.split(',').flatMap((host) => host.trim() || []);
   return loginsOf(FETCH_KENNEL_LOGINS).has(harness) ? [...listed, ...harnesses[harness].loginHosts] : listed;

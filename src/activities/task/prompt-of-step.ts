@@ -9,7 +9,7 @@ import { isAllowed, type Question } from '../../store/questions/questions.ts';
 import { fail } from '../failure.ts';
 import { readLog, runFolder, sendCommand } from './run/folder.ts';
 
-/** What an agent is told: its prompt when a step begins, and the answers to its questions. */
+/** What an agent is told: its prompt at the beginning of a run, and the answers to its questions. */
 
 interface Stores {
   db: Db;
@@ -18,11 +18,11 @@ interface Stores {
 
 const NOBODY = 'Nobody answered in time. Go on without it where that is safe, or say what is missing.';
 
-/** Writes a decision where the runner of this step reads it. */
+/** Writes a decision where the runner of this run reads it. */
 export async function passOn({ db, config }: Stores, task: Task, step: number, questionId: string): Promise<void> {
   const question = await findQuestion(db, questionId);
   if (!question) throw fail('NotFound', `Question ${questionId} is not in the database.`);
-  // a decision that the store does not know does not count: the agent waits on
+  // a decision that is not stored does not count: the agent keeps waiting
   if (question.state === 'open') return;
   const asked = questionId.slice(task.id.length + 1);
   const id = `${questionId}_${step}`;
@@ -33,7 +33,7 @@ export async function passOn({ db, config }: Stores, task: Task, step: number, q
   await sendCommand(runFolder(config, task.id), command);
 }
 
-/** The decided question whose answer the agent has not acknowledged: its session ended with it, or was ended. */
+/** The decided question whose answer the agent has not acknowledged, because its session ended first. */
 export async function unheardAnswer(db: Db, task: Task): Promise<Question | undefined> {
   const line = await unsettledLine(db, task.id);
   const question = line ? await findQuestion(db, taskQuestionId(task.id, line.id)) : undefined;
@@ -41,7 +41,7 @@ export async function unheardAnswer(db: Db, task: Task): Promise<Question | unde
 }
 
 export async function promptOfStep(config: Config, task: Task, input: BeginInput, unheard: Question | undefined): Promise<string> {
-  // it takes every word as it stands
+  // the practice agent takes every word literally
   if (task.harness === 'practice') return unheard?.kind === 'question' ? (unheard.answer ?? NOBODY) : task.goal;
   if (unheard?.kind === 'approval')
     return isAllowed(unheard)

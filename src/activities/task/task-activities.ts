@@ -11,16 +11,16 @@ import { createFollow } from './follow.ts';
 import { passOn } from './prompt-of-step.ts';
 import { runFolder, sendCommand } from './run/folder.ts';
 
-/** A harness that was told to stop gets this long to end in order; then its container is killed. */
+/** How long a harness that was told to stop may take; then its container is killed. */
 const LEAVE_MS = 2_000;
 
 export function createTaskActivities(deps: KennelDeps): TaskActivities {
-  /** Runs for a task that is this host's. `ends`: also for one that is over. */
+  /** Runs for a task that belongs to this host. `ends`: also for a task that is over. */
   const ofTask = <I extends { taskId: string }, O>(run: (task: Task, input: I) => Promise<O>, ends = false) =>
     beating(async (input: I): Promise<O> => {
       const task = await findTask(deps.db, input.taskId);
       if (!task) throw fail('NotFound', `Task ${input.taskId} is not in the database.`);
-      // its workflow was put back to an earlier time: nothing of it is begun again
+      // its workflow was reset to an earlier time: nothing is started again
       if (!ends && isOver(task.state)) throw fail('NotFound', `Task ${input.taskId} is over.`);
       requireHeld(deps, task);
       return await run(task, input);
@@ -36,11 +36,11 @@ export function createTaskActivities(deps: KennelDeps): TaskActivities {
   };
 }
 
-/** Tells the agent to stop, and sees that its container is gone. */
+/** Tells the agent to stop, and checks that its container is gone. */
 async function endStep({ config, kennel }: KennelDeps, task: Task, step: number): Promise<void> {
   const container = await kennel.inspect(task.id, step);
   if (container && container.state !== 'exited') {
-    // a frozen process hears nothing
+    // a frozen process receives nothing
     if (container.state === 'paused') await kennel.setPaused(task.id, step, false);
     await sendCommand(runFolder(config, task.id), { id: `${task.id}_end_${step}`, step, type: 'cancel' });
     const patience = Date.now() + LEAVE_MS;

@@ -5,8 +5,8 @@ import type { Task } from '../../store/kennel/tasks.ts';
 import type { KennelDeps } from '../deps.ts';
 
 /**
- * Tells the chat what a task does, at most one message in an interval. Screens follow the items; a phone gets a message that is
- * edited, or a further one. A report that a crash loses is no loss: the next one says more.
+ * Tells the chat what a task does, at most one message per interval. Screens follow the items; a phone gets a message that is edited, or another one. A
+ * progress message that a crash loses does not matter: the next one says more.
  */
 export function createTaskProgress({ db, temporal, config }: KennelDeps, task: Task): (doing: string | null) => Promise<void> {
   const everyMs = config.FETCH_PROGRESS_SECONDS * 1000;

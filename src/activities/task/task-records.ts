@@ -9,10 +9,10 @@ import { expireQuestion, remindQuestion } from '../../store/questions/decide.ts'
 import { fail } from '../failure.ts';
 import { recording } from '../heartbeat.ts';
 
-/** A host may only have been restarted, and its container may still work: its task is not given away before this many times the patience. */
+/** A host may only have been restarted while its container works on. Its task moves only after this many times the patience. */
 export const GONE_FACTOR = 10;
 
-/** Short steps of a coding task that touch only our own store; they run as local activities of the worker. */
+/** Short activities of a coding task on our own store. They run as local activities of the worker. */
 export function createTaskRecords({ db, config }: { db: Db; config: Config }): TaskRecordActivities {
   const task = async (id: string): Promise<Task> => {
     const found = await findTask(db, id);

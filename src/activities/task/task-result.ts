@@ -15,15 +15,15 @@ import { AUTHOR, place, workspaceOf } from './task-workspace.ts';
 const TESTS_MS = 5 * 60_000;
 const TEST_OUTPUT = 20_000;
 
-/** After this many attempts a task ends without what cannot be had: a task that never ends holds its workspace for ever. */
+/** After this many attempts a task ends without the part that failed: a task that never ends holds its workspace for ever. */
 const ATTEMPTS = 3;
 
-/** The task may have moved while something of it ended: the other host goes on then. */
+/** If the task moved to another host while it ended, that host continues. */
 export async function requireStillHere(deps: KennelDeps, task: Task): Promise<void> {
   requireHeld(deps, (await findTask(deps.db, task.id)) ?? task);
 }
 
-/** The commit of what a task has changed, and what the tests of the project say. `gone`: resolves when its container is away. */
+/** The commit of a task's changes, and the result of the project's tests. `gone`: resolves when the container is removed. */
 export async function resultOf(deps: KennelDeps, task: Task, end: { state: Concluded['state']; reason: string; gone: Promise<unknown> }): Promise<TaskResult> {
   const { db, config, kennel } = deps;
   const { state, reason, gone } = end;
@@ -31,7 +31,7 @@ export async function resultOf(deps: KennelDeps, task: Task, end: { state: Concl
   const workspace = workspaceOf(config, task);
   const leaveWorktree = () =>
     kennel.workspaceOp(workspace, { op: 'worktree', action: 'remove', key: task.id, author: AUTHOR }, { label: `${task.id} worktree` });
-  // nothing can have changed
+  // the agent never began, so nothing changed
   if (task.step === 0) {
     if (task.worktree && task.started_at !== null) await leaveWorktree().catch(() => {});
     return { summary: reason, changes: null, tests: null, said };
@@ -42,7 +42,7 @@ export async function resultOf(deps: KennelDeps, task: Task, end: { state: Concl
       kennel.workspaceOp(
         workspace,
         { ...place(task), op: 'conclude', key: task.id, message: commitMessage(task), author: AUTHOR, keepOnBranchOnly: state !== 'completed' },
-        // its container starts while the agent's is taken away, and looks at the files when nothing writes them any more
+        // this container starts while the agent's is removed, and looks at the files when nothing writes them any more
         { label: `${task.id} conclude`, after: gone, kept: task.id },
       ),
     (why): WorkspaceAnswer => ({ ok: false, output: `What it changed could not be looked at, and was not committed: ${why}` }),
@@ -72,12 +72,12 @@ async function runTests({ config, kennel }: KennelDeps, task: Task, argv: string
     signal: cancellationSignal(),
   });
   const output = `${ran.stdout}${ran.stderr ? `\n${ran.stderr}` : ''}${ran.timedOut ? `\n[stopped after ${TESTS_MS / 60_000} minutes]` : ''}`.trim();
-  // a runner that is not there says nothing about the code
+  // a missing test runner says nothing about the code
   if (ran.code === 127) return null;
   return { command: argv.join(' '), ok: ran.code === 0, output };
 }
 
-/** What a part of the end gives, or what stands in its place when it has failed in every attempt. */
+/** The result of one part of the end, or its replacement when every attempt failed. */
 async function afterAll<T>(part: () => Promise<T>, otherwise: (why: string) => T): Promise<T> {
   try {
     return await part();
@@ -88,7 +88,7 @@ async function afterAll<T>(part: () => Promise<T>, otherwise: (why: string) => T
   }
 }
 
-/** First line from the goal, as git wants it: short, one line. */
+/** The first line, from the goal: short and on one line, as git wants it. */
 function commitMessage(task: Task): string {
   const line = task.goal.replace(/\s+/g, ' ').trim();
   const title = cut(line, 68);

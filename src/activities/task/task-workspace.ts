@@ -3,11 +3,11 @@ import type { Config } from '../../config.ts';
 
 export { AUTHOR } from '../../tools/workspace/in-workspace.ts';
 
-/** Where the workspaces of this host are. */
+/** The folder of this host's workspaces. */
 export const workspacesFolder = (config: Config): string => config.FETCH_WORKSPACES ?? join(config.FETCH_HOME, 'workspaces');
 
 /** Folder of a task's workspace on this host. */
 export const workspaceOf = (config: Config, task: { workspace: string }): string => join(workspacesFolder(config), task.workspace);
 
-/** What a workspace operation of a task is told besides: its worktree, where it has one of its own. */
+/** The worktree of a task, for operations on its workspace; empty when it works on the workspace's own files. */
 export const place = (task: { id: string; worktree: boolean }): { worktree?: string } => (task.worktree ? { worktree: task.id } : {});

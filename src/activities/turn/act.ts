@@ -10,10 +10,10 @@ import { declaredSources } from './provenance.ts';
 
 const notAllowed = (name: string): string => `${name} was not run: it needs an approval, and no approval of it is on record.`;
 
-/** Tools without an effect: their calls are stored once, with the result. */
+/** Tools without an effect: their calls are stored once, together with the result. */
 const unmarked = [...tools.values()].filter((tool) => tool.readsOnly).map((tool) => tool.name);
 
-/** One tool call. Its result is stored once; an expected failure is a result, only infrastructure throws. */
+/** One tool call. Its result is stored once. An expected failure is a result; only failures of infrastructure are thrown. */
 export const createAct = (deps: Omit<ActivityDeps, 'model'> & Partial<HostDeps>) =>
   beating(async (input: ActInput): Promise<ActResult> => {
     const { db, config, temporal } = deps;
@@ -22,7 +22,7 @@ export const createAct = (deps: Omit<ActivityDeps, 'model'> & Partial<HostDeps>)
     const { how, call, chatId, policy, allowed } = begun;
     if (how === 'done') return { ok: call.ok ?? false, size: call.output?.length ?? 0, ...(await taskMadeBy(deps, call, call.ok ?? false)) };
     if (how === 'again' && call.effect === 'once') return await keep(deps, call, { ok: false, output: unknownOutcome('call') });
-    // what the workflow was told counts for nothing here: anybody who reaches its server can signal it
+    // the stored decision counts, not the signalled one: anybody who can reach the Temporal server can signal the workflow
     if (policy === 'refuse' || (policy === 'ask' && !allowed)) return await keep(deps, call, { ok: false, output: notAllowed(call.name) });
     const tool = tools.get(call.name);
     if (!tool) return await keep(deps, call, { ok: false, output: `The tool ${call.name} is no longer there.` });

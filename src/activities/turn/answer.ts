@@ -19,7 +19,7 @@ import { systemPrompt } from './prompt.ts';
 import { withTaint } from './provenance.ts';
 import { StepStream } from './step-stream.ts';
 
-/** Asks one model, and stores its answer. Asks once more with a smaller context where the endpoint can take less than we thought. */
+/** Asks one model and stores its answer. Asks once more with a smaller context when the endpoint accepts less than expected. */
 export async function answerWith(deps: ActivityDeps, modelName: string, input: ThinkInput, subject: StepSubject, history: History): Promise<ThinkResult> {
   const budgetTokens = deps.config.FETCH_CONTEXT_TOKENS;
   try {
@@ -32,7 +32,7 @@ export async function answerWith(deps: ActivityDeps, modelName: string, input: T
 
 interface Asking {
   modelName: string;
-  /** the history is summed up to fit into this */
+  /** the history is summed up to fit this */
   budgetTokens: number;
   input: ThinkInput;
   subject: StepSubject;
@@ -78,7 +78,7 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
       item: await stream.settle(),
     });
   } catch (error) {
-    // what was streamed so far is kept as interrupted; the next attempt streams under another item
+    // what was streamed is kept as interrupted; the next attempt streams under another item
     await stream.interrupt().catch(() => {});
     throw error;
   }
@@ -87,7 +87,7 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
 function checkCall(call: { id: string; name: string; arguments: string }, access: ToolAccess): CheckedCall {
   const prepared = prepareCall(call.name, call.arguments, access);
   if (!prepared.ok) {
-    // the arguments did not parse: an empty object is kept, so that no later request carries the malformed text
+    // the arguments did not parse. An empty object is stored, so that no later request carries the malformed text
     return {
       providerId: call.id,
       args: {},
@@ -113,5 +113,5 @@ function checkCall(call: { id: string; name: string; arguments: string }, access
   };
 }
 
-/** Providers reject requests whose history has a tool name outside this grammar. */
+/** Providers reject a request whose history has a tool name outside this grammar. */
 const safeName = (name: string): string => name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'unknown';

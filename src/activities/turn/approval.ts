@@ -7,7 +7,7 @@ import type { Call } from '../../store/steps/calls.ts';
 import { approvalSentence, tools } from '../../tools/registry.ts';
 import type { Tool } from '../../tools/tool.ts';
 
-/** What a person is asked about a call, and what they decide by: where it happens, and the command, the difference or the arguments, whole. */
+/** What a person is asked about a call, and what they decide by, whole: the place, and the command, the difference or the arguments. */
 export async function approvalOf(db: Db, call: Call): Promise<{ sentence: string; evidence: string }> {
   const tool = tools.get(call.name);
   const at = tool?.place === 'kennel' || tool?.workspaceOf ? await whereOf(db, call, tool) : null;
@@ -28,7 +28,7 @@ function whatOf({ args, metadata }: Call): string {
   return typeof preview === 'string' ? quotedEvidence(preview) : argumentsEvidence(rest);
 }
 
-/** A workflow by its name says nothing of what it does: its steps are shown. */
+/** The name of a workflow does not say what it does, so its routine steps are shown. */
 async function stepsOf(db: Db, call: Call): Promise<string> {
   if (typeof call.args.workflow !== 'string') return '';
   const chatId = await chatOfThread(db, call.thread_id);
@@ -37,7 +37,7 @@ async function stepsOf(db: Db, call: Call): Promise<string> {
   return steps.length > 0 ? `Its steps:\n${steps.join('\n')}` : '';
 }
 
-/** The workspace that is meant, with the hosts that have it. */
+/** The workspace of a call, with the hosts that have it. */
 async function whereOf(db: Db, call: Call, tool: Tool): Promise<{ workspace: string; host: string } | null> {
   const chatId = await chatOfThread(db, call.thread_id);
   const [active, all] = await Promise.all([activeWorkspace(db, chatId), listWorkspaces(db)]);

@@ -10,11 +10,11 @@ import { hostsMayBeStarting } from '../../tools/workspace/await-engine.ts';
 const NO_HOST =
   'No machine that runs containers is connected now, so workspaces cannot be reached. The role `kennel` is not running: see fetch status and fetch doctor.';
 
-/** Within the time of the activity that decides on calls. */
+/** Shorter than the time limit of the activity that decides about calls. */
 const STARTING_MS = 15_000;
 const LOOK_MS = 250;
 
-/** Waits for a host that is only just starting, with this process or by itself. */
+/** Waits for a host that is just starting, with this process or by itself. */
 async function hostOnceThere(look: () => Promise<string | null>, db: Db): Promise<string | null> {
   const giveUp = Date.now() + STARTING_MS;
   for (;;) {
@@ -26,8 +26,8 @@ async function hostOnceThere(look: () => Promise<string | null>, db: Db): Promis
 }
 
 /**
- * Sends calls of kennel tools to the queue of the host that has the chat's workspace, as it is at this moment: the verdict carries it,
- * so that a later change never breaks a replay. Costs nothing where no such tool is called.
+ * Sends calls of kennel tools to the queue of the host that has the chat's workspace now. The verdict carries the queue, so that a later change never breaks a
+ * replay. Without such calls it costs nothing.
  */
 export const routeToKennel = (db: Db, config: Config, chatId: string, calls: readonly CheckedCall[]): Promise<CheckedCall[]> =>
   Promise.all(

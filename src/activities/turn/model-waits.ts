@@ -14,7 +14,7 @@ export const patienceLimits = ({ config }: Pick<ActivityDeps, 'config'>): Patien
 
 const REASON_CHARS = 160;
 
-/** What one attempt of a model step tells about waiting for its model, on the screens, in the chat and in `status`. */
+/** What one attempt of a model step tells people about its wait for the model: on screens, in the chat and in `status`. */
 export class ModelWaits {
   readonly #deps: ActivityDeps;
   readonly #input: ThinkInput;
@@ -23,7 +23,7 @@ export class ModelWaits {
   #silent = false;
   #noting: Promise<void> = Promise.resolve();
 
-  /** @param before what earlier attempts of the step have spent */
+  /** @param before what earlier attempts of the step used up */
   constructor(deps: ActivityDeps, input: ThinkInput, before: Patience) {
     this.#deps = deps;
     this.#input = input;
@@ -31,7 +31,7 @@ export class ModelWaits {
     this.#givenUpAt = new Date(Date.now() + Math.max(0, patienceLimits(deps).silenceMs - before.triedMs));
   }
 
-  /** The model, listened to: a request of which nothing comes for a while is told. */
+  /** The model, wrapped so that people are told when a request gets no answer for a while. */
   watched(): Model {
     const { model } = this.#deps;
     return {
@@ -47,7 +47,7 @@ export class ModelWaits {
     };
   }
 
-  /** Tells of the wait that follows from a failed attempt, where it is long enough. */
+  /** Tells about the wait after a failed attempt, if it is long enough. */
   async failed(verdict: Exclude<Verdict, { what: 'give up' }>, error: ModelError): Promise<void> {
     await this.#noting;
     const { waitMs, next, what } = verdict;
@@ -66,13 +66,13 @@ export class ModelWaits {
     await this.#note({ kind: 'limit', what: `the model's rate limit until ${time}`, until: opens, tell });
   }
 
-  /** An answer is there. `waited`: attempts before this one have told of a wait. */
+  /** An answer arrived. `waited`: earlier attempts told people about a wait. */
   async answered(waited: boolean): Promise<void> {
     await this.#noting;
     if (waited || this.#silent) await endWaits(this.#deps.db, this.#input.turnId).catch(() => {});
   }
 
-  /** Until when a limit that is not waited out holds, where the endpoint said it. */
+  /** When the limit opens, if the endpoint said so and the step does not wait for it. */
   opening(error: ModelError): string {
     return error.retryAfterMs === undefined ? '' : `at its limit until ${this.#time(new Date(Date.now() + error.retryAfterMs))}. `;
   }
@@ -90,12 +90,12 @@ export class ModelWaits {
     });
   }
 
-  /** What cannot be told now is no reason to fail: the step itself will find the store away. */
+  /** A failure to tell does not fail the step; if the store is away, the step finds that out itself. */
   async #note(wait: ModelWait): Promise<void> {
     const { db } = this.#deps;
     try {
       const told = await noteWait(db, this.#input, wait);
-      // without the signal the sweeper finds the row
+      // if the signal fails, the sweeper finds the row
       if (told) await signalArrival(this.#deps, told);
     } catch {}
   }

@@ -5,7 +5,7 @@ import { tools } from '../../tools/registry.ts';
 import type { ActivityDeps, HostDeps } from '../deps.ts';
 import { beating } from '../heartbeat.ts';
 
-/** Notes with a call what an approval of it will show: the differences or the command. Where that cannot be had, its arguments are shown. */
+/** Stores with a call what its approval will show: the differences or the command. If that fails, the approval shows the arguments. */
 export const createPreview = (deps: Omit<ActivityDeps, 'model'> & HostDeps) =>
   beating(async ({ callId, threadId, turnId }: ActInput): Promise<void> => {
     const found = await findCallWithChat(deps.db, callId);

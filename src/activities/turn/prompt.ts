@@ -4,14 +4,14 @@ import type { StepSubject } from '../../store/steps/step-subject.ts';
 
 const dates = new Map<string, Intl.DateTimeFormat>();
 
-/** A formatter of dates costs more to make than a query to the database: one for each time zone is kept. */
+/** A date formatter costs more to create than a database query, so one is kept for each time zone. */
 function today(timeZone: string): string {
   const format = dates.get(timeZone) ?? new Intl.DateTimeFormat('en-CA', { timeZone, dateStyle: 'full' });
   dates.set(timeZone, format);
   return format.format(new Date());
 }
 
-/** What the model is told about itself. Static but for the day, so that providers can cache it. */
+/** What the model is told about itself. Only the day changes in it, so that providers can cache it. */
 export function systemPrompt(config: Config, subject: StepSubject): string {
   const lines = [
     `You are Fetch, a coding assistant that a person reaches by chat${config.FETCH_USER_NAME ? `; the person is called ${config.FETCH_USER_NAME}` : ''}. Today is ${today(config.FETCH_TIME_ZONE)} (${config.FETCH_TIME_ZONE}).`,

@@ -8,16 +8,16 @@ import type { History } from '../../store/steps/transcript.ts';
 import { tools } from '../../tools/registry.ts';
 import type { Tool } from '../../tools/tool.ts';
 
-/** Where the text that a model reads comes from, and what follows from it for the calls that it makes. */
+/** Where the text that a model reads comes from, and what that means for the calls that it makes. */
 
-/** Others whose text stands in this part of a dialogue. `group`: several people write in the chat. */
+/** Sources of foreign text in this part of a dialogue. `group`: several people write in the chat. */
 export function sourcesOf({ sources, messages, calls, files }: Pick<History, 'sources' | 'messages' | 'calls' | 'files'>, group: boolean): Source[] {
   const read: Source[] = [];
   for (const message of messages) {
     if (message.sources) read.push(...message.sources);
     for (const id of message.attachment_ids ?? []) {
       const file = files.get(id);
-      // what was said in a recording is part of the message; a document or a picture is rarely written by the person who sends it
+      // the words of a recording are part of the message; a document or picture is rarely written by its sender
       if (file && file.kind !== 'audio') read.push({ kind: 'attachment', label: file.name ?? file.id });
     }
     for (const id of message.call_ids) {
@@ -30,19 +30,19 @@ export function sourcesOf({ sources, messages, calls, files }: Pick<History, 'so
 
 function sourcesOfCall(call: Called, group: boolean): readonly Source[] {
   if (call.output === null) return [];
-  // anybody who may write in a group may answer a question
+  // anybody who writes in a group may answer a question
   if (call.name === 'ask_user') return group ? [{ kind: 'member', label: 'an answer in the group' }] : [];
   return call.sources ?? declaredSources(tools.get(call.name), call.args);
 }
 
-/** What a tool brings in by its declaration. */
+/** The sources that a tool declares for its output. */
 export function declaredSources(tool: Tool | undefined, args: Record<string, unknown>): Source[] {
   if (!tool) return [];
   const label = tool.readFrom?.(args as never) ?? tool.name;
   return tool.reads.map((kind) => ({ kind, label: label.slice(0, 80).toWellFormed() }));
 }
 
-/** What the person has written: their part of messages, and answers in words of their own. */
+/** What the person wrote: their part of messages, and answers in their own words. */
 function ownWords(messages: readonly Said[], calls: History['calls'], group: boolean): string[] {
   return messages.flatMap((message) => {
     if (message.role === 'user') return message.words ?? (message.sources?.length ? [] : message.content);
@@ -69,7 +69,7 @@ function effectOfCall({ verdict, args, refusal }: CheckedCall): Effect | null {
 
 const NOTHING_SAID = { words: [], wordsNow: [], links: new Set<string>() };
 
-/** The same for a step of a workflow, whose arguments were written by the turn that made it: `sources` is what that had read. */
+/** The same for a routine step. Its arguments were written by the turn that made the routine, and `sources` is what that turn had read. */
 export async function taintUnattended(
   db: Db,
   chatId: string,
@@ -81,7 +81,7 @@ export async function taintUnattended(
   return taintOf(effectOf(tool, args), { ...NOTHING_SAID, sources, grants });
 }
 
-/** Notes with each call of an answer what a person has to allow, because of what the model had read. Calls without a sink cost nothing. */
+/** Stores with each call of an answer what a person must allow because of what the model had read. Calls without a sink cost nothing. */
 export async function withTaint(
   db: Db,
   at: { threadId: string; chatId: string; group: boolean },
@@ -100,7 +100,7 @@ export async function withTaint(
     grants: sources.length > 0 ? await grantsOf(db, at.chatId) : new Set(),
   };
   let taints = effects.map((effect) => effect && taintOf(effect, known));
-  // the pages are looked through only for an address that nothing else explains
+  // pages are searched only for an address that nothing else explains
   if (effects.some((effect, index) => effect?.sent?.urls?.length && taints[index]?.asks.length)) {
     const links = urlsIn((await pagesRead(db, at.threadId)).join('\n'));
     taints = effects.map((effect) => effect && taintOf(effect, { ...known, links }));

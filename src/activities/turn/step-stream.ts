@@ -4,7 +4,7 @@ import { StreamedItem } from './streamed-item.ts';
 
 type Kind = 'agent_message' | 'agent_reasoning';
 
-/** What a model says and thinks in one attempt of a step, as the screens see it: thoughts, each an item of its own, and the answer. */
+/** What a model says and thinks in one attempt of a step, as screens see it: each thought is its own item, then the answer. */
 export class StepStream {
   readonly #db: Db;
   readonly #at: { turnId: string; threadId: string };
@@ -13,7 +13,7 @@ export class StepStream {
   #thoughts = 0;
   #reasoning: StreamedItem;
 
-  /** @param key what tells this attempt from others: each streams under items of its own */
+  /** @param key identifies this attempt: each attempt streams under its own items */
   constructor(db: Db, at: { turnId: string; threadId: string }, key: readonly (string | number)[]) {
     this.#db = db;
     this.#at = at;
@@ -23,7 +23,7 @@ export class StepStream {
   }
 
   add(kind: Kind, delta: string): void {
-    // a thought is over when the model speaks; one that comes after that is another
+    // a thought is over when the model speaks; a later one is another item
     if (kind === 'agent_message' && !this.#reasoning.isEmpty) {
       this.#text.after(this.#reasoning.end('completed'));
       this.#thoughts += 1;
@@ -36,12 +36,12 @@ export class StepStream {
     await this.#reasoning.end('completed');
   }
 
-  /** The item of the answer, with what has not been written yet. */
+  /** The item of the answer, with the text that is not written yet. */
   async settle(): ReturnType<StreamedItem['settle']> {
     return await this.#text.settle();
   }
 
-  /** Keeps what was streamed so far as interrupted. */
+  /** Keeps what was streamed so far, as interrupted. */
   async interrupt(): Promise<void> {
     await Promise.all([this.#text.end('interrupted'), this.#reasoning.end('interrupted')]);
   }

@@ -4,12 +4,12 @@ import { addItem, deltaEvent, endItem, isItemOpen } from '../../store/chats/item
 import type { Db, Tx } from '../../store/postgres/database.ts';
 import { isTurnRunning } from '../../store/turns/turns.ts';
 
-/** Text is written to the screens' log this often: often enough to look alive, seldom enough that a long answer costs a few rows a second. */
+/** How often text is written to the screens' log: often enough to look alive, and a long answer still costs only a few rows a second. */
 const FLUSH_MS = 80;
 
 /**
- * Streams a text of the model to those who watch, through the event log and never through Temporal. Short answers that are whole
- * before the first flush cost nothing here: they are written with the answer itself.
+ * Streams a model's text to those who watch, through the event log and never through Temporal. A short answer that is complete before the first flush costs
+ * nothing here: it is written with the answer itself.
  */
 export class StreamedItem {
   readonly #db: Db;
@@ -43,7 +43,7 @@ export class StreamedItem {
     }, FLUSH_MS);
   }
 
-  /** Writes nothing before `previous` is done: what a model thought ends on screens before what it says begins. */
+  /** Writes nothing before `previous` is done: a thought must end on screens before the answer begins. */
   after(previous: Promise<void>): void {
     this.#writing = Promise.all([this.#writing, previous]).then(
       () => {},
@@ -53,7 +53,7 @@ export class StreamedItem {
     );
   }
 
-  /** Stops writing and tells what has not been written yet; throws when a write failed. */
+  /** Stops writing, and returns the text that is not written yet. Throws when a write failed. */
   async settle(): Promise<{ id: string; begun: boolean; rest: string }> {
     clearTimeout(this.#timer);
     await this.#writing;
@@ -72,7 +72,7 @@ export class StreamedItem {
   }
 
   async #flush(): Promise<void> {
-    // a model may send the halves of an emoji apart: each alone would be lost
+    // a model may send the halves of an emoji apart, and each alone would be lost
     const text = wholePairs(this.#pending);
     if (text) await onThread(this.#db, this.#item.threadId, (tx) => this.#write(tx, text));
   }
@@ -80,10 +80,10 @@ export class StreamedItem {
   async #write(tx: Tx, text: string): Promise<void> {
     this.#pending = this.#pending.slice(text.length);
     if (this.#begun) {
-      // ended from outside (a stop, a newer attempt): what comes after the end would stand on screens as if it went on
+      // the item was ended from outside (a stop, a newer attempt); on screens later text would look as if it went on
       if (!(await isItemOpen(tx, this.#item.id))) return;
     } else {
-      // an attempt that outlived its turn must not open an item that nobody would close
+      // an attempt that outlived its turn must not open an item that nobody closes
       if (!(await isTurnRunning(tx, this.#item.turnId))) return;
       await addItem(tx, { ...this.#item, status: 'in_progress', summary: '', detail: '' });
     }

@@ -14,16 +14,16 @@ import { answerWith } from './answer.ts';
 import { logEndedTurn } from './end-line.ts';
 import { ModelWaits, patienceLimits } from './model-waits.ts';
 
-/** A turn that nobody worked on for this long is told about it. */
+/** The person is told when nobody worked on a turn for this long. */
 const TELL_DELAY_MS = 8_000;
-/** Attempts that nothing of the model has ended: a worker that died, a store that is away. */
+/** Limit for attempts that ended for other reasons than the model: a dead worker, a store that was away. */
 const MOST_OTHERS = 30;
-/** The second model takes over at once where the first one asks for a longer wait than this. */
+/** The second model takes over at once when the first one asks for a longer wait. */
 const FALLBACK_AFTER_MS = 5_000;
 
 /**
- * One model step: loads the context, asks the model, and stores the answer with everything that follows from it in one
- * transaction. A retry finds the stored answer and pays nothing. What attempts have waited for goes from one to the next in the heartbeat.
+ * One model step: loads the context, asks the model, and stores the answer with all that follows from it in one transaction. A retry finds the stored answer
+ * and pays nothing. The heartbeat passes on how long earlier attempts waited.
  */
 export const createThink =
   (deps: ActivityDeps) =>
@@ -57,7 +57,7 @@ export const createThink =
 async function answerStep(deps: ActivityDeps, input: ThinkInput, before: Patience, waits: ModelWaits): Promise<ThinkResult> {
   const { db, model } = deps;
   const info = activityInfo();
-  // the dialogue is read beside, not after, what decides whether it is needed: it nearly always is
+  // the dialogue is read in parallel with the data that says whether it is needed, because it nearly always is
   const [subject, history] = await Promise.all([loadSubject(db, input), loadHistory(db, input.threadId)]);
   if (!subject) throw fail('NotFound', `Turn ${input.turnId} is not in the database.`);
   if (subject.stored) return subject.stored;
@@ -81,18 +81,18 @@ async function answerStep(deps: ActivityDeps, input: ThinkInput, before: Patienc
   }
 }
 
-/** How long nobody worked on the turn. Waits for the model are no such time. */
+/** How long nobody worked on the turn. Waiting for the model does not count. */
 function idleMs(input: ThinkInput, before: Patience, subject: StepSubject): number {
   const info = activityInfo();
   if (info.attempt > 1) return before.failures > 0 ? 0 : Date.now() - info.scheduledTimestampMs;
   return input.step === 1 ? Date.now() - (subject.turn.started_at ?? subject.turn.created_at).getTime() : 0;
 }
 
-/** The second model takes over where trying the first again is pointless, takes long, or has been tried. */
+/** The second model takes over when retrying the first is pointless, takes long, or was already tried. */
 const takesOver = (error: ModelError, attempt: number): boolean =>
   error.type !== 'ContextOverflow' && (!error.retryable || attempt > 1 || error.silent || (error.retryAfterMs ?? 0) > FALLBACK_AFTER_MS);
 
-/** Of what both models said, that which lets the step go on first. */
+/** Of the failures of both models, the one that lets the step continue sooner. */
 function sooner(first: ModelError, second: unknown): unknown {
   if (!(second instanceof ModelError) || !first.retryable) return second;
   if (!second.retryable || (first.type === 'ModelRateLimited' && second.type !== 'ModelRateLimited')) return first;
@@ -115,6 +115,6 @@ function refuseOverBudget({ config }: ActivityDeps, subject: StepSubject): void 
 
 const modelFor = (model: Model, subject: StepSubject): string => {
   const chosen = subject.turn.model ?? subject.thread.model;
-  // a thread that was begun with the practice model goes on with the real one once there is one
+  // a thread that began with the practice model continues with the real one once it is set up
   return model.kind === 'practice' || chosen === 'auto' || chosen === 'practice' ? model.name : chosen;
 };

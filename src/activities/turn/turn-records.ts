@@ -15,13 +15,13 @@ import { recording } from '../heartbeat.ts';
 import { approvalOf } from './approval.ts';
 import { logEndedTurn } from './end-line.ts';
 
-/** Short steps that touch only our own store; they run as local activities: half the latency, a third of the events. */
+/** Short activities on our own store. As local activities they take half the time and a third of the events. */
 export function createRecordActivities(deps: Pick<ActivityDeps, 'db' | 'config' | 'log'>): RecordActivities {
   const { db, config } = deps;
   return {
     openQuestion: recording(async (input: AskInput): Promise<AskResult> => {
       const call = await findCall(db, input.callId);
-      // what the model said in the step that made the call, not in an earlier one
+      // what the model said in the step that made the call, not in an earlier step
       const step = derivedId('msg_', stepKey(input.turnId, call?.step ?? 0));
       const said = await contentOfMessage(db, step);
       const approval = call && input.kind === 'approval' ? { ...(await approvalOf(db, call)), intent: said || null } : null;
@@ -36,7 +36,7 @@ export function createRecordActivities(deps: Pick<ActivityDeps, 'db' | 'config' 
       const call = await findCall(db, callId);
       if (call) await settle(db, call, { ok: false, output: why ?? unknownOutcome('call') });
     }),
-    // a turn whose thread is gone has ended, and there is nobody to tell
+    // if the thread is gone, the turn is over and there is nobody to tell
     finish: recording(async (input: FinishInput): Promise<string | null> => {
       const outboxId = await finishTurn(db, input).catch(unlessGone);
       if (outboxId) logEndedTurn(deps, input.turnId, input.failure?.type);
@@ -50,7 +50,7 @@ function unlessGone(error: unknown): null {
   throw error;
 }
 
-/** What is to be approved, as the Temporal Web UI may show it: names of workspaces are not private, files and commands are the person's. */
+/** What is to be approved, as far as the Temporal Web UI may show it: workspace names are not private, files and commands are. */
 function approvedThing(args: Record<string, unknown> | undefined, withText: boolean): string {
   const text = (value: unknown) => (typeof value === 'string' ? cut(value.replace(/\s+/g, ' ').trim(), 60) : '');
   const where = text(args?.workspace) && `in ${text(args?.workspace)}`;

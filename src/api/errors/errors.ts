@@ -1,4 +1,4 @@
-/** Refusals of the edge (body, query, path) are plain text; refusals of the application are `{"error":{message,status}}`. */
+/** Refusals of path, query and body are plain text. Refusals of the application are `{"error":{message,status}}`. */
 export class EdgeError extends Error {
   readonly status: number;
   constructor(status: number, message: string) {

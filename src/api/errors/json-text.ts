@@ -1,22 +1,22 @@
 /**
- * Where each value of a JSON text stands, so that an error names line and column in the words that clients of the runtime API already
- * know (those of serde_json). `JSON.parse` gives neither positions nor duplicate keys; the values themselves come from it.
+ * Positions of the values in a JSON text, so that an error can name line and column in the words of serde_json, which clients of the runtime API already know.
+ * `JSON.parse` gives neither positions nor duplicate keys. The values themselves come from it.
  */
 
 export type JsonKind = 'null' | 'boolean' | 'number' | 'string' | 'array' | 'object';
 export interface JsonNode {
   kind: JsonKind;
-  /** byte offsets: of the first byte, and after the last one */
+  /** byte offsets: of the first byte, and behind the last one */
   start: number;
   end: number;
-  /** how many an array has; `items` are the first of them */
+  /** length of an array; `items` holds only its first elements */
   length?: number;
   items?: JsonNode[];
   /** in order; a repeated key is listed again */
   fields?: Array<{ key: string; keyEnd: number; node: JsonNode }>;
 }
 
-/** `at` is a count of bytes: what was read when the error was seen. */
+/** `at` counts bytes: how much was read when the error was found. */
 export class JsonSyntaxError extends Error {
   readonly path: string;
   readonly at: number;
@@ -39,7 +39,7 @@ export function position(bytes: Buffer, at: number): string {
 export const joinPath = (path: string, step: string | number): string => (typeof step === 'number' ? `${path}[${step}]` : path ? `${path}.${step}` : step);
 
 const DEPTH = 128;
-/** No body of the API is nested deeper than this, or has more children where it matters: what lies beyond is checked and not kept. */
+/** No body of the API is nested deeper, or has more children where it matters. What lies beyond is checked but not kept. */
 const KEPT_DEPTH = 4;
 const KEPT_CHILDREN = 1000;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -60,7 +60,7 @@ export const readJson = (bytes: Buffer): JsonNode => new Reader(bytes).read();
 class Reader {
   readonly #bytes: Buffer;
   #at = 0;
-  /** where it is: a string is made of this only for an error */
+  /** the current position; made into a string only for an error */
   readonly #path: Array<string | number> = [];
 
   constructor(bytes: Buffer) {
@@ -146,7 +146,7 @@ class Reader {
     return { kind: 'number', start, end: this.#at };
   }
 
-  /** Leaves the string behind; its value, where it is wanted. */
+  /** Reads past the string; returns its value only when `wanted`. */
   #string(wanted: boolean): string {
     const bytes = this.#bytes;
     const start = this.#at;
@@ -165,7 +165,7 @@ class Reader {
     return this.#text(bytes.subarray(start + 1, this.#at - 1), escaped);
   }
 
-  /** What follows a backslash; true, for the value has to be decoded. */
+  /** Reads past an escape. Returns true: the value must be decoded. */
   #escape(): true {
     if (this.#ended()) throw this.#seen('EOF while parsing a string');
     const kind = this.#bytes[this.#at++]!;

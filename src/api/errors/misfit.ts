@@ -1,14 +1,14 @@
 import type { z } from 'zod';
 import { type JsonNode, joinPath } from './json-text.ts';
 
-/** Where a body is not what was expected, in the words of serde, which clients know. */
+/** Where a body has the wrong shape, in the words of serde, which clients know. */
 interface Misfit {
   path: string;
   what: string;
   at: number;
 }
 
-/** The first one: a reader from front to back reports no other. */
+/** The first misfit: a reader that goes from front to back reports no other. */
 export function firstMisfit(root: JsonNode, body: unknown, schema: z.ZodObject, issues: readonly z.core.$ZodIssue[]): Misfit | undefined {
   const misfits = [...repeatedFields(root, schema), ...issues.map((issue) => misfit(root, body, issue, schema))];
   return misfits.sort((a, b) => a.at - b.at)[0];
@@ -23,7 +23,7 @@ function* repeatedFields(root: JsonNode, schema: z.ZodObject): Generator<Misfit>
   }
 }
 
-/** The name that error texts call a body by: the id of its schema. */
+/** The name of a body in error texts: the id of its schema. */
 const nameOf = (schema: z.ZodObject): string => String(schema.meta()?.id ?? 'Body');
 
 function misfit(root: JsonNode, body: unknown, issue: z.core.$ZodIssue, schema: z.ZodObject): Misfit {
@@ -32,7 +32,7 @@ function misfit(root: JsonNode, body: unknown, issue: z.core.$ZodIssue, schema: 
   let path = '';
   for (const step of issue.path) {
     const inner = typeof step === 'number' ? node.items?.[step] : node.fields?.findLast(({ key }) => key === step)?.node;
-    // a missing field is noticed where its object ends
+    // a missing field is noticed at the end of its object
     if (!inner) return { path, what: `missing field \`${String(step)}\``, at: node.end };
     node = inner;
     value = (value as Record<string | number, unknown>)[step as string | number];
@@ -43,7 +43,7 @@ function misfit(root: JsonNode, body: unknown, issue: z.core.$ZodIssue, schema: 
     return { path, what: `invalid length ${node.length}, expected struct ${nameOf(schema)} with ${fields} element${fields === 1 ? '' : 's'}`, at: node.end };
   }
   if (issue.code !== 'invalid_type') return { path, what: issue.message, at: node.end };
-  // containers are refused at their first byte, scalars once they are read
+  // containers are refused at their first byte, scalars after their last
   const at = node.kind === 'array' || node.kind === 'object' ? node.start : node.end;
   return { path, what: `invalid type: ${found(node, value)}, expected ${expected(issue.expected, node === root ? nameOf(schema) : '')}`, at };
 }

@@ -7,7 +7,7 @@ import { DATABASE_AWAY, DISK_FULL, INTERNAL } from './texts.ts';
 
 const STATUS = { not_found: 404, conflict: 409, invalid: 400, reused: 422 } as const;
 
-/** The refusal that a client has caused and can understand; null for a failure of ours. */
+/** The refusal for an error that the client caused and can understand; null for our own failures. */
 export function refusalOf(error: unknown): ApiError | null {
   if (error instanceof ApiError) return error;
   if (error instanceof IntakeError) return new ApiError(STATUS[error.code], error.message);
@@ -16,7 +16,7 @@ export function refusalOf(error: unknown): ApiError | null {
   return null;
 }
 
-/** What a client is told of a failure of ours, and after how many seconds it may try again. */
+/** What a client is told about our own failure, and after how many seconds it may try again. */
 export function failureOf(error: unknown): { error: ApiError; retryAfter?: number } {
   if (isDatabaseAway(error)) return { error: new ApiError(503, DATABASE_AWAY), retryAfter: 1 };
   if (isDiskFull(error)) return { error: new ApiError(503, DISK_FULL), retryAfter: 10 };

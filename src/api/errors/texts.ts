@@ -1,6 +1,6 @@
 import { ApiError, EdgeError } from './errors.ts';
 
-/** The refusals that clients of the runtime API already know, word for word. The recordings in tests/conformance hold most of them. */
+/** Refusals that clients of the runtime API already know, word for word. The recordings in tests/conformance hold most of them. */
 
 export const notJson = (): EdgeError => new EdgeError(415, 'Expected request with `Content-Type: application/json`');
 export const bodyTooLong = (): EdgeError => new EdgeError(413, 'Failed to buffer the request body: length limit exceeded');
@@ -14,7 +14,7 @@ export const TOKEN_REQUIRED = 'runtime API bearer token required';
 export const keyTooLong = (limit: number): ApiError => new ApiError(400, `Idempotency-Key is longer than ${limit} characters`);
 export const textRequired = (field: string): ApiError => new ApiError(400, `${field} is required`);
 export const threadNotFound = (id: string): ApiError => new ApiError(404, `Thread not found: ${id}`);
-/** where an answer to a question names the thread */
+/** for an answer to a question, whose path names the thread */
 export const threadOfInputNotFound = (id: string): ApiError => new ApiError(404, `thread '${id}' not found`);
 export const turnNotActive = (id: string, threadId: string): ApiError => new ApiError(409, `Turn ${id} is not active on thread ${threadId}`);
 export const noPendingApproval = (id: string): ApiError => new ApiError(404, `no pending approval with id '${id}'`);

@@ -3,12 +3,12 @@ import type { IncomingMessage } from 'node:http';
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-/** Equal in constant time, also for different lengths: digests are compared, not the texts. */
+/** Compares in constant time. Digests are compared, so different lengths take the same time. */
 export const sameSecret = (a: string, b: string): boolean => timingSafeEqual(digest(a), digest(b));
 
 /**
- * The runtime token, in any of the forms that existing clients send: `Authorization: Bearer`, two headers, `?token=` for an
- * EventSource that cannot set headers, and a cookie. `trustedOrigin` guards the cookie alone: a browser sends it unasked.
+ * The runtime token, in any form that existing clients send: `Authorization: Bearer`, two headers, `?token=` for an EventSource, which cannot set headers, and
+ * a cookie. `trustedOrigin` guards only the cookie, because a browser sends it unasked.
  */
 export function isAuthorised(request: IncomingMessage, token: string, trustedOrigin: (origin: string) => boolean): boolean {
   const { headers } = request;

@@ -8,7 +8,7 @@ import { badBody, badJson, bodyBrokenOff, bodyTooLong, notJson } from '../errors
 export const BODY_LIMIT = 2 * 1024 * 1024;
 
 /**
- * Reads and validates a JSON body. By hand: clients know the texts of the refusals, which name line and column, and no parser of bodies has them.
+ * Reads and validates a JSON body. It is written by hand, because clients know the error texts with line and column, and no body parser gives them.
  * @throws EdgeError 400 (not JSON), 413, 415, 422 (JSON of another shape)
  */
 export async function jsonBody<S extends z.ZodObject>(ctx: Context, schema: S): Promise<z.output<S>> {
@@ -16,13 +16,13 @@ export async function jsonBody<S extends z.ZodObject>(ctx: Context, schema: S): 
   return parseBody(await readBody(ctx.req), schema);
 }
 
-/** A body that may be left out: without one each field counts as not given. @throws EdgeError 400, 413, 422 */
+/** An optional body: without one, each field counts as not given. @throws EdgeError 400, 413, 422 */
 export async function optionalBody<S extends z.ZodObject>(ctx: Context, schema: S): Promise<z.output<S>> {
   const bytes = await readBody(ctx.req);
   return parseBody(bytes.length > 0 ? bytes : Buffer.from('{}'), schema);
 }
 
-/** `application/json` and `application/<anything>+json`, whatever the parameters. */
+/** `application/json` and `application/<anything>+json`, with any parameters. */
 export const isJson = (type: string): boolean => /^application\/(?:[^\s;/]+\+)?json\s*(?:;.*)?$/i.test(type.trim());
 
 function parseBody<S extends z.ZodObject>(bytes: Buffer, schema: S): z.output<S> {
@@ -40,7 +40,7 @@ function parseBody<S extends z.ZodObject>(bytes: Buffer, schema: S): z.output<S>
   return parsed.data as z.output<S>;
 }
 
-/** The value as the reference reads it: of a key that stands twice the last one counts, and `__proto__` is just a key. */
+/** The value as the reference server reads it: the last of repeated keys counts, and `__proto__` is an ordinary key. */
 const parsedValue = (bytes: Buffer, { start, end }: JsonNode): unknown => JSON.parse(bytes.toString('utf8', start, end));
 
 /** Not an async iterator: leaving one early destroys the socket, and the client would never read the 413. */

@@ -1,9 +1,9 @@
 import type { Context } from 'koa';
 
-/** Where browser clients of this API are developed. Configured origins come on top; a wildcard is never one. */
+/** Where browser clients of this API are developed. Configured origins are added; none is a wildcard. */
 const BUILT_IN = ['http://localhost:3000', 'http://127.0.0.1:3000', 'http://localhost:1420', 'http://127.0.0.1:1420', 'tauri://localhost'];
 
-/** `configured` is a comma separated list; entries that are no origin are skipped, a wrong one must not stop the server. */
+/** `configured` is a comma separated list. An entry that is no origin is skipped, because it must not stop the server. */
 export function originList(configured: string): (origin: string) => boolean {
   const extra = configured
     .split(',')
@@ -13,7 +13,7 @@ export function originList(configured: string): (origin: string) => boolean {
   return (origin) => allowed.has(origin);
 }
 
-/** Headers are named one by one: browsers do not let `*` cover `Authorization`. */
+/** Headers are listed one by one, because browsers do not let `*` cover `Authorization`. */
 const PREFLIGHT = {
   'Access-Control-Allow-Methods': 'GET,POST,PATCH,DELETE,OPTIONS',
   'Access-Control-Allow-Headers': 'authorization,content-type,accept,x-codewhale-runtime-token,x-deepseek-runtime-token,idempotency-key,last-event-id',

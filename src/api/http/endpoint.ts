@@ -4,7 +4,7 @@ import type { z } from 'zod';
 /** Names in the braces of a path: `/v1/threads/{id}` has `id`. */
 type ParamsOf<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | ParamsOf<Rest> : never;
 
-/** Each parameter of the query string, read from its text. */
+/** The schema of each query parameter, which is read as text. */
 export type QueryFields = Record<string, z.ZodType>;
 export type QueryOf<Fields extends QueryFields> = { [Name in keyof Fields]?: z.output<Fields[Name]> };
 
@@ -16,13 +16,13 @@ export interface EndpointRequest<Path extends string, Query extends QueryFields,
 }
 
 export interface Answer<Value extends z.ZodType = z.ZodType> {
-  /** 200 when left out */
+  /** 200 when unset */
   status?: number;
-  /** of the JSON that `handle` returns */
+  /** schema of the JSON that `handle` returns */
   schema?: Value;
-  /** in its place: the handler writes the response itself, of this content type; `schema` is of one event of a stream */
+  /** the handler writes the response itself, with this content type; `schema` describes one event of a stream */
   written?: { type: string; schema?: z.ZodType };
-  /** for the document: what it is */
+  /** what the answer is, for the OpenAPI document */
   what: string;
 }
 
@@ -36,7 +36,7 @@ export class Reply {
   }
 }
 
-/** An endpoint is declared once: routing, validation and the OpenAPI document of its port come from this. */
+/** An endpoint is declared once. Routing, validation and the OpenAPI document of its port come from the declaration. */
 export interface Endpoint<
   Deps,
   Path extends string = string,
@@ -51,17 +51,17 @@ export interface Endpoint<
   /** needs no token */
   open?: boolean;
   query?: Query;
-  /** its `id` is the name that error texts call it by */
+  /** its `id` is its name in error texts */
   body?: Body;
-  /** the body may be left out, and is read whatever its content type is */
+  /** the body is optional, and is read whatever its content type is */
   bodyOptional?: boolean;
   answer: Answer<Value>;
-  /** statuses that it refuses with beside those that follow from its declaration: why, and the body where it is not the refusal of the port */
+  /** further statuses of refusals, with the reason, and the body where it is not the port's usual one */
   refusals?: Record<number, string | { what: string; schema: z.ZodType }>;
   handle(request: EndpointRequest<Path, Query, Body>, deps: Deps): Promise<z.input<Value> | Reply>;
 }
 
-/** Declares endpoints whose handlers get `Deps`. The types of parameters, body and answer reach `handle`; a list of endpoints stays a list of one type. */
+/** Declares endpoints whose handlers get `Deps`. `handle` gets the types of parameters, body and answer; a list of endpoints has one type. */
 export const endpointsWith =
   <Deps>() =>
   // biome-ignore lint/complexity/noBannedTypes: an endpoint without a query has no parameters
@@ -70,5 +70,5 @@ export const endpointsWith =
   ): Endpoint<Deps> =>
     endpoint as unknown as Endpoint<Deps>;
 
-/** Names of the parameters, in the order of the path. */
+/** Parameter names, in the order of the path. */
 export const paramsOf = (path: string): string[] => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);

@@ -5,8 +5,8 @@ import type { Config } from '../../config.ts';
 import { sendError } from './reply.ts';
 
 /**
- * Refuses requests for a name that is not ours. A page whose name is made to resolve to this machine (DNS rebinding) is of one origin
- * with us for its browser, and only the `Host` that it sends shows the difference. An address needs no list: nobody can make one resolve.
+ * Refuses requests for a host name that is not ours. In DNS rebinding, a page lets its own name resolve to this machine; for the browser both then have one
+ * origin, and only the `Host` header shows the difference. An IP address is always accepted, because nobody can make one resolve.
  */
 export function requireKnownHost({ FETCH_HOST, FETCH_ALLOWED_HOSTS }: Pick<Config, 'FETCH_HOST' | 'FETCH_ALLOWED_HOSTS'>): Middleware {
   const own = hostname().toLowerCase();
@@ -22,7 +22,7 @@ export function requireKnownHost({ FETCH_HOST, FETCH_ALLOWED_HOSTS }: Pick<Confi
   };
 }
 
-/** Host without its port, brackets and closing dot. */
+/** The host without port, brackets and final dot. */
 const nameOf = (host: string): string =>
   host
     .toLowerCase()

@@ -6,11 +6,11 @@ export interface Listening {
   /** `http://127.0.0.1:7878` */
   url: string;
   port: number;
-  /** stops accepting, lets running requests end within `graceMs`, then closes every connection */
+  /** stops accepting connections, gives running requests `graceMs` to end, then closes every connection */
   close(graceMs?: number): Promise<void>;
 }
 
-/** A port that is taken is named, with what to do about it. */
+/** The port is taken. The message names it, and says what to do. */
 export class PortTaken extends Error {
   readonly port: number;
   constructor(host: string, port: number, setting: string) {
@@ -20,10 +20,10 @@ export class PortTaken extends Error {
   }
 }
 
-/** Binds an app; port 0 takes a free one. `setting` names what changes the port. @throws PortTaken */
+/** Binds an app; port 0 takes a free one. `setting`: the setting that changes the port. @throws PortTaken */
 export async function listen(app: Koa, host: string, port: number, setting = 'FETCH_RUNTIME_PORT or FETCH_STATUS_PORT'): Promise<Listening> {
   const server = createServer(app.callback());
-  // above the 60 s of common proxies: they must be the ones that give an idle connection up
+  // longer than the 60 s of common proxies, so that the proxy closes an idle connection first
   server.keepAliveTimeout = 65_000;
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => reject(error.code === 'EADDRINUSE' ? new PortTaken(host, port, setting) : error));

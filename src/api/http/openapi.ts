@@ -1,17 +1,17 @@
 import { z } from 'zod';
 import { type Endpoint, endpointsWith, paramsOf } from './endpoint.ts';
 
-/** What the document of a port says beside its endpoints. */
+/** What the document of a port says besides its endpoints. */
 export interface Port {
   title: string;
   description: string;
-  /** ways to show the token */
+  /** ways to present the token */
   security: Record<string, object>;
-  /** JSON that tells a refusal */
+  /** JSON of a refusal */
   refusal: z.ZodType;
-  /** what is wrong with a path, a query or a body is told as plain text */
+  /** errors of path, query or body are plain text */
   plainTextRefusals?: boolean;
-  /** each POST takes the header Idempotency-Key */
+  /** each POST accepts the header Idempotency-Key */
   idempotencyKeys?: boolean;
   /** the document itself needs no token */
   open?: boolean;
@@ -29,7 +29,7 @@ export function withDocument<Deps extends { version: string }>(port: Port, endpo
     summary: 'This document',
     open: port.open,
     answer: { schema: z.record(z.string(), z.unknown()), what: 'OpenAPI 3.1.' },
-    // made when it is first wanted: most processes never are asked for it
+    // made on the first request, because most processes are never asked for it
     handle: async (_, { version }) => {
       document ??= openApi(port, all, version);
       return document;
@@ -65,7 +65,7 @@ const schemasOf = ({ query = {}, body, answer, refusals = {} }: AnyEndpoint): z.
     ...Object.values(refusals).map((why) => (typeof why === 'string' ? undefined : why.schema)),
   ].filter((schema) => schema !== undefined);
 
-/** All schemas in one go, so that those with an id are written once and referred to. As clients write them: fields with a default are optional. */
+/** All schemas at once, so that schemas with an id are written once and referred to. They describe what clients write: fields with a default are optional. */
 function jsonSchemas(schemas: readonly z.ZodType[]): { of: (schema: z.ZodType) => Json; named: Json } {
   const distinct = [...new Set(schemas)];
   const text = JSON.stringify(z.toJSONSchema(z.tuple(distinct as [z.ZodType, ...z.ZodType[]]), { io: 'input' }));

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { badQuery } from '../errors/texts.ts';
 import type { QueryFields, QueryOf } from './endpoint.ts';
 
-/** A number from 0 to 2^64-1. Above 2^53-1 it is cut to that: these are limits and cursors, and nothing is that long. */
+/** A number from 0 to 2^64-1, cut to 2^53-1: these are limits and cursors, which are never that large. */
 export const whole = z
   .string()
   .transform((text, ctx) => {
@@ -20,7 +20,7 @@ export const flag = z
   .transform((text) => text === 'true')
   .meta({ type: 'boolean' });
 
-/** Reads the known parameters of a raw query string; others are ignored, absent ones stay undefined. @throws EdgeError 400 */
+/** Reads the known parameters of a raw query string. Others are ignored, absent ones stay undefined. @throws EdgeError 400 */
 export function readQuery<Fields extends QueryFields>(raw: string, fields: Fields): QueryOf<Fields> {
   const values: Record<string, unknown> = {};
   for (const [name, text] of new URLSearchParams(raw)) {

@@ -1,6 +1,6 @@
 import type { Context } from 'koa';
 
-/** Koa would add a charset to the type and pretty defaults; clients compare the bare type. */
+/** Koa would add a charset to the content type, and clients compare the bare type. */
 export function sendJson(ctx: Context, status: number, value: unknown): void {
   ctx.status = status;
   ctx.set('Content-Type', 'application/json');
@@ -17,7 +17,7 @@ export function sendText(ctx: Context, status: number, text: string): void {
   ctx.body = text;
 }
 
-/** A status without body and without content type. */
+/** A status without body or content type. */
 export function sendEmpty(ctx: Context, status: number): void {
   ctx.body = null;
   ctx.status = status;

@@ -4,12 +4,12 @@ import type { RequestKey } from '../../store/chats/request-keys.ts';
 import { keyTooLong } from '../errors/texts.ts';
 
 const LENGTH_LIMIT = 200;
-/** What clients repeat over the restart of an upgrade: the version before stored their keys as they came. */
+/** Operations whose keys the version before stored as they came. A client may repeat such a request after an upgrade. */
 const BARE_BEFORE: ReadonlySet<string> = new Set(['turn', 'message']);
 
 /**
- * What a request is called by: the client's `Idempotency-Key`, within its operation and target, or something fresh. `body` is what was
- * asked, as it was understood: a client that writes its JSON in another order repeats itself all the same. @throws ApiError 400
+ * Identifies a request: the client's `Idempotency-Key` within its operation and target, or a fresh key. `body` is the parsed request, so the same JSON in
+ * another order counts as a repetition. @throws ApiError 400
  */
 export function requestKey(ctx: Context, operation: string, body: unknown): RequestKey {
   const key = ctx.get('idempotency-key').trim();

@@ -6,7 +6,7 @@ import { decodeSegment } from './path.ts';
 import { readQuery } from './query.ts';
 import { sendJson } from './reply.ts';
 
-/** Routes requests to their endpoints. What is wrong with a request is found in this order: path, query, body, and then by the handler. */
+/** Routes requests to their endpoints. A request is checked in this order: path, query, body, handler. */
 export function routerOf<Deps>(endpoints: ReadonlyArray<Endpoint<Deps>>, deps: Deps): Router {
   const router = new Router({ strict: true, sensitive: true });
   for (const endpoint of endpoints) {
@@ -25,7 +25,7 @@ async function answer<Deps>(ctx: Context, endpoint: Endpoint<Deps>, deps: Deps):
   else if (endpoint.answer.schema) sendJson(ctx, endpoint.answer.status ?? 200, value);
 }
 
-/** The router's own decoding cannot tell a broken escape from bytes that are not UTF-8: take what it matched, still encoded. */
+/** The router's own decoding treats a broken escape like bytes that are not UTF-8, so the path is read still encoded. */
 function readParams(ctx: Context, path: string): Record<string, string> {
   const captures = ctx.captures as string[];
   return Object.fromEntries(paramsOf(path).map((name, index) => [name, decodeSegment(captures[index] ?? '', name)]));

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
 /**
- * Request bodies. Unknown fields are ignored; `null` means "not given" where a field may be left out. Each lists all fields of the
- * contract, also those that we do not act on, so that a wrong type is refused where clients expect it.
+ * Request bodies. Unknown fields are ignored; `null` means "not given" for an optional field. Each lists all fields of the contract, also unused ones, so that
+ * a wrong type is refused where clients expect it.
  */
 
 const text = () => z.string().nullish();
@@ -16,7 +16,7 @@ export const createThreadRequest = z
     allow_shell: flag(),
     trust_mode: flag(),
     auto_approve: flag(),
-    // the one flag that may be left out but not be null
+    // the only flag that may be absent but not null
     archived: z.boolean().default(false),
     system_prompt: text(),
     task_id: text(),

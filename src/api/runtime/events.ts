@@ -8,14 +8,14 @@ import { eventRecord } from './records.ts';
 import { existingThread } from './threads.ts';
 
 const BATCH = 256;
-/** Backlogs that are read at once: more of them would only take turns, and what else is asked would wait for all. */
+/** Backlogs that are read at once. More would only compete, and delay all other requests. */
 const READERS = 4;
 const reading = pLimit(READERS);
 const TIMES: StreamTimes = { keepaliveMs: 15_000, pollMs: 2_000 };
 
 /**
- * The backlog after the cursor, then what happens. Both are the same read of the stored log, so there is no seam between them to lose or
- * double an event in; a notification only says "read again".
+ * The backlog after the cursor, then new events. Both are the same read of the stored log, so no event is lost or doubled in between. A notification only says
+ * "read again".
  */
 export const getEvents = endpoint({
   method: 'GET',
@@ -37,9 +37,9 @@ export const getEvents = endpoint({
     const signal = deps.stopping ? AbortSignal.any([gone.signal, deps.stopping]) : gone.signal;
     ctx.req.socket.setNoDelay(true);
     if (ctx.method !== 'HEAD') ctx.res.flushHeaders();
-    // a cursor from beyond the end is of another store, or of the time before a restore: what happens from now on is still to be seen
+    // a cursor beyond the end belongs to another store, or to the time before a restore; the client still sees what happens from now on
     const cursor = Math.min(since ?? 0, await latestSeq(deps.store.db, id));
-    // the pipe asks for the next chunk only when the client took the last one: a slow reader holds one batch and nobody up
+    // the stream asks for the next chunk only when the client took the last one, so a slow reader costs one batch
     ctx.body = Readable.from(follow(id, cursor, deps, signal));
   },
 });
@@ -75,7 +75,7 @@ async function* follow(id: string, cursor: number, deps: RuntimeDeps, signal: Ab
   }
 }
 
-/** A database that is away for a moment must not end streams: the log is still there when it comes back. */
+/** A short outage of the database must not end streams: the log is still there afterwards. */
 async function read(deps: ApiDeps, id: string, cursor: number): Promise<EventText[]> {
   try {
     return await readEventTexts(deps.store.db, id, cursor, BATCH);

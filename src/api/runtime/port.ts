@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Port } from '../http/openapi.ts';
 
-/** The runtime API as its document describes it. */
+/** What the OpenAPI document says about the runtime API. */
 export const runtimePort: Port = {
   title: 'Fetch runtime API',
   description:

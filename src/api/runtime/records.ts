@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import type { EventEnvelope, ItemRecord, ThreadRecord, TurnRecord, TurnUsage } from '../../contracts/records.ts';
 
-/** The records of `src/contracts/records.ts` as schemas: for the document, and for tests that hold the answers to it. */
+/** Schemas of the records in `src/contracts/records.ts`, for the OpenAPI document and for tests that check answers against it. */
 
 /** Exactly the fields of a record. */
 type Fields<Record> = { [Name in keyof Record]-?: z.ZodType<Record[Name]> };
 
-/** RFC 3339; the pattern of it is long and says nothing more. */
+/** RFC 3339. The pattern is left out: it is long and adds nothing. */
 const time = () => z.iso.datetime().meta({ pattern: undefined });
 const count = () => z.int().nonnegative();
 const version2 = () => z.literal(2);

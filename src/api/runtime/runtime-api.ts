@@ -44,7 +44,7 @@ export function createRuntimeApi(deps: ApiDeps): Koa {
   const allowedOrigin = originList(deps.config.DEEPSEEK_CORS_ORIGINS);
   app.silent = true;
   app.on('error', (error: NodeJS.ErrnoException) => {
-    // a client that leaves in the middle of a stream is no error of ours
+    // a client that leaves during a stream is not our error
     if (!['ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE'].includes(error.code ?? '')) deps.log?.error({ err: error }, 'response failed');
   });
   app.use(requireKnownHost(deps.config));

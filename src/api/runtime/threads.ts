@@ -15,7 +15,7 @@ import { itemRecord, threadFields, threadRecord, turnRecord } from './records.ts
 
 const unknownThread = { 404: 'There is no such thread.' };
 
-/** An API thread is a chat of its own. */
+/** Every API thread is its own chat. */
 export const postThread = endpoint({
   method: 'POST',
   path: '/v1/threads',
@@ -26,7 +26,7 @@ export const postThread = endpoint({
     await createThread(store.db, {
       channel: 'api',
       model: given(body.model) ?? config.AGENT_MODEL ?? 'auto',
-      // not trimmed and not checked: clients store what they like here
+      // not trimmed or checked: clients store what they like here
       workspace: body.workspace ?? config.FETCH_WORKSPACE ?? process.cwd(),
       mode: given(body.mode) ?? 'agent',
       allow_shell: body.allow_shell ?? false,

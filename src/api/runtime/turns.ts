@@ -85,7 +85,7 @@ export const postMessage = endpoint({
 
 /** @throws ApiError 400 for blank text */
 function requiredText(text: string, field: string): string {
-  // what is left of it in the store: a text of nothing but NULs is blank
+  // checked as the store will keep it: a text of only NULs is blank
   const trimmed = storableText(text).trim();
   if (!trimmed) throw textRequired(field);
   return trimmed;

@@ -1,6 +1,6 @@
 import type { Store } from '../../store/postgres/database.ts';
 
-/** One waiting reader. `arm` before reading the store: what is committed after that ends the next `wait` at once. */
+/** One waiting reader. Call `arm` before reading the store: a later commit then ends the next `wait` at once. */
 export interface Wakeup {
   arm(): void;
   /** resolves when the thread has news, after `ms`, or when `signal` aborts */
@@ -13,7 +13,7 @@ interface Waiter {
   wake: (() => void) | undefined;
 }
 
-/** One database listener for all event streams of a process; it fans out thread ids, never rows. */
+/** One database listener for all event streams of a process. It passes on thread ids, never rows. */
 export class Wakeups {
   readonly #store: Pick<Store, 'listen'>;
   readonly #waiters = new Map<string, Set<Waiter>>();
@@ -24,7 +24,7 @@ export class Wakeups {
   }
 
   subscribe(threadId: string): Wakeup {
-    // a listener that cannot start is tried again by the next stream; until then streams live on their poll
+    // if the listener cannot start, the next stream tries again; until then streams only poll
     this.#listening ??= this.#store.listen((id) => this.#notify(id));
     this.#listening.catch(() => {
       this.#listening = undefined;
@@ -40,7 +40,7 @@ export class Wakeups {
       close: () => {
         waiters.delete(waiter);
         if (waiters.size === 0 && this.#waiters.get(threadId) === waiters) this.#waiters.delete(threadId);
-        // nobody follows anything: give the connection back
+        // nobody follows anything, so the connection is given back
         if (this.#waiters.size === 0) void this.stop();
       },
     };
@@ -53,7 +53,7 @@ export class Wakeups {
     await end?.();
   }
 
-  /** null: something may have been missed, so everybody looks again */
+  /** null: something may have been missed, so every reader looks again */
   #notify(threadId: string | null): void {
     const sets = threadId === null ? [...this.#waiters.values()] : [this.#waiters.get(threadId) ?? []];
     for (const waiters of sets) {

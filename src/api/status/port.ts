@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Port } from '../http/openapi.ts';
 
-/** The status API as its document describes it. */
+/** What the OpenAPI document says about the status API. */
 export const statusPort: Port = {
   title: 'Fetch status API',
   description: 'State and health need no token; what acts on WhatsApp needs the admin token.',
@@ -10,6 +10,6 @@ export const statusPort: Port = {
     query: { type: 'apiKey', in: 'query', name: 'token', description: 'For an <img>' },
   },
   refusal: z.object({ success: z.literal(false), message: z.string(), error: z.string() }).meta({ id: 'StatusRefusal' }),
-  // like state and health: it tells nothing private
+  // open like state and health, because it holds nothing private
   open: true,
 };

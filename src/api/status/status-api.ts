@@ -15,7 +15,7 @@ import { getQr, getWhatsApp, postLogout, postRestart, postStart, postStop } from
 export const statusEndpoints = withDocument<StatusDeps>(statusPort, [getStatus, getHealth, getWhatsApp, getQr, postStart, postRestart, postStop, postLogout]);
 const OPEN: ReadonlySet<string> = new Set(statusEndpoints.filter(({ open }) => open).map(({ path }) => path));
 
-/** The status API. No CORS: pages elsewhere get nothing. The order of refusals: 404, then 405, then 401, then the endpoint's own. */
+/** The status API. It has no CORS, so pages of other origins get nothing. The order of refusals: 404, then 405, then 401, then the endpoint's own. */
 export function createStatusApi(given: Omit<StatusDeps, 'adminToken'> & { adminToken?: string }): Koa {
   const deps = { ...given, adminToken: given.adminToken ?? randomUUID() };
   const app = new Koa();

@@ -8,9 +8,9 @@ import { isAdmin, isOwnMachine } from './admin.ts';
 import { endpoint } from './endpoint.ts';
 import { viewOf } from './whatsapp-view.ts';
 
-/** What needs no token, and tells nothing private. */
+/** Endpoints that need no token and show nothing private. */
 
-/** Clients know these figures; nothing here counts them. */
+/** Clients expect these figures, but nothing counts them here. */
 const NOTIFICATION_METRICS = {
   total: 0,
   templateEphemeral: 0,

@@ -3,10 +3,10 @@ import type { WaAccount } from '../../store/whatsapp/account.ts';
 
 const NOT_PAIRED = 'WhatsApp is not paired yet; the terminal and HTTP channels work without it.';
 const GATEWAY_AWAY = 'The gateway does not run at the moment; it connects by itself when it is back.';
-/** A lease is renewed every two seconds; one that ended this long ago has no gateway behind it. */
+/** A lease is renewed every two seconds. If one ended this long ago, its gateway is gone. */
 const AWAY_MS = 5_000;
 
-/** The account as the row has it, corrected where the gateway that wrote it is gone. */
+/** The account as stored, corrected when the gateway that wrote it is gone. */
 export function viewOf(row: WaAccount | null, now = Date.now()): WhatsAppView {
   if (!row) {
     const none = { qr: null, pairingCode: null, needs: null, phone: null, number: null, connectedAt: null, phoneSeenAt: null, sendsPausedUntil: null };

@@ -8,7 +8,7 @@ import { Reply } from '../http/endpoint.ts';
 import { endpoint } from './endpoint.ts';
 import { viewOf } from './whatsapp-view.ts';
 
-/** Endpoints that act on the WhatsApp account or show its QR: all need the admin token. */
+/** Endpoints that change the WhatsApp account or show its QR. All need the admin token. */
 
 const ACCOUNT = 'default';
 

@@ -6,7 +6,7 @@ const LONGEST_MS = 3_000;
 /** A message older than this is summed up and asked about, not executed. */
 export const OLD_AFTER_MS = 12 * 3_600_000;
 
-/** Whether the messages that wait are one turn now: nothing for a second, or three seconds since the first. Times in ms. */
+/** Whether the waiting messages are one turn now: no new one for a second, or three seconds since the first. Times in ms. */
 export function ready(rows: ReadonlyArray<{ at: number }>, now: number): boolean {
   if (rows.length === 0) return false;
   let [oldest, newest] = [Infinity, -Infinity];
@@ -14,7 +14,7 @@ export function ready(rows: ReadonlyArray<{ at: number }>, now: number): boolean
     oldest = Math.min(oldest, at);
     newest = Math.max(newest, at);
   }
-  // a time far ahead means that the clock was set back: waiting for it to catch up could take hours
+  // a time far in the future means that the clock was set back; waiting for it could take hours
   return now - newest >= QUIET_MS || now - oldest >= LONGEST_MS || newest - now >= LONGEST_MS;
 }
 
@@ -28,8 +28,8 @@ export interface BurstLimits {
 const FILES = 20;
 
 /**
- * What the turns of one backlog take, one after the other. Of a flood they take more and more, or there would be hundreds of answers; the last are
- * longer than a model is shown at once, and it reads on in them. `shown`: characters of a message that a request shows.
+ * Limits for the turns of one backlog, in order. Each takes more than the one before, so that a flood does not get hundreds of answers. The last turns are
+ * longer than what a model is shown at once; it reads on in them. `shown`: characters of a message that a request shows.
  */
 export function partLimits(part: number, shown: number): BurstLimits {
   if (part < 8) return { messages: 100, characters: Math.min(20_000, shown), files: FILES };
@@ -37,8 +37,8 @@ export function partLimits(part: number, shown: number): BurstLimits {
 }
 
 /**
- * How many of these messages, in their order, are one turn: all of them unless that is too much at once. The others are a turn of their own, or
- * several: nothing is left out. A single message is always whole.
+ * How many of these messages, from the first on, are one turn: all of them, unless that is too much at once. The rest becomes further turns; nothing is left
+ * out. A single message is never cut.
  */
 export function firstPart(messages: ReadonlyArray<{ text: string; files: number }>, limits: BurstLimits): number {
   let [characters, files] = [0, 0];
@@ -53,7 +53,10 @@ export function firstPart(messages: ReadonlyArray<{ text: string; files: number 
 /** The messages of a burst as the text of one turn. */
 export const joinTexts = (texts: readonly string[]): string => texts.filter((text) => text.trim() !== '').join('\n');
 
-/** The text of the turn for messages that are older than OLD_AFTER_MS: what they want is summed up and asked about, because it may be settled by now. `channel` is what people call it. */
+/**
+ * The text of the turn for messages older than OLD_AFTER_MS. What they ask for may be settled by now, so the model sums it up and asks. `channel` is the
+ * channel's label.
+ */
 export function afterAbsence(messages: ReadonlyArray<{ at: Date; author: string; text: string }>, now: Date, channel: string): string {
   const one = messages.length === 1;
   const listed = messages.map(({ at, author, text }) => {

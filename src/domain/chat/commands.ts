@@ -35,7 +35,7 @@ const words: Record<Command, readonly string[]> = {
 
 const byWord = new Map<string, Command>(Object.entries(words).flatMap(([command, list]) => list.map((word) => [word, command as Command])));
 
-/** Nobody writes a command that is longer. A pasted log is not even looked at: these rules run on every message, before any limit. */
+/** No command is longer. These rules run on every message, before any limit, so a pasted log must not reach them. */
 const LONGEST_COMMAND = 200;
 
 export const isTooLong = (text: string): boolean => text.length > LONGEST_COMMAND;
@@ -43,11 +43,11 @@ export const isTooLong = (text: string): boolean => text.length > LONGEST_COMMAN
 /** Without the punctuation that closes a sentence. */
 const withoutFullStop = (text: string): string => text.replace(/(?<![.!\s])[.!\s]+$/, '');
 
-/** The command that a whole message is, or null. Case and closing punctuation do not matter. */
+/** The command that a whole message is, or null. Case and closing punctuation do not count. */
 export function parseCommand(text: string): Command | null {
   if (isTooLong(text)) return null;
   const plain = text.trim().toLowerCase().replace(/\s+/g, ' ').replace(/’/g, "'");
-  // an emoji comes in skin tones and presentations that no list has
+  // an emoji has skin tones and variants that no list covers
   return byWord.get(plain) ?? byWord.get(withoutFullStop(plain)) ?? (plain === '??' ? 'help' : reactionAnswer(plain));
 }
 
@@ -74,14 +74,14 @@ export function parseTaskOrder(text: string): TaskOrder | null {
   return order && { order, taskId };
 }
 
-/** How much the chat trusts the agent from now on, when a whole message says it. */
+/** How much the chat trusts the agent from now on, when the whole message says it. */
 export function parseAutonomy(text: string): 'supervised' | 'cautious' | 'autonomous' | null {
   if (isTooLong(text)) return null;
   const word = /^(?:\/|be |mode )?(supervised|cautious|autonomous|auto)[.!]*$/.exec(text.trim().toLowerCase())?.[1];
   return word === 'auto' ? 'autonomous' : ((word as 'supervised' | 'cautious' | 'autonomous' | undefined) ?? null);
 }
 
-/** Which workspace the owner lets somebody use, when a whole message says it. `person`: the digits of a phone number. */
+/** Which workspace the owner shares with somebody, when the whole message says it. `person`: the digits of a phone number. */
 export type ShareOrder = { what: 'share' | 'unshare'; workspace: string; person: string } | { what: 'list' };
 
 export function parseShare(text: string): ShareOrder | null {
@@ -94,19 +94,19 @@ export function parseShare(text: string): ShareOrder | null {
   return { what: word.toLowerCase() as 'share' | 'unshare', workspace, person };
 }
 
-/** What a whole message decides about an approval. `remember`: what this thread asks for from now on is allowed as well. */
+/** What a whole message decides about an approval. `remember`: further requests of this thread are allowed as well. */
 export interface ApprovalAnswer {
   decision: 'allow' | 'deny';
   remember: boolean;
-  /** the call is passed over and the work goes on: less than a no to what was asked for */
+  /** pass over this call and go on with the work: weaker than a no to the request */
   skip: boolean;
-  /** what this chat may do from now on whatever was read before */
+  /** what this chat may do from now on, even after it has read text of others */
   always?: Sink;
 }
 
 const isSink = (word: string): word is Sink => (SINKS as readonly string[]).includes(word);
 
-/** Takes back what was allowed for good: one sink, or all of them with null; undefined when a whole message is nothing like it. */
+/** Takes back a permanent permission: one sink, or all of them with null. Undefined when the message says nothing of the kind. */
 export function parseAskAgain(text: string): Sink | null | undefined {
   if (isTooLong(text)) return undefined;
   const [matches, sink] = /^\/?ask again(?: for (?:the )?([a-z]+))?[.!]*$/.exec(text.trim().toLowerCase()) ?? [];
@@ -114,7 +114,7 @@ export function parseAskAgain(text: string): Sink | null | undefined {
   return sink === undefined ? null : isSink(sink) ? sink : undefined;
 }
 
-/** What is said when grants were taken back. */
+/** What is said when permissions were taken back. */
 export const askAgainText = (taken: readonly Sink[]): string =>
   taken.length > 0 ? `From now on I ask again before: ${taken.join(', ')}.` : 'Nothing of that was allowed for good in this chat, so I ask anyway.';
 
@@ -138,12 +138,12 @@ export function parseApproval(text: string): ApprovalAnswer | null {
   return skips.includes(words) ? { decision: 'deny', remember: false, skip: true } : null;
 }
 
-/** Words that an answer begins with where a person does not know how to answer. */
+/** Words that begin an answer of a person who does not know how to answer. */
 const ANSWERING =
   /^(?:yes|yeah|yep|yup|sure|ok|okay|fine|no|nope|nah|never|do it|don't|do not|go ahead|go on|allow|approved?|deny|reject|accept|skip|maybe|later|wait|both|neither|none)\b/i;
 const WORDS_OF_AN_ANSWER = 5;
 
-/** Whether a message that decides nothing looks as if it was meant to: "yes, but not the tests". A longer one is plainly something new. */
+/** Whether a message that decides nothing looks like an attempt to decide: "yes, but not the tests". A longer message is something new. */
 export const looksLikeAnswer = (text: string): boolean =>
   !isTooLong(text) && text.trim().split(/\s+/).length <= WORDS_OF_AN_ANSWER && ANSWERING.test(text.trim().replace(/’/g, "'"));
 
@@ -153,7 +153,7 @@ export function numberIn(reply: string): number | null {
   return digits === undefined ? null : Number(digits);
 }
 
-/** Which option a reply means: by number, by the whole word, by an unambiguous beginning, or by a thumb; else the reply itself is the answer. */
+/** Which option a reply means: by number, by the whole word, by an unambiguous beginning, or by a thumb. Otherwise the reply itself is the answer. */
 export function chooseOption(options: readonly string[], reply: string): string {
   if (isTooLong(reply)) return reply.trim();
   const text = reply.trim();
@@ -168,7 +168,7 @@ export function chooseOption(options: readonly string[], reply: string): string 
   return (answer && optionOf(answer, options)) ?? text;
 }
 
-/** True when a reply is a number that no option has: worth asking again instead of taking "7" for an answer. */
+/** True when a reply is a number that no option has. It is better to ask again than to take "7" for an answer. */
 export function isStrayNumber(options: readonly string[], reply: string): boolean {
   if (isTooLong(reply)) return false;
   const number = numberIn(reply);

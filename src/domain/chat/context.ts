@@ -7,11 +7,11 @@ import { prefix } from '../text/storable.ts';
 /** Tool outputs longer than this are shown cut, with how to read on. */
 export const SHOWN_OUTPUT_CHARS = 8000;
 
-/** Characters of one message that a request of so many tokens shows: half of it, so that there is room for what belongs to the message. */
+/** Characters of one message that a request shows: half of its token budget, so that there is room for what belongs to the message. */
 export const shownOfMessage = (budgetTokens: number): number => Math.max(budgetTokens * 2, SHOWN_OUTPUT_CHARS);
 
 export interface Said {
-  /** by which a message that is shown cut is read on */
+  /** id by which the model reads on in a message that is shown cut */
   id?: string;
   ord: number;
   role: 'user' | 'assistant';
@@ -19,9 +19,9 @@ export interface Said {
   call_ids: string[];
   /** what came with a message of the person */
   attachment_ids?: string[];
-  /** others whose text stands in the content */
+  /** people other than the owner whose text is in the content */
   sources?: readonly Source[];
-  /** the part of the content that the person wrote, where that is not all of it */
+  /** the part of the content that the person wrote, when it is not all of it */
   words?: string | null;
   tokens: number;
 }
@@ -30,11 +30,11 @@ export interface Called {
   name: string;
   args: Record<string, unknown>;
   state: string;
-  /** perhaps only as much as is shown of it */
+  /** may hold only the part that is shown */
   output: string | null;
-  /** characters of the whole output; those of `output` when unset */
+  /** length of the whole output in characters; the length of `output` when unset */
   size?: number | null;
-  /** whose text stands in the output; unset where that was not noted */
+  /** whose text is in the output; unset when that was not recorded */
   sources?: readonly Source[] | null;
 }
 export type CallsById = Pick<ReadonlyMap<string, Called>, 'get'>;
@@ -47,10 +47,7 @@ export function shownOutput(call: Pick<Called, 'id' | 'output' | 'state' | 'size
   return `${shown}\n[cut at ${shown.length} of ${size} characters; read on with read_output {"callId":"${call.id}","offset":${shown.length}}]`;
 }
 
-/**
- * The messages of a model request. A call and its result are made side by side here, from the call's own row, so they
- * can never be separated, and a call without a result can never poison a later request.
- */
+/** The messages of a model request. A call and its result are built together from the call's row: providers refuse a request that has one without the other. */
 export function toModelMessages(
   system: string,
   summary: string | null,
@@ -60,7 +57,7 @@ export function toModelMessages(
   mostChars = Number.POSITIVE_INFINITY,
 ): ModelMessage[] {
   const out: ModelMessage[] = [{ role: 'system', content: system }];
-  // made of text that anybody may have written: it has no place among the words of the system
+  // anybody may have written parts of it, so it must not be in the system message
   if (summary) out.push({ role: 'user', content: note('what was said before, summed up by a program', summary) });
   for (const said of messages) {
     const message = said.role === 'user' && said.content.length > mostChars ? begun(said, mostChars) : said;
@@ -75,14 +72,14 @@ export function toModelMessages(
   return out;
 }
 
-/** A message of a person that is too long to be shown: its beginning, and how to read on. */
+/** The beginning of a message that is too long to show, with how to read on. */
 function begun(message: Said, mostChars: number): Said {
   const shown = prefix(message.content, mostChars);
   const read = `read on with read_output {"callId":"${message.id}","offset":${shown.length}}`;
   return { ...message, content: `${shown}\n[cut at ${shown.length} of ${message.content.length} characters of this message; ${read}]` };
 }
 
-/** Kept with its message: where the history is the same object again, its request is made of the same ones. */
+/** Kept with its message, so that the same history object gives the same request objects. */
 const made = new WeakMap<Said, ModelMessage[]>();
 
 function saidAs(message: Said, calls: CallsById): ModelMessage[] {
@@ -95,7 +92,7 @@ function saidAs(message: Said, calls: CallsById): ModelMessage[] {
 
 function modelMessages(message: Said, calls: CallsById): ModelMessage[] {
   if (message.role === 'user') return [{ role: 'user', content: message.content }];
-  // told to the person by a program: the words are those of an agent or of a tool, not of the assistant
+  // a program told the person this: the words are of an agent or a tool, not of the assistant
   if (message.sources?.length) return [{ role: 'user', content: note('a report that the person was sent', message.content) }];
   const made = message.call_ids.flatMap((id) => calls.get(id) ?? []);
   return [
@@ -108,7 +105,7 @@ function modelMessages(message: Said, calls: CallsById): ModelMessage[] {
   ];
 }
 
-/** A part of the dialogue as a text to be summed up. What somebody said is quoted, so that it cannot be taken for what somebody else said. */
+/** A part of the dialogue as text to be summed up. What each person said is quoted, so that it cannot pass for the words of another. */
 export const dialogueText = (messages: readonly Said[], calls: CallsById, files: ReadonlyMap<string, FileShown>): string =>
   messages.map((message) => [speaker(message), quotation(withFiles(message, files)), ...callTexts(message.call_ids, calls)].join('\n')).join('\n\n');
 
@@ -132,8 +129,8 @@ const weight = (message: Said, calls: CallsById, mostChars: number): number =>
   message.call_ids.reduce((sum, id) => sum + Math.ceil(Math.min(calls.get(id)?.output?.length ?? 0, SHOWN_OUTPUT_CHARS) / 4) + 20, 0);
 
 /**
- * Where to cut the history so that what stays fits half the budget: the `ord` of the last message to sum up, or null
- * when everything fits. The cut lies before a user message, so that a turn's steps stay together; the newest one always stays.
+ * Where to cut the history so that the rest fits half the budget: the `ord` of the last message to sum up, or null when everything fits. The cut is before a
+ * user message, so that the steps of a turn stay together. The newest message always stays.
  */
 export function compactionPoint(messages: readonly Said[], calls: CallsById, budgetTokens: number): number | null {
   const mostChars = shownOfMessage(budgetTokens);

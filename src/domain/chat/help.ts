@@ -1,12 +1,12 @@
-/** What is set up, as far as it decides what is worth trying. */
+/** The parts of the set-up that decide what is worth trying. */
 export interface SetUp {
-  /** the practice model answers: it knows fixed sentences only */
+  /** the practice model answers, which knows only fixed sentences */
   practice: boolean;
-  /** a host for coding tasks is there */
+  /** a host for coding tasks is available */
   tasks: boolean;
 }
 
-/** Three messages to send as they stand, each with what it shows. */
+/** Three messages to send as they are, each with what it shows. */
 export function thingsToTry({ practice, tasks }: SetUp): string[] {
   if (practice)
     return [

@@ -1,15 +1,15 @@
 import { type ApprovalAnswer, chooseOption, isStrayNumber, isTooLong, numberIn, parseApproval } from './commands.ts';
 
-/** A question as it matters for what a reply means. */
+/** What the meaning of a reply depends on: an open question. */
 export interface Asked {
   id: string;
-  /** shown with it where several are open; the same for as long as it is open */
+  /** shown with the question when several are open; never changes while it is open */
   number: number;
   kind: 'question' | 'approval';
   options: readonly string[];
-  /** when its channel had shown it; null while nobody can have read it */
+  /** when the channel showed it; null when it was not shown yet */
   deliveredAt: Date | null;
-  /** some of what is to be read before a yes is not shown yet */
+  /** part of what must be read before a yes was not shown yet */
   unread: boolean;
 }
 
@@ -19,28 +19,31 @@ export type Meaning =
   | { kind: 'answers'; question: string; text: string }
   /** a number that no option has */
   | { kind: 'stray'; question: string }
-  /** a yes to something of which only the beginning was shown */
+  /** a yes to something that was shown only in part */
   | { kind: 'unread'; question: string }
   /** asks for the next page */
   | { kind: 'more'; question: string }
-  /** it was written before the question could be read */
+  /** written before the question could be read */
   | { kind: 'too early'; questions: string[] }
-  /** several are open, and it does not say which is meant */
+  /** several are open, and the reply does not say which it means */
   | { kind: 'which'; questions: string[] }
   | { kind: 'no such number'; number: number }
-  /** words while an approval waits that decide nothing */
+  /** words that decide nothing while an approval waits */
   | { kind: 'unclear'; questions: string[] };
 
 export interface Written {
   /** when the person wrote it */
   at: Date;
-  /** how long a question must have been shown by then */
+  /** a question must have been on the screen for this long before the reply */
   readMs: number;
-  /** it was put on exactly this question: a quote, a reaction, a vote */
+  /** the reply was put on exactly this question: a quote, a reaction or a vote */
   on?: string;
 }
 
-/** A bare word says yes or no to whatever was on the screen when it was written; so it counts only for what was. Null where nothing is open that it could be for. */
+/**
+ * What a reply means, or null when no open question could be meant. A bare word answers what was on the screen when it was written, so only questions shown by
+ * then count.
+ */
 export function meaningOf(reply: string, open: readonly Asked[], written: Written): Meaning | null {
   const exact = open.find((question) => question.id === written.on);
   if (exact) return answer(exact, reply);
@@ -77,7 +80,7 @@ function answer(question: Asked, reply: string): Meaning {
   return { kind: 'decides', question: question.id, answer: decided };
 }
 
-/** `yes 2`, `2 yes`, `more 2`, `2: the blue one`: which question is meant, where one is. */
+/** `yes 2`, `2 yes`, `more 2`, `2: the blue one`: the question that the reply names, or null. */
 function targetOf(reply: string, open: readonly Asked[]): { number: number; reply: string } | null {
   if (open.length === 0 || isTooLong(reply)) return null;
   const words = reply.trim().split(/\s+/);
@@ -85,7 +88,7 @@ function targetOf(reply: string, open: readonly Asked[]): { number: number; repl
   const [after, before] = [words.slice(1).join(' '), words.slice(0, -1).join(' ')];
   if (last !== null && isDecision(before)) return { number: last, reply: before };
   if (first !== null && isDecision(after)) return { number: first, reply: after };
-  // other words name a question only where there is more than one
+  // other words name a question only when several are open
   const spoken = open.length > 1 && words[0]!.endsWith(':') && after !== '' && open.some(({ number }) => number === first);
   return spoken ? { number: first!, reply: reply.slice(reply.indexOf(':') + 1).trim() } : null;
 }
@@ -104,7 +107,7 @@ function withoutUnread(reply: string): { word: string; unread: boolean } {
 }
 const isDecision = (reply: string): boolean => isMore(reply) || parseApproval(withoutUnread(reply).word) !== null;
 
-/** A word that means nothing by itself: yes, no, a number, a thumb, or a choice of one of these questions. */
+/** A word that means nothing without its question: yes, no, a number, a thumb, or an option of one of these questions. */
 const isBare = (reply: string, open: readonly Asked[]): boolean =>
   isDecision(reply) ||
   numberIn(reply) !== null ||

@@ -1,39 +1,39 @@
 import type { CallTaint, Sink, Source, SourceKind } from '../../contracts/taint.ts';
 import { oneLine } from '../text/fences.ts';
 
-/** What a call lets out or makes last: the parts that have to be the person's own words, or a link of a page that was read. */
+/** What a call sends out or keeps: the parts that must be the person's own words, or a link of a page that was read. */
 export interface Sent {
-  /** each has to stand in the person's words, or as a link in a page */
+  /** each must be in the person's words, or be a link in a page */
   urls?: readonly string[];
-  /** each has to stand in what the person has said in this turn */
+  /** each must be in what the person said in this turn */
   texts?: readonly string[];
 }
 
 /** A call as its tool declares it. */
 export interface Effect {
   sends: readonly Sink[];
-  /** null: nothing of what it does can be the person's own words */
+  /** null: the person's own words cannot justify this call */
   sent: Sent | null;
-  /** asks whatever was read, and no grant covers it */
+  /** always asks, whatever was read, and no grant covers it */
   always: boolean;
 }
 
 /** What is known about the context in which the model made a call. */
 export interface Provenance {
   sources: readonly Source[];
-  /** the person's own words in the whole context, for addresses */
+  /** the person's own words in the whole context; used for addresses */
   words: readonly string[];
-  /** the person's own words in this turn, for everything else */
+  /** the person's own words in this turn; used for everything else */
   wordsNow: readonly string[];
-  /** normalised links of pages that were read */
+  /** normalised links of the pages that were read */
   links: ReadonlySet<string>;
   /** sinks that the person has allowed for this chat */
   grants: ReadonlySet<Sink>;
 }
 
 /**
- * Which sinks of a call a person has to allow, because of what the turn has read. Pure, like the table of danger and autonomy beside it,
- * and independent of it: neither autonomy nor `yes all` takes part. Null: the call has no sink, or nothing was read and nothing asks always.
+ * Which sinks of a call a person must allow because of what the turn has read. It is pure, and independent of the table of danger and autonomy: neither
+ * autonomy nor `yes all` changes it. Null: the call has no sink, or nothing was read and nothing always asks.
  */
 export function taintOf(effect: Effect, known: Provenance): CallTaint | null {
   if (effect.sends.length === 0) return null;
@@ -53,7 +53,7 @@ function isOwn({ urls = [], texts = [] }: Sent, { words, wordsNow, links }: Prov
   return urls.every(knownUrl) && texts.every((text) => standsIn(text, wordsNow));
 }
 
-/** Whether somebody has said this, word for word; case, punctuation and white space do not matter. */
+/** Whether somebody said this, word for word. Case, punctuation and white space do not count. */
 export function standsIn(text: string, said: readonly string[]): boolean {
   const wanted = plainWords(text);
   return wanted === '' ? text.trim() === '' : said.some((each) => ` ${plainWords(each)} `.includes(` ${wanted} `));
@@ -66,7 +66,7 @@ const plainWords = (text: string): string =>
     .replace(/[^\p{L}\p{M}\p{N}]+/gu, ' ')
     .trim();
 
-/** An address as two mentions of it are compared: what HTTP does not send, or treats alike, is left out. Null when it is no web address. */
+/** An address in the form in which two mentions are compared: without what HTTP ignores or treats alike. Null when it is not a web address. */
 export function normalUrl(url: string): string | null {
   const parsed = URL.parse(url.trim());
   if (!parsed || !/^https?:$/.test(parsed.protocol)) return null;
@@ -74,15 +74,15 @@ export function normalUrl(url: string): string | null {
   return parsed.href;
 }
 
-/** Longer ones stand in no sentence. */
+/** Nobody writes a longer one into a sentence. */
 const LONGEST_URL = 4000;
 const CLOSING = /[.,;:!?)\]}'"*_>»”’]$/;
 
-/** The addresses in a text, normalised. `bare`: `example.org/docs` counts, too, as people write it. */
+/** The addresses in a text, normalised. `bare`: `example.org/docs` counts too, because people write it so. */
 export function urlsIn(text: string, bare = false): Set<string> {
   const found = new Set<string>();
   const add = (url: string): void => {
-    // where an address ends and the sentence goes on cannot be told: each ending counts
+    // nothing tells where an address ends and the sentence goes on, so every possible ending counts
     for (let rest = url; rest !== ''; rest = rest.slice(0, -1)) {
       const normal = normalUrl(rest);
       if (normal !== null) found.add(normal);
@@ -100,7 +100,7 @@ export function urlsIn(text: string, bare = false): Set<string> {
   return found;
 }
 
-/** Each source once; what a summary was made of may be much. */
+/** Each source is listed once. A summary may have many. */
 const MOST_SOURCES = 40;
 
 export function unionOf(...lists: ReadonlyArray<readonly Source[]>): Source[] {
@@ -134,7 +134,7 @@ const SINK_WORDS: Record<Sink, string> = {
   memory: 'remember something for later',
 };
 
-/** Why a person is asked, and how the question is answered once for all. */
+/** Why a person is asked, and how to allow it permanently. */
 export function whyAsked({ sources, asks, each }: CallTaint): string {
   const what = asks.map((sink) => SINK_WORDS[sink]).join(' and ');
   if (each && sources.length === 0) return `This would ${what}, where anybody can read it.`;
@@ -143,5 +143,5 @@ export function whyAsked({ sources, asks, each }: CallTaint): string {
   return `I have read text that others wrote (${shown.join(', ')}${more}), and this would ${what}. It may be their wish and not yours.`;
 }
 
-/** How it is allowed for good; what asks always has no such way. */
+/** How to allow it permanently. A call that always asks has no such way. */
 export const alwaysHint = ({ asks, each }: CallTaint): string => (asks[0] && !each ? `To allow this for good in this chat: yes always for ${asks[0]}` : '');

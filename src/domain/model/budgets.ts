@@ -5,7 +5,7 @@ export interface Used {
   toolCalls: number;
   tokens: number;
   microUsd: number;
-  /** the part of it that counts at the dearest known price, because the right one is not known */
+  /** the part that counts at the highest known price, because the right price is unknown */
   unpriced?: number;
   wallMs: number;
 }
@@ -15,16 +15,16 @@ export interface Breach {
   used: string;
   limit: string;
   raise: string;
-  /** part of the money counts at the dearest known price */
+  /** part of the money counts at the highest known price */
   unpriced?: boolean;
 }
 
-/** Steps of earlier releases say nothing of it. */
+/** Steps of earlier releases do not record it. */
 const unknownPrice = ({ unpriced }: { unpriced?: number | undefined }): Pick<Breach, 'unpriced'> => (unpriced ? { unpriced: true } : {});
 
 const usd = (micro: number): string => `$${(micro / 1_000_000).toFixed(micro < 10_000 ? 4 : 2)}`;
 
-/** The first budget of a turn that is used up, or null. Checked before each step: it fails closed. */
+/** The first budget of a turn that is used up, or null. It is checked before each step, so that a turn stops in time. */
 export function turnBreach(limits: TurnLimits, used: Used): Breach | null {
   if (used.steps >= limits.maxSteps) return { budget: 'steps in a turn', used: `${used.steps}`, limit: `${limits.maxSteps}`, raise: 'FETCH_MAX_STEPS' };
   if (used.toolCalls >= limits.maxToolCalls)
@@ -53,7 +53,7 @@ export function dayBreach(limits: { tokens: number; microUsd: number }, used: { 
   return null;
 }
 
-/** What a coding task may use, and all coding tasks of its chat in a UTC day. Money in millionths of a US dollar. */
+/** What a coding task may use, and what all coding tasks of its chat may use in a UTC day. Money in millionths of a US dollar. */
 export interface TaskBudget {
   tokens: number;
   microUsd: number;
@@ -104,7 +104,7 @@ export function taskBreach(limits: TaskBudget, used: TaskUsed): Breach | null {
 export const breachText = (breach: Breach): string =>
   `The budget for ${breach.budget} is used up: ${breachFigures(breach)} Raise ${breach.raise} and restart to go further; what was done so far is kept.`;
 
-/** `$5.02 of $5.00.`, and what there is to know of the first figure. */
+/** `$5.02 of $5.00.`, and a note when the first figure is an upper bound. */
 export const breachFigures = ({ used, limit, unpriced }: Breach): string =>
   unpriced
     ? `at most ${used} of ${limit}. Calls whose price is not known count as the dearest known ones: FETCH_MODEL_PRICE gives the right price.`

@@ -1,29 +1,29 @@
 import type { FailureType } from '../failures.ts';
 
-/** How long a model step goes on trying. Its attempts are those of one activity: nothing runs and no place of a worker is held between them. */
+/** How long a model step keeps trying. Its attempts are retries of one activity, so nothing runs and no worker slot is taken between them. */
 
 export interface PatienceLimits {
-  /** an endpoint that gives no answer is given up after so many ms of asking */
+  /** give up an endpoint that does not answer after this many ms of asking */
   silenceMs: number;
-  /** rate and usage limits are waited out for so many ms in all */
+  /** wait for rate and usage limits for this many ms in all */
   waitMs: number;
 }
 
-/** What attempts leave to the next one of their step. Milliseconds. */
+/** What the attempts of a step pass on to the next one, in ms. */
 export interface Patience {
-  /** attempts that a failure of the model has ended */
+  /** attempts that ended with a failure of the model */
   failures: number;
-  /** rate limits among them */
+  /** how many of them were rate limits */
   limits: number;
-  /** spent asking an endpoint that gave no answer, waits between included */
+  /** time spent asking an endpoint that did not answer, with the waits in between */
   triedMs: number;
-  /** spent waiting for a limit to open: not a turn's time */
+  /** time spent waiting for a limit to open; it does not count as the turn's time */
   waitedMs: number;
 }
 
 export const FRESH: Patience = { failures: 0, limits: 0, triedMs: 0, waitedMs: 0 };
 
-/** What an earlier attempt has left, whatever version of us that was. */
+/** Reads what an earlier attempt left, which may have been another release. */
 export function patienceFrom(stored: unknown): Patience {
   const known = (typeof stored === 'object' && stored !== null ? stored : {}) as Record<string, unknown>;
   const of = (name: keyof Patience) => (typeof known[name] === 'number' && Number.isFinite(known[name]) ? Math.max(0, known[name]) : 0);
@@ -32,24 +32,24 @@ export function patienceFrom(stored: unknown): Patience {
 
 export interface ModelFailure {
   type: FailureType;
-  /** when the endpoint said that it may be asked again; it named no time when unset */
+  /** when the endpoint said it may be asked again; unset when it named no time */
   retryAfterMs?: number | undefined;
 }
 
-/** `limit`: the endpoint asked for the wait. `next`: what the next attempt begins with. */
+/** `limit`: the endpoint asked for the wait. `next`: what the next attempt starts from. */
 export type Verdict = { what: 'limit' | 'silence'; next: Patience; waitMs: number } | { what: 'give up'; limit: boolean };
 
 const FIRST_MS = { limit: 1_000, silence: 300 };
-/** Without a named time a window of five hours is knocked at this often. */
+/** Longest wait without a named time: a usage window of five hours is tried this often. */
 const LONGEST_MS = { limit: 15 * 60_000, silence: 30_000 };
-/** An endpoint that names a second again and again is asked no more often than this. */
+/** An endpoint that always names a second is asked no more often than this. */
 const LONGEST_FLOOR_MS = 60_000;
-/** A wait that is named for longer than this is waited for like a rate limit, whatever the status was: maintenance says so, too. */
+/** A longer announced wait is treated like a rate limit, whatever the status: maintenance announces waits too. */
 const ANNOUNCED_MS = 60_000;
 
 /**
- * What follows from a failed attempt that took `tookMs`. `chance`, from 0 to 1, spreads what many chats do at the same moment; it never
- * makes a wait shorter than the endpoint asked for.
+ * What follows from a failed attempt that took `tookMs`. `chance`, from 0 to 1, spreads the retries of many chats. It never makes a wait shorter than the
+ * endpoint asked for.
  */
 export function afterFailure(before: Patience, failure: ModelFailure, tookMs: number, limits: PatienceLimits, chance: number): Verdict {
   const { retryAfterMs: named } = failure;

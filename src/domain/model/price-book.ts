@@ -1,37 +1,37 @@
 import { DEAREST, listPrice, type Price } from './prices.ts';
 
 /**
- * What a call costs where it was made: a price that the person gave (`FETCH_MODEL_PRICE`), the list price, nothing on a machine or in a
- * network of one's own, and otherwise the dearest price that any model of the list has: a budget of money holds, whatever the price turns out to be.
+ * What a call costs at its endpoint. The first that applies: a price that the person gave (`FETCH_MODEL_PRICE`), the list price, nothing on one's own machine
+ * or private network, or the highest price of any model in the list. The last keeps a budget of money safe when the price is unknown.
  */
 export interface PriceBook {
-  /** by the name of a model, in small letters */
+  /** by model name, in lower case */
   named: ReadonlyMap<string, Price>;
-  /** for the other models of the endpoint */
+  /** for all other models of the endpoint */
   others: Price | null;
-  /** the endpoint is on this machine, or in a private network */
+  /** the endpoint is on this machine or in a private network */
   local: boolean;
 }
 
 export interface CallUsage {
-  /** with the cached ones */
+  /** including cached tokens */
   inputTokens: number;
-  /** with reasoning */
+  /** including reasoning */
   outputTokens: number;
   cachedTokens?: number;
-  /** US dollars, where the endpoint says what the call has cost */
+  /** US dollars, when the endpoint reports the cost */
   usd?: number | null;
 }
 
 export interface Cost {
   microUsd: number;
-  /** the part of it that counts at the dearest price, because the right one is not known */
+  /** the part that counts at the highest price, because the right price is unknown */
   unpriced: number;
 }
 
 export type PriceSource = 'given' | 'list' | 'free' | 'unknown';
 
-/** Which price a model has. `names`: as the answer names it, then as the request did; the first one that is known counts. */
+/** The price of a model. `names`: the name in the answer, then the name in the request; the first known one counts. */
 export function priceFor(names: readonly string[], book: PriceBook): { price: Price; source: PriceSource } {
   const all = names.map((name) => name.toLowerCase());
   for (const name of all) {
@@ -60,10 +60,10 @@ export function costOf(names: readonly string[], usage: CallUsage, book: PriceBo
   return { microUsd, unpriced: source === 'unknown' ? microUsd : 0 };
 }
 
-/** Rounded to hide binary fractions before it is rounded up. */
+/** Rounds off binary fractions before rounding up. */
 const roundUp = (value: number): number => Math.ceil(Number(value.toFixed(6)));
 
-/** What is known of a price, for a person. */
+/** What is known about a price, for a person. */
 export function priceText(names: readonly string[], book: PriceBook): string {
   const { price, source } = priceFor(names, book);
   const [input, cached, output] = price;
@@ -73,7 +73,7 @@ export function priceText(names: readonly string[], book: PriceBook): string {
   return `${figures} (${source === 'given' ? 'FETCH_MODEL_PRICE' : 'list price'})`;
 }
 
-/** What was spent, for a person: no price that is not known is passed over in silence. */
+/** What was spent, for a person. It always says when part of the price is unknown. */
 export function moneyText({ tokens, microUsd, unpriced = 0 }: { tokens: number; microUsd: number; unpriced?: number }): string {
   const money = `$${(microUsd / 1_000_000).toFixed(microUsd < 10_000 || unpriced > 0 ? 4 : 2)}`;
   if (unpriced > 0) return `at most ${money} (the price of a model is not known, so the dearest known one counts; FETCH_MODEL_PRICE gives the right one)`;
@@ -82,13 +82,13 @@ export function moneyText({ tokens, microUsd, unpriced = 0 }: { tokens: number; 
 
 export interface GivenPrices {
   named: Map<string, Price>;
-  /** without a name: of all models of the endpoint of chats */
+  /** without a name: for all models of the chat endpoint */
   others: Price | null;
 }
 
 const MOST_USD = 100_000;
 
-/** Reads `FETCH_MODEL_PRICE`; a sentence, to be read behind its name, where it cannot be read. */
+/** Reads `FETCH_MODEL_PRICE`. When it cannot be read, returns a sentence that continues after the setting's name. */
 export function readPrices(setting: string): GivenPrices | string {
   const prices: GivenPrices = { named: new Map(), others: null };
   for (const part of setting.split(';').map((text) => text.trim())) {
@@ -109,7 +109,7 @@ export function readPrices(setting: string): GivenPrices | string {
   return prices;
 }
 
-/** @param ours whether it is the endpoint of chats, whose price needs no name */
+/** @param ours whether it is the chat endpoint, whose price needs no name */
 export function priceBook(setting: string | undefined, { ours, local }: { ours: boolean; local: boolean }): PriceBook {
   const given = readPrices(setting ?? '');
   if (typeof given === 'string') throw new Error(`FETCH_MODEL_PRICE: ${given}`);

@@ -2,8 +2,8 @@
 export type Price = readonly [input: number, cached: number, output: number];
 
 /**
- * USD per million tokens: input, cached input, output. List prices as of 2026-10, without promotions and surcharges for
- * prompts above 200,000 tokens. The longest name that a model's name begins with counts, so that dated versions are found.
+ * USD per million tokens: input, cached input, output. List prices as of 2026-10, without promotions and without surcharges for prompts above 200,000 tokens.
+ * The longest entry that a model's name begins with counts, so that dated versions are found.
  */
 const prices: Record<string, Price> = {
   'gpt-4o': [2.5, 1.25, 10],
@@ -51,15 +51,15 @@ const prices: Record<string, Price> = {
   'glm-5.2': [1.4, 0.26, 4.4],
 };
 
-/** The dearest price that any of them has, for each kind of token: an upper bound for a model that is not in the list. */
+/** The highest price of each kind of token: an upper bound for a model that is not in the list. */
 export const DEAREST: Price = [0, 1, 2].map((kind) => Math.max(...Object.values(prices).map((price) => price[kind]!))) as unknown as Price;
 
-/** What may follow a known name: a date or `latest`, `preview`, and the like; anything else is another model. */
+/** What may follow a known name: a date, `latest`, `preview` and the like. Anything else is another model. */
 const SAME_MODEL = /^(-(\d{4}-?\d{2}-?\d{2}|latest|preview|exp|thinking|chat-latest|v\d))*(:(\d|online|nitro|floor|exacto|thinking))*$/;
 
 /**
- * The list price of a model; null for one that is not in the list. A prefix of a provider (`openai/`, `us.anthropic.`, `models/`) does not
- * matter, nor does a date behind its name.
+ * The list price of a model, or null when it is not in the list. A provider's prefix (`openai/`, `us.anthropic.`, `models/`) and a date at the end do not
+ * count.
  */
 export function listPrice(model: string): Price | null {
   const name = (model.split('/').at(-1) ?? '')

@@ -1,7 +1,7 @@
 import { HARNESSES, type HarnessName } from '../../contracts/kennel.ts';
 import { nearest } from '../text/nearest.ts';
 
-/** Log-ins of agents (`FETCH_KENNEL_LOGINS`): the way to use a subscription, for which a provider gives no key. */
+/** Log-ins of agents (`FETCH_KENNEL_LOGINS`): the way to use a subscription, because providers give no key for one. */
 
 interface Entry {
   text: string;
@@ -23,7 +23,7 @@ const suggestion = (name: string): string => {
 
 const isHarness = (name: string): name is HarnessName => (HARNESSES as readonly string[]).includes(name);
 
-/** What is wrong with the setting, to be read after its name; null when nothing is. */
+/** What is wrong with the setting, to be read after its name; null when it is valid. */
 export function loginsProblem(setting: string): string | null {
   const seen = new Set<string>();
   for (const { text, name, path } of entriesOf(setting)) {
@@ -36,6 +36,6 @@ export function loginsProblem(setting: string): string | null {
   return null;
 }
 
-/** Path of the log-in file on the host for each agent that has one; of a setting without a problem. */
+/** Path of the log-in file on the host, for each agent that has one. The setting must be valid. */
 export const loginsOf = (setting = ''): Map<HarnessName, string> =>
   new Map(entriesOf(setting).flatMap(({ name, path }) => (isHarness(name) ? [[name, path] as const] : [])));

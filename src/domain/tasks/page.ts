@@ -1,6 +1,6 @@
 import type { TaskInput } from '../../contracts/task.ts';
 
-/** What stands on a task's page in the Temporal Web UI from its start on. No text of a person is in it. */
+/** What the task's page in the Temporal Web UI shows from the start. It holds no text of a person. */
 export const taskPage = (input: TaskInput): { staticSummary: string; staticDetails: string } => ({
   staticSummary: `${input.harness} in ${input.workspace}`,
   staticDetails: [

@@ -2,14 +2,14 @@ import { moneyText } from '../model/price-book.ts';
 import { blockQuote, codeFence, inline, visible } from '../text/foreign-text.ts';
 import { prefix } from '../text/storable.ts';
 
-/** The message that a person gets when a task is over: what was asked, what changed, tests, time, cost, and how to see or undo it. */
+/** The message that a person gets when a task is over: the request, the changes, tests, time, cost, and how to see or undo it. */
 
 export interface Report {
   id: string;
   goal: string;
   harness: string;
   workspace: string;
-  /** it worked beside the files of the workspace, on a branch of its own */
+  /** it worked on its own branch, beside the files of the workspace */
   worktree?: boolean;
   state: 'completed' | 'failed' | 'cancelled';
   reason: string;
@@ -20,7 +20,7 @@ export interface Report {
       commit: string | null;
       branch: string | null;
       files: ReadonlyArray<{ path: string; status: string; added: number; removed: number }>;
-      /** how many there are, when `files` does not list all */
+      /** number of files, when `files` does not list all */
       filesChanged?: number;
       added: number;
       removed: number;
@@ -35,11 +35,11 @@ const FILES_SHOWN = 12;
 const SAID_SHOWN = 1500;
 const TEST_LINES_SHOWN = 12;
 
-/** What the workflow gives as the reason of a task that somebody has cancelled. */
+/** The workflow's reason for a task that somebody cancelled. */
 const CANCELLED = 'It was cancelled.';
 const CANCELLED_EARLY = 'It was cancelled before it began.';
 
-/** Whether the reason of an end says anything that its state does not say. */
+/** Whether the reason adds anything to the state. */
 export const saysMore = ({ state, reason }: { state: string; reason: string }): boolean =>
   state !== 'completed' && reason !== '' && reason !== CANCELLED && reason !== CANCELLED_EARLY;
 
@@ -53,7 +53,7 @@ export function reportText(report: Report): string {
     ...(saysMore(report) ? [inline(report.reason, 1_000)] : []),
     changesText(report),
     testsText(result.tests),
-    // the words of the agent, which may be those of a stranger: marked as such
+    // the agent's words may be a stranger's, so they are quoted
     said.trim() ? `${report.harness} says:\n\n${blockQuote(said)}` : '',
     `${report.harness} in ${report.workspace}, ${duration(report.seconds)}${spentText(report.spent)}.`,
   ];
@@ -68,7 +68,7 @@ function changesText({ id, state, worktree, result: { changes } }: Report): stri
   const total = changes.filesChanged ?? changes.files.length;
   const count = `${total} ${total === 1 ? 'file' : 'files'} changed (+${changes.added} -${changes.removed})`;
   const where = changes.commit ? `${count}, commit ${changes.commit.slice(0, 9)}${changes.branch ? ` on ${changes.branch}` : ''}` : count;
-  // words, because a channel may show a leading sign as the dot of a list
+  // words in place of + and -: a channel may show a leading sign as a bullet
   const files = changes.files.slice(0, FILES_SHOWN).map((file) => `- ${file.status} ${code(file.path)} (+${file.added} -${file.removed})`);
   const more = total > FILES_SHOWN ? [`- and ${total - Math.min(FILES_SHOWN, changes.files.length)} more`] : [];
   const how = changes.commit ? `See it: ${code(`git show ${changes.commit.slice(0, 9)}`)}. Undo it: say "${worktree ? `undo ${id}` : 'undo'}".` : '';
@@ -82,7 +82,7 @@ function testsText(tests: Report['result']['tests']): string {
   return `Tests fail (${code(tests.command)}):\n${codeFence(end)}`;
 }
 
-/** As code: a name may hold what would be taken for markup, or for the end of a line. */
+/** As code, because a name may hold markup or a line end. */
 const code = (text: string): string => `\`${visible(text.replaceAll('`', "'").replace(/\p{Cc}/gu, '?'))}\``;
 
 export function duration(seconds: number): string {

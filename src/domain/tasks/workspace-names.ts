@@ -1,15 +1,15 @@
-/** Names of workspaces, and paths inside them: what is allowed, and what is said where it is not. */
+/** Names of workspaces and paths inside them: what is allowed, and what to say when it is not. */
 
 export const NAME_MAX = 64;
 const PATH_MAX = 1024;
 
-/** Device names of Windows, where a clone of the repository could not be made, and words that mean a workspace without naming it. */
+/** Device names of Windows, where the repository could not be cloned, and words that mean a workspace without naming it. */
 const RESERVED = new Set([
   ...['con', 'prn', 'aux', 'nul', ...[1, 2, 3, 4, 5, 6, 7, 8, 9].flatMap((n) => [`com${n}`, `lpt${n}`])],
   ...['node_modules', 'active', 'current', 'none', 'all'],
 ]);
 
-/** What is wrong with a name, as a sentence with a better one where there is one; null when nothing is. */
+/** What is wrong with a name, with a better one if there is one; null when it is valid. */
 export function nameProblem(name: string): string | null {
   const strange = [...name].find((char) => !/[A-Za-z0-9_-]/.test(char));
   if (name === '') return 'A workspace needs a name.';
@@ -23,10 +23,10 @@ export function nameProblem(name: string): string | null {
 
 export const isWorkspaceName = (name: string): boolean => nameProblem(name) === null;
 
-/** Two names that differ in case only are one: some disks and some people do not tell them apart. */
+/** Two names that differ only in case are the same: some disks and some people do not tell them apart. */
 export const sameName = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase();
 
-/** The workspace that is meant: the exact name, else the only one that differs in case. */
+/** The workspace that is meant: the exact name, or the only one that differs in case. */
 export const findName = (wanted: string, names: Iterable<string>): string | null => {
   const all = [...names];
   if (all.includes(wanted)) return wanted;
@@ -41,15 +41,15 @@ const better = (name: string): string => {
     .replace(/[^A-Za-z0-9_-]+/g, '-')
     .replace(/^[-_]+|(?<!-)-+$/g, '')
     .slice(0, NAME_MAX);
-  // where letters were lost, what is left is no suggestion
+  // when letters were dropped, the rest is no suggestion
   return plain.length >= Math.min(2, name.length) && nameProblem(plain) === null ? ` ${plain} would be one.` : '';
 };
 
-/** A look-alike cannot be told by looking: its code point is said. */
+/** A look-alike character cannot be told apart by eye, so its code point is shown. */
 const character = (char: string): string =>
   char === ' ' ? 'a space' : /[!-~]/.test(char) ? `"${char}"` : `${quoted(char)} (U+${char.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')})`;
 
-/** Text from elsewhere, in quotes, with nothing invisible in it. */
+/** Foreign text in quotes, without anything invisible. */
 export const quoted = (text: string): string =>
   JSON.stringify(text).replace(
     /[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
@@ -59,14 +59,14 @@ export const quoted = (text: string): string =>
 export type CheckedPath = { ok: true; path: string } | { ok: false; problem: string };
 
 /**
- * A path inside a workspace, `.` for the workspace itself, with `/` between its parts. The workspace program follows the
- * links on the way; here is only refused what can be told from the words. `changes`: git's own files are refused as well.
+ * A path inside a workspace with `/` between its parts; `.` is the workspace itself. Refuses what the text alone shows to be wrong; the workspace program
+ * checks links. `changes`: git's own files are refused as well.
  */
 export function checkPath(raw: string, changes: boolean): CheckedPath {
   const no = (problem: string): CheckedPath => ({ ok: false, problem });
   if (raw.length > PATH_MAX) return no(`The path is too long: ${raw.length} characters, at most ${PATH_MAX} are allowed.`);
   if (raw.includes('\0')) return no('The path has a null character in it.');
-  // how the folder is called where commands run
+  // the folder's name where commands run
   const inside = raw === '/workspace' ? '.' : raw.replace(/^\/workspace\/+/, './');
   if (inside.startsWith('/') || /^[A-Za-z]:[\\/]/.test(inside) || inside.startsWith('~/'))
     return no(`${quoted(raw)} is not inside the workspace: give a path relative to it, such as src/app.ts.`);
@@ -76,7 +76,7 @@ export function checkPath(raw: string, changes: boolean): CheckedPath {
   return { ok: true, path: parts.join('/') || '.' };
 }
 
-/** What is wrong with the name of a branch; null when git takes it. */
+/** What is wrong with a branch name; null when git takes it. */
 export function branchProblem(name: string): string | null {
   const wrong =
     name === '' ||

@@ -1,12 +1,12 @@
 /**
- * What a person decides by, as text that cannot pretend to be something else: nothing in it is invisible, moves the cursor, turns the
- * direction of reading, or looks like words of ours. Every character of it is there.
+ * The text that a person decides by. Nothing in it can be invisible, move the cursor, turn the direction of reading, or look like our own words. Every
+ * character of it is shown.
  */
 
-/** Characters of one page: what a phone shows without a file. */
+/** Characters of one page: what a phone shows without making a file of it. */
 const PAGE = 3_000;
 const EMPTY_LINES = 4;
-/** Nothing that an agent or a model wrote stands at the beginning of a line. */
+/** Put before each line, so that nothing that an agent or a model wrote begins a line. */
 const MARGIN = '│ ';
 
 /** Characters that show nothing, or change how others look. Line feeds and tabs are left. */
@@ -16,19 +16,19 @@ const HIDDEN =
 const named = (character: string): string => {
   const code = character.codePointAt(0)!;
   if (code === 0x0d) return '␍';
-  // an emoji's own presentation is no trick
+  // an emoji needs it, and it hides nothing
   if (code === 0xfe0f) return character;
   return `⟨U+${code.toString(16).toUpperCase().padStart(4, '0')}⟩`;
 };
 
-/** A text with everything hidden in it named. */
+/** A text in which every hidden character is named. */
 export const visible = (text: string): string =>
   withoutGaps(text.replace(HIDDEN, named))
     .replace(/ {24,}/g, (run) => ` ⟨${run.length} spaces⟩ `)
     .replace(/\t{8,}/g, (run) => ` ⟨${run.length} tabs⟩ `)
     .replace(/`{3,}|~{3,}/g, (run) => `⟨${run.length} × ${run[0]}⟩`);
 
-/** What stands far below is told from the end by the lines between. */
+/** Replaces a run of empty lines by their number, so that nothing can hide far below. */
 function withoutGaps(text: string): string {
   const lines: string[] = [];
   let empty = 0;
@@ -52,7 +52,7 @@ function withoutGaps(text: string): string {
 /** The same on one line: a name, a path. */
 export const visibleLine = (text: string): string => visible(text).replaceAll('\n', '␊').replaceAll('\t', '⟨U+0009⟩');
 
-/** The same with a margin, so that no line of it can be taken for one of ours. */
+/** The same with a margin, so that no line of it looks like ours. */
 export const quotedEvidence = (text: string): string =>
   visible(text.endsWith('\n') ? text.slice(0, -1) : text)
     .split('\n')
@@ -60,8 +60,8 @@ export const quotedEvidence = (text: string): string =>
     .join('\n');
 
 /**
- * A command with each of its parts on a line of its own, so that what comes after a `;` far to the right is seen. Only line breaks are
- * added. What stands in quotes is left together; where a quote does not end, everything is broken.
+ * A command with each part on its own line, so that nothing hides behind a `;` far to the right. Only line breaks are added. Quoted text stays together; when a
+ * quote does not end, everything is split.
  */
 export function commandEvidence(line: string): string {
   const parts = splitCommand(line);
@@ -70,7 +70,7 @@ export function commandEvidence(line: string): string {
   return [...notes, quotedEvidence(parts.join('\n'))].join('\n');
 }
 
-/** `quotes`: what stands in them is left together. */
+/** `quotes`: keep quoted text together. */
 function splitCommand(line: string, quotes = true): string[] {
   const parts: string[] = [];
   let part = '';
@@ -94,12 +94,12 @@ function splitCommand(line: string, quotes = true): string[] {
       part = '';
     }
   }
-  // one that stays open would hide what follows
+  // an open quote would hide what follows
   if (quote) return splitCommand(line, false);
   return [...parts, part].filter((each) => !/^[ \t\n]*$/.test(each));
 }
 
-/** Arguments of a call as lines: a name and what it is. */
+/** Arguments of a call, one line for each. */
 export const argumentsEvidence = (args: Record<string, unknown>): string =>
   Object.entries(args)
     .map(([name, value]) => {
@@ -108,7 +108,7 @@ export const argumentsEvidence = (args: Record<string, unknown>): string =>
     })
     .join('\n');
 
-/** The end of the page that begins at `from`: at the end of a line where there is one. */
+/** The end of the page that begins at `from`; at a line end if there is one. */
 export function pageEnd(evidence: string, from: number): number {
   if (evidence.length - from <= PAGE) return evidence.length;
   const line = evidence.lastIndexOf('\n', from + PAGE);

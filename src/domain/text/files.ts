@@ -1,31 +1,31 @@
 import { oneLine, quotation } from './fences.ts';
 import { prefix } from './storable.ts';
 
-/** What came with a message, as far as a model can be shown it. */
+/** A file that came with a message, as far as a model can be shown it. */
 export interface FileShown {
   id: string;
   kind: 'image' | 'document' | 'audio' | 'video';
   name: string | null;
-  /** of a document that is text; what was said in a recording is part of the message itself */
+  /** text of a document; the words of a recording are part of the message itself */
   text: string | null;
-  /** JPEG, base64; only the latest pictures have it */
+  /** JPEG, base64; only the newest pictures have it */
   picture: string | null;
 }
 
-/** Characters of a document that are part of the message. */
+/** How much of a document is part of the message, in characters. */
 export const SHOWN_FILE_CHARS = 20_000;
-/** Pictures that a request carries at most, the latest: each costs as much as a page of text, on every step. */
+/** Most pictures in one request, the newest ones: each costs as much as a page of text, on every step. */
 export const SHOWN_PICTURES = 4;
 
-/** A message with the texts of its documents, and the ids by which its files can be read on and sent. */
+/** A message with the texts of its documents, and the ids by which the model reads on in its files and sends them. */
 export function withDocuments(content: string, files: readonly FileShown[]): string {
   const texts = files.flatMap((file) => (file.kind === 'document' && file.text ? [documentText(file, file.text)] : []));
-  // a recording is there as its words
+  // a recording is already in the message, as its words
   const listed = files.filter((file) => file.kind !== 'audio').map((file) => `${file.id} (${named(file)})`);
   return [content, ...texts, ...(listed.length > 0 ? [`[attached: ${listed.join(', ')}]`] : [])].join('\n\n');
 }
 
-/** The sender of the file chose its name. */
+/** The sender chose the name, so it is made safe for one line. */
 const named = ({ name, kind }: Pick<FileShown, 'name' | 'kind'>): string => oneLine(name ?? '') || WORDS[kind];
 
 const WORDS: Record<FileShown['kind'], string> = { image: 'picture', document: 'document', audio: 'recording', video: 'video' };

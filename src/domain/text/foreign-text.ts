@@ -1,15 +1,16 @@
 /**
- * Text that others wrote (a container, a page, a repository), as a person may be shown it: nothing in it can move a cursor, hide a
- * part of itself, change the direction of reading or look like a line of ours.
+ * Makes text from outside (a container, a page, a repository) safe to show. Nothing in it can move a cursor, hide a part of itself, change the direction of
+ * reading, or look like our own line.
  */
 
-// CSI and OSC sequences, and the short ones; what is left of a broken one is a control character and goes as well
+// CSI, OSC and short escape sequences; the rest of a broken one is a control character, which goes as well
 const ESCAPES = /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]|(?:\u001b\]|\u009d)[^\u0007\u001b\u009c]*(?:\u0007|\u001b\\|\u009c)?|\u001b[ -/]*[0-Z^-~]/g;
-// controls but tab and newline; soft hyphen, direction marks and overrides, invisible operators, interlinear marks, tags. The joiners of emoji and scripts stay.
+// control characters except tab and newline; soft hyphen, direction marks and overrides, invisible operators, interlinear marks, tags. The joiners of emoji and
+// scripts stay.
 const HIDDEN =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
 
-/** Without escape sequences and what cannot be seen; every kind of line end is a newline. */
+/** Without escape sequences and invisible characters; every kind of line end becomes a newline. */
 export const visible = (text: string): string =>
   text
     .replace(ESCAPES, '')
@@ -17,13 +18,13 @@ export const visible = (text: string): string =>
     .replace(HIDDEN, '')
     .toWellFormed();
 
-/** On one line, cut: for a place inside of a sentence of ours. */
+/** On one line and cut, to stand inside one of our sentences. */
 export function inline(text: string, most = 300): string {
   const line = visible(text).replace(/\s+/g, ' ').trim();
   return line.length <= most ? line : `${line.slice(0, most - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 }
 
-/** Every line marked as quoted, so that none of them can be taken for ours. */
+/** Every line is marked as quoted, so that none looks like ours. */
 export const blockQuote = (text: string): string =>
   visible(text)
     .trim()
@@ -31,7 +32,7 @@ export const blockQuote = (text: string): string =>
     .map((line) => `> ${line}`.trimEnd())
     .join('\n');
 
-/** In a fence that is longer than any in the text, so that the text cannot close it. */
+/** In a fence that is longer than any fence in the text, so that the text cannot close it. */
 export function codeFence(text: string, language = ''): string {
   const shown = visible(text);
   const longest = Math.max(2, ...(shown.match(/`+/g) ?? []).map((run) => run.length));
@@ -39,7 +40,7 @@ export function codeFence(text: string, language = ''): string {
   return `${fence}${language}\n${shown}\n${fence}`;
 }
 
-/** All texts of a value through `visible`. */
+/** Applies `visible` to every text in a value. */
 export function visibleWithin<T>(value: T): T {
   if (typeof value === 'string') return visible(value) as T;
   if (Array.isArray(value)) return value.map(visibleWithin) as T;

@@ -1,4 +1,4 @@
-/** Up to three of `names` that look like `wanted`, nearest first: what a misspelt name was probably meant to be. */
+/** Up to three of `names` that look like `wanted`, nearest first: what a misspelt name probably meant. */
 export function nearest(wanted: string, names: Iterable<string>): string[] {
   const target = wanted.toLowerCase();
   const limit = Math.max(2, Math.ceil(target.length / 2));
@@ -10,7 +10,7 @@ export function nearest(wanted: string, names: Iterable<string>): string[] {
     .map(({ name }) => name);
 }
 
-/** ` Did you mean a or b?`, or the names there are when they are few, or nothing. */
+/** ` Did you mean a or b?`, or all names when there are few, or nothing. */
 export function suggestion(wanted: string, names: Iterable<string>): string {
   const all = [...names];
   const near = nearest(wanted, all);

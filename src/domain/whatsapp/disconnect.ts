@@ -1,16 +1,16 @@
-/** What the gateway does after WhatsApp has closed a connection. `untilMs` counts from now: no attempt before it has passed. */
+/** What the gateway does after WhatsApp closed a connection. `untilMs` counts from now: no attempt before then. */
 export type Reaction =
   | { kind: 'reconnect'; immediately: boolean; minimumMs: number /** the longest wait, where it is not the usual one */; mostMs?: number }
   | { kind: 'stop'; state: 'disconnected' | 'error'; needs: 'pairing' | 'person' | 'lease' | 'upgrade'; untilMs?: number };
 
 /**
- * @param code `output.statusCode` of the close, undefined when the error came from our own side
- * @param consecutive closes in a row without a connection that worked between them, this one included: 1 for the first
+ * @param code `output.statusCode` of the close; undefined when the error is on our own side
+ * @param consecutive closes in a row without a working connection in between, with this one: 1 for the first
  * @param versionTried a newer version of WhatsApp Web was already fetched and refused
- * @param expiresInMs how long WhatsApp says that a temporary ban lasts
+ * @param expiresInMs how long WhatsApp says a temporary ban lasts
  * @param unreached the system's error code when there was no connection at all
  * @param foreign why the server that answered is not WhatsApp
- * @param unscanned of a pairing: every code that was shown has run out
+ * @param unscanned every code of this pairing was shown and ran out
  */
 export interface Close {
   code: number | undefined;
@@ -56,15 +56,15 @@ const stop = (state: 'disconnected' | 'error', needs: 'pairing' | 'person' | 'le
   say,
 });
 
-/** The reaction to every disconnect code, and one sentence that tells a person what happened and what to do. */
+/** The reaction to each disconnect code, and one sentence for a person: what happened and what to do. */
 export function reactionTo(close: Close): Reaction & { say: string } {
-  // a network that is back is worth little if nobody tries it for minutes, and a refused attempt costs nobody anything
+  // when the network is back, somebody must try soon; a refused attempt costs nothing
   if (close.unreached)
     return again(`WhatsApp cannot be reached from this machine: ${unreachedBecause(close.unreached)}. Trying again by itself.`, 0, UNREACHED_MS);
   if (close.foreign) return again(`${close.foreign} Nothing was sent to it. Is there a proxy or a captive portal? Trying again by itself.`);
   switch (close.code) {
     case 515: {
-      // part of every pairing; a server that keeps asking for it must not be answered in a tight loop
+      // every pairing has one restart; a server that keeps asking must not get a tight loop
       const immediately = close.consecutive <= QUICK_RESTARTS;
       return { kind: 'reconnect', immediately, minimumMs: 0, say: 'WhatsApp asked for a restart of the connection, which is under way; nothing to do.' };
     }
@@ -167,8 +167,8 @@ const BASE_MS = 2_000;
 const CAP_MS = 5 * 60_000;
 
 /**
- * How long to wait before attempt number `attempt` (1 for the first): full jitter between the minimum and an exponentially growing bound,
- * so that many clients that lost the same server do not come back together.
+ * The wait before attempt number `attempt` (1 for the first): full jitter between the minimum and an exponentially growing bound, so that many clients do not
+ * come back to one server at once.
  * @param random uniform in [0, 1)
  */
 export function backoffMs(attempt: number, random: () => number, minimumMs = 0, mostMs = CAP_MS): number {

@@ -1,7 +1,4 @@
-/**
- * The two addresses of one person: the LID (`123@lid`) and, when it is known, the phone number (`491701234567@s.whatsapp.net`).
- * Either may carry a device (`:7`).
- */
+/** The two addresses of one person: the LID (`123@lid`) and, if known, the phone number (`491701234567@s.whatsapp.net`). Either may name a device (`:7`). */
 export interface Person {
   lid?: string | null;
   pn?: string | null;
@@ -9,7 +6,7 @@ export interface Person {
 
 const sameServer: Record<string, string> = { 'c.us': 's.whatsapp.net', hosted: 's.whatsapp.net', 'hosted.lid': 'lid' };
 
-/** The JID of the user behind a JID: no device, no agent, one spelling of the server. Groups and what is not a JID come back as they are. */
+/** The user's JID without device or agent, with one spelling of the server. Groups, and text that is not a JID, come back unchanged. */
 export function canonicalUser(jid: string): string {
   const at = jid.indexOf('@');
   if (at < 0) return jid;
@@ -26,11 +23,11 @@ export const isNewsletter = (jid: string): boolean => jid.endsWith('@newsletter'
 export const isStatus = (jid: string): boolean => jid === 'status@broadcast';
 
 /**
- * The digits of an international phone number as people write it in settings: "+49 (0)170 123-4567", "0049 170 1234567", "491701234567".
- * Null for what is not one, national numbers such as "0170 1234567" included: guessing a country would authorise a stranger.
+ * The digits of an international phone number as people write it: "+49 (0)170 123-4567", "0049 170 1234567", "491701234567". Null for anything else, also for
+ * national numbers such as "0170 1234567": a guessed country would authorise a stranger.
  */
 export function phoneOf(text: string): string | null {
-  // numbers copied from a contact card come wrapped in invisible direction marks
+  // numbers copied from a contact card have invisible direction marks around them
   const written = text
     .replace(/\p{Cf}/gu, '')
     .trim()
@@ -51,7 +48,7 @@ function address(jid: string | null | undefined): string | null {
   return phone === null ? null : `${phone}@s.whatsapp.net`;
 }
 
-/** LIDs decide when both are known, because a number can pass to somebody else and a LID cannot. Nobody is the same as an unknown. */
+/** LIDs decide when both are known: a number can pass to somebody else, a LID cannot. An unknown person equals nobody. */
 export function samePerson(a: Person, b: Person): boolean {
   const [lidA, lidB, pnA, pnB] = [address(a.lid), address(b.lid), address(a.pn), address(b.pn)];
   if (lidA !== null && lidB !== null) return lidA === lidB;
@@ -65,7 +62,7 @@ export function roleOf(person: Person, known: { owner: readonly string[]; truste
   return listed(known.owner) ? 'owner' : listed(known.trusted) ? 'trusted' : 'stranger';
 }
 
-/** Whose number the linked account is: as configured, as chosen at pairing, else the owner's own unless another number is named as the owner's. */
+/** Whose number the linked account has: as configured, else as chosen at pairing, else the owner's own unless another number is named as the owner's. */
 export function numberMode(
   config: { WHATSAPP_NUMBER?: 'shared' | 'dedicated' | undefined; OWNER_PHONE_NUMBER?: string | undefined },
   chosen: 'shared' | 'dedicated' | null,

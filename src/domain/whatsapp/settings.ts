@@ -1,10 +1,10 @@
 import { z } from 'zod';
 
-/** The settings of the channel, as `src/config.ts` joins them with the others. */
+/** The channel's settings; `src/config.ts` joins them with the others. */
 
 const whole = (fallback: number) => z.coerce.number().int().positive().default(fallback);
 
-/** Digits of international phone numbers, comma separated. */
+/** International phone numbers, comma separated, as digits. */
 const phones = z
   .string()
   .transform((text) =>
@@ -54,7 +54,7 @@ export const whatsappSettings = {
     .describe('WhatsApp version to announce instead of the bundled one'),
 } as const;
 
-/** Where tests put another server in the place of WhatsApp. */
+/** Tests put another server in place of WhatsApp with these. */
 export const whatsappTestServer = {
   WA_WEB_SOCKET_URL: z
     .string()

@@ -1,7 +1,6 @@
 /**
- * What decides whether a message is for us. `mentionsUs` and `quotesUs` are about this account: its JID among the mentioned ones, and a message
- * that *we* sent (not one that the owner typed on the same number) being quoted. `text` is what was written, or the transcript of a voice note if
- * there is one already.
+ * What decides whether a message is for us. `mentionsUs`: our JID is among the mentioned ones. `quotesUs`: the quoted message is one that *we* sent, not one
+ * that the owner typed on the same number. `text`: what was written, or the transcript of a voice note if there is one.
  */
 export interface Addressing {
   chat: 'self' | 'direct' | 'group';
@@ -10,15 +9,15 @@ export interface Addressing {
   quotesUs: boolean;
   text: string;
   voice: boolean;
-  /** Such as `@fetch`; empty switches it off. */
+  /** `@fetch`, for example; empty turns it off. */
   trigger: string;
 }
 
 /**
- * Whether a message is for us, and its text without the trigger word or the leading mention.
+ * Whether a message is for us, and its text without the trigger word or the mention at its beginning.
  *
- * On a shared number people talk to the owner: a mention names the owner, so only the trigger or a quote of what we said calls us. A voice note cannot
- * speak a trigger that is checked before it is transcribed: it counts where text needs none, or where it quotes us.
+ * On a shared number people talk to the owner: a mention means the owner, so only the trigger or a quote of our message calls us. The trigger is checked before
+ * a voice note is transcribed, so a voice note counts only where text needs no trigger or where it quotes us.
  */
 export function addressed(a: Addressing): { addressed: boolean; text: string } {
   const afterMention = a.mentionsUs ? withoutLeadingMention(a.text) : a.text;
@@ -33,7 +32,7 @@ export function addressed(a: Addressing): { addressed: boolean; text: string } {
 // WhatsApp and keyboards put invisible direction marks around names
 const blank = '[\\s\\p{Cf}]*';
 
-/** The text after the trigger, or null when it does not start with the trigger as a whole word. */
+/** The text after the trigger, or null when the text does not begin with the trigger as a whole word. */
 function withoutTrigger(text: string, trigger: string): string | null {
   const word = trigger.trim();
   if (word === '') return null;
@@ -43,7 +42,7 @@ function withoutTrigger(text: string, trigger: string): string | null {
   return start === null ? null : text.slice(start[0].length);
 }
 
-/** A mention is written as `@<digits>`. With several of them nothing says which is ours, and the text stays whole. */
+/** A mention is written `@<digits>`. When there are several, nothing tells which is ours, and the text stays whole. */
 function withoutLeadingMention(text: string): string {
   if ((text.match(/@\d{5,20}(?!\d)/g) ?? []).length !== 1) return text;
   return text.replace(new RegExp(`^${blank}@\\d{5,20}(?!\\d)${blank}[,:;]?`, 'u'), '');

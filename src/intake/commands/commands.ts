@@ -22,13 +22,13 @@ export interface CommandMessage {
   inboxId: string;
   text: string;
   by: Identity;
-  /** several people write in its chat */
+  /** a group chat */
   shared: boolean;
-  /** the turn that runs */
+  /** the turn that runs now */
   turnId?: string;
 }
 
-/** Carries out a command, without the model; `reply` is what the person is told. Null: it is none. The caller holds `lockThread`. */
+/** Carries out a command without the model; `reply` is what the person is told. Null when the message is no command. The caller holds `lockThread`. */
 export async function runCommand(tx: Tx, config: Config, command: CommandMessage): Promise<Meant | { reply: string } | null> {
   const { threadId, inboxId, turnId, text } = command;
   const order = await taskOrder(tx, { chatId: command.chatId, text, inboxId, turnRuns: turnId !== undefined });
@@ -61,12 +61,12 @@ async function trustReply(tx: Tx, config: Config, { threadId, chatId, text, by, 
   const order = parseShare(text);
   if (order) return await share(tx, config, order, mayTrust(by));
   const autonomy = parseAutonomy(text);
-  // while a question is open the bare word is its answer
+  // while a question is open, the bare word is its answer
   if (!autonomy || (!text.trim().startsWith('/') && (await isAsked(tx, threadId)))) return null;
   return await trust(tx, { threadId, chatId, autonomy, shared, owned: mayTrust(by) });
 }
 
-/** What is set up at this moment: what help can tell of. */
+/** What is set up right now: help mentions only that. */
 export async function setUpOf(db: Db | Tx, config: Config): Promise<SetUp> {
   const hosts = await listHosts(db);
   return { practice: endpointOf(config) === null, tasks: hosts.some(({ alive, ready }) => alive && ready) };

@@ -5,7 +5,7 @@ import { listShares, shareWorkspace, unshareWorkspace } from '../../store/kennel
 import { listWorkspaces } from '../../store/kennel/workspaces.ts';
 import type { Tx } from '../../store/postgres/database.ts';
 
-/** What the owner is told about `share demo with +49 170 1234567`, and does it. */
+/** Carries out `share demo with +49 170 1234567` and the like. Returns what the owner is told. */
 export async function share(tx: Tx, config: Pick<Config, 'TRUSTED_PHONE_NUMBERS'>, order: ShareOrder, owned: boolean): Promise<string> {
   if (!owned) return 'Only the owner shares workspaces.';
   if (order.what === 'list') {

@@ -5,8 +5,8 @@ import { markOrdered, type Task, tasksOfChat } from '../../store/kennel/tasks.ts
 import type { Tx } from '../../store/postgres/database.ts';
 
 /**
- * What a message means for the coding tasks of its chat: an order, a reply where it is not clear which task is meant, or nothing.
- * Works without a model, as stopping must. A bare "stop" while a turn runs is for the turn.
+ * What a message means for the coding tasks of its chat: an order, a question which task is meant, or nothing. It works without a model, as stopping must.
+ * While a turn runs, a bare "stop" is for the turn.
  */
 export async function taskOrder(
   tx: Tx,
@@ -22,12 +22,12 @@ export async function taskOrder(
     return { kind: 'task', inboxId: said.inboxId, taskId: task.id, order: order.order };
   }
   if (order.taskId) return { reply: `No task ${order.taskId} is running in this chat.${live.length > 0 ? ` There is: ${list(live)}` : ''}` };
-  // nothing that could be meant: the words are for the model, or for whoever says that nothing runs
+  // no task could be meant: the words are for the model, or for the reply that nothing runs
   if (fitting.length === 0) return null;
   return { reply: `Which one? ${list(fitting)}\nSay for example: ${order.order} ${fitting[0]!.id}` };
 }
 
-/** The tasks that an order without an id can mean. A pause is for what is at work; one that only waits for its workspace comes after that. */
+/** The tasks that an order without an id can mean. A pause means tasks at work first, then tasks that wait for their workspace. */
 function meant(live: readonly Task[], order: 'cancel' | 'pause' | 'resume'): Task[] {
   if (order === 'cancel') return [...live];
   const held = (task: Task) => task.state === 'paused' || task.pausing;

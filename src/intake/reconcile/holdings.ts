@@ -2,17 +2,17 @@ import { type Client, QueryNotRegisteredError, type WorkflowExecutionStatusName,
 import { holdsQuery } from '../../contracts/signals.ts';
 import { isStuck, STUCK, startOver } from './start-over.ts';
 
-/** Waits of calls to the server, and of a query, which a worker answers: ms. */
+/** Time limits in ms: for a call to the server, and for a query, which a worker answers. */
 const CALL_MS = 10_000;
 const QUERY_MS = 5_000;
 const REMEMBERED = 20_000;
 
 export type Held = { status: 'RUNNING'; missing: string[] } | { status: Exclude<WorkflowExecutionStatusName, 'RUNNING'> | 'GONE'; closedAt: Date | null };
 
-/** Code of a release that does not know the question runs the workflow. */
+/** The workflow runs on code of a release that does not know this query. */
 export const isUnknownQuestion = (error: unknown): boolean => error instanceof NotAnswered && error.cause instanceof QueryNotRegisteredError;
 
-/** A query was not answered in time, or not understood: that says nothing about the server, and nothing about what is held. */
+/** A query was not answered in time, or not understood. That says nothing about the server, nor about what the workflow holds. */
 export class NotAnswered extends Error {
   constructor(workflowId: string, cause: unknown) {
     super(`${workflowId} does not say what it has: ${(cause as Error).message}`, { cause });
@@ -21,8 +21,8 @@ export class NotAnswered extends Error {
 }
 
 /**
- * What workflows have, asked of themselves: times of a start or of a signal say nothing once a server has lost its last moments.
- * A query wakes a workflow that sleeps, so what a run has at a length of its history is remembered until the history has changed.
+ * Asks workflows what they hold. Start and signal times are no proof when a server has lost its last moments. A query wakes a sleeping workflow, so the answer
+ * is cached until the history changes.
  */
 export class Holdings {
   readonly #temporal: Client;
@@ -32,7 +32,7 @@ export class Holdings {
     this.#temporal = temporal;
   }
 
-  /** Which of these the newest run of a workflow does not have; its status when it does not run. */
+  /** Which of these ids the newest run of a workflow does not hold; its status when it does not run. */
   async of(workflowId: string, ids: readonly string[]): Promise<Held> {
     const described = await this.#describe(workflowId);
     if (described.status !== 'RUNNING') {
@@ -44,7 +44,7 @@ export class Holdings {
     const unknown = ids.filter((id) => !held.has(id));
     if (unknown.length > 0) {
       const answered = await this.#ask(workflowId, unknown).catch(async (error: Error) => {
-        // older code runs after a deployment was taken back, and stops at what newer code did
+        // after a rollback, older code stops at what newer code did
         if (!(await isStuck(this.#temporal, workflowId))) throw error;
         return null;
       });
@@ -58,7 +58,7 @@ export class Holdings {
     return { status: 'RUNNING', missing: ids.filter((id) => !held.has(id)) };
   }
 
-  /** When the first run of a workflow began; null where it has continued as new, which carries what it has along. */
+  /** When the first run of a workflow began. Null when it continued as new, because that carries over what it holds. */
   async beganAt(workflowId: string): Promise<Date | null> {
     const { raw, runId, startTime } = await this.#temporal.withDeadline(Date.now() + CALL_MS, () => this.#temporal.workflow.getHandle(workflowId).describe());
     return raw.workflowExecutionInfo?.firstRunId === runId ? startTime : null;
@@ -68,7 +68,7 @@ export class Holdings {
     const handle = this.#temporal.workflow.getHandle(workflowId);
     try {
       const { status, runId, historyLength, historySize, raw, closeTime } = await this.#temporal.withDeadline(Date.now() + CALL_MS, () => handle.describe());
-      // no two histories of a chat agree in all of these: that would take the same signals in the same order
+      // two histories of a chat that agree in all of these would have the same signals in the same order
       const state = [runId, historyLength, historySize, raw.workflowExecutionInfo?.stateTransitionCount].join('/');
       return { status: status.name, state, closedAt: closeTime ?? null };
     } catch (error) {

@@ -12,17 +12,17 @@ import { compareTask } from './tasks.ts';
 import { compareTurn } from './turns.ts';
 import { Walk, type Walked } from './walk.ts';
 
-/** Younger things may simply be on their way. */
+/** Anything younger may still be on its way. */
 const SETTLED_MS = 30_000;
-/** An older release is put in place with a new gateway, and its workers meet the runs of the newer one in the first minutes. */
+/** Rounds after a start in which every run is checked for older code: after a rollback, old workers meet runs of the newer release in the first minutes. */
 const ROUNDS_AFTER_START = 10;
 
 export type Reconciled = Record<'turns' | 'tasks' | 'runs' | 'schedules' | 'sends' | 'stuck', Walked>;
 
 /**
- * Compares the database with the Temporal server and brings back what the server no longer has: turns, answers, orders, tasks, runs of
- * routines, schedules and queued messages, after a workflow was terminated, a server lost its last moments or was put back to an earlier
- * time, or its data was deleted. What the database lost in its turn is ended and told. Each call is one round through all of it.
+ * Compares the database with the Temporal server and restores what the server lost: turns, answers, orders, tasks, runs of routines, schedules and queued
+ * messages. The cause may be a terminated workflow, a server that lost its last moments, a restored backup, or deleted data. What the database itself lost is
+ * ended, and the person is told. Each call is one round through all of it.
  */
 export function createReconcile(deps: { db: Db; temporal: Client; config: Config }): (settledMs?: number) => Promise<Reconciled> {
   const { db, temporal } = deps;
@@ -53,13 +53,13 @@ export function createReconcile(deps: { db: Db; temporal: Client; config: Config
   return async (settledMs = SETTLED_MS) => {
     ageMs = settledMs;
     return {
-      // first: what it ends, those below begin again
+      // first, because the rounds below restart what this one ends
       stuck: await startStuckOver(temporal, rounds++ < ROUNDS_AFTER_START),
       turns: await turns.round((turn) => compareTurn(db, holdings, turn)),
       tasks: await tasks.round((task) => compareTask(deps, holdings, task)),
       runs: await runs.round((run) => compareRun(temporal, holdings, run)),
       schedules: await crons.round(scheduleComparison(temporal, deps.config.FETCH_CATCHUP_HOURS, updated)),
-      // last: what those above ended has left messages
+      // last, because the rounds above leave messages to send
       sends: await sends.round((chat) => compareSends(deps, holdings, chat)),
     };
   };

@@ -2,15 +2,15 @@ import type { Arrival } from '../../contracts/conversation.ts';
 import { arrivalOf, type Unsignalled, unsignalled } from '../../store/chats/inbox.ts';
 import { type IntakeDeps, isServerAway, signalArrival } from '../signal.ts';
 
-/** Where the last round of signalling again stopped: rows that fail must not keep those behind them waiting. */
+/** Where the last round stopped, so that failing rows do not block the rows behind them. */
 export interface Resignalling {
   after: Unsignalled | null;
 }
 
-/** Chats that are signalled side by side; the rows of one go in their order. */
+/** Chats that are signalled in parallel. The rows of one chat go in order. */
 const PARALLEL = 8;
 
-/** Signals rows whose signal was lost by a crash. At most `limit` at a time, so that a burst is paced and new messages are not held up behind it. */
+/** Signals rows whose signal was lost in a crash. At most `limit` at a time, so that a backlog does not delay new messages. */
 export async function resignal(deps: IntakeDeps, at: Resignalling = { after: null }, olderThanMs = 2000, limit = 50): Promise<number> {
   const rows = await unsignalled(deps.db, olderThanMs, limit, at.after);
   at.after = rows.length === limit ? rows.at(-1)! : null;

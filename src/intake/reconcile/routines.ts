@@ -7,7 +7,10 @@ import type { OpenRun } from '../../store/chats/reconcile.ts';
 import type { Cron } from '../../store/routines/crons.ts';
 import type { Held, Holdings } from './holdings.ts';
 
-/** A run that has not ended by the store is run by its workflow: one that is gone goes on, with the stored outcome of each step; one that was ended is told. */
+/**
+ * A run that is open in the store needs its workflow. A lost workflow is started again, with the stored outcome of each routine step. If the workflow was
+ * ended, the run is ended and told.
+ */
 export async function compareRun(temporal: Client, holdings: Holdings, run: OpenRun): Promise<boolean> {
   const { status } = await holdings.of(run.workflow_id, []);
   if (status === 'RUNNING') return false;
@@ -48,8 +51,8 @@ function endedBy(status: Held['status']): string | null {
 }
 
 /**
- * Crons whose schedule is gone, or fires by the policies of an earlier release or setting. All schedules are listed at once: to ask for
- * each would cost more than all turns. `updated`: crons that this process has looked at, because a memo cannot be changed.
+ * Crons whose schedule is gone, or has the policies of an earlier release or setting. All schedules are listed at once, because a request for each would cost
+ * too much. `updated`: crons that this process has checked, because a memo cannot be changed.
  */
 export function scheduleComparison(temporal: Client, catchupHours: number, updated: Set<string>): (cron: Cron) => Promise<boolean> {
   let listed: ReturnType<typeof listScheduled> | undefined;
@@ -57,7 +60,7 @@ export function scheduleComparison(temporal: Client, catchupHours: number, updat
     listed ??= listScheduled(temporal);
     const wanted = scheduleOfCron(cron, catchupHours);
     const createdWith = (await listed).get(cron.id);
-    // the list is late by some seconds: what exists stays as it is
+    // the list is some seconds late; an existing schedule is left as it is
     if (createdWith === undefined) return await createSchedule(temporal, wanted);
     if (createdWith !== wanted.catchupMs && !updated.has(cron.id)) {
       await updatePolicies(temporal, wanted);

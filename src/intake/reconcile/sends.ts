@@ -6,12 +6,12 @@ import { type IntakeDeps, signalConversation } from '../signal.ts';
 import { type Held, type Holdings, isUnknownQuestion } from './holdings.ts';
 
 /**
- * A queued message is held by the workflow that is to send it: the conversation, a coding task, the run of a routine. One that nobody holds,
- * because its workflow was ended or lost, is given to the conversation, which sends one after the other: one that is sent already is not sent again.
+ * A queued message is held by the workflow that sends it: the conversation, a coding task, or the run of a routine. If that workflow was ended or lost, the
+ * conversation gets the message. It sends one message after the other, and never one that was already sent.
  */
 export async function compareSends(deps: IntakeDeps, holdings: Holdings, chat: ChatWithSends): Promise<boolean> {
   const { sends } = chat;
-  // a message of a turn that still runs comes from that turn
+  // a turn that still runs sends its own messages
   const ids = [...new Set(sends.flatMap((send) => (send.turn_id ? [send.id, send.turn_id] : [send.id])))];
   const conversation = await heldOf(holdings, chat.workflowId, ids);
   const missing = conversation.status === 'RUNNING' ? new Set(conversation.missing) : new Set(ids);
@@ -19,7 +19,7 @@ export async function compareSends(deps: IntakeDeps, holdings: Holdings, chat: C
   for (const send of sends) {
     if (!missing.has(send.id) || (send.turn_id && !missing.has(send.turn_id)) || (await holdsElsewhere(deps.db, holdings, send))) continue;
     await signalConversation(deps, {
-      // a name of its own each time: a conversation drops what it has seen
+      // a new id each time, because a conversation drops ids that it has seen
       inboxId: `${send.id}~${Date.now().toString(36)}`,
       arrival: { kind: 'reply', inboxId: send.id, outboxId: send.id },
       chatId: chat.chatId,
@@ -31,7 +31,7 @@ export async function compareSends(deps: IntakeDeps, holdings: Holdings, chat: C
   return found;
 }
 
-/** Code of a release that does not know the question cannot say that it holds a message: giving it one twice sends it once. */
+/** A release that does not know the query cannot say what it holds. Then the message is given to it: a message given twice is sent once. */
 const heldOf = (holdings: Holdings, workflowId: string, ids: string[]): Promise<Held> =>
   holdings.of(workflowId, ids).catch((error) => {
     if (isUnknownQuestion(error)) return { status: 'RUNNING', missing: ids };
@@ -39,7 +39,7 @@ const heldOf = (holdings: Holdings, workflowId: string, ids: string[]): Promise<
   });
 
 async function holdsElsewhere(db: Db, holdings: Holdings, send: QueuedSend): Promise<boolean> {
-  // what a task tells meanwhile goes through the conversation
+  // progress of a task goes through the conversation
   const taskId = send.kind === 'progress' ? undefined : (send.taskId ?? /^out_(tsk_[A-Za-z0-9]+)_/.exec(send.id)?.[1]);
   if (taskId) {
     const task = await heldOf(holdings, taskWorkflowId(taskId), [send.id]);
@@ -47,6 +47,6 @@ async function holdsElsewhere(db: Db, holdings: Holdings, send: QueuedSend): Pro
   }
   const runId = /^out_(wfr_\w+)_result$/.exec(send.id)?.[1];
   const run = runId ? await findRun(db, runId) : undefined;
-  // a run that goes on sends its result at its end
+  // a run that still works sends its result at its end
   return run !== undefined && (await holdings.of(run.workflow_id, [])).status === 'RUNNING';
 }

@@ -4,29 +4,29 @@ import { isServerAway } from '../signal.ts';
 import type { Walked } from './walk.ts';
 
 /**
- * Ends runs that the code of today cannot continue. Nothing is lost by that: everything that they knew is in PostgreSQL, and the comparison with the
- * Temporal server begins them again from there.
+ * Ends runs that today's code cannot continue. Nothing is lost: PostgreSQL has everything that they knew, and the comparison with the Temporal server starts
+ * them again from there.
  */
 
 /** temporal.api.enums.v1.WorkflowTaskFailedCause */
 const NON_DETERMINISTIC = 24;
-/** Fewer attempts may be a worker of another release that got the task by chance while both were running. */
+/** With fewer attempts, a worker of another release may have got the task by chance while both ran. */
 const STUCK_ATTEMPTS = 4;
 
 export const STUCK = 'its history does not fit the code of today: begins again from the records';
 
-/** True when a run stands still because the code of its worker does not fit its history. */
+/** True when a run is stuck because its worker's code does not fit its history. */
 export async function isStuck(temporal: Client, workflowId: string): Promise<boolean> {
   const handle = temporal.workflow.getHandle(workflowId);
   const { raw, status } = await handle.describe();
   if (status.name !== 'RUNNING' || Number(raw.pendingWorkflowTask?.attempt ?? 0) < STUCK_ATTEMPTS) return false;
   const { events } = await handle.fetchHistory();
-  // only the first failure of a task is written down
+  // Temporal records only the first failure of a workflow task
   const last = events?.findLast((event) => event.workflowTaskFailedEventAttributes || event.workflowTaskCompletedEventAttributes);
   return last?.workflowTaskFailedEventAttributes?.cause === NON_DETERMINISTIC;
 }
 
-/** Ends a run; its rows bring it back. False when it is over already. */
+/** Ends a run; its rows bring it back. False when it was already over. */
 export async function startOver(temporal: Client, workflowId: string, reason: string): Promise<boolean> {
   try {
     await temporal.workflow.getHandle(workflowId).terminate(reason);
@@ -37,7 +37,7 @@ export async function startOver(temporal: Client, workflowId: string, reason: st
   }
 }
 
-/** Ends every open run that did something which only newer code does (a `patched` branch): older code would stop at it. How many. */
+/** Ends every open run with a `patched` branch, because older code would stop at it. Returns how many. */
 export async function startPatchedOver(temporal: Client, reason: string): Promise<number> {
   let ended = 0;
   for await (const { workflowId } of temporal.workflow.list({ query: `ExecutionStatus = 'Running' AND TemporalChangeVersion IS NOT NULL` }))
@@ -46,8 +46,8 @@ export async function startPatchedOver(temporal: Client, reason: string): Promis
 }
 
 /**
- * Runs that stand still although nothing of theirs is open in the store: their last step was stored by an activity, or only a send was under way.
- * Those with something open are found there. After a while it is enough to look at runs in the middle of something.
+ * Finds stuck runs with nothing open in the store: an activity stored their last step, or only a send was under way. Stuck runs with something open are found
+ * from the store. After the first rounds only runs in the middle of something are checked.
  */
 export async function startStuckOver(temporal: Client, all: boolean): Promise<Walked> {
   const walked: Walked = { found: 0, failed: 0 };

@@ -5,27 +5,27 @@ import { type Resignalling, resignal } from './resignal.ts';
 
 const SWEEP_MS = 1000;
 const RECONCILE_MS = 30_000;
-/** After a comparison in which something failed: at a start the worker that answers for its workflows may be a moment behind. */
+/** Wait after a comparison with failures: just after a start, the worker that answers queries may not be ready. */
 const AGAIN_MS = 3_000;
 const SOON = 4;
-/** A comparison may take this part of the time: with many open questions it comes less often. */
+/** Largest share of time for comparisons: with many open questions they come less often. */
 const SHARE = 1 / 10;
-/** What is older than this process by so much is not on its way any more: it was lost, perhaps with the machine. */
+/** A row that is this much older than the process is no longer on its way: its signal was lost, perhaps with the machine. */
 const AT_START_MS = 5_000;
 
 type Log = ReturnType<typeof createLog>;
 
-/** Brings back what a crash lost, for as long as the gateway lives; returns how to stop. Several gateways may do it: a doubled signal is dropped. */
+/** Restores what a crash lost, while the gateway lives; returns a function that stops it. Several gateways may do it, because a repeated signal is dropped. */
 export function sweep(deps: IntakeDeps): () => void {
   const log = createLog('sweeper', deps.config.LOG_LEVEL);
-  // side by side: thousands of rows to compare must not hold up the signals of new messages
+  // in parallel: comparing thousands of rows must not delay the signals of new messages
   const stops = [repeat(resignalling(deps, log)), repeat(comparing(deps, log))];
   return () => {
     for (const stop of stops) stop();
   };
 }
 
-/** Runs one round after the other; each says in how many ms the next one begins. Returns how to stop. */
+/** Runs one round after the other; each returns the ms until the next. Returns a function that stops it. */
 function repeat(round: () => Promise<number>): () => void {
   let stopped = false;
   let timer: NodeJS.Timeout | undefined;
@@ -40,7 +40,7 @@ function repeat(round: () => Promise<number>): () => void {
   };
 }
 
-/** Looks for inbox rows whose signal was lost. */
+/** Finds inbox rows whose signal was lost. */
 function resignalling(deps: IntakeDeps, log: Log): () => Promise<number> {
   const at: Resignalling = { after: null };
   return async () => {
@@ -57,7 +57,7 @@ function resignalling(deps: IntakeDeps, log: Log): () => Promise<number> {
 function comparing(deps: IntakeDeps, log: Log): () => Promise<number> {
   const reconcile = createReconcile(deps);
   let settledMs: number | undefined = AT_START_MS;
-  /** comparisons in a row in which something failed */
+  /** comparisons in a row with failures */
   let incomplete = 0;
   return async () => {
     const from = Date.now();
@@ -70,7 +70,7 @@ function comparing(deps: IntakeDeps, log: Log): () => Promise<number> {
     );
     incomplete = complete ? 0 : incomplete + 1;
     if (complete) settledMs = undefined;
-    // time that was spent waiting for an answer that did not come is no load
+    // waiting for answers that did not come is not load
     return incomplete > 0 && incomplete <= SOON ? AGAIN_MS * incomplete : Math.max(RECONCILE_MS, (Date.now() - from) / SHARE);
   };
 }

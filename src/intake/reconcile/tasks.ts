@@ -9,10 +9,10 @@ import { type IntakeDeps, signalTask } from '../signal.ts';
 import { taskInput } from '../workflow-inputs.ts';
 import type { Holdings } from './holdings.ts';
 
-/** A workflow that failed is not begun again at once: what made it fail may still be there. */
+/** Wait before a failed workflow is started again, because the cause of the failure may still be there. */
 const AFTER_FAILURE_MS = 10 * 60_000;
 
-/** A task that is not over by the store has a workflow, and that has heard what was ordered and answered. */
+/** A task that is open in the store needs a workflow that knows every order and answer. */
 export async function compareTask(deps: IntakeDeps, holdings: Holdings, task: TaskWithQuestion): Promise<boolean> {
   const { question } = task;
   const decided = question?.state === 'answered' ? question.decision : null;
@@ -27,12 +27,12 @@ export async function compareTask(deps: IntakeDeps, holdings: Holdings, task: Ta
   return found;
 }
 
-/** What a person ordered stands on the row: a workflow that says otherwise has lost it. */
+/** A person's order is on the row. A workflow that does not have it lost it. */
 async function reorder(deps: IntakeDeps, task: TaskWithQuestion, missing: readonly string[]): Promise<boolean> {
-  // `cancel` ends every other order
+  // `cancel` overrides every other order
   if (!missing.includes('cancel')) return false;
   const lacking = lacks(task.ordered, missing);
-  // read again: it may have been given since, and its signal be on its way
+  // read again: the order may just have been given, with its signal on the way
   if (!lacking || lacks((await orderedOf(deps.db, task.id)) ?? null, missing) !== lacking) return false;
   await signalTask(deps, task.id, orderedSignal, lacking);
   return true;
@@ -43,7 +43,7 @@ function lacks(ordered: 'cancel' | 'pause' | null, missing: readonly string[]): 
   return missing.includes(ordered) ? ordered : null;
 }
 
-/** Its container is found by its label, its lines by their numbers: it goes on as if nothing had happened. */
+/** Starts the workflow again. It finds the container by its label and the log lines by their numbers, so it continues where it was. */
 async function begin({ db, temporal, config }: IntakeDeps, task: TaskWithQuestion, how: 'completed' | 'lost'): Promise<boolean> {
   const { question } = task;
   const input: TaskInput = {
@@ -69,13 +69,13 @@ async function begin({ db, temporal, config }: IntakeDeps, task: TaskWithQuestio
     });
     return true;
   } catch (error) {
-    // by another gateway, or by its conversation
+    // another gateway or the conversation started it
     if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
     throw error;
   }
 }
 
-/** The workflow has ended and the row has not: the store was put back to an earlier time. What git has is reported, and nothing is done once more. */
+/** The workflow ended and the row did not: the store was restored to an earlier time. Report what git has, and repeat nothing. */
 async function endOf(temporal: Client, task: TaskWithQuestion): Promise<NonNullable<TaskInput['ended']>> {
   const result: unknown = await temporal.withDeadline(Date.now() + 10_000, () => temporal.workflow.getHandle(task.workflow_id).result());
   const state = typeof result === 'string' && isOver(result as TaskWithQuestion['state']) ? (result as 'completed' | 'failed' | 'cancelled') : 'failed';

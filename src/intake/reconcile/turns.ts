@@ -9,8 +9,8 @@ const PUT_BACK =
   'My records were put back to an earlier time while I worked on this. What I did since then is not in them any more: look before you ask again.';
 
 /**
- * A turn that is in progress by the store is run or queued by its conversation, which has also heard what was answered and whether to stop.
- * What it does not have is signalled again: it goes through stored steps and results without paying or doing anything twice, and on from there.
+ * A turn that is open in the store must be run or queued by its conversation, which must also know answers and stops. What the conversation lacks is signalled
+ * again. It goes through stored steps and results without paying or acting twice, and continues from there.
  */
 export async function compareTurn(db: Db, holdings: Holdings, turn: OpenTurn): Promise<boolean> {
   const { turnId, threadId, arrivals } = turn;
@@ -25,7 +25,7 @@ export async function compareTurn(db: Db, holdings: Holdings, turn: OpenTurn): P
   const all = arrivals.map((arrival) => arrival.inboxId);
   if (held.status !== 'RUNNING') return (await unmarkSignalled(db, all, turnId)) > 0;
   if (held.missing.includes(turnId)) {
-    // a conversation ends a turn in the store before it lets go of it: one that it has heard of and does not hold was ended in a store that is gone
+    // a conversation ends a turn in the store before it forgets it. If it has seen the turn and does not hold it, the turn was ended in a store that is gone
     if (!held.missing.includes(signalId(began))) return await endLost(db, { turnId, threadId });
     return (await unmarkSignalled(db, all, turnId)) > 0;
   }
@@ -40,13 +40,13 @@ export async function compareTurn(db: Db, holdings: Holdings, turn: OpenTurn): P
   );
 }
 
-/** A workflow on older code cannot say what it has. What was signalled before its first run began, it cannot have. */
+/** A workflow on older code cannot say what it holds. It cannot hold what was signalled before its first run began. */
 async function compareTimes(db: Db, holdings: Holdings, { workflowId, turnId, arrivals }: OpenTurn): Promise<boolean> {
   const began = await holdings.beganAt(workflowId);
   const lost = began ? arrivals.filter(({ signalledAt }) => new Date(signalledAt) < began).map(({ inboxId }) => inboxId) : [];
   return lost.length > 0 && (await unmarkSignalled(db, lost, turnId)) > 0;
 }
 
-/** To run it once more would repeat what it did. Its person is told by the message that this leaves queued. */
+/** Running the turn again would repeat what it did. The message that this queues tells the person. */
 const endLost = async (db: Db, turn: { turnId: string; threadId: string }): Promise<boolean> =>
   (await finishTurn(db, { ...turn, status: 'failed', failure: { type: 'NotFound', message: PUT_BACK } })) !== null;

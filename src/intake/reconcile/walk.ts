@@ -1,19 +1,19 @@
 import { isServerAway } from '../signal.ts';
 
-/** Rows that are looked at side by side. */
+/** Rows that are compared in parallel. */
 const PARALLEL = 8;
 const PAGE = 200;
-/** After so many rows that could not be compared, a round ends and the next one goes on behind them: each may have cost a time-out. */
+/** After this many rows that could not be compared, the round ends and the next one continues behind them: each may have cost a time-out. */
 const MOST_FAILURES = 25;
 
 export interface Walked {
-  /** rows that were brought back */
+  /** rows that were restored */
   found: number;
   failed: number;
   failure?: Error;
 }
 
-/** One of the tables that are compared: where its round stopped, and how it is read. */
+/** One of the compared tables: where its round stopped, and how it is read. */
 export class Walk<R> {
   #after = '';
   readonly #page: (after: string, limit: number) => Promise<R[]>;
@@ -24,7 +24,10 @@ export class Walk<R> {
     this.#page = page;
   }
 
-  /** Looks at every row; `compare` says whether it brought one back. A row that fails is counted and holds up no other; only a server that is away ends the round. */
+  /**
+   * Compares every row; `compare` returns whether it restored one. A failing row is counted and does not stop the others. Only an unreachable server ends the
+   * round.
+   */
   async round(compare: (row: R) => Promise<boolean>): Promise<Walked> {
     const walked: Walked = { found: 0, failed: 0 };
     for (;;) {

@@ -4,7 +4,7 @@ import { taskRecords } from './policies.ts';
 import { type End, isCancelled, isRenewable, type Renewal, TAKES_WEEKS, type TaskRun } from './task-run.ts';
 import { work } from './work.ts';
 
-/** A workspace that became free without a word of it is noticed after this long; by runs of earlier releases after the other. */
+/** How often to look for a free workspace when no signal says so. Runs of earlier releases use the shorter time. */
 const CLAIM_AGAIN_MS = 3_600_000;
 const CLAIM_AGAIN_EARLIER_MS = 20_000;
 
@@ -16,7 +16,7 @@ export async function claimAndWork(run: TaskRun): Promise<End | Renewal> {
     if (isCancelled(run)) return neverBegan;
     run.mayBeFree = false;
     const claimed = await taskRecords.claimWorkspace(taskId);
-    // ordered when there was no workflow to be signalled
+    // the order came before there was a workflow to signal
     if (claimed === 'cancel') return neverBegan;
     if (claimed === 'pause') {
       run.orders.spoken = true;
@@ -24,7 +24,7 @@ export async function claimAndWork(run: TaskRun): Promise<End | Renewal> {
     }
     if (claimed) return await work(run);
     if (isRenewable(run)) return { renew: null };
-    // who ends wakes who waits: the look is for a word that was lost
+    // a task that ends signals the waiting ones; this look is for a lost signal
     const again = patched(TAKES_WEEKS) ? CLAIM_AGAIN_MS : CLAIM_AGAIN_EARLIER_MS;
     await condition(() => run.mayBeFree || isCancelled(run), again, { summary: 'waiting for the workspace' });
   }

@@ -9,8 +9,8 @@ import { beginRun, CANCELLED, carriedBy, type End, type Renewal, show } from './
 import { work } from './work.ts';
 
 /**
- * One coding task: waits for its workspace, starts the agent in a container that needs nobody, follows its log, carries questions
- * to the person and answers back, and reports what git says. Whatever dies, the next attempt of an activity finds the container.
+ * One coding task: waits for its workspace, starts the agent in a container, follows its log, carries questions to the person and answers back, and reports
+ * what git shows. After any crash the next attempt of an activity finds the container.
  */
 export async function codingTask(input: TaskInput): Promise<TaskState> {
   const { carried } = input;
@@ -25,7 +25,7 @@ export async function codingTask(input: TaskInput): Promise<TaskState> {
       end = input.ended ?? (await claimAndWork(run));
     }
   } catch (error) {
-    // a cancellation from outside (the Web UI) is an order like one of ours; anything else is said as it is
+    // a cancellation from outside (the Web UI) counts as an order; any other failure is reported as it is
     end = isCancellation(error) ? CANCELLED : { state: 'failed', reason: failureOf(error).message };
   }
   if ('renew' in end) return await continueAsNew<typeof codingTask>({ ...input, carried: carriedBy(run, end.renew) });

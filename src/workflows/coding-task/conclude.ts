@@ -10,7 +10,7 @@ export async function conclude(run: TaskRun, { state, reason, gone }: End): Prom
   const { taskId } = run.input;
   const { step } = run.view;
   show(run, run.view.state, 'ends the container, commits, reports');
-  // one that never began has no container, and must end also where there is no engine
+  // a task that never began has no container, and must end even when there is no engine
   if (step > 0 && !gone) await onItsHost(run, (host) => host.endStep({ taskId, step }));
   const concluded = await onItsHost(run, (host) => host.conclude({ taskId, state, reason }));
   run.over = true;

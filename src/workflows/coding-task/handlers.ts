@@ -6,7 +6,7 @@ import { isCancelled, type TaskRun } from './task-run.ts';
 
 type Order = 'cancel' | 'pause' | 'resume';
 
-/** Registers what the outside may say to this task. To be called before the first await. An update returns when what it says is so. */
+/** Registers the signals, updates and queries of this task. Call it before the first await. An update returns when its change is in effect. */
 export function listen(run: TaskRun): void {
   const { orders, view, decisions, outgoing } = run;
   setHandler(defineSignal<[{ questionId: string; decision: Decision }]>(decidedSignal), ({ questionId, decision }) => {
@@ -41,7 +41,7 @@ export function listen(run: TaskRun): void {
   setDefaultSignalHandler((name) => log.warn('a signal that this version does not know was dropped', { name }));
 }
 
-/** Records an order, and interrupts what an order may interrupt. Nothing takes back a cancellation. */
+/** Records an order, and interrupts what an order may interrupt. A cancellation is final. */
 export function give(run: TaskRun, next: Order): void {
   if (run.over || isCancelled(run)) return;
   run.orders.order = next === 'resume' ? 'none' : next;

@@ -4,10 +4,10 @@ import { tell } from './messages.ts';
 import { onHost, taskRecords } from './policies.ts';
 import { show, type TaskRun } from './task-run.ts';
 
-/** A host that is away is offered the work for so long at most before the next look for another one. */
+/** Longest time that one offer of work to an absent host lasts. Then the task looks for another host. */
 const LONGEST_OFFER_MS = 15 * 60_000;
 
-/** Runs an activity of the host; while no worker of the host takes it, the person is told once, and it is offered again. */
+/** Runs an activity on the host. While no worker of the host takes it, the person is told once and the work is offered again. */
 export async function onItsHost<T>(run: TaskRun, activity: (host: TaskActivities) => Promise<T>): Promise<T> {
   const { taskId, limits } = run.input;
   for (let told = false, offerMs = limits.awayMs; ; ) {
@@ -36,7 +36,7 @@ export async function onItsHost<T>(run: TaskRun, activity: (host: TaskActivities
   }
 }
 
-/** What is run next on the host waits there for so long before the host counts as away. */
+/** How long the next activity waits in the host's queue before the host counts as away. */
 function offer(run: TaskRun, name: string, offerMs: number): void {
   run.host = { name, activities: onHost(name, offerMs) };
 }

@@ -6,7 +6,10 @@ import { isCancelled, isPaused, type TaskRun } from './task-run.ts';
 
 type OnHost<T> = (host: TaskActivities) => Promise<T>;
 
-/** Does what may take long (an image is built, a slot becomes free) to its end, whatever pauses come between; false when it is cancelled. `step`: the one whose container a pause freezes. */
+/**
+ * Completes work that may take long (an image is built, a slot becomes free), through any pauses; false when the task is cancelled. `step`: number of the run
+ * whose container a pause freezes.
+ */
 export async function insist(run: TaskRun, step: number | null, activity: OnHost<unknown>): Promise<boolean> {
   for (;;) {
     if (!(await unpaused(run, step))) return false;
@@ -14,7 +17,7 @@ export async function insist(run: TaskRun, step: number | null, activity: OnHost
   }
 }
 
-/** Runs something that an order interrupts; 'ordered' when one did. */
+/** Runs something that an order interrupts; returns 'ordered' when one did. */
 export async function unlessOrdered<T>(run: TaskRun, work: () => Promise<T>): Promise<T | 'ordered'> {
   const { orders } = run;
   if (orders.order !== 'none') return 'ordered';
@@ -23,7 +26,7 @@ export async function unlessOrdered<T>(run: TaskRun, work: () => Promise<T>): Pr
   try {
     return await scope.run(work);
   } catch (error) {
-    // also what its last attempt failed with (an engine that was away): the order is why it is not tried again
+    // this includes the failure of its last attempt (the engine was away): the order is why it was not retried
     if (scope.consideredCancelled && (isCancellation(error) || error instanceof ActivityFailure)) return 'ordered';
     throw error;
   } finally {
@@ -31,7 +34,7 @@ export async function unlessOrdered<T>(run: TaskRun, work: () => Promise<T>): Pr
   }
 }
 
-/** Holds still while the task is paused; false when it is cancelled. */
+/** Waits while the task is paused; false when it is cancelled. */
 export async function unpaused(run: TaskRun, step: number | null): Promise<boolean> {
   const { orders } = run;
   const { taskId } = run.input;

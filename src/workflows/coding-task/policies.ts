@@ -10,24 +10,24 @@ import { HEARTBEAT_TIMEOUT } from '../shared/policies.ts';
 
 const patient = { initialInterval: 300, backoffCoefficient: 2, maximumInterval: 10_000, nonRetryableErrorTypes: nonRetryableTypes };
 
-/** Activities on the host of a task. All of them may run again: a container is found by its label, a commit by its key, a line by its number. */
+/** Activities on the host of a task. All may run again: a container is found by its label, a commit by its key, a log line by its number. */
 export function onHost(host: string, awayMs: number): TaskActivities {
   const taskQueue = kennelQueue(host);
   const short = proxyActivities<Omit<TaskActivities, 'follow' | 'conclude'>>({
     taskQueue,
-    // images are built on first need, and that takes minutes
+    // an image is built when it is first needed, which takes minutes
     startToCloseTimeout: 30 * 60_000,
     scheduleToStartTimeout: awayMs,
     heartbeatTimeout: HEARTBEAT_TIMEOUT,
     retry: patient,
-    // a cancelled start must tell whether there is a container now
+    // after a cancelled start the workflow must know whether there is a container
     cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
   });
   const { follow } = proxyActivities<Pick<TaskActivities, 'follow'>>({
     taskQueue,
     startToCloseTimeout: '7 days',
     scheduleToStartTimeout: awayMs,
-    // the one that bounds how long a killed worker holds a task up
+    // bounds how long a killed worker delays a task
     heartbeatTimeout: HEARTBEAT_TIMEOUT,
     retry: { ...patient, maximumInterval: 2_000 },
   });
@@ -51,7 +51,7 @@ export function onHost(host: string, awayMs: number): TaskActivities {
 
 const local = patientRecords<TaskRecordActivities>();
 
-/** Short steps on our own store, under the words that an operator reads beside their markers. */
+/** Short activities on our own store, each with the summary that an operator reads beside its marker. */
 export const taskRecords = {
   claimWorkspace: (taskId: string): Promise<boolean | 'cancel' | 'pause'> =>
     local.claimWorkspace.executeWithOptions({ summary: 'claim the workspace' }, [taskId]),

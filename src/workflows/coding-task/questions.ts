@@ -13,7 +13,7 @@ export interface Asked {
 
 const questionOf = (run: TaskRun, { id }: Asked): Question => ({ id, decisions: run.decisions, isOver: () => isCancelled(run) });
 
-/** Asks the person and passes the decision on; a question that is held too long stays open without its container. False when cancelled. */
+/** Asks the person and passes the decision on. A question that is held too long stays open without its container. False when cancelled. */
 export async function ask(run: TaskRun, step: number, asked: Asked): Promise<boolean> {
   const { id: questionId, title } = asked;
   const { taskId, limits } = run.input;
@@ -33,7 +33,7 @@ export async function ask(run: TaskRun, step: number, asked: Asked): Promise<boo
   return true;
 }
 
-/** Waits for days for the answer to a question whose container is gone; reminds once, expires by policy. False when cancelled. */
+/** Waits, for days if needed, for the answer to a question whose container is gone. Reminds once; the policy decides how it expires. False when cancelled. */
 export async function answered(run: TaskRun, asked: Asked): Promise<boolean> {
   const { waits, limits } = run.input;
   const { id, title } = asked;
@@ -53,7 +53,7 @@ export async function answered(run: TaskRun, asked: Asked): Promise<boolean> {
   return !isCancelled(run);
 }
 
-/** A task whose workflow was lost while it waited goes on as one whose session was parked. The step with the answer; null when it is cancelled. */
+/** Continues a task whose workflow was lost while it waited, as if its session had been parked. Returns the run with the answer; null when cancelled. */
 export async function afterAnswer(run: TaskRun, { questionId, title, decided }: NonNullable<TaskInput['parked']>): Promise<number | null> {
   const { taskId, firstStep: step = 1 } = run.input;
   run.view.step = step;

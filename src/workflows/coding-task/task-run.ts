@@ -4,27 +4,27 @@ import type { Decisions } from '../shared/await-answer.ts';
 import { canBeFailed, type Listed, list } from '../shared/search-attributes.ts';
 import { onHost } from './policies.ts';
 
-/** Runs that began before this look for their workspace every twenty seconds, and never continue as new. */
+/** Runs from before this change look for their workspace every twenty seconds, and never continue as new. */
 export const TAKES_WEEKS = '2026-11-task-takes-weeks';
-/** A run without a limit of its own, from an earlier release. */
+/** The limit for runs of an earlier release, which have none in their input. */
 const MAX_EVENTS = 4_000;
-/** Above this a task does not wait for its channel before it continues as new. */
+/** Above this a task continues as new even while messages wait for their channel. */
 const FAR_TOO_MANY_EVENTS = 20_000;
 
-/** How a task ends. `gone`: the harness ended its last step by itself, and nobody needs what is left of its container. */
+/** How a task ends. `gone`: the agent ended by itself, so its container needs no graceful end. */
 export type End = { state: Concluded['state']; reason: string; gone?: true };
-/** Not the end: the history is full, and the task goes on from here in a new one. */
+/** Not the end: the history is full, and the task continues as new from here. */
 export type Renewal = { renew: CarriedWork | null };
 
 export const CANCELLED: End = { state: 'cancelled', reason: 'It was cancelled.' };
 
-/** What a coding task knows while it runs. Handlers record in it; the story and its parts read it and go on. */
+/** The state of a coding task. Handlers record in it; the main function and its parts read it. */
 export interface TaskRun {
   readonly input: TaskInput;
-  /** where it works now, and the activities there */
+  /** the host where it works now, and the activities there */
   host: { name: string; activities: TaskActivities };
   view: TaskView;
-  /** what the agent was last seen doing */
+  /** what the agent was doing when last seen */
   doing: string;
   decisions: Decisions;
   orders: Orders;
@@ -38,18 +38,18 @@ export interface TaskRun {
 
 interface Orders {
   order: 'none' | 'cancel' | 'pause';
-  /** by a word in the chat, which wants an answer; a tool answers by itself */
+  /** the order came from a word in the chat, which needs a reply; a tool replies by itself */
   spoken: boolean;
-  /** it is paused, and stands still */
+  /** it is paused and nothing runs */
   held: boolean;
   pauses: number;
-  /** what an order interrupts */
+  /** what an order may interrupt */
   interruptible: CancellationScope | null;
 }
 
 interface Outgoing {
   unsent: Map<string, { summary: string; outboxId: string }>;
-  /** resolves when everything so far is sent */
+  /** resolves when every message so far is sent */
   sending: Promise<void>;
 }
 
@@ -74,7 +74,7 @@ export function beginRun(input: TaskInput): TaskRun {
 export const isCancelled = ({ orders }: TaskRun): boolean => orders.order === 'cancel';
 export const isPaused = ({ orders }: TaskRun): boolean => orders.order === 'pause';
 
-/** What the next run of this task begins with. */
+/** What the task carries over continue-as-new. */
 export const carriedBy = ({ host, decisions, workedMs, spent, orders, outgoing }: TaskRun, work: CarriedWork | null): CarriedTask => ({
   host: host.name,
   decisions,
@@ -85,7 +85,7 @@ export const carriedBy = ({ host, decisions, workedMs, spent, orders, outgoing }
   work,
 });
 
-/** The history is full, and nothing is under way that a new one would lose. */
+/** The history is full, and continuing as new would lose nothing. */
 export function isRenewable({ input, orders, outgoing }: TaskRun): boolean {
   const { continueAsNewSuggested, historyLength } = workflowInfo();
   if (!continueAsNewSuggested && historyLength <= (input.limits.maxHistoryEvents ?? MAX_EVENTS)) return false;

@@ -5,12 +5,12 @@ import { insist, unlessOrdered, unpaused } from './orders.ts';
 import { afterAnswer, answered, ask } from './questions.ts';
 import { CANCELLED, type End, isRenewable, type Renewal, show, type TaskRun } from './task-run.ts';
 
-/** A container that goes away by itself is replaced this often; then the task has failed. */
+/** How often a container that vanishes is replaced before the task fails. */
 const MOST_REPLACEMENTS = 3;
-/** What operators see is renewed this often while an agent works: three history events each time. */
+/** How often operators see progress while an agent works. Each time costs three history events. */
 const PROGRESS_MS = 60_000;
 
-/** Works step by step: a step is one container of the agent, from its start until it has ended or is ended. `carried`: where the run before this one stopped. */
+/** Runs one container after the other until the task is done. A `step` is the number of a run. `carried`: where the workflow run before this one stopped. */
 export async function work(run: TaskRun, carried?: CarriedWork): Promise<End | Renewal> {
   const { taskId, limits, parked, firstStep = 1 } = run.input;
   if (!carried) {
@@ -52,7 +52,7 @@ export async function work(run: TaskRun, carried?: CarriedWork): Promise<End | R
     const { reason, final } = whyOver(run, followed);
     if (final) return { state: 'failed', reason };
     if (at.asked && (isParked(followed) || run.decisions[at.asked.id] === undefined)) {
-      // its container is gone, its question is not: the session goes on with the answer, which may come in days
+      // the container is gone, the question is not: the session resumes with the answer, which may take days
       if (!(await answered(run, at.asked))) return CANCELLED;
     } else {
       at.deaths += 1;
@@ -64,7 +64,7 @@ export async function work(run: TaskRun, carried?: CarriedWork): Promise<End | R
   }
 }
 
-/** Follows until something happens; 'ordered' when it was interrupted to be cancelled or paused. */
+/** Follows the log until something happens; 'ordered' when a cancellation or a pause interrupted it. */
 async function follow(run: TaskRun, { step, offset }: CarriedWork): Promise<Followed | 'ordered'> {
   const { taskId, limits } = run.input;
   const from = Date.now();
@@ -85,15 +85,15 @@ type Over = Exclude<Followed, { what: 'progress' | 'question' | 'permission' }>;
 
 const isParked = (followed: Over): boolean => followed.what === 'ended' && followed.outcome === 'parked';
 
-/** The end of the task, when the harness has ended by its own will. */
+/** The end of the task, when the agent ended by itself. */
 function endedByItself(followed: Over, { asked }: CarriedWork): End | null {
   if (followed.what !== 'ended' || (isParked(followed) && asked)) return null;
-  // nobody here has cancelled it: its container was stopped from outside, as a host does that is shut down
+  // nobody cancelled the task: its container was stopped from outside, for example by a host that shuts down
   if (followed.outcome === 'cancelled') return null;
   return { state: followed.outcome === 'completed' ? 'completed' : 'failed', reason: followed.reason, gone: true };
 }
 
-/** Why a step is over. `final`: another container would not help. */
+/** Why a run is over. `final`: another container would not help. */
 function whyOver({ input: { harness, limits } }: TaskRun, followed: Over): { reason: string; final: boolean } {
   switch (followed.what) {
     case 'ended':

@@ -4,13 +4,16 @@ import type { Channel } from '../../contracts/ids.ts';
 import { type FailureType, failures } from '../../domain/failures.ts';
 import { canBeFailed, list } from '../shared/search-attributes.ts';
 
-/** What an operator reads in the Web UI: what this chat does, waits for and has spent, rebuilt from state at every change. Costs no history but for changes of phase. */
+/**
+ * What an operator reads in the Web UI: what this chat does, waits for and has spent. It is rebuilt from state at every change, and only a change of phase
+ * costs history.
+ */
 export class Board {
   view: ConversationView;
   step = 0;
   since: string;
   tokens = 0;
-  /** type and sentence of the last turn's failure in this run, until a turn ends well */
+  /** type and sentence of the last failed turn in this run, until a turn succeeds */
   failure: { type: FailureType; message: string } | null = null;
   thread: string | null = null;
   waitsFor: 'question' | 'approval' = 'question';
@@ -33,7 +36,7 @@ export class Board {
       [
         `**${HEADINGS[phase]}** since ${this.since}: ${what}`,
         '',
-        // the Web UI shows some five lines before one has to scroll: what matters most comes first
+        // the Web UI shows about five lines without scrolling, so the most important come first
         ...(this.failure
           ? [
               `- **last turn failed**: ${this.failure.type}: ${this.failure.type === 'BudgetExceeded' ? this.failure.message : failures[this.failure.type].tell}`,

@@ -7,10 +7,10 @@ import { startTask } from '../shared/start-task.ts';
 import { askAbout } from './question.ts';
 import type { Turn } from './turn-state.ts';
 
-/** Runs the calls of one step, side by side within the limit; questions wait beside them. All have settled when this returns. */
+/** Runs the calls of one model step in parallel, within the limit, while questions wait. Returns when all have settled. */
 export async function runCalls(turn: Turn, result: ThinkResult): Promise<void> {
   const calls = result.calls.filter((call) => !call.refused);
-  // a question holds no slot: it may wait for days while the other calls go on
+  // a question takes no slot: it may wait for days while other calls go on
   const asking = calls.filter((call) => route(call, result) === 'ask');
   const queue = calls.filter((call) => route(call, result) === 'run');
   const refused = calls.filter((call) => route(call, result) === 'refuse');
@@ -19,13 +19,13 @@ export async function runCalls(turn: Turn, result: ThinkResult): Promise<void> {
       callId: call.callId,
       why: `Refused by policy: ${call.name} is ${call.danger} and this chat is ${result.autonomy}.`,
     });
-  // most steps make one call: no lanes, no waiting for others
+  // most steps make one call, which needs no scheduling
   if (queue.length === 1 && asking.length === 0) return await runCall(turn, queue[0]!);
   const lane = async () => {
     for (let call = queue.shift(); call; call = queue.shift()) await runCall(turn, call);
   };
   const lanes = Array.from({ length: Math.min(turn.limits.parallelTools, queue.length) }, lane);
-  // one question after the other: a person answers them in order, and "yes" means the one that was asked last
+  // one question at a time: a person answers in order, and "yes" means the latest question
   const questions = async () => {
     for (const call of asking) await turn.clock.pause(runAsking(turn, call));
   };
@@ -34,10 +34,10 @@ export async function runCalls(turn: Turn, result: ThinkResult): Promise<void> {
   if (failed) throw failed.reason;
 }
 
-/** Steps of earlier releases carry no verdict: it follows from what they carry. */
+/** Steps of earlier releases carry no verdict, so it is worked out from their danger. */
 const route = (call: CallVerdict, result: ThinkResult): 'run' | 'ask' | 'refuse' => call.policy ?? policyOf(call, result.autonomy, result.autoApprove);
 
-/** Asks first; an allowed call then runs. */
+/** Asks first. If the call is allowed, it runs. */
 async function runAsking(turn: Turn, call: CallVerdict): Promise<void> {
   const steps = askAbout(turn, call);
   let step = steps.next();
@@ -50,13 +50,13 @@ async function runCall(turn: Turn, call: CallVerdict): Promise<void> {
   board.show('working', call.summary, { turnId, waitingFor: null });
   try {
     const { task } = await actAs(call.summary, call.effect, { callId: call.callId, turnId, threadId }, call.queue);
-    // also when the turn is being stopped: the task is on record, and its row must not wait for a workflow for ever
+    // also when the turn is being stopped: the task is stored, and without a workflow it would wait for ever
     if (task) await CancellationScope.nonCancellable(() => startTask(task));
   } catch (error) {
     if (isCancellation(error)) throw error;
     if (hostIsAway(error))
       return await records.recordUnknown(call.name, { callId: call.callId, why: 'The machine that has this workspace does not answer. Nothing was done.' });
-    // a tool that could not be run is something the model must know, not the end of the turn
+    // the model must know that a tool could not run; the turn goes on
     const lost = error instanceof ActivityFailure && error.cause instanceof TimeoutFailure;
     await records.recordUnknown(call.name, { callId: call.callId, ...(!lost && { why: `${call.name} could not be run: ${failureOf(error).message}` }) });
   }

@@ -9,23 +9,23 @@ export interface PendingTurn {
   threadId: string;
 }
 
-/** What a conversation knows while it runs. Handlers add to it, the loop and the sender take from it. */
+/** The state of a conversation. Handlers add to it; the turn loop and the sender take from it. */
 export interface Chat {
   readonly input: ConversationInput;
   readonly board: Board;
   turns: PendingTurn[];
-  /** outbox rows to be sent, the next one first; a row stays until it is sent */
+  /** outbox rows to send, in order; a row stays until it is sent */
   outgoing: string[];
   sending: boolean;
-  /** inbox ids of signals that have been heard */
+  /** inbox ids of signals that were already handled */
   seen: string[];
-  /** turns to be stopped when they come up */
+  /** turns that must stop as soon as they come up */
   stops: string[];
   decisions: Decisions;
   running: { turnId: string; scope: CancellationScope } | null;
 }
 
-/** A run that an operator has pinned to another build would continue as new for ever if it did so at its beginning. */
+/** An operator may pin a run to another build. Below this length such a run does not continue as new, or it would do so for ever. */
 const OUTDATED_EVENTS = 10;
 
 export function beginChat(input: ConversationInput): Chat {
@@ -43,13 +43,13 @@ export function beginChat(input: ConversationInput): Chat {
   };
 }
 
-/** What the next run of this chat begins with. Decisions are not carried: between turns no question is open. */
+/** What a chat carries over continue-as-new. Decisions are not carried: no question is open between turns. */
 export function carriedBy({ turns, outgoing, seen, stops, board }: Chat): Carried {
   const { turnsDone, spentMicroUsd } = board.view;
   return { turns, replies: outgoing, seen, stops, turnsDone, spentMicroUsd };
 }
 
-/** The history is full, or another build is current, and nothing is under way that continuing as new would lose. */
+/** The history is full or another build is current, and continuing as new would lose nothing. */
 export function isRenewable({ input, outgoing, sending }: Chat): boolean {
   const { continueAsNewSuggested, historyLength, targetWorkerDeploymentVersionChanged } = workflowInfo();
   const outdated = targetWorkerDeploymentVersionChanged && historyLength > OUTDATED_EVENTS;

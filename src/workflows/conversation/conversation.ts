@@ -8,8 +8,8 @@ import { runTurn } from './turn.ts';
 import { WorkClock } from './turn-state.ts';
 
 /**
- * Owns one chat, for ever. Handlers only deduplicate and enqueue; one loop runs the turns in order and one sends what
- * they produced, in order. Between turns, when the history has grown, it continues as new with a few kilobytes.
+ * Owns one chat for ever. Handlers only deduplicate and enqueue. One loop runs the turns in order, another sends what they produced, in order. Between turns,
+ * when the history has grown, it continues as new with a few kilobytes.
  */
 export async function conversation(input: ConversationInput): Promise<void> {
   const chat = beginChat(input);
@@ -23,10 +23,10 @@ export async function conversation(input: ConversationInput): Promise<void> {
   for (;;) {
     if (isRenewable(chat)) {
       await condition(allHandlersFinished);
-      // a pinned run goes on with the current build from here on; where builds are not told apart, the option says nothing
+      // a pinned run moves to the current build here; without worker versions the option does nothing
       return await makeContinueAsNewFunc<typeof conversation>({ initialVersioningBehavior: 'AUTO_UPGRADE' })({ ...input, carried: carriedBy(chat) });
     }
-    // a full history must not wait for the next turn to be renewed: a chat may ask for nothing but its status for weeks
+    // a chat may ask for nothing but its status for weeks, so a full history must not wait for the next turn
     await condition(() => chat.turns.length > 0 || isRenewable(chat));
     const next = chat.turns.shift();
     if (!next) continue;
@@ -62,14 +62,14 @@ const turnOf = ({ input, board, decisions, outgoing }: Chat, next: PendingTurn) 
   send: (outboxId: string) => void outgoing.push(outboxId),
 });
 
-/** Sends what turns and handlers have queued, in order. */
+/** Sends what turns and handlers queued, in order. */
 async function sendAll(chat: Chat): Promise<never> {
   const { input, outgoing } = chat;
   for (;;) {
     await condition(() => outgoing.length > 0);
     chat.sending = true;
     const outboxId = outgoing[0]!;
-    // only a row that is gone fails for good: there is nothing left to send then
+    // the only lasting failure is a row that is gone, and then nothing is left to send
     await deliverOn(input.channel, outboxId.includes('_call_') ? 'send question' : 'send reply', { outboxId }).catch((error) =>
       log.error('a message could not be sent', { outboxId, error: failureOf(error).message }),
     );

@@ -3,11 +3,13 @@ import type { Arrival, ConversationView } from '../../contracts/conversation.ts'
 import { arrivalSignal, holdsQuery, viewQuery, wakeSignal } from '../../contracts/signals.ts';
 import { type Chat, showQueue } from './chat-state.ts';
 
-/** Inbox ids remembered against a repeated signal. The inbox table is what deduplicates messages for ever; this only covers a signal sent twice. */
+/**
+ * How many inbox ids are remembered against a repeated signal. The inbox table deduplicates messages for ever; this covers only a signal that is sent twice.
+ */
 const SEEN_LIMIT = 500;
 const STOPS_LIMIT = 20;
 
-/** Registers what the outside may say to this chat. To be called before the first await, or a signal of the first task would find no handler. */
+/** Registers the signals and queries of this chat. Call it before the first await, or a signal of the first workflow task would find no handler. */
 export function listen(chat: Chat): void {
   setHandler(defineSignal<[Arrival]>(arrivalSignal), (arrival) => {
     if (isNew(chat, arrival.inboxId)) record(chat, arrival);
@@ -17,7 +19,7 @@ export function listen(chat: Chat): void {
     const held = new Set([...chat.seen, ...chat.outgoing, ...chat.turns.map((turn) => turn.turnId), ...(chat.running ? [chat.running.turnId] : [])]);
     return ids.filter((id) => held.has(id));
   });
-  // a workflow learns that another build is current only when something happens to it
+  // a workflow learns that another build is current only when an event reaches it
   setHandler(defineSignal(wakeSignal), () => {});
   setDefaultSignalHandler((name) => log.warn('a signal that this version does not know was dropped', { name }));
 }
@@ -48,7 +50,7 @@ function record(chat: Chat, arrival: Arrival): void {
       chat.outgoing.push(arrival.outboxId);
       break;
     case 'steer':
-      // its text is in the store, where the next model step reads it
+      // the next model step reads the text from the store
       if (arrival.outboxId) chat.outgoing.push(arrival.outboxId);
       break;
   }

@@ -5,7 +5,7 @@ import { awaitAnswer, decidedBySignalAlone, readDecision, type Steps } from '../
 import { previewOn, records } from '../shared/policies.ts';
 import type { Turn } from './turn-state.ts';
 
-/** Asks the person about a call, and waits for as long as it takes. */
+/** Asks the person about a call, and waits as long as it takes. */
 export function* askAbout(turn: Turn, call: CallVerdict): Steps<Decision | undefined> {
   const { turnId, threadId, waits, board, decisions } = turn;
   const { callId } = call;

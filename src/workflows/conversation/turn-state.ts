@@ -15,7 +15,7 @@ export interface Turn {
   send(outboxId: string): void;
 }
 
-/** Time at work: waits for a person, and for a limit of the model to open, do not count against the budget. */
+/** Working time of a turn. Waiting for a person, or for a limit of the model to open, does not count. */
 export class WorkClock {
   #begun = Date.now();
   #waited = 0;

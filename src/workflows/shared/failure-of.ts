@@ -12,6 +12,6 @@ export function failureOf(error: unknown): { type: FailureType; message: string 
   return { type: 'Internal', message: `${failures.Internal.tell} (${cause instanceof Error ? cause.message : String(cause)})` };
 }
 
-/** No worker of the host took the work: it is off, or has nothing to run containers with. */
+/** No worker of the host took the work: the host is off, or has no container engine. */
 export const hostIsAway = (error: unknown): boolean =>
   error instanceof ActivityFailure && error.cause instanceof TimeoutFailure && error.cause.timeoutType === 'SCHEDULE_TO_START';

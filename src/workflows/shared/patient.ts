@@ -1,22 +1,22 @@
 import { ActivityFailure, ApplicationFailure, isCancellation, proxyLocalActivities, sleep } from '@temporalio/workflow';
 import { nonRetryableTypes } from '../../domain/failures.ts';
 
-/** A short trouble of the database is waited out inside the workflow task, which costs three history events every four seconds. */
+/** A short outage of the database is retried inside the workflow task, at three history events every four seconds. */
 const FIRST_MS = 60_000;
-/** A long one is waited out on timers: six events for each look. */
+/** In a longer outage each retry waits for a timer, at six events for each. */
 const WAITS_MS = [15_000, 30_000, 60_000, 120_000];
 const LONGEST_MS = 300_000;
-/** Below the workflow task's own time-out: a look must not cost a heartbeat of the workflow task. */
+/** Shorter than the workflow task's time-out, so that an attempt costs no heartbeat of the workflow task. */
 const LOOK_MS = 3_000;
 
-/** Local activities that are never given up. `summary`: what an operator reads beside the marker. */
+/** Local activities that are retried for ever. The `summary` stands beside the marker for operators. */
 export type Patient<A> = {
   [K in keyof A]: A[K] extends (...args: infer I) => infer O ? { executeWithOptions(options: { summary: string }, args: I): O } : never;
 };
 
 /**
- * Short, idempotent steps on our own store, as local activities. They are tried again until the store is back; what says that trying
- * again is pointless is thrown. The history of a day without a database stays below 2,000 events.
+ * Short idempotent activities on our own store, run as local activities. They are retried until the store is back; only a failure that cannot be retried is
+ * thrown. A day without a database adds fewer than 2,000 events.
  */
 export function patientRecords<A>(): Patient<A> {
   const retry = { initialInterval: 100, backoffCoefficient: 2, maximumInterval: 5_000, nonRetryableErrorTypes: nonRetryableTypes };
@@ -43,7 +43,7 @@ function isFinal(error: unknown): boolean {
   return cause instanceof ApplicationFailure && (cause.nonRetryable === true || nonRetryableTypes.includes(cause.type ?? ''));
 }
 
-/** The type alone: a message of a database may hold what it was asked. */
+/** Only the type: the message of a database error may hold a query's values. */
 const reason = (error: unknown): string => {
   const cause = error instanceof ActivityFailure ? error.cause : error;
   return cause instanceof ApplicationFailure ? (cause.type ?? 'Error') : 'no answer';

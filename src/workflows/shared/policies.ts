@@ -6,14 +6,14 @@ import { type Channel, gatewayQueue } from '../../contracts/ids.ts';
 import { nonRetryableTypes } from '../../domain/failures.ts';
 import { patientRecords } from './patient.ts';
 
-/** Every retry policy of the conversation, named once, each with its reason. Durations in ms. */
+/** Every retry policy of the conversation, each with its reason. Durations in ms. */
 
-/** A dead worker is noticed after this long: three missed beats. */
+/** A dead worker is detected after this long: three missed heartbeats. */
 export const HEARTBEAT_TIMEOUT = 3_000;
 
 /**
- * A model step: long by nature, so its death is noticed by missing heartbeats; a stored answer is found. How long it goes on trying is
- * decided in the activity (domain/model/patience.ts), which names each wait and ends what is to be given up.
+ * A model step takes long, so missing heartbeats detect a dead worker; a retry finds a stored answer. The activity decides how long to retry
+ * (domain/model/patience.ts): it names each wait, and ends what must be given up.
  */
 const model = proxyActivities<Pick<TurnActivities, 'think'>>({
   startToCloseTimeout: 30 * 60_000,
@@ -21,14 +21,14 @@ const model = proxyActivities<Pick<TurnActivities, 'think'>>({
   retry: { initialInterval: 300, backoffCoefficient: 2, maximumInterval: 30_000, nonRetryableErrorTypes: nonRetryableTypes },
 });
 
-/** Tools that may run again: attempts bounded by the activity, which turns the last error into a result. */
+/** Tools that may run again. The activity limits the attempts and turns the last error into a result. */
 const repeatable = proxyActivities<Pick<TurnActivities, 'act'>>({
   startToCloseTimeout: 60 * 60_000,
   heartbeatTimeout: HEARTBEAT_TIMEOUT,
   retry: { initialInterval: 300, backoffCoefficient: 2, maximumInterval: 10_000, maximumAttempts: 12, nonRetryableErrorTypes: nonRetryableTypes },
 });
 
-/** Tools that must not run twice: one attempt, and a heartbeat, so that a dead worker costs seconds and the outcome is told as unknown. */
+/** Tools that must not run twice: one attempt. The heartbeat detects a dead worker within seconds, and the outcome is reported as unknown. */
 const onceOnly = proxyActivities<Pick<TurnActivities, 'act'>>({
   startToCloseTimeout: 60 * 60_000,
   heartbeatTimeout: HEARTBEAT_TIMEOUT,
@@ -37,7 +37,7 @@ const onceOnly = proxyActivities<Pick<TurnActivities, 'act'>>({
 
 const local = patientRecords<RecordActivities>();
 
-/** The same under the words that an operator reads beside their markers. */
+/** Each with the summary that an operator reads beside its marker. */
 export const records = {
   openQuestion: (what: string, input: AskInput): Promise<AskResult> => local.openQuestion.executeWithOptions({ summary: `ask for ${what}` }, [input]),
   decisionOf: (questionId: string): Promise<Decision | null> => local.decisionOf.executeWithOptions({ summary: 'read the decision' }, [questionId]),
@@ -51,17 +51,17 @@ export const records = {
 
 export const thinkAs = (summary: string, input: ThinkInput): Promise<ThinkResult> => model.think.executeWithOptions({ summary }, [input]);
 
-/** `taskQueue`: a host's own, for a tool of the kennel; one that nobody serves does not hold the turn up for ever. */
+/** `taskQueue`: the host's own, for a tool of the kennel. A queue that no worker serves must not block the turn for ever. */
 export const actAs = (summary: string, effect: 'idempotent' | 'reattachable' | 'once', input: ActInput, taskQueue?: string): Promise<ActResult> =>
   (effect === 'once' ? onceOnly : repeatable).act.executeWithOptions(
     { summary, ...(taskQueue !== undefined && { taskQueue, scheduleToStartTimeout: HOST_PATIENCE }) },
     [input],
   );
 
-/** A host that does not take work for this long counts as away. */
+/** A host that takes no work for this long counts as away. */
 export const HOST_PATIENCE = 60_000;
 
-/** A send: only where the channel is; waits in the queue for as long as the channel is away. */
+/** A send on the queue of the channel. It waits there as long as the channel is away. */
 export const deliverOn = (channel: Channel, summary: string, input: DeliverInput): Promise<void> =>
   proxyActivities<Pick<TurnActivities, 'deliver'>>({
     taskQueue: gatewayQueue(channel),
@@ -70,7 +70,7 @@ export const deliverOn = (channel: Channel, summary: string, input: DeliverInput
     retry: { initialInterval: 500, backoffCoefficient: 2, maximumInterval: 60_000, nonRetryableErrorTypes: ['NotFound'] },
   }).deliver.executeWithOptions({ summary }, [input]);
 
-/** What an approval will show: worth some seconds, and no reason not to ask when it cannot be had. */
+/** Works out what an approval will show, within some seconds. If that fails, the approval is asked without it. */
 export const previewOn = (taskQueue: string, input: ActInput): Promise<void> =>
   proxyActivities<Pick<TurnActivities, 'preview'>>({
     taskQueue,

@@ -4,7 +4,7 @@ import type { Phase } from '../../contracts/conversation.ts';
 import type { Channel } from '../../contracts/ids.ts';
 import { AGENT_PHASE, AGENT_THREAD, AGENT_WAITS_FOR, CHAT_CHANNEL, SPEND_MICRO_USD } from '../../contracts/signals.ts';
 
-/** Runs that began before this set their phase alone, and never `failed`. */
+/** Runs from before this change set only their phase, and never `failed`. */
 const LISTED = '2026-11-listed-by-operators';
 
 const phaseKey = defineSearchAttributeKey(AGENT_PHASE, 'KEYWORD');
@@ -13,7 +13,7 @@ const threadKey = defineSearchAttributeKey(AGENT_THREAD, 'KEYWORD');
 const waitsForKey = defineSearchAttributeKey(AGENT_WAITS_FOR, 'KEYWORD');
 const spentKey = defineSearchAttributeKey(SPEND_MICRO_USD, 'INT');
 
-/** What operators list by. No text of a person is in it: search attributes are never encrypted. */
+/** What operators can filter by. It holds no text of a person, because search attributes are never encrypted. */
 export interface Listed {
   channel: Channel;
   thread: string | null;
@@ -23,7 +23,7 @@ export interface Listed {
 
 export const canBeFailed = (): boolean => patched(LISTED);
 
-/** One command for all: it is sent where the phase changes, and nowhere else. */
+/** One command for all attributes, sent only when the phase changes. */
 export function list(phase: Phase, { channel, thread, waitsFor, spentMicroUsd }: Listed): void {
   if (!patched(LISTED)) upsertSearchAttributes([{ key: phaseKey, value: phase }]);
   else

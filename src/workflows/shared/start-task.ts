@@ -5,7 +5,7 @@ import { CODING_TASK } from '../../contracts/signals.ts';
 import type { TaskInput } from '../../contracts/task.ts';
 import { taskPage } from '../../domain/tasks/page.ts';
 
-/** Starts a coding task as a child that outlives its parent; one that runs already is left alone. */
+/** Starts a coding task as a child that outlives its parent. A task that already runs is left alone. */
 export async function startTask(input: TaskInput): Promise<void> {
   try {
     await startChild(CODING_TASK, {

@@ -7,26 +7,26 @@ import type { Command, LogLine } from '../../../contracts/kennel.ts';
 import { parseLine } from './log-line.ts';
 
 export const runsFolder = (config: Config): string => join(config.FETCH_HOME, 'kennel', 'runs');
-/** A run's folder on this host; what is in it is said in `contracts/kennel.ts`. */
+/** A task's run folder on this host; `contracts/kennel.ts` describes its files. */
 export const runFolder = (config: Config, taskId: string): string => join(runsFolder(config), taskId);
 export const gateFolder = (config: Config, taskId: string): string => join(runFolder(config, taskId), 'gate');
 
-/** Read at most this much of a log at a time, so that a flood is stored in pieces. */
+/** Largest part of a log in one read, so that a flood is stored in parts. */
 const CHUNK = 256 * 1024;
 
 export interface Read {
   lines: LogLine[];
-  /** where each of the lines ends */
+  /** where each line ends */
   ends: number[];
-  /** where the next read goes on: after the last whole line */
+  /** where the next read begins: after the last whole line */
   offset: number;
-  /** more is there already */
+  /** more is already there */
   more: boolean;
-  /** bytes of the whole log */
+  /** length of the log in bytes */
   size: number;
 }
 
-/** Whole lines of a log from a byte on. A line that is still being written, or that is no line of a log, does not count; the latter is passed over. */
+/** Whole lines of a log from a byte on. An unfinished line does not count; a line that is no log line is skipped. */
 export async function readLog(folder: string, offset: number): Promise<Read> {
   const file = await openLog(folder);
   const nothing = { lines: [], ends: [], offset, more: false };
@@ -37,7 +37,7 @@ export async function readLog(folder: string, offset: number): Promise<Read> {
     const buffer = Buffer.alloc(Math.min(CHUNK, size - offset));
     const { bytesRead } = await file.read(buffer, 0, buffer.length, offset);
     const end = buffer.lastIndexOf(10, bytesRead - 1) + 1;
-    // no line of the runner is that long: whatever this is, it must not hold the log up for ever
+    // no line of the runner is that long, and this one must not block the log for ever
     if (end === 0) return { ...nothing, offset: bytesRead === CHUNK ? offset + bytesRead : offset, more: bytesRead === CHUNK, size };
     const lines: LogLine[] = [];
     const ends: number[] = [];
@@ -56,7 +56,7 @@ export async function readLog(folder: string, offset: number): Promise<Read> {
   }
 }
 
-/** Null before it is there. What is inside the folder is the container's to change: a link or a pipe in the place of the log is not followed. */
+/** Null before the log exists. The container can change everything in this folder, so a link or a pipe in place of the log is not followed. */
 async function openLog(folder: string, access: number = constants.O_RDONLY): Promise<FileHandle | null> {
   const file = await open(join(folder, 'log.ndjson'), access | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ELOOP') return null;
@@ -67,18 +67,18 @@ async function openLog(folder: string, access: number = constants.O_RDONLY): Pro
   return null;
 }
 
-/** When a log last grew, in ms since the epoch; null before it is there. */
+/** When a log last grew, in ms since the epoch; null before it exists. */
 export const lastWritten = async (folder: string): Promise<number | null> =>
   await lstat(join(folder, 'log.ndjson')).then(
     (file) => file.mtimeMs,
     () => null,
   );
 
-/** A chatty agent is read this often at most, in ms: each time is a transaction. */
+/** Shortest time between two reads of a busy log, in ms: each is a transaction. */
 const AT_MOST_MS = 50;
 
 export interface LogWatch {
-  /** Waits until the log has grown, or for `ms`: notifications of the file system do not cross every mount. Throws the reason of the signal. */
+  /** Waits until the log has grown, or for `ms`, because file notifications do not cross every mount. Throws the reason of the signal. */
   grown(ms: number): Promise<void>;
   close(): void;
 }
@@ -97,7 +97,7 @@ export function watchLog(folder: string, signal: AbortSignal): LogWatch {
     });
     watcher.on('error', () => watcher?.close());
   } catch {
-    // it is not there, or nothing more can be watched: looking at it every `ms` is enough
+    // it does not exist, or the system has no more watches: a look every `ms` is enough
   }
   return {
     grown: async (ms) => {
@@ -122,21 +122,21 @@ export function watchLog(folder: string, signal: AbortSignal): LogWatch {
   };
 }
 
-/** Appends a command; one that was appended before has the same id and counts once. */
+/** Appends a command. A command that was appended before has the same id and counts once. */
 export async function sendCommand(folder: string, command: Command): Promise<void> {
   await mkdir(folder, { recursive: true });
   await appendFile(join(folder, 'commands.ndjson'), `${JSON.stringify(command)}\n`, { mode: 0o644 });
 }
 
-/** What stays of a run as its record. */
+/** The files of a run that stay as its record. */
 const RECORD = new Set(['spec.json', 'commands.ndjson', 'log.ndjson']);
-/** Its lines are in the store: of the file only a beginning is kept. */
+/** The lines are in the store, so only the beginning of the file is kept. */
 const KEPT_LOG_BYTES = 1024 * 1024;
 const KEPT_DAYS = 30;
 
 /**
- * Removes everything of a run but its record: the agent's HOME with its session and a log-in that it was given, under whatever name an agent has moved it
- * to, and the sockets. Its containers must be gone. Throws when something is left.
+ * Removes everything of a task's run folder except its record: the sockets and the agent's HOME with session and log-in, also when the agent moved it to
+ * another name. The containers must be gone. Throws when something is left.
  */
 export async function forgetRun(folder: string): Promise<void> {
   const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
@@ -157,7 +157,7 @@ async function shortenLog(folder: string): Promise<void> {
   }
 }
 
-/** Removes the records of runs that ended long ago; `live`: tasks that are not over, which may have waited for a person all that time. */
+/** Removes the records of runs that ended long ago. `live`: tasks that are not over, which may have waited for a person all that time. */
 export async function dropOldRuns(runs: string, live: ReadonlySet<string>, now = Date.now()): Promise<void> {
   for (const id of await readdir(runs).catch(() => [])) {
     const changed = await lstat(join(runs, id, 'commands.ndjson')).catch(() => null);
@@ -169,13 +169,13 @@ async function removeWhole(path: string): Promise<void> {
   try {
     await rm(path, { recursive: true, force: true });
   } catch {
-    // a folder that its owner may not read or write any more
+    // the agent may have left a folder that its owner cannot read or write
     await makeWritable(path).catch(() => {});
     await rm(path, { recursive: true, force: true });
   }
 }
 
-/** Links are not followed. */
+/** Does not follow links. */
 async function makeWritable(path: string): Promise<void> {
   if (!(await lstat(path)).isDirectory()) return;
   await chmod(path, 0o700);

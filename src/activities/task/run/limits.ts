@@ -7,18 +7,18 @@ import type { Db } from '../../../store/postgres/database.ts';
 import { lastWritten, type Read, readLog } from './folder.ts';
 import { folderMegabytes, freeMegabytes } from './size.ts';
 
-/** What ends a step besides its own last line. */
+/** What ends a run besides its own last line. */
 
 type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
-/** What the workflow must hear of, without where the log stands. */
+/** What the workflow must react to, without the position in the log. */
 export type Stop = DistributiveOmit<Followed, 'offset' | 'spent'>;
 
 const overBudget = (reason: string): Stop => ({ what: 'budget', reason });
 
-/** A log of which much is unread at the deadline is read on for this long. */
+/** How long a log with much unread is read on after the deadline. */
 const CATCH_UP_MS = 5_000;
 
-/** A log has a bound of its own: each line is a row, an event and something to read for a person. */
+/** A log has its own limit: each line is a row, an event and something for a person to read. */
 export function logBreach({ FETCH_TASK_MAX_LOG_LINES, FETCH_TASK_MAX_LOG_MB }: Config, lines: number, bytes: number): Stop | null {
   if (lines > FETCH_TASK_MAX_LOG_LINES)
     return overBudget(`It wrote more than ${FETCH_TASK_MAX_LOG_LINES} lines to its log; FETCH_TASK_MAX_LOG_LINES allows no more.`);
@@ -37,16 +37,16 @@ export async function spendingBreach(config: Config, db: Db, taskId: string): Pr
   return breach ? overBudget(breachText(breach)) : null;
 }
 
-/** A workspace has no bound of its own, and the database may be on the same disk. */
+/** A workspace has no size limit, and the database may be on the same disk. */
 export async function diskBreach({ FETCH_KENNEL_FREE_MB }: Config, folder: string): Promise<Stop | null> {
   const free = await freeMegabytes(folder);
   if (free === null || free >= FETCH_KENNEL_FREE_MB) return null;
   return overBudget(`The disk of the host has ${free} MB left; FETCH_KENNEL_FREE_MB keeps ${FETCH_KENNEL_FREE_MB} MB free.`);
 }
 
-/** The time at work is used up, or nothing was said for too long. `began`: when this was begun to be followed. */
+/** The working time is used up, or nothing was said for too long. `began`: when this attempt to follow started. */
 export async function timeBreach(folder: string, read: Read, at: { deadline: number; began: number; silenceMs: number }): Promise<Stop | null> {
-  // what waits in the log may be the end, from before the deadline
+  // unread lines may hold the end, from before the deadline
   if (Date.now() >= at.deadline + (read.more ? CATCH_UP_MS : 0)) return { what: 'timeout' };
   const heard = Math.max((await lastWritten(folder)) ?? 0, at.began);
   return Date.now() - heard >= at.silenceMs ? { what: 'silent' } : null;
@@ -54,10 +54,10 @@ export async function timeBreach(folder: string, read: Read, at: { deadline: num
 
 /** The container has ended and left nothing to read. */
 export async function containerGone(kennel: Kennel, config: Config, step: { taskId: string; step: number }, folder: string, read: Read): Promise<Stop | null> {
-  // an engine that does not answer says nothing about the container: the log goes on without it
+  // an engine that does not answer says nothing about the container, so the log is followed without it
   const container = await kennel.inspect(step.taskId, step.step).catch(() => undefined);
   if (container === undefined || (container && container.state !== 'exited')) return null;
-  // its last lines may have been written after the read above
+  // the last lines may have been written after the read above
   if ((await readLog(folder, read.offset)).lines.length > 0) return null;
   if (container?.outOfMemory)
     return { what: 'gone', oom: true, reason: `The container ran out of memory (FETCH_KENNEL_MEMORY_MB allows ${config.FETCH_KENNEL_MEMORY_MB} MB).` };

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { HARNESSES, type LogLine } from '../../../contracts/kennel.ts';
 import { visibleWithin } from '../../../domain/text/foreign-text.ts';
 
-/** A line of a log as it must be: an agent may write into its own log, and a line that is not valid must not stop `follow`. */
+/** Validates lines of a log. An agent may write into its own log, and an invalid line must not stop `follow`. */
 
-/** One that PostgreSQL takes, too. */
+/** A date that PostgreSQL accepts, too. */
 function isDate(text: string): boolean {
   const year = new Date(text).getUTCFullYear();
   return year >= 1970 && year < 10_000;
@@ -52,14 +52,14 @@ const asItIs = ({ command, diff }: { command?: string; diff?: string }) => ({
 });
 const storable = (text: string): string => text.replaceAll('\0', '␀').toWellFormed();
 
-/** Null for what is no line of a log. Texts are without control characters from here on: they are stored, shown and sent as they are. */
+/** Null for text that is no log line. Other texts lose their control characters here, because they are stored, shown and sent as they are. */
 export function parseLine(text: string): LogLine | null {
   if (text === '') return null;
   try {
     const line = schema.safeParse(JSON.parse(text));
     if (!line.success) return null;
     const shown = visibleWithin(line.data);
-    // what consent is asked for stays as it is: what is hidden in it is shown to the person, not taken out
+    // a request for consent keeps its text: hidden characters in it are shown to the person, not removed
     return line.data.type === 'permission' ? { ...shown, ...asItIs(line.data) } : shown;
   } catch {
     return null;

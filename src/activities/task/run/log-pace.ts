@@ -1,11 +1,11 @@
-/** How fast a log is taken in: an agent at work stays far below, a flood waits in its file, where it is bounded. */
+/** How fast a log is stored. A working agent stays far below; a flood waits in its file, which has a limit. */
 const LINES_PER_SECOND = 500;
 const BYTES_PER_SECOND = 1024 * 1024;
-/** What may come at once: a host that was away has something to catch up with. */
+/** What may come at once, because a host that was away must catch up. */
 const BURST_SECONDS = 10;
 
 export interface LogPace {
-  /** Notes what was taken in; how long to wait before more, ms. */
+  /** Records what was stored; returns how many ms to wait before more. */
   took(lines: number, bytes: number, now?: number): number;
 }
 
