@@ -1,6 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { type LedgerEntry, startPracticeServer } from '../../src/adapters/model/practice/server.ts';
+import type { LedgerEntry } from '../../src/adapters/model/practice/ledger.ts';
+import { startPracticeServer } from '../../src/adapters/model/practice/server.ts';
 
 export interface ScriptedModel {
   baseUrl: string;

@@ -1,3 +1,5 @@
+export { textOf } from '../../../src/adapters/model/practice/situation.ts';
+
 // biome-ignore lint/suspicious/noExplicitAny: bodies of four foreign protocols are read leniently here; the shapes are theirs
 export type Body = any;
 
@@ -60,13 +62,6 @@ export interface Wire {
   document(asked: Asked, reply: Reply, usage: Usage, n: number): unknown;
   error(status: number, message: string): unknown;
 }
-
-/** Text of a content that is a string or a list of parts. */
-export const textOf = (content: unknown): string => {
-  if (typeof content === 'string') return content;
-  if (!Array.isArray(content)) return '';
-  return content.map((part: { text?: unknown; content?: unknown }) => (typeof part?.text === 'string' ? part.text : textOf(part?.content))).join('');
-};
 
 export function offered(name: string, schema: { properties?: Record<string, { type?: unknown }>; required?: string[] } | undefined): OfferedTool {
   const properties = Object.fromEntries(Object.entries(schema?.properties ?? {}).map(([key, value]) => [key, String(value?.type ?? '').toLowerCase()]));

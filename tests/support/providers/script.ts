@@ -1,26 +1,13 @@
+import { firstJson, type ScriptStep } from '../../../src/adapters/model/practice/script.ts';
 import type { Asked, Reply } from './asked.ts';
 import { type Role, toolFor } from './roles.ts';
 
-/** One answer of the scripted provider. Everything is optional. */
-export interface AgentStep {
-  /** `$LAST` stands for the latest tool result */
-  say?: string;
+/** One answer of the scripted provider. What it shares with the scripts of the practice model means the same. */
+export interface AgentStep extends Omit<ScriptStep, 'think' | 'call'> {
   /** what the agent is to do, in words that hold for every CLI: translated into the tool that this CLI offers */
   do?: Array<[role: Role, args: Record<string, unknown>]>;
   /** a tool of the CLI by its own name */
   call?: Array<[name: string, args: Record<string, unknown>]>;
-  /** milliseconds before each word of an answer */
-  pace?: number;
-  /** answer with this HTTP status instead */
-  fail?: number;
-  /** with `fail`: the Retry-After header, seconds */
-  retryAfter?: number;
-  /** never answer */
-  hang?: boolean;
-  /** break the connection in the middle of the answer */
-  cut?: boolean;
-  /** `fail`, `hang` and `cut` only happen to so many requests of this step; to all when unset */
-  times?: number;
 }
 
 export const script = (...steps: AgentStep[]): string => `SCRIPT:${JSON.stringify(steps)}`;
@@ -71,20 +58,4 @@ function stepAfter(turns: Asked['turns']): number {
   const known = calls.flatMap((id) => /^call_(\d+)x\d+_/.exec(id)?.[1] ?? []).map(Number);
   if (known.length > 0) return Math.max(...known) + 1;
   return turns.filter((turn) => turn.calls?.length).length;
-}
-
-/** The JSON value at the start of a text, up to its closing bracket. */
-function firstJson(text: string): string {
-  let depth = 0;
-  let quoted = false;
-  for (let at = 0; at < text.length; at++) {
-    const char = text[at];
-    if (quoted) {
-      if (char === '\\') at++;
-      else if (char === '"') quoted = false;
-    } else if (char === '"') quoted = true;
-    else if (char === '[' || char === '{') depth++;
-    else if ((char === ']' || char === '}') && --depth === 0) return text.slice(0, at + 1);
-  }
-  return text;
 }

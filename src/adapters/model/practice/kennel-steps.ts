@@ -1,7 +1,6 @@
-import type { ScriptStep, Situation } from './script.ts';
-
-/** Calls a tool under the argument names that its schema has. */
-export type Use = (name: string, args: Array<[aliases: string[], value: unknown]>, say: string) => ScriptStep;
+import type { ScriptStep } from './script.ts';
+import type { Situation } from './situation.ts';
+import type { Use } from './use.ts';
 
 /** An hour: people who try it out kill things and come back. */
 const TIMEOUT_MS = 3_600_000;

@@ -1,4 +1,4 @@
-import { isNote } from '../../../domain/text/fences.ts';
+import type { Situation } from './situation.ts';
 
 /** One answer of the practice model, or one step of a script. Everything is optional. */
 export interface ScriptStep {
@@ -21,44 +21,6 @@ export interface ScriptStep {
   times?: number;
 }
 
-/** A message as it comes over the wire; content that is not text counts as empty. */
-export interface WireMessage {
-  role: string;
-  content?: unknown;
-  tool_calls?: unknown[];
-}
-
-export interface Situation {
-  /** the latest user message */
-  user: string;
-  /** assistant messages after it */
-  step: number;
-  /** the latest tool result after it */
-  last: string;
-  system: string;
-}
-
-export const textOf = (content: unknown): string => {
-  if (typeof content === 'string') return content;
-  if (!Array.isArray(content)) return '';
-  return content.map((part: { text?: unknown }) => (typeof part?.text === 'string' ? part.text : '')).join('');
-};
-
-export function situationOf(messages: readonly WireMessage[]): Situation {
-  // a report or a summary is nobody's wish
-  const at = messages.findLastIndex((message) => message.role === 'user' && !isNote(textOf(message.content)));
-  const after = messages.slice(at + 1);
-  return {
-    user: at < 0 ? '' : textOf(messages[at]?.content),
-    step: after.filter((message) => message.role === 'assistant').length,
-    last: textOf(after.findLast((message) => message.role === 'tool')?.content),
-    system: messages
-      .filter((message) => message.role === 'system')
-      .map((message) => textOf(message.content))
-      .join('\n'),
-  };
-}
-
 /** The step of a `SCRIPT:[...]` message that is due; null when the message is no script. Text after the list is ignored. */
 export function scriptedStep(situation: Situation): ScriptStep | null {
   const text = situation.user.trimStart();
@@ -77,7 +39,7 @@ export function scriptedStep(situation: Situation): ScriptStep | null {
 }
 
 /** The JSON value at the start of a text, up to its closing bracket. */
-function firstJson(text: string): string {
+export function firstJson(text: string): string {
   let depth = 0;
   let quoted = false;
   for (let at = 0; at < text.length; at++) {

@@ -1,0 +1,155 @@
+import type { ScriptStep } from './script.ts';
+import type { Situation } from './situation.ts';
+import type { Use } from './use.ts';
+
+/** Name of the routine and of the schedule that practice makes, so that it can also stop them. */
+const ROUTINE = 'practice-minute';
+const EVERY_MINUTE = '*/1 * * * *';
+
+const HELP = `This is the practice model: no real model is configured, so nothing here thinks. It answers by fixed rules, and everything around it is real. Try:
+- "ask me about lunch": a question with choices. Stop everything, start again, and the question is still there.
+- "fetch https://example.com": reads a page.
+- "progress": a progress report.
+- "count to 100": a long answer, to interrupt with "stop", or to kill a process under.
+- "every minute": a schedule that fires while nobody looks; "routines" lists, "stop schedule" ends it.
+- "create workspace demo", then "task": a coding task in a container (it needs Docker). It waits, asks, and reports; kill what you like meanwhile. "undo" takes it back.
+- "task: write notes.md hello; run ls": the practice agent follows what you say, step by step.
+Set OPENAI_API_KEY, OPENROUTER_API_KEY or OPENAI_BASE_URL, or run "fetch setup", for a real model.`;
+
+/** What the rules look at. `word` is the message in small letters. */
+interface Said extends Situation {
+  text: string;
+  word: string;
+}
+
+/** One thing that the practice model knows; null when a message is about something else. */
+type Rule = (said: Said, use: Use) => ScriptStep | null;
+
+const ask: Rule = ({ text, word, step, last }, use) => {
+  if (!/\bask me\b/.test(word)) return null;
+  if (step > 0)
+    return {
+      say: `Practice: you answered "${clip(answerOf(last), 200)}". I waited for it without costing anything, and would have waited through any restart.`,
+    };
+  const topic = /\bask me\s+(?:a question\s*)?(?:about\s+)?(.*)/i.exec(text)?.[1]?.replace(/(?<![.?!])[.?!]+$/, '') || 'colours';
+  return use(
+    'ask_user',
+    [
+      [['question'], `Practice question on ${clip(topic, 100)}: which one is it?`],
+      [
+        ['options', 'choices'],
+        ['The first', 'The second', 'Neither of them'],
+      ],
+    ],
+    'Let me ask you.',
+  );
+};
+
+const readPage: Rule = ({ text, step, last }, use) => {
+  const url = /\b(?:fetch|read|open)\s+((?:https?:\/\/)?[\w-]+(?:\.[\w-]+)*(?::\d+)?(?:\/\S*)?)/i.exec(text)?.[1];
+  if (!url) return null;
+  if (step > 0) return { say: `Practice: the page says "${titleOf(last)}".` };
+  return use('web_fetch', [[['url'], /^https?:\/\//i.test(url) ? url : `https://${url}`]], 'I read the page.');
+};
+
+const stopSchedule: Rule = ({ word, step, last }, use) => {
+  if (!/\b(stop|delete|remove|end|cancel)\b/.test(word) || !/\b(schedule|cron|routine)/.test(word)) return null;
+  if (step > 0) return { say: `Practice: done. The tool said: ${clip(last, 300)}` };
+  return use('cron_delete', [[['name', 'cron', 'cronId', 'cron_id', 'id'], ROUTINE]], 'I stop the schedule.');
+};
+
+const schedule: Rule = ({ word, step, last }, use) => {
+  if (!/\bevery minute\b|\bschedule\b/.test(word)) return null;
+  if (step === 0) {
+    return use(
+      'workflow_create',
+      [
+        [['name'], ROUTINE],
+        [['description'], 'Practice: lists the routines'],
+        [['steps'], [{ name: 'list', tool: 'workflow_list', args: {} }]],
+      ],
+      'First the routine.',
+    );
+  }
+  if (step === 1) {
+    return use(
+      'cron_create',
+      [
+        [['workflow', 'workflowName', 'workflow_name', 'workflowId', 'workflow_id', 'routine'], ROUTINE],
+        [['schedule', 'cron', 'expression'], EVERY_MINUTE],
+        [['name'], ROUTINE],
+      ],
+      'Then its schedule.',
+    );
+  }
+  return {
+    say: `Practice: the routine "${ROUTINE}" runs every minute (${EVERY_MINUTE}, UTC), also when no terminal is open, and its result comes to this chat. "routines" shows the next and the last run; "stop schedule" ends it. The tool said: ${clip(last, 300)}`,
+  };
+};
+
+const listSchedules: Rule = ({ word, step, last }, use) => {
+  if (!/\b(routines|schedules|crons?|list)\b/.test(word)) return null;
+  if (step > 0) return { say: `Practice: here is what is scheduled.\n${clip(last, 2_000)}` };
+  return use('cron_list', [], 'I look.');
+};
+
+const progress: Rule = ({ word, step }, use) => {
+  if (!/\bprogress\b/.test(word)) return null;
+  if (step > 0) return { say: 'Practice: that was a progress report, sent while the turn was still running.' };
+  return use(
+    'report_progress',
+    [
+      [['message'], 'Practice: half way there'],
+      [['percent'], 50],
+    ],
+    'I report.',
+  );
+};
+
+const count: Rule = ({ word }) => {
+  const to = /\bcount (?:up )?to (\d+)/.exec(word)?.[1] ?? (/\blong\b/.test(word) ? '300' : undefined);
+  if (!to) return null;
+  const numbers = Array.from({ length: Math.max(1, Math.min(600, Number(to))) }, (_, at) => at + 1);
+  return { say: `Practice: ${numbers.join(' ')}`, pace: 200 };
+};
+
+const help: Rule = ({ word }) =>
+  /^(help|hi|hello|hey|hallo|good (morning|evening|day)|start|what can you do|who are you|\?)\b|^\?/.test(word) || word === '' ? { say: HELP } : null;
+
+/** The first that knows a message answers it. */
+const RULES: readonly Rule[] = [ask, readPage, stopSchedule, schedule, listSchedules, progress, count, help];
+
+/** A conversation is to be summarised; null when that was not asked. */
+export const summaryStep = ({ system, user }: Situation): ScriptStep | null =>
+  /summar|compact/i.test(system) ? { say: `Practice summary: ${clip(user.trim().replace(/\s+/g, ' '), 400)}` } : null;
+
+/** What the practice model says in a chat. */
+export function chatStep(situation: Situation, use: Use): ScriptStep {
+  const text = situation.user.trim();
+  const said: Said = { ...situation, text, word: text.toLowerCase() };
+  for (const rule of RULES) {
+    const step = rule(said, use);
+    if (step) return step;
+  }
+  return { say: `Practice (no real model is configured): you wrote "${clip(text, 200)}". Write "help" to see what can be tried.` };
+}
+
+const clip = (text: string, length: number): string => (text.length <= length ? text : `${text.slice(0, length - 1)}…`);
+
+const parsed = (text: string): Record<string, unknown> => {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+};
+
+const answerOf = (result: string): string => String(parsed(result).answer ?? result).trim();
+
+/** The title of a fetched page: from JSON, a `Title:` line, a heading, else the first line. */
+function titleOf(result: string): string {
+  const title =
+    parsed(result).title ?? /^[ \t]*title:[ \t]*(\S.*)$/im.exec(result)?.[1] ?? /^#+\s+(.+)$/m.exec(result)?.[1] ?? result.trim().split('\n')[0] ?? '';
+  return clip(String(title).trim(), 200);
+}

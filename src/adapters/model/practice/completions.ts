@@ -1,0 +1,84 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { callsOf, completionOf, type PracticeAnswer, streamAnswer, usageOf } from './answer.ts';
+import { follow, type LedgerEntry } from './ledger.ts';
+import { practiceStep } from './practice.ts';
+import { charsOf, offeredTools, type PracticeRequest, parseRequest, readBody, skimmed } from './request.ts';
+import { type ScriptStep, scriptedStep } from './script.ts';
+import { sendError, sendJson } from './send.ts';
+import { type Situation, situationOf } from './situation.ts';
+import type { OfferedTool } from './use.ts';
+
+export interface CompletionOptions {
+  /** understand SCRIPT:[...] messages */
+  scripts?: boolean;
+  /** milliseconds before each word of an answer that sets no pace of its own */
+  pace?: number;
+  /** parse only the latest message and what follows of a long request, so that a measurement is not one of this server; `roles` then lacks the rest */
+  skim?: boolean;
+  /** called at arrival and again when the state changes */
+  ledger?: (entry: LedgerEntry) => void;
+  /** called with the whole body of each request */
+  heard?: (body: string) => void;
+}
+
+/** Answers the completion requests of one server. */
+export class Completions {
+  private readonly options: CompletionOptions;
+  /** how often a step failed on purpose, for `times` */
+  private readonly failures = new Map<string, number>();
+  private count = 0;
+
+  constructor(options: CompletionOptions) {
+    this.options = options;
+  }
+
+  /** An error that is thrown before the head is sent is what the caller is told. */
+  async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const raw = await readBody(request);
+    this.options.heard?.(raw);
+    const body = parseRequest(this.options.skim ? skimmed(raw) : raw);
+    const situation = situationOf(body.messages);
+    const tools = offeredTools(body.tools);
+    const entry = this.enter(String(request.headers['x-fetch-request-id'] ?? ''), body, situation, tools, raw.length);
+    const gone = follow(response, entry, this.options.ledger);
+
+    const step = this.stepOf(entry.requestId, situation, tools);
+    if (step.hang) return;
+    if (step.fail) return sendError(response, step.fail, `scripted ${step.fail}`, step.retryAfter);
+    const answer: PracticeAnswer = {
+      envelope: { id: `practice-${entry.n}`, created: Math.floor(entry.at / 1000), model: entry.model },
+      step,
+      calls: callsOf(step, situation.step),
+      usage: usageOf(this.options.skim ? raw.length : charsOf(body), step),
+    };
+    if (!body.stream) return sendJson(response, 200, completionOf(answer));
+    await streamAnswer(response, answer, { pace: step.pace ?? this.options.pace ?? 10, usage: body.stream_options?.include_usage === true, gone });
+  }
+
+  private enter(requestId: string, body: PracticeRequest, situation: Situation, tools: readonly OfferedTool[], bytes: number): LedgerEntry {
+    this.count += 1;
+    return {
+      n: this.count,
+      at: Date.now(),
+      requestId,
+      model: body.model ?? 'practice',
+      user: situation.user.slice(0, 2_000),
+      step: situation.step,
+      roles: body.messages.map((message) => message.role),
+      tools: tools.map((tool) => tool.name),
+      bytes,
+      state: 'open',
+    };
+  }
+
+  /** The step that is due; without its failure when that has happened often enough. */
+  private stepOf(requestId: string, situation: Situation, tools: readonly OfferedTool[]): ScriptStep {
+    const step = (this.options.scripts ? scriptedStep(situation) : null) ?? practiceStep(situation, tools);
+    if (step.times === undefined || !(step.fail || step.hang || step.cut)) return step;
+    const key = `${requestId.split('#')[0]}\n${situation.user}\n${situation.step}`;
+    const failed = this.failures.get(key) ?? 0;
+    if (failed >= step.times) return { ...step, fail: undefined, hang: undefined, cut: undefined };
+    this.failures.set(key, failed + 1);
+    return step;
+  }
+}
