@@ -92,6 +92,10 @@ export const settings = {
     .regex(/^postgres(ql)?:\/\//, 'must start with postgres:// or postgresql://')
     .optional()
     .describe('Use this PostgreSQL and start none'),
+  FETCH_PREPARE_STATEMENTS: z
+    .stringbool()
+    .default(true)
+    .describe('`false` prepares no statements: for a pooler in front of DATABASE_URL that gives each transaction another connection'),
   FETCH_WORKSPACE: z.string().min(1).optional().describe('Folder that new threads work in; the current folder by default'),
   FETCH_USER_NAME: z.string().trim().max(80).optional().describe('What to call the person'),
   FETCH_TIME_ZONE: z

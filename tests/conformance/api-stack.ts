@@ -17,6 +17,7 @@ export interface ApiStack {
   port: number;
   statusPort: number;
   store: Store;
+  databaseUrl: string;
   workspace: string;
   /** another runtime API on the same store, set up from these variables as a start would do it; returns its port */
   another(variables: Record<string, string>): Promise<number>;
@@ -65,6 +66,7 @@ export async function startApi(options: {
     port: runtime.port,
     statusPort: status.port,
     store,
+    databaseUrl: databaseUrl(home, port),
     workspace,
     another: async (variables) => {
       const own = loadConfig({ FETCH_HOME: home }, variables);

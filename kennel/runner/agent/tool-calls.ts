@@ -5,7 +5,7 @@ import { hunk } from './diff.ts';
 
 type ToolEvent = Extract<LogEvent, { type: 'tool' }>;
 
-/** calls that are remembered: an older one that changes after all is shown as a new one */
+/** Calls that are remembered: an older one that changes after all is shown as a new one. Dropped by hand: images hold the runner and one package, and `lru-cache` would be a second. */
 const MAX_CALLS = 500;
 /** characters of output of one call that are kept to show its end */
 const MAX_OUTPUT = 16_000;

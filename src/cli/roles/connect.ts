@@ -10,7 +10,7 @@ export async function openRole(
   pool = 10,
 ): Promise<{ store: Store; temporal: Client; endpoint: TemporalEndpoint; close(): Promise<void> }> {
   if (!config.DATABASE_URL) throw new Error('DATABASE_URL is not set: a single role needs a PostgreSQL to use. `fetch start` brings its own.');
-  const store = await openStore(config.DATABASE_URL, { application, max: pool });
+  const store = await openStore(config.DATABASE_URL, { application, max: pool, prepare: config.FETCH_PREPARE_STATEMENTS });
   const { temporal, endpoint, close } = await connectTemporal(config).catch(async (error) => {
     await store.close();
     throw error;

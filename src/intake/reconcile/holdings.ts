@@ -1,10 +1,12 @@
 import { type Client, QueryNotRegisteredError, type WorkflowExecutionStatusName, WorkflowNotFoundError } from '@temporalio/client';
+import { LRUCache } from 'lru-cache';
 import { holdsQuery } from '../../contracts/signals.ts';
 import { isStuck, STUCK, startOver } from './start-over.ts';
 
 /** Time limits in ms: for a call to the server, and for a query, which a worker answers. */
 const CALL_MS = 10_000;
 const QUERY_MS = 5_000;
+/** workflows */
 const REMEMBERED = 20_000;
 
 export type Held = { status: 'RUNNING'; missing: string[] } | { status: Exclude<WorkflowExecutionStatusName, 'RUNNING'> | 'GONE'; closedAt: Date | null };
@@ -26,7 +28,7 @@ export class NotAnswered extends Error {
  */
 export class Holdings {
   readonly #temporal: Client;
-  readonly #known = new Map<string, { state: string; held: Set<string> }>();
+  readonly #known = new LRUCache<string, { state: string; held: Set<string> }>({ max: REMEMBERED });
 
   constructor(temporal: Client) {
     this.#temporal = temporal;
@@ -54,7 +56,7 @@ export class Holdings {
       }
       for (const id of answered) held.add(id);
     }
-    this.#remember(workflowId, { state: described.state, held });
+    this.#known.set(workflowId, { state: described.state, held });
     return { status: 'RUNNING', missing: ids.filter((id) => !held.has(id)) };
   }
 
@@ -84,12 +86,5 @@ export class Holdings {
     } catch (error) {
       throw new NotAnswered(workflowId, error);
     }
-  }
-
-  #remember(workflowId: string, what: { state: string; held: Set<string> }): void {
-    this.#known.delete(workflowId);
-    this.#known.set(workflowId, what);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > REMEMBERED && oldest !== undefined) this.#known.delete(oldest);
   }
 }

@@ -1,9 +1,9 @@
 import { type CompiledQuery, type RawBuilder, sql } from 'kysely';
 import type { EventEnvelope } from '../../contracts/records.ts';
-import { fixed } from '../postgres/compiled-query.ts';
+import { compiled } from '../postgres/compiled-query.ts';
 import { type Db, NoThread, type Tx } from '../postgres/database.ts';
-import { inOneFlight } from '../postgres/pipelined-transaction.ts';
-import { inThreadOrder } from '../postgres/thread-queue.ts';
+import { pipelinedTransaction } from '../postgres/pipelined-transaction.ts';
+import { threadQueue } from '../postgres/thread-queue.ts';
 import { deferWrites, drafted, flush } from '../postgres/write-batch.ts';
 
 export { NoThread } from '../postgres/database.ts';
@@ -27,7 +27,7 @@ export async function lockThread(tx: Tx, threadId: string): Promise<LockedThread
   return { chatId: row.chat_id, at: row.at };
 }
 
-const lockOf = fixed((db, threadId: string) =>
+const lockOf = compiled('lock_thread', (db, threadId: string) =>
   db
     .selectFrom('threads')
     .select(['chat_id', sql<Date>`now()`.as('at')])
@@ -37,7 +37,7 @@ const lockOf = fixed((db, threadId: string) =>
 
 /** A transaction that holds the lock of a thread. Its events, and the writes that were left to `write`, are sent as one statement before the commit. */
 export async function onThread<T>(db: Db, threadId: string, act: (tx: Tx, thread: LockedThread) => Promise<T>): Promise<T> {
-  return await inThreadOrder(threadId, () =>
+  return await threadQueue(db).run(threadId, () =>
     db.transaction().execute(async (tx) => {
       deferWrites(tx);
       const done = await act(tx, await lockThread(tx, threadId));
@@ -60,7 +60,7 @@ export async function onThreadIf(db: Db, threadId: string, holding: CompiledQuer
   const writes = await drafted(fill);
   if (!writes) return true;
   try {
-    await inThreadOrder(threadId, () => inOneFlight(db, [lockOf(threadId), holding, writes]));
+    await threadQueue(db).run(threadId, () => pipelinedTransaction(db, [lockOf(threadId), holding, writes]));
     return true;
   } catch (error) {
     if ((error as { code?: string }).code === DIVISION_BY_ZERO) return false;

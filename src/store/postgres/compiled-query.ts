@@ -1,33 +1,37 @@
-import { CompiledQuery } from 'kysely';
-import type { Tx } from './database.ts';
-import { newDraft } from './pipelined-transaction.ts';
+import { CompiledQuery, type QueryCreator } from 'kysely';
+import type { Db } from './database.ts';
+import type { NamedQuery } from './prepared-statements.ts';
+import { queryBuilder } from './query-builder.ts';
+import type { Database } from './schema.ts';
 
-/** What Kysely builds, and what `sql` does. */
+/** What the query builder makes, and what `sql` makes. */
 interface Compiles<R> {
-  compile(db: Tx): CompiledQuery<R>;
+  compile(db: Db): CompiledQuery<R>;
 }
 
 /**
- * A statement whose text never changes, built and compiled on its first use: for the few that every step of every turn sends, building
- * costs more than sending. `build` may use its arguments as parameters and for nothing else; whatever else it puts in stays as it was at first.
+ * A statement whose text never changes. `name` is what connections know it by once they have prepared it, so each has its own.
+ * Compiled once, on the first call: for the few that every step of every turn sends, building costs more than sending. `build` may use its arguments
+ * only as query parameters: any other use keeps the value of the first call.
  */
-export function fixed<const A extends readonly unknown[], R>(build: (db: Tx, ...args: A) => Compiles<R>): (...args: A) => CompiledQuery<R> {
+export function compiled<const A extends readonly unknown[], R>(
+  name: string,
+  build: (db: QueryCreator<Database>, ...args: A) => Compiles<R>,
+): (...args: A) => CompiledQuery<R> {
   let text: string | undefined;
   let parameters: Array<(args: A) => unknown> = [];
   return (...args) => {
     if (text === undefined) {
-      const db = newDraft();
       const marks = args.map(() => Symbol('argument'));
-      const first = build(db, ...(marks as unknown as A)).compile(db);
+      const first = build(queryBuilder, ...(marks as unknown as A)).compile(queryBuilder);
       parameters = first.parameters.map((value) => {
         const at = marks.indexOf(value as symbol);
         return at < 0 ? () => value : (given) => given[at];
       });
       text = first.sql;
     }
-    return CompiledQuery.raw(
-      text,
-      parameters.map((of) => of(args)),
-    ) as CompiledQuery<R>;
+    const values = parameters.map((of) => of(args));
+    const named: NamedQuery = { ...CompiledQuery.raw(text, values), name };
+    return named as CompiledQuery<R>;
   };
 }

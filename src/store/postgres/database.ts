@@ -1,10 +1,11 @@
 import { Kysely, NoResultError, PostgresDialect, sql, type Transaction } from 'kysely';
 import pg from 'pg';
 import { storableJson } from '../../domain/text/storable.ts';
+import { PooledDriver, postgresOver } from './driver.ts';
 import { migrate } from './migrations.ts';
-import { keepPool } from './pipelined-transaction.ts';
+import { keepDriver } from './pipelined-transaction.ts';
+import { PreparedStatements } from './prepared-statements.ts';
 import type { Database } from './schema.ts';
-import { PreparingClient } from './statement-cache.ts';
 
 // int8 arrives as a string by default; sequence numbers and micro-dollars stay far below 2^53
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
@@ -47,10 +48,19 @@ export const json = storableJson;
  */
 const TIME_LIMITS = { statement_timeout: 30_000, lock_timeout: 10_000, idle_in_transaction_session_timeout: 30_000 };
 
-export async function openStore(url: string, options: { max?: number; application?: string; migrate?: boolean } = {}): Promise<Store> {
+export interface StoreOptions {
+  /** connections of the pool */
+  max?: number;
+  application?: string;
+  /** false: the schema is as it should be */
+  migrate?: boolean;
+  /** false: no statement is prepared, for a pooler that gives each transaction another connection */
+  prepare?: boolean;
+}
+
+export async function openStore(url: string, options: StoreOptions = {}): Promise<Store> {
   if (options.migrate !== false) await migrated(url);
   const pool = new pg.Pool({
-    Client: PreparingClient,
     pipeline: true,
     connectionString: url,
     max: options.max ?? 10,
@@ -65,8 +75,9 @@ export async function openStore(url: string, options: { max?: number; applicatio
   pool.on('error', () => {});
   // nor may one in use, between two queries of a transaction, where the pool does not listen: its next query rejects
   pool.on('connect', (client) => client.on('error', () => {}));
-  const db: Db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
-  keepPool(db, pool);
+  const driver = new PooledDriver(pool, options.prepare === false ? null : new PreparedStatements());
+  const db: Db = new Kysely<Database>({ dialect: postgresOver(driver) });
+  keepDriver(db, driver);
   try {
     await checkVersion(db);
   } catch (error) {

@@ -1,5 +1,4 @@
-/** The last transaction of each thread that this process has begun or that waits to begin. */
-const last = new Map<string, Promise<void>>();
+import { perDatabase } from './per-database.ts';
 
 /** As long as the database lets a transaction wait for a lock, and a little for those before it. */
 const PATIENCE_MS = 20_000;
@@ -17,24 +16,31 @@ export class ThreadBusy extends Error {
 /**
  * Runs transactions of one thread one after the other within this process. They would wait for each other's lock in the database anyway,
  * each with a connection in its hand: a thread that somebody holds would take all of them, and every other thread would wait for it.
- * @throws ThreadBusy
  */
-export async function inThreadOrder<T>(threadId: string, act: () => Promise<T>, patienceMs = PATIENCE_MS): Promise<T> {
-  const before = last.get(threadId) ?? Promise.resolve();
-  let over!: () => void;
-  const mine = before.then(() => new Promise<void>((resolve) => (over = resolve)));
-  last.set(threadId, mine);
-  void mine.then(() => last.get(threadId) === mine && last.delete(threadId));
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<'late'>((resolve) => {
-    timer = setTimeout(resolve, patienceMs, 'late');
-  });
-  try {
-    if ((await Promise.race([before, late])) === 'late') throw new ThreadBusy(threadId);
-    return await act();
-  } finally {
-    clearTimeout(timer);
-    // whoever gave up leaves its place to the next when it is reached
-    void before.then(() => over());
+export class ThreadQueue {
+  /** the last transaction of each thread that has begun or that waits to begin */
+  readonly #last = new Map<string, Promise<void>>();
+
+  /** @throws ThreadBusy */
+  async run<T>(threadId: string, act: () => Promise<T>, patienceMs = PATIENCE_MS): Promise<T> {
+    const before = this.#last.get(threadId) ?? Promise.resolve();
+    let over!: () => void;
+    const mine = before.then(() => new Promise<void>((resolve) => (over = resolve)));
+    this.#last.set(threadId, mine);
+    void mine.then(() => this.#last.get(threadId) === mine && this.#last.delete(threadId));
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<'late'>((resolve) => {
+      timer = setTimeout(resolve, patienceMs, 'late');
+    });
+    try {
+      if ((await Promise.race([before, late])) === 'late') throw new ThreadBusy(threadId);
+      return await act();
+    } finally {
+      clearTimeout(timer);
+      // whoever gave up leaves its place to the next when it is reached
+      void before.then(() => over());
+    }
   }
 }
+
+export const threadQueue = perDatabase(() => new ThreadQueue());

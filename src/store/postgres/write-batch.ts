@@ -1,6 +1,6 @@
 import { type CompiledQuery, type RawBuilder, sql } from 'kysely';
-import { EVENTS_CHANNEL, json, type Tx } from './database.ts';
-import { newDraft } from './pipelined-transaction.ts';
+import { type Db, EVENTS_CHANNEL, json, type Tx } from './database.ts';
+import { queryBuilder } from './query-builder.ts';
 
 export interface NewEvent {
   event: string;
@@ -54,7 +54,7 @@ async function send(tx: Tx, waiting: Deferred): Promise<void> {
 
 /** What `fill` leaves to `write` and `appendEvents`, as one statement that is not sent; null when that is nothing. It can neither read nor flush. */
 export async function drafted(fill: (tx: Tx) => Promise<void>): Promise<CompiledQuery | null> {
-  const tx = newDraft();
+  const tx = queryBuilder.withoutPlugins() as Db as Tx;
   deferWrites(tx);
   await fill(tx);
   return statementOf(deferred.get(tx)!)?.compile(tx) ?? null;

@@ -1,4 +1,5 @@
 import { type Selectable, sql } from 'kysely';
+import { LRUCache } from 'lru-cache';
 import type { ThinkResult } from '../../contracts/conversation.ts';
 import type { Source } from '../../contracts/taint.ts';
 import { policyOf, type Verdict } from '../../domain/consent/policy.ts';
@@ -6,8 +7,9 @@ import { visible, visibleWithin } from '../../domain/text/foreign-text.ts';
 import { holds, onThread, onThreadIf } from '../chats/events.ts';
 import { cut } from '../chats/ids.ts';
 import { type ItemRow, insertItems, itemEvent, itemRow } from '../chats/items.ts';
-import { fixed } from '../postgres/compiled-query.ts';
+import { compiled } from '../postgres/compiled-query.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
+import { perDatabase } from '../postgres/per-database.ts';
 import { appendEvents, write } from '../postgres/write-batch.ts';
 import type { CallTable } from '../turns/tables.ts';
 
@@ -116,7 +118,7 @@ async function writeOutcome(tx: Tx, callId: string, name: string, item: ItemRow,
 export const settle = (db: Db, call: Pick<Call, 'id' | 'thread_id'>, outcome: Outcome): Promise<void> =>
   onThread(db, call.thread_id, (tx) => settleCall(tx, call.id, outcome));
 
-const unsettled = fixed((_, callId: string) =>
+const requireUnsettled = compiled('require_unsettled', (_, callId: string) =>
   holds(sql`exists (select from calls join items on items.id = calls.item_id
     where calls.id = ${callId} and calls.state <> 'done' and items.status = 'in_progress' and items.metadata is null)`),
 );
@@ -128,24 +130,18 @@ export async function settleBegun(db: Db, call: BegunCall, outcome: Outcome): Pr
     ...itemRow({ id: item_id, turnId: turn_id, threadId: thread_id, kind: item_kind ?? 'tool_call', status: 'in_progress', summary: '' }),
     started_at: item_started_at,
   };
-  if (!(await onThreadIf(db, thread_id, unsettled(id), (tx) => writeOutcome(tx, id, name, item, outcome)))) await settle(db, call, outcome);
+  if (!(await onThreadIf(db, thread_id, requireUnsettled(id), (tx) => writeOutcome(tx, id, name, item, outcome)))) await settle(db, call, outcome);
 }
 
 /** A call with what its result needs of its item, which nothing but the result changes. */
 export type BegunCall = Call & { item_started_at: Date | null; item_kind: ItemRow['kind'] | null };
 
 /** Calls that this process has just stored: one without an effect may begin without being read again. */
-const freshCalls = new Map<string, { call: BegunCall; chatId: string }>();
+const freshCalls = perDatabase(() => new LRUCache<string, { call: BegunCall; chatId: string }>({ max: 500 }));
 
-const FRESH_CALLS = 500;
+export const keepFresh = (db: Db, call: BegunCall, chatId: string): void => void freshCalls(db).set(call.id, { call, chatId });
 
-export function keepFresh(call: BegunCall, chatId: string): void {
-  freshCalls.set(call.id, { call, chatId });
-  const [oldest] = freshCalls.keys();
-  if (freshCalls.size > FRESH_CALLS && oldest) freshCalls.delete(oldest);
-}
-
-const begin = fixed((db, callId: string, now: Date, unmarked: readonly string[]) =>
+const begin = compiled('begin_call', (db, callId: string, now: Date, unmarked: readonly string[]) =>
   db
     .with('marked', (w) =>
       w
@@ -186,8 +182,8 @@ const begin = fixed((db, callId: string, now: Date, unmarked: readonly string[])
  * must not run again. Calls of the tools in `unmarked` have no effect to remember: they are begun without a write.
  */
 export async function beginCall(db: Db, callId: string, unmarked: readonly string[] = []): Promise<Begun | null> {
-  const fresh = freshCalls.get(callId);
-  freshCalls.delete(callId);
+  const fresh = freshCalls(db).get(callId);
+  freshCalls(db).delete(callId);
   if (fresh?.call.policy === 'run' && unmarked.includes(fresh.call.name)) return { how: 'begun', policy: 'run', allowed: false, ...fresh };
   const [call] = (await db.executeQuery(begin(callId, new Date(), unmarked))).rows;
   if (!call) return null;

@@ -1,5 +1,6 @@
+import { LRUCache } from 'lru-cache';
 import type { Called, Said } from '../../domain/chat/context.ts';
-import type { Db } from '../postgres/database.ts';
+import { perDatabase } from '../postgres/per-database.ts';
 
 /** What can no longer change of a thread's dialogue: messages of turns that are over, since the last summary. Never mutated but for `calls`, which only grows. */
 export interface Settled {
@@ -26,9 +27,8 @@ export const bytesOf = (message: Said, calls: readonly Called[]): number =>
   OBJECT + message.content.length * 2 + calls.reduce((sum, call) => sum + OBJECT + (call.output?.length ?? 0) * 2 + JSON.stringify(call.args).length * 2, 0);
 
 /** The dialogues that were used last, up to a number of bytes. */
-class KeptHistories {
-  readonly #threads = new Map<string, Settled>();
-  #bytes = 0;
+export class DialogueCache {
+  readonly #threads = new LRUCache<string, Settled>({ maxSize: LIMIT, sizeCalculation: ({ bytes }) => bytes });
 
   get(threadId: string): Settled {
     return this.#threads.get(threadId) ?? UNKNOWN;
@@ -36,23 +36,8 @@ class KeptHistories {
 
   /** `from`: what it grew out of; where another reader was faster, his stays. */
   put(threadId: string, settled: Settled, from: Settled): void {
-    const present = this.get(threadId);
-    if (present !== from || settled.bytes === 0) return;
-    this.#threads.delete(threadId);
-    this.#bytes += settled.bytes - present.bytes;
-    this.#threads.set(threadId, settled);
-    for (const [id, { bytes }] of this.#threads) {
-      if (this.#bytes <= LIMIT) break;
-      this.#threads.delete(id);
-      this.#bytes -= bytes;
-    }
+    if (settled.bytes > 0 && this.get(threadId) === from) this.#threads.set(threadId, settled);
   }
 }
 
-export const kept = new WeakMap<Db, KeptHistories>();
-
-export function keptHistories(db: Db): KeptHistories {
-  const known = kept.get(db) ?? new KeptHistories();
-  kept.set(db, known);
-  return known;
-}
+export const dialogueCache = perDatabase(() => new DialogueCache());

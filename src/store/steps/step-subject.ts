@@ -3,7 +3,7 @@ import { isGroupChat } from '../../contracts/channels.ts';
 import type { ThinkInput, ThinkResult } from '../../contracts/conversation.ts';
 import { type Channel, stepKey } from '../../contracts/ids.ts';
 import type { ThreadTable } from '../chats/tables.ts';
-import { fixed } from '../postgres/compiled-query.ts';
+import { compiled } from '../postgres/compiled-query.ts';
 import type { Db } from '../postgres/database.ts';
 import type { TurnTable } from '../turns/tables.ts';
 import { type Spent, TODAY } from './spending.ts';
@@ -22,7 +22,7 @@ export interface StepSubject {
   stored: ThinkResult | null;
 }
 
-const subjectOf = fixed((db, turnId: string, key: string) =>
+const subjectOf = compiled('step_subject', (db, turnId: string, key: string) =>
   db
     .selectFrom('turns')
     .innerJoin('threads', 'threads.id', 'turns.thread_id')

@@ -5,7 +5,7 @@ import { outboxId, stepKey } from '../../contracts/ids.ts';
 import { holds, onThread, onThreadIf } from '../chats/events.ts';
 import { cut, derivedId, steerMessageId } from '../chats/ids.ts';
 import { deltaEvent, endItem, type ItemRow, insertItems, itemEvent, itemRow } from '../chats/items.ts';
-import { fixed } from '../postgres/compiled-query.ts';
+import { compiled } from '../postgres/compiled-query.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
 import { appendEvents, flush, write } from '../postgres/write-batch.ts';
 import { closeTurn, selectTurnState, toTurnState } from '../turns/turns.ts';
@@ -49,7 +49,14 @@ async function storeCallsAtOnce(db: Db, input: ThinkInput, subject: StepSubject,
     outbox: asks(calls, answer) ? 'step' : null,
     ...trust,
   });
-  const unchanged = asRead(turnId, subject.turn.auto_approve, subject.thread.auto_approve, subject.autonomy, stepKey(turnId, input.step), answer.readUpto);
+  const unchanged = requireAsRead(
+    turnId,
+    subject.turn.auto_approve,
+    subject.thread.auto_approve,
+    subject.autonomy,
+    stepKey(turnId, input.step),
+    answer.readUpto,
+  );
   const stored = await onThreadIf(db, threadId, unchanged, async (tx) => {
     await storeItems(tx, input, answer, calls);
     await rememberAnswer(tx, input, answer, calls);
@@ -57,13 +64,15 @@ async function storeCallsAtOnce(db: Db, input: ThinkInput, subject: StepSubject,
     if (result.outboxId) await tell(tx, input, subject, result.outboxId, answer.text.trim());
   });
   if (!stored) return null;
-  for (const { row, item } of calls) keepFresh({ ...row, metadata: null, item_started_at: item.started_at, item_kind: item.kind }, subject.chatId);
+  for (const { row, item } of calls) keepFresh(db, { ...row, metadata: null, item_started_at: item.started_at, item_kind: item.kind }, subject.chatId);
   return result;
 }
 
 /** What policy was asked with must be so still: somebody may have said "supervised" while the model answered. */
-const asRead = fixed((_, turnId: string, turnApproves: boolean | null, threadApproves: boolean, autonomy: string, key: string, readUpto: number) =>
-  holds(sql`exists (select from turns join threads on threads.id = turns.thread_id join chats on chats.id = threads.chat_id
+const requireAsRead = compiled(
+  'require_as_read',
+  (_, turnId: string, turnApproves: boolean | null, threadApproves: boolean, autonomy: string, key: string, readUpto: number) =>
+    holds(sql`exists (select from turns join threads on threads.id = turns.thread_id join chats on chats.id = threads.chat_id
       where turns.id = ${turnId} and turns.status = 'in_progress' and turns.auto_approve is not distinct from ${turnApproves}::boolean
         and threads.auto_approve = ${threadApproves}::boolean and chats.autonomy = ${autonomy})
     and not exists (select from steps where key = ${key})

@@ -4,10 +4,10 @@ import { type Called, type CallsById, type Said, SHOWN_OUTPUT_CHARS } from '../.
 import type { FileShown } from '../../domain/text/files.ts';
 import { shownFiles } from '../chats/attachments.ts';
 import { roughTokens } from '../chats/ids.ts';
-import { fixed } from '../postgres/compiled-query.ts';
+import { compiled } from '../postgres/compiled-query.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
 import { write } from '../postgres/write-batch.ts';
-import { bytesOf, keptHistories, type Settled } from './dialogue-cache.ts';
+import { bytesOf, dialogueCache, type Settled } from './dialogue-cache.ts';
 
 export interface History {
   /** the summary of everything older, or null */
@@ -38,7 +38,8 @@ interface Read {
 /** A summary from before sources were noted may be made of anything. */
 const UNKNOWN_SOURCES = '[{"kind": "unknown", "label": "an earlier summary"}]';
 
-const readFrom = fixed(
+const readFrom = compiled(
+  'read_dialogue',
   (_, threadId: string, last: number, upto: number) => sql<Read>`
     with last as (select upto, body, coalesce(sources, ${UNKNOWN_SOURCES}::jsonb) as sources from summaries where thread_id = ${threadId} order by upto desc limit 1),
       said as (
@@ -63,7 +64,7 @@ const readFrom = fixed(
  * thread: so a message that comes before those of the turn in progress is as it will always be, whoever wrote meanwhile.
  */
 export async function loadHistory(db: Db, threadId: string): Promise<History> {
-  const cache = keptHistories(db);
+  const cache = dialogueCache(db);
   const known = cache.get(threadId);
   const { rows } = await db.executeQuery(readFrom(threadId, known.last, known.upto));
   const read = rows[0]!;

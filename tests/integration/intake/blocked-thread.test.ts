@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { onThread } from '../../../src/store/chats/events.ts';
 import { createThread } from '../../../src/store/chats/threads.ts';
 import { isDatabaseAway } from '../../../src/store/postgres/health.ts';
-import { inThreadOrder, ThreadBusy } from '../../../src/store/postgres/thread-queue.ts';
+import { ThreadBusy, ThreadQueue } from '../../../src/store/postgres/thread-queue.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { until } from '../../support/until.ts';
 
@@ -61,12 +61,13 @@ describe('a thread that is held by another process', () => {
 
 describe('transactions of one thread', () => {
   it('run in the order in which they came, also after one that failed or gave up', async () => {
+    const queue = new ThreadQueue();
     const ran: string[] = [];
     let free!: () => void;
-    const first = inThreadOrder('t', () => new Promise<void>((resolve) => (free = resolve)));
-    const late = inThreadOrder('t', async () => ran.push('late'), 1).catch((error: unknown) => error);
-    const failing = inThreadOrder('t', () => Promise.reject(new Error('no'))).catch((error: Error) => error.message);
-    const after = inThreadOrder('t', async () => ran.push('after'));
+    const first = queue.run('t', () => new Promise<void>((resolve) => (free = resolve)));
+    const late = queue.run('t', async () => ran.push('late'), 1).catch((error: unknown) => error);
+    const failing = queue.run('t', () => Promise.reject(new Error('no'))).catch((error: Error) => error.message);
+    const after = queue.run('t', async () => ran.push('after'));
     expect(await late).toBeInstanceOf(ThreadBusy);
     free();
     await first;

@@ -4,6 +4,7 @@ import { appendEvents, onThread, readEvents } from '../../../src/store/chats/eve
 import { chatKey } from '../../../src/store/chats/ids.ts';
 import { insertItems, itemRow } from '../../../src/store/chats/items.ts';
 import { createThread } from '../../../src/store/chats/threads.ts';
+import { openStore } from '../../../src/store/postgres/database.ts';
 import { flush, write } from '../../../src/store/postgres/write-batch.ts';
 import { addSpending, spentToday } from '../../../src/store/steps/spending.ts';
 import { closeTurn, openTurn, turnState } from '../../../src/store/turns/turns.ts';
@@ -104,6 +105,19 @@ describe('prepared statements', () => {
     await expect(read()).rejects.toMatchObject({ code: '0A000' });
     expect((await read()).id).toBe(thread);
     await sql`alter table threads drop column added_later`.execute(db);
+  });
+
+  it.each([
+    ['are called as the query says', true, ['built_0_0', 'lock_thread']],
+    ['are none where preparing is switched off', false, []],
+  ])('%s', async (_, prepare, names) => {
+    const thread = await newThread();
+    const { db, close } = await openStore(api.databaseUrl, { max: 1, migrate: false, prepare });
+    await onThread(db, thread, async () => {});
+    await db.selectFrom('threads').select('id').where('id', '=', thread).execute();
+    const { rows } = await sql<{ name: string }>`select name from pg_prepared_statements order by name`.execute(db);
+    expect(rows.map(({ name }) => name)).toEqual(names);
+    await close();
   });
 });
 

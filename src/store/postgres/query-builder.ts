@@ -1,0 +1,12 @@
+import { DummyDriver, Kysely } from 'kysely';
+import { postgresOver } from './driver.ts';
+import type { Database } from './schema.ts';
+
+class NoConnection extends DummyDriver {
+  override acquireConnection(): Promise<never> {
+    throw new Error('the query builder has no connection: it reads nothing and sends nothing');
+  }
+}
+
+/** Builds and compiles statements that are sent later, over the connection of a transaction. */
+export const queryBuilder = new Kysely<Database>({ dialect: postgresOver(new NoConnection()) });
