@@ -1,8 +1,8 @@
-/** Work of one key runs one at a time, in the order of asking. By hand: p-limit has no keys, and no way to give up while waiting. */
+/** Runs the work of one key one at a time, in the order of the calls. p-limit has no keys, and no way to give up while waiting. */
 export class KeyedMutex {
   readonly #tails = new Map<string, Promise<unknown>>();
 
-  /** Rejects with the signal's reason when it is aborted while waiting; that does not hold up the others. */
+  /** Rejects with the signal's reason when aborted while waiting. That does not delay the others. */
   async run<T>(key: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const before = this.#tails.get(key) ?? Promise.resolve();
     const mine = Promise.withResolvers<void>();

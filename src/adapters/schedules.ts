@@ -9,11 +9,11 @@ export interface NewSchedule {
   timeZone: string;
   enabled: boolean;
   input: RoutineInput;
-  /** firings that are later than this do not run any more */
+  /** a firing that is later than this is skipped */
   catchupMs: number;
 }
 
-/** A stored cron as its schedule is to be. */
+/** The schedule that a stored cron must have. */
 export const scheduleOfCron = (
   cron: { id: string; schedule: string; time_zone: string; enabled: boolean; routine_id: string; chat_id: string },
   catchupHours: number,
@@ -28,21 +28,21 @@ export const scheduleOfCron = (
 
 export interface ScheduleView {
   paused: boolean;
-  /** soonest first; empty when paused for ever or over */
+  /** soonest first; empty when paused or finished */
   next: Date[];
-  /** when it last fired, whatever came of it */
+  /** when it last fired, whatever the result */
   lastFired: Date | null;
   catchupMs: number;
   overlap: string | undefined;
 }
 
 /**
- * Each firing becomes a run of its own, which sees in the store whether the one before it still works and whether a later one is
- * due: buffering here would drop firings without a word, and a run whose result waits for its channel would hold up all others.
+ * Each firing starts its own run. The run sees in the store whether the previous one still works, and whether a later one is due. Temporal's own buffering
+ * would drop firings silently, and a run whose result waits for its channel would block all others.
  */
 const OVERLAP = ScheduleOverlapPolicy.ALLOW_ALL;
 
-/** Creates the Temporal Schedule of a cron; a second time with the same id it changes nothing, and says so with false. */
+/** Creates the Temporal Schedule of a cron. A second call with the same id changes nothing and returns false. */
 export async function createSchedule(temporal: Client, { cronId, schedule, timeZone, enabled, input, catchupMs }: NewSchedule): Promise<boolean> {
   const policies = { overlap: OVERLAP, catchupWindow: catchupMs, pauseOnFailure: false };
   const memo = { schedule, timeZone, routine: input.routineId, catchupMs };
@@ -71,7 +71,7 @@ export async function createSchedule(temporal: Client, { cronId, schedule, timeZ
   }
 }
 
-/** Crons that have a schedule, as they were some seconds ago, each with the catch-up window that it was created with; null for those of earlier releases. */
+/** Crons that have a schedule, as of some seconds ago, with the catch-up window that each was created with; null for those of earlier releases. */
 export async function listScheduled(temporal: Client): Promise<Map<string, number | null>> {
   const found = new Map<string, number | null>();
   const prefix = scheduleId('');
@@ -119,7 +119,7 @@ export async function setScheduleEnabled(temporal: Client, cronId: string, enabl
   }
 }
 
-/** A schedule that is already gone is fine. Runs that it started go on. */
+/** Deletes a schedule, if it exists. Runs that it started go on. */
 export async function deleteSchedule(temporal: Client, cronId: string): Promise<void> {
   try {
     await temporal.schedule.getHandle(scheduleId(cronId)).delete();

@@ -4,14 +4,14 @@ import { basename, dirname, join } from 'node:path';
 import { nameProblem, sameName } from '../domain/tasks/workspace-names.ts';
 
 /**
- * The folder of the workspaces on this host. Only the names in it and what kind of thing they are is looked at from here; what is
- * inside a workspace is read and changed in containers, because whatever ran there could have put links and hooks in the way.
+ * The folder of this host's workspaces. Here only names and types of its entries are read. What is inside a workspace is read and changed in containers,
+ * because agents may have put links and hooks there.
  */
 
-/** Where deleted workspaces are kept, and where new ones are made: on the same disk, so that moving is one step. */
+/** Holds deleted workspaces and new ones that are being made. It is on the same disk, so that moving is one step. */
 const TRASH = '.trash';
 const MAKING = '.making';
-/** Where the kennel keeps checkpoints: beside the workspaces, in a folder that no agent's container mounts. */
+/** Holds checkpoints, beside the workspaces, in a folder that no agent's container mounts. */
 const SIDE = '.side';
 export const TRASH_DAYS = 30;
 
@@ -21,16 +21,18 @@ export interface FoundWorkspace {
   path: string;
 }
 
-/** What a folder is, whatever it is called and whichever host looks at it. Beside the workspaces: what is inside of one is its agents' to change. */
+/**
+ * Holds the identity of each folder, whatever its name and whichever host sees it. It is beside the workspaces, because agents can change what is inside one.
+ */
 const IDENTITIES = '.identities';
 
 export interface Found {
   workspaces: FoundWorkspace[];
-  /** what lies there and is none, with the reason */
+  /** entries that are no workspaces, each with the reason */
   leftOut: Array<{ name: string; why: string }>;
 }
 
-/** Every workspace in the folder, by name; a folder that somebody put there is one. Hidden names are not looked at. */
+/** Every workspace in the folder, by name, also folders that a person put there. Hidden names are skipped. */
 export async function findWorkspaces(folder: string): Promise<Found> {
   await mkdir(folder, { recursive: true });
   const root = await realpath(folder);
@@ -50,9 +52,9 @@ export async function findWorkspaces(folder: string): Promise<Found> {
 }
 
 /**
- * The id of a workspace's folder, made on first sight. It goes by the number and the birth of the folder: a copy or a clone has an id of its own, also
- * where somebody copies this file along, and hosts that share a disk read the same. Where a file system shows them different numbers they have
- * different ids, which keeps tasks from moving and harms nothing else.
+ * The id of a workspace's folder, created when first seen. It depends on the folder's inode number and birth time. So a copy or a clone gets its own id, even
+ * if somebody copies this file too, and hosts that share a disk read the same id. If a file system shows the hosts different numbers, their ids differ; then
+ * tasks cannot move, and nothing else is harmed.
  */
 async function workspaceIdentity(path: string): Promise<string> {
   const { ino, birthtimeMs } = await lstat(path);
@@ -68,7 +70,7 @@ async function workspaceIdentity(path: string): Promise<string> {
 export const identified = (workspaces: readonly FoundWorkspace[]): Promise<Array<FoundWorkspace & { identity: string }>> =>
   Promise.all(workspaces.map(async (each) => ({ ...each, identity: await workspaceIdentity(each.path) })));
 
-/** Makes the folder again and again without harm: what an attempt that died left there is cleared away. */
+/** Creates the staging folder; a repeated call clears away what a dead attempt left there. */
 export async function stageWorkspace(folder: string, callId: string): Promise<string> {
   const root = await realpath(folder);
   const staged = join(root, MAKING, keyOf(callId));
@@ -79,7 +81,7 @@ export async function stageWorkspace(folder: string, callId: string): Promise<st
 
 export const unstage = (staged: string): Promise<void> => rm(staged, { recursive: true, force: true });
 
-/** A number that a folder keeps when it is moved: how an attempt knows its own. */
+/** A number that a folder keeps when it is moved, by which an attempt knows its own. */
 export async function folderId(path: string): Promise<string | null> {
   const stat = await lstat(path).catch(() => null);
   return stat?.isDirectory() ? `${stat.dev}:${stat.ino}` : null;
@@ -92,7 +94,7 @@ export async function placeWorkspace(folder: string, staged: string, name: strin
   return path;
 }
 
-/** Moves a workspace to the trash; the path that it has there. A second call with the same call id finds the first one's. */
+/** Moves a workspace to the trash; returns its path there. A second call with the same call id finds the one of the first. */
 export async function trashWorkspace(folder: string, name: string, callId: string): Promise<string | null> {
   const root = await realpath(folder);
   const trash = join(root, TRASH);
@@ -106,7 +108,7 @@ export async function trashWorkspace(folder: string, name: string, callId: strin
   return kept;
 }
 
-/** Clears away what has been in the trash for longer than `TRASH_DAYS`, and what attempts that died were making; how many. */
+/** Removes what was in the trash for longer than `TRASH_DAYS`, and what dead attempts were making. Returns how many. */
 export async function emptyTrash(folder: string, now: number): Promise<number> {
   const root = await realpath(folder);
   let cleared = 0;
@@ -126,12 +128,12 @@ export async function emptyTrash(folder: string, now: number): Promise<number> {
 }
 
 /**
- * The folder of a workspace's checkpoints, one for each folder as it is: a new one of the same name has a history of its own, and one that is moved keeps it.
- * It is made, and marked as in use.
+ * The folder of a workspace's checkpoints, created and marked as in use. It belongs to the folder and not to the name: a new workspace of the same name has its
+ * own history, and a moved one keeps its history.
  */
 export async function sideFolder(workspace: string): Promise<string> {
   const parent = dirname(workspace);
-  // a workspace that is being made lies one folder deeper
+  // a workspace that is being made is one folder deeper
   const side = join(basename(parent).startsWith('.') ? dirname(parent) : parent, SIDE, await sideName(workspace));
   await mkdir(side, { recursive: true, mode: 0o700 });
   const now = new Date();
@@ -144,7 +146,7 @@ async function sideName(workspace: string): Promise<string> {
   return `${ino}-${Math.floor(birthtimeMs)}`;
 }
 
-/** Clears away checkpoints of workspaces that are gone, for instance because somebody removed the folder, once nobody has used them for `TRASH_DAYS`. */
+/** Removes checkpoints of workspaces that are gone, for example because somebody removed the folder, once they were unused for `TRASH_DAYS`. */
 async function emptySides(root: string, now: number): Promise<number> {
   const sides = await readdir(join(root, SIDE)).catch(() => []);
   if (sides.length === 0) return 0;
@@ -162,7 +164,7 @@ async function emptySides(root: string, now: number): Promise<number> {
   return cleared;
 }
 
-/** When something in a workspace that its profile tells about was last changed, as far as it can be seen from outside; ms. */
+/** When something that the profile of a workspace depends on last changed, as far as that shows from outside; ms. */
 export async function changedAt(path: string): Promise<number> {
   const stats = await Promise.all(['', '.git/HEAD', '.git/index', '.git/logs/HEAD'].map((name) => lstat(join(path, name)).catch(() => null)));
   return Math.max(...stats.map((stat) => stat?.mtimeMs ?? 0));

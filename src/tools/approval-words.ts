@@ -1,6 +1,6 @@
 import { visibleLine } from '../domain/text/evidence.ts';
 
-/** Values of arguments in the question of an approval: nothing is hidden in them. */
+/** Shows the values of arguments in the question of an approval, with nothing hidden. */
 
 export const shown = (value: unknown, max = 120): string => {
   const text = visibleLine(String(value ?? ''));

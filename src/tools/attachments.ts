@@ -14,7 +14,7 @@ export const readAttachment = defineTool({
   schema: z.strictObject({
     id: z.string().trim().min(1).max(100).describe('att_…, as listed with the message'),
     offset: z.int().min(0).default(0).describe('Characters from the start'),
-    // longer outputs would be cut once more when they are shown
+    // a longer output would be cut again when it is shown
     limit: z
       .int()
       .min(1)

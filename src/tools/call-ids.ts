@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** An id that every attempt of one call makes again: `prefix` and 10 characters. */
+/** An id that is the same on every attempt of a call: `prefix` and 10 characters. */
 export const idFromCall = (prefix: 'wf_' | `cron_${string}_` | 'wfr_' | 'tsk_', callId: string): string =>
   prefix +
   BigInt(`0x${createHash('sha256').update(callId).digest('hex')}`)

@@ -27,7 +27,7 @@ export const askUser = defineTool({
   timeoutMs: 10_000,
   notAStep: true,
   summarise: () => 'question to the person',
-  // the conversation workflow asks and waits: an activity that waited for days would hold a worker slot all the while
+  // the conversation workflow asks and waits: an activity that waits for days would take a worker slot all the time
   run: async () => {
     throw new Error('ask_user is handled by the conversation workflow and has no run of its own');
   },

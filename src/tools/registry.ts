@@ -41,22 +41,25 @@ export interface ModelTool {
 }
 
 const declared: ModelTool[] = [...tools.values()].map(({ name, description, schema }) => {
-  // `input`: what the model writes, so an argument with a default is optional
+  // `input`: the schema of what the model writes, so that an argument with a default is optional
   const { $schema: _, ...parameters } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
   return { name, description, parameters };
 });
 
-/** The declarations that a model request carries, in the same order each time, so that prompt caches hold. */
+/** The tool declarations of a model request, always in the same order, so that prompt caches work. */
 export const modelTools = (access?: ToolAccess): ModelTool[] =>
   access ? declared.filter(({ name }) => closedTo(tools.get(name)!, access) === null) : declared;
 
-/** What an approval of a call asks. `at`: ` in demo`, or nothing. */
+/** The question of an approval. `at`: ` in demo`, or empty. */
 export const approvalSentence = (name: string, args: Record<string, unknown>, at: string): string =>
   tools.get(name)?.asks?.(args as never, at) ?? `Use ${visibleLine(name)}${at}?`;
 
 export type PreparedCall = { ok: true; tool: Tool; args: Record<string, unknown> } | { ok: false; error: string };
 
-/** Checks one call of the model; one of a tool that the turn does not have is refused however it came to know of it. `error` is written for the model, which is expected to correct the call with it. */
+/**
+ * Checks one call of the model. A call of a tool that the turn does not have is refused, even if the model knows its name. `error` is for the model, which is
+ * expected to correct the call.
+ */
 export function prepareCall(name: string, rawArguments: string, access?: ToolAccess): PreparedCall {
   const tool = tools.get(name);
   if (!tool) return { ok: false, error: `There is no tool "${name.slice(0, 100)}".${suggestion(name.slice(0, 100), tools.keys())}` };

@@ -25,7 +25,7 @@ export const webFetch = defineTool({
   effect: 'idempotent',
   place: 'worker',
   timeoutMs: FETCH_TIMEOUT_MS + 15_000,
-  // the host only: paths and queries can carry tokens, and summaries are not always encrypted
+  // only the host: paths and queries may carry tokens, and summaries are not always encrypted
   summarise: (args) => URL.parse(args.url)?.hostname ?? 'page',
   run: async ({ url, selector }, { signal, config }) => {
     try {

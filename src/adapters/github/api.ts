@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import type { RepositoryName } from './remote.ts';
 
-/** The few calls of GitHub's REST API that are needed here. */
+/** The few calls of GitHub's REST API that are used. */
 
 const TIMEOUT_MS = 30_000;
 
 export interface Repository extends RepositoryName {
-  /** page of it */
+  /** its page */
   htmlUrl: string;
   /** where to push to */
   cloneUrl: string;
@@ -17,17 +17,17 @@ export interface Repository extends RepositoryName {
 export class GitHubRefusal extends Error {
   override readonly name = 'GitHubRefusal';
 }
-/** GitHub could not be reached, or is not well: worth trying again. */
+/** GitHub could not be reached or is out of order; a retry may help. */
 export class GitHubAway extends Error {
   override readonly name = 'GitHubAway';
 }
 
 export interface GitHub {
-  /** the account that the token is of */
+  /** the account of the token */
   login(): Promise<string>;
-  /** null when there is none that this token may see; one that was renamed is found under its new name */
+  /** null when the token may see no such repository; a renamed one is found under its new name */
   find(repository: RepositoryName): Promise<Repository | null>;
-  /** null when the account has one of this name */
+  /** null when the account already has a repository of this name */
   create(repository: { name: string; description: string; private: boolean }): Promise<Repository | null>;
   /** nothing was ever pushed to it */
   isEmpty(repository: RepositoryName): Promise<boolean>;
@@ -110,7 +110,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** What an error answer says. */
+/** The text of an error answer. */
 function said(value: unknown): string {
   const answer = z.object({ message: z.string(), errors: z.array(z.object({ message: z.string() }).partial()).optional() }).safeParse(value).data;
   if (!answer) return 'no reason given';

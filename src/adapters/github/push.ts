@@ -5,18 +5,17 @@ import { join } from 'node:path';
 import { childEnvironment } from '../../config.ts';
 
 /**
- * Pushes from this process, because the token may not enter a container. Nothing of the workspace but its commits is used for it:
- * they come as a bundle and go through a fresh bare repository, so that no hook, filter, helper or setting of the workspace is
- * read by the git that knows the token.
+ * Pushes from this process, because the token must not enter a container. Only the commits of the workspace are used: they come as a bundle and go through a
+ * fresh bare repository. So the git that has the token reads no hook, filter, helper or setting of the workspace.
  */
 export interface Push {
   /** file made by `git bundle create` */
   bundle: string;
   /** http(s) address of the repository, without credentials */
   url: string;
-  /** is checked out, and goes first: the first branch that an empty repository gets becomes its default */
+  /** the current branch; pushed first, because the first branch of an empty repository becomes its default */
   branch: string;
-  /** every branch and tag of the bundle, too */
+  /** also push every branch and tag of the bundle */
   everything: boolean;
   token: string;
   signal: AbortSignal;
@@ -50,7 +49,7 @@ export async function pushBundle({ bundle, url, branch, everything, token, signa
   }
 }
 
-/** Settings of one process: the token goes to this server only, follows no redirect, and is in no file and no argument. */
+/** Settings of one process: the token goes only to this server, follows no redirect, and is in no file and no argument. */
 function credentials(url: string, token: string): Record<string, string> {
   const { origin, protocol } = new URL(url);
   const settings: Array<[string, string]> = [
@@ -79,7 +78,7 @@ interface Ended {
 
 const PASSED = /^(PATH|https?_proxy|all_proxy|no_proxy|SSL_CERT_FILE|SSL_CERT_DIR|GIT_SSL_CAINFO|CURL_CA_BUNDLE)$/i;
 
-/** Runs git with an environment of its own. */
+/** Runs git with its own environment. */
 function git(home: string, args: string[], extra: Record<string, string>, signal: AbortSignal): Promise<Ended> {
   const passed = Object.fromEntries(Object.entries(childEnvironment({})).filter(([name]) => PASSED.test(name)));
   const env = {
@@ -104,7 +103,7 @@ function git(home: string, args: string[], extra: Record<string, string>, signal
   });
 }
 
-/** Why a push was refused, in a sentence where it is a known one. */
+/** Why a push was refused, as a sentence for known cases. */
 function refusal({ out, said }: Ended, token: string): string {
   const text = `${said}\n${out}`.replaceAll(token, '***').replaceAll(Buffer.from(`x-access-token:${token}`).toString('base64'), '***');
   if (/\[rejected\][^\n[]*(fetch first|non-fast-forward)/.test(text))

@@ -7,8 +7,8 @@ export interface RepositoryName {
 const part = /^[A-Za-z0-9._-]{1,100}$/;
 
 /**
- * The repository that a git remote means, if it is one on `host` (`github.com`, or host:port of a server of one's own); null for
- * everything else. What is written into a workspace decides nothing more than this: where a push goes is said by the API.
+ * The repository that a git remote means, when it is on `host` (`github.com`, or host:port of one's own server); else null. What is written in a workspace
+ * decides nothing more: the API says where a push goes.
  */
 export function parseRemote(remote: string, host: string): RepositoryName | null {
   const scp = /^(?:[\w.-]+@)?([\w.-]+):(?!\/\/)(.+)$/.exec(remote);
@@ -25,7 +25,7 @@ export function parseRemote(remote: string, host: string): RepositoryName | null
   return { owner, name };
 }
 
-/** The host that repositories of an API are on: `api.github.com` speaks for `github.com`, a server of one's own for itself. */
+/** The host of an API's repositories: `github.com` for `api.github.com`; one's own server has one name for both. */
 export function webHost(apiUrl: string): string {
   const { host } = new URL(apiUrl);
   return host === 'api.github.com' ? 'github.com' : host;

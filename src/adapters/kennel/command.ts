@@ -13,7 +13,7 @@ import type { WorkspaceUser } from './docker/ownership.ts';
 import type { CommandResult, KennelCommand } from './kennel.ts';
 import { KeptOutput } from './kept-output.ts';
 
-/** HOME of a command: empty at its beginning, gone with it. */
+/** HOME of a command: empty at first, and removed with its container. */
 export const EMPTY_HOME = '/home/kennel';
 
 export interface CommandPlace {
@@ -21,12 +21,12 @@ export interface CommandPlace {
   image: string;
   limits: Limits;
   user: WorkspaceUser;
-  /** mounts that go with the user */
+  /** mounts that depend on the user */
   system: readonly MountSettings[];
   home: string;
 }
 
-/** One command in a container of its own, which is removed whatever happens. Throws the reason of the signal when it was aborted. */
+/** Runs one command in its own container, which is always removed. Throws the signal's reason when aborted. */
 export async function runCommand(place: CommandPlace, command: KennelCommand): Promise<CommandResult> {
   const { engine } = place;
   command.signal?.throwIfAborted();
@@ -40,7 +40,7 @@ export async function runCommand(place: CommandPlace, command: KennelCommand): P
     const err = sink('stderr', command);
     const demux = new Demux({ stdout: out.take, stderr: err.take });
     stream.on('data', (chunk: Buffer) => demux.push(chunk));
-    // its end is awaited below, by then with an error that it may have had before
+    // awaited below; by then it may have failed already
     const read = finished(stream, { writable: false }).catch(() => {});
     stream.on('error', () => {});
     command.signal?.throwIfAborted();
@@ -55,11 +55,11 @@ export async function runCommand(place: CommandPlace, command: KennelCommand): P
     ]);
     over = outcome === 'exited';
     if (!over) {
-      // throws when it could not be ended: nobody may be told then that it has
+      // throws when the container could not be ended, because then nobody may be told that it was
       await destroy(engine.docker, created.id);
     }
     if (outcome === 'aborted') throw command.signal?.reason;
-    // the last of the output may come after the news of the end
+    // the last output may come after the notice of the end
     await Promise.race([read, pause(5_000, undefined, { signal: ended.signal })]);
     const code = outcome === 'exited' ? (await exit).StatusCode : null;
     return {
@@ -68,12 +68,12 @@ export async function runCommand(place: CommandPlace, command: KennelCommand): P
       stderr: err.kept.text(),
       cut: out.kept.cut || err.kept.cut,
       timedOut: outcome === 'timeout',
-      // one that ended as it should needs no second look
+      // a container that ended well is not inspected again
       outOfMemory: code ? (await engine.docker.getContainer(created.id).inspect()).State.OOMKilled : false,
     };
   } finally {
     ended.abort();
-    // one that has ended is removed by one call; every file that is read and every checkpoint waits for this
+    // one call removes a container that has ended; every file that is read and every checkpoint waits for this
     const removed =
       over &&
       (await engine.docker
@@ -83,7 +83,7 @@ export async function runCommand(place: CommandPlace, command: KennelCommand): P
           () => true,
           () => false,
         ));
-    // an engine that went away cannot be asked; `sweep` finds the container when it is back
+    // an engine that went away cannot be asked; `sweep` finds the container later
     if (!removed) await destroy(engine.docker, created.id).catch(() => {});
   }
 }
@@ -103,7 +103,7 @@ function sink(stream: 'stdout' | 'stderr', { maxOutput, onOutput }: KennelComman
 
 export function configuration({ image, limits, user, system, home }: CommandPlace, command: KennelCommand): Docker.ContainerCreateOptions {
   const env: Record<string, string> = { HOME: EMPTY_HOME, ...command.env };
-  // a killed worker cannot end it: then it ends itself, a little later than it would have been ended
+  // a killed worker cannot end the container, so it ends itself a little later
   const seconds = Math.ceil(command.timeoutMs / 1000) + 10;
   return {
     name: `fetch-${home}-command-${randomUUID()}`,
@@ -135,7 +135,7 @@ export function configuration({ image, limits, user, system, home }: CommandPlac
   };
 }
 
-/** The engine would make a folder that is not there; a name that leads out of the workspace is refused. */
+/** The engine would create a missing folder. A name that leads out of the workspace is refused. */
 function insideWorkspace(cwd = '.'): string {
   const path = new URL(`file://${INSIDE.workspace}/${cwd.split('/').map(encodeURIComponent).join('/')}`).pathname;
   const inside = decodeURIComponent(path).replace(/(?<!\/)\/+$/, '');

@@ -1,38 +1,41 @@
 import type { HarnessName, RunSpec } from '../../contracts/kennel.ts';
 import type { WorkspaceAnswer, WorkspaceOp } from '../../contracts/workspace-ops.ts';
 
-/** The containers of one host. `src/adapters/kennel` is the only user of the Docker client. */
+/** The containers of one host. Only `src/adapters/kennel` uses the Docker client. */
 export interface Kennel {
-  /** Throws KennelUnavailable, which says what to install or start. Cheap: remembered for some seconds. */
+  /** Throws KennelUnavailable, which says what to install or start. Cheap: cached for some seconds. */
   ready(): Promise<void>;
-  /** Sees that the image that this harness needs is there, building it where it is not. */
+  /** Makes sure that the image of this harness exists, and builds it if needed. */
   provide(harness: HarnessName | 'tools', onProgress: (text: string) => void, signal?: AbortSignal): Promise<void>;
-  /** Runs one command in a container of its own and removes it. A time-out or an abort kills the container. */
+  /** Runs one command in its own container, which is then removed. A time-out or an abort kills the container. */
   command(command: KennelCommand): Promise<CommandResult>;
-  /** Asks the workspace program. Throws when it ended without an answer. */
+  /** Asks the workspace program. Throws when the program ended without an answer. */
   workspaceOp(workspace: string, op: WorkspaceOp, options?: WorkspaceOpOptions): Promise<WorkspaceAnswer>;
-  /** Starts the container of a step, or finds the one that is labelled so. The token with which it is told to begin. Throws KennelFull when every place of the host is taken. */
+  /**
+   * Starts the container of a run, or finds it by its label. Returns the token with which the run is told to begin. Throws KennelFull when the host has no free
+   * slot.
+   */
   start(run: StartRun): Promise<string>;
-  /** What became of the container of a step; null when there is none. */
+  /** The state of a run's container; null when there is none. */
   inspect(taskId: string, step: number): Promise<RunContainer | null>;
-  /** Kills the container of every step of the task (or of one step), waits until it is gone, and removes it. True when one was running. */
+  /** Kills the containers of a task (or of one run), waits until they are gone, and removes them. True when one was running. */
   remove(taskId: string, step?: number): Promise<boolean>;
-  /** Freezes or thaws every process of a step; false when it does not run. */
+  /** Freezes or thaws every process of a run; false when it does not run. */
   setPaused(taskId: string, step: number, paused: boolean): Promise<boolean>;
-  /** Every container that is labelled as ours on this engine, whatever its state. */
+  /** All containers on this engine with our label, in any state. */
   list(): Promise<RunContainer[]>;
-  /** Removes containers of commands that nobody waits for any more, because the process that ran them was killed. How many they were. */
+  /** Removes containers of commands whose process was killed, so that nobody waits for them. Returns how many. */
   sweep(): Promise<number>;
 }
 
 export interface WorkspaceOpOptions {
   signal?: AbortSignal;
   label?: string;
-  /** the container is started at once, and told what to do when this is fulfilled; rejected, nothing is done and the reason thrown */
+  /** the container starts at once, and gets its operation when this is fulfilled; if it is rejected, nothing is done and the reason is thrown */
   after?: Promise<unknown>;
-  /** the container is kept for some minutes, for another operation on this workspace */
+  /** the container is kept for some minutes under this name, for another operation on this workspace */
   keepAs?: string;
-  /** the container that was kept under this name is used, where there still is one, and ended */
+  /** name of a kept container to use for this operation, if it still exists; it ends afterwards */
   kept?: string;
 }
 
@@ -44,18 +47,18 @@ export interface KennelCommand {
   /** relative to /workspace */
   cwd?: string;
   env?: Record<string, string>;
-  /** a promise: the command starts at once and reads this when it is there */
+  /** a promise: the command starts at once, and reads this when it is fulfilled */
   stdin?: string | Promise<string>;
   timeoutMs: number;
-  /** bytes of stdout and of stderr that are kept, the first half from the beginning and the rest from the end */
+  /** how much of stdout and of stderr is kept, in bytes: half from the beginning, the rest from the end */
   maxOutput: number;
-  /** value of the label `fetch.step`: what the command is for */
+  /** value of the label `fetch.step`: the purpose of the command */
   label: string;
   /** called with output as it comes */
   onOutput?: (stream: 'stdout' | 'stderr', text: string) => void;
   /** folder on the host with `model.sock` and `egress.sock`, mounted at /run/fetch/gate; without it the container has no way out */
   gate?: string;
-  /** folder on the host, mounted at /run/fetch-side: where the workspace program keeps the state of a folder that is no repository; never for agents */
+  /** folder on the host, mounted at /run/fetch-side, where the workspace program saves the state of a folder that is no repository; never for agents */
   side?: string;
   signal?: AbortSignal;
 }
@@ -76,11 +79,11 @@ export interface StartRun {
   runFolder: string;
   /** workspace on the host, mounted at /workspace */
   workspace: string;
-  /** log-in file of the agent on the host, mounted read only at /run/fetch-login; the spec says `login` then */
+  /** log-in file of the agent on the host, mounted read only at /run/fetch-login; the spec then has `login` */
   login?: string;
-  /** more environment for the harness; never a key */
+  /** further environment variables for the agent; never a key */
   env: Record<string, string>;
-  /** called when the host has a place for it, before its container is started; not called when every place is taken */
+  /** called when the host has a free slot, before the container starts; not called when it has none */
   onPlace?: () => void;
 }
 
@@ -91,19 +94,19 @@ export interface RunContainer {
   harness: HarnessName;
   state: 'created' | 'running' | 'paused' | 'exited';
   exitCode: number | null;
-  /** it was killed, and memory had run out in it */
+  /** it was killed because its memory ran out */
   outOfMemory: boolean;
   startedAt: string | null;
-  /** the last that it wrote outside of its log, when it ended with a code other than 0; only from `inspect` */
+  /** the last output outside its log, when it ended with a code other than 0; set only by `inspect` */
   lastOutput?: string;
 }
 
-/** No engine answers, or the image cannot be made. `message` says what to do. */
+/** No engine answers, or the image cannot be built. `message` says what to do. */
 export class KennelUnavailable extends Error {
   override readonly name = 'KennelUnavailable';
 }
 
-/** Every place of this host is taken now. */
+/** The host has no free slot. */
 export class KennelFull extends Error {
   override readonly name = 'KennelFull';
 }

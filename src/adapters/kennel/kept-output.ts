@@ -1,13 +1,13 @@
 /**
- * What is kept of a stream that may never end: `limit` bytes, the first half from the beginning and the rest from the end.
- * Memory is bounded by about twice the limit, in whatever pieces the stream comes.
+ * Keeps `limit` bytes of a stream of any length: half from the beginning, the rest from the end. Memory stays below about twice the limit, whatever the size of
+ * the chunks.
  */
 export class KeptOutput {
   readonly #headLimit: number;
   readonly #tailLimit: number;
   #head = Buffer.alloc(0);
   #headBytes = 0;
-  /** a ring, once it is full */
+  /** a ring buffer, once it is full */
   #tail = Buffer.alloc(0);
   /** bytes that came after the head, kept or not */
   #tailTotal = 0;
@@ -48,7 +48,7 @@ export class KeptOutput {
   }
 }
 
-/** The same bytes in a buffer that has room for `needed`; it grows by doubling, up to `limit`. */
+/** The same bytes in a buffer with room for `needed`. It grows by doubling, up to `limit`. */
 function withRoom(buffer: Buffer<ArrayBuffer>, needed: number, limit: number): Buffer<ArrayBuffer> {
   if (buffer.length >= needed) return buffer;
   const larger = Buffer.alloc(Math.min(limit, Math.max(needed, 2 * buffer.length, 4096)));
@@ -58,14 +58,14 @@ function withRoom(buffer: Buffer<ArrayBuffer>, needed: number, limit: number): B
 
 const continues = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80;
 
-/** Without the rest of a character whose beginning was cut away. */
+/** Without the rest of a character whose beginning was cut off. */
 function wholeStart(bytes: Buffer): Buffer {
   let start = 0;
   while (start < 3 && continues(bytes[start])) start += 1;
   return bytes.subarray(start);
 }
 
-/** Without the beginning of a character whose end was cut away. */
+/** Without the beginning of a character whose end was cut off. */
 function wholeEnd(bytes: Buffer): Buffer {
   for (let back = 1; back <= Math.min(4, bytes.length); back += 1) {
     const byte = bytes[bytes.length - back]!;

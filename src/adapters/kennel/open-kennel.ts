@@ -25,7 +25,7 @@ export type KennelConfig = Pick<
   | 'FETCH_KENNEL_PIDS'
 >;
 
-/** With what the `fetch kennel` command looks at. */
+/** A kennel with the parts that `fetch kennel` shows. */
 export interface OpenKennel extends Kennel {
   engine: Engine;
   images: Images;
@@ -35,12 +35,12 @@ const OPERATION = ['node', '/opt/fetch/kennel/workspace/main.ts'];
 /** a checkpoint of a large repository takes minutes */
 const OPERATION_MS = 10 * 60_000;
 const OPERATION_BYTES = 64 * 1024 * 1024;
-/** operations that may make a repository, or put it back */
+/** operations that may create or restore a repository */
 const MAKES: ReadonlySet<WorkspaceOp['op']> = new Set(['create', 'conclude', 'undo']);
-/** the longest that two operations and the time between them take */
+/** longest time for two operations and the wait between them */
 const SESSION_MS = 30 * 60_000;
 
-/** Nothing is asked of the engine before the first call, and nothing has to be closed. */
+/** Asks the engine nothing before the first call. It needs no closing. */
 export function openKennel(config: KennelConfig): OpenKennel {
   const engine = connect(config);
   const provided = images(engine, config);
@@ -52,7 +52,7 @@ export function openKennel(config: KennelConfig): OpenKennel {
     () => place(null),
   );
   const place = async (workspace: string | null): Promise<RunPlace> => {
-    // asked once: it takes the engine longer to tell of itself than to make a container
+    // asked once, because the engine takes longer to answer this than to create a container
     cpus ??= (await engine.facts()).cpus;
     const user = await userOf(workspace);
     return {
@@ -84,7 +84,7 @@ export function openKennel(config: KennelConfig): OpenKennel {
       }),
     workspaceOp: async (workspace, op, options = {}) => {
       const answer = await operate(workspace, op, options);
-      // what it made in the folder's own place (a repository) is the owner's
+      // what the operation created in the folder itself (a repository) belongs to the owner
       if (MAKES.has(op.op)) await explained(() => ownership.settle(workspace, { fresh: true }));
       return answer;
     },
@@ -108,7 +108,7 @@ export function openKennel(config: KennelConfig): OpenKennel {
     const answered = await inSession(workspace, side, op, options);
     if (answered) return answered;
     const stdin = options.after ? options.after.then(() => JSON.stringify(op)) : JSON.stringify(op);
-    // a command that fails before it reads its input reads no failure of that either
+    // a command that fails before it reads its input never sees this failure
     if (typeof stdin !== 'string') stdin.catch(() => {});
     const result = await kennel.command({
       workspace,
@@ -132,7 +132,7 @@ export function openKennel(config: KennelConfig): OpenKennel {
     throw new Error(`The workspace operation ${op.op} has no answer: ${why}`);
   }
 
-  /** Null when it has to be done in a container of its own. */
+  /** Null when the operation needs its own container. */
   async function inSession(workspace: string, side: string, op: WorkspaceOp, { keepAs, kept, after, label = op.op }: WorkspaceOpOptions) {
     if (keepAs === undefined && kept === undefined) return null;
     const session = kept === undefined ? await explained(() => newSession(workspace, side, label)) : sessions.take(kept);
@@ -159,17 +159,17 @@ export function openKennel(config: KennelConfig): OpenKennel {
   }
 }
 
-/** The folder of the checkpoints of a workspace, for the containers' user. */
+/** The folder of a workspace's checkpoints, owned by the containers' user. */
 async function ownSide(workspace: string, { uid, gid }: { uid: number; gid: number }): Promise<string> {
   const side = await sideFolder(workspace);
   if (process.getuid?.() !== 0 || (await lstat(side)).uid === uid) return side;
-  // no container of an agent can put anything here, so a walk by path leads nowhere else; the folder comes last, so a walk that was cut short is done again
+  // no agent's container can put anything here, so walking by path is safe; the folder itself comes last, so that an interrupted walk is done again
   for (const entry of await readdir(side, { recursive: true })) await lchown(join(side, entry), uid, gid);
   await lchown(side, uid, gid);
   return side;
 }
 
-/** An engine that goes away in the middle is told as one that is not there. */
+/** Reports an engine that goes away during the work as KennelUnavailable. */
 async function explained<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -17,7 +17,7 @@ export interface RunPlace {
   engine: Engine;
   limits: Limits;
   user: WorkspaceUser;
-  /** mounts that go with the user */
+  /** mounts that depend on the user */
   system: readonly MountSettings[];
   /** label of this FETCH_HOME */
   home: string;
@@ -27,7 +27,7 @@ export interface RunPlace {
 /** Starts of one home run one at a time: counting the slots and taking one must not interleave. */
 const starts = new KeyedMutex();
 
-/** Starts the container of a step, or finds it, and returns its token. Of several starts at once, one makes the container. @throws KennelFull */
+/** Starts the container of a run, or finds it, and returns its token. Of several simultaneous starts, one creates the container. @throws KennelFull */
 export const startRun = (place: RunPlace, image: string, run: StartRun): Promise<string> => starts.run(place.home, () => startNow(place, image, run));
 
 async function startNow(place: RunPlace, image: string, run: StartRun): Promise<string> {
@@ -51,7 +51,7 @@ async function startNow(place: RunPlace, image: string, run: StartRun): Promise<
     try {
       await docker.createContainer({ ...configuration(place, image, run, token), name });
     } catch (error) {
-      // another process was faster, or the engine is about to remove one of this name: the next look tells
+      // another process was faster, or the engine is removing a container of this name; look again
       if (statusOf(error) !== 409 || attempt > 50) throw error;
       await pause(200);
       continue;
@@ -76,8 +76,8 @@ async function placesTaken({ engine, home }: RunPlace): Promise<number> {
 }
 
 /**
- * What the host reads and writes in the run folder is mounted over itself: inside, a mount can be neither renamed nor
- * replaced, so that no link that a container makes there leads the host anywhere else.
+ * What the host reads and writes in the run folder is mounted over itself. A mount cannot be renamed or replaced from inside, so no link that a container makes
+ * there can lead the host elsewhere.
  */
 function configuration(place: RunPlace, image: string, run: StartRun, token: string): Docker.ContainerCreateOptions {
   const { taskId, step, harness } = run.spec;
@@ -120,7 +120,7 @@ function prepareFolders({ uid, gid }: { uid: number; gid: number }, { spec, runF
     if (root) lchownSync(path, uid, gid);
   }
   const part = join(runFolder, `.spec-${process.pid}`);
-  // an earlier step could have left a link of this name, which would be followed: the file is made again
+  // an earlier run could have left a link of this name, so the file is created again
   rmSync(part, { recursive: true, force: true });
   writeFileSync(part, `${JSON.stringify(spec)}\n`, { mode: 0o644, flag: 'wx' });
   if (root) lchownSync(part, uid, gid);
@@ -131,7 +131,7 @@ export async function inspectRun({ engine, home }: RunPlace, taskId: string, ste
   const found = await inspectOrNull(engine.docker, runName(home, taskId, step));
   if (!found || found.Config.Labels[LABEL.run] !== taskId) return null;
   const view = viewOf(found);
-  // the runner tells what happens in its log; what it could not tell, because it did not even start, is here
+  // the runner reports in its log; if it did not even start, the reason is here
   if (view.state === 'exited' && view.exitCode !== 0) view.lastOutput = await lastOutput(engine.docker, found.Id);
   return view;
 }
@@ -146,9 +146,9 @@ function viewOf({ Id, Config, State }: Docker.ContainerInspectInfo): RunContaine
     harness: Config.Labels[LABEL.harness] as HarnessName,
     state,
     exitCode: state === 'exited' ? State.ExitCode : null,
-    // the engine says so of a container in which any process was ended for want of memory, also when it went on without it
+    // the engine reports this also when only some process ran out of memory and the container went on
     outOfMemory: State.OOMKilled && State.ExitCode === 137,
-    // year 1 stands for never
+    // the engine writes year 1 for never
     startedAt: State.StartedAt.startsWith('0001') ? null : State.StartedAt,
   };
 }
@@ -181,7 +181,7 @@ export async function pauseRun({ engine, home }: RunPlace, taskId: string, step:
       await (paused ? container.pause() : container.unpause());
       return true;
     } catch (error) {
-      // it ended, or was paused by another call, in this moment: the next look tells
+      // it just ended, or another call paused it; look again
       if (attempt >= 3) throw error;
     }
   }
@@ -193,10 +193,10 @@ export async function listRuns({ engine, home }: RunPlace): Promise<RunContainer
   return views.filter((view) => view !== null).map(viewOf);
 }
 
-/** The process that ran a command looks at its container within this time of its end. After that nobody does. */
+/** The process that ran a command inspects its container within this time of its end. Later nobody does. */
 const LEFT_MS = 30_000;
 
-/** Removes containers of commands that nobody waits for any more, because the process that ran them was killed. */
+/** Removes containers of commands whose process was killed, so that nobody waits for them. */
 export async function sweepCommands({ engine, home }: RunPlace): Promise<number> {
   const found = await engine.docker.listContainers({ all: true, filters: { label: [`${LABEL.home}=${home}`, LABEL.until] } });
   const over = await Promise.all(

@@ -4,20 +4,20 @@ import { destroy } from './docker/containers.ts';
 import { Demux } from './docker/demux.ts';
 import type { KennelCommand } from './kennel.ts';
 
-/** The workspace program in a container that takes one operation after the other. */
+/** The workspace program in a container that takes several operations, one after the other. */
 export interface WorkspaceSession {
-  /** Rejects with SessionOver when the container ended without an answer: the operation may have been done or not. */
+  /** Rejects with SessionOver when the container ended without an answer: the operation may or may not have been done. */
   op(op: WorkspaceOp): Promise<WorkspaceAnswer>;
   /** Ends the container. */
   close(): Promise<void>;
 }
 
-/** A kept container is gone; the operation is asked of a new one, which finds by its key what was done. */
+/** A kept container is gone. The operation is repeated in a new one, which finds by its key what was done. */
 export class SessionOver extends Error {
   override readonly name = 'SessionOver';
 }
 
-/** Opens one. It ends by itself after `timeoutMs`, and when this process does: its input is closed then. */
+/** Opens a session. It ends after `timeoutMs`, and when this process ends, because its input is closed then. */
 export async function openSession(place: CommandPlace, command: KennelCommand): Promise<WorkspaceSession> {
   const { docker, patient } = place.engine;
   const { id } = await docker.createContainer(configuration(place, command));
@@ -65,7 +65,7 @@ export async function openSession(place: CommandPlace, command: KennelCommand): 
     close: async () => {
       stream.end();
       end();
-      // an engine that went away cannot be asked; `sweep` finds the container when it is back
+      // an engine that went away cannot be asked; `sweep` finds the container later
       await destroy(docker, id).catch(() => {});
     },
   };
@@ -73,10 +73,10 @@ export async function openSession(place: CommandPlace, command: KennelCommand): 
 
 const NEWLINE = 10;
 
-/** A short task is over before this; a longer one can afford another container for its commit. */
+/** Short tasks end within this time; a longer task can afford another container for its commit. */
 const KEPT_MS = 2 * 60_000;
 
-/** Sessions of this process that have answered once and may be asked once more, by name. */
+/** Sessions of this process that answered once and may be used once more, by name. */
 export class KeptSessions {
   readonly #sessions = new Map<string, { session: WorkspaceSession; timer: NodeJS.Timeout }>();
 

@@ -1,7 +1,7 @@
 import { ModelError } from './error.ts';
 import type { ModelAnswer, ModelCall, ModelRequest, ModelUsage } from './model.ts';
 
-/** A chunk of a stream or a whole answer, as loosely as providers keep to the protocol. */
+/** A chunk of a stream or a whole answer, with every deviation from the protocol that providers have. */
 export interface WireChunk {
   model?: string | null;
   choices?: Array<{ delta?: WireMessage | null; message?: WireMessage | null; finish_reason?: string | null }> | null;
@@ -30,13 +30,13 @@ interface WireUsage {
 }
 
 export interface Accumulator {
-  /** a chunk of the stream, or a whole answer of a provider that does not stream */
+  /** a chunk of the stream, or the whole answer of a provider that does not stream */
   add(chunk: WireChunk): void;
-  /** throws ModelStreamBroken when the answer was not finished */
+  /** throws ModelStreamBroken when the answer was not complete */
   finish(): ModelAnswer;
 }
 
-/** Puts a streamed answer together. `promptChars` serves for the estimate where the endpoint tells no usage. */
+/** Assembles a streamed answer. `promptChars` is for the estimate when the endpoint reports no usage. */
 export function accumulator(model: string, promptChars: number, onDelta: ModelRequest['onDelta']): Accumulator {
   let text = '';
   let reasoning = '';
@@ -57,8 +57,8 @@ export function accumulator(model: string, promptChars: number, onDelta: ModelRe
     const id = part.id || undefined;
     const name = part.function?.name || undefined;
     const args = part.function?.arguments;
-    // some providers number every call 0 and some number none: a new id that comes with a name begins a new call,
-    // a new id without a name is a provider that makes up an id for every chunk
+    // some providers number every call 0, some give no number: a new id with a name begins a new call. A new id without a name comes from a provider that makes
+    // up an id for every chunk
     let call =
       index === undefined
         ? id
@@ -74,7 +74,7 @@ export function accumulator(model: string, promptChars: number, onDelta: ModelRe
       calls.push(call);
     }
     call.id ||= id ?? '';
-    // the name may be repeated in every chunk, or come in pieces
+    // the name may be repeated in every chunk, or be split over several
     if (name) call.name = name.startsWith(call.name) ? name : call.name.endsWith(name) ? call.name : call.name + name;
     if (typeof args === 'string') call.arguments += args;
     else if (args !== undefined && args !== null) call.arguments = JSON.stringify(args);
@@ -116,7 +116,7 @@ export function accumulator(model: string, promptChars: number, onDelta: ModelRe
   };
 }
 
-/** A call without a name can be neither run nor sent back; ids must exist and differ, or the next request is refused. */
+/** A call without a name can neither run nor be sent back. Ids must exist and differ, or the next request is refused. */
 function finishCalls(calls: readonly ModelCall[]): ModelCall[] {
   const used = new Set<string>();
   return calls
@@ -148,7 +148,7 @@ function readUsage(usage: WireUsage): ModelUsage | undefined {
   if (inputTokens === null) return undefined;
   return {
     inputTokens,
-    // Gemini and xAI leave reasoning out of the completion, and it is paid for: the total has it
+    // Gemini and xAI do not count reasoning as completion tokens, but charge it: the total includes it
     outputTokens: Math.max(count(usage.completion_tokens) ?? 0, (count(usage.total_tokens) ?? 0) - inputTokens),
     ...(typeof usage.cost === 'number' && usage.cost > 0 && { usd: Math.min(usage.cost, MOST_USD) }),
     cachedTokens: count(usage.prompt_tokens_details?.cached_tokens) ?? count(usage.prompt_cache_hit_tokens) ?? 0,
@@ -156,10 +156,10 @@ function readUsage(usage: WireUsage): ModelUsage | undefined {
   };
 }
 
-/** More tokens than any request has; the sum of two of them is still an `int` of PostgreSQL. */
+/** More tokens than any request has. The sum of two still fits an `int` of PostgreSQL. */
 const MOST_TOKENS = 1_000_000_000;
 const MOST_USD = 100_000;
 
-/** Whatever an endpoint says, as a whole number that can be stored; null where it is no number. */
+/** An endpoint's figure as a whole number that can be stored; null when it is no number. */
 const count = (value: unknown): number | null =>
   typeof value === 'number' && Number.isFinite(value) && value >= 0 ? Math.min(Math.ceil(value), MOST_TOKENS) : null;

@@ -3,7 +3,7 @@ import { cut } from '../../domain/text/storable.ts';
 import { ModelError } from './error.ts';
 import { waitOf } from './reset-time.ts';
 
-/** How providers word "the prompt does not fit"; each line was seen from the provider named. */
+/** How providers say "the prompt does not fit". Each line was seen from the provider named. */
 const OVERFLOW: RegExp[] = [
   /context[_ -]?length[_ -]?exceeded/i, // OpenAI (code), Azure, DeepSeek
   /maximum context length/i, // OpenAI, vLLM, OpenRouter, DeepSeek
@@ -23,14 +23,14 @@ const OVERFLOW: RegExp[] = [
 ];
 export const isContextOverflow = (text: string): boolean => OVERFLOW.some((pattern) => pattern.test(text));
 
-/** Money or a plan is what is missing: waiting for minutes or hours cannot help. */
+/** Credit or a plan is missing, so waiting does not help. */
 const NO_CREDIT =
   /insufficient_quota|credit balance is too low|insufficient (balance|credits|funds)|credit_balance_exhausted|usage_limit_exceeded|spend_limit_(exceeded|reached)|specified API usage limits|billing_error|usage_not_included|limit: 0(?![\d.])/i;
-/** OpenAI says this of an empty account, Gemini also of a minute that is full: then it names a time. */
+/** OpenAI says this of an empty account. Gemini also says it of a full minute, and then names a time. */
 const QUOTA = /exceeded your current quota/i;
 const MODERATED = /moderation|flagged|content[_ ]policy/i;
 
-/** Removes keys and credentials; `secrets` are replaced wherever they stand. */
+/** Removes keys and credentials; `secrets` are replaced everywhere. */
 export function redact(text: string, secrets: readonly string[] = []): string {
   let clean = text;
   for (const secret of secrets) if (secret.length >= 4) clean = clean.replaceAll(secret, '[redacted]');
@@ -45,7 +45,7 @@ interface Headers {
   get(name: string): string | null;
 }
 
-/** What is known of an error, whatever class it has: the SDK's, fetch's or a provider's body. */
+/** The known parts of an error from any source: the SDK, fetch, or a provider's body. */
 interface Shape {
   name?: string;
   message?: unknown;
@@ -60,13 +60,13 @@ interface Shape {
 export interface ClassifyOptions {
   /** `stream`: the answer had begun, so a lost connection broke it off */
   phase?: 'request' | 'stream';
-  /** the key in use: never part of a message */
+  /** the key in use; never part of a message */
   secrets?: readonly string[];
   /** epoch milliseconds; for Retry-After dates */
   now?: number;
 }
 
-/** Turns whatever a model call threw into a `ModelError`. Pure. */
+/** Turns any error of a model call into a `ModelError`. Pure. */
 export function classify(thrown: unknown, options: ClassifyOptions = {}): ModelError {
   if (thrown instanceof ModelError) return thrown;
   const error = (typeof thrown === 'object' && thrown !== null ? thrown : { message: String(thrown) }) as Shape;
@@ -96,10 +96,10 @@ export function classify(thrown: unknown, options: ClassifyOptions = {}): ModelE
 
   const wait = waitOf({ headers: error.headers, error: body, text }, options.now);
   const [type, prefix] = byStatus(status, `${code} ${details(body)} ${text}`, wait);
-  // the endpoint knows better whether trying again can help; a key, an empty account and an overflow stay what they are
+  // the endpoint knows best whether a retry helps; a wrong key, an empty account and an overflow keep their type
   const should = error.headers?.get('x-should-retry');
   if (should === 'true' && (type === 'ModelRejected' || type === 'ModelNotFound')) return make('ModelUnavailable', prefix, wait);
-  // "false" is said to clients that would try again in a second; a time that is named beside it can be waited for
+  // "false" means clients that retry within a second; if a time is given too, it can be waited for
   if (should === 'false' && wait === undefined && (type === 'ModelRateLimited' || type === 'ModelUnavailable')) return make('ModelRejected', prefix);
   return make(type, prefix, type === 'ModelRateLimited' || type === 'ModelUnavailable' ? wait : undefined);
 }
@@ -107,10 +107,10 @@ export function classify(thrown: unknown, options: ClassifyOptions = {}): ModelE
 function byStatus(status: number, text: string, wait: number | undefined): [FailureType, string] {
   if (status === 401) return ['ModelUnauthorized', 'Authentication failed'];
   if (status === 403) return [MODERATED.test(text) ? 'ModelRejected' : 'ModelUnauthorized', 'Authorization failed'];
-  // OpenRouter: money that is bound by requests under way is free again at the time that it names
+  // OpenRouter: money reserved by running requests is free again at the time that it names
   if (status === 402) return [wait === undefined ? 'ModelPaymentRequired' : 'ModelRateLimited', 'LLM error: HTTP 402'];
   if (status === 404) return ['ModelNotFound', 'Invalid request (404)'];
-  // OpenAI answers 429 and Anthropic 400 when the account is empty: waiting cannot help
+  // for an empty account OpenAI answers 429 and Anthropic 400; waiting does not help
   if (status === 429)
     return [NO_CREDIT.test(text) || (wait === undefined && QUOTA.test(text)) ? 'ModelPaymentRequired' : 'ModelRateLimited', 'Rate limit exceeded'];
   if (status === 408 || status === 409) return ['ModelUnavailable', `LLM error: HTTP ${status}`];
@@ -121,7 +121,7 @@ function byStatus(status: number, text: string, wait: number | undefined): [Fail
   return ['ModelUnavailable', `LLM error: HTTP ${status}`];
 }
 
-/** Anthropic's code of a limit of money stands one level deeper. */
+/** Anthropic puts the code of a spending limit one level deeper. */
 const details = (body: unknown): string => String(property(property(body, 'details'), 'error_code') ?? '');
 
 const property = (value: unknown, name: string): unknown =>
@@ -132,7 +132,7 @@ function httpStatus(value: unknown): number | undefined {
   return typeof number === 'number' && Number.isInteger(number) && number >= 300 && number <= 599 ? number : undefined;
 }
 
-/** The sentence of the provider: `error.message`, FastAPI's `detail`, and below a proxy's generic one what the upstream said. */
+/** The provider's sentence: `error.message`, FastAPI's `detail`, or the upstream's text below a proxy's generic one. */
 function messageOf(error: Shape, body: unknown): string {
   const own = typeof error.message === 'string' ? error.message.replace(/^\d{3} /, '') : '';
   const said = [property(body, 'message'), property(body, 'detail'), property(body, 'error'), body].find(
@@ -144,7 +144,7 @@ function messageOf(error: Shape, body: unknown): string {
   return text === '' || text === 'status code (no body)' ? 'no details given' : text;
 }
 
-/** The innermost cause is the one that says something: "fetch failed" never does. */
+/** Only the innermost cause is useful: "fetch failed" says nothing. */
 function networkReason(error: Shape): string | undefined {
   let reason: string | undefined;
   let seen: unknown = error;

@@ -5,7 +5,7 @@ import { ModelError } from './error.ts';
 import { openModel } from './open-model.ts';
 import { listModels } from './openai.ts';
 
-/** A model that setup can offer: what to show, and the settings that choose it (may hold a key: never log `env`). */
+/** A model that setup can offer: what to show, and the settings that choose it (`env` may hold a key: never log it). */
 export interface Choice {
   label: string;
   env: Record<string, string>;
@@ -25,13 +25,13 @@ export type DiscoverOptions = {
   timeoutMs?: number;
 };
 
-/** Names of the models that the endpoint of these settings lists. @throws ModelError, with a reason for a person */
+/** Names of the models that the endpoint of these settings lists. @throws ModelError with a reason for a person */
 export async function modelsOf(env: Record<string, string>, timeoutMs = 15_000): Promise<string[]> {
   const endpoint = endpointOf(env as unknown as ModelSettings);
   return endpoint ? await listModels(endpoint, timeoutMs) : [];
 }
 
-/** Keys that are configured, then local servers that answer in time with at least one model. Sends nothing to a remote host. */
+/** Configured keys, then local servers that answer in time with at least one model. Sends nothing to a remote host. */
 export async function discoverModels(config: ModelSettings & Partial<Config>, options: DiscoverOptions = {}): Promise<Choice[]> {
   const found: Choice[] = [];
   const name = config.AGENT_MODEL === PRACTICE ? undefined : config.AGENT_MODEL;
@@ -74,11 +74,11 @@ export interface Verified {
   price: string;
 }
 
-/** Asks the chosen model for one short answer, streamed as in a turn. Costs a few tokens; `error` is ready for a person and names no key. */
+/** Asks the chosen model for one short answer, streamed as in a turn. Costs a few tokens. `error` is written for a person and holds no key. */
 export async function verifyModel(env: Record<string, string>, timeoutMs = 60_000): Promise<Verified | { ok: false; error: string }> {
   const model = await openModel(env as unknown as ModelSettings);
   try {
-    // room for a model that thinks before it speaks
+    // room for a model that thinks before it answers
     const answer = await model.complete({
       model: model.name,
       messages: [{ role: 'user', content: 'Reply with the single word: ready' }],

@@ -7,10 +7,10 @@ export type ModelSettings = Pick<Config, 'OPENAI_BASE_URL' | 'OPENAI_API_KEY' | 
 const OPENAI_URL = 'https://api.openai.com/v1';
 const OPENROUTER_URL = 'https://openrouter.ai/api/v1';
 
-/** The name of the built-in model. It answers where no endpoint and no key is configured; a key that comes later wins over it. */
+/** The name of the built-in model. It answers while no endpoint and no key is configured. */
 export const PRACTICE = 'practice';
 
-/** What the settings point at; null: nothing is configured, so practice. */
+/** The endpoint that the settings name; null when nothing is configured, which means practice. */
 export function endpointOf(settings: ModelSettings): Endpoint | null {
   if (settings.OPENAI_BASE_URL) {
     const { hostname } = new URL(settings.OPENAI_BASE_URL);

@@ -1,6 +1,6 @@
 import { isPublicAddress, literalAddress } from '../web/address-guard.ts';
 
-/** Whether an endpoint is on this machine or in a network of one's own, as its address says. Names are not looked up. */
+/** Whether an endpoint's address is on this machine or in a private network. Names are not looked up. */
 export function isLocalEndpoint(baseUrl: string): boolean {
   const { hostname } = new URL(baseUrl);
   const address = literalAddress(hostname);

@@ -4,7 +4,7 @@ import type { PriceBook } from '../../domain/model/price-book.ts';
 export { ModelError } from './error.ts';
 
 export interface ModelCall {
-  /** the provider's id; unique within one answer, nothing more */
+  /** the provider's id; unique only within one answer */
   id: string;
   name: string;
   /** JSON as the model wrote it: not validated, possibly malformed */
@@ -27,24 +27,24 @@ export interface ModelRequest {
   tools: ModelTool[];
   /** `complete` rejects with the signal's own reason when it aborts */
   signal: AbortSignal;
-  /** text as it streams in; what the answer holds in the end is authoritative */
+  /** text as it streams in; the final answer is authoritative */
   onDelta(kind: 'agent_message' | 'agent_reasoning', text: string): void;
-  /** a part of the answer has come, also one without text */
+  /** a part of the answer arrived, even one without text */
   onPart?(): void;
-  /** tokens that the answer may have; the endpoint's default when unset */
+  /** limit of tokens in the answer; the endpoint's default when unset */
   maxTokens?: number;
-  /** the same on every attempt of one step; sent as `x-fetch-request-id` (what follows a `#` may differ between attempts) */
+  /** the same on every attempt of one step; sent as `x-fetch-request-id` (a part after `#` may differ between attempts) */
   requestId: string;
 }
 
 export interface ModelUsage {
   inputTokens: number;
   outputTokens: number;
-  /** part of `inputTokens` that the endpoint had cached */
+  /** part of `inputTokens` that came from the endpoint's cache */
   cachedTokens: number;
   /** part of `outputTokens` that was reasoning */
   reasoningTokens: number;
-  /** what the endpoint says that it cost, US dollars */
+  /** the cost in US dollars, when the endpoint reports it */
   usd?: number;
 }
 
@@ -53,7 +53,7 @@ export interface ModelAnswer {
   reasoning: string;
   calls: ModelCall[];
   usage: ModelUsage;
-  /** the endpoint told no usage: tokens are counted from the characters */
+  /** the endpoint reported no usage, so tokens are estimated from characters */
   usageEstimated: boolean;
   finishReason: string;
   /** as the endpoint names it */
@@ -63,13 +63,13 @@ export interface ModelAnswer {
 export type ModelKind = 'practice' | 'openai' | 'openrouter' | 'custom';
 
 export interface Model {
-  /** the model that a request names unless something else was chosen */
+  /** the model of a request that names no other */
   readonly name: string;
   /** a second model of the same endpoint */
   readonly fallback?: string;
   readonly baseUrl: string;
   readonly kind: ModelKind;
-  /** what its calls cost */
+  /** prices of its calls */
   readonly prices: PriceBook;
   /** one answer, streamed; throws `ModelError`, or the reason of the aborted signal. Never retries. */
   complete(request: ModelRequest): Promise<ModelAnswer>;

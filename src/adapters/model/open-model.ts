@@ -6,8 +6,8 @@ import { startPracticeServer } from './practice/server.ts';
 const defaultNames = { openai: 'gpt-5-mini', openrouter: 'openai/gpt-5-mini' } as const;
 
 /**
- * Opens the configured endpoint. Sends no completion: a wrong key or a dead endpoint shows at the first `complete`.
- * Where nothing is configured, a practice server starts on loopback in this process and lives until `close`.
+ * Opens the configured endpoint without asking it anything: a wrong key or a dead endpoint shows at the first `complete`. When nothing is configured, a
+ * practice server starts on loopback in this process and lives until `close`.
  */
 export async function openModel(settings: ModelSettings): Promise<Model> {
   const endpoint = endpointOf(settings);

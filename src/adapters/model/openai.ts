@@ -10,21 +10,24 @@ import { hasPictures, refusesPictures, withoutPictures } from './pictures.ts';
 import { leanFetch, textOf } from './transport.ts';
 import { wireBody } from './wire.ts';
 
-/** How long an endpoint may say nothing before a request is given up, milliseconds. */
+/** How long an endpoint may be silent before a request is given up, in ms. */
 export interface AnswerTimes {
-  /** until the first byte, and between two signs of life before the first word: a local server may load a model and read a long prompt for minutes, and some models think in silence */
+  /**
+   * until the first byte, and between two keep-alives before the first word: a local server may load a model and read a long prompt for minutes, and some
+   * models think in silence
+   */
   firstByte: number;
-  /** between two pieces of an answer that has begun */
+  /** between two parts of an answer */
   idle: number;
-  /** with nothing but signs of life, which OpenRouter and DeepSeek send while a request waits */
+  /** with nothing but keep-alives, which OpenRouter and DeepSeek send while a request waits */
   signs: number;
-  /** for the whole answer, however it drips */
+  /** for the whole answer */
   whole: number;
 }
 
 export const ANSWER_TIMES: AnswerTimes = { firstByte: 300_000, idle: 90_000, signs: 600_000, whole: 25 * 60_000 };
 
-/** The times of an endpoint that is given up after so many seconds of silence: a lost connection is asked again within them. */
+/** Times of an endpoint that is given up after this much silence, so that a lost connection is retried within it. */
 export const timesWithin = (silenceMs: number): AnswerTimes => ({
   ...ANSWER_TIMES,
   firstByte: silenceMs / 2,
@@ -43,14 +46,14 @@ export interface OpenAIOptions {
   price?: string | undefined;
 }
 
-/** Any endpoint that speaks OpenAI's chat completions, through the `openai` client with its retries off: Temporal retries. */
+/** Any endpoint that speaks OpenAI's chat completions, through the `openai` client without its retries, because Temporal retries. */
 export function openaiModel(options: OpenAIOptions): Model {
   const client = openaiClient(options);
   const times = { ...ANSWER_TIMES, ...options.times };
   const secrets = options.apiKey ? [options.apiKey] : [];
-  // learned from a refusal: some servers do not know stream_options, and then tell no usage
+  // turned off after a refusal: some servers do not know stream_options, and then report no usage
   let askUsage = true;
-  // the same for models that take no pictures
+  // models that refused pictures
   const blind = new Set<string>();
 
   const attempt = async (request: ModelRequest): Promise<ModelAnswer> => {
@@ -86,14 +89,14 @@ export function openaiModel(options: OpenAIOptions): Model {
       answer = accumulator(request.model, promptChars, request.onDelta);
       const watched = watchedBytes(response.body as unknown as AsyncIterable<Uint8Array>, silence.byte);
       if (/\bjson\b/i.test(response.headers.get('content-type') ?? '')) {
-        // a provider that ignores `stream` answers with the whole; OpenRouter puts errors into it with status 200
+        // a provider that ignores `stream` sends the whole answer; OpenRouter puts errors into it with status 200
         const whole = JSON.parse(await textOf(watched)) as WireChunk & { error?: unknown };
         if (whole.error) throw Object.assign(new Error('the endpoint reports an error'), { error: whole.error, headers: response.headers });
         add(whole);
       } else {
         for await (const chunk of Stream.fromSSEResponse<WireChunk>({ headers: response.headers, body: watched } as unknown as Response, controller, client))
           add(chunk);
-        // the SDK ends the loop quietly when the request was aborted
+        // when the request was aborted, the SDK ends the loop without an error
         if (controller.signal.aborted) throw controller.signal.reason;
       }
       return answer.finish();
@@ -121,7 +124,7 @@ export function openaiModel(options: OpenAIOptions): Model {
       }
       if (!refusesPictures(error, request.messages)) throw error;
       const answer = await complete(unseen);
-      // it was the pictures: without them the same request is taken
+      // the pictures were the reason: the same request without them is accepted
       blind.add(request.model);
       return answer;
     }
@@ -132,7 +135,7 @@ export function openaiModel(options: OpenAIOptions): Model {
   return { name, fallback, baseUrl, kind, prices, complete, close: async () => {} };
 }
 
-/** The name for an endpoint where none was configured: the first model that it lists; `default` when it lists none. */
+/** The model name when none was configured: the first model that the endpoint lists, or `default`. */
 export async function customModelName(endpoint: Endpoint, timeoutMs = 3_000): Promise<string> {
   return (await listModels(endpoint, timeoutMs).catch(() => []))[0] ?? 'default';
 }
@@ -152,7 +155,7 @@ function openaiClient(endpoint: Pick<Endpoint, 'baseUrl' | 'apiKey'>): OpenAI {
   return new OpenAI({
     baseURL: endpoint.baseUrl,
     apiKey: endpoint.apiKey ?? 'none',
-    // everything that the SDK would read from the environment by itself is set, so that config.ts stays the only reader
+    // sets everything that the SDK would read from the environment, so that config.ts stays its only reader
     organization: null,
     project: null,
     adminAPIKey: null,
@@ -165,7 +168,7 @@ function openaiClient(endpoint: Pick<Endpoint, 'baseUrl' | 'apiKey'>): OpenAI {
   });
 }
 
-/** Tells, once, which of the times has run out. `begun`: a part of the answer was there. */
+/** Reports once which time limit was reached. `begun`: a part of the answer had arrived. */
 function watchSilence(times: AnswerTimes, onEnd: (said: string, begun: boolean) => void): { byte(): void; part(): void; stop(): void } {
   let begun = false;
   const timer = (ms: number, what: string) => setTimeout(() => onEnd(`${what} for ${Math.round(ms / 1000)} s`, begun), ms);
@@ -191,7 +194,7 @@ function watchSilence(times: AnswerTimes, onEnd: (said: string, begun: boolean) 
   };
 }
 
-/** The same bytes, telling of every chunk: keep-alive comments, which the SDK swallows, are signs of life too. */
+/** The same bytes. Reports every chunk, because keep-alive comments, which the SDK swallows, count too. */
 async function* watchedBytes(body: AsyncIterable<Uint8Array>, onBytes: () => void): AsyncGenerator<Uint8Array> {
   onBytes();
   for await (const chunk of body) {

@@ -1,12 +1,12 @@
-/** Where models are had whose endpoint speaks the OpenAI protocol, as setup offers them. Addresses: the providers' own documentation, 2026-11. */
+/** Providers whose endpoint speaks the OpenAI protocol, as setup offers them. Addresses are from the providers' own documentation, 2026-11. */
 export interface Provider {
   name: string;
-  /** null for OpenAI and OpenRouter, whose keys have settings of their own */
+  /** null for OpenAI and OpenRouter, whose keys have their own settings */
   baseUrl: string | null;
   keySetting: 'OPENAI_API_KEY' | 'OPENROUTER_API_KEY';
   /** where a person gets a key */
   keys: string;
-  /** suggested among what the endpoint lists: the first that fits */
+  /** which listed model to suggest: the first match */
   preferred: readonly RegExp[];
 }
 

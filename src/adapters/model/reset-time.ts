@@ -1,6 +1,6 @@
 /**
- * When a refused request may be sent again, as the endpoint says it: in headers, in the body, or in words. Sources of the forms:
- * the documentation of OpenAI, Azure, Anthropic, Gemini and OpenRouter, and answers that were seen.
+ * When a refused request may be repeated, as the endpoint says it: in headers, in the body, or in words. The forms come from the documentation of OpenAI,
+ * Azure, Anthropic, Gemini and OpenRouter, and from answers that were seen.
  */
 
 interface Headers {
@@ -11,16 +11,16 @@ export interface Refusal {
   headers?: Headers;
   /** the `error` of the body */
   error?: unknown;
-  /** what it says in words */
+  /** the error text */
   text?: string;
 }
 
-/** A month is the longest window that providers have; what lies beyond it is a mistake. */
+/** The longest window of providers is a month, so anything beyond is a mistake. */
 const LONGEST_MS = 32 * 86_400_000;
 
-/** Milliseconds from `now` until the endpoint may be asked again; undefined where it names no time that can be true. */
+/** Milliseconds from `now` until the endpoint may be asked again; undefined when it names no plausible time. */
 export function waitOf({ headers, error, text = '' }: Refusal, now: number = Date.now()): number | undefined {
-  // an absolute time is one of their clock
+  // an absolute time is by the server's clock
   const clock = Date.parse(headers?.get('date') ?? '');
   const their = Number.isFinite(clock) ? clock : now;
   const header = (name: string) => headers?.get(name)?.trim() || undefined;
@@ -35,7 +35,7 @@ export function waitOf({ headers, error, text = '' }: Refusal, now: number = Dat
   return wait === undefined ? undefined : Math.ceil(wait);
 }
 
-/** OpenAI and Azure: the window that has nothing left. Anthropic: the same, and the window of a subscription that was refused. */
+/** OpenAI and Azure: the window with nothing left. Anthropic: the same, and the window of a subscription that was refused. */
 function windows(header: (name: string) => string | undefined, their: number): Array<number | undefined> {
   const blocked = ['requests', 'tokens']
     .filter((what) => header(`x-ratelimit-remaining-${what}`) === '0')
@@ -47,7 +47,7 @@ function windows(header: (name: string) => string | undefined, their: number): A
   return [subscription, latest([...blocked, ...anthropic]), header('x-ratelimit-remaining') === '0' ? epoch(header('x-ratelimit-reset'), their) : undefined];
 }
 
-/** Several windows are full: the last one that opens counts. */
+/** When several windows are full, the one that opens last counts. */
 const latest = (all: Array<number | undefined>): number | undefined => {
   const known = all.filter((ms) => ms !== undefined);
   return known.length > 0 ? Math.max(...known) : undefined;
@@ -58,12 +58,12 @@ const part = (value: unknown): Any => (typeof value === 'object' && value !== nu
 const list = (value: unknown): Any[] => (Array.isArray(value) ? value.map(part) : []);
 const word = (value: unknown): string | undefined => (typeof value === 'string' || typeof value === 'number' ? String(value).trim() : undefined);
 
-/** Gemini's details, Codex's reset times, the headers that OpenRouter passes on in its body. */
+/** Gemini's details, Codex's reset times, and the headers that OpenRouter repeats in its body. */
 function inBody(error: unknown, their: number): Array<number | undefined> {
   const { details, resets_at, resets_in_seconds, metadata } = part(error);
   const passedOn = Object.entries(part(part(metadata).headers)).map(([name, value]) => [name.toLowerCase(), word(value)] as const);
   const passed = (wanted: string) => passedOn.find(([name]) => name === wanted)?.[1];
-  // the delay that stands beside a quota of the day is not that of the day
+  // the delay beside a daily quota is not that of the day
   const daily = list(details).some(({ violations }) => list(violations).some(({ quotaId }) => String(quotaId).includes('PerDay')));
   if (daily) return [untilMidnight('America/Los_Angeles', their)];
   return [
@@ -83,7 +83,7 @@ function inWords(text: string): number | undefined {
 
 const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** `1m30.5s`, `6m0s`, `12ms`, `2 hours 5 minutes`: the sum of what stands there, up to the first thing that is no duration. */
+/** `1m30.5s`, `6m0s`, `12ms`, `2 hours 5 minutes`: the sum of these, up to the first thing that is no duration. */
 function duration(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   if (/^[\d.]+$/.test(text)) return seconds(text);
@@ -104,7 +104,7 @@ const number = (text: string | undefined): number | undefined => {
 const seconds = (text: string | undefined): number | undefined => (text !== undefined && /^[\d.]+$/.test(text) ? scaled(number(text), 1_000) : undefined);
 const scaled = (value: number | undefined, by: number): number | undefined => (value === undefined ? undefined : value * by);
 
-/** An HTTP date or an RFC 3339 time. What `Date.parse` makes of anything else is a guess. */
+/** An HTTP date or an RFC 3339 time. For anything else, `Date.parse` would guess. */
 function until(text: string | undefined, their: number): number | undefined {
   if (text === undefined || !/^(?:[A-Z][a-z]{2}, |\d{4}-\d\d-\d\dT)/.test(text)) return undefined;
   const at = Date.parse(text);
@@ -119,7 +119,7 @@ function epoch(text: string | undefined, their: number): number | undefined {
   return value >= 1e9 ? value * 1_000 - their : value * 1_000;
 }
 
-/** By the clock on the wall: an hour off on the two days on which it changes. */
+/** By wall clock time, so it is an hour off on the two days a year when the clock changes. */
 function untilMidnight(timeZone: string, now: number): number {
   const parts = new Intl.DateTimeFormat('en-GB', { timeZone, hourCycle: 'h23', hour: 'numeric', minute: 'numeric', second: 'numeric' }).formatToParts(now);
   const of = (type: string) => Number(parts.find((each) => each.type === type)?.value);

@@ -1,6 +1,6 @@
 import { type Dispatcher, request } from 'undici';
 
-/** What the client and we use of a response: its body is read once, as chunks of bytes. */
+/** The parts of a response that the SDK and we use. Its body is read once, as chunks of bytes. */
 class LeanResponse {
   readonly url: string;
   readonly status: number;
@@ -34,12 +34,12 @@ export async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** What may follow the part that the reader wanted: the end of the stream, no more of the answer. */
+/** Limits for reading the rest of a response behind the end of its event stream. */
 const REST = { bytes: 4096, ms: 1000 };
 
 /**
- * The bytes of a body. A reader that leaves at the last event of a stream has not seen the end of the response, and a response that is
- * left before its end costs its connection, and the next request a new one with its handshakes: so the rest is read where it is short.
+ * The bytes of a body. A reader leaves at the last event of a stream, before the response ends. A response that is left before its end costs its connection,
+ * and the next request a new handshake. So a short rest is read.
  */
 async function* bytesOf(body: Dispatcher.ResponseData['body']): AsyncGenerator<Uint8Array> {
   try {
@@ -50,8 +50,8 @@ async function* bytesOf(body: Dispatcher.ResponseData['body']): AsyncGenerator<U
 }
 
 /**
- * `fetch` for a POST of text, on the connections and the proxy settings that `fetch` has. The one of the platform copies the body into
- * web streams and out of them again, which takes longer than everything else that a model request costs here.
+ * `fetch` for a POST of text, with the connections and proxy settings of `fetch`. The platform's `fetch` copies the body into web streams and back, which takes
+ * longer than all else that a model request costs here.
  */
 export const leanFetch = async (input: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
   const { method = 'GET', body, signal } = init;
@@ -62,7 +62,7 @@ export const leanFetch = async (input: string | URL | Request, init: RequestInit
     throw signal?.aborted ? error : new TypeError('fetch failed', { cause: error });
   });
   if (answer.statusCode >= 300 && answer.statusCode < 400) {
-    // seldom enough to be asked twice
+    // so rare that it may be read twice
     await answer.body.dump();
     return await fetch(input, init);
   }

@@ -2,17 +2,17 @@ import { storableJson } from '../../domain/text/storable.ts';
 import type { ModelMessage, ModelRequest, ModelTool } from './model.ts';
 import { userContent } from './pictures.ts';
 
-/** A piece of a request as it goes over the wire, and how many of its characters are counted as tokens: base64 is not. */
+/** A part of a request on the wire, and how many of its characters count as tokens; base64 does not. */
 interface Piece {
   json: string;
   counted: number;
 }
 
-/** Messages of a thread are the same objects in every request of it (the history is kept), so each is serialised once. */
+/** The history is cached, so the messages of a thread are the same objects in every request. Each is serialised once. */
 const pieces = new WeakMap<ModelMessage, Piece>();
 const toolPieces = new WeakMap<readonly ModelTool[], Piece>();
 
-/** The body of a chat completion; `promptChars` serves for the estimate where the endpoint tells no usage. */
+/** The body of a chat completion. `promptChars` is for the estimate when the endpoint reports no usage. */
 export function wireBody(
   { model, messages, tools, maxTokens }: ModelRequest,
   { askUsage, limitName }: { askUsage: boolean; limitName: 'max_tokens' | 'max_completion_tokens' },
@@ -31,7 +31,7 @@ export function wireBody(
 function messagePiece(message: ModelMessage): Piece {
   const known = pieces.get(message);
   if (known) return known;
-  // a half of a surrogate pair, which an answer of a model may have held, is refused by many endpoints
+  // many endpoints refuse half a surrogate pair, which a model's own answer may have held
   const json = storableJson(wireMessage(message));
   const counted = message.role === 'user' && message.pictures?.length ? JSON.stringify(message.content).length : json.length;
   const piece = { json, counted };
@@ -54,7 +54,7 @@ function wireMessage(message: ModelMessage): object {
   if (!message.calls?.length) return { role: 'assistant', content: message.content };
   return {
     role: 'assistant',
-    // an empty text block is an error for some providers, null is not
+    // for some providers an empty text block is an error, null is not
     content: message.content || null,
     tool_calls: message.calls.map((call) => ({ id: call.id, type: 'function', function: { name: call.name, arguments: call.arguments } })),
   };

@@ -7,12 +7,12 @@ import { CODE_EXTENSION } from '../../installation.ts';
 
 const LONGEST_MS = 30_000;
 const HEAP_MB = 512;
-/** With the runtime itself. A page of 19 KB was seen to ask for 3 GB, most of it in buffers outside of the heap. */
+/** Including the runtime itself. A page of 19 KB was seen to ask for 3 GB, mostly in buffers outside the heap. */
 const MEMORY_MB = 768;
-/** A process that allocates as fast as it can is this long over its bound at most. */
+/** How often memory is checked, so how long a process can exceed its limit. */
 const LOOK_MS = 50;
 
-/** A PDF by its first bytes, whatever its name claims; some writers put a little before them. */
+/** A PDF by its first bytes, whatever its name says. Some writers put a few bytes before them. */
 export const isPdf = (data: Buffer): boolean => data.subarray(0, 1024).includes('%PDF-');
 
 export interface PdfLimits {
@@ -21,8 +21,8 @@ export interface PdfLimits {
 }
 
 /**
- * The text of a PDF, pages one after the other; null when it has none (a scan), cannot be read, or takes too much time or memory.
- * In a process of its own, without our settings and keys: a thread's limit does not count the buffers that a hostile file fills.
+ * The text of a PDF, page after page. Null when it has none (a scan), cannot be read, or takes too much time or memory. It runs in its own process, without our
+ * settings and keys: a thread's limit does not count the buffers that a hostile file fills.
  */
 export async function pdfText(data: Buffer, signal: AbortSignal, { longestMs = LONGEST_MS, memoryMb = MEMORY_MB }: PdfLimits = {}): Promise<string | null> {
   signal.throwIfAborted();
@@ -30,7 +30,7 @@ export async function pdfText(data: Buffer, signal: AbortSignal, { longestMs = L
     serialization: 'advanced',
     execArgv: [`--max-old-space-size=${HEAP_MB}`],
     env: serverEnvironment({}),
-    // it prints what it does not like about a file
+    // it prints complaints about a file
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
   const over = new AbortController();
@@ -41,7 +41,7 @@ export async function pdfText(data: Buffer, signal: AbortSignal, { longestMs = L
       child.once('exit', () => resolve(null));
       AbortSignal.any([signal, AbortSignal.timeout(longestMs)]).addEventListener('abort', () => resolve(null), { once: true });
       void outgrown(child, memoryMb, over.signal).then(() => resolve(null));
-      // it may be gone before it has read everything: its exit says so
+      // it may die before it has read everything; its exit reports that
       child.send(new Uint8Array(data), () => {});
     });
     return typeof text === 'string' && text.trim() !== '' ? text : null;
@@ -52,12 +52,12 @@ export async function pdfText(data: Buffer, signal: AbortSignal, { longestMs = L
   }
 }
 
-/** Resolves when the process holds more memory than it may; never once `over` has aborted. */
+/** Resolves when the process uses more memory than allowed; never after `over` has aborted. */
 async function outgrown(child: ChildProcess, memoryMb: number, over: AbortSignal): Promise<void> {
   while (!over.aborted && (await residentMb(child.pid!)) <= memoryMb) await pause(LOOK_MS);
 }
 
-/** Memory that a process has in use; 0 when it is gone. */
+/** Memory in use by a process; 0 when it is gone. */
 async function residentMb(pid: number): Promise<number> {
   try {
     if (process.platform === 'linux') return Number(/^VmRSS:\s+(\d+)/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;

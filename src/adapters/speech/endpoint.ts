@@ -4,7 +4,7 @@ import { SpeechError, type SpeechSettings, type Transcriber } from './transcribe
 const TIMEOUT_MS = 180_000;
 const answer = z.object({ text: z.string() });
 
-/** An endpoint that speaks OpenAI's `/audio/transcriptions`; null where none is named for it: a voice goes nowhere that a person has not said. */
+/** An endpoint that speaks OpenAI's `/audio/transcriptions`. Null when the settings name none: a recording goes only where a person said. */
 export function endpointTranscriber(settings: SpeechSettings): Transcriber | null {
   const base = settings.TRANSCRIPTION_BASE_URL;
   if (!base) return null;
@@ -34,10 +34,10 @@ export function endpointTranscriber(settings: SpeechSettings): Transcriber | nul
   };
 }
 
-/** A key is sent to the host that it is for, and to no other. */
+/** A key is sent only to the host that it belongs to. */
 const isModelsHost = (url: string, { OPENAI_BASE_URL }: SpeechSettings): boolean =>
   new URL(url).host === (OPENAI_BASE_URL ? new URL(OPENAI_BASE_URL).host : 'api.openai.com');
 
-/** Endpoints go by the file name, not by the type. */
+/** Endpoints look at the file name, not at the type. */
 const extension = (mime: string): string =>
   ({ 'audio/ogg': 'ogg', 'audio/mpeg': 'mp3', 'audio/mp4': 'm4a', 'audio/wav': 'wav', 'audio/webm': 'webm' })[mime] ?? 'ogg';

@@ -11,7 +11,7 @@ export interface Transcriber {
   transcribe(recording: Recording, signal: AbortSignal): Promise<string>;
 }
 
-/** A recording could not be turned into text; `message` is for the person who runs this, `retry` says whether waiting can help. */
+/** A recording could not be transcribed. `message` is for the operator; `retry` says whether waiting can help. */
 export class SpeechError extends Error {
   readonly retry: boolean;
   constructor(message: string, retry = false, options?: ErrorOptions) {

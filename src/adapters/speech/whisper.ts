@@ -8,21 +8,21 @@ import { SpeechError, type SpeechSettings, type Transcriber } from './transcribe
 
 const run = promisify(execFile);
 
-/** whisper.cpp on a small computer may need as long as the recording is; beyond this something hangs. */
+/** whisper.cpp on a small computer may take as long as the recording; beyond this it hangs. */
 const TIME_PER_SECOND_MS = 4_000;
 const LEAST_TIME_MS = 60_000;
 const LONGEST_MS = 30 * 60_000;
 
 /**
- * What recordings are in. A recording is a stranger's bytes: a playlist (HLS, concat) that calls itself one would have ffmpeg read
- * other files of this machine, so formats that name files are not read at all.
+ * Accepted formats. A recording is a stranger's file: a playlist (HLS, concat) in place of one would make ffmpeg read other files of this machine. So formats
+ * that name files are not read at all.
  */
 const FORMATS = 'ogg,matroska,webm,mov,mp4,m4a,mp3,wav,aac,amr,amrnb,amrwb,flac,caf';
-/** What ffmpeg writes at most; an Opus file of some KB can claim to be hours of silence. */
+/** Longest output of ffmpeg; an Opus file of some KB can claim to be hours of silence. */
 const LONGEST_SECONDS = 2 * 3600;
 const LARGEST_BYTES = 256 * 1024 * 1024;
 
-/** whisper.cpp, when its model is named and its binary is there; null otherwise. */
+/** whisper.cpp, when its model is set and its binary exists; else null. */
 export async function whisperTranscriber(settings: SpeechSettings): Promise<Transcriber | null> {
   const { WHISPER_MODEL: model, WHISPER_BIN: bin = 'whisper-cli' } = settings;
   if (!model || !(await readable(model)) || !(await runs(bin, ['--help']))) return null;
@@ -42,7 +42,7 @@ export async function whisperTranscriber(settings: SpeechSettings): Promise<Tran
           ...limits,
           env: serverEnvironment({}),
         });
-        // written without time stamps, one line a segment
+        // written without time stamps, one line for each segment
         return (await readFile(`${out}.txt`, 'utf8')).replace(/(?<!\s)\s*\n\s*/g, ' ').replace(/\[(?:BLANK_AUDIO|MUSIC|SILENCE)\]|\((?:silence|music)\)/gi, '');
       } catch (error) {
         signal.throwIfAborted();
@@ -54,7 +54,7 @@ export async function whisperTranscriber(settings: SpeechSettings): Promise<Tran
   };
 }
 
-/** Voice notes are Opus, which whisper.cpp reads only in some builds; ffmpeg makes what all of them read. False when there is no ffmpeg. */
+/** Voice notes are Opus, which only some builds of whisper.cpp read. ffmpeg converts them to what all read. False when there is no ffmpeg. */
 async function convert(from: string, to: string, limits: { signal: AbortSignal; timeout: number }): Promise<boolean> {
   try {
     const reading = ['-protocol_whitelist', 'file', '-format_whitelist', FORMATS, '-i', from];
@@ -75,7 +75,7 @@ const readable = (file: string): Promise<boolean> =>
     () => false,
   );
 
-/** True unless the binary is missing: some builds answer `--help` with an exit code of their own. */
+/** True unless the binary is missing: some builds answer `--help` with an error code. */
 const runs = (bin: string, args: string[]): Promise<boolean> =>
   run(bin, args, { timeout: 10_000 }).then(
     () => true,

@@ -3,7 +3,7 @@ import { isIP, type LookupFunction } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import ipaddr from 'ipaddr.js';
 
-/** One address that a host name stands for. */
+/** One address of a host name. */
 export interface HostAddress {
   address: string;
   family: 4 | 6;
@@ -11,7 +11,7 @@ export interface HostAddress {
 export type Resolver = (host: string) => Promise<HostAddress[]>;
 export type AddressRule = (address: string) => boolean;
 
-/** Thrown before a connection is made; `message` is ready for the model. */
+/** Thrown before a connection is made; `message` is written for the model. */
 export class BlockedAddressError extends Error {
   constructor(host: string) {
     super(`${host} is not on the public internet, and only public addresses may be fetched.`);
@@ -20,9 +20,8 @@ export class BlockedAddressError extends Error {
 }
 
 /**
- * Whether an address belongs to a host on the public internet. An allow-list, so a range that nobody thought of is
- * refused: of IPv6 only 2000::/3 is global unicast, which leaves out every form that carries an IPv4 address inside
- * (mapped, compatible, NAT64); 6to4 and Teredo lie within it and have ranges of their own.
+ * Whether an address is on the public internet. It is an allow-list, so that an unknown range is refused. Of IPv6 only 2000::/3 is global unicast, which
+ * excludes every form with an IPv4 address inside (mapped, compatible, NAT64). 6to4 and Teredo lie within it and have their own ranges.
  */
 export function isPublicAddress(address: string, own: readonly string[] = ownAddresses()): boolean {
   if (!ipaddr.isValid(address)) return false;
@@ -31,10 +30,10 @@ export function isPublicAddress(address: string, own: readonly string[] = ownAdd
   return parsed.kind() === 'ipv4' || parsed.match(ipaddr.parseCIDR('2000::/3'));
 }
 
-/** In a public range, and answered by the machine's own cloud: Azure's agent, which hands out certificates and settings. */
+/** A public address that the machine's own cloud answers: Azure's agent, which hands out certificates and settings. */
 const OF_THE_CLOUD = ['168.63.129.16'];
 
-/** Servers of this machine that trust local callers listen on its public addresses, too. Asked each time: addresses change. */
+/** Servers of this machine that trust local callers also listen on its public addresses. Read each time, because addresses change. */
 const ownAddresses = (): string[] =>
   Object.values(networkInterfaces())
     .flatMap((addresses) => addresses ?? [])
@@ -42,15 +41,15 @@ const ownAddresses = (): string[] =>
 
 export const systemResolver: Resolver = async (host) => (await dnsLookup(host, { all: true, verbatim: true })) as HostAddress[];
 
-/** Host of a URL as an address when it is one (brackets of IPv6 removed), else null. */
+/** The host of a URL when it is an IP address (without the brackets of IPv6), else null. */
 export function literalAddress(hostname: string): string | null {
   const bare = hostname.startsWith('[') && hostname.endsWith(']') ? hostname.slice(1, -1) : hostname;
   return isIP(bare) ? bare : null;
 }
 
 /**
- * A `lookup` for sockets: the socket connects to exactly the addresses that were checked here, so a name that answers
- * differently the second time (DNS rebinding) gains nothing. Addresses that are not allowed are left out; a name with none left fails.
+ * A `lookup` for sockets. The socket connects to exactly the addresses that were checked here, so a name that resolves differently the second time (DNS
+ * rebinding) gains nothing. Addresses that are not allowed are left out; a name with none left fails.
  */
 export function guardedLookup(resolve: Resolver, allows: AddressRule): LookupFunction {
   return (host, options, callback) => {

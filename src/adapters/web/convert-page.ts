@@ -8,8 +8,8 @@ const CONVERT_MS = 8_000;
 const MEMORY_MB = 256;
 
 /**
- * Converts a page in a thread of its own that is ended at a deadline: a page may be written to take minutes, and this
- * process has heartbeats to send. @throws SelectorError, FetchError
+ * Converts a page in its own thread, which is ended at a deadline: a page may be made to take minutes, and this process must send heartbeats. @throws
+ * SelectorError, FetchError
  */
 export function convertPage(html: string, url: string, selector: string | undefined, signal: AbortSignal, limitMs = CONVERT_MS): Promise<ReadablePage> {
   return new Promise((resolve, reject) => {
@@ -35,7 +35,7 @@ export function convertPage(html: string, url: string, selector: string | undefi
         ? end(undefined, answer.page)
         : end(answer.selector ? new SelectorError(answer.error ?? '') : new FetchError(`This page could not be turned into text: ${answer.error}`)),
     );
-    // its memory limit ends a thread with an error, too
+    // reaching its memory limit ends a thread with an error too
     thread.once('error', (error: Error) => end(new FetchError(`This page could not be turned into text: ${error.message}`)));
   });
 }

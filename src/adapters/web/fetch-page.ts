@@ -6,7 +6,7 @@ export interface FetchOptions {
   /** which addresses may be connected to; public ones by default */
   allows?: AddressRule;
   resolve?: Resolver;
-  /** whole exchange with redirects and body, ms */
+  /** for the whole exchange with redirects and body, in ms */
   timeoutMs?: number;
   /** of the decompressed body; the rest is not read */
   maxBytes?: number;
@@ -20,11 +20,11 @@ export interface FetchedPage {
   /** media type in lower case without parameters; empty when the server sent none */
   type: string;
   text: string;
-  /** the body went on after `maxBytes` */
+  /** the body was longer than `maxBytes` */
   cut: boolean;
 }
 
-/** An expected failure of a fetch; `message` is ready for the model. */
+/** An expected failure of a fetch; `message` is written for the model. */
 export class FetchError extends Error {
   constructor(message: string) {
     super(message);
@@ -37,12 +37,12 @@ export const MAX_REDIRECTS = 5;
 export const FETCH_TIMEOUT_MS = 30_000;
 export const MAX_BODY_BYTES = 5 * 1024 * 1024;
 
-/** Fetches a text page. Throws FetchError for what a caller can expect to go wrong, and the signal's reason when it is aborted. */
+/** Fetches a text page. Throws FetchError for expected failures, and the signal's reason when aborted. */
 export async function fetchPage(address: string, options: FetchOptions): Promise<FetchedPage> {
   const allows = options.allows ?? isPublicAddress;
   const timeout = AbortSignal.timeout(options.timeoutMs ?? FETCH_TIMEOUT_MS);
   const signal = AbortSignal.any([options.signal, timeout]);
-  // an agent for each fetch: a pooled connection would outlive the check that allowed it
+  // one agent for each fetch: a pooled connection would outlive the check that allowed it
   const agent = new Agent({ connect: { lookup: guardedLookup(options.resolve ?? systemResolver, allows) }, connections: 1, pipelining: 1 });
   try {
     const { response, url } = await followRedirects(address, agent, signal, allows);
@@ -77,7 +77,7 @@ async function followRedirects(address: string, dispatcher: Agent, signal: Abort
   throw new FetchError(`${hostOf(address)} redirected more than ${MAX_REDIRECTS} times.`);
 }
 
-/** Parses and checks what can be checked without DNS: a socket never looks a literal address up, so the guard would not see it. */
+/** Parses the URL and checks all that needs no DNS: a socket never looks up a literal address, so the guard would not see it. */
 function checkedUrl(text: string, allows: AddressRule, base?: URL): URL {
   const url = URL.parse(text, base?.href);
   if (!url) throw new FetchError(`"${text.slice(0, 200)}" is not a valid URL.`);
@@ -116,7 +116,7 @@ async function readText(response: Response, url: URL, maxBytes: number): Promise
 const TEXT_APPLICATIONS = /^application\/(json|xml|xhtml\+xml|javascript|ecmascript|yaml|x-yaml|toml|x-ndjson|ld\+json|sql|graphql|[\w.-]+\+(json|xml|yaml))$/;
 const isText = (type: string): boolean => type === '' || type.startsWith('text/') || TEXT_APPLICATIONS.test(type);
 
-/** Byte order mark, then the header, then the page's own `<meta>`, then UTF-8; a charset that nobody knows is read as UTF-8. */
+/** Byte order mark, then the header, then the page's own `<meta>`, then UTF-8. An unknown charset is read as UTF-8. */
 function decode(bytes: Buffer, contentType: string): string {
   const mark =
     bytes[0] === 0xef && bytes[1] === 0xbb
@@ -133,7 +133,7 @@ function decode(bytes: Buffer, contentType: string): string {
     try {
       return new TextDecoder(label).decode(bytes);
     } catch {
-      // not a label that the standard knows: the next source may be better
+      // not a label of the standard; the next source may be better
     }
   }
   return new TextDecoder().decode(bytes);

@@ -2,7 +2,7 @@ import { Readability } from '@mozilla/readability';
 import { parseHTML } from 'linkedom';
 import TurndownService from 'turndown';
 
-/** The parts of the DOM that are used here: the server has no DOM types of its own. */
+/** The parts of the DOM that are used here, because Node has no DOM types. */
 interface Element {
   readonly innerHTML: string;
   readonly textContent: string | null;
@@ -23,7 +23,7 @@ export interface ReadablePage {
   markdown: string;
 }
 
-/** Thrown when a selector is malformed or matches nothing; `message` is ready for the model. */
+/** Thrown when a selector is malformed or matches nothing; `message` is written for the model. */
 export class SelectorError extends Error {
   constructor(message: string) {
     super(message);
@@ -31,9 +31,9 @@ export class SelectorError extends Error {
   }
 }
 
-/** Above this Readability takes seconds; such a page is converted as it is. */
+/** Above this Readability takes seconds, so the page is converted whole. */
 const MAX_ELEMENTS = 20_000;
-/** Above this even parsing takes too long; longer pages are cut here. UTF-16 code units. */
+/** Above this even parsing takes too long, so the page is cut. UTF-16 code units. */
 const MAX_HTML = 2_000_000;
 
 const NOISE = 'script,style,noscript,template,iframe,object,embed,svg,canvas,link,meta';
@@ -50,7 +50,7 @@ export function readablePage(html: string, url: string, selector?: string): Read
   return { title: article?.title || title, markdown: toMarkdown(article?.html ?? document.body?.innerHTML ?? '') };
 }
 
-/** linkedom makes no `html` and `body` of its own, and both are needed below: a page that lacks one of them gets a new frame. */
+/** linkedom creates no missing `html` or `body`, and both are needed below, so they are added. */
 function wrapped(html: string): string {
   if (/<html[\s>]/i.test(html) && /<body[\s>]/i.test(html)) return html;
   return `<!doctype html><html><head></head><body>${html.replace(/<!doctype[^<>]*>|<\?xml[^<>]*>|<\/?(html|body)(\s[^<>]*)?>/gi, '')}</body></html>`;
@@ -69,7 +69,7 @@ function pick(document: Document, selector: string): Element {
 
 function extract(document: Document): { title: string; html: string } | null {
   try {
-    // Readability rewrites the tree that it is given, and the body is still needed when it finds no article
+    // Readability changes the tree, and the body is still needed when it finds no article
     const article = new Readability(document.cloneNode(true) as never, { charThreshold: 200 }).parse();
     return article?.content ? { title: article.title?.replace(/\s+/g, ' ').trim() ?? '', html: article.content } : null;
   } catch {
@@ -85,7 +85,7 @@ function absolute(document: Document, url: string): void {
   ] as const) {
     for (const element of document.querySelectorAll(query)) {
       const target = URL.parse(element.getAttribute(name) ?? '', base);
-      // data: and javascript: addresses are noise for a reader, and a long one would eat the whole page
+      // data: and javascript: addresses are useless to a reader, and a long one would fill the whole page
       if (target && /^(https?|mailto|tel):$/.test(target.protocol)) element.setAttribute(name, target.href);
       else element.removeAttribute(name);
     }

@@ -11,13 +11,13 @@ import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../to
 import { nameOrId, noSuchWorkflow } from './find-routine.ts';
 import { startRun } from './start-run.ts';
 
-/** The `cron_*` tools of the contract: each cron is a row of ours and a Temporal Schedule, which does the firing. */
+/** The `cron_*` tools of the contract. Each cron is a row of ours and a Temporal Schedule, which fires it. */
 
 const common = { effect: 'idempotent', place: 'worker', timeoutMs: 30_000 } as const;
 
-/** Crons of one chat. */
+/** Most crons in one chat. */
 const MOST_CRONS = 50;
-/** One that fires more often needs the yes of a person. */
+/** A cron that fires more often needs a person's yes. */
 const OFTEN_MS = 5 * 60_000;
 
 function isOften({ schedule, timezone }: { schedule: string; timezone: string }): boolean {
@@ -60,7 +60,7 @@ export const cronTools: Tool[] = [
       const others = (await listCrons(context.db, context.chatId)).filter((cron) => cron.id !== id).length;
       if (others >= MOST_CRONS)
         return { ok: false, output: `This chat has ${others} crons, and no more than ${MOST_CRONS} are allowed. Delete one first with cron_delete.` };
-      // the row first: a crash before the schedule exists leaves a retry of this call, which completes both
+      // the row first: after a crash before the schedule exists, a retry of this call completes both
       const cron = await insertCron(context.db, {
         enabled: args.enabled,
         id,
@@ -150,7 +150,7 @@ export const cronTools: Tool[] = [
     run: async (args, context) => {
       const cron = await findCron(context.db, context.chatId, args.cron);
       const routine = cron && (await findRoutine(context.db, context.chatId, cron.routine_id));
-      // started directly: a trigger of the schedule has no id of ours, so a retried call would fire it twice
+      // started directly: a trigger of the schedule would not carry our id, so a retried call would start two runs
       return routine ? await startRun(context, routine, cron.id) : await noSuchCron(context, args.cron);
     },
   }),

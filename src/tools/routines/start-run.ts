@@ -9,7 +9,7 @@ import type { ToolContext, ToolOutcome } from '../tool.ts';
 
 export const steps = (count: number): string => `${count} ${count === 1 ? 'step' : 'steps'}`;
 
-/** Starts a run and returns at once; a second call with the same call id finds the first one's run. */
+/** Starts a run and returns at once. A second call with the same call id finds the run of the first. */
 export async function startRun(context: ToolContext, routine: Routine, cronId?: string): Promise<ToolOutcome> {
   const runId = idFromCall('wfr_', context.callId);
   const running = await runningRun(context.db, routine.id);
@@ -39,7 +39,7 @@ export async function startRun(context: ToolContext, routine: Routine, cronId?: 
   };
 }
 
-/** Whether a run that the store calls running still has a workflow; one that an operator terminated is closed here, or it would block its routine for ever. */
+/** Whether a run that is open in the store still has a workflow. A run that an operator terminated is closed here, or it would block its routine for ever. */
 async function isLive({ db, temporal }: ToolContext, run: RoutineRun): Promise<boolean> {
   const status = await temporal.workflow
     .getHandle(run.workflow_id)

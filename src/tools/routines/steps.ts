@@ -20,7 +20,7 @@ type StepInput = z.output<typeof step>;
 
 export type Lookup = (name: string) => Tool | undefined;
 
-/** Checks steps as a run would meet them; the steps with their defaults filled in, or what is wrong, for the model. */
+/** Checks routine steps as a run will. Returns them with their defaults filled in, or what is wrong, for the model. */
 export function checkSteps(
   inputs: StepInput[],
   lookup: Lookup,

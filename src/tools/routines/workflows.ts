@@ -12,11 +12,11 @@ import { nameOrId, noSuchWorkflow } from './find-routine.ts';
 import { startRun, steps } from './start-run.ts';
 import { checkSteps, type Lookup, step } from './steps.ts';
 
-/** The `workflow_*` tools of the contract. In the code the record is a routine, because a workflow is Temporal's. */
+/** The `workflow_*` tools of the contract. The code calls the record a routine, because a workflow is Temporal's. */
 
 const common = { effect: 'idempotent', place: 'worker', timeoutMs: 30_000 } as const;
 
-/** `lookup` and `names` are of the registry that this tool becomes part of; `notSteps` are the names of the tools there that cannot be steps. */
+/** `lookup` and `names` belong to the registry that this tool becomes part of. `notSteps`: names of its tools that cannot be routine steps. */
 const workflowCreate = (lookup: Lookup, names: () => Iterable<string>, notSteps: readonly string[]): Tool =>
   defineTool({
     ...common,
@@ -46,7 +46,7 @@ const workflowCreate = (lookup: Lookup, names: () => Iterable<string>, notSteps:
         description: args.description,
         workspace: args.workspace ?? null,
         steps: checked.steps,
-        // where a person was asked about it, they have seen what it will do
+        // if a person was asked about it, they have seen what it will do
         sources: unaskedSources(await taintOfCall(context.db, context.callId)),
       });
       if (!routine) return { ok: false, output: `A workflow "${args.name}" exists already. Delete it first or choose another name.` };
@@ -126,7 +126,7 @@ const others: Tool[] = [
       const routine = await findRoutine(context.db, context.chatId, args.workflow);
       if (!routine) return await noSuchWorkflow(context, args.workflow);
       const [crons, running] = await Promise.all([cronsOf(context.db, routine.id), runningRun(context.db, routine.id)]);
-      // schedules first: a crash in between leaves rows, by which the next attempt finds the rest
+      // schedules first: after a crash in between, the next attempt finds the rest by the rows that are left
       for (const cron of crons) await deleteSchedule(context.temporal, cron.id);
       await deleteRoutine(context.db, routine.id);
       return {
@@ -141,7 +141,7 @@ const others: Tool[] = [
   }),
 ];
 
-/** `besides`: the other tools of the registry, in the order in which the model is told which of them cannot be steps. */
+/** `besides`: the other tools of the registry, in the order in which the model is told that they cannot be routine steps. */
 export const workflowTools = (lookup: Lookup, names: () => Iterable<string>, besides: readonly Tool[]): Tool[] => {
   const notSteps = [...others, ...besides].filter((tool) => tool.notAStep).map((tool) => tool.name);
   return [workflowCreate(lookup, names, notSteps), ...others];

@@ -34,7 +34,7 @@ export const taskCreate = defineTool({
   ...taskTool,
   name: 'task_create',
   reads: [],
-  // the agent does what it says, with the hosts that FETCH_KENNEL_EGRESS opens
+  // the agent acts on this text, and reaches the hosts that FETCH_KENNEL_EGRESS opens
   sends: ['task'],
   sent: (args) => ({ texts: [args.goal] }),
   description:

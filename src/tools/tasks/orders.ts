@@ -59,7 +59,7 @@ const hold = (context: ToolContext, id: string | undefined, update: Order, word:
 
 type Order = typeof cancelUpdate | typeof pauseUpdate | typeof resumeUpdate;
 
-/** Gives an order to a task and waits until it is carried out. It stands on the row first: a task whose workflow has yet to begin finds it there. */
+/** Gives a task an order and waits until it is carried out. The order is stored on the row first, so that a task whose workflow has not started finds it. */
 async function order({ db, temporal, callId, signal }: ToolContext, task: Task, update: Order): Promise<ToolOutcome> {
   await markOrdered(db, task.id, update);
   try {

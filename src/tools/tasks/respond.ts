@@ -47,7 +47,7 @@ async function respond({ db, temporal }: ToolContext, task: Task, response: stri
     if (question) await answerQuestion(tx, question, chooseOption(question.options, response), { role: 'agent' });
     return question !== undefined;
   });
-  // also when it was answered before: a first attempt may have died between the answer and its signal
+  // also when it was already answered: a first attempt may have died between the answer and its signal
   await temporal.workflow
     .getHandle(task.workflow_id)
     .signal(decidedSignal, { questionId: asked.id, decision: 'answered' })

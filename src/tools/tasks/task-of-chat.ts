@@ -4,19 +4,19 @@ import { reachOf } from '../../store/kennel/shares.ts';
 import { isOver, type Task, tasksOfChat } from '../../store/kennel/tasks.ts';
 import type { ToolContext, ToolOutcome } from '../tool.ts';
 
-/** What every tool of tasks needs: how it is run, and the task that is meant. */
+/** What every task tool needs: to find the task that is meant, and to run with it. */
 
 export const taskTool = { effect: 'idempotent', place: 'worker', timeoutMs: 60_000 } as const;
 
 export const taskId = z.string().trim().min(1).max(60).describe('Task ID, tsk_…');
 
-/** Runs `act` with the task that is meant: the one with this id in this chat; without an id, the newest that is not over, or the newest. */
+/** Runs `act` with the task that is meant: the one with this id in this chat. Without an id it is the newest that is not over, else the newest. */
 export async function onTask(context: ToolContext, id: string | undefined, act: (task: Task) => Promise<ToolOutcome>): Promise<ToolOutcome> {
   const found = await findTaskOfChat(context, id);
   return 'problem' in found ? { ok: false, output: found.problem } : await act(found.task);
 }
 
-/** The same for what only a task that is not over can do. */
+/** The same for what can only be done to a task that is not over. */
 export const onLiveTask = (context: ToolContext, id: string | undefined, act: (task: Task) => Promise<ToolOutcome>): Promise<ToolOutcome> =>
   onTask(context, id, async (task) => (isOver(task.state) ? { ok: false, output: `Task ${task.id} is over already (${task.state}).` } : await act(task)));
 

@@ -4,7 +4,7 @@ import type { Task } from '../../store/kennel/tasks.ts';
 import { usageOf } from '../../store/kennel/usage.ts';
 import type { ToolContext } from '../tool.ts';
 
-/** The contract's words for the states. */
+/** The contract's names of the states. */
 const statusOf: Record<TaskState, string> = {
   queued: 'pending',
   running: 'running',
@@ -15,7 +15,7 @@ const statusOf: Record<TaskState, string> = {
   cancelled: 'cancelled',
 };
 
-/** A task as programs read it. */
+/** A task as a program reads it. */
 export async function taskView({ db }: Pick<ToolContext, 'db'>, task: Task): Promise<Record<string, unknown>> {
   return {
     id: task.id,
@@ -36,7 +36,7 @@ export async function taskView({ db }: Pick<ToolContext, 'db'>, task: Task): Pro
   };
 }
 
-/** A goal in one line. */
+/** A goal on one line. */
 export const shortGoal = (goal: string): string => cut(goal.replace(/\s+/g, ' ').trim(), 80);
 
 export const secondsOf = (task: Task): number => Math.round(((task.ended_at ?? new Date()).getTime() - (task.started_at ?? task.created_at).getTime()) / 1000);

@@ -39,7 +39,7 @@ export async function workspaceOfTask({ db, chatId, turnId }: ToolContext, wante
 
 /** Why no workspace is meant. */
 function unnamed(wanted: string | undefined, names: string[], hosts: readonly KennelHost[]): Absence {
-  // without containers there is nothing to make a workspace in, and a host that is only just starting has not shown its own yet
+  // a workspace cannot be made without containers, and a host that is just starting has not listed its workspaces yet
   if (!hosts.some((host) => host.alive && host.ready)) return lackOf(hosts);
   if (wanted !== undefined) return { problem: `There is no workspace "${wanted}".${suggestion(wanted, names)}`, expected: false };
   return {
@@ -51,7 +51,7 @@ function unnamed(wanted: string | undefined, names: string[], hosts: readonly Ke
   };
 }
 
-/** Why no container can be started on any of these hosts. */
+/** Why none of these hosts can start a container. */
 function lackOf(hosts: readonly KennelHost[]): Absence {
   const host = hosts.find((each) => each.alive) ?? hosts[0];
   if (!host?.alive)

@@ -2,23 +2,26 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { streamOutput } from '../../store/kennel/call-output.ts';
 import type { ToolContext } from '../tool.ts';
 
-/** A container engine, or the worker beside it, is back this soon after a restart; within the time of a tool. */
+/** How soon a container engine, or its worker, is back after a restart; shorter than a tool's time limit. */
 const WAIT_MS = 40_000;
 const LOOK_MS = 500;
 
-/** The roles of an instance begin together, and the one that runs containers may be the last of them to be ready. */
+/** The roles of an instance start together, and the one that runs containers may be ready last. */
 const STARTING_UPTIME_S = 60;
 
-/** This process began a moment ago: a host that was never seen, or not since yesterday, may be about to come. */
+/** This process has just started, so a host that is unknown or was last seen long ago may be about to appear. */
 export const hostsMayBeStarting = (): boolean => process.uptime() < STARTING_UPTIME_S;
 
 export interface Absence {
   problem: string;
-  /** it was there a short while ago, or nobody has looked yet: waiting helps */
+  /** it was there recently, or nobody has looked yet, so waiting may help */
   expected: boolean;
 }
 
-/** Looks until `look` finds no absence, or one that waiting does not help, or until the time is over. The person sees meanwhile what is waited for. */
+/**
+ * Repeats `look` until it finds no absence, or an absence that waiting does not change, or until the time is over. Meanwhile the person sees what is waited
+ * for.
+ */
 export async function awaitEngine<T>(context: ToolContext, look: () => Promise<T | Absence>, limitMs = WAIT_MS): Promise<T | Absence> {
   const giveUp = Date.now() + limitMs;
   let shown: ReturnType<typeof streamOutput> | undefined;

@@ -5,16 +5,16 @@ import { join } from 'node:path';
 import { printed } from './command-text.ts';
 import type { Opened } from './in-workspace.ts';
 
-/** Bytes of a repository that can be pushed. */
+/** Largest repository that can be pushed, in bytes. */
 const MAX_BYTES = 2 * 1024 ** 3;
 const BUNDLE_MS = 10 * 60_000;
 
-/** git in the container, deaf to what the repository's own settings would run. */
+/** git in the container, which runs nothing that the repository's own settings name. */
 const GIT = ['git', '-c', 'safe.directory=*', '-c', 'core.hooksPath=/dev/null', '-c', 'core.fsmonitor=false'];
 
 /**
- * Has the commits of a workspace bundled in its container, hands the file to `use` and removes it. The bundle comes as base64 on stdout:
- * no file that somebody else can write is read on this side.
+ * Bundles the commits of a workspace in its container, passes the file to `use` and removes it. The bundle comes as base64 on stdout, so this process reads no
+ * file that somebody else can write.
  */
 export async function withBundle<T>(
   { kennel, path }: Opened,
@@ -35,7 +35,7 @@ export async function withBundle<T>(
       if (size > MAX_BYTES) tooLarge.abort();
     };
     try {
-      // branches that tasks left are of this machine
+      // branches that tasks left stay on this machine
       const refs = everything ? ['--exclude=fetch/*', '--branches', '--tags'] : [`refs/heads/${branch}`];
       const script = 'set -o pipefail; "$@" | base64 -w 65536';
       const result = await kennel.command({
@@ -65,7 +65,7 @@ export async function withBundle<T>(
   }
 }
 
-/** Notes in the workspace's repository where it was pushed to, as `git push --set-upstream` would; how many commits are said to be ahead depends on it. */
+/** Records in the workspace's repository where it was pushed to, as `git push --set-upstream` would. The number of commits ahead depends on it. */
 export async function noteRemote(
   { kennel, path }: Opened,
   { url, branch, head }: { url: string; branch: string; head: string },

@@ -9,7 +9,7 @@ import { publishNew } from './github.ts';
 import { AUTHOR, findWorkspace, type Opened, operate, provide, type Site } from './in-workspace.ts';
 import { about, dataOf, look, status } from './view.ts';
 
-/** Workspaces come and go. */
+/** Creating and deleting workspaces. */
 
 export interface NewWorkspace {
   name: string;
@@ -18,7 +18,7 @@ export interface NewWorkspace {
   initGit: boolean;
 }
 
-/** Made beside its place and moved there when it is complete: what is in the folder is never half of a workspace. */
+/** It is made in another folder and moved when complete, so that the folder of workspaces never holds half a workspace. */
 export async function create(context: ToolContext, site: Site, { name, template, description, initGit }: NewWorkspace): Promise<ToolOutcome> {
   const { db, callId, chatId } = context;
   const { workspaces, leftOut } = await findWorkspaces(site.folder);
@@ -67,7 +67,7 @@ async function undeletable({ db, chatId }: ToolContext, at: { host: string; name
   return task ? { ok: false, output: `The task ${task.id} in ${at.name} is not over (${task.state}). Cancel it first.` } : null;
 }
 
-/** What an approval of a deletion shows. */
+/** What the approval of a deletion shows. */
 export async function whatIsLost(context: ToolContext, site: Site, wanted: string): Promise<ToolOutcome> {
   const found = await findWorkspace(context, site, wanted);
   if ('ok' in found) return found;

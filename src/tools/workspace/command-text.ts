@@ -3,8 +3,8 @@ import type { CommandResult } from '../../adapters/kennel/kennel.ts';
 import type { ToolOutcome } from '../tool.ts';
 
 /**
- * What a program printed, for people and models: without escape sequences, control characters and bidirectional overrides, and with
- * what was written over itself (progress bars) as it stood last.
+ * A program's output for people and models: without escape sequences, control characters and bidirectional overrides. A line that was overwritten (a progress
+ * bar) stands as it was last.
  */
 export const printed = (text: string): string =>
   stripVTControlCharacters(text)
@@ -21,7 +21,7 @@ export function took(ms: number): string {
   return seconds < 120 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
-/** How a command ended, in one sentence, and everything that it printed. */
+/** How a command ended, in one sentence, and all its output. */
 export function commandOutcome(what: string, result: CommandResult, ms: number, limitMs: number): ToolOutcome {
   const ok = result.code === 0 && !result.timedOut && !result.outOfMemory;
   const how = result.timedOut
@@ -46,7 +46,7 @@ export function commandOutcome(what: string, result: CommandResult, ms: number, 
   return {
     ok,
     output: parts.join('\n\n'),
-    // in the spelling of the API, which shows it as it is
+    // in the spelling of the API, which shows it unchanged
     metadata: { exit_code: result.code, timed_out: result.timedOut, out_of_memory: result.outOfMemory, truncated: result.cut, duration_ms: Math.round(ms) },
   };
 }

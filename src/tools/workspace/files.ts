@@ -18,7 +18,7 @@ import {
   workspaceArgument,
 } from './in-workspace.ts';
 
-/** Files of a workspace, read and changed in a container that has nothing else. */
+/** Reads and changes files of a workspace, in a container that holds nothing else. */
 
 const common = { effect: 'idempotent', place: 'kennel', timeoutMs: WITH_IMAGE_MS } as const;
 const MAX_CONTENT = 1_000_000;
@@ -150,8 +150,8 @@ export const fileTools: Tool[] = [
 ];
 
 /**
- * An edit is not the same when it is done twice: `x` by `xx`. What it would change is noted first; an attempt that finds that it would
- * now change something else (or nothing) has had its predecessor do it.
+ * An edit done twice is not the same edit: `x` by `xx`. So what it would change is recorded first. If an attempt would change something else, or nothing, the
+ * attempt before it has made the edit.
  */
 const edit = (context: ToolContext, workspace: string | undefined, op: Extract<WorkspaceOp, { op: 'edit' }>): Promise<ToolOutcome> =>
   changeWorkspace(context, workspace, async (at) => {
@@ -165,7 +165,7 @@ const edit = (context: ToolContext, workspace: string | undefined, op: Extract<W
     return outcomeOf(await operate(at, op, context), at);
   });
 
-/** Deletes; an attempt that finds nothing where an earlier one set out to delete has nothing left to do. */
+/** Deletes. If nothing is there and an earlier attempt recorded that it would delete, that attempt has done it. */
 const remove = (context: ToolContext, workspace: string | undefined, path: string, kind: 'file' | 'folder'): Promise<ToolOutcome> =>
   changeWorkspace(context, workspace, async (at) => {
     const before = await intentOf(context.db, context.callId);

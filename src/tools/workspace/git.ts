@@ -8,7 +8,7 @@ import { named } from '../approval-words.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { AUTHOR, changeWorkspace, inWorkspace, operate, outcomeOf, pathArgument, previewOf, text, WITH_IMAGE_MS, workspaceArgument } from './in-workspace.ts';
 
-/** Git in a workspace. It runs in a container: hooks, filters and settings of the repository reach nothing else. */
+/** Git in a workspace. It runs in a container, so that hooks, filters and settings of the repository reach nothing else. */
 
 const common = { effect: 'idempotent', place: 'kennel', timeoutMs: WITH_IMAGE_MS } as const;
 
@@ -116,10 +116,10 @@ export const gitTools: Tool[] = [
   }),
 ];
 
-/** The same for every attempt of a call: a second undo would take back one more. */
+/** The same for every attempt of a call, because a second undo would take back one more task. */
 const keyOf = (callId: string): string => (KEY.test(callId) ? callId : `call-${createHash('sha256').update(callId).digest('hex').slice(0, 32)}`);
 
-/** Why files and branches cannot be changed under a task that works with them. */
+/** Why files and branches cannot change while a task works with them. */
 async function atWork({ db }: ToolContext, at: { host: string; name: string }): Promise<ToolOutcome | null> {
   const task = (await tasksIn(db, at)).find((each) => !each.worktree && each.state !== 'queued');
   return task
@@ -127,7 +127,7 @@ async function atWork({ db }: ToolContext, at: { host: string; name: string }): 
     : null;
 }
 
-/** Commits; an attempt that finds nothing to commit after an earlier one set out to do it has its commit in the log. */
+/** Commits. If there is nothing to commit and an earlier attempt recorded that it would, its commit is in the log. */
 const commit = (context: ToolContext, workspace: string | undefined, message: string, paths: string[] | undefined): Promise<ToolOutcome> =>
   changeWorkspace(context, workspace, async (at) => {
     const again = (await intentOf(context.db, context.callId)) !== null;
@@ -145,6 +145,6 @@ const branch = (context: ToolContext, workspace: string | undefined, action: 'li
     const again = action === 'create' && (await intentOf(context.db, context.callId)) !== null;
     if (action === 'create') await noteIntent(context.db, context.callId, { creates: name });
     const answer = await operate(at, { op: 'git-branch', action, ...(name !== undefined && { name }) }, context);
-    // the branch is there: it was made by the attempt before, which may not have come to switching
+    // the branch exists: the attempt before made it, and may have died before it switched
     return outcomeOf(!answer.ok && again ? await operate(at, { op: 'git-branch', action: 'switch', name }, context) : answer, at);
   });

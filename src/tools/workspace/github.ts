@@ -10,7 +10,7 @@ import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../to
 import { noteRemote, withBundle } from './bundle.ts';
 import { AUTHOR, changeWorkspace, inWorkspace, type Opened, operate, profileOf, text, WITH_IMAGE_MS, workspaceArgument } from './in-workspace.ts';
 
-/** `workspace_sync` and `workspace_publish`: the commits of a workspace on GitHub. The token stays in this process. */
+/** `workspace_sync` and `workspace_publish`: put the commits of a workspace on GitHub. The token stays in this process. */
 
 const common = { effect: 'idempotent', place: 'kennel', timeoutMs: WITH_IMAGE_MS, danger: 'MODERATE' } as const;
 const NO_TOKEN =
@@ -55,7 +55,7 @@ export const githubTools: Tool[] = [
   }),
 ];
 
-/** Publishes a workspace that was just made; whatever goes wrong is said and leaves the workspace as it is. */
+/** Publishes a new workspace. A failure is reported and leaves the workspace unchanged. */
 export async function publishNew(context: ToolContext, at: Opened, about: string): Promise<ToolOutcome> {
   const published = await withGitHub(context, () => publish(context, at, { description: about, isPublic: false })).catch((error: Error): ToolOutcome => {
     if (context.signal.aborted) throw error;
@@ -66,7 +66,7 @@ export async function publishNew(context: ToolContext, at: Opened, about: string
 
 type Git = NonNullable<Profile['git']> & { branch: string };
 
-/** What GitHub refuses is a result; that it is away is a failure, which is tried again. */
+/** A refusal of GitHub is a result; an unreachable GitHub is a failure, which is retried. */
 async function withGitHub(context: ToolContext, act: () => Promise<ToolOutcome>): Promise<ToolOutcome> {
   if (!context.config.GH_TOKEN) return { ok: false, output: NO_TOKEN };
   try {
@@ -80,7 +80,7 @@ async function withGitHub(context: ToolContext, act: () => Promise<ToolOutcome>)
 
 const clientOf = ({ config, signal }: ToolContext) => createGitHub({ token: config.GH_TOKEN!, apiUrl: config.GITHUB_API_URL, signal });
 
-/** The repository of a workspace and the branch that is checked out, or why nothing can be pushed from it. */
+/** The repository of a workspace with its current branch, or why nothing can be pushed from it. */
 async function repositoryOf(context: ToolContext, at: Opened): Promise<Git | ToolOutcome> {
   const { profile, why } = await profileOf(at, context);
   if (!profile) return { ok: false, output: why };
@@ -110,7 +110,7 @@ async function publish(context: ToolContext, at: Opened, { description: about, i
   const git = await repositoryOf(context, at);
   if ('ok' in git) return git;
   const intent = await intentOf(context.db, context.callId);
-  // an attempt before may have come as far as noting the remote
+  // an earlier attempt may have recorded the remote already
   if (git.remote !== null && intent?.repository === undefined)
     return { ok: false, output: `${at.name} has a remote already (${git.remote}). workspace_sync pushes to it.` };
   if (git.head === null) return { ok: false, output: `${at.name} has no commit yet, so there is nothing to publish. Commit first.` };
@@ -126,7 +126,7 @@ async function publish(context: ToolContext, at: Opened, { description: about, i
   };
 }
 
-/** A new repository of the account, or the one that an attempt before made: by its note, or because nothing was ever pushed to it. */
+/** A new repository of the account, or the one that an earlier attempt made: known by its record, or because nothing was ever pushed to it. */
 async function makeRepository(context: ToolContext, name: string, about: string, isPublic: boolean): Promise<Repository | ToolOutcome> {
   const { db, callId } = context;
   const github = clientOf(context);
@@ -171,7 +171,7 @@ async function sync(context: ToolContext, at: Opened, message: string | undefine
   };
 }
 
-/** Commits everything; `Committed 4 files: 'Add auth' (abc1234)`. */
+/** Commits everything; returns `Committed 4 files: 'Add auth' (abc1234)`. */
 async function commit(context: ToolContext, at: Opened, git: Git, message: string | undefined): Promise<ToolOutcome> {
   const subject =
     message ??
@@ -181,7 +181,7 @@ async function commit(context: ToolContext, at: Opened, git: Git, message: strin
   const answer = await operate(at, { op: 'git-commit', message: subject, paths: ['.'], author: AUTHOR }, context);
   if (!answer.ok) return { ok: false, output: answer.output };
   const head = String(answer.data?.commit ?? '');
-  // a new folder is one entry of the state before
+  // in the state before, a new folder is one entry
   const count = Number(/(\d{1,9}) files? changed/.exec(answer.output)?.[1] ?? git.modified + git.untracked);
   return {
     ok: true,

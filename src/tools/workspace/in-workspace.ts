@@ -12,7 +12,7 @@ import { activeWorkspace, listWorkspaces } from '../../store/kennel/workspaces.t
 import type { ToolContext, ToolOutcome } from '../tool.ts';
 import { awaitEngine, isAbsence } from './await-engine.ts';
 
-/** What every tool of the kennel needs first: the containers of this host, and the workspace that is meant. */
+/** What every kennel tool needs first: the containers of this host, and the workspace that is meant. */
 
 export interface Site {
   kennel: Kennel;
@@ -22,22 +22,22 @@ export interface Site {
 }
 export interface Opened extends Site, FoundWorkspace {}
 
-/** An operation on files or on a repository that takes longer than this is stopped. */
+/** Time limit of an operation on files or on a repository. */
 const OP_MS = 120_000;
-/** For every tool of the kennel: room for making the image, which the first of them has to wait for. */
+/** Time limit of every kennel tool: the first one waits until the image is built. */
 export const WITH_IMAGE_MS = 20 * 60_000;
 
-/** Who the commits are by. */
+/** Author of the commits. */
 export const AUTHOR: Author = { name: 'Fetch', email: 'fetch@localhost' };
 
 const noNull = (text: string): boolean => !text.includes('\0');
 /** A text argument. */
 export const text = (max: number) => z.string().max(max).refine(noNull, 'must not contain null characters');
 export const workspaceArgument = text(100).optional().describe('Workspace name; the active workspace when left out');
-/** The contract has it. Consent is the person's answer to a question of the system, never an argument. */
+/** The contract has this argument. Consent is a person's answer to a question of the system, never an argument. */
 export const confirmArgument = z.boolean().optional().describe('Without meaning: the system itself asks the person for consent');
 
-/** A path argument; what a tool gets is relative, with `.` for the workspace itself. */
+/** A path argument. The tool gets a relative path; `.` is the workspace itself. */
 export const pathArgument = (changes: boolean) =>
   z.string().transform((raw, issue) => {
     const checked = checkPath(raw, changes);
@@ -48,7 +48,7 @@ export const pathArgument = (changes: boolean) =>
 
 const no = (output: string): ToolOutcome => ({ ok: false, output });
 
-/** Runs `act` with the containers of this host. What is expected to go wrong there is a result. */
+/** Runs `act` with the containers of this host. An expected failure there becomes a result. */
 export async function onSite(context: ToolContext, act: (site: Site) => Promise<ToolOutcome>): Promise<ToolOutcome> {
   const { kennel, host, workspacesFolder: folder } = context;
   if (!kennel || !host || !folder) return no('Workspaces are on a kennel host, and this process is none. Start one with `fetch start`.');
@@ -61,7 +61,7 @@ export async function onSite(context: ToolContext, act: (site: Site) => Promise<
   }
 }
 
-/** Runs `act` in the workspace of this name, the active one by default, once containers can be started for it. */
+/** Runs `act` in the named workspace, or in the active one, once containers can be started for it. */
 export const inWorkspace = (context: ToolContext, wanted: string | undefined, act: (at: Opened) => Promise<ToolOutcome>): Promise<ToolOutcome> =>
   onSite(context, async (site) => {
     const found = await findWorkspace(context, site, wanted);
@@ -72,26 +72,29 @@ export const inWorkspace = (context: ToolContext, wanted: string | undefined, ac
 
 const changes = new KeyedMutex();
 
-/** Like `inWorkspace`, and nothing else of these tools changes the workspace meanwhile: calls of one step run side by side, and two edits of one file must both be there. */
+/**
+ * Like `inWorkspace`, but no other of these tools changes the workspace meanwhile: calls of one model step run in parallel, and two edits of one file must both
+ * survive.
+ */
 export const changeWorkspace = (context: ToolContext, wanted: string | undefined, act: (at: Opened) => Promise<ToolOutcome>): Promise<ToolOutcome> =>
   inWorkspace(context, wanted, (at) => changes.run(at.path, () => act(at), context.signal));
 
 /** The workspace that is meant, or why there is none. */
 export async function findWorkspace(context: ToolContext, site: Site, wanted: string | undefined): Promise<FoundWorkspace | ToolOutcome> {
   const [found, active, reach] = await Promise.all([findWorkspaces(site.folder), activeWorkspace(context.db, context.chatId), reachOf(context.db, context)]);
-  // a workspace that is not shared with the person who asks does not exist for them
+  // for this person, a workspace that is not shared with them does not exist
   const within = ({ name }: { name: string }) => reach === null || reach.has(name);
   const [workspaces, leftOut] = [found.workspaces.filter(within), found.leftOut.filter(within)];
   const names = workspaces.map((each) => each.name);
   const named = (name: string | null) => workspaces.find((each) => each.name === name);
   if (wanted === undefined) {
-    // one on another host is never guessed at: the same name may mean another project here
+    // a workspace on another host is never guessed: the same name may be another project here
     if (active && within(active) && active.host !== site.host)
       return no(`The active workspace ${active.name} is on the host ${active.host}, and this ran on ${site.host}. Try again.`);
     if (active && within(active))
       return named(active.name) ?? no(`The active workspace ${active.name} is not there any more. Select another one.${suggestion(active.name, names)}`);
     if (workspaces.length === 1) return workspaces[0]!;
-    // where nothing can be made, that is what has to be said
+    // if no workspace can be made, say that instead
     if (workspaces.length === 0) await engineReady(context, site.kennel);
     return no(
       workspaces.length === 0
@@ -109,7 +112,7 @@ export async function findWorkspace(context: ToolContext, site: Site, wanted: st
   return no(`There is no workspace ${quoted(wanted)}.${suggestion(wanted, [...names, ...elsewhere.map((each) => each.name)])}`);
 }
 
-/** Waits for an engine that is being restarted. Throws KennelUnavailable for one that is not there. */
+/** Waits for an engine that is restarting. Throws KennelUnavailable when there is none. */
 async function engineReady(context: ToolContext, kennel: Kennel): Promise<void> {
   let error: unknown;
   const found = await awaitEngine(context, async () => {
@@ -125,7 +128,7 @@ async function engineReady(context: ToolContext, kennel: Kennel): Promise<void> 
   if (isAbsence(found)) throw error;
 }
 
-/** Sees that containers can be started; while the image is made for the first time, the screens show how far it is. */
+/** Makes sure that containers can be started. While the image is built for the first time, the screens show the progress. */
 export async function provide(context: ToolContext, kennel: Kennel): Promise<void> {
   await engineReady(context, kennel);
   let shown: ReturnType<typeof streamOutput> | undefined;
@@ -140,7 +143,7 @@ export async function provide(context: ToolContext, kennel: Kennel): Promise<voi
   }
 }
 
-/** Asks the workspace program, within its time. */
+/** Asks the workspace program, within its time limit. */
 export async function operate({ kennel, path }: Pick<Opened, 'kennel' | 'path'>, op: WorkspaceOp, { signal }: ToolContext): Promise<WorkspaceAnswer> {
   const limit = AbortSignal.timeout(OP_MS);
   try {
@@ -151,14 +154,14 @@ export async function operate({ kennel, path }: Pick<Opened, 'kennel' | 'path'>,
   }
 }
 
-/** An answer of the workspace program as a tool's. */
+/** Turns an answer of the workspace program into a tool's result. */
 export const outcomeOf = ({ ok, output, data }: WorkspaceAnswer, { name }: Pick<Opened, 'name'>): ToolOutcome => ({
   ok,
   output,
   metadata: { ...data, workspace: name },
 });
 
-/** What an approval shows: what the operation would change; where it cannot be had, the arguments have to do. */
+/** What an approval shows: the change that the operation would make; null when it cannot be worked out, and then the arguments are shown. */
 export async function previewOf(context: ToolContext, wanted: string | undefined, op: WorkspaceOp): Promise<string | null> {
   const shown = await inWorkspace(context, wanted, async (at) => outcomeOf(await operate(at, op, context), at));
   return shown.output || null;
@@ -168,7 +171,7 @@ export async function previewOf(context: ToolContext, wanted: string | undefined
 export const kindOf = (profile: Profile | null): string[] =>
   profile ? [profile.language, profile.framework, profile.packageManager].filter((each): each is string => !!each) : [];
 
-/** The profile of a workspace; null with the reason where it cannot be told. */
+/** The profile of a workspace; null with the reason when it cannot be read. */
 export async function profileOf(at: Opened, context: ToolContext): Promise<{ profile: Profile | null; why: string }> {
   const answer = await operate(at, { op: 'profile' }, context);
   return { profile: answer.ok ? ((answer.data as unknown as Profile | undefined) ?? null) : null, why: answer.output };

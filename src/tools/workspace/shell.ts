@@ -6,11 +6,11 @@ import { commandOutcome, printed, took } from './command-text.ts';
 import { inWorkspace, type Opened, pathArgument, profileOf, text, WITH_IMAGE_MS, workspaceArgument } from './in-workspace.ts';
 import { isTestCommand, splitWords } from './test-command.ts';
 
-/** Commands in a container of the workspace: no network, no keys, nothing mounted but the workspace. */
+/** Commands in a container of the workspace: no network, no keys, and only the workspace mounted. */
 
-/** Bytes of stdout and of stderr that are kept of a command. */
+/** How much of a command's stdout and stderr is kept, in bytes. */
 const KEPT_BYTES = 2_000_000;
-/** Bytes of the output that are told of a command that could not end. */
+/** How much output is reported of a command that could not end, in bytes. */
 const SHOWN_BYTES = 20_000;
 const MAX_MS = 1_800_000;
 
@@ -24,7 +24,7 @@ const ABOUT = 'It runs in a container with no network in which only the workspac
 const shown = (line: string, where: string): string => `$ ${printed(line).trim().replaceAll('\n', '\n> ')}\n(in ${where})`;
 const place = (workspace: string | undefined, cwd = '.'): string => [workspace ?? 'the active workspace', ...(cwd === '.' ? [] : [cwd])].join('/');
 
-/** Two names of the contract's generations for the same thing. */
+/** The contract has two names for this tool, from two generations. */
 const shellTool = (name: string, description: string): Tool =>
   defineTool({
     ...common,
@@ -36,7 +36,7 @@ const shellTool = (name: string, description: string): Tool =>
     sends: [],
     description: `${description} ${ABOUT}`,
     danger: 'DANGEROUS',
-    // whatever a command did may not be done twice
+    // what a command did must not be done twice
     effect: 'once',
     schema: z.strictObject({
       command,
@@ -70,7 +70,7 @@ export const shellTools: Tool[] = [
     reads: ['command'],
     sends: [],
     description: `Run the tests of the workspace. Without a command the usual one of the project is used (npm test, go test ./..., cargo test, pytest). ${ABOUT}`,
-    // what runs is the project's own code, held in by the container; any other command goes through shell_run and its approval
+    // it runs the project's own code, inside the container; any other command needs shell_run and its approval
     danger: 'MODERATE',
     effect: 'idempotent',
     schema: z.strictObject({
@@ -107,12 +107,12 @@ interface Running {
   cwd: string;
   timeoutMs: number;
   label: string;
-  /** what it is called in the sentence about its end */
+  /** its name in the sentence about its end */
   title: string;
   command: string;
 }
 
-/** Runs a command to its end; the screens see what it prints as it comes. */
+/** Runs a command to its end. Screens see the output as it comes. */
 async function execute(
   { kennel, name, path }: Opened,
   context: ToolContext,

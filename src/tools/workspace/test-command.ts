@@ -1,4 +1,4 @@
-/** Test runners, and the words by which their command lines begin; anything may follow but what a shell would understand. */
+/** Test runners, as the first words of their command lines. Anything may follow, except what a shell would interpret. */
 const RUNNERS: ReadonlyArray<readonly string[]> = [
   ...['npm', 'pnpm', 'yarn', 'bun'].flatMap((manager) => [
     [manager, 'test'],
@@ -31,7 +31,7 @@ const RUNNERS: ReadonlyArray<readonly string[]> = [
   ['swift', 'test'],
 ];
 
-/** Whether a command line is that of a test runner. It is run without a shell: quotes hold words together and mean nothing else. */
+/** Whether a command line starts a test runner. It is run without a shell, where quotes only hold words together. */
 export function isTestCommand(line: string): boolean {
   const words = splitWords(line);
   // npm run test:unit, yarn run test-all
@@ -40,7 +40,7 @@ export function isTestCommand(line: string): boolean {
   return RUNNERS.some((runner) => runner.every((word, at) => plain[at] === word));
 }
 
-/** Words of a command line; `'…'` and `"…"` hold what has spaces in it. */
+/** Words of a command line; `'…'` and `"…"` hold words with spaces. */
 export const splitWords = (line: string): string[] =>
   [...line.matchAll(/(?:[^\s'"]|'[^']*'|"[^"]*")+/g)].map(([word]) =>
     word.replace(/'([^']*)'|"([^"]*)"/g, (_, single?: string, double?: string) => single ?? double ?? ''),

@@ -3,9 +3,9 @@ import { saveWorkspace, tasksIn } from '../../store/kennel/workspaces.ts';
 import type { ToolContext, ToolOutcome } from '../tool.ts';
 import { kindOf, type Opened, profileOf } from './in-workspace.ts';
 
-/** What is said about a workspace. */
+/** What people are told about a workspace. */
 
-/** Takes the profile of a workspace and keeps it. */
+/** Reads the profile of a workspace and stores it. */
 export async function look(context: ToolContext, at: Opened): Promise<Profile | null> {
   const { profile } = await profileOf(at, context);
   if (profile) await saveWorkspace(context.db, { host: at.host, name: at.name, path: at.path, profile });

@@ -21,10 +21,10 @@ import {
 } from './in-workspace.ts';
 import { about, dataOf, look, status } from './view.ts';
 
-/** The `workspace_*` tools of the contract, but for those that speak to GitHub. */
+/** The `workspace_*` tools of the contract, except those that use GitHub. */
 
 const common = { effect: 'idempotent', place: 'kennel', timeoutMs: WITH_IMAGE_MS } as const;
-/** A list looks into at most so many workspaces that have changed since they were looked into last, so many at a time. */
+/** How many changed workspaces a list reads again, and how many at a time. */
 const FRESH = 12;
 const AT_ONCE = 3;
 
@@ -71,7 +71,7 @@ export const workspaceTools: Tool[] = [
     ...common,
     name: 'workspace_create',
     reads: [],
-    // where GH_TOKEN is configured a repository is made there
+    // when GH_TOKEN is set, a repository is created there
     sends: ['publish'],
     sent: (args) => ({ texts: [args.name, args.description] }),
     description:
@@ -140,10 +140,10 @@ async function list(context: ToolContext, site: Site): Promise<ToolOutcome> {
   return { ok: true, output: lines.join('\n'), metadata: { workspaces: views, active: rows.some(({ name }) => name === active?.name) ? active!.name : null } };
 }
 
-/** Looks into workspaces; a sentence when that could not be done, for a list is worth having without it. */
+/** Reads the profiles of workspaces again. Returns a sentence when that failed, because a list is useful without it. */
 async function refresh(context: ToolContext, changed: readonly Opened[]): Promise<string | null> {
   try {
-    // nobody waits for an engine to see a list
+    // a list must not wait for an engine
     await changed[0]!.kennel.ready();
     await provide(context, changed[0]!.kennel);
     const queue = [...changed];
@@ -162,7 +162,7 @@ async function select(context: ToolContext, site: Site, wanted: string): Promise
   const { db, chatId } = context;
   const found = await findWorkspace(context, site, wanted);
   if ('ok' in found) {
-    // on another host nothing has to run to choose it
+    // nothing has to run on another host to select its workspace
     const reach = await reachOf(db, context);
     const rows = (await listWorkspaces(db)).filter((row) => row.host !== site.host && (reach === null || reach.has(row.name)));
     const other = rows.find((row) => row.name === findName(wanted, new Set(rows.map((each) => each.name))));
@@ -172,7 +172,7 @@ async function select(context: ToolContext, site: Site, wanted: string): Promise
   }
   await selectWorkspace(db, chatId, { host: site.host, name: found.name });
   const at = { ...site, ...found };
-  // choosing must work while no engine does
+  // selecting must work without an engine
   const trouble = await refresh(context, [at]);
   const profile = (await workspacesOf(db, site.host)).find((row) => row.name === at.name)?.profile ?? null;
   const branch = profile?.git?.branch;

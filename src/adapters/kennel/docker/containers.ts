@@ -4,23 +4,23 @@ import { resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
 
-/** Names and labels of our containers, and how one is ended for certain. */
+/** Names and labels of our containers, and how to end one for certain. */
 
 export const LABEL = {
-  /** hash of FETCH_HOME: two instances on one engine leave each other's containers alone */
+  /** hash of FETCH_HOME, so that two instances on one engine leave each other's containers alone */
   home: 'fetch.home',
   task: 'fetch.task',
   run: 'fetch.run',
-  /** number of a step, or what a command is for */
+  /** number of a run, or purpose of a command */
   step: 'fetch.step',
   harness: 'fetch.harness',
-  /** of a run: the value of `TOKEN` in its environment */
+  /** only runs: the value of `TOKEN` in the container's environment */
   token: 'fetch.token',
-  /** of a command: epoch ms after which nobody waits for it any more */
+  /** only commands: epoch ms after which nobody waits for it any more */
   until: 'fetch.until',
 } as const;
 
-/** Whose containers they are: of one home, and of one host where several share a home on a common disk. */
+/** Label of the containers of one home, and of one host when several share a home on a common disk. */
 export function homeLabel(home: string, host = 'local'): string {
   let path = resolve(home);
   try {
@@ -34,7 +34,7 @@ export function homeLabel(home: string, host = 'local'): string {
     .slice(0, 12);
 }
 
-/** One step has one name, so that of two starts at once the engine refuses the second. */
+/** A run has one name, so that the engine refuses the second of two simultaneous starts. */
 export function runName(home: string, taskId: string, step: number): string {
   const safe = taskId.replace(/[^a-zA-Z0-9_.-]/g, '_').slice(0, 80);
   const unique = safe === taskId ? '' : `-${createHash('sha256').update(taskId).digest('hex').slice(0, 8)}`;
@@ -56,8 +56,8 @@ export async function inspectOrNull(docker: Docker, idOrName: string): Promise<D
 const GONE_MS = 30_000;
 
 /**
- * SIGKILL to every process, then the container away, then a look that it is. Resolves with whether it was running.
- * Throws when the engine still shows it after 30 s: nobody may believe then that it has ended.
+ * Kills every process, removes the container, and checks that it is gone. Resolves with whether it was running. Throws when the engine still shows it after 30
+ * s, because nobody may believe then that it has ended.
  */
 export async function destroy(docker: Docker, idOrName: string): Promise<boolean> {
   const container = docker.getContainer(idOrName);
@@ -67,9 +67,9 @@ export async function destroy(docker: Docker, idOrName: string): Promise<boolean
   let reason: unknown;
   for (;;) {
     try {
-      // 404: gone; 409: not running, or its removal is under way already
+      // 404: gone; 409: not running, or already being removed
       await container.kill({ signal: 'SIGKILL' }).catch(unless(404, 409, 500));
-      // the signal of a frozen process takes effect when it is thawed, before any instruction of its own
+      // a frozen process gets its signal when it is thawed, before it runs any instruction
       if (before.State.Paused) await container.unpause().catch(unless(404, 409, 500));
       await container.remove({ force: true, v: true }).catch(unless(404, 409));
     } catch (error) {
@@ -82,7 +82,7 @@ export async function destroy(docker: Docker, idOrName: string): Promise<boolean
   }
 }
 
-/** Swallows an answer of the engine with one of these codes. */
+/** Ignores an answer of the engine with one of these codes. */
 export const unless =
   (...codes: number[]) =>
   (error: unknown): void => {

@@ -1,15 +1,15 @@
 const HEADER = 8;
 
 /**
- * Tells stdout and stderr apart in what the engine sends of a container without a terminal: frames of a byte for the
- * stream, three empty ones, four for the length, and the content. Frames and chunks need not begin together.
- * Not dockerode's `demuxStream`: it holds a frame until all of it is there, and copies what it holds with each chunk.
+ * Separates stdout and stderr in the engine's stream of a container without a terminal. A frame has one byte for the stream, three empty ones, four for the
+ * length, then the content. A frame may span chunks. It is not dockerode's `demuxStream`, because that waits for whole frames and copies what it holds with
+ * each chunk.
  */
 export class Demux {
   readonly #sinks: { stdout: (bytes: Buffer) => void; stderr: (bytes: Buffer) => void };
   readonly #header = Buffer.alloc(HEADER);
   #headerBytes = 0;
-  /** bytes that the frame still has */
+  /** bytes left in the current frame */
   #left = 0;
 
   constructor(sinks: { stdout: (bytes: Buffer) => void; stderr: (bytes: Buffer) => void }) {

@@ -5,15 +5,15 @@ import Docker from 'dockerode';
 import type { Config } from '../../../config.ts';
 import { KennelUnavailable } from '../kennel.ts';
 
-/** One engine, over two connections: a call that has an answer in moments, and what may take as long as it takes. */
+/** One engine, through two clients: one for quick calls, one for calls of any length. */
 export interface Engine {
-  /** short calls: an engine that hangs fails them after a minute */
+  /** quick calls, which fail after a minute when the engine hangs */
   docker: Docker;
-  /** builds, waits and attached streams: no limit */
+  /** builds, waits and attached streams, without a time limit */
   patient: Docker;
-  /** where it was looked for, for a person */
+  /** where the engine was looked for, for a person */
   address: string;
-  /** Throws KennelUnavailable. Remembered for some seconds. */
+  /** Throws KennelUnavailable. The answer is cached for some seconds. */
   facts(): Promise<EngineFacts>;
 }
 
@@ -31,11 +31,11 @@ export interface EngineFacts {
 }
 
 const SHORT_CALL_MS = 60_000;
-/** an engine under load takes seconds to tell about itself */
+/** a busy engine takes seconds to describe itself */
 const PING_MS = 15_000;
 const REMEMBERED_MS = 5_000;
 
-/** Never throws: what is wrong with DOCKER_HOST is told by the first call, like an engine that does not answer. */
+/** Never throws: a wrong DOCKER_HOST shows at the first call, like an engine that does not answer. */
 export function connect(config: Pick<Config, 'DOCKER_HOST'>): Engine {
   const { options, address, problem } = target(config.DOCKER_HOST);
   const docker = new Docker({ ...options, timeout: SHORT_CALL_MS });
@@ -52,7 +52,7 @@ export function connect(config: Pick<Config, 'DOCKER_HOST'>): Engine {
       const asked = { at: Date.now(), facts };
       known = asked;
       facts.catch(() => {
-        // a failure is not remembered: the engine may be there a moment later
+        // a failure is not cached, because the engine may be back a moment later
         if (known === asked) known = null;
       });
       return facts;
@@ -78,7 +78,7 @@ async function ask(docker: Docker): Promise<EngineFacts> {
   }
 }
 
-/** The user that containers run as: never root. See `ownership.ts` for the workspaces of others. */
+/** The user of containers: never root. `ownership.ts` handles workspaces of other users. */
 export function containerUser(): { uid: number; gid: number } {
   const uid = process.getuid?.() ?? 1000;
   return uid === 0 ? { uid: 1000, gid: 1000 } : { uid, gid: process.getgid?.() ?? 1000 };
@@ -86,11 +86,11 @@ export function containerUser(): { uid: number; gid: number } {
 
 const away = new Set(['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENOTFOUND', 'EACCES', 'EPERM']);
 
-/** KennelUnavailable for an engine that does not answer; any other error is returned as it is. */
+/** KennelUnavailable when the engine does not answer; any other error is returned unchanged. */
 export function explain(error: unknown): Error {
   if (error instanceof KennelUnavailable) return error;
   const { code, message, statusCode, syscall } = error as { code?: string; message?: string; statusCode?: number; syscall?: string };
-  // a file that is missing has the codes of a socket that is missing
+  // a missing file has the same codes as a missing socket
   const network = syscall === undefined || ['connect', 'read', 'write', 'getaddrinfo'].includes(syscall);
   const gone = statusCode === undefined && network && (away.has(code ?? '') || /socket hang up/.test(message ?? ''));
   if (!gone) return error instanceof Error ? error : new Error(String(error));
@@ -133,7 +133,7 @@ function target(host: string | undefined): Target {
   };
 }
 
-/** The first of the places where engines put their socket. */
+/** The first of the usual places of an engine's socket. */
 function localSocket(): string {
   const home = homedir();
   const places = [

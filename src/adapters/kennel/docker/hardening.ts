@@ -1,12 +1,12 @@
 import type { HostConfig, MountSettings } from 'dockerode';
 import { seccompProfile } from './seccomp.ts';
 
-/** What a container may take of its host. */
+/** What a container may use of its host. */
 export interface Limits {
   memoryMb: number;
   cpus: number;
   pids: number;
-  /** processors of the host: the engine refuses a container that asks for more */
+  /** processors of the host; the engine refuses a container that asks for more */
   hostCpus: number;
 }
 
@@ -14,17 +14,17 @@ export interface Walls {
   limits: Limits;
   user: { uid: number; gid: number };
   mounts: MountSettings[];
-  /** a HOME that ends with the container; unset where HOME is in a mount */
+  /** a HOME that is removed with the container; unset when HOME is in a mount */
   emptyHome?: string;
-  /** `none`: output is read while it comes and never stored by the engine; `short`: its last part stays for a look at why it died */
+  /** `none`: output is read as it comes and never stored by the engine; `short`: its last part is kept, to find out why it died */
   output: 'none' | 'short';
 }
 
 const MB = 1024 * 1024;
 
 /**
- * The walls of every container: the one place that says what is inside and what is not. Nothing is left to the defaults of
- * an engine that its administrator may have changed. The user is not here but beside it in the configuration of a container.
+ * Host settings of every container, in one place: what is inside and what is not. Nothing is left to defaults, because an administrator may have changed them.
+ * The user is set separately, in the container's configuration.
  */
 export function hostConfig({ limits, user, mounts, emptyHome, output }: Walls): HostConfig {
   const memory = limits.memoryMb * MB;
@@ -36,19 +36,19 @@ export function hostConfig({ limits, user, mounts, emptyHome, output }: Walls): 
     Privileged: false,
     ReadonlyRootfs: true,
     IpcMode: 'private',
-    // reaps what agents leave behind, and hands signals on
+    // reaps orphaned processes, and passes signals on
     Init: true,
     AutoRemove: false,
     RestartPolicy: { Name: 'no' },
     Memory: memory,
-    // the same: no swap
+    // equal to the memory limit, so no swap
     MemorySwap: memory,
     NanoCpus: Math.round(Math.min(limits.cpus, limits.hostCpus) * 1e9),
     PidsLimit: limits.pids,
-    // where memory of the host itself ends, a container goes before a database
+    // when the host runs out of memory, a container goes before a database
     OomScoreAdj: 500,
     Ulimits: [{ Name: 'core', Soft: 0, Hard: 0 }],
-    // what is written there counts as memory of the container; builds run programs from /tmp
+    // files there count as memory of the container; builds run programs from /tmp
     Tmpfs: {
       '/tmp': `rw,nosuid,nodev,exec,size=${scratch}m,mode=1777`,
       ...(emptyHome ? { [emptyHome]: `rw,nosuid,nodev,exec,size=${scratch}m,mode=0700,uid=${user.uid},gid=${user.gid}` } : {}),
@@ -58,12 +58,12 @@ export function hostConfig({ limits, user, mounts, emptyHome, output }: Walls): 
   };
 }
 
-/** A folder or file of the host. Fails where it does not exist, unlike `Binds`, which would make a folder owned by root. */
+/** A folder or file of the host. Fails when it does not exist, unlike `Binds`, which would create a folder of root. */
 export const mount = (source: string, target: string, readOnly = false): MountSettings => ({
   Type: 'bind',
   Source: source,
   Target: target,
   ReadOnly: readOnly,
-  // a mount that the host makes later below it stays outside
+  // a mount that the host makes below it later stays outside
   BindOptions: { Propagation: 'rprivate' },
 });

@@ -8,14 +8,14 @@ import { containerUser, type Engine } from './engine.ts';
 import { hostConfig, type Limits, mount } from './hardening.ts';
 
 /**
- * As whom containers work in a workspace: as its owner, so that what they make is the person's. Only where the worker and the owner are root there is
- * no such user, because nothing in a container is root. Then the files belong to the containers' user, who may write into the folder
- * through its group, while the folder itself and its `.git` stay root's: git asks who owns these two, and no others.
+ * Containers work in a workspace as its owner, so that new files belong to the person. Nothing in a container is root, so when both worker and owner are root,
+ * the files are given to the containers' user. That user may write into the folder through its group. The folder and its `.git` stay root's, because git asks
+ * who owns these two.
  */
 export interface WorkspaceUser {
   uid: number;
   gid: number;
-  /** the folder has another owner: git inside has to be told that this is meant */
+  /** the folder has another owner, so git inside must be told that this is intended */
   foreign: boolean;
 }
 
@@ -28,13 +28,13 @@ export async function userOf(workspace: string | null): Promise<WorkspaceUser> {
   return uid === 0 ? { ...usual, foreign: true } : { uid, gid, foreign: false };
 }
 
-/** Files of the system that differ for a user: programs ask for the name of theirs, and the image knows one only; git asks who owns a folder. */
+/** System files that depend on the user: programs look up the name of their user, and the image knows only one; git asks who owns a folder. */
 export async function systemFiles(home: string, { uid, gid, foreign }: WorkspaceUser): Promise<MountSettings[]> {
   const folder = join(home, 'kennel', 'users');
   const place = async (name: string, text: string, target: string): Promise<MountSettings> => {
     await mkdir(folder, { recursive: true });
     const file = join(folder, name);
-    // containers that run have it mounted: it is never written again
+    // running containers have it mounted, so it is never written again
     await writeFile(file, text, { mode: 0o644, flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
     });
@@ -48,8 +48,8 @@ export async function systemFiles(home: string, { uid, gid, foreign }: Workspace
 }
 
 /**
- * What a person who is root put into a workspace, its containers cannot change: it is given to their user. Files with a further name stay as they are,
- * because that name may be outside (a package store). `$1` user, `$2` group, `$3` whether the folder is root's.
+ * Containers cannot change what root put into a workspace, so it is given to their user. Files with a second name stay unchanged, because that name may be
+ * outside (a package store). `$1` user, `$2` group, `$3` whether the folder is root's.
  */
 const GIVE = `
   find . -xdev -mindepth 1 -user 0 ! -path ./.git \\( ! -type f -o -links 1 \\) -exec chown -h "$1:$2" {} +
@@ -57,12 +57,14 @@ const GIVE = `
   chown "0:$2" . && chmod g+rwx .
   [ -L .git ] || [ ! -d .git ] || { chown "0:$2" .git && chmod g+rwx .git; }`;
 
-/** A workspace that was looked at so recently is not looked at again. */
+/** How long the result of a check of a workspace counts. */
 const REMEMBERED_MS = 3_000;
 const TIMEOUT_S = 300;
 
 export interface Ownership {
-  /** Sees that containers can change what is in a workspace. `fresh`: also what was put there in this moment. Nothing happens where the worker is not root. */
+  /**
+   * Makes sure that containers can change the files of a workspace. `fresh`: check even if it was checked just now. Does nothing when the worker is not root.
+   */
   settle(workspace: string, options?: { fresh?: boolean }): Promise<void>;
 }
 
@@ -83,8 +85,8 @@ export function createOwnership(engine: Engine, image: () => Promise<string>, pl
   };
 
   /**
-   * In a container that has only the workspace: on the host, a path can be replaced by a link while it is walked. The container may change owners and
-   * look into folders. No program of the workspace runs in it.
+   * Runs in a container that has only the workspace: on the host, somebody could replace a path by a link during the walk. The container may change owners and
+   * read folders. It runs no program of the workspace.
    */
   async function give(workspace: string): Promise<void> {
     const { uid, gid } = await userOf(workspace);

@@ -1,14 +1,14 @@
 /**
- * The filter of system calls of every container, in the form that the engine takes. The engine has one of its own, but what that lets through depends
- * on its age: Docker 20.10 lets a container make AF_VSOCK sockets, which no network namespace holds, so that `NetworkMode: none` does not mean none on a
- * virtual machine; others let through AF_ALG and io_uring, which have had holes in the kernel behind them.
+ * The seccomp filter of every container, in the engine's format. The engine's own filter depends on its age. Docker 20.10 allows AF_VSOCK sockets, which no
+ * network namespace confines, so that `NetworkMode: none` does not mean none on a virtual machine. Others allow AF_ALG and io_uring, which had kernel
+ * vulnerabilities.
  */
 
 /**
- * What programs without rights need, on x86-64 and arm64; a name that an architecture or the engine does not know is passed over. Left out is
- * what a process without capabilities is refused anyway (mounts, modules, clocks, quotas, raw devices), what makes namespaces, and what mainly exploits
- * have used: bpf, userfaultfd, keyctl, perf_event_open, io_uring, modify_ldt. 32-bit calls are not served at all: their
- * socketcall hides its arguments from a filter.
+ * What programs without privileges need, on x86-64 and arm64. Names that an architecture or the engine does not know are ignored. Left out are calls that a
+ * process without capabilities is refused anyway (mounts, modules, clocks, quotas, raw devices), calls that create namespaces, and calls that mostly exploits
+ * use: bpf, userfaultfd, keyctl, perf_event_open, io_uring, modify_ldt. 32-bit calls are not allowed, because their socketcall hides its arguments from a
+ * filter.
  */
 const ALLOWED = `
   accept accept4 access alarm arch_prctl bind brk capget capset chdir chmod chown clock_getres clock_getres_time64 clock_gettime clock_gettime64
@@ -47,7 +47,7 @@ const ENOSYS = 38;
 const FAMILIES = [1, 2, 10, 16];
 /** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET */
 const NAMESPACES = 0x7e020000;
-/** Linux, 32-bit addresses, both with the uname of old kernels, and "which one is it?" */
+/** Linux, 32-bit addresses, both also with the uname of old kernels, and the query of the current one */
 const PERSONALITIES = [0x0, 0x8, 0x20000, 0x20008, 0xffffffff];
 
 const equals = (value: number) => [{ index: 0, value, op: 'SCMP_CMP_EQ' }];
@@ -61,7 +61,7 @@ export function seccompProfile(): string {
     syscalls: [
       { names: ALLOWED, action: ALLOW },
       { names: ['clone'], action: ALLOW, args: [{ index: 0, value: NAMESPACES, valueTwo: 0, op: 'SCMP_CMP_MASKED_EQ' }] },
-      // its flags lie in memory, where no filter looks; told that it does not exist, the C library uses clone
+      // its flags are in memory, which a filter cannot read; told that clone3 does not exist, the C library uses clone
       { names: ['clone3'], action: ERRNO, errnoRet: ENOSYS },
       ...FAMILIES.map((family) => ({ names: ['socket'], action: ALLOW, args: equals(family) })),
       ...PERSONALITIES.map((personality) => ({ names: ['personality'], action: ALLOW, args: equals(personality) })),

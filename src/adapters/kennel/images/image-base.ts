@@ -7,10 +7,10 @@ import { PACKAGE_ROOT } from '../../../installation.ts';
 import type { Engine } from '../docker/engine.ts';
 import { KennelUnavailable } from '../kennel.ts';
 
-/** The one base that a stand-in can be made for. */
+/** The only base image that can be replaced by a stand-in. */
 const STANDABLE = 'node:24-bookworm-slim';
 
-/** Sees that the base image is there: the local one, else the registry's, else a stand-in of the same name made here. */
+/** Makes sure that the base image exists: the local one, else the registry's, else a stand-in of the same name built here. */
 export async function provideBase(
   engine: Engine,
   config: Pick<Config, 'FETCH_KENNEL_BASE' | 'DOCKER_HOST'>,
@@ -26,7 +26,7 @@ export async function provideBase(
     (error: Error) => new Error(error.message.replace(/^\(HTTP code \d+\)[^-]*- /, '').trim(), { cause: error }),
   );
   options.signal?.throwIfAborted();
-  // an update that failed leaves what is there
+  // a failed update keeps the present image
   if (!refused || (local && !options.pull)) return;
   if (local) {
     onProgress(`${base} could not be fetched (${refused.message}): the local one is used`);
@@ -64,7 +64,7 @@ async function pull(engine: Engine, base: string, onProgress: (text: string) => 
   });
 }
 
-/** Events of a build or of a pull, until its end. Throws what an event tells of a failure: the stream itself ends well then too. */
+/** Reads the events of a build or a pull to the end. Throws when an event reports a failure, because the stream itself ends well even then. */
 export function follow<Event>(engine: Engine, stream: NodeJS.ReadableStream, onEvent: (event: Event) => void): Promise<void> {
   let failure: Error | null = null;
   return new Promise((resolve, reject) => {
@@ -79,7 +79,7 @@ export function follow<Event>(engine: Engine, stream: NodeJS.ReadableStream, onE
   });
 }
 
-/** Why no stand-in can be made here, and what to do; null when it can. */
+/** Why no stand-in can be built here, and what to do; null when it can. */
 function standInLacks(base: string): string | null {
   if (base !== STANDABLE) return 'See that its registry can be reached, or fetch it by hand: docker pull.';
   const way = `Where no registry can be reached, a stand-in can be made on Debian or Ubuntu: sudo apt-get install debootstrap && sudo kennel/base/debian-base.sh.`;

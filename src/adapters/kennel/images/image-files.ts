@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import type { HarnessName } from '../../../contracts/kennel.ts';
 import { PACKAGE_ROOT } from '../../../installation.ts';
 
-/** What images are made of, and the names that follow from it. */
+/** The files of each image, and the image names derived from them. */
 
-/** `practice` needs no program of its own: it runs in the image of the tools. */
+/** `practice` is not among them: it needs no program and runs in the tools image. */
 export type Agent = Exclude<HarnessName, 'practice'>;
 export type ImageKind = 'tools' | Agent;
 export const IMAGE_KINDS: readonly ImageKind[] = ['tools', 'claude', 'codex', 'gemini', 'copilot', 'opencode'];
@@ -16,7 +16,7 @@ export interface ImageBuild {
   kind: ImageKind;
   /** `fetch-kennel` or `fetch-kennel-<agent>` */
   repository: string;
-  /** hash of everything that goes in: another content is another image */
+  /** hash of all inputs, so that other content gives another image */
   tag: string;
   name: string;
   buildArgs: Record<string, string>;
@@ -40,7 +40,7 @@ export function imageBuild(kind: ImageKind, base: string, user: { uid: number; g
   return { kind, repository, tag, name: `${repository}:${tag}`, buildArgs, files };
 }
 
-/** Sorted, so that one content has one hash on every file system. */
+/** Sorted, so that equal content has one hash on every file system. */
 function filesBelow(folder: string): string[] {
   if (!existsSync(join(PACKAGE_ROOT, folder))) return [];
   return readdirSync(join(PACKAGE_ROOT, folder), { withFileTypes: true })

@@ -7,8 +7,8 @@ const BEAT_MS = 5_000;
 const STALE_MS = 30_000;
 
 /**
- * One process of this machine at a time. A holder that was killed is passed over after 30 s. In the rare moment where two
- * pass it over at once both go on, which costs a build done twice and nothing else.
+ * Runs in one process of this machine at a time. The lock of a killed process is ignored after 30 s. Rarely, two processes ignore it at once and both continue,
+ * which only costs a second build.
  */
 export async function withLock<T>(name: string, onWait: () => void, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
   const file = join(tmpdir(), `${name}-${process.getuid?.() ?? 0}.lock`);
@@ -21,7 +21,7 @@ export async function withLock<T>(name: string, onWait: () => void, signal: Abor
     try {
       utimesSync(file, new Date(), new Date());
     } catch {
-      // taken away by hand
+      // somebody deleted it by hand
     }
   }, BEAT_MS);
   beat.unref();

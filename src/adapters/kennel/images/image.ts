@@ -9,14 +9,14 @@ import { type ImageBuild, type ImageKind, imageBuild } from './image-files.ts';
 import { withLock } from './image-lock.ts';
 
 export interface Images {
-  /** Name of an image that is there; builds it where it is not. One build at a time on this machine. */
+  /** Name of the image; builds it when it does not exist. One build at a time on this machine. */
   provide(kind: ImageKind, onProgress?: (text: string) => void, options?: ProvideOptions): Promise<string>;
-  /** What is there, without building anything. */
+  /** What exists, without building anything. */
   state(kind: ImageKind): Promise<{ name: string; bytes: number; created: string } | null>;
 }
 
 export interface ProvideOptions {
-  /** fetches the base again and builds every layer again: for updates of Debian and Node */
+  /** fetches the base again and builds every layer again, to update Debian and Node */
   fresh?: boolean;
   signal?: AbortSignal;
 }
@@ -46,7 +46,7 @@ export function images(engine: Engine, config: ImageConfig): Images {
           return build.name;
         }
       }
-      // who comes second waits for the build that is under way, and hears of it
+      // a second caller waits for the running build and hears its progress
       const joined = building.get(build.name);
       const running = joined ?? { done: Promise.resolve(), listeners: new Set<(text: string) => void>() };
       running.listeners.add(onProgress);
@@ -60,7 +60,7 @@ export function images(engine: Engine, config: ImageConfig): Images {
       try {
         await running.done;
       } catch (error) {
-        // the caller that began it gave up; this one did not
+        // the caller that started the build gave up; this one did not
         if (joined && (error as Error).name === 'AbortError' && !options.signal?.aborted) return await self.provide(kind, onProgress, options);
         throw error;
       } finally {
@@ -126,7 +126,7 @@ async function buildImage(engine: Engine, build: ImageBuild, tell: (text: string
   tell(`Built ${build.name}`);
 }
 
-/** One earlier image is kept: two versions of Fetch on one engine must not take turns in removing what the other one needs. */
+/** One earlier image is kept, so that two versions of Fetch on one engine do not keep removing each other's image. */
 const KEPT_EARLIER = 1;
 
 async function removeOld(docker: Docker, build: ImageBuild): Promise<void> {
@@ -142,10 +142,10 @@ async function removeOld(docker: Docker, build: ImageBuild): Promise<void> {
     .filter(({ Id }) => !used.has(Id));
   for (const { RepoTags } of old) {
     for (const tag of (RepoTags ?? []).filter((name) => name.startsWith(`${build.repository}:`))) {
-      // 409: a container was made of it in this moment
+      // 409: a container was just created from it
       await docker.getImage(tag).remove().catch(unless(404, 409));
     }
   }
-  // what a fresh build took the name from
+  // images that lost their name to a fresh build
   await docker.pruneImages({ filters: { dangling: ['true'], label: [OURS] } }).catch(unless(409));
 }
