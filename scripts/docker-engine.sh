@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Sees that a Docker engine answers. On a Debian machine, as root, where none does, it installs Debian's packages as far as
-# they are missing and starts dockerd detached; anywhere else it says what to do. Safe to run again at any time.
+# Makes sure that a Docker engine answers. If none does, on Debian and as root, it installs the missing Debian packages and starts dockerd detached. Anywhere
+# else it says what to do. It is safe to run again at any time.
 #
 #   scripts/docker-engine.sh [further flags for dockerd]
 #
@@ -21,12 +21,12 @@ if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
   exit 1
 fi
 
-# two callers at once must not start two daemons
+# two simultaneous callers must not start two daemons
 exec 9>/var/lock/fetch-docker-engine.lock
 flock 9
 if command -v docker >/dev/null && answers; then version; exit 0; fi
 
-# debootstrap makes the base image where no registry can be reached
+# debootstrap makes the base image when no registry can be reached
 missing=()
 command -v dockerd >/dev/null || missing+=(docker.io)
 command -v iptables >/dev/null || missing+=(iptables)
@@ -39,7 +39,7 @@ if [ "${#missing[@]}" -gt 0 ]; then
   apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 fi
 
-# a daemon that was killed may wait as a zombie for the process that started it
+# a killed daemon may remain as a zombie until its parent waits for it
 alive() {
   local folder name
   for folder in /proc/[0-9]*; do
@@ -58,7 +58,7 @@ for _ in $(seq 1 120); do
     [ "$starts" -lt 3 ] || break
     starts=$((starts + 1))
     say "Starting dockerd (log: $log)"
-    # what a killed one left: dockerd refuses to start while any process has the id in it
+    # left by a killed daemon: dockerd refuses to start while any process has that id
     rm -f /var/run/docker.pid
     setsid nohup dockerd "$@" >>"$log" 2>&1 </dev/null 9>&- &
   fi

@@ -1,13 +1,13 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** What a folder of the source may import besides itself and packages that nobody fences. */
+/** What a folder of the source may import besides itself and packages without an owner. */
 export interface Room {
-  /** other folders of `src` (or files of it, without extension) */
+  /** other folders of `src` (or files, without extension) */
   imports: readonly string[];
   /** packages that only this folder may import */
   owns?: readonly string[];
-  /** when it is there, all packages that it may import: these run where nothing else is */
+  /** when set, the only packages that it may import, because it runs in a sandbox without others */
   packages?: readonly string[];
 }
 
@@ -16,8 +16,8 @@ const GROUND = ['contracts', 'domain'];
 const STORES = [...GROUND, ...ROOT_FILES, 'store', 'adapters'];
 
 /**
- * Who may import whom: a folder imports only folders that stand above it in this table. `node scripts/import-table.ts`
- * writes it into biome.json, and a test compares the two and tries one forbidden import of each kind in each folder.
+ * Who may import whom. A folder imports only folders that stand above it in this table. `node scripts/import-table.ts` writes the table into biome.json. A test
+ * compares the two, and tries one forbidden import of each kind in each folder.
  */
 export const ROOMS: Record<string, Room> = {
   contracts: { imports: [], packages: [] },
@@ -40,13 +40,13 @@ const tops = [...new Set(Object.keys(ROOMS).map((name) => name.split('/')[0]!)),
 const owners = Object.entries(ROOMS).flatMap(([folder, { owns = [] }]) => owns.map((name) => ({ name, folder })));
 const within = (folder: string, outer: string): boolean => folder === outer || folder.startsWith(`${outer}/`);
 
-/** Folders of `src`, or files of it, whose import is refused in this folder. */
+/** Folders and files of `src` that this folder must not import. */
 export const forbiddenFolders = (folder: string): string[] => tops.filter((top) => !within(folder, top) && !ROOMS[folder]!.imports.includes(top));
 
-/** Packages with an owner whose import is refused in this folder. */
+/** Packages with an owner that this folder must not import. */
 export const forbiddenPackages = (folder: string): { name: string; folder: string }[] => owners.filter((owner) => !within(folder, owner.folder));
 
-/** The options of Biome's `noRestrictedImports` for a folder of `src`; null: the files that lie in `src` itself. */
+/** The options of Biome's `noRestrictedImports` for a folder of `src`; null: for the files in `src` itself. */
 function restrictions(folder: string | null): object {
   const room: Room = folder ? ROOMS[folder]! : { imports: [...GROUND, ...ROOT_FILES] };
   const refused = folder ? forbiddenFolders(folder) : tops.filter((top) => !room.imports.includes(top));
@@ -76,7 +76,7 @@ function restrictions(folder: string | null): object {
 
 const rule = (options: object) => ({ linter: { rules: { style: { noRestrictedImports: { level: 'error', options } } } } });
 
-/** The overrides of biome.json that fence the folders: a later one takes the place of an earlier one, so that inner folders come after outer ones. */
+/** The overrides of biome.json that fence the folders. A later override replaces an earlier one, so inner folders come after outer ones. */
 export const overrides = (): object[] => [
   { includes: ['src/*.ts'], ...rule(restrictions(null)) },
   ...Object.keys(ROOMS).map((folder) => ({ includes: [`src/${folder}/**`], ...rule(restrictions(folder)) })),

@@ -4,11 +4,11 @@ import { IMAGE_KINDS } from '../src/adapters/kennel/images/image-files.ts';
 import { openKennel } from '../src/adapters/kennel/open-kennel.ts';
 import { childEnvironment, loadConfig } from '../src/config.ts';
 
-/** Sees that a Docker engine and every image of the kennel are there before the tests need them, so that no test waits for a build. */
+/** Prepares a Docker engine and every image of the kennel before the tests, so that no test waits for a build. */
 const engine = spawn(fileURLToPath(new URL('docker-engine.sh', import.meta.url)), [], { env: childEnvironment({}), stdio: ['ignore', 'inherit', 'inherit'] });
 const code = await new Promise<number | null>((resolve) => engine.once('exit', resolve));
 if (code !== 0) {
-  // only root can install and start one; without it the tests that need an engine are skipped, which CI does not allow
+  // only root can install and start an engine; without one, tests that need it are skipped, which CI does not allow
   process.exit(process.getuid?.() === 0 ? 1 : 0);
 }
 const kennel = openKennel(loadConfig());

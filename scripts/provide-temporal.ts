@@ -3,7 +3,7 @@ import { temporalCache } from '../src/cli/instance/instance.ts';
 import { childEnvironment } from '../src/config.ts';
 import { provideTemporal } from '../temporal/server.ts';
 
-/** Makes sure that a Temporal server is there before the tests need one, so that no test waits for a download or a build. */
+/** Makes sure that a Temporal server exists before the tests, so that no test waits for a download or a build. */
 const env = childEnvironment({});
 let last = '';
 const binary = await provideTemporal({

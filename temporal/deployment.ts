@@ -2,21 +2,21 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 
 /**
- * Builds of the worker side by side, as Temporal's Worker Deployments know them. A worker with a build gets nothing to do, and reports no error,
- * until its build is made current: a program that starts such workers must also call `setCurrent`.
+ * Worker builds that run in parallel, as Temporal's Worker Deployments manage them. A worker with a build gets no work and reports no error until its build is
+ * current. So a program that starts such workers must also call `setCurrent`.
  */
 
-/** Name of the deployment: all workers of the agent queue belong to it. */
+/** Name of the deployment, which all workers of the agent queue belong to. */
 export const DEPLOYMENT = 'fetch';
 
 export interface Build {
   id: string;
   role: 'current' | 'ramping' | 'old';
-  /** workers of this build that asked for work a moment ago */
+  /** workers of this build that polled recently */
   workers: number;
   /** open runs that only a worker of this build may continue */
   pinned: number;
-  /** open runs of any kind whose last step this build did */
+  /** open runs whose last workflow task this build did */
   open: number;
 }
 
@@ -28,7 +28,7 @@ export interface Deployment {
   unversionedWorkers: number;
 }
 
-/** What a person asked for cannot be done; the message says what to do instead. */
+/** A person's request cannot be carried out; the message says what to do instead. */
 export class DeployError extends Error {
   override readonly name = 'DeployError';
 }
@@ -36,7 +36,7 @@ export class DeployError extends Error {
 const NOT_FOUND = 5;
 const WORKFLOW_QUEUE = 1;
 const VERSIONED = 2;
-/** A worker asks again within a minute; one that did not is gone. */
+/** A worker polls at least every minute; one that did not is gone. */
 const WORKER_GONE_MS = 90_000;
 const STARTING_MS = 5_000;
 
@@ -47,7 +47,7 @@ export function deploymentOf({ temporal, taskQueue }: { temporal: Client; taskQu
   const service = temporal.workflowService;
   const at = { namespace, deploymentName: DEPLOYMENT };
 
-  /** Ids of the builds whose workers ask for work, one entry for each worker; null for one without a build. */
+  /** Build ids of the workers that poll, one entry for each worker; null for a worker without a build. */
   async function askingForWork(): Promise<Array<string | null>> {
     const { pollers } = await service.describeTaskQueue({ namespace, taskQueue: { name: taskQueue }, taskQueueType: WORKFLOW_QUEUE });
     return (pollers ?? [])
@@ -55,7 +55,7 @@ export function deploymentOf({ temporal, taskQueue }: { temporal: Client; taskQu
       .map(({ deploymentOptions: of }) => (of?.workerVersioningMode === VERSIONED && of.deploymentName === DEPLOYMENT ? (of.buildId ?? null) : null));
   }
 
-  /** Whether a worker of this build asks for work; the server shows one that has just started a moment later. */
+  /** Whether a worker of this build polls. The server shows a new worker with a short delay. */
   async function asks(build: string | null): Promise<boolean> {
     for (const end = Date.now() + STARTING_MS; ; await pause(200)) {
       if ((await askingForWork()).includes(build)) return true;
@@ -88,7 +88,7 @@ export function deploymentOf({ temporal, taskQueue }: { temporal: Client; taskQu
     return { builds, rampPercent: routing?.rampingVersionPercentage ?? 0, unversionedWorkers: asking.filter((each) => each === null).length };
   }
 
-  /** Refuses a build that nobody would do the work of: the server takes it and every run stands still without an error (seen on 1.29). */
+  /** Refuses a build without workers: the server would accept it, and every run would stop without an error (seen on 1.29). */
   async function requireWorker(build: string): Promise<void> {
     if (await asks(build)) return;
     throw new DeployError(
@@ -99,19 +99,19 @@ export function deploymentOf({ temporal, taskQueue }: { temporal: Client; taskQu
   return {
     read,
 
-    /** New runs and conversations go to this build from now on; pinned runs stay where they are. */
+    /** New runs and conversations use this build from now on; pinned runs stay on theirs. */
     async setCurrent(build: string): Promise<void> {
       await requireWorker(build);
       await service.setWorkerDeploymentCurrentVersion({ ...at, buildId: build, ignoreMissingTaskQueues: true });
     },
 
-    /** A share of new runs, and the same share of conversations, goes to this build. */
+    /** A share of new runs, and the same share of conversations, uses this build. */
     async setRamp(build: string, percent: number): Promise<void> {
       await requireWorker(build);
       await service.setWorkerDeploymentRampingVersion({ ...at, buildId: build, percentage: percent, ignoreMissingTaskQueues: true });
     },
 
-    /** Workers without a build do the work again. */
+    /** Workers without a build get the work again. */
     async setUnversioned(): Promise<void> {
       if (!(await asks(null)))
         throw new DeployError(`No worker without a build asks the queue "${taskQueue}" for work, so nothing would run. Start one first: fetch worker`);
@@ -121,7 +121,7 @@ export function deploymentOf({ temporal, taskQueue }: { temporal: Client; taskQu
     /** Pinned runs of a workflow type. */
     pinnedRuns: (build: string, type: string) => temporal.workflow.list({ query: `${pinnedTo(build)} AND WorkflowType = '${type}'` }),
 
-    /** Lets the runs that are pinned to a build go on with the current one; how many. Only sound where its histories replay on the current code. */
+    /** Moves the runs that are pinned to a build to the current one; returns how many. Only safe when their histories replay on the current code. */
     async move(build: string): Promise<number> {
       let moved = 0;
       for await (const { workflowId, runId } of temporal.workflow.list({ query: pinnedTo(build) })) {

@@ -12,7 +12,7 @@ import { CLI_VERSION } from './version.ts';
 const OFFICIAL = `https://github.com/temporalio/cli/releases/download/v${CLI_VERSION}`;
 const STALLED_MS = 30_000;
 
-/** SHA-256 of each official archive of CLI_VERSION. What the place of the download publishes beside it says nothing about that place itself. */
+/** SHA-256 of each official archive of CLI_VERSION. A hash that the download site publishes itself would prove nothing. */
 const PINNED: Readonly<Record<string, string>> = {
   'temporal_cli_1.5.1_linux_amd64.tar.gz': 'ddc95e08b0b076efd4ea9733a3f488eb7d2be875f8834e616cd2a37358b4852d',
   'temporal_cli_1.5.1_linux_arm64.tar.gz': 'bd1b0db9f18b051026de8bf6cc1505f2510f14bbb7a8b9a4a91fff46c77454f5',
@@ -20,20 +20,20 @@ const PINNED: Readonly<Record<string, string>> = {
   'temporal_cli_1.5.1_darwin_arm64.tar.gz': 'cca01b7ea35ad56e2a328d9ae596bf716bd22313ef63c7a761c88354457c2415',
 };
 
-/** Where a release comes from, and what its archive must be. Tests serve one of their own. */
+/** Where a release comes from, and the hash of its archive. Tests serve their own. */
 export interface ReleaseSource {
   url: string;
   sha256: string;
 }
 
-/** @throws where no hash is pinned for this platform: what cannot be checked is not run */
+/** @throws when no hash is pinned for this platform, because an unchecked program must not run */
 function officialRelease(archive: string): ReleaseSource {
   const sha256 = PINNED[archive];
   if (!sha256) throw new Error(`no checksum of ${archive} is known, so it is not fetched`);
   return { url: OFFICIAL, sha256 };
 }
 
-/** First of `folders` that can be written to. */
+/** The first writable one of `folders`. */
 export function writableFolder(folders: readonly string[]): string {
   const problems: string[] = [];
   for (const folder of folders) {
@@ -55,7 +55,7 @@ export const archiveName = (platform = process.platform, arch: string = process.
   return `temporal_cli_${CLI_VERSION}_${os}_${cpu}.tar.gz`;
 };
 
-/** Fetches, checks and unpacks the official build; returns the path of the binary. Nothing half-done is left under its final name. */
+/** Downloads, checks and unpacks the official build. Returns the path of the binary. An incomplete file never has the final name. */
 export async function downloadTemporal(options: {
   folders: readonly string[];
   from?: ReleaseSource;

@@ -21,17 +21,17 @@ export async function goBinFolders(env: Record<string, string>): Promise<string[
   add(env.GOBIN, env.GOPATH);
   const go = findGo(env);
   if (go) {
-    // Go keeps settings of its own (`go env -w`)
+    // Go stores its own settings (`go env -w`)
     const { stdout } = await promisify(execFile)(go, ['env', 'GOBIN', 'GOPATH'], { env, timeout: 10_000 }).catch(() => ({ stdout: '' }));
     add(...(stdout.split('\n').map((line) => line.trim()) as [string, string]));
   } else if (env.HOME) add(undefined, join(env.HOME, 'go'));
   return [...folders];
 }
 
-/** The modules of the build, each pinned with its hash: the CLI, and a newer server than its own. */
+/** The modules of the build, each pinned with its hash: the CLI, and a newer server than the CLI's own. */
 const MODULES = fileURLToPath(new URL('./build/', import.meta.url));
 
-/** Builds the CLI with Go; takes 2 to 10 minutes and about 1 GB of Go's caches the first time. Returns the path of the binary. */
+/** Builds the CLI with Go. The first time takes 2 to 10 minutes and about 1 GB of Go's caches. Returns the path of the binary. */
 export async function goBuildTemporal(options: {
   folders: readonly string[];
   env: Record<string, string>;
@@ -47,10 +47,10 @@ export async function goBuildTemporal(options: {
   const clock = setInterval(show, 1000);
   try {
     show();
-    // the server's SQLite is pure Go: no C compiler is asked for
+    // the server's SQLite is pure Go, so no C compiler is needed
     const env = { ...options.env, CGO_ENABLED: '0', GOWORK: 'off' };
     const name = process.platform === 'win32' ? 'temporal.exe' : 'temporal';
-    // where the program lies, nothing may be written
+    // the program's own folder may be read only
     for (const file of ['go.mod', 'go.sum']) copyFileSync(join(MODULES, file), join(work, file));
     const args = ['build', '-mod=readonly', '-trimpath', '-o', join(work, name), 'github.com/temporalio/cli/cmd/temporal'];
     const child = spawn(go, args, { cwd: work, env, stdio: ['ignore', 'ignore', 'pipe'] });

@@ -2,13 +2,13 @@ import { Connection, type ConnectionOptions } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import { compareVersions, MIN_SERVER } from './version.ts';
 
-/** Closed conversations stay readable this long; the dev server's own default is one day. */
+/** How long closed conversations stay readable; the dev server's default is one day. */
 export const RETENTION_MS = 30 * 24 * 3600 * 1000;
 
 /** temporal.api.enums.v1.IndexedValueType */
 const KEYWORD = 2;
 const INT = 3;
-/** What operators list chats by. */
+/** What operators can filter chats by. */
 export const SEARCH_ATTRIBUTES: Readonly<Record<string, number>> = {
   AgentPhase: KEYWORD,
   AgentThread: KEYWORD,
@@ -17,12 +17,12 @@ export const SEARCH_ATTRIBUTES: Readonly<Record<string, number>> = {
   SpendMicroUsd: INT,
 };
 
-/** Where a server is, and how it is spoken to. */
+/** Where a server is, and how to connect. */
 type Endpoint = { address: string } & Pick<ConnectionOptions, 'tls' | 'apiKey'>;
 
 export interface Preparation {
   server: string;
-  /** what could not be prepared on a server that is not ours, with the command that an administrator can run */
+  /** what could not be set up on somebody else's server, each with the command for its administrator */
   warnings: string[];
 }
 
@@ -35,9 +35,9 @@ const UNAUTHENTICATED = 16;
 const codeOf = (error: unknown): number | undefined => (error as { code?: number }).code;
 
 /**
- * Makes a namespace ready: waits until the server answers (at most `waitMs`), checks its version, sees to retention and
- * search attributes. Changes only what is missing, so it may run at every start and against a server of somebody else.
- * Throws when the server does not answer, is too old, or has no such namespace and none may be made.
+ * Prepares a namespace: waits until the server answers (at most `waitMs`), checks its version, and sets retention and search attributes. It changes only what
+ * is missing, so it may run at every start and against somebody else's server. Throws when the server does not answer, is too old, or has no such namespace and
+ * none may be created.
  */
 export async function prepareNamespace(server: string | Endpoint, namespace: string, options: { waitMs?: number } = {}): Promise<Preparation> {
   const endpoint = typeof server === 'string' ? { address: server } : server;
@@ -90,7 +90,7 @@ async function seeToNamespace(connection: Connection, namespace: string, warning
     try {
       await workflowService.registerNamespace({ namespace, workflowExecutionRetentionPeriod: retention });
     } catch (refusal) {
-      // the dev server makes its own namespace in the same moment
+      // the dev server creates its own namespace at the same moment
       if (codeOf(refusal) === ALREADY_EXISTS) return await seeToNamespace(connection, namespace, warnings);
       throw new Error(
         `The Temporal server has no namespace "${namespace}" and none could be made (${(refusal as Error).message}). Make it: temporal operator namespace create -n ${namespace} --retention 720h`,
@@ -105,7 +105,7 @@ async function seeToSearchAttributes(connection: Connection, namespace: string, 
   );
   await permitted(
     async () => {
-      // a namespace that was made a moment ago is not in every cache of the server yet
+      // a new namespace is not in every cache of the server yet
       const { customAttributes } = await whileNotFound(() => connection.operatorService.listSearchAttributes({ namespace }));
       const present = customAttributes ?? {};
       const missing = Object.entries(SEARCH_ATTRIBUTES).filter(([name]) => present[name] === undefined);
@@ -119,7 +119,7 @@ async function seeToSearchAttributes(connection: Connection, namespace: string, 
       try {
         await connection.operatorService.addSearchAttributes({ namespace, searchAttributes: Object.fromEntries(missing) });
       } catch (error) {
-        // another machine prepared it in the same moment
+        // another machine prepared it at the same moment
         if (codeOf(error) !== ALREADY_EXISTS) throw error;
       }
     },
@@ -138,7 +138,7 @@ async function whileNotFound<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A server of somebody else may forbid administration: that is a warning, every other error is one. */
+/** Somebody else's server may forbid administration: that is a warning, every other error is thrown. */
 async function permitted(call: () => Promise<unknown>, warning: string, warnings: string[]): Promise<void> {
   try {
     await call();

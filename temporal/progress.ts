@@ -1,4 +1,4 @@
-/** What is being done now. `done` and `total` are bytes of a download; without `total` the end is not known. */
+/** Progress of the current work. `done` and `total` are bytes of a download; without `total` its length is unknown. */
 export interface Progress {
   text: string;
   done?: number;

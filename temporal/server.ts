@@ -10,22 +10,22 @@ export interface Attempt {
   reason: string;
 }
 export interface ProvisionOptions {
-  /** FETCH_HOME: `<home>/bin` is looked into first, and written to when `cache` cannot be */
+  /** FETCH_HOME: `<home>/bin` is searched first, and written to when `cache` is not writable */
   home: string;
   /** folder that all homes of this user share, named by version */
   cache: string;
-  /** PATH, GOBIN, GOPATH, HOME and proxy settings are looked up here */
+  /** source of PATH, GOBIN, GOPATH, HOME and the proxy settings */
   env: Record<string, string>;
-  /** minor version (`1.29`) of a server that already has a database in this home: the dev server never migrates one */
+  /** minor version (`1.29`) of a server that already has a database in this home, because the dev server never migrates one */
   preferServer?: string | null;
   onProgress?: (progress: Progress) => void;
-  /** false: only look, install nothing */
+  /** false: only search, install nothing */
   install?: boolean;
   /** tests point it at a local server */
   downloadFrom?: ReleaseSource;
 }
 
-/** No server could be had; `message` lists what was tried, why each failed and what the person can do. */
+/** No server could be found or installed. `message` lists what was tried, why each attempt failed, and what the person can do. */
 export class ProvisionError extends Error {
   override readonly name = 'ProvisionError';
   readonly attempts: readonly Attempt[];
@@ -42,8 +42,8 @@ export class ProvisionError extends Error {
 }
 
 /**
- * The binary of the embedded Temporal server, verified by running it: one that is there already (the caches, PATH, Go's
- * folders), else the official download, else a build with Go. Only what was verified is ever returned.
+ * The binary of the embedded Temporal server: one that already exists (the caches, PATH, Go's folders), else the official download, else a build with Go. It is
+ * verified by running it before it is returned.
  */
 export async function provideTemporal(options: ProvisionOptions): Promise<TemporalBinary> {
   const { home, cache, env, onProgress = () => {} } = options;
@@ -53,14 +53,14 @@ export async function provideTemporal(options: ProvisionOptions): Promise<Tempor
     if (!existsSync(path)) continue;
     try {
       const binary = await inspect(path);
-      // what lies in the state folder was put there by a person: that is how another minor version is chosen
+      // a person put the binary of the state folder there, which is how another minor version is chosen
       if (source === STATE_FOLDER || !options.preferServer || binary.server.startsWith(`${options.preferServer}.`)) return binary;
       found.push(binary);
     } catch (error) {
       attempts.push({ source, reason: (error as Error).message });
     }
   }
-  // another minor version than the database's: the conversations in it would be out of reach, but nothing better is at hand
+  // not the minor version of the database, so its conversations would be unreachable; but no better one is available
   if (found[0]) return found[0];
   if (attempts.length === 0) attempts.push({ source: 'PATH, caches, Go folders', reason: 'no "temporal" binary there' });
   if (options.install === false) throw new ProvisionError(attempts);
@@ -79,7 +79,7 @@ export async function provideTemporal(options: ProvisionOptions): Promise<Tempor
 
 const STATE_FOLDER = 'state folder';
 
-/** In order of preference, with the name a person knows the place by. */
+/** In order of preference, each with the name that a person knows the place by. */
 async function candidates(home: string, cache: string, env: Record<string, string>): Promise<Array<[source: string, path: string]>> {
   const name = process.platform === 'win32' ? 'temporal.exe' : 'temporal';
   return [
@@ -87,7 +87,7 @@ async function candidates(home: string, cache: string, env: Record<string, strin
     ['cache', join(cache, name)],
     ...(env.PATH ?? '')
       .split(delimiter)
-      // npm puts the folders of every parent's packages first: a package named like the server must not become it
+      // npm puts the folders of every parent's packages first, and a package with the server's name must not be used
       .filter((folder) => isAbsolute(folder) && !folder.split(sep).includes('node_modules'))
       .map((folder): [string, string] => ['PATH', join(folder, name)]),
     ...(await goBinFolders(env)).map((folder): [string, string] => ['Go folder', join(folder, name)]),

@@ -4,9 +4,9 @@ import { promisify } from 'node:util';
 /** The oldest server whose API this project uses (user metadata, updates with start, eager execution). */
 export const MIN_SERVER = '1.27.0';
 export const MIN_CLI = '1.3.0';
-/** What is downloaded or built when none is found: the CLI that everything was measured with. */
+/** The CLI that is downloaded or built when none is found; all measurements were made with it. */
 export const CLI_VERSION = '1.5.1';
-/** The server that a build holds in place of the CLI's own 1.29.1: the same minor version, so the same database file, with its security fixes (`build/go.mod`). */
+/** The server of our own build, in place of the CLI's 1.29.1: the same minor version and so the same database file, with security fixes (`build/go.mod`). */
 export const BUILT_SERVER = '1.29.7';
 
 export interface TemporalBinary {
@@ -32,7 +32,7 @@ export function parseVersion(output: string): { cli: string; server: string } | 
   return found ? { cli: found[1]!, server: found[2]! } : null;
 }
 
-/** Why a binary does not fit, or null when it does. A build from source carries no CLI version, but always the server's. */
+/** Why a binary does not fit, or null when it does. A build from source has no CLI version, but always a server version. */
 export function misfit({ cli, server }: { cli: string; server: string }): string | null {
   if (compareVersions(server, MIN_SERVER) < 0) return `its server is ${server}, older than ${MIN_SERVER}`;
   if (compareVersions(server, '2.0.0') >= 0) return `its server is ${server}, a major version that was never tried`;
@@ -40,7 +40,7 @@ export function misfit({ cli, server }: { cli: string; server: string }): string
   return null;
 }
 
-/** Runs the binary to learn what it is. Throws, with the reason, when it does not run or does not fit. */
+/** Runs the binary to read its versions. Throws, with the reason, when it does not run or does not fit. */
 export async function inspect(path: string): Promise<TemporalBinary> {
   let output: string;
   try {

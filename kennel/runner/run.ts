@@ -20,9 +20,9 @@ import { HostWatch } from './watch/host-watch.ts';
 import { MemoryWatch } from './watch/memory-watch.ts';
 import { forwardSocket } from './watch/socket-forwarder.ts';
 
-/** ms that a cancelled agent may take to say so */
+/** how long a cancelled agent may take to confirm, in ms */
 const CANCEL = 5000;
-/** ms that an agent whose question is parked may take to finish what it can */
+/** how long an agent with a parked question may take to finish other work, in ms */
 const PARK = 60_000;
 
 export interface Ended {
@@ -30,7 +30,7 @@ export interface Ended {
   reason: string;
 }
 
-/** One container run of a task, from `started` to its end. The caller writes `ended`. */
+/** One run of a task: one container, from `started` to its end. The caller writes `ended`. */
 export class Run {
   private readonly spec: RunSpec;
   private readonly settings: Settings;
@@ -38,7 +38,7 @@ export class Run {
   private readonly earlier: Map<string, string>;
   private readonly decided = Promise.withResolvers<Ended>();
   private readonly begun = Promise.withResolvers<void>();
-  /** it was told to begin: the log is its own */
+  /** this container was told to begin, so it may write the log */
   private mine: boolean;
   private readonly closers: Array<() => void> = [];
   private turn: AgentTurn | null = null;
@@ -71,15 +71,15 @@ export class Run {
     return { ...ended, reason: this.sanitiser.line(ended.reason, 1000) };
   }
 
-  /** The first end counts. */
+  /** Only the first end counts. */
   end(outcome: RunOutcome, reason: string): void {
     this.decided.resolve({ outcome, reason });
   }
 
-  /** Ends the turn in order, or after `patience` anyhow. */
+  /** Ends the turn gracefully, or forcibly after `patience`. */
   async cancel(reason: string, patience = CANCEL): Promise<void> {
     if (this.cancelled) return;
-    // nothing has begun that could be ended, and there may be another container of this step, which has the log
+    // nothing has begun that must be ended, and another container of this run may be writing the log
     if (!this.mine) process.exit(0);
     this.cancelled = reason;
     this.pending?.close();
@@ -111,7 +111,7 @@ export class Run {
     this.pending = pending;
     const mcp = await serveAskHuman(pending, () => this.sanitiser);
     this.sanitiser = new Sanitiser([this.dummyKey, mcp.token, ...hidden], settings.env);
-    // what was there before this container was for one before it
+    // commands from before this container started were meant for an earlier one
     let upToDate = false;
     const commands = followCommands(
       settings.commands,
@@ -123,17 +123,17 @@ export class Run {
           if (command.token === settings.token) {
             this.mine = true;
             this.begun.resolve();
-            // this one was left behind by an engine that died while it started it
+            // an engine that died while it started this container left it behind
           } else if (upToDate) process.exit(1);
         } else pending.take(command);
       },
       () => process.exit(1),
     );
     this.closers.push(model.close, egress.close, mcp.close, () => commands.close());
-    // decisions that were made while no container was there
+    // decisions from the time without a container
     await commands.settle();
     upToDate = true;
-    // the protocol's library takes as long to load as an agent to start: side by side
+    // the protocol's library takes as long to load as an agent to start, so both happen in parallel
     const library = import('./agent/turn.ts');
     if (!this.mine) await this.begun.promise;
     log.write({ type: 'started', harness: spec.harness, version: versionOf(profile) });
@@ -172,7 +172,7 @@ export class Run {
     const { AgentTurn } = await library;
     const turn = new AgentTurn({ spec, profile, context, harness, pending, updates, sanitiser: this.sanitiser });
     this.turn = turn;
-    // an agent whose tools hold its output open would never close it
+    // when tools of a dead agent hold its output open, the stream never closes by itself
     void harness.exited.then(() => pause(500)).then(() => turn.close());
     const failure = await turn.run();
     if (this.cancelled) this.end('cancelled', this.cancelled);
@@ -181,7 +181,7 @@ export class Run {
     else this.end('completed', 'The agent ended its turn.');
   }
 
-  /** A question has waited for long enough: the agent may finish what does not need the answer. */
+  /** A question has waited long enough: the agent may finish what does not need the answer. */
   private async park(): Promise<void> {
     this.parked = true;
     await pause(PARK, undefined, { ref: false });
@@ -192,7 +192,7 @@ export class Run {
 
   private async finish(ended: Ended): Promise<void> {
     this.pending?.close();
-    // nothing of the group writes into the workspace when `ended` is read; an agent that ended its turn may take its time to save its session
+    // when `ended` is read, no process of the group may still write into the workspace; an agent that ended its turn gets time to save its session
     const inOrder = ended.outcome === 'completed' || ended.outcome === 'parked';
     await this.harness?.stop(inOrder ? { input: 4000, term: 2000 } : { input: 700, term: 500 });
     this.turn?.close();

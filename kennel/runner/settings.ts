@@ -15,20 +15,20 @@ export interface Settings {
   /** 0 takes a free port */
   modelPort: number;
   egressPort: number;
-  /** of this container; undefined outside of one */
+  /** token of this container; undefined outside a container */
   token: string | undefined;
-  /** nothing but this run is here */
+  /** this run is in a container, which holds nothing else */
   contained: boolean;
-  /** environment that the harness may see */
+  /** environment variables that the agent may see */
   env: Record<string, string>;
 }
 
-/** Names that are the runner's own business. */
+/** Environment variables that only the runner may see. */
 const OWN = ['FETCH_RUN_FOLDER', TOKEN, 'NODE_OPTIONS', 'NODE_CHANNEL_FD', 'NODE_UNIQUE_ID'];
 
 /**
- * Inside a container everything is where the contract says. `FETCH_RUN_FOLDER` moves the run folder, the workspace to the
- * current directory, and the forwarders to free ports: so that a runner can be tried on a host, beside others.
+ * Inside a container everything is where the contract says. `FETCH_RUN_FOLDER` moves the run folder, makes the current directory the workspace, and uses free
+ * ports: so a runner can be tried on a host, beside others.
  */
 export function settings(): Settings {
   // biome-ignore lint/style/noProcessEnv: the one place inside the container that reads it; src/config.ts is not there

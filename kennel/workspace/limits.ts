@@ -1,49 +1,49 @@
-/** Bounds of what is read, shown and kept. */
+/** Limits of what is read, shown and saved. */
 export const LIMITS = {
-  /** bytes of a file that is edited or previewed as text */
+  /** largest file that is edited or previewed as text, in bytes */
   editBytes: 5 * 1024 * 1024,
-  /** bytes of a file that `read` goes through to reach a line */
+  /** how far `read` goes into a file to reach a line, in bytes */
   readBytes: 64 * 1024 * 1024,
-  /** characters of one line that is shown */
+  /** longest line that is shown, in characters */
   lineChars: 2_000,
-  /** characters of an output */
+  /** longest output, in characters */
   outputChars: 60_000,
-  /** files whose content is searched are at most this large, bytes */
+  /** largest file that is searched, in bytes */
   searchBytes: 5 * 1024 * 1024,
-  /** ms for one search */
+  /** time limit of one search, in ms */
   searchMs: 20_000,
-  /** entries that a walk looks at */
+  /** most entries that a walk visits */
   walkEntries: 100_000,
-  /** untracked files above this many bytes are left out of a checkpoint */
+  /** untracked files larger than this are left out of a checkpoint, in bytes */
   keptFileBytes: 1024 * 1024 * 1024,
   /**
-   * Bounds of what is kept that git does not look at: ignored files, and repositories inside of the workspace. What a person writes by hand (`.env`, notes,
-   * small databases) is far below them; what a build makes again (packages, caches) is above, and is remembered by its name. A task costs at most
-   * `otherBytes` of disk, and only for what differs from the task before.
+   * Limits of what is saved beyond git: ignored files, and repositories inside the workspace. What a person writes by hand (`.env`, notes, small databases) is
+   * far below them. What a build can restore (packages, caches) is above, and only its name is saved. A task costs at most `otherBytes` of disk, and only for
+   * what differs from the task before.
    */
   otherFileBytes: 4 * 1024 * 1024,
   otherFolderFiles: 2_000,
   otherFolderBytes: 16 * 1024 * 1024,
-  /** a repository inside of the workspace, with its git folder */
+  /** files of a repository inside the workspace, with its git folder */
   nestedFiles: 5_000,
   nestedBytes: 48 * 1024 * 1024,
   otherFiles: 20_000,
   otherBytes: 128 * 1024 * 1024,
-  /** empty folders, pipes, and files that are remembered by name */
+  /** most empty folders, pipes, and files of which only the name is saved */
   namedFiles: 2_000,
-  /** a history above this many bytes is not copied: the checkpoint is good only as long as the git folder is */
+  /** a larger history is not copied, and the checkpoint then works only while the git folder does; bytes */
   historyBytes: 2 * 1024 * 1024 * 1024,
-  /** ms for a look whether a git folder is whole */
+  /** time limit of the check whether a git folder is intact, in ms */
   fsckMs: 60_000,
-  /** entries that are looked at to tell whether a large folder was changed */
+  /** most entries that are read to find out whether a large folder changed */
   fingerprintEntries: 50_000,
-  /** loose objects of the store above this many are put into one pack */
+  /** when the store has more loose objects, they are put into one pack */
   looseObjects: 4_000,
-  /** files that one answer lists */
+  /** most files that one answer lists */
   listedFiles: 500,
 } as const;
 
-/** Cuts a long output at a line and says how much is left out. */
+/** Cuts a long output at a line end, and says how much is left out. */
 export function bounded(text: string, limit: number = LIMITS.outputChars): string {
   if (text.length <= limit) return text;
   const end = text.lastIndexOf('\n', limit);

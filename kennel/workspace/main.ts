@@ -5,10 +5,9 @@ import { perform } from './ops.ts';
 import { Refusal } from './refusal.ts';
 
 /**
- * One `WorkspaceOp` as JSON on stdin, one `WorkspaceAnswer` as JSON on stdout; with the argument `serve` one a line, until the input ends.
- * Ends with 0 when there is an answer, also a refusing one; with 1 and a reason on stderr otherwise. Environment:
- * `FETCH_WORKSPACE_ROOT` (default `/workspace`) and `FETCH_SIDE_GIT` (default `/run/fetch-side`), a folder that keeps the state of
- * workspaces that are no git repositories.
+ * Reads one `WorkspaceOp` as JSON from stdin and writes one `WorkspaceAnswer` as JSON to stdout. With the argument `serve`, it does so for each line until the
+ * input ends. Exits with 0 when there is an answer, even a refusal; otherwise with 1 and a reason on stderr. Environment: `FETCH_WORKSPACE_ROOT` (default
+ * `/workspace`) and `FETCH_SIDE_GIT` (default `/run/fetch-side`), the folder of the workspace's checkpoints.
  */
 function main(): void {
   // biome-ignore lint/style/noProcessEnv: a program of its own, whose environment the image sets
@@ -25,13 +24,13 @@ function main(): void {
       answer = { ok: false, output: error.message };
     }
     const bytes = Buffer.from(`${JSON.stringify(answer)}\n`);
-    // before the answer: nobody waits for what is done after it
+    // before the answer, because nobody waits for what happens after it
     removeScratch();
     for (let at = 0; at < bytes.length; ) at += writeSync(1, bytes, at);
   }
 }
 
-/** Whole lines of stdin as they come. */
+/** Whole lines of stdin, as they arrive. */
 function* lines(): Generator<string> {
   const chunk = Buffer.alloc(64 * 1024);
   let rest = Buffer.alloc(0);

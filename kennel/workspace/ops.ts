@@ -14,7 +14,7 @@ import { profile } from './project/profile.ts';
 import { Refusal } from './refusal.ts';
 import { undo } from './undo/undo.ts';
 
-/** Does one operation. Throws `Refusal` for what is answered with `ok: false`. */
+/** Does one operation. Throws `Refusal` for an answer with `ok: false`. */
 export function perform(workspace: string, side: string, op: WorkspaceOp): WorkspaceAnswer {
   if (!isAbsolute(workspace)) throw new Error('the root of the workspace must be absolute');
   const again = op.op === 'conclude' && op.worktree !== undefined ? worktreeAgain(placeOf(workspace, side, undefined), op.worktree) : null;

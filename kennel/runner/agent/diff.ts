@@ -1,4 +1,4 @@
-/** A change as an agent states it, old text and new text, as one hunk of a unified diff. It need not be the smallest one: it is read by a person. */
+/** An agent's change from old to new text, as one hunk of a unified diff. It need not be minimal, because only people read it. */
 export function hunk(path: string, before: string | null | undefined, after: string, max = 20_000): string {
   const old = before ? before.split('\n') : [];
   const now = after.split('\n');

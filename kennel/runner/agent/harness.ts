@@ -4,10 +4,10 @@ import { dirname, join, resolve, sep } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { HarnessCommand } from '../profiles/profile.ts';
 
-/** characters of stderr that are kept, from its end */
+/** how much of the end of stderr is kept, in characters */
 const STDERR = 8000;
 
-/** The agent's process, in a process group of its own. */
+/** The agent's process, in its own process group. */
 export class Harness {
   readonly child: ChildProcess;
   /** How it ended, in words. */
@@ -27,7 +27,7 @@ export class Harness {
     this.child = spawn(program!, args, { cwd, env: all, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
     this.child.stdin!.on('error', () => undefined);
     this.child.stdout!.on('error', () => undefined);
-    // read always and kept little: a gigabyte here must neither stop the agent nor fill the memory
+    // read all of it and keep little: a gigabyte here must not block the agent or fill the memory
     this.child.stderr!.on('data', (data: Buffer) => {
       this.tail = (this.tail + data.subarray(-STDERR).toString()).slice(-STDERR);
     });
@@ -45,24 +45,24 @@ export class Harness {
     });
   }
 
-  /** The last that it wrote to stderr. */
+  /** The last part of its stderr. */
   get stderr(): string {
     return this.tail;
   }
 
-  /** Ends it in order: end of input first (most agents save their session and go), then SIGTERM, then SIGKILL to the whole group. */
+  /** Ends the agent gracefully: first the end of its input (most agents then save their session and exit), then SIGTERM, then SIGKILL to the whole group. */
   async stop(patience: { input: number; term: number }): Promise<void> {
     if (!this.ended) this.child.stdin!.end();
     if (!(await this.gone(patience.input))) this.signal('SIGTERM');
     await this.gone(patience.term);
-    // also when it has gone: what it left in its group
+    // even when it has exited: processes of its group may be left
     this.signal('SIGKILL');
     await this.gone(2000);
   }
 
-  /** Stops every process of the agent where it is, or lets them go on: in a container all that run in it, those that have left the agent's group included. */
+  /** Freezes every process of the agent, or lets them go on. In a container that is every process, even those that left the agent's group. */
   hold(held: boolean, contained: boolean): void {
-    // of a container: everything but its first process and this one
+    // in a container: all but its first process and this one
     this.signal(held ? 'SIGSTOP' : 'SIGCONT', contained);
   }
 
@@ -77,7 +77,7 @@ export class Harness {
     try {
       process.kill(everything ? -1 : -this.child.pid, signal);
     } catch {
-      // nobody is left
+      // no process is left
     }
   }
 }

@@ -1,13 +1,12 @@
 import { lstatSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** Whatever the format: what is long and of one piece. Paths and addresses stand in log-ins too, and are no secrets. */
+/** Long strings without spaces, whatever the format. Paths and addresses are also in log-ins, and are no secrets. */
 const secretsOf = (login: string): string[] => (login.match(/[^\s"',:{}[\]\\]{20,}/g) ?? []).filter((text) => !text.startsWith('/'));
 
 /**
- * Puts a copy of the agent's log-in, which is mounted read only, where the agent looks for it: agents renew it in place, and write
- * beside it. A later step keeps what an earlier one renewed, unless the person has logged in again since. Returns what must be
- * hidden in everything that is shown or stored.
+ * Copies the agent's log-in, which is mounted read only, to where the agent looks for it, because agents renew it in place and write beside it. A later run
+ * keeps what an earlier one renewed, unless the person has logged in again. Returns what must be hidden in everything that is shown or stored.
  */
 export function takeLogin(mounted: string, own: string): string[] {
   const login = readFileSync(mounted, 'utf8');

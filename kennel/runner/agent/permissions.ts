@@ -5,8 +5,8 @@ import { commandOf } from './tool-calls.ts';
 const CANCELLED: RequestPermissionResponse = { outcome: { outcome: 'cancelled' } };
 
 /**
- * The option that says what was decided, by its kind: ids and names differ between agents. "Always" is never chosen: the person
- * was asked about this one thing.
+ * The option that matches the decision, by its kind, because ids and names differ between agents. It never chooses "always": the person was asked about this
+ * one action.
  */
 export function choose(options: PermissionOption[], decision: 'allow' | 'deny'): RequestPermissionResponse {
   const kind = decision === 'allow' ? 'allow_once' : 'reject_once';
@@ -14,7 +14,7 @@ export function choose(options: PermissionOption[], decision: 'allow' | 'deny'):
   return option ? { outcome: { outcome: 'selected', optionId: option.optionId } } : CANCELLED;
 }
 
-/** In the mode in which nothing is asked, an agent that offers only "always" gets it. */
+/** In the mode that asks nothing, an agent that offers only "always" gets that. */
 export function allowAny(options: PermissionOption[]): RequestPermissionResponse {
   const option = options.find((one) => one.kind === 'allow_once') ?? options.find((one) => one.kind === 'allow_always');
   return option ? { outcome: { outcome: 'selected', optionId: option.optionId } } : CANCELLED;
@@ -25,7 +25,7 @@ const TITLES = new RegExp(
   'i',
 );
 
-/** Whether a permission is asked for `ask_human`. The whole title has to be its name: a command may have the name in it. */
+/** Whether a permission is requested for `ask_human`. The whole title must be its name, because a command may contain the name. */
 export function isAskHuman(toolCall: ToolCallUpdate): boolean {
   if (toolCall.kind === 'execute' || toolCall.kind === 'edit' || toolCall.kind === 'delete' || toolCall.kind === 'move') return false;
   if (commandOf(toolCall.rawInput)) return false;

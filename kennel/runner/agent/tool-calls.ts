@@ -5,11 +5,11 @@ import { hunk } from './diff.ts';
 
 type ToolEvent = Extract<LogEvent, { type: 'tool' }>;
 
-/** Calls that are remembered: an older one that changes after all is shown as a new one. Dropped by hand: images hold the runner and one package, and `lru-cache` would be a second. */
+/** how many calls are remembered; if an older one still changes, it is shown as a new one */
 const MAX_CALLS = 500;
-/** characters of output of one call that are kept to show its end */
+/** how much of a call's output is kept to show its end, in characters */
 const MAX_OUTPUT = 16_000;
-/** ms between lines of one call whose output is all that changed */
+/** ms between two lines of a call of which only the output changed */
 const OUTPUT_EVERY = 1000;
 export const TITLE = 200;
 export const DETAIL = 4000;
@@ -27,7 +27,7 @@ export interface Call {
   writtenAt: number;
 }
 
-/** The agent's tool calls by id. Each change becomes a line; growing output at most one line a second. */
+/** The agent's tool calls by id. Each change is logged; growing output at most once a second. */
 export class ToolCalls {
   private readonly calls = new Map<string, Call>();
   private readonly late = new Set<string>();
@@ -43,7 +43,7 @@ export class ToolCalls {
     this.write = write;
   }
 
-  /** Also for a permission request, which may be the first that is heard of a call. */
+  /** Also used for a permission request, which may be the first message about a call. */
   upsert(update: ToolCallUpdate): Call {
     const id = String(update.toolCallId);
     let call = this.calls.get(id);
@@ -57,7 +57,7 @@ export class ToolCalls {
     return call;
   }
 
-  /** Writes a call as far as it changed. */
+  /** Logs a call if it changed. */
   show(toolCallId: string, now = Date.now()): void {
     const id = String(toolCallId);
     const call = this.calls.get(id);
@@ -77,7 +77,7 @@ export class ToolCalls {
     this.write(event);
   }
 
-  /** Writes what waits. */
+  /** Logs what waits. */
   flush(): void {
     if (this.timer) clearTimeout(this.timer);
     this.timer = null;
@@ -126,19 +126,19 @@ function merge(call: Call, update: ToolCallUpdate, workspace: string): void {
   if (paths.size > 0) call.paths = [...paths].slice(0, 20);
   const output = outputOf(update.rawOutput);
   if (output && !call.text.includes(output)) call.output = output.slice(-MAX_OUTPUT);
-  // Codex: output of a terminal that only it has
+  // Codex reports the output of a terminal here
   const delta = (update._meta?.terminal_output_delta ?? update._meta?.terminal_output) as { data?: unknown } | undefined;
   if (typeof delta?.data === 'string') call.output = (call.output + delta.data).slice(-MAX_OUTPUT);
 }
 
-/** A command in what a tool was called with, whatever the agent names it. */
+/** A command in the input of a tool call, whatever the agent names it. */
 export function commandOf(input: unknown): string {
   if (!input || typeof input !== 'object') return '';
   const fields = input as Record<string, unknown>;
   const command = fields.command ?? fields.cmd ?? fields.script;
   if (typeof command === 'string') return command.slice(0, MAX_OUTPUT);
   if (!Array.isArray(command) || !command.every((part) => typeof part === 'string')) return '';
-  // ["bash", "-lc", "…"] is what a person knows as its last part
+  // of ["bash", "-lc", "…"] people want to see only the last part
   if (command.length === 3 && /^-l?c$/.test(command[1]!)) return command[2]!.slice(0, MAX_OUTPUT);
   return command.join(' ').slice(0, MAX_OUTPUT);
 }

@@ -2,14 +2,14 @@ import type { Readable, Writable } from 'node:stream';
 import type { AnyMessage, Stream } from '@agentclientprotocol/sdk';
 
 const MAX_LINE = 16 * 1024 * 1024;
-/** Banners and stray prints are forgiven up to this. */
+/** Banners and stray output are tolerated up to this many characters. */
 const MAX_STRAY = 64 * 1024;
-/** Requests of the agent that are not answered yet: a program that does not read its answers must not fill our memory. */
+/** Limit of unanswered requests of the agent: a program that does not read its answers must not fill our memory. */
 const MAX_UNANSWERED = 256;
 
 /**
- * Newline-delimited JSON over stdio as the SDK wants it, with what its own lacks for an agent that is not trusted: it is
- * read no faster than it is worked through, stray text is not answered, and there is a bound on each kind of excess.
+ * Newline-delimited JSON over stdio, as the SDK expects it. The SDK's own stream lacks what an untrusted agent needs: this one reads no faster than messages
+ * are handled, does not answer stray text, and limits each kind of excess.
  */
 export function stdioStream(input: Writable, output: Readable, onStray: (text: string) => void, onFault: (reason: string) => void): Stream {
   const unanswered = new Set<unknown>();
@@ -41,7 +41,7 @@ export function stdioStream(input: Writable, output: Readable, onStray: (text: s
     write(message) {
       if ('id' in message && !('method' in message)) unanswered.delete(message.id);
       return new Promise((resolve) => {
-        // an agent that has gone is noticed by its exit
+        // an agent that has gone is detected by its exit
         if (input.destroyed || !input.writable) return resolve();
         input.write(`${JSON.stringify(message)}\n`, () => resolve());
       });
@@ -76,7 +76,7 @@ async function* parse(output: Readable, onStray: (text: string) => void): AsyncG
       parts.push(chunk.subarray(from));
       length += chunk.length - from;
       if (length > MAX_LINE) throw new Error(`The agent sent a line of more than ${MAX_LINE / 1024 / 1024} MB.`);
-      // garbage without a line end counts before the line is there
+      // garbage without a line end counts even before the line is complete
       if (stray + length > MAX_STRAY && parts[0]![0] !== 0x7b) throw new Error('The agent writes text to stdout that is not its protocol (ACP).');
     }
   }

@@ -11,7 +11,10 @@ import { allowAny, CANCELLED, choose, isAskHuman } from './permissions.ts';
 import { stdioStream } from './transport.ts';
 import type { Updates } from './updates.ts';
 
-/** ms for each of initialize, session/new, session/load, set_mode: a fresh HOME of the slowest agent takes some seconds, a busy host longer */
+/**
+ * time limit in ms for each of initialize, session/new, session/load, set_mode: the slowest agent takes some seconds with a fresh HOME, and longer on a busy
+ * host
+ */
 const START = 180_000;
 
 export interface TurnOptions {
@@ -24,7 +27,7 @@ export interface TurnOptions {
   sanitiser: Sanitiser;
 }
 
-/** One session of one agent: begun or resumed, and prompted once. */
+/** One session of one agent: started or resumed, and prompted once. */
 export class AgentTurn {
   private readonly options: TurnOptions;
   private readonly connection: acp.ClientConnection;
@@ -51,7 +54,7 @@ export class AgentTurn {
     );
     this.connection = acp
       .client({ name: 'fetch' })
-      // read leniently: one malformed update of an agent is no reason to lose the others
+      // read leniently: one malformed update must not lose the others
       .onNotification('session/update', lenient<acp.SessionNotification>, ({ params }) => updates.take(params))
       .onRequest('session/request_permission', lenient<acp.RequestPermissionRequest>, ({ params }) => this.permission(params))
       .onRequest('elicitation/create', lenient<acp.CreateElicitationRequest>, ({ params }) => this.form(params))
@@ -59,7 +62,7 @@ export class AgentTurn {
       .connect(stream);
   }
 
-  /** The reason why the turn failed, or null when the agent ended it in order. */
+  /** Returns why the turn failed, or null when the agent ended it properly. */
   async run(): Promise<string | null> {
     try {
       await this.begin();
@@ -104,7 +107,7 @@ export class AgentTurn {
         sessionId = spec.sessionId;
       } catch (error) {
         if (spec.anew === undefined || !(error instanceof acp.RequestError)) throw error;
-        // agents write their sessions a moment late: one that was killed before that has none
+        // agents save their session with a short delay; one that was killed before that has none
         this.prompt = spec.anew;
         updates.replaying = false;
         updates.note('warn', `The session could not be resumed (${error.message}): the agent begins again with what is there.`);
@@ -135,7 +138,7 @@ export class AgentTurn {
     const turn: Turn = { response: null, error: null, lastText: '', tools: 0, seen: null };
     const toolsBefore = updates.tools.count;
     try {
-      // an agent may go on with the replay after it has answered the load
+      // an agent may continue the replay after it has answered the load
       updates.replaying = false;
       this.prompting = true;
       turn.response = await this.connection.agent.request('session/prompt', { sessionId, prompt: [{ type: 'text', text: this.prompt }] });
@@ -170,7 +173,7 @@ export class AgentTurn {
     if ((profile.asksHuman ?? isAskHuman)(toolCall)) return allowAny(options);
     const call = updates.tools.upsert(toolCall);
     updates.flush();
-    // Gemini CLI has the command in the title only
+    // Gemini CLI has the command only in the title
     const command = call.command || (call.kind === 'execute' && toolCall.title) || '';
     const reply = await pending.permit({
       title: sanitiser.line(call.title || call.command || 'The agent asks for leave to go on', 200),
@@ -180,7 +183,7 @@ export class AgentTurn {
       ...(call.paths.length > 0 && { paths: call.paths.map((path) => sanitiser.line(path, 500)) }),
     });
     if (reply.what === 'refused') return choose(options, 'deny');
-    // a cancelled request ends the turn, by the protocol; the agent asks again when its session goes on
+    // by the protocol, a cancelled request ends the turn; the agent asks again when its session is resumed
     if (reply.what === 'parked') void this.cancel();
     return reply.what === 'answer' ? choose(options, reply.text === 'allow' ? 'allow' : 'deny') : CANCELLED;
   }
@@ -207,7 +210,7 @@ export class AgentTurn {
     }
   }
 
-  /** One sentence for an error of the connection: how the process ended says more than that a pipe did. */
+  /** One sentence for an error of the connection. How the process ended says more than that a pipe closed. */
   private async why(error: unknown, what: string): Promise<string> {
     const { harness } = this.options;
     if (error instanceof acp.RequestError) return `${what}: ${error.message} (${error.code})${detailsOf(error.data)}.`;

@@ -7,17 +7,17 @@ import { ToolCalls } from './tool-calls.ts';
 
 const LAST_TEXT = 4000;
 const MAX_PLAN = 50;
-/** An agent that works on without anything to show (it thinks, a tool is long) says so this often: silence is what ends it. */
+/** An agent that works without output (it thinks, or a tool takes long) is logged as alive this often, because a silent agent is ended. */
 const ALIVE_EVERY = 60_000;
 
-/** Turns what an agent tells of its session into lines of the log. */
+/** Turns an agent's session updates into log lines. */
 export class Updates {
   readonly tools: ToolCalls;
-  /** the agent's last words in this turn */
+  /** the agent's last text in this turn */
   lastText = '';
-  /** what the profile recognised as a failure, last */
+  /** the last failure that the profile recognised */
   seen: string | null = null;
-  /** a history that is replayed is not logged again */
+  /** a replayed history is not logged again */
   replaying = false;
   private readonly batcher: TextBatcher;
   private readonly profile: Profile;
@@ -35,7 +35,7 @@ export class Updates {
     this.tools = new ToolCalls(sanitiser, workspace, (event) => this.say(event));
   }
 
-  /** Logs something after the words that came before it. */
+  /** Logs an event, after the text that came before it. */
   say(event: LogEvent): void {
     this.batcher.flush();
     this.log.write(event);
@@ -84,7 +84,7 @@ export class Updates {
         this.note(update.severity === 'info' ? 'info' : 'warn', [update.title, update.description].filter(Boolean).join(': '));
         return;
       default:
-      // commands, modes, titles, context sizes, and what agents add of their own
+      // commands, modes, titles, context sizes, and vendor extensions
     }
   }
 
@@ -92,7 +92,7 @@ export class Updates {
     const what = this.profile.text?.(text) ?? 'words';
     if (what === 'note') this.note('info', text);
     if (what !== 'words') return;
-    // agents without message ids: words belong together until something else happens
+    // agents without message ids: text belongs together until something else happens
     if (!this.speaking) this.message += 1;
     this.speaking = true;
     this.lastText = (this.lastText + text.slice(-LAST_TEXT)).slice(-LAST_TEXT);

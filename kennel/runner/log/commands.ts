@@ -1,7 +1,7 @@
 import type { Command } from '../../../src/contracts/kennel.ts';
 import { LineFollower } from './line-follower.ts';
 
-/** Follows `commands.ndjson`: each command of this step once, whatever else is in the file. `onLater`: a later step of the run has begun. */
+/** Follows `commands.ndjson` and passes on each command of this run once. `onLater`: a later run of the task has begun. */
 export function followCommands(path: string, step: number, onCommand: (command: Command) => void, onLater: () => void = () => {}): LineFollower {
   const seen = new Set<string>();
   return new LineFollower(path, (line) => {

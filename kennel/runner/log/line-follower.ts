@@ -2,15 +2,15 @@ import { type FSWatcher, statSync, watch } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 
-/** ms between looks at a file; notifications of the file system make most of them unnecessary, but do not cross every mount */
+/** ms between two looks at a file; file notifications make most of them unnecessary, but do not cross every mount */
 const POLL = 300;
 const CHUNK = 64 * 1024;
 /** A longer line is skipped. */
 const MAX_LINE = 1024 * 1024;
 
 /**
- * Follows an NDJSON file that another process appends to, also before it exists; from its beginning, or from where it ends now.
- * A line without its end waits for it.
+ * Follows an NDJSON file that another process appends to, even before it exists; from its beginning, or from its present end. An unfinished line waits for its
+ * end.
  */
 export class LineFollower {
   private readonly path: string;
@@ -31,7 +31,7 @@ export class LineFollower {
     this.timer = setInterval(() => this.look(), POLL);
     try {
       const name = basename(path);
-      // the folder: the file may not be there yet
+      // watches the folder, because the file may not exist yet
       this.watcher = watch(dirname(path), (_event, changed) => {
         if (changed === null || changed === name) this.look();
       });
@@ -42,7 +42,7 @@ export class LineFollower {
     this.look();
   }
 
-  /** Resolves when everything that is in the file now has been passed on. */
+  /** Resolves when all that is in the file now was passed on. */
   async settle(): Promise<void> {
     this.look();
     while (this.busy) await this.busy;

@@ -1,19 +1,19 @@
 import { closeSync, existsSync, fstatSync, fsyncSync, ftruncateSync, openSync, readSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import type { LogEvent, LogLine } from '../../../src/contracts/kennel.ts';
 
-/** Beyond this the agent's words are dropped. */
+/** Above this size, the agent's text is dropped. */
 export const TEXT_LIMIT = 64 * 1024 * 1024;
-/** Beyond this everything is dropped that the person need not decide on; the step is about to end. */
+/** Above this size, everything is dropped that needs no decision of the person; the run is about to end. */
 export const HARD_LIMIT = 80 * 1024 * 1024;
 const RESERVE = 64 * 1024;
-/** A last line is looked for in this much of the end of a log. */
+/** How much of the end of a log is searched for its last line. */
 const TAIL = 1024 * 1024;
 
 type Unsaid = 'text' | 'all' | null;
 
 /**
- * `log.ndjson`, appended by this process only. `seq` goes on from the last whole line; what a killed runner left of a line is cut off.
- * A small file beside it is given up when the disk is full, so that the last line still finds room.
+ * `log.ndjson`, which only this process appends to. `seq` continues from the last whole line; a line that a killed runner left unfinished is cut off. When the
+ * disk is full, a small reserved file is deleted, so that the last line still fits.
  */
 export class RunLog {
   private readonly fd: number;
@@ -24,12 +24,12 @@ export class RunLog {
   private bytes: number;
   private dropped: Unsaid = null;
   private over = false;
-  /** the disk is; the room that was kept is for the last line */
+  /** the disk is full; the reserved space is for the last line */
   private full = false;
   private rest: Buffer = Buffer.alloc(0);
-  /** ms since the epoch of the last line */
+  /** time of the last line, in ms since the epoch */
   lastAt = Date.now();
-  /** Called when the hard limit is passed or the disk is full: the step has to end now. */
+  /** Called above the hard limit or when the disk is full: the run must end now. */
   onFull: (reason: string) => void = () => undefined;
 
   constructor(path: string, step: number, limits = { text: TEXT_LIMIT, all: HARD_LIMIT }) {
@@ -43,7 +43,7 @@ export class RunLog {
     try {
       writeFileSync(this.reserve, Buffer.alloc(RESERVE, '.'));
     } catch {
-      // the disk is full already, which the first line will find
+      // the disk is already full; the first line will report that
     }
   }
 
@@ -51,7 +51,7 @@ export class RunLog {
     return this.seq + 1;
   }
 
-  /** Appends one line; returns its `seq`, or null when it was dropped. Lines after `ended` are dropped. */
+  /** Appends one line. Returns its `seq`, or null when it was dropped. Lines after `ended` are dropped. */
   write(event: LogEvent): number | null {
     if (this.over || this.full) return null;
     const much = event.type === 'text';
@@ -65,7 +65,7 @@ export class RunLog {
     return this.append(event);
   }
 
-  /** The last line of the step: on the disk when this returns. Throws when there is no room even for it. */
+  /** Writes the last line of the run, which is on the disk when this returns. Throws when even that does not fit. */
   end(event: Extract<LogEvent, { type: 'ended' }>): void {
     if (this.over) return;
     this.append(event);
@@ -78,7 +78,7 @@ export class RunLog {
 
   private append(event: LogEvent): number {
     const line: LogLine = { seq: this.seq + 1, at: new Date().toISOString(), step: this.step, ...event };
-    // what a full disk kept of the line before comes first: no line is ever begun in the middle of another
+    // first the rest of the line that a full disk cut: no line may begin inside another
     this.rest = Buffer.concat([this.rest, Buffer.from(`${JSON.stringify(line)}\n`)]);
     this.seq += 1;
     this.lastAt = Date.now();
@@ -112,7 +112,7 @@ export class RunLog {
   }
 }
 
-/** `seq` of the last whole line and the length up to it; cuts a line off that has no end or is no JSON. */
+/** `seq` of the last whole line, and the length up to it. Cuts off a line without an end or with invalid JSON. */
 function lastLine(fd: number): { seq: number; bytes: number } {
   const size = fstatSync(fd).size;
   const from = Math.max(0, size - TAIL);

@@ -1,11 +1,11 @@
-/** Text of an agent as it may be stored and shown: no secrets, no terminal escapes, no control characters. */
+/** Makes an agent's text safe to store and show: no secrets, no terminal escapes, no control characters. */
 
 const HIDDEN = '[hidden]';
 
-/** Environment names whose values are taken for secrets. */
+/** Names of environment variables whose values count as secrets. */
 const SECRET_NAME = /(^|_)(API)?(KEY|TOKEN|SECRET|PASS|PASSW(OR)?D|CREDENTIAL|AUTH)S?(_|$)/i;
 
-/** Shapes that common services give their keys. */
+/** Formats of keys of common services. */
 const SHAPES: RegExp[] = [
   /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(-----END [A-Z ]*PRIVATE KEY-----|$)/g,
   /\bsk-[A-Za-z0-9_-]{16,}/g,
@@ -21,30 +21,30 @@ const SHAPES: RegExp[] = [
   /(?<![A-Za-z0-9_.-])eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}/g,
 ];
 
-/** The password of a URL, and what follows "Bearer". */
+/** The password in a URL, and what follows "Bearer". */
 const PARTS: Array<[RegExp, string]> = [
   [/(?<=:\/\/[^\s:/@]{1,100}:)[^\s@/]{1,200}(?=@)/g, HIDDEN],
   [/\b(Bearer\s+)[A-Za-z0-9._~+/=-]{16,}/gi, `$1${HIDDEN}`],
 ];
 
-// CSI, OSC and other string sequences (with or without their end), two-character escapes; then C0 (but tab and newline), DEL, C1,
-// and the characters that turn the direction of text or hide in it
+// CSI, OSC and other string sequences (with or without their end), two-character escapes; then C0 (except tab and newline), DEL, C1, and characters that turn
+// the direction of text or are invisible
 const ESCAPES = /\u001b\[[0-?]*[ -/]*[@-~]|\u009b[0-?]*[ -/]*[@-~]|\u001b[\]PX^_][^\u0007\u001b]*(\u0007|\u001b\\)?|\u001b[ -/]*[0-~]/g;
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b\u2028-\u202e\u2066-\u2069\ufeff]/g;
 
 export class Sanitiser {
   private readonly secrets: string[];
 
-  /** `secrets` are hidden wherever they stand, and so is each value of `env` whose name looks like a secret's. */
+  /** Hides `secrets` everywhere, and each value of `env` whose name looks like a secret's. */
   constructor(secrets: string[], env: Readonly<Record<string, string>> = {}) {
     const named = Object.entries(env)
       .filter(([name, value]) => SECRET_NAME.test(name) && value.length >= 8 && !value.startsWith('/'))
       .map(([, value]) => value);
-    // the longest first: one may be part of another
+    // the longest first, because one may be part of another
     this.secrets = [...new Set([...secrets, ...named])].filter((secret) => secret.length >= 8).sort((a, b) => b.length - a.length);
   }
 
-  /** Several lines. */
+  /** Text of several lines. */
   text(value: string): string {
     let text = value.replace(/\r\n?/g, '\n').replace(ESCAPES, '').replace(CONTROLS, '');
     for (const secret of this.secrets) text = text.replaceAll(secret, HIDDEN);
@@ -58,7 +58,7 @@ export class Sanitiser {
     return cut(this.text(bounded(value)).replace(/\s+/g, ' ').trim(), max);
   }
 
-  /** At most `max` characters: the beginning and, when it is too long, more of the end, which is where a program says what went wrong. */
+  /** At most `max` characters. When it is too long: the beginning, and more of the end, where a program says what went wrong. */
   detail(value: string, max: number): string {
     const text = this.text(bounded(value)).trim();
     if (text.length <= max) return text;
@@ -67,7 +67,7 @@ export class Sanitiser {
     return `${text.slice(0, head)}${gap}${text.slice(text.length - (max - head - gap.length))}`.toWellFormed();
   }
 
-  /** True when `text` ends in what may be the beginning of a secret that we know. */
+  /** True when the end of `text` may be the beginning of a known secret. */
   endsInSecret(text: string): boolean {
     return this.secrets.some((secret) => {
       for (let length = Math.min(secret.length - 1, text.length); length >= 4; length--) if (text.endsWith(secret.slice(0, length))) return true;
@@ -80,7 +80,7 @@ export function cut(text: string, max: number): string {
   return text.length <= max ? text : `${text.slice(0, max - 1)}…`.toWellFormed();
 }
 
-/** The patterns above run over at most this much of one value, from both ends. */
+/** The patterns above read at most this much of a value, from both ends. */
 function bounded(value: string): string {
   const most = 100_000;
   return value.length <= most ? value : value.slice(0, most / 2) + value.slice(-most / 2);

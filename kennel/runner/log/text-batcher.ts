@@ -1,14 +1,14 @@
 import type { Sanitiser } from './sanitiser.ts';
 
-/** ms that text waits for more of it */
+/** how long text waits for more, in ms */
 const DELAY = 500;
-/** ms that a word waits for its end: a secret that comes in two chunks would pass in halves */
+/** how long the beginning of a secret waits for its end, in ms: a secret in two chunks would otherwise pass in halves */
 const PATIENCE = 2000;
 export const PIECE = 500;
-/** characters that are held back at most */
+/** most characters that are held back */
 const MOST = 16 * PIECE;
 
-/** Joins the chunks of a streaming agent to pieces of at most 500 characters, at most two a second unless they are full. */
+/** Joins the chunks of a streaming agent into parts of at most 500 characters, at most two parts a second unless they are full. */
 export class TextBatcher {
   private buffer = '';
   private messageId = '';
@@ -28,7 +28,7 @@ export class TextBatcher {
       this.messageId = messageId;
     }
     if (!this.buffer) this.since = Date.now();
-    // a chunk of a megabyte is worked through in parts: cleaning looks at the whole buffer
+    // a chunk of a megabyte is handled in parts, because sanitising reads the whole buffer
     for (let at = 0; at < text.length; at += 8 * PIECE) {
       this.buffer += text.slice(at, at + 8 * PIECE);
       if (this.buffer.length >= PIECE) this.drain('whole words');
@@ -36,7 +36,7 @@ export class TextBatcher {
     if (this.buffer) this.timer ??= setTimeout(() => this.tick(), DELAY);
   }
 
-  /** Writes what is there, whole. */
+  /** Writes all that waits. */
   flush(): void {
     if (this.timer) clearTimeout(this.timer);
     this.timer = null;
@@ -55,7 +55,7 @@ export class TextBatcher {
     if (what !== 'everything' && raw.length < MOST) {
       let end = raw.length;
       if (what === 'whole words') end = lastSpace(raw);
-      // without any space a long text is cut anyhow, except in a secret that is known
+      // a long text without any space is cut anyway, except inside a known secret
       if (end === 0 && raw.length >= 4 * PIECE) end = raw.length;
       if (end === raw.length && this.sanitiser.endsInSecret(raw)) end = 0;
       const key = raw.lastIndexOf('-----BEGIN ');
@@ -64,7 +64,7 @@ export class TextBatcher {
     }
     this.buffer = kept;
     if (raw) this.since = Date.now();
-    // an escape sequence or a surrogate pair is never in two pieces: cleaned first, cut afterwards
+    // sanitise first, cut afterwards, so that no escape sequence or surrogate pair is split
     let text = this.sanitiser.text(raw);
     while (text) {
       let length = Math.min(PIECE, text.length);

@@ -1,6 +1,6 @@
 /**
- * The practice harness: a coding agent without a model, that does what the goal says (`goal.ts`). It speaks ACP on stdio as the real ones do, so
- * that everything around it is the real path. A session goes on where it stopped, also after SIGKILL.
+ * The practice harness: a coding agent without a model, which does what the goal says (`goal.ts`). It speaks ACP on stdio like the real agents, so that
+ * everything around it is the real path. A session continues where it stopped, even after SIGKILL.
  */
 import { randomUUID } from 'node:crypto';
 import { Readable, Writable } from 'node:stream';
@@ -14,7 +14,7 @@ interface Live {
   session: Session;
   cwd: string;
   ask: AskServer | null;
-  /** `run`: commands are not asked about */
+  /** `run`: commands need no permission */
   mode: string;
   cancel: AbortController;
 }
@@ -65,7 +65,7 @@ function find(id: string): Live {
   return one;
 }
 
-/** A prompt is a goal; of an unfinished session it is the answer that it waits for, or the same goal again to go on. */
+/** A prompt is a goal. For an unfinished session it is the answer that it waits for, or the same goal again, to continue. */
 async function prompt(one: Live, text: string, client: acp.AgentContext): Promise<acp.StopReason> {
   const { session } = one;
   const unfinished = session.done < session.clauses.length;

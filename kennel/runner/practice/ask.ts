@@ -1,4 +1,4 @@
-/** A small MCP client over streamable HTTP: calls `ask_human` and waits for its answer, however long that takes. */
+/** A small MCP client over streamable HTTP: calls `ask_human` and waits for its answer as long as it takes. */
 
 export interface AskServer {
   url: string;

@@ -1,4 +1,4 @@
-/** The goals that the practice agent understands: clauses parted by `;` (a `\;` is a semicolon of a text). */
+/** The goals that the practice agent understands: clauses separated by `;` (`\;` is a semicolon in a text). */
 
 export type Clause =
   | { verb: 'write' | 'append'; file: string; text: string }
@@ -10,7 +10,7 @@ export type Clause =
 export const UNDERSTOOD =
   'I understand, parted by semicolons: write FILE TEXT, append FILE TEXT, wait SECONDS, run COMMAND, allow? COMMAND, ask QUESTION | OPTION | OPTION, say TEXT, fail TEXT. {answer} stands for the last answer.';
 
-/** Texts of the clauses, without the empty ones. */
+/** Texts of the clauses, without empty ones. */
 export function clausesOf(goal: string): string[] {
   return goal
     .split(/(?<!\\);/)
@@ -18,7 +18,7 @@ export function clausesOf(goal: string): string[] {
     .filter(Boolean);
 }
 
-/** Null when it is none that is understood. `answers` fill in `{answer}` (the last) and `{answer1}`, `{answer2}`, … */
+/** Null for a clause that is not understood. `answers` fill in `{answer}` (the last) and `{answer1}`, `{answer2}`, … */
 export function clauseOf(text: string, answers: string[]): Clause | null {
   const filled = text.replace(/\{answer(\d*)\}/g, (whole, number: string) => (number ? answers[Number(number) - 1] : answers.at(-1)) ?? whole);
   const [, verb, rest = ''] = /^(\S+)(?:\s+([\s\S]*))?$/.exec(filled) ?? [];

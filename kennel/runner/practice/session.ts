@@ -1,7 +1,7 @@
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What a practice session remembers, in a file under HOME that is replaced whole: after SIGKILL it is the state before or after a change. */
+/** The state of a practice session, in a file under HOME that is replaced whole: after SIGKILL it is the state before or after a change. */
 export interface Session {
   id: string;
   goal: string;
@@ -9,7 +9,7 @@ export interface Session {
   /** clauses that are finished */
   done: number;
   answers: string[];
-  /** the clause that is being worked on: what has to be known to go on in the middle of it */
+  /** the clause at work, with what is needed to continue in the middle of it */
   begun: { size?: number; elapsed?: number; asked?: boolean } | null;
 }
 

@@ -6,7 +6,7 @@ import type { Session } from './session.ts';
 
 const MAX_OUTPUT = 16_000;
 
-/** Appends once: what a killed predecessor wrote of it is seen in the file, whose length before is remembered first. */
+/** Appends once. The length of the file before is stored first, so it shows what a killed process has written already. */
 export function appendOnce(cwd: string, file: string, text: string, session: Session, save: () => void): void {
   const path = join(cwd, file);
   mkdirSync(dirname(path), { recursive: true });
@@ -15,7 +15,7 @@ export function appendOnce(cwd: string, file: string, text: string, session: Ses
   if (before !== undefined && size > before) {
     const there = readFileSync(path).subarray(before).toString();
     if (there.startsWith(text)) return;
-    // a part of it
+    // a part was written
     if (text.startsWith(there)) truncateSync(path, before);
   } else {
     session.begun = { size };
@@ -30,7 +30,7 @@ export function writeWhole(cwd: string, file: string, text: string): void {
   writeFileSync(path, text);
 }
 
-/** Waits in steps of a second, each of them remembered. False when it was cancelled. */
+/** Waits in intervals of a second and stores each. False when it was cancelled. */
 export async function waitSeconds(
   seconds: number,
   session: Session,
@@ -54,7 +54,7 @@ export async function waitSeconds(
   return true;
 }
 
-/** Runs a command in a shell; its output is what comes on both streams, its end kept. A cancel kills its process group. */
+/** Runs a command in a shell; keeps the end of what comes on both streams. A cancel kills its process group. */
 export function runShell(
   command: string,
   cwd: string,
@@ -74,7 +74,7 @@ export function runShell(
       try {
         process.kill(-child.pid!, 'SIGKILL');
       } catch {
-        // it has gone
+        // it has exited
       }
     };
     if (signal.aborted) kill();

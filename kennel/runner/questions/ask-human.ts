@@ -6,7 +6,7 @@ import type { PendingQuestions, Reply } from './pending-questions.ts';
 /** Name of the MCP server in a session: agents show the tool as `mcp__fetch__ask_human` or the like. */
 export const MCP_SERVER = 'fetch';
 export const ASK_TOOL = 'ask_human';
-/** ms between progress notifications: some clients give up a call after 60 s without any */
+/** ms between progress notifications: some clients give up a call after 60 s without one */
 const PROGRESS = 5000;
 const MAX_BODY = 256 * 1024;
 const VERSIONS = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'];
@@ -37,15 +37,15 @@ interface Rpc {
 }
 
 /**
- * `ask_human` over streamable HTTP (MCP) on a free loopback port, without sessions; each request carries the token. Written by hand: it is one
- * tool, and the shape that all five agents were measured with (event stream, progress every 5 s, GET 405).
+ * `ask_human` over streamable HTTP (MCP) on a free loopback port, without sessions; each request carries the token. Written by hand: it is one tool, in the
+ * form that was measured with all five agents (event stream, progress every 5 s, GET 405).
  */
 export async function serveAskHuman(pending: PendingQuestions, sanitiser: () => Sanitiser): Promise<{ url: string; token: string; close(): void }> {
   const token = randomBytes(32).toString('hex');
   const server = createServer((request, response) => {
     void handle(request, response).catch(() => response.destroy());
   });
-  // a question may be open for days; nothing of it may look idle to the server
+  // a question may be open for days, and the server must not take it for idle
   server.requestTimeout = 0;
   server.timeout = 0;
   server.maxConnections = 128;
@@ -62,7 +62,7 @@ export async function serveAskHuman(pending: PendingQuestions, sanitiser: () => 
       return send(response, 400, failure(null, -32700, 'The request is no JSON.'));
     }
     if (rpc === null || typeof rpc !== 'object' || Array.isArray(rpc)) return send(response, 400, failure(null, -32600, 'One request at a time.'));
-    // notifications and answers to nothing
+    // notifications, and answers to nothing
     if (rpc.id === undefined || rpc.id === null || typeof rpc.method !== 'string') return void response.writeHead(202).end();
     const id = rpc.id;
     if (rpc.method === 'initialize') {

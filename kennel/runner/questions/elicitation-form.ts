@@ -3,24 +3,24 @@ import type { Sanitiser } from '../log/sanitiser.ts';
 import type { PendingQuestions } from './pending-questions.ts';
 
 /**
- * Forms that an agent's own ask tool sends (`elicitation/create`; Claude and Codex do): each field becomes a question for the
- * person, and the words of the answer become a value of the field.
+ * Forms from an agent's own question tool (`elicitation/create`; Claude and Codex send them). Each field becomes a question to the person, and the answer
+ * becomes a value of the field.
  */
 
 interface Field {
   name: string;
   question: string;
-  /** what the person chooses from: shown and sent */
+  /** what the person chooses from: the title is shown, the value is sent */
   options: Array<{ title: string; value: string }>;
   type: string;
-  /** a field for free text beside this choice, for an answer that is none of its options */
+  /** a free-text field beside this choice, for an answer that is not among its options */
   other: string | null;
 }
 
 type Value = string | number | boolean | string[];
 
 const MAX_FIELDS = 12;
-/** times that a question is put again when its answer is none of the options */
+/** how often a question is repeated when its answer is not among the options */
 const TRIES = 3;
 
 export async function fillForm(request: CreateElicitationRequest, pending: PendingQuestions, sanitiser: Sanitiser): Promise<CreateElicitationResponse> {
@@ -47,7 +47,7 @@ async function answer(field: Field, pending: PendingQuestions, sanitiser: Saniti
   return null;
 }
 
-/** What an answer puts into the form, or null when it fits nowhere. */
+/** The values that an answer gives the form; null when it fits no field. */
 export function valuesOf(field: Field, answer: string): Record<string, Value> | null {
   const value = oneValue(field, answer);
   if (value !== null) return { [field.name]: value };
@@ -70,7 +70,7 @@ export function fieldsOf(message: string, schema: unknown): Field[] {
     fields.push({ name, question: words.join(': '), options, type: typeof property.type === 'string' ? property.type : 'string', other: null });
   }
   for (const field of fields) {
-    // the message of a form with one question is the question, and the title a heading of it
+    // in a form with one question, the message is the question and the title its heading
     const parts = fields.length === 1 ? [message || field.question] : [message, field.question || field.name];
     field.question = parts.filter(Boolean).join('\n');
   }
@@ -108,6 +108,6 @@ function oneValue(field: Field, answer: string): Value | null {
 function chosen(field: Field, text: string): string | null {
   const wanted = text.trim().toLowerCase();
   const option = field.options.find((one) => one.title.toLowerCase() === wanted || one.value.toLowerCase() === wanted);
-  // "2" is the second, unless an option is called so
+  // "2" is the second option, unless an option has that name
   return option?.value ?? (/^\d+$/.test(wanted) ? field.options[Number(wanted) - 1]?.value : undefined) ?? null;
 }

@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import type { Command, LogEvent } from '../../../src/contracts/kennel.ts';
 
-/** Questions and permissions that may be open at once: an agent that asks more is refused. */
+/** Most questions and permissions that may be open at once; the agent's next one is refused. */
 const MAX_OPEN = 64;
 /** setTimeout's own limit */
 const LONGEST = 2 ** 31 - 1;
 
 type Question = Omit<Extract<LogEvent, { type: 'question' }>, 'type' | 'id'>;
 type Permission = Omit<Extract<LogEvent, { type: 'permission' }>, 'type' | 'id'>;
-/** `parked`: nobody answered for `holdMs`. `over`: the step ends. `refused`: too many are open. */
+/** `parked`: nobody answered within `holdMs`. `over`: the run ends. `refused`: too many are open. */
 export type Reply = { what: 'answer'; id: string; text: string } | { what: 'parked' | 'over' | 'refused' };
 
 interface Open {
@@ -20,18 +20,18 @@ interface Open {
 
 export interface PendingQuestionsOptions {
   write(event: LogEvent): number | null;
-  /** `seq` that the next line will have: ids are made of it, so that they are unique over the steps of a run */
+  /** `seq` of the next line; ids contain it, so that they are unique over all runs of a task */
   nextSeq(): number;
   holdMs: number;
-  /** open questions of earlier steps, by id: `unsettled()` */
+  /** open questions of earlier runs, by id: `unsettled()` */
   earlier: Map<string, string>;
   onParked(): void;
 }
 
-/** Where everything that waits for the person waits: questions of `ask_human`, the agent's own question forms, permissions. */
+/** Holds everything that waits for the person: questions of `ask_human`, the agent's own question forms, permissions. */
 export class PendingQuestions {
   private readonly open = new Map<string, Open>();
-  /** answers without anyone waiting: to questions of an earlier step, or of a call whose connection broke */
+  /** answers that nobody waits for: to questions of an earlier run, or of a call whose connection broke */
   private readonly kept = new Map<string, { id: string; text: string; logged: boolean }>();
   private readonly options: PendingQuestionsOptions;
   private state: 'open' | 'parked' | 'over' = 'open';
@@ -40,7 +40,7 @@ export class PendingQuestions {
     this.options = options;
   }
 
-  /** The same question asked twice while it is open is one question. */
+  /** A question that is asked again while it is open counts as one question. */
   ask(question: Question): Promise<Reply> {
     return this.wait(questionKey(question.question), 'q', (id) => ({ type: 'question', id, ...question }));
   }
@@ -50,7 +50,7 @@ export class PendingQuestions {
     return this.wait(permissionKey(permission), 'p', (id) => ({ type: 'permission', id, ...permission }));
   }
 
-  /** An answer did not reach the agent, whose call is gone: it is kept for the next time that it asks. */
+  /** An answer did not reach the agent because its call is gone. It is kept until the agent asks again. */
   unheard(question: string, reply: Extract<Reply, { what: 'answer' }>): void {
     this.kept.set(questionKey(question), { id: reply.id, text: reply.text, logged: true });
   }
@@ -64,7 +64,7 @@ export class PendingQuestions {
     return this.open.size;
   }
 
-  /** Nobody waits any longer. */
+  /** Ends all waiting. */
   close(): void {
     this.state = 'over';
     this.release('over');
@@ -130,8 +130,8 @@ function hash(parts: string[]): string {
 }
 
 /**
- * Questions and permissions that earlier steps left open, by id. A resumed agent often asks the same again; when the person has
- * decided meanwhile, a command of the new step with the old id answers at once.
+ * Questions and permissions that earlier runs left open, by id. A resumed agent often repeats them. If the person has decided meanwhile, a command of the new
+ * run with the old id answers at once.
  */
 export function unsettled(logPath: string): Map<string, string> {
   const open = new Map<string, string>();
@@ -143,7 +143,7 @@ export function unsettled(logPath: string): Map<string, string> {
       if (event.type === 'permission') open.set(event.id, permissionKey(event));
       if (event.type === 'settled') open.delete(event.id);
     } catch {
-      // a torn line
+      // an unfinished line
     }
   }
   return open;

@@ -1,16 +1,13 @@
 import { statfsSync } from 'node:fs';
 
-/** Agents write more than this at a time. */
+/** Agents need at least this much free space. */
 const ROOM_BYTES = 1024 * 1024;
 const LOOK_MS = 1_000;
-/** An agent may make room itself, when it hears from a command that there is none. */
+/** How long an agent may take to free space itself, once one of its commands has failed for lack of it. */
 const PATIENCE_MS = 20_000;
 const REASON = 'No room is left on the disk of the run folder.';
 
-/**
- * Watches the disk that an agent has its HOME on. One that cannot write its session any more may fail without knowing why, and may also say
- * nothing at all for ever.
- */
+/** Watches the disk with the agent's HOME. An agent that cannot write its session may fail without knowing why, or be silent for ever. */
 export class DiskWatch {
   private readonly folder: string;
   private readonly onFull: (reason: string) => void;
@@ -24,7 +21,7 @@ export class DiskWatch {
     this.timer.unref();
   }
 
-  /** The reason of a failure, with the full disk that it came from. */
+  /** The reason of a failure, with the full disk as its cause if there was one. */
   explain(reason: string): string {
     return this.isFull() ? `${REASON} ${reason}` : reason;
   }

@@ -4,24 +4,24 @@ import { setTimeout as pause } from 'node:timers/promises';
 const LOOK_MS = 1_000;
 
 export interface HostWatchOptions {
-  /** served by the host's process as long as it lives and has its lease */
+  /** served by the host's process while it lives and has its lease */
   socket: string;
-  /** ms without it after which the host may have lost this task to another */
+  /** ms without the socket after which another host may have taken this task */
   aloneMs: number;
-  /** stops every process of the agent, or lets them go on */
+  /** freezes every process of the agent, or lets them go on */
   hold(held: boolean): void;
 }
 
 /**
- * Holds the agent still while nobody outside can answer for this container. A host whose process is dead cannot freeze its containers itself; its
- * tasks go on elsewhere after a while, and on a common disk two agents would write in one folder. A restart of the process is far shorter than that.
+ * Freezes the agent while no host can answer for this container. A dead host process cannot freeze its containers itself. Its tasks later continue elsewhere,
+ * and on a common disk two agents would then write in one folder. A restart of the process is far shorter than that.
  */
 export class HostWatch {
   private readonly options: HostWatchOptions;
   private readonly timer: NodeJS.Timeout;
   private held = false;
   private looking = false;
-  /** by the wall clock: a machine that slept was away as well */
+  /** by wall clock time, because a machine that slept was away too */
   private seenAt = Date.now();
 
   constructor(options: HostWatchOptions) {
@@ -30,7 +30,7 @@ export class HostWatch {
     this.timer.unref();
   }
 
-  /** Resolves when the host is there: what ends the step is for the host that has the task now. */
+  /** Resolves when the host is there: the host that has the task now decides how the run ends. */
   async answered(): Promise<void> {
     while (this.held) await pause(LOOK_MS / 4);
   }
@@ -46,7 +46,7 @@ export class HostWatch {
     if (await answers(this.options.socket)) this.seenAt = Date.now();
     this.looking = false;
     const alone = Date.now() - this.seenAt >= this.options.aloneMs;
-    // again and again: a process may have been started in the moment of the first time
+    // repeated, because a process may have been started during the first time
     if (alone || this.held) this.turn(alone);
   }
 

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 
-/** Counters of this container's control group, of the second version and of the first. */
+/** Counters of this container's control group, in cgroup version 2 and version 1. */
 const COUNTERS = ['/sys/fs/cgroup/memory.events', '/sys/fs/cgroup/memory/memory.oom_control'];
 const LOOK_MS = 1_000;
-/** What ends so soon after a process was ended for want of memory has ended because of it. */
+/** A failure this soon after the kernel killed a process counts as caused by it. */
 const RECENT_MS = 15_000;
 
 /**
- * Watches for processes that the kernel ends because the container has no memory left. A process that is ended learns only of a SIGKILL, and so
- * does who waits for it: that memory was the cause is known here alone.
+ * Watches for processes that the kernel kills because the container is out of memory. The parent of a killed process sees only a SIGKILL; the cause shows only
+ * here.
  */
 export class MemoryWatch {
   private readonly counters: readonly string[];
@@ -25,13 +25,13 @@ export class MemoryWatch {
     this.timer.unref();
   }
 
-  /** The reason of a failure, with the want of memory that it came from. */
+  /** The reason of a failure, with the lack of memory as its cause if there was one. */
   explain(reason: string): string {
     this.look();
     return Date.now() - this.lastAt < RECENT_MS ? `The container ran out of memory. ${reason}` : reason;
   }
 
-  /** Looks once more: the last command may have been ended a moment ago. */
+  /** Looks once more, because the last command may have been killed a moment ago. */
   close(): void {
     this.look();
     clearInterval(this.timer);
@@ -45,13 +45,13 @@ export class MemoryWatch {
     this.onKill();
   }
 
-  /** 0 where the kernel does not tell. */
+  /** 0 when the kernel does not report it. */
   private count(): number {
     for (const path of this.counters) {
       try {
         return Number(/^oom_kill (\d+)$/m.exec(readFileSync(path, 'utf8'))?.[1] ?? 0);
       } catch {
-        // the other version, or none
+        // the other version, or neither
       }
     }
     return 0;

@@ -1,19 +1,19 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** ms that a new connection waits for the gate to come back */
+/** how long a new connection waits for the gate to come back, in ms */
 export const HOLD = 60_000;
 const RETRY = 150;
 const MAX_CONNECTIONS = 256;
 
 /**
- * Forwards a loopback port to a unix socket. While the socket is absent or refuses (the process behind it restarts), new
- * connections are held and the socket is tried again; a connection that was open when it went is closed.
+ * Forwards a loopback port to a unix socket. While the socket is missing or refuses (the process behind it restarts), new connections are held and the socket
+ * is tried again. Connections that were open are closed.
  */
 export async function forwardSocket(port: number, socketPath: string, hold = HOLD): Promise<{ port: number; close(): void }> {
   const open = new Set<Socket>();
   const closing = new AbortController();
-  // half-open: a client that has sent its request and closed its side still wants the answer
+  // half-open: a client that has sent its request and closed its side still waits for the answer
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (client) => {
     open.add(client);
     client.once('close', () => open.delete(client));

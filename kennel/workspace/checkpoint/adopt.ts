@@ -3,10 +3,12 @@ import { join } from 'node:path';
 import { git, type Repository, tryGit, tryKept } from '../git/git.ts';
 import { copyCommits } from '../git/transfer.ts';
 
-/** Whether the version before has made checkpoints in this workspace. */
+/** Whether the version before made checkpoints in this workspace. */
 export const hasFormer = (repository: Repository): boolean => tryGit(repository, ['for-each-ref', '--count=1', 'refs/fetch/']).stdout !== '';
 
-/** Takes over the checkpoints that the version before made in the workspace itself, under `refs/fetch`. Done once: later ones there are somebody else's. */
+/**
+ * Takes over checkpoints that the version before made in the workspace itself, under `refs/fetch`. This is done once; later refs there belong to somebody else.
+ */
 export function adopt(repository: Repository): void {
   const done = join(repository.store!, 'adopted');
   if (existsSync(done)) return;
@@ -18,9 +20,9 @@ export function adopt(repository: Repository): void {
     });
   if (refs.length > 0) {
     const oids = [...new Set(refs.map(([oid]) => oid))];
-    // one that is damaged must not keep the others out
+    // a damaged one must not stop the others
     if (!copyCommits(repository, oids)) for (const oid of oids) copyCommits(repository, [oid]);
-    // what the store had first is its own
+    // refs that the store already had stay as they are
     for (const [oid, name] of refs) tryKept(repository, ['update-ref', '--no-deref', name, oid, '0'.repeat(oid.length)]);
   }
   writeFileSync(done, '');

@@ -6,7 +6,7 @@ import { among, isThere, plainPath } from './others.ts';
 import { extraOf, type Facts, factsOf, hadRepository, type Stored } from './record.ts';
 import { changedFiles, type Files, named } from './report.ts';
 
-/** What a task did beside the files that git looks at, in words and as changes. */
+/** What a task did besides the files that git looks at, in words and as changes. */
 
 const UNDO = '"undo" brings it back';
 
@@ -16,7 +16,7 @@ export function othersOf(repository: Repository, state: Stored): Map<string, Ent
   return new Map(tree ? [...entriesOf(repository, tree)].map(([path, entry]) => [plainPath(path), entry]) : []);
 }
 
-/** From the state after a task to that before it, in files that git does not look at. */
+/** Changes from the state after a task to the state before it, in files that git does not look at. */
 export function otherChanges(repository: Repository, from: Stored, to: Stored): Change[] {
   const trees = [from, to].map((state) => extraOf(repository, state.extra, 'others'));
   if (!trees[0] || !trees[1]) return [];
@@ -27,7 +27,7 @@ const plainTree = (repository: Repository, entries: Array<[string, Entry]>): str
 
 const isOfGit = (path: string): boolean => /(^|\/)\.git(\/|$)/.test(path);
 
-/** Changes in repositories inside of the workspace: they are told with the others, and not committed. */
+/** Changes in repositories inside the workspace. They are reported with the others, but not committed. */
 export function innerChanges(repository: Repository, before: Stored, after: Stored): { files: Files; notes: string[] } {
   const [then, now] = [factsOf(repository, before), factsOf(repository, after)];
   const isInner = among([...(then.nested ?? []), ...(now.nested ?? [])]);
@@ -53,7 +53,7 @@ export function innerChanges(repository: Repository, before: Stored, after: Stor
   return { files, notes };
 }
 
-/** What the person should hear of, beside the files. */
+/** What else the person should know. */
 export function besides(repository: Repository, before: Stored, after: Stored): string[] {
   const then = factsOf(repository, before);
   return [...folderNotes(repository, before, after), ...otherNotes(repository, before, after, then)];
@@ -99,7 +99,7 @@ function otherNotes(repository: Repository, before: Stored, after: Stored, then:
   return notes;
 }
 
-/** Two lists of files as one. */
+/** Joins two lists of files. */
 export function joined(a: Files, b: Files): Files {
   const total = (a.filesChanged ?? a.files.length) + (b.filesChanged ?? b.files.length);
   const files = [...a.files, ...b.files].slice(0, Math.max(a.files.length, b.files.length, LIMITS.listedFiles));

@@ -17,7 +17,7 @@ export function checkKey(key: string): void {
   if (!KEY.test(key)) throw new Refusal('The key must be 1 to 100 letters, digits, "-" or "_".');
 }
 
-/** Remembers the state before a task. */
+/** Saves the state before a task. */
 export function checkpoint(place: Place, key: string, author: Author): WorkspaceAnswer {
   checkKey(key);
   const repository = openHistory(place, true)!;
@@ -48,7 +48,7 @@ export function checkpoint(place: Place, key: string, author: Author): Workspace
   return answer(readState(repository, key, 'before')!);
 }
 
-/** Copies the history into the store; why it could not. */
+/** Copies the history into the store. Returns why it could not. */
 export function takeHistory(repository: Repository): string | null {
   if (repository.kept === 'beside') return null;
   const indexes = repository.worktree === null ? [repository] : [repository, mainOf(repository)];
@@ -57,16 +57,16 @@ export function takeHistory(repository: Repository): string | null {
   return copyHistory(repository, refsOf(repository), headOf(repository).commit, [...indexed, ...stashed(repository)]);
 }
 
-/** The workspace itself, of the repository of one of its worktrees. */
+/** For the repository of a worktree: the workspace itself. */
 const mainOf = (repository: Repository): Repository => ({ ...repository, root: dirname(repository.commonDir), gitDir: repository.commonDir, worktree: null });
 
-/** All but the newest are in a log alone. */
+/** The stashes. All except the newest are only in a reflog. */
 function stashed(repository: Repository): string[] {
   const listed = tryGit(repository, ['rev-list', '--walk-reflogs', 'refs/stash']);
   return listed.code === 0 ? listed.stdout.split('\n').filter(Boolean) : [];
 }
 
-/** What goes with a snapshot besides: other files, and the git folder. */
+/** The rest of a snapshot: other files, and the git folder. */
 export function withRest(repository: Repository, snapshot: Snapshot, others: Others): { facts: Facts; left: string | null } {
   const { named, nested, folders, pipes } = others;
   const facts: Facts = { ignored: snapshot.ignored, named, nested, folders, pipes };
@@ -75,7 +75,7 @@ export function withRest(repository: Repository, snapshot: Snapshot, others: Oth
   const folder = takeGitFolder(repository);
   snapshot.trees = { ...snapshot.trees, ...folder.trees };
   if (folder.index) snapshot.index = folder.index;
-  // the index of a worktree goes with it; that of the workspace is what its git folder is made again with
+  // a worktree's index is saved with it; the workspace's index is needed to restore its git folder
   if (repository.worktree !== null) snapshot.staged = readIndex(mainOf(repository)).staged();
   return { facts: { ...facts, ...folder.facts }, left: folder.left };
 }
@@ -95,7 +95,7 @@ function answer(state: Stored): WorkspaceAnswer {
   return { ok: true, output: `Kept the state of the files outside of the workspace.${told}`, data: { ...data } };
 }
 
-/** The repository in which a task's checkpoint is. Refused when there is none. */
+/** The repository that has a task's checkpoint. Refused when there is none. */
 export function repositoryOf(place: Place, key: string): { repository: Repository; before: Stored } {
   checkKey(key);
   const repository = openHistory(place, false);
@@ -104,7 +104,7 @@ export function repositoryOf(place: Place, key: string): { repository: Repositor
   return { repository, before };
 }
 
-/** Paths of the files of some trees. */
+/** Paths of all files in some trees. */
 export function pathsOf(repository: Repository, trees: string[]): Set<string> {
   const paths = new Set<string>();
   for (const tree of trees) {

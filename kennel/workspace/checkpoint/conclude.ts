@@ -23,7 +23,7 @@ export interface Concluding {
   keepOnBranchOnly: boolean;
 }
 
-/** What `refs/fetch/<key>/result` holds. `tip`: HEAD when it was concluded. */
+/** The content of `refs/fetch/<key>/result`. `tip`: HEAD at the end of the task. */
 export interface Result extends Omit<ConcludedChanges, 'test'> {
   tip: string | null;
 }
@@ -31,8 +31,8 @@ export interface Result extends Omit<ConcludedChanges, 'test'> {
 type Committed = Pick<Result, 'commit' | 'keptOn' | 'note' | 'tip' | 'branch'>;
 
 /**
- * Remembers the state after a task and commits its changes. What is done is found again in refs, in the order `after`, `commit`,
- * the branch, the index, `result`; a call that was killed is finished by the next one. `again`: what of git had to be made again before.
+ * Saves the state after a task and commits its changes. Progress is stored in this order: the refs `after` and `commit`, the branch, the index, the ref
+ * `result`. So the next call finishes one that was killed. `again`: what had to be restored in git first.
  */
 export function conclude(place: Place, op: Concluding, again: string | null = null): WorkspaceAnswer {
   const { repository, before } = repositoryOf(place, op.key);
@@ -69,7 +69,7 @@ function takeAfter(repository: Repository, before: Stored, op: Concluding, unrea
   const head = headOf(repository);
   const then = factsOf(repository, before);
   const kept = othersOf(repository, before);
-  // what was kept before is compared even if it is ignored by now, and what was ignored before is none of the task's
+  // Files in the checkpoint are compared even if they are ignored now. Files that were ignored then do not belong to the task.
   const apart = among([...kept.keys(), ...(then.named ?? []).map((entry) => entry.path)]);
   const except = { untracked: either(apart, among(then.ignored)), tracked: apart };
   const snapshot = takeSnapshot(repository, { also: pathsOf(repository, [before.tree]), except });
@@ -85,7 +85,7 @@ function takeAfter(repository: Repository, before: Stored, op: Concluding, unrea
 
 const either = (a: (path: string) => boolean, b: (path: string) => boolean) => (path: string) => a(path) || b(path);
 
-/** What a task did to the git folder as a whole; null: it can be worked with. */
+/** What a task did to the git folder as a whole; null when the folder is usable. */
 function damageOf(repository: Repository, before: Stored, then: Facts, unread: string | null): string | null {
   if (!hadRepository(before)) return null;
   if (repository.kept === 'beside') return repository.damage ?? 'it is gone';
@@ -96,7 +96,7 @@ function commitChanges(repository: Repository, before: Stored, after: Stored, op
   const head = headOf(repository);
   const prepared = readRef(repository, refOf(op.key, 'commit'));
   if (prepared && head.commit && isAncestor(repository, prepared, head.commit)) {
-    // killed after the branch was moved: only the index may be behind
+    // an earlier call was killed after it moved the branch: only the index may be behind
     if (head.commit === prepared) stageCommit(repository, firstParent(repository, prepared), prepared);
     const keptOn = head.branch === null ? keepBranch(repository, op.key, prepared) : null;
     return { commit: prepared, branch: head.branch, keptOn, tip: head.commit, note: notes(before, head, [], keptOn) };
@@ -155,14 +155,14 @@ function refusal(repository: Repository, conflicts: string[], headTree: string, 
   return indexLock(repository);
 }
 
-/** Brings the index from one commit to the next, with what is staged besides staying staged. */
+/** Moves the index from one commit to the next. What else is staged stays staged. */
 function stageCommit(repository: Repository, from: string | null, to: string): void {
   const staged = readIndex(repository).staged();
   if (staged === null) return;
   restage(repository, mergeTrees(repository, treeOf(repository, from), staged, treeOf(repository, to)).changes);
 }
 
-/** All files as they are, in the form in which they are committed. */
+/** All files as they are now, in the form in which they are committed. */
 function wholeState(repository: Repository, headTree: string, files: string): string {
   const changes = diffTrees(repository, headTree, files);
   const { convert } = converter(
@@ -176,7 +176,7 @@ function wholeState(repository: Repository, headTree: string, files: string): st
   return changedTree(repository, headTree, entries);
 }
 
-/** Makes branch `fetch/<key>`, or one with a number behind it where that is taken. Returns its name. */
+/** Creates branch `fetch/<key>`, with a number at its end if that name is taken. Returns its name. */
 function keepBranch(repository: Repository, key: string, commit: string): string {
   let why = '';
   for (const name of [`fetch/${key}`, ...[2, 3, 4, 5, 6, 7, 8, 9].map((n) => `fetch/${key}-${n}`), `fetch-${key}`]) {

@@ -9,12 +9,12 @@ import { LIMITS } from '../limits.ts';
 import { collect, othersTree, plainPath, storeFiles } from './others.ts';
 import { extraOf, type Facts, factsOf, type Stored } from './record.ts';
 
-/** The git folder of a workspace as an agent can find it and destroy it: what is kept of it, what became of it, and how it is made again. */
+/** An agent can find and destroy the git folder of a workspace. This file says what of it is saved, what happened to it, and how it is restored. */
 
-/** Kept otherwise, or made by this program, or of worktrees. */
+/** Saved in another way, or made by this program, or part of worktrees. */
 const OWN = new Set(['objects', 'refs', 'logs', 'worktrees', 'fetch-worktrees', 'fetch', 'index', 'packed-refs', 'HEAD', 'lfs']);
 const isApart = (path: string): boolean => OWN.has(path.split('/')[0]!) || path.startsWith('sharedindex.') || path.endsWith('.lock');
-/** Of these, a task's changes are taken back one by one; others come and go with what git does. `modules` has the git folders of submodules. */
+/** In these, a task's changes are undone one by one; other files change whenever git works. `modules` has the git folders of submodules. */
 const STABLE = /^(config|config\.worktree|description|shallow|hooks\/.*|info\/.*|modules\/.*)$/;
 
 const SETTINGS = /^(config|config\.worktree|description|shallow|hooks|info)(\/|$)/;
@@ -23,7 +23,7 @@ export interface GitFolder {
   facts: Pick<Facts, 'refs' | 'head' | 'objects'>;
   trees: { git: string; logs: string };
   index?: Buffer;
-  /** why it is not whole */
+  /** why it could not be saved whole */
   left: string | null;
 }
 
@@ -31,10 +31,10 @@ export function takeGitFolder(repository: Repository): GitFolder {
   const { commonDir } = repository;
   const bounds = { files: LIMITS.nestedFiles, bytes: LIMITS.nestedBytes, file: LIMITS.nestedBytes };
   const files = collect(commonDir, '', bounds, (path) => isApart(path));
-  // without what submodules and other programs hold it is small
+  // small, without what submodules and other programs put there
   const taken = files ?? collect(commonDir, '', bounds, (path) => isApart(path) || !SETTINGS.test(path)) ?? [];
   const logs = isFolder(join(commonDir, 'logs')) ? (collect(commonDir, 'logs/', bounds) ?? []) : [];
-  // that of the workspace also where the task has a worktree, whose index goes with it
+  // the workspace's index, also for a task in a worktree; that index is saved with the worktree
   const indexFile = join(commonDir, 'index');
   const index = lstatSync(indexFile, { throwIfNoEntry: false });
   return {
@@ -48,7 +48,7 @@ export function takeGitFolder(repository: Repository): GitFolder {
   };
 }
 
-/** Every file that holds objects. A look at them all is cheap, and one at what is in them is not. */
+/** All files that hold objects, by size and time: reading their contents would take long. */
 function objectFiles(commonDir: string): Record<string, string> {
   const found: Record<string, string> = {};
   const folder = join(commonDir, 'objects');
@@ -63,14 +63,14 @@ function objectFiles(commonDir: string): Record<string, string> {
   return found;
 }
 
-/** What a task has done to the objects of the repository; null: all are whole. They are read only where files of before are gone or written. */
+/** What a task did to the objects of the repository; null when all are intact. Their contents are read only when earlier files are gone or rewritten. */
 export function objectDamage(repository: Repository, before: Facts): string | null {
   const now = objectFiles(repository.commonDir);
   const touched = Object.entries(before.objects ?? {}).some(([file, stats]) => now[file] !== stats);
   return touched ? brokenObjects(repository) : null;
 }
 
-/** Words with which `git fsck` blames an object, and not merely the way in which an old program wrote it. */
+/** Words of `git fsck` for a broken object, as opposed to one that an old program wrote oddly. */
 const WRONG = ['corrupt', 'missing', 'mismatch', 'inflate', 'unable', 'invalid', 'not a'];
 
 function brokenObjects(repository: Repository): string | null {
@@ -82,14 +82,14 @@ function brokenObjects(repository: Repository): string | null {
   return lines.find((line) => tells(line) || blames(line))?.slice(0, 200) ?? null;
 }
 
-/** Changes between two states of the git folder that undo takes back, as far as they are not refs or objects. */
+/** Changes between two states of the git folder that undo takes back, except refs and objects. */
 export function folderChanges(repository: Repository, from: Stored, to: Stored): Change[] {
   const trees = [from, to].map((state) => extraOf(repository, state.extra, 'git'));
   if (!trees[0] || !trees[1]) return [];
   return (
     diffTrees(repository, trees[0], trees[1])
       .map((change) => ({ ...change, path: plainPath(change.path) }))
-      // objects that a submodule got do no harm
+      // new objects of a submodule do no harm
       .filter(({ path, to }) => STABLE.test(path) && (to || !/^modules\/.*\/objects\//.test(path)))
   );
 }
@@ -100,9 +100,8 @@ export function applyToFolder(repository: Repository, changes: readonly Change[]
 }
 
 /**
- * Makes the git folder again as it was: objects from the store, its files, refs, HEAD and index. What is there and whole stays; `all`: HEAD, refs and
- * index go back whatever they are, as nobody knows what they were when the task ended. May be done again
- * after it was killed. Returns why it cannot be used after all; null when it can.
+ * Restores the git folder: objects from the store, its files, refs, HEAD and index. Intact files stay. `all`: restore HEAD, refs and index in any case, because
+ * nobody knows what they were when the task ended. Can be repeated after it was killed. Returns why the folder is still unusable; null when it is usable.
  */
 export function remakeFolder(place: Place, history: Repository, before: Stored, all: boolean): string | null {
   const commonDir = join(place.workspace, '.git');
@@ -119,7 +118,7 @@ export function remakeFolder(place: Place, history: Repository, before: Stored, 
   delete repository.overrides;
   if (tryGit(repository, ['for-each-ref', '--count=1', '--format=%(refname)']).code !== 0)
     rmSync(join(commonDir, 'packed-refs'), { force: true, recursive: true });
-  // logs come from the store, too
+  // reflogs are restored from the store too
   repository.overrides = Object.assign({}, repository.overrides, { 'core.logAllRefUpdates': 'false' });
   dropBroken(repository);
   const staged = extraOf(repository, before.extra, 'staged');
@@ -140,7 +139,7 @@ export function remakeFolder(place: Place, history: Repository, before: Stored, 
     if (known.has(name)) continue;
     const order = `update ${name}\0${oid}\0\0`;
     const set = () => tryGit(repository, symref ? ['symbolic-ref', name, symref] : ['update-ref', '--stdin', '-z', '--no-deref'], { input: order }).code === 0;
-    // a file that git does not take for a ref stands in the way of the ref
+    // a file that git does not accept as a ref blocks the ref of that name
     if (!set() && removeRefFile(commonDir, name)) set();
   }
   writeFiles(repository, before, 'logs', () => all);
@@ -175,7 +174,7 @@ function writeText(path: string, text: string, valid: (text: string) => boolean)
   writeFileSync(path, text);
 }
 
-/** Loose objects and packs that git cannot read stand in the way of whole ones of the same name. */
+/** Removes loose objects and packs that git cannot read, because they block intact ones of the same name. */
 function dropBroken(repository: Repository): void {
   const objects = join(repository.commonDir, 'objects');
   for (const name of readdirSync(join(objects, 'pack'))) {

@@ -7,12 +7,12 @@ import { Refusal } from '../refusal.ts';
 import { adopt, hasFormer } from './adopt.ts';
 
 /**
- * The store of a workspace: a git directory of ours outside of it, with all that undo needs. Agents have no mount of it. Its name is random, so
- * that no link that an agent leaves in the workspace leads there when git works in the workspace later.
+ * The store of a workspace: our own git directory outside it, with all that undo needs. No agent's container mounts it. Its name is random, so that no link
+ * that an agent leaves in the workspace can lead git there.
  */
 type Format = 'sha1' | 'sha256';
 
-/** The workspace with its store: with its own git folder where that is whole, and otherwise as plain files. Null: nothing was ever kept, and `make` is false. */
+/** The workspace with its store: as a repository when its git folder is intact, else as plain files. Null when nothing was ever saved and `make` is false. */
 export function openHistory(place: Place, make: boolean): Repository | null {
   if (!isFolder(place.side)) {
     if (!make) return null;
@@ -21,7 +21,7 @@ export function openHistory(place: Place, make: boolean): Repository | null {
   const own = openOrDamage(place);
   const format: Format = typeof own === 'string' ? knownFormat(place.side) : objectFormat(own.commonDir);
   let store = storeFolder(place.side, format, make || (typeof own !== 'string' && hasFormer(own)));
-  // a task may have made the repository of a folder that was none, in another format
+  // a task may have created a repository in a plain folder, in the other format
   if (!store && !make) store = storeFolder(place.side, format === 'sha1' ? 'sha256' : 'sha1', false);
   if (!store) return null;
   if (typeof own !== 'string' && objectFormat(store) === format) {
@@ -34,7 +34,7 @@ export function openHistory(place: Place, make: boolean): Repository | null {
   return { root, gitDir: store, commonDir: store, kept: 'beside', worktree, scratch: makeScratch(store, store), store, ...(damage && { damage }) };
 }
 
-/** The repository of the workspace; a reason when it cannot be used, an empty one when there is none. */
+/** The repository of the workspace; a reason when it is unusable; empty when there is none. */
 function openOrDamage(place: Place): Repository | string {
   const folder = join(place.workspace, '.git');
   const stats = lstatSync(folder, { throwIfNoEntry: false });
@@ -62,10 +62,10 @@ function openOrDamage(place: Place): Repository | string {
 
 const knownFormat = (side: string): Format => (!existsSync(join(side, 'sha1')) && existsSync(join(side, 'sha256')) ? 'sha256' : 'sha1');
 
-/** The folder of the store. A file with the name of the format holds its name: the call that links that file first has made it. */
+/** The folder of the store. A file named after the format holds the folder's name. When several calls create a store, the first one to link that file wins. */
 function storeFolder(side: string, format: Format, make: boolean): string | null {
   const pointer = join(side, format);
-  // where the version before kept the state of folders that are no repositories
+  // where the version before saved the state of folders without a repository
   const former = format === 'sha1' ? join(side, 'repository') : null;
   const adopts = former !== null && isFolder(former);
   if (!existsSync(pointer)) {
@@ -98,7 +98,7 @@ function makeStore(store: string, format: Format): void {
     join(store, 'config'),
     `[core]\n\trepositoryformatversion = ${version}\n[core]\n\tbare = false\n\tlogAllRefUpdates = false\n[gc]\n\tauto = 0\n`,
   );
-  // what package managers can make again is left alone like ignored files
+  // files that package managers can restore are treated like ignored files
   writeFileSync(join(store, 'info/exclude'), 'node_modules/\n.venv/\n__pycache__/\n');
   writeFileSync(join(store, 'HEAD'), 'ref: refs/heads/none\n');
 }

@@ -8,11 +8,11 @@ import { LIMITS } from '../limits.ts';
 import type { Named } from './record.ts';
 
 /**
- * What git does not look at: ignored files, repositories inside of the workspace with their git folders, empty folders, pipes. Files are kept
- * byte for byte within bounds; what is beyond them is remembered by its name. No git runs in any of these repositories.
+ * What git does not look at: ignored files, repositories inside the workspace with their git folders, empty folders, pipes. Files within the limits are saved
+ * byte for byte; of larger ones only the name is saved. No git command runs in these repositories.
  */
 export interface Others {
-  /** by path in bytes */
+  /** by path, as bytes */
   files: Map<string, Entry>;
   named: Named[];
   nested: string[];
@@ -20,7 +20,7 @@ export interface Others {
   pipes: string[];
 }
 
-/** Made again by a package manager or an interpreter, and large: known by their names. */
+/** Large folders that a package manager or an interpreter can restore: only their names are saved. */
 const MADE_AGAIN = /(^|\/)(node_modules|\.venv|venv|__pycache__|\.tox|\.gradle)\/$/;
 
 export function takeOthers(repository: Repository, ignored: string[]): Others {
@@ -34,7 +34,7 @@ export function takeOthers(repository: Repository, ignored: string[]): Others {
     const empty: string[] = [];
     const taken = collect(root, path, within, (inner) => MADE_AGAIN.test(`${inner}/`) && again.push(`${inner}/`) > 0, empty);
     if (!taken) return false;
-    // a git folder without its empty folders is none
+    // git does not accept a git folder without its empty folders
     found.folders.push(...empty);
     for (const inner of again) name({ path: inner, why: 'large' });
     for (const { stats } of taken) budget.bytes -= stats.size;
@@ -57,14 +57,14 @@ export function takeOthers(repository: Repository, ignored: string[]): Others {
   return found;
 }
 
-/** The same after a task: what was kept before, wherever it is, and every repository inside of the workspace. */
+/** The same after a task: everything that was saved before, wherever it is, and every repository inside the workspace. */
 export function retakeOthers(repository: Repository, before: Iterable<string>, ignored: string[]): Others {
   const found: Others = { files: new Map(), named: [], nested: [], folders: [], pipes: [] };
   walk(repository.root, new Set(ignored), found, (named) => found.named.length < LIMITS.namedFiles && found.named.push(named));
   const due = new Map<string, Found>();
   for (const path of before) {
     const stats = realFile(repository.root, path);
-    // one that has grown this much is not looked into: it counts as gone, and undo leaves it where it is
+    // a file that grew beyond the limit is not read: it counts as deleted, and undo leaves it where it is
     if (stats && stats.size <= LIMITS.otherBytes) due.set(path, { path, stats });
   }
   for (const path of found.nested) {
@@ -90,7 +90,7 @@ export interface Found {
 
 const onDisk = (root: string, path: string): Buffer => Buffer.concat([Buffer.from(`${root}/`), Buffer.from(path, 'latin1')]);
 
-/** Looks through the folders that git looks at, for what it passes over. */
+/** Walks through the folders that git looks at, and finds what git skips. */
 function walk(root: string, ignored: Set<string>, found: Others, name: (named: Named) => unknown): void {
   const queue = [''];
   for (let seen = 0; queue.length > 0 && seen < 5 * LIMITS.walkEntries; ) {
@@ -121,7 +121,7 @@ function walk(root: string, ignored: Set<string>, found: Others, name: (named: N
   }
 }
 
-/** Files and links below a path, and the `empty` folders; null when they are beyond the bounds or cannot all be read. */
+/** Files and links below a path, and the `empty` folders; null when they exceed the limits or some cannot be read. */
 export function collect(root: string, start: string, bounds: Bounds, skip: (path: string) => boolean = () => false, empty: string[] = []): Found[] | null {
   const files: Found[] = [];
   let bytes = 0;
@@ -162,7 +162,7 @@ function isReadable(root: string, path: string): boolean {
   }
 }
 
-/** A file or link that no linked folder leads to. */
+/** A file or link that is not reached through a linked folder. */
 function realFile(root: string, path: string): Stats | null {
   for (const folder of foldersOf(path)) if (!lstatSync(onDisk(root, folder), { throwIfNoEntry: false })?.isDirectory()) return null;
   const stats = lstatSync(onDisk(root, path), { throwIfNoEntry: false });
@@ -170,12 +170,12 @@ function realFile(root: string, path: string): Stats | null {
   return stats.isFile() && !isReadable(root, path) ? null : stats;
 }
 
-/** Hashes files into the store. git reads names in quotes, whatever bytes they have. */
+/** Hashes files into the store. git reads names in quotes, which may hold any bytes. */
 export function storeFiles(repository: Repository, root: string, files: Found[]): Map<string, Entry> {
   if (files.length === 0) return new Map();
   const names = files.map(({ path, stats }, number) => {
     if (!stats.isSymbolicLink()) return quoted(onDisk(root, path));
-    // what a link says is kept, not what it leads to
+    // the target text of a link is saved, not the file that it leads to
     const file = join(repository.scratch, 'tmp', `link-${number}`);
     writeFileSync(file, readlinkSync(onDisk(root, path), { encoding: 'buffer' }));
     return quoted(Buffer.from(file));
@@ -194,7 +194,7 @@ function quoted(path: Buffer): string {
   return `"${chars.join('')}"\n`;
 }
 
-/** Changes whenever a file below is made, written or removed. */
+/** Changes whenever a file below is created, written or removed. */
 export function printOf(root: string, start: string): string {
   const hash = createHash('sha256');
   const queue = [start];
@@ -216,8 +216,8 @@ export function printOf(root: string, start: string): string {
 }
 
 /**
- * A tree of these files. git takes no name that it could take for its own folder: such a part of a path gets a mark behind it, which
- * `plainPath` takes away again.
+ * A tree of these files. git refuses a name that it could take for its own folder, so such a part of a path gets a mark at its end. `plainPath` removes the
+ * mark.
  */
 export const othersTree = (repository: Repository, files: Iterable<[string, Entry]>): string =>
   changedTree(
@@ -234,7 +234,7 @@ const eachPart = (path: string, change: (part: string) => string): string => pat
 
 export const isThere = (root: string, path: string): boolean => existsSync(onDisk(root, path.replace(/\/$/, '')));
 
-/** Whether a path is one of these, or in one of these folders. */
+/** Whether a path is one of these, or is in one of these folders. */
 export function among(paths: Iterable<string>): (path: string) => boolean {
   const all = new Set(paths);
   if (all.size === 0) return () => false;

@@ -6,9 +6,9 @@ import type { Snapshot } from '../git/snapshot.ts';
 import { blob, commitTree, jsonBlob, type Signature } from '../git/trees.ts';
 
 /**
- * What is remembered, in refs of the store: `refs/fetch/<key>/before` and `/after` (a commit whose tree is the files, with the facts of `State`
- * as one line of JSON in its message), `/commit` (the task's commit before the branch is moved to it), `/result` (a blob), and
- * `refs/fetch/undo/<n>` for each undo and redo. Nobody but this program writes them.
+ * The saved states, in refs of the store. `refs/fetch/<key>/before` and `/after` are commits: the tree has the files, the message has the facts of `State` as
+ * one line of JSON. `/commit` is the task's commit before the branch moves to it, `/result` is a blob, and `refs/fetch/undo/<n>` is one undo or redo. Only this
+ * program writes them.
  */
 export interface State {
   /** number of the task in this workspace, from 1 */
@@ -17,15 +17,15 @@ export interface State {
   worktree: string | null;
   head: string | null;
   branch: string | null;
-  /** seconds since 1970; never less than that of the state before it */
+  /** seconds since 1970; never less than in the state before it */
   at: number;
   dirty: number;
   /** tree with `staged/`, `unmerged/`, `others/`, `git/`, `logs/`, `index` and `facts.json` */
   extra: string;
   notes: string[];
-  /** missing in states of the version before: told by HEAD */
+  /** missing in states of the version before, where HEAD tells it */
   kept?: Repository['kept'];
-  /** why the git folder could not be used, where it should have been */
+  /** why the git folder was unusable although there should be one */
   damage?: string;
 }
 
@@ -35,15 +35,15 @@ export interface Stored extends State {
   tree: string;
 }
 
-/** What goes with a state and is no tree. Paths are bytes as characters. Fields are missing in states of the version before. */
+/** Facts of a state that are no tree. Paths are bytes as characters. Fields may be missing in states of the version before. */
 export interface Facts {
-  /** ignored files, and folders that are ignored as a whole (they end with `/`) */
+  /** ignored files, and folders that are ignored whole (they end with `/`) */
   ignored: string[];
-  /** what is remembered by its name alone */
+  /** files of which only the name is saved */
   named?: Named[];
-  /** repositories inside of the workspace; they end with `/` */
+  /** repositories inside the workspace; they end with `/` */
   nested?: string[];
-  /** empty ones */
+  /** empty folders */
   folders?: string[];
   pipes?: string[];
   refs?: Array<{ name: string; oid: string; symref?: string }>;
@@ -56,7 +56,7 @@ export interface Facts {
 export interface Named {
   path: string;
   why: 'large' | 'unreadable' | 'special';
-  /** of a repository: changes with what is in it */
+  /** only for a repository: changes when its content changes */
   print?: string;
 }
 
@@ -74,18 +74,18 @@ export function readOwnRef(repository: Repository, ref: string): string | null {
   return read.code === 0 ? read.stdout.trim() : null;
 }
 
-/** Sets a ref of the store; `old` is what it has to be before, null: nothing. */
+/** Sets a ref of the store. `old` is its expected value; null: it must not exist. */
 export function writeRef(repository: Repository, ref: string, value: string, old: string | null): void {
   const args = ['update-ref', '--no-deref', ref, value, old ?? '0'.repeat(value.length)];
   if (tryKept(repository, args).code === 0) return;
-  // a killed call leaves a lock that nobody would ever take away
+  // a killed call leaves a lock that nobody would ever remove
   const lock = join(repository.store!, `${ref}.lock`);
   const stats = lstatSync(lock, { throwIfNoEntry: false });
   if (stats && Date.now() - stats.mtimeMs > 30_000) rmSync(lock, { force: true });
   kept(repository, args);
 }
 
-/** Makes the commit that holds a state, with everything it needs reachable from it. */
+/** Creates the commit of a state, so that everything the state needs is reachable from it. */
 export function storeState(repository: Repository, snapshot: Snapshot, facts: Facts, state: Omit<State, 'extra'>, title: string, by: Signature): string {
   const { staged, unmerged } = snapshot;
   const extra = extraTree(repository, { staged, unmerged, ...snapshot.trees }, { ...facts, ignored: snapshot.ignored }, snapshot.index ?? null);
@@ -95,7 +95,7 @@ export function storeState(repository: Repository, snapshot: Snapshot, facts: Fa
   return commitTree(repository, snapshot.tree, [...parents, keeper], message, by);
 }
 
-/** A tree with some trees in it, facts as JSON, and the file of the index. */
+/** A tree of some trees, the facts as JSON, and the index file. */
 export function extraTree(repository: Repository, trees: Record<string, string | null>, facts: unknown, index: Buffer | null = null): string {
   const lines = Object.entries(trees).flatMap(([name, tree]) => (tree ? [`040000 tree ${tree}\t${name}\0`] : []));
   lines.push(`100644 blob ${jsonBlob(repository, facts)}\tfacts.json\0`);
@@ -108,7 +108,7 @@ export function factsOf(repository: Repository, state: Stored): Facts {
   return { ...facts, ignored: facts.ignored ?? [] };
 }
 
-/** A tree or blob of `extra`; null when there is none (an index with conflicts). The empty tree is kept as one without a name. */
+/** A tree or blob of `extra`; null when it is missing (an index with conflicts). The empty tree is stored as a missing one. */
 export function extraOf(repository: Repository, extra: string, name: string): string | null {
   for (const line of content(repository, ['ls-tree', '-z', extra]).split('\0')) {
     const [head, entry] = line.split('\t');
@@ -117,19 +117,19 @@ export function extraOf(repository: Repository, extra: string, name: string): st
   return null;
 }
 
-/** Whether a task worked in a repository of the person. Only a folder that is none has neither HEAD nor branch. */
+/** Whether a task worked in a repository of the person. Only a plain folder has neither HEAD nor branch. */
 export const hadRepository = (state: State): boolean => (state.kept ?? (state.head === null && state.branch === null ? 'beside' : 'workspace')) === 'workspace';
 
 export function readState(repository: Repository, key: string, what: 'before' | 'after'): Stored | null {
   return records<State>(repository, `refs/fetch/${key}/${what}`)[0] ?? null;
 }
 
-/** Every state of a kind that is remembered, the oldest first. */
+/** Every saved state of one kind, oldest first. */
 export function states(repository: Repository, what: 'before' | 'after'): Stored[] {
   return (
     records<State>(repository, `refs/fetch/*/${what}`)
       .filter((state) => typeof state.n === 'number')
-      // numbers of the version before begin again when a folder becomes a repository
+      // in the version before, numbers began again when a folder became a repository
       .sort((a, b) => a.at - b.at || a.n - b.n)
   );
 }
@@ -143,7 +143,7 @@ export function records<T extends object>(repository: Repository, pattern: strin
     try {
       found.push({ ...(JSON.parse(utf8(body)) as T), commit, tree, ref: ref.trim() });
     } catch {
-      // a ref that somebody else made there is none of ours
+      // somebody else made this ref
     }
   }
   return found;

@@ -8,7 +8,7 @@ export type Files = Pick<ConcludedChanges, 'files' | 'filesChanged' | 'added' | 
 
 const STATUS = { A: 'added', M: 'modified', T: 'modified', D: 'deleted', R: 'renamed', C: 'added' } as const;
 
-/** What differs between two trees, renames found; binary files count no lines. */
+/** The differences between two trees, with renames; binary files have no line counts. */
 export function changedFiles(repository: Repository, from: string, to: string): Files {
   const diff = (format: string) =>
     content(repository, ['diff-tree', '-r', '-z', '-M', '-l2000', '--no-ext-diff', '--no-textconv', format, from, to]).split('\0');
@@ -22,7 +22,7 @@ export function changedFiles(repository: Repository, from: string, to: string): 
     const count = { added: Number(plus) || 0, removed: Number(minus) || 0 };
     added += count.added;
     removed += count.removed;
-    // a rename has an empty path here, and the old and the new one after it
+    // a rename has an empty path here; the old and the new path follow
     if (path === '') index += 2;
     lines.set(path === '' ? counts[index]! : path!, count);
   }
@@ -52,7 +52,7 @@ export function counted(files: Files): string {
   return `${total} ${total === 1 ? 'file' : 'files'} (+${files.added} −${files.removed})`;
 }
 
-/** Names in prose, the first of many. */
+/** Names for a sentence; only the first when there are many. */
 export function named(paths: string[], most = 10): string {
   const names = paths.slice(0, most).map((path) => shown(utf8(path)));
   return names.join(', ') + (paths.length > most ? ` and ${paths.length - most} more` : '');

@@ -8,12 +8,12 @@ import { hadRepository, readState, states } from './record.ts';
 import { addWorktree } from './worktree.ts';
 
 /**
- * What a task in a worktree has taken away of git is made again before the task is concluded: its folder lies inside of the git folder of the
- * workspace, whose history and branches are not the task's. May be done again after it was killed. What to tell; null when nothing was missing.
+ * Restores what a task in a worktree destroyed in git, before the task is concluded. The worktree's folder lies inside the workspace's git folder, and the
+ * workspace's history and branches do not belong to the task. Can be repeated after it was killed. Returns what to tell; null when nothing was missing.
  */
 export function worktreeAgain(main: Place, key: string): string | null {
   const history = openHistory(main, false);
-  // the conclusion refuses it
+  // `conclude` refuses it
   if (!history || !readState(history, key, 'before')) return null;
   const mark = join(history.store!, 'remaking');
   if (history.kept === 'beside' || existsSync(mark)) {
@@ -32,7 +32,7 @@ export function worktreeAgain(main: Place, key: string): string | null {
   return filesOf(main, key);
 }
 
-/** The worktree itself: what is there of its files is kept, what is not is as on its branch. */
+/** Restores the worktree itself: files that exist stay, missing ones are as on its branch. */
 function filesOf(main: Place, key: string): string | null {
   const folder = worktreeFolder(main.workspace, key);
   const { commonDir } = openRepository(main)!;

@@ -11,9 +11,8 @@ import { isAncestor } from './conclude.ts';
 import { readOwnRef } from './record.ts';
 
 /**
- * A second working tree in the git folder of the workspace, so that it is there wherever the workspace is mounted, and no tool of
- * the workspace sees it. Its `.git` file is relative; the lock keeps `git worktree prune` on the host, where the paths inside of the
- * container do not exist, from taking it for stale.
+ * A second working tree inside the workspace's git folder. So it exists wherever the workspace is mounted, and no tool of the workspace sees it. Its `.git`
+ * file has a relative path. The lock stops `git worktree prune` on the host from removing it, because the container's paths do not exist there.
  */
 export function addWorktree(place: Place, key: string): WorkspaceAnswer {
   checkKey(key);
@@ -24,7 +23,7 @@ export function addWorktree(place: Place, key: string): WorkspaceAnswer {
   if (isFolder(folder) && isFolder(admin)) return { ok: true, output: `The worktree is at ${data.path}.`, data: { ...data } };
   const head = headOf(repository);
   if (!head.commit) throw new Refusal('A worktree needs a first commit, and this repository has none yet.');
-  // what a killed call left of it
+  // left by a killed call
   rmSync(folder, { recursive: true, force: true });
   rmSync(admin, { recursive: true, force: true });
   const branch = readOwnRef(repository, `refs/heads/${data.branch}`);
@@ -43,7 +42,7 @@ export function addWorktree(place: Place, key: string): WorkspaceAnswer {
   return { ok: true, output: `Made a worktree at ${data.path} on branch ${data.branch}.`, data: { ...data } };
 }
 
-/** Removes the files; what is in them and nowhere else is kept under `refs/fetch/<key>/left`. The branch goes when it has no commits of its own. */
+/** Removes the files. What exists nowhere else is saved under `refs/fetch/<key>/left`. The branch is deleted when it has no commits of its own. */
 export function removeWorktree(place: Place, key: string, author: Author): WorkspaceAnswer {
   checkKey(key);
   const main = needRepository(place);

@@ -26,14 +26,14 @@ import { type Change, type Entry, isSubmodule, same } from '../git/trees.ts';
 import { shown } from './names.ts';
 
 /**
- * Brings files from one state to another. A file that is in neither state by now is not touched, and its path is returned: with
- * `strict` nothing at all is touched then. All contents are written out beforehand, so that a full disk changes nothing.
+ * Brings files from one state to another. A file that is now in neither state is not touched, and its path is returned; with `strict`, nothing at all is
+ * touched then. All contents are written to staging files first, so that a full disk changes nothing.
  */
 export function applyChanges(repository: Repository, changes: readonly Change[], strict: boolean): { done: string[]; refused: string[] } {
   const files = changes.filter((change) => !isSubmodule(change.from) && !isSubmodule(change.to));
   const due: Change[] = [];
   const refused: string[] = [];
-  // what goes is decided first: a file may stand in the place of a folder, and a folder in the place of a file
+  // removals are decided first: a file may replace a folder, and a folder a file
   const gone = new Set<string>();
   for (const change of files.filter(({ to }) => !to)) {
     const now = entryOnDisk(repository, change.path);
@@ -64,7 +64,7 @@ export function applyChanges(repository: Repository, changes: readonly Change[],
   return { done: due.map((change) => change.path), refused };
 }
 
-/** What is at a path; `other`: a folder or something that git does not keep; null: nothing, or something behind a link. */
+/** What is at a path. `other`: a folder, or something that git does not store. Null: nothing, or something behind a link. */
 export function entryOnDisk(repository: Repository, path: string): Entry | null | 'other' {
   for (const folder of foldersOf(path)) {
     const stats = lstatSync(onDisk(repository.root, folder), { throwIfNoEntry: false });
@@ -106,7 +106,7 @@ function oidOfFile(repository: Repository, path: Buffer, size: number): string {
   return hash.digest('hex');
 }
 
-/** Something that stays stands where a folder has to be. */
+/** Something that stays is where a folder is needed. */
 function blocked(repository: Repository, path: string, gone: Set<string>): boolean {
   for (const folder of foldersOf(path)) {
     const stats = lstatSync(onDisk(repository.root, folder), { throwIfNoEntry: false });
@@ -116,7 +116,7 @@ function blocked(repository: Repository, path: string, gone: Set<string>): boole
   return false;
 }
 
-/** A folder in which only folders are left once `gone` is gone. */
+/** A folder that has only folders left when `gone` is removed. */
 function isEmptied(repository: Repository, path: string, gone: Set<string>): boolean {
   const stats = lstatSync(onDisk(repository.root, path), { throwIfNoEntry: false });
   if (!stats?.isDirectory()) return gone.has(path);
@@ -130,13 +130,13 @@ function removeFolders(repository: Repository, path: string): void {
 
 const namesIn = (repository: Repository, path: string): string[] => readdirSync(onDisk(repository.root, path), 'latin1');
 
-/** A folder on the file system of the working tree where it can be, so that files are moved into place whole. */
+/** A staging folder, on the file system of the working tree if possible, so that files are moved into place whole. */
 function makeStaging(repository: Repository): string {
   // a link in its place would lead elsewhere
   const parent = join(repository.gitDir, 'fetch');
   if (lstatSync(parent, { throwIfNoEntry: false })?.isDirectory() === false) unlinkSync(parent);
   mkdirSync(parent, { recursive: true });
-  // what a killed call left
+  // left by a killed call
   for (const name of readdirSync(parent)) if (name.startsWith('staging-')) rmSync(join(parent, name), { recursive: true, force: true });
   return mkdtempSync(join(parent, 'staging-'));
 }
@@ -168,7 +168,7 @@ function place(repository: Repository, staged: string, change: Change): void {
   if (change.to!.mode !== '120000') {
     const usual = lstatSync(staged).mode & 0o666;
     const mode = old?.isFile() ? old.mode & 0o666 : usual;
-    // who may read may run
+    // whoever may read the file may run it
     chmodSync(staged, change.to!.mode === '100755' ? mode | ((mode & 0o444) >> 2) : mode);
   }
   try {
@@ -181,7 +181,7 @@ function place(repository: Repository, staged: string, change: Change): void {
   }
 }
 
-/** Removes a file, and the folders above it that are empty then. */
+/** Removes a file, and then the empty folders above it. */
 function removeEntry(repository: Repository, path: string): void {
   unlinkSync(onDisk(repository.root, path));
   for (const folder of foldersOf(path).reverse()) {
@@ -193,7 +193,7 @@ function removeEntry(repository: Repository, path: string): void {
   }
 }
 
-/** Puts text in the place of a file at once, keeping its permissions. */
+/** Replaces a file by a new text in one step, and keeps its permissions. */
 export function replaceFile(absolute: string, text: string, mode: number): void {
   const fresh = `${absolute}.fetch-${process.pid}`;
   try {

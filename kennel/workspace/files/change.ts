@@ -9,7 +9,7 @@ import { isGitName, nearest, shown } from './names.ts';
 import { existing, linkInside, writable } from './paths.ts';
 import { readText, sized } from './text.ts';
 
-/** Makes or replaces a text file. */
+/** Creates or replaces a text file. */
 export function write(root: string, path: string, text: string, preview: boolean): WorkspaceAnswer {
   const target = writable(root, path);
   if (target.stats?.isDirectory()) throw new Refusal(`${shown(path)} is a folder.`);
@@ -19,7 +19,7 @@ export function write(root: string, path: string, text: string, preview: boolean
   return put(target.absolute, target.path, before, text, target.stats?.mode ?? null, preview);
 }
 
-/** Replaces text that occurs once, or everywhere with `all`. */
+/** Replaces text that occurs once; with `all`, every occurrence. */
 export function edit(root: string, path: string, find: string, replace: string, all: boolean, preview: boolean): WorkspaceAnswer {
   if (find === '') throw new Refusal('The text to find is empty.');
   const target = existing(root, path);
@@ -28,7 +28,7 @@ export function edit(root: string, path: string, find: string, replace: string, 
   let [wanted, put_] = [find, replace];
   let count = occurrences(before, wanted);
   if (count === 0 && before.includes('\r\n') && !find.includes('\r')) {
-    // the model sees lines without their carriage returns
+    // the model sees lines without carriage returns
     [wanted, put_] = [find.replaceAll('\n', '\r\n'), replace.replaceAll('\n', '\r\n')];
     count = occurrences(before, wanted);
   }
@@ -97,7 +97,7 @@ function refused(error: unknown, path: string): unknown {
   return error;
 }
 
-/** Removes a file or link, or a folder with all that is in it. A link goes, what it leads to stays. */
+/** Removes a file or link, or a folder with everything in it. A link is removed, its target stays. */
 export function remove(root: string, path: string, kind: 'file' | 'folder', preview: boolean): WorkspaceAnswer {
   const target = linkInside(root, path);
   const isFolder = target.stats.isDirectory();

@@ -5,7 +5,7 @@ import { environment } from '../git/git.ts';
 import { run } from '../git/process.ts';
 import { bounded } from '../limits.ts';
 
-/** Texts before and after; null: there is no file. Returns the unified diff and its lines, with `a/` and `b/` before the path. */
+/** Compares two texts; null means no file. Returns the unified diff with `a/` and `b/` before the path, and its line counts. */
 export function unifiedDiff(path: string, before: string | null, after: string | null): { diff: string; added: number; removed: number } {
   const folder = mkdtempSync(join(tmpdir(), 'fetch-diff-'));
   try {

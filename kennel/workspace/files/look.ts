@@ -7,7 +7,7 @@ import { isGitName, shown } from './names.ts';
 import { existing } from './paths.ts';
 import { openFile, refuseBinary, sized } from './text.ts';
 
-/** Entries of a folder and of those in it, folders first, without git's own and what is in `node_modules`. */
+/** Entries of a folder and its subfolders, folders first, without git's own files and the content of `node_modules`. */
 export function list(root: string, path: string, depth: number, limit: number): WorkspaceAnswer {
   const folder = existing(root, path);
   if (!folder.stats.isDirectory()) throw new Refusal(`${shown(path)} is a file; read it instead.`);
@@ -59,12 +59,12 @@ function described(folder: string, entry: Dirent): string {
     if (!entry.isFile()) return `${name} (neither file nor folder)`;
     return `${name} (${sized(lstatSync(join(folder, entry.name)).size)})`;
   } catch {
-    // a name that is no UTF-8 cannot be asked for
+    // a name that is not UTF-8 cannot be asked for
     return name;
   }
 }
 
-/** Lines of a file with their numbers. Only as much of the file is read as is needed. */
+/** Lines of a file with their numbers. It reads only as much of the file as needed. */
 export function read(root: string, path: string, from: number, count: number): WorkspaceAnswer {
   const found = existing(root, path);
   if (found.stats.isDirectory()) throw new Refusal(`${shown(path)} is a folder; list it instead.`);
@@ -137,5 +137,5 @@ function takeLines(file: number, path: string, size: number, first: number, last
   return { lines, seen: number - 1, complete: true };
 }
 
-/** A line of a file without what a terminal would act on; tabs stay. */
+/** A line of a file without the characters that a terminal would act on; tabs stay. */
 export const shownLine = (line: string): string => line.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, (char) => shown(char));

@@ -1,21 +1,24 @@
-/** Names as they are shown, and names that look like others. */
+/** How names are shown, and which names look alike. */
 
 const ESCAPES: Record<string, string> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
-/** Characters that print nothing or change how what follows is printed: controls, bidirectional marks, zero-width ones, U+FFFD for bytes that are no UTF-8. */
+/**
+ * Characters that print nothing or change how the text behind them is printed: controls, bidirectional marks, zero-width characters, and U+FFFD for bytes that
+ * are not UTF-8.
+ */
 const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffd]/gu;
 
-/** A name on one line, without anything that a terminal or a chat would act on. */
+/** A name on one line, without characters that a terminal or a chat would act on. */
 export function shown(name: string): string {
   const escaped = (char: string) => ESCAPES[char] ?? `\\u${char.codePointAt(0)?.toString(16).padStart(4, '0')}`;
   return name.replace(UNSEEN, escaped);
 }
 
-/** Whether a new name may be made: nothing unseen in it. */
+/** Whether a new name is allowed: it has no invisible characters. */
 export const isPlainName = (name: string): boolean => name.search(UNSEEN) < 0;
 
 const LATIN: Record<string, string> = Object.fromEntries(
-  // Cyrillic, Greek and others that are printed like a Latin letter, after lower-casing
+  // Cyrillic, Greek and other letters that look like a Latin letter when in lower case
   ['аa', 'еe', 'оo', 'рp', 'сc', 'уy', 'хx', 'іi', 'јj', 'ѕs', 'ԁd', 'ԛq', 'ԝw', 'һh', 'ӏl', 'вb', 'кk', 'мm', 'нh', 'тt']
     .concat([
       'αa',
@@ -47,7 +50,9 @@ const LATIN: Record<string, string> = Object.fromEntries(
     .map((pair) => [...pair] as [string, string]),
 );
 
-/** Two names with one skeleton look alike: letter case, width, accents' composition, unseen characters and letters of other scripts set aside. */
+/**
+ * Two names with the same skeleton look alike. It ignores letter case, width, composition of accents, invisible characters, and the script of similar letters.
+ */
 export function skeleton(name: string): string {
   const folded = name
     .normalize('NFKC')
@@ -58,14 +63,14 @@ export function skeleton(name: string): string {
   return [...folded].map((char) => LATIN[char] ?? char).join('');
 }
 
-/** Why `name` must not be made beside `others`: the existing name that it would be mistaken for; null when there is none. */
+/** The existing name in `others` that `name` would be mistaken for; null when there is none. Such a file must not be created. */
 export function lookAlike(name: string, others: Iterable<string>): string | null {
   const wanted = skeleton(name);
   for (const other of others) if (other !== name && skeleton(other) === wanted) return other;
   return null;
 }
 
-/** The candidate that was most likely meant, by edit distance; null when none is near. */
+/** The candidate that was most likely meant, by edit distance; null when none is close. */
 export function nearest(name: string, candidates: Iterable<string>): string | null {
   let best: string | null = null;
   let bound = Math.max(2, Math.floor(name.length / 3)) + 1;
@@ -92,7 +97,7 @@ function editDistance(a: string, b: string): number {
   return row[b.length]!;
 }
 
-/** A component that some file system takes for `.git`: case, trailing dots and spaces, short names, unseen characters. */
+/** A path component that some file system takes for `.git`: other case, dots or spaces at the end, short names, invisible characters. */
 export function isGitName(component: string): boolean {
   const plain = skeleton(component).replace(/(?<![. ])[. ]+$/, '');
   return plain === '.git' || /^git~\d+$/.test(plain);

@@ -3,17 +3,17 @@ import { basename, dirname, join, relative, sep } from 'node:path';
 import { Refusal } from '../refusal.ts';
 import { isGitName, isPlainName, lookAlike, nearest, shown } from './names.ts';
 
-/** A path that was checked: nothing on its way leads out of the root or into git's own files. */
+/** A checked path: no part of it leads out of the root or into git's own files. */
 export interface Inside {
   /** relative to the root, `.` for the root itself */
   path: string;
-  /** absolute; its folder is real, its last component may be a link when `Inside` is of `linkInside` */
+  /** absolute; its folder is real. The last component may be a link when it comes from `linkInside` */
   absolute: string;
-  /** null: nothing is there */
+  /** null: nothing exists there */
   stats: Stats | null;
 }
 
-/** The components of a path of the model, refused when they cannot be inside. */
+/** The components of a path from the model. Refused when they cannot be inside the root. */
 function components(path: string): string[] {
   if (path.includes('\0')) throw new Refusal('The path contains a NUL character.');
   if (path.startsWith('/') || path.startsWith('~') || /^[A-Za-z]:[\\/]/.test(path)) {
@@ -25,7 +25,7 @@ function components(path: string): string[] {
   return parts;
 }
 
-/** Follows links, each of which must stay inside the root. Refuses what is not there with the nearest name. */
+/** Follows links, each of which must stay inside the root. A missing path is refused, with the nearest existing name. */
 export function existing(root: string, path: string): Inside & { stats: Stats } {
   const parts = components(path);
   let at = realpathSync(root);
@@ -39,7 +39,7 @@ export function existing(root: string, path: string): Inside & { stats: Stats } 
   return { path: parts.join('/') || '.', absolute: at, stats: lstatSync(at) };
 }
 
-/** The entry itself: its folder's links are followed, a link that is the last component is not. */
+/** The entry itself: links among its folders are followed, a link as the last component is not. */
 export function linkInside(root: string, path: string): Inside & { stats: Stats } {
   const parts = components(path);
   const name = parts.pop();
@@ -51,7 +51,7 @@ export function linkInside(root: string, path: string): Inside & { stats: Stats 
   return { path: [...parts, name].join('/'), absolute, stats };
 }
 
-/** Where a file is written: what exists on the way is followed as in `existing`; names that are new must be plain and unlike their neighbours. */
+/** Where a file will be written. Existing parts are followed as in `existing`; new names must be plain and unlike their neighbours. */
 export function writable(root: string, path: string): Inside {
   const parts = components(path);
   if (parts.length === 0) throw new Refusal('The root of the workspace is a folder.');
@@ -84,7 +84,7 @@ function checkNewName(name: string): void {
   if (Buffer.byteLength(name) > 255) throw new Refusal('The name is longer than 255 bytes.');
 }
 
-/** The real path of a link, refused when it is outside, or inside of git's files. */
+/** The real path of a link. Refused when it is outside the root, or inside git's files. */
 function followed(top: string, link: string, path: string): string {
   let real: string;
   try {
@@ -111,7 +111,7 @@ function notFound(top: string, path: string, folder: string, name: string): stri
   return `${shown(path)} is not there.${where ? ` Did you mean ${shown(where)}?` : ''}`;
 }
 
-/** A file of this name somewhere else, breadth first over a bounded number of entries. */
+/** A file of this name elsewhere, searched breadth first within a limit of entries. */
 function sameNameBelow(top: string, name: string): string | null {
   const queue = [top];
   for (let seen = 0; queue.length > 0 && seen < 3_000; ) {
@@ -143,5 +143,5 @@ export function lstatOrNull(path: string | Buffer): Stats | null {
   }
 }
 
-/** Folder of a path that is relative to the root, `` for the root. */
+/** The folder of a relative path; empty for the root. */
 export const folderOf = (path: string): string => (dirname(path) === '.' ? '' : dirname(path));

@@ -23,7 +23,7 @@ interface Hit {
   text: string;
 }
 
-/** Lines of text files that match, without ignored files. ripgrep searches; where it is missing, `git grep` does. */
+/** Matching lines of text files, without ignored files. Uses ripgrep, or `git grep` when ripgrep is missing. */
 export function search(root: string, op: Searching): WorkspaceAnswer {
   if (op.pattern === '') throw new Refusal('The pattern is empty.');
   if (/[\n\r\0]/.test(op.pattern)) throw new Refusal('The pattern must be within one line.');
@@ -57,7 +57,7 @@ const env = (): Record<string, string> => ({
   LC_ALL: 'C.UTF-8',
   GIT_CONFIG_NOSYSTEM: '1',
   GIT_CONFIG_GLOBAL: '/dev/null',
-  // no repository is looked for, so that no configuration of one is read
+  // no repository may be found, so that no configuration of one is read
   GIT_CEILING_DIRECTORIES: '/',
   GIT_DIR: '/nonexistent',
 });
@@ -68,7 +68,7 @@ function byRipgrep(top: string, target: string, op: Searching): { ran: Ran; hits
   args.push(`--max-filesize=${LIMITS.searchBytes}`, '--sort=path', '--threads=2');
   if (!op.regex) args.push('--fixed-strings');
   if (op.glob) args.push(`--glob=${op.glob}`);
-  // the last glob that matches counts
+  // of several matching globs the last one counts
   args.push('--glob=!.git');
   try {
     const ran = run('rg', [...args, '--regexp', op.pattern, '--', target], { cwd: top, env: env(), ...bounds });
@@ -105,7 +105,7 @@ function byGitGrep(top: string, target: string, op: Searching): { ran: Ran; hits
   return { ran, hits: [...grepHits(ran.stdout)] };
 }
 
-/** `path NUL number NUL text newline`, where a path may have newlines in it */
+/** format: `path NUL number NUL text newline`; a path may contain newlines */
 function* grepHits(output: string): Generator<Hit> {
   for (let at = 0; at < output.length; ) {
     const pathEnd = output.indexOf('\0', at);

@@ -2,7 +2,7 @@ import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { Refusal } from '../refusal.ts';
 import { shown } from './names.ts';
 
-/** Opens a regular file without following a link and without waiting for the other end of a pipe. */
+/** Opens a regular file without following a link, and without waiting for the other end of a pipe. */
 export function openFile(absolute: string, path: string): number {
   let file: number;
   try {
@@ -17,7 +17,7 @@ export function openFile(absolute: string, path: string): number {
   throw new Refusal(`${shown(path)} is not a regular file.`);
 }
 
-/** A whole text file, at most `limit` bytes. Refuses binary ones. */
+/** A whole text file of at most `limit` bytes. Binary files are refused. */
 export function readText(absolute: string, path: string, limit: number): string {
   const file = openFile(absolute, path);
   try {

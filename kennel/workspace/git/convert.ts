@@ -2,8 +2,8 @@ import { argument, content, git, type Repository, tryGit } from './git.ts';
 import { type Entry, isFile } from './trees.ts';
 
 /**
- * Contents as they are committed: with the line endings and encodings that `.gitattributes` and `core.autocrlf` ask for. A file with
- * a filter (git-lfs for instance) is not converted, as that would run the filter; it is named in `filtered` and left to the person.
+ * Contents as they are committed, with the line endings and encodings that `.gitattributes` and `core.autocrlf` ask for. A file with a filter (for example
+ * git-lfs) is not converted, because that would run the filter. It is listed in `filtered` and left to the person.
  */
 export interface Converter {
   convert: (path: string, entry: Entry) => Entry | 'skip';
@@ -47,6 +47,6 @@ function cleaned(repository: Repository, path: string, oid: string): string {
   if (Number(content(repository, ['cat-file', '-s', oid])) > CONVERTED_BYTES) return oid;
   const raw = content(repository, ['cat-file', 'blob', oid]);
   const hashed = tryGit(repository, ['hash-object', '-w', '--stdin', `--path=${path}`], { input: raw });
-  // a content that is not in the encoding that it claims to have is committed as it is
+  // a content that does not have its declared encoding is committed unchanged
   return hashed.code === 0 ? hashed.stdout.trim() : oid;
 }

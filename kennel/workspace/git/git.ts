@@ -4,50 +4,49 @@ import { join } from 'node:path';
 import { type Ran, type RunOptions, run, utf8 } from './process.ts';
 
 /**
- * Every call of git goes through `git` and `content`.
+ * Every call of git goes through `git` or `content`.
  *
- * A repository's own configuration can name programs (hooks, filters, diff and merge drivers, signers, transports, monitors).
- * `content` therefore runs in a git directory of our own, which only borrows the repository's objects, and reads no configuration
- * of the repository at all; it does everything that touches contents of files. `git` runs in the repository's directory, where
- * refs and the index are, with each key overridden that could run something.
+ * A repository's own configuration can name programs (hooks, filters, diff and merge drivers, signers, transports, monitors). So everything that touches
+ * contents of files runs as `content`: in our own git directory, which only borrows the repository's objects and reads nothing of its configuration. `git` runs
+ * in the repository's directory, which has the refs and the index. There every key that could run something is overridden.
  *
- * Where there is a store, `content` works on its objects alone: what an agent does to those of the repository changes nothing in it. `kept` has
- * its refs. Objects go from one to the other as packs, whose contents git checks.
+ * When there is a store, `content` uses only the store's objects, so nothing that an agent does to the repository's objects changes them. `kept` works with the
+ * store's refs. Objects move between the two as packs, whose contents git checks.
  */
 export interface Repository {
   /** top of the working tree */
   root: string;
-  /** HEAD and index are here */
+  /** has HEAD and index */
   gitDir: string;
-  /** objects, refs and configuration are here */
+  /** has objects, refs and configuration */
   commonDir: string;
   /** `beside`: the working tree is no repository, and `gitDir` is ours, elsewhere */
   kept: 'workspace' | 'beside';
-  /** key of the worktree, null for the workspace's own files */
+  /** key of the worktree; null for the workspace's own files */
   worktree: string | null;
-  /** our own git directory of this process */
+  /** our own git directory for this process */
   scratch: string;
-  /** our own git directory outside of the workspace, where checkpoints are; null for tools that need none */
+  /** our own git directory outside the workspace, with the checkpoints; null for tools that need none */
   store: string | null;
-  /** the history could not be copied into the store, and its objects are read where they are */
+  /** the history could not be copied into the store, so its objects are read where they are */
   borrows?: boolean;
-  /** why the git folder of the workspace cannot be used though it is there */
+  /** why the workspace's git folder is unusable */
   damage?: string;
   /** overrides of the repository's configuration, made on first use */
   overrides?: Record<string, string>;
-  /** what was asked of objects, which never change: `once` */
+  /** cached answers about objects, which never change: see `once` */
   asked?: Map<string, unknown>;
 }
 
 export interface GitOptions extends Omit<RunOptions, 'env'> {
-  /** exit codes that are answers too; 0 always is */
+  /** further exit codes that are answers; 0 always is */
   codes?: number[];
   env?: Record<string, string>;
   /** index file to use */
   index?: string;
 }
 
-/** git ended with a code that is no answer. */
+/** git ended with a code that is not an answer. */
 export class GitFailed extends Error {
   override readonly name = 'GitFailed';
 }
@@ -55,7 +54,7 @@ export class GitFailed extends Error {
 const RUNS_SOMETHING =
   /^(filter\..*\.(clean|smudge|process|required)|diff\..*\.(textconv|command|cachetextconv)|merge\..*\.driver|alias\..*|pager\..*|gpg\..*|credential\..*|remote\..*\.(uploadpack|receivepack|vcs|promisor|partialclonefilter|proxy)|submodule\..*\.update|trailer\..*|difftool\..*|mergetool\..*|tar\..*|url\..*|includeif\..*)$/i;
 
-/** Set on every call. An empty value switches a program off. */
+/** Set on every call. An empty value turns a program off. */
 const ALWAYS: Record<string, string> = {
   'core.hooksPath': '/dev/null',
   'core.fsmonitor': 'false',
@@ -106,14 +105,14 @@ const base = (repository: Repository): Record<string, string> => ({
   GIT_EDITOR: 'true',
   GIT_ASKPASS: 'true',
   SSH_ASKPASS: 'true',
-  // of reflogs; commits name their own
+  // for reflogs; commits have their own authors
   GIT_AUTHOR_NAME: 'Fetch',
   GIT_AUTHOR_EMAIL: 'fetch@localhost',
   GIT_COMMITTER_NAME: 'Fetch',
   GIT_COMMITTER_EMAIL: 'fetch@localhost',
 });
 
-/** What this program needs of its own environment; set once by main. */
+/** The parts of the environment that this program needs. Set once, by main. */
 export const environment: { PATH?: string } = {};
 
 /** git in the repository itself: refs, index, status, listing. `stdout` holds bytes as characters. */
@@ -128,7 +127,7 @@ export function tryGit(repository: Repository, args: string[], options: GitOptio
   return runGit(repository, args, repository.overrides, options);
 }
 
-/** git on the repository's objects, blind to its configuration, attributes of line endings and filters. */
+/** git on the repository's objects, without its configuration, line-ending attributes and filters. */
 export function content(repository: Repository, args: string[], options: GitOptions = {}): string {
   return checked(args, tryContent(repository, args, options), options);
 }
@@ -146,7 +145,7 @@ export function tryContent(repository: Repository, args: string[], options: GitO
   return run('git', args, { ...options, cwd: options.cwd ?? repository.root, env });
 }
 
-/** git in the store: the refs of checkpoints. Its configuration is ours. */
+/** git in the store, for the refs of checkpoints. Its configuration is ours. */
 export function kept(repository: Repository, args: string[], options: GitOptions = {}): string {
   return checked(args, tryKept(repository, args, options), options);
 }
@@ -180,7 +179,7 @@ function checked(args: string[], ran: Ran, options: GitOptions): string {
   throw new GitFailed(`git ${args.find((arg) => !arg.startsWith('-')) ?? ''}: ${why}`);
 }
 
-/** Each key of the repository's configuration that names a program gets an empty value. `git config` itself runs nothing. */
+/** Gives an empty value to each key of the repository's configuration that names a program. `git config` itself runs nothing. */
 function overridesOf(repository: Repository): Record<string, string> {
   const listed = runGit(repository, ['config', '--list', '--name-only', '-z'], ALWAYS, {});
   if (listed.code !== 0) throw new GitFailed(`git cannot read the repository: ${listed.stderr.trim()}`);
@@ -193,7 +192,7 @@ function overridesOf(repository: Repository): Record<string, string> {
 
 let scratches: string[] = [];
 
-/** A git directory of this process, for a repository with its objects in the store or in its own folder. It is removed by `removeScratch`. */
+/** A git directory for this process, with its objects in the store or in the repository's own folder. `removeScratch` removes it. */
 export function makeScratch(commonDir: string, store: string | null = null): string {
   const scratch = mkdtempSync(join(tmpdir(), 'fetch-git-'));
   scratches.push(scratch);
@@ -204,14 +203,14 @@ export function makeScratch(commonDir: string, store: string | null = null): str
     join(scratch, 'config'),
     [
       `[core]\n\trepositoryformatversion = ${hash === 'sha1' ? 0 : 1}\n\tbare = false\n\tfilemode = true\n\tsymlinks = true\n\tignorecase = false\n\tautocrlf = false`,
-      // any name that the file system holds is kept, and large files are copied rather than pressed
+      // all names that the file system allows are accepted, and large files are copied uncompressed
       '\tprotectNTFS = false\n\tprotectHFS = false\n\tbigFileThreshold = 32m\n\thooksPath = /dev/null\n\tfsmonitor = false\n\tquotePath = false\n\tuntrackedCache = false\n\tsplitIndex = false',
       '[pack]\n\tcompression = 0\n[gc]\n\tauto = 0\n[index]\n\tsparse = false\n[merge]\n\tconflictStyle = merge',
       hash === 'sha1' ? '' : `[extensions]\n\tobjectFormat = ${hash}`,
     ].join('\n') + '\n',
   );
   writeFileSync(join(scratch, 'info/attributes'), '* -text !eol !crlf !ident !filter !working-tree-encoding !diff !merge\n');
-  // the parts of a split index are looked for in the git directory
+  // git looks for the parts of a split index in its git directory
   for (const name of existsSync(commonDir) ? readdirSync(commonDir) : []) {
     if (name.startsWith('sharedindex.')) symlinkSync(join(commonDir, name), join(scratch, name));
   }
@@ -232,7 +231,7 @@ export function objectFormat(commonDir: string): 'sha1' | 'sha256' {
   }
 }
 
-/** The argument of a path that is held as bytes; null when it is no UTF-8 and cannot be one. */
+/** The argument for a path that is held as bytes; null when the path is not UTF-8. */
 export function argument(path: string): string | null {
   const text = utf8(path);
   return text.includes('\ufffd') ? null : text;

@@ -5,20 +5,20 @@ import { blob, type Change, changedTree, diffTrees, type Entry, entriesOf, isFil
 
 export interface Merged {
   tree: string;
-  /** paths that both sides changed in ways that do not fit together */
+  /** paths where the changes of both sides conflict */
   conflicts: string[];
   /** from `ours` to `tree` */
   changes: Change[];
 }
 
 export interface MergeOptions {
-  /** what `base` and `theirs` are taken as, for instance with line endings as they are committed; `skip` leaves ours */
+  /** converts entries of `base` and `theirs`, for example to the line endings of a commit; `skip` keeps ours */
   convert?: (path: string, entry: Entry) => Entry | 'skip';
 }
 
 const MERGED_BYTES = 10 * 1024 * 1024;
 
-/** `ours`, with what changed from `base` to `theirs`. Trees only: nothing else is looked at or written. */
+/** `ours` with the changes from `base` to `theirs`. It works on trees only. */
 export function mergeTrees(repository: Repository, base: string, ours: string, theirs: string, options: MergeOptions = {}): Merged {
   const wanted = diffTrees(repository, base, theirs);
   if (wanted.length === 0) return { tree: ours, conflicts: [], changes: [] };
@@ -48,7 +48,7 @@ export function mergeTrees(repository: Repository, base: string, ours: string, t
   };
 }
 
-/** The entry of a three-way merge; undefined: it does not fit together. */
+/** The entry of a three-way merge; undefined: a conflict. */
 function mergeEntry(repository: Repository, base: Entry | null, ours: Entry | null, theirs: Entry | null): Entry | null | undefined {
   if (!base || !ours || !theirs || !isFile(base) || !isFile(ours) || !isFile(theirs)) return undefined;
   const mode = ours.mode === base.mode ? theirs.mode : ours.mode;

@@ -3,10 +3,10 @@ import { spawnSync } from 'node:child_process';
 export interface Ran {
   /** null: killed, because of `timeoutMs` or because it wrote more than `maxOutput` */
   code: number | null;
-  /** bytes as characters 0 to 255, so that names that are no UTF-8 survive */
+  /** bytes as characters 0 to 255, so that names that are not UTF-8 survive */
   stdout: string;
   stderr: string;
-  /** there was more output than `maxOutput` bytes */
+  /** the output was longer than `maxOutput` bytes */
   cut: boolean;
   timedOut: boolean;
 }
@@ -19,9 +19,9 @@ export interface RunOptions {
   /** bytes */
   maxOutput?: number;
   timeoutMs?: number;
-  /** file descriptor that takes stdout instead of `stdout` */
+  /** file descriptor that gets the output, in place of `stdout` */
   stdoutTo?: number;
-  /** file descriptor that is read instead of `input` */
+  /** file descriptor to read from, in place of `input` */
   stdinFrom?: number;
 }
 
@@ -38,7 +38,7 @@ export function run(program: string, args: string[], options: RunOptions): Ran {
     stdio: [options.stdinFrom ?? 'pipe', options.stdoutTo ?? 'pipe', 'pipe'],
   });
   const code = (result.error as NodeJS.ErrnoException | undefined)?.code;
-  // EPIPE: the program ended without reading its input, which its exit code explains better
+  // EPIPE: the program ended without reading its input; its exit code says more
   if (result.error && code !== 'ENOBUFS' && code !== 'ETIMEDOUT' && code !== 'EPIPE') throw result.error;
   return {
     code: result.status,
@@ -49,7 +49,7 @@ export function run(program: string, args: string[], options: RunOptions): Ran {
   };
 }
 
-/** The bytes of characters 0 to 255. Throws for text, which would lose what is beyond them without a word. */
+/** The bytes of characters 0 to 255. Throws for other text, which would be damaged silently. */
 function bytesOf(characters: string): Buffer {
   const bytes = Buffer.from(characters, 'latin1');
   if (bytes.toString('latin1') !== characters) throw new Error('text was given where bytes belong');

@@ -18,7 +18,7 @@ export interface Place {
 
 export const worktreeFolder = (workspace: string, key: string): string => join(workspace, '.git', 'fetch-worktrees', key);
 
-/** The place of an operation. Refuses a worktree that is not there. */
+/** The place of an operation. Refuses a worktree that does not exist. */
 export function placeOf(workspace: string, side: string, worktree: string | undefined): Place {
   if (worktree === undefined) return { root: workspace, workspace, worktree: null, side };
   if (!KEY.test(worktree)) throw new Refusal('The key of the worktree is not valid.');
@@ -27,20 +27,17 @@ export function placeOf(workspace: string, side: string, worktree: string | unde
   return { root, workspace, worktree, side };
 }
 
-/**
- * The repository whose working tree the workspace is; null when there is none that can be reached. `.git` must be a folder: a file
- * or a link would lead to a repository outside of what is mounted.
- */
+/** The repository of the workspace; null when there is none. `.git` must be a folder, because a file or a link would lead to a repository outside the mount. */
 export function openRepository(place: Place): Repository | null {
   const commonDir = join(place.workspace, '.git');
   if (!isFolder(commonDir) || !existsSync(join(commonDir, 'HEAD')) || !isFolder(join(commonDir, 'objects'))) return null;
-  // the admin folder is found by the key, not by the `.git` file that an agent can write
+  // the folder is found by the key, because an agent can write the `.git` file
   const gitDir = place.worktree === null ? commonDir : join(commonDir, 'worktrees', place.worktree);
   if (!isFolder(gitDir)) throw new Refusal(`The worktree ${place.worktree} has lost its git folder.`);
   return { root: place.root, gitDir, commonDir, kept: 'workspace', worktree: place.worktree, scratch: makeScratch(commonDir), store: null };
 }
 
-/** The repository for tools that need one. */
+/** The repository, for tools that need one. */
 export function needRepository(place: Place): Repository {
   const repository = openRepository(place);
   if (repository) return repository;
@@ -64,7 +61,7 @@ export function headOf(repository: Repository): Head {
   };
 }
 
-/** What git is in the middle of; null when it is not. */
+/** Which operation git is in the middle of; null when none. */
 export function inProgress(repository: Repository): string | null {
   const marks: Array<[string, string]> = [
     ['MERGE_HEAD', 'a merge'],

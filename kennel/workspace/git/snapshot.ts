@@ -7,30 +7,30 @@ import { utf8 } from './process.ts';
 import { changedTree, type Entry, emptyTree, indexInfo, isSubmodule } from './trees.ts';
 
 /**
- * The files and the index as they are, as trees. File contents are kept byte for byte: line endings are not converted and filters
- * do not run. The person's index is read, never written.
+ * The present files and index, as trees. Contents are stored byte for byte, without conversion of line endings and without filters. The person's index is read,
+ * never written.
  */
 export interface Snapshot {
-  /** tracked files and untracked ones that are not ignored */
+  /** tracked files, and untracked ones that are not ignored */
   tree: string;
-  /** what the index holds; null while it has conflicts */
+  /** content of the index; null while it has conflicts */
   staged: string | null;
-  /** the versions of conflicting files, under `1/`, `2/` and `3/`; null when there are none */
+  /** versions of conflicting files, under `1/`, `2/` and `3/`; null when there are none */
   unmerged: string | null;
-  /** ignored files, and folders that are ignored as a whole (they end with `/`) */
+  /** ignored files, and folders that are ignored whole (they end with `/`) */
   ignored: string[];
   /** further trees of a state */
   trees?: Record<string, string | null>;
-  /** the file of the index, with what a tree does not say */
+  /** the index file, which has more than a tree can hold */
   index?: Buffer;
-  /** what is not kept */
+  /** what could not be saved */
   notes: string[];
 }
 
 export interface SnapshotOptions {
-  /** paths that belong to it when they exist, even if they are ignored */
+  /** paths that are included when they exist, even if they are ignored */
   also?: Iterable<string>;
-  /** what stays out of it unless it is in `also` */
+  /** what is left out, unless it is in `also` */
   except?: { untracked: (path: string) => boolean; tracked: (path: string) => boolean };
 }
 
@@ -48,7 +48,7 @@ export function takeSnapshot(repository: Repository, options: SnapshotOptions = 
 
   for (const path of new Set([...known, ...untracked])) {
     if (path.endsWith('/')) {
-      // a repository of its own: `others`
+      // a repository inside the workspace: see `others`
       continue;
     }
     if (options.except && !wanted.has(path) && options.except[known.has(path) ? 'tracked' : 'untracked'](path)) continue;
@@ -60,7 +60,7 @@ export function takeSnapshot(repository: Repository, options: SnapshotOptions = 
     } else if (stats.isDirectory()) {
       if (tracked && isSubmodule(tracked)) given.set(path, { mode: '160000', oid: submoduleHead(repository, path) ?? tracked.oid });
     } else if (!stats.isFile() && !stats.isSymbolicLink()) {
-      // it is remembered by its name
+      // only its name is saved
     } else if (stats.isFile() && !readable(repository.root, path)) {
       if (tracked) given.set(path, tracked);
     } else if (stats.size > LIMITS.keptFileBytes && !tracked) {
@@ -87,7 +87,7 @@ interface Index {
   unmergedTree(): string | null;
 }
 
-/** The person's index. Nothing is refreshed or written. */
+/** The person's index. It is not refreshed or written. */
 export function readIndex(repository: Repository): Index {
   const entries = new Map<string, Entry>();
   const sparse = new Set<string>();
@@ -116,7 +116,7 @@ export function readIndex(repository: Repository): Index {
   };
 }
 
-/** lstat that sees through no link on the way: what lies behind a linked folder does not belong to the working tree. */
+/** lstat that follows no link on the way: what is behind a linked folder does not belong to the working tree. */
 class Look {
   readonly root: string;
   private readonly folders = new Map<string, boolean>();
@@ -141,7 +141,7 @@ class Look {
   }
 }
 
-/** The absolute path of a path of git, as the file system wants it. */
+/** The absolute path of a path of git, as the file system expects it. */
 export const onDisk = (root: string, path: string): Buffer => Buffer.concat([Buffer.from(`${root}/`), Buffer.from(path, 'latin1')]);
 
 function readable(root: string, path: string): boolean {
@@ -153,7 +153,7 @@ function readable(root: string, path: string): boolean {
   }
 }
 
-/** HEAD of a checked-out submodule, by asking git to record the folder in an index of ours; null when it is not checked out. */
+/** HEAD of a checked-out submodule, found by letting git record the folder in an index of ours; null when it is not checked out. */
 function submoduleHead(repository: Repository, path: string): string | null {
   const index = join(repository.scratch, 'submodule-index');
   rmSync(index, { force: true });
@@ -164,8 +164,8 @@ function submoduleHead(repository: Repository, path: string): string | null {
 }
 
 /**
- * Copies an index with the time at which git wrote it. By that time git tells files that may have been changed in the second in
- * which it looked: a younger copy would hide a change of the same second that leaves the size as it was.
+ * Copies an index together with its modification time. By that time git knows which files may have changed in the second of its last look. A younger copy would
+ * hide a change in that second that keeps the file's size.
  */
 function copyIndex(from: string, to: string): void {
   copyFileSync(from, to);
@@ -173,13 +173,13 @@ function copyIndex(from: string, to: string): void {
   utimesSync(to, second, second);
 }
 
-/** Without a store every file is read. */
+/** Without a store, every file is read each time. */
 const cacheOf = (repository: Repository): string => join(repository.store ?? repository.scratch, `files-${repository.worktree ?? 'index'}`);
 
-/** What is known of the files of a worktree that goes. */
+/** Removes the file cache of a worktree that is being deleted. */
 export const forgetFiles = (repository: Repository): void => rmSync(cacheOf(repository), { force: true });
 
-/** A tree of what is on disk now. Stat data of the last time spares reading what did not change. */
+/** A tree of the present files. Cached stat data saves reading unchanged files. */
 function treeOfFiles(repository: Repository, paths: string[], given: Map<string, Entry>): string {
   const index = join(repository.scratch, 'index');
   const cache = cacheOf(repository);
@@ -190,12 +190,12 @@ function treeOfFiles(repository: Repository, paths: string[], given: Map<string,
     tree = filled(repository, index, paths, given);
   } catch (error) {
     if (!(error instanceof GitFailed) || !existsSync(cache)) throw error;
-    // a damaged cache must not stand in the way
+    // a damaged cache is removed and built again
     rmSync(index, { force: true });
     rmSync(`${index}.lock`, { force: true });
     tree = filled(repository, index, paths, given);
   }
-  // nothing is there and nothing was: git made no index
+  // there are no files and there was no cache, so git created no index
   if (!existsSync(index)) return tree;
   const fresh = `${cache}.${process.pid}`;
   copyIndex(index, fresh);

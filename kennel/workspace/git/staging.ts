@@ -5,7 +5,7 @@ import { readIndex } from './snapshot.ts';
 import { giveObjects } from './transfer.ts';
 import { type Change, indexInfo, isSubmodule, same } from './trees.ts';
 
-/** The person's index, changed entry by entry: what is staged besides stays staged. */
+/** Changes the person's index entry by entry, so that everything else stays staged. */
 
 /** Why the index cannot be written now; null when it can. */
 export function indexLock(repository: Repository): string | null {
@@ -19,7 +19,7 @@ export function indexLock(repository: Repository): string | null {
   return null;
 }
 
-/** Sets entries that are still as `from` says; others were changed by somebody else, and stay. */
+/** Sets entries that still match `from`. Others were changed by somebody else, and stay. */
 export function restage(repository: Repository, changes: readonly Change[]): void {
   if (changes.length === 0) return;
   const now = readIndex(repository).entries;
@@ -35,6 +35,6 @@ export function restage(repository: Repository, changes: readonly Change[]): voi
     zero,
   );
   content(repository, ['update-index', '-z', '--index-info'], { index: join(repository.gitDir, 'index'), input });
-  // fills in sizes and times, so that the next status need not read the files; its exit code only says that some differ
+  // fills in sizes and times, so that the next status need not read the files; the exit code only says that some differ
   tryGit(repository, ['update-index', '-q', '--ignore-submodules', '--refresh']);
 }

@@ -5,17 +5,17 @@ import { LIMITS } from '../limits.ts';
 import { content, GitFailed, git, type Repository, tryContent, tryGit } from './git.ts';
 import { textOrNull } from './repository.ts';
 
-/** Objects on their way between the repository of the workspace and the store. What goes in is hashed again by git, so a damaged object does not pass as another. */
+/** Moves objects between the workspace's repository and the store. git hashes incoming objects again, so a damaged object cannot pass for another. */
 
 export interface Ref {
   /** bytes as characters */
   name: string;
   oid: string;
-  /** another ref that this one stands for */
+  /** the ref that this symbolic ref points to */
   symref?: string;
 }
 
-/** Every ref of the workspace but those that the version before made for checkpoints. */
+/** All refs of the workspace, except those that the version before made for checkpoints. */
 export function refsOf(repository: Repository): Ref[] {
   if (repository.kept === 'beside') return [];
   return git(repository, ['for-each-ref', '--format=%(objectname) %(refname) %(symref)'])
@@ -27,7 +27,7 @@ export function refsOf(repository: Repository): Ref[] {
     });
 }
 
-/** Which of these objects are not there. */
+/** Which of these objects are missing. */
 export function missingFrom(ask: typeof content, repository: Repository, oids: Iterable<string>): string[] {
   const all = [...new Set(oids)];
   if (all.length === 0) return [];
@@ -38,8 +38,8 @@ export function missingFrom(ask: typeof content, repository: Repository, oids: I
 }
 
 /**
- * Copies into the store what the refs, HEAD and the index reach. Returns why that did not work; the repository then `borrows`: the checkpoint
- * is good as long as the git folder is.
+ * Copies into the store all that the refs, HEAD and the index reach. Returns why that failed; the repository then `borrows`, and the checkpoint works only
+ * while the git folder does.
  */
 export function copyHistory(repository: Repository, refs: Ref[], head: string | null, indexed: Iterable<string>): string | null {
   const tips = [...refs.map((ref) => ref.oid), ...(head ? [head] : [])];
@@ -61,7 +61,7 @@ function copied(repository: Repository, due: string[], known: string[]): string 
   const gone = new Set(missingFrom(git, repository, known));
   const input = `${[...due, ...known.filter((oid) => !gone.has(oid)).map((oid) => `^${oid}`)].join('\n')}\n`;
   let why = '';
-  // a clone that is shallow or partial lacks objects on purpose
+  // a shallow or partial clone lacks objects on purpose
   for (const more of [[], ['--missing=allow-any']]) {
     try {
       pass(repository, (file) => git(repository, packing(more), { input, stdoutTo: file }), content);
@@ -74,7 +74,7 @@ function copied(repository: Repository, due: string[], known: string[]): string 
   return why;
 }
 
-/** Sees that the repository of the workspace has these objects and all that they reach. `whole`: also where they seem to be there. */
+/** Makes sure that the workspace's repository has these objects and all that they reach. `whole`: copy even those that seem to exist. */
 export function giveObjects(repository: Repository, oids: Iterable<string | null>, options: { except?: Array<string | null>; whole?: boolean } = {}): void {
   if (repository.kept === 'beside') return;
   const all = [...new Set(oids)].filter((oid) => oid !== null);
@@ -84,7 +84,7 @@ export function giveObjects(repository: Repository, oids: Iterable<string | null
   if (wanted.length === 0) return;
   const except = (options.except ?? []).filter((oid) => oid !== null).map((oid) => `^${oid}`);
   const input = `${[...wanted, ...except].join('\n')}\n`;
-  // the few objects of a task lie loose like those of any commit
+  // the few objects of a task stay loose, like those of any commit
   const small = !options.whole && except.length > 0;
   throughFile(
     repository,
@@ -93,26 +93,26 @@ export function giveObjects(repository: Repository, oids: Iterable<string | null
   );
 }
 
-// deltas that are there are used again, and none is looked for
+// existing deltas are used again, and no new ones are searched
 const packing = (more: string[]): string[] => ['pack-objects', '--revs', '--stdout', '-q', '--window=0', '--delta-base-offset', ...more];
 
 function pass(repository: Repository, write: (file: number) => void, into: typeof content): void {
   throughFile(repository, write, (file) => into(repository, ['index-pack', '--stdin'], { stdinFrom: file }));
 }
 
-/** Bytes of the repository's objects. */
+/** Size of the repository's objects in bytes. */
 function sizeOf(repository: Repository): number {
   const told = git(repository, ['count-objects', '-v']).split('\n');
   const kilobytes = (name: string) => Number(told.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2) ?? 0);
   return (kilobytes('size') + kilobytes('size-pack')) * 1024;
 }
 
-/** Copies commits that are named by refs of the version before. */
+/** Copies commits that refs of the version before name. */
 export function copyCommits(repository: Repository, oids: string[]): boolean {
   return copied(repository, missingFrom(content, repository, oids), []) === null;
 }
 
-/** Many loose objects of the store become one pack: each is a file of its own until then. */
+/** Puts the many loose objects of the store into one pack, because each is a file. */
 export function tidy(repository: Repository): void {
   const folder = join(repository.store!, 'objects');
   const loose = readdirSync(folder)
@@ -123,7 +123,7 @@ export function tidy(repository: Repository): void {
   if (packed.code === 0) tryContent(repository, ['prune-packed', '-q']);
 }
 
-/** Sets refs that are as `from` says; names of those that are not. */
+/** Sets refs that match `from`; returns the names of those that do not. */
 export function setRefs(repository: Repository, changes: Array<{ name: string; from: string | null; to: string | null }>): string[] {
   const now = new Map(refsOf(repository).map((ref) => [ref.name, ref.oid]));
   const left: string[] = [];
@@ -131,17 +131,17 @@ export function setRefs(repository: Repository, changes: Array<{ name: string; f
     const current = now.get(name) ?? null;
     if (current === to) continue;
     const order = to === null ? `delete ${name}\0${from}\0` : `update ${name}\0${to}\0${from ?? ''}\0`;
-    // an empty old value is no condition, and none is needed where nothing was found
+    // an empty old value would be no condition; none is needed for a ref that does not exist
     if (current !== from || tryGit(repository, ['update-ref', '--stdin', '-z', '--no-deref'], { input: order }).code !== 0) left.push(name);
   }
   return left;
 }
 
-/** A file of the store that is gone afterwards: packs on their way between repositories are too large for the memory of a container. */
+/** Passes data through a temporary file of the store: a pack may be larger than the memory of a container. */
 function throughFile<T>(repository: Repository, write: (file: number) => void, read: (file: number) => T): T {
   const folder = join(repository.store!, 'tmp');
   mkdirSync(folder, { recursive: true });
-  // of calls that were killed
+  // left by killed calls
   for (const name of readdirSync(folder)) {
     const stats = lstatSync(join(folder, name), { throwIfNoEntry: false });
     if (stats && Date.now() - stats.mtimeMs > 86_400_000) rmSync(join(folder, name), { recursive: true, force: true });

@@ -21,7 +21,7 @@ export const isFile = (entry: Entry): boolean => entry.mode.startsWith('100');
 export const isSubmodule = (entry: Entry | null): boolean => entry?.mode === '160000';
 export const same = (a: Entry | null | undefined, b: Entry | null | undefined): boolean => a?.mode === b?.mode && a?.oid === b?.oid;
 
-/** A function of objects is asked once: each question of git is a process. */
+/** Caches a question about objects, because each question starts a git process. */
 function once<T>(repository: Repository, question: string, ask: () => T): T {
   repository.asked ??= new Map();
   const { asked } = repository;
@@ -29,7 +29,7 @@ function once<T>(repository: Repository, question: string, ask: () => T): T {
   return asked.get(question) as T;
 }
 
-/** `tree` of a commit or a tree; the empty tree for null. */
+/** The `tree` of a commit or tree; the empty tree for null. */
 export function treeOf(repository: Repository, commit: string | null): string {
   return commit === null
     ? emptyTree(repository)
@@ -40,7 +40,7 @@ export function emptyTree(repository: Repository): string {
   return once(repository, 'empty', () => content(repository, ['mktree'], { input: '' }).trim());
 }
 
-/** What differs between two trees, renames as a deletion and an addition. */
+/** The differences between two trees; a rename is a deletion and an addition. */
 export function diffTrees(repository: Repository, from: string, to: string): readonly Change[] {
   return from === to ? [] : once(repository, `diff ${from} ${to}`, () => differences(repository, from, to));
 }
@@ -72,7 +72,7 @@ function readEntries(repository: Repository, tree: string): Map<string, Entry> {
   return entries;
 }
 
-/** Lines for `update-index --index-info`: deletions first, so that a file can take the place of a folder. */
+/** Lines for `update-index --index-info`: deletions first, so that a file can replace a folder. */
 export function indexInfo(entries: Iterable<[string, Entry | null]>, zero: string): string {
   const all = [...entries];
   const gone = all.filter(([, entry]) => entry === null).map(([path]) => `0 ${zero}\t${path}\0`);
@@ -80,11 +80,11 @@ export function indexInfo(entries: Iterable<[string, Entry | null]>, zero: strin
   return gone.join('') + there.join('');
 }
 
-/** The tree `start` with some entries changed; null entries are taken out. */
+/** The tree `start` with some entries changed; null entries are removed. */
 export function changedTree(repository: Repository, start: string, entries: Iterable<[string, Entry | null]>): string {
   const info = indexInfo(entries, '0'.repeat(start.length));
   if (info === '') return start;
-  // what changes may be long
+  // the list of changes may be long
   const key = createHash('sha256').update(info, 'latin1').digest('hex');
   return once(repository, `changed ${start} ${key}`, () => writeChanged(repository, start, info));
 }
@@ -101,7 +101,7 @@ export function blob(repository: Repository, bytes: string | Buffer): string {
   return content(repository, ['hash-object', '-w', '--no-filters', '--stdin'], { input: bytes }).trim();
 }
 
-/** A value as JSON. It is written in ASCII, so that names in bytes and text in it are read again as they were, however the blob is read. */
+/** A value as JSON. It is written in ASCII, so that names as bytes and text come back unchanged, however the blob is read. */
 export function jsonBlob(repository: Repository, value: unknown): string {
   const ascii = JSON.stringify(value).replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
   return blob(repository, ascii);
@@ -114,7 +114,7 @@ export interface Signature {
   seconds: number;
 }
 
-/** Makes a commit object. The same arguments make the same commit. */
+/** Creates a commit object. The same arguments give the same commit. */
 export function commitTree(repository: Repository, tree: string, parents: string[], message: string, by: Signature): string {
   const env: Record<string, string> = {};
   for (const role of ['AUTHOR', 'COMMITTER']) {

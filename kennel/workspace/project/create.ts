@@ -18,8 +18,8 @@ export interface Creating {
 }
 
 /**
- * Fills an empty folder from `kennel/templates`. `{{name}}` (as it was given), `{{package}}` (lower case, begins with a letter) and
- * `{{description}}` in files are replaced, escaped for what the file is; `_gitignore` becomes `.gitignore`.
+ * Fills an empty folder from `kennel/templates`. Replaces `{{name}}` (as given), `{{package}}` (lower case, begins with a letter) and `{{description}}`,
+ * escaped for the type of file. `_gitignore` becomes `.gitignore`.
  */
 export function create(place: Place, op: Creating): WorkspaceAnswer {
   if (!TEMPLATES.includes(op.template)) throw new Refusal(`There is no template ${op.template}; there are ${TEMPLATES.join(', ')}.`);
@@ -40,7 +40,7 @@ export function create(place: Place, op: Creating): WorkspaceAnswer {
   return { ok: true, output, data: { files: files.map((file) => file.replace(/(^|\/)_gitignore$/, '$1.gitignore')), commit } };
 }
 
-/** A name that npm, cargo, go and Python take. */
+/** A name that npm, cargo, go and Python accept. */
 export function packageName(name: string): string {
   const plain = name.toLowerCase().replace(/^[^a-z]+/, '');
   return plain === '' ? `app-${name.toLowerCase().replace(/^[-_]+/, '')}`.replace(/-$/, '') : plain;
@@ -52,7 +52,7 @@ function filesOf(folder: string, prefix = ''): string[] {
     .flatMap((entry) => (entry.isDirectory() ? filesOf(join(folder, entry.name), `${prefix}${entry.name}/`) : [`${prefix}${entry.name}`]));
 }
 
-/** Quoted text of JSON is quoted text of TOML, JavaScript, Go, Rust and Python too, as far as plain characters go. */
+/** Plain characters in JSON quotes are also valid in TOML, JavaScript, Go, Rust and Python. */
 function filled(text: string, file: string, values: Record<string, string>): string {
   const html = (value: string) => value.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
   const markdown = (value: string) => value.replace(/[\\`*_{}[\]<>#|~]/g, '\\$&');

@@ -10,7 +10,7 @@ import { indexLock } from '../git/staging.ts';
 import { bounded } from '../limits.ts';
 import { Refusal } from '../refusal.ts';
 
-/** The git tools of a person or a model: what they change is HEAD, branches and the index of the person's own repository. */
+/** Git tools for a person or a model. They change HEAD, branches and the index of the person's own repository. */
 
 export interface Status {
   branch: string | null;
@@ -97,7 +97,7 @@ export function gitLog(place: Place, limit: number): WorkspaceAnswer {
   return { ok: true, output: bounded(lines.join('\n')), data: { commits } };
 }
 
-/** With paths: those only, whatever is staged. Without: what is staged; where nothing is, everything that is not ignored. */
+/** With paths: commits only those, whatever is staged. Without: what is staged, or everything that is not ignored when nothing is staged. */
 export function gitCommit(place: Place, message: string, paths: string[] | undefined, author: Author): WorkspaceAnswer {
   const repository = needRepository(place);
   if (message.trim() === '') throw new Refusal('The commit message is empty.');
@@ -162,7 +162,7 @@ export function gitBranch(place: Place, action: 'list' | 'create' | 'switch', na
   if (action === 'switch' && !exists) throw new Refusal(`There is no branch ${name}. Create it first.`);
   const lock = indexLock(repository);
   if (lock) throw new Refusal(`Nothing was changed: ${lock}.`);
-  // ignored files are the person's too: git would put files of the branch over them
+  // ignored files belong to the person too, and git would overwrite them with files of the branch
   const ran = tryGit(repository, [
     'switch',
     '-q',

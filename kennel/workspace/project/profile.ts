@@ -7,7 +7,7 @@ import { utf8 } from '../git/process.ts';
 import { openRepository, type Place } from '../git/repository.ts';
 import { statusOf } from './git-tools.ts';
 
-/** What kind of project a workspace is, by its manifest files. Nothing of it is run. */
+/** The kind of project, by its manifest files. It runs nothing of the workspace. */
 export function profile(place: Place): WorkspaceAnswer {
   const found: Profile = { ...projectOf(place.root), git: null };
   const repository = openRepository(place);
@@ -37,7 +37,7 @@ function described(found: Profile): string {
   return `${what}${tests}, on ${branch ?? head?.slice(0, 10)}${head ? '' : ' (no commits yet)'}, ${modified} modified, ${untracked} untracked${track}`;
 }
 
-/** User and password of a URL are nobody's business. */
+/** The URL without user and password. */
 function remoteOf(repository: Parameters<typeof tryGit>[0], branch: string | null): string | null {
   const value = (key: string): string | null => {
     const read = tryGit(repository, ['config', '--get', key]);
