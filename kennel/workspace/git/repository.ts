@@ -82,7 +82,7 @@ export function isFolder(path: string): boolean {
   }
 }
 
-/** A small file's text; null when it is not there. */
+/** A small file's text; null when the file does not exist. */
 export function textOrNull(path: string): string | null {
   try {
     return readFileSync(path, 'utf8');
