@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 /** What a folder of the source may import besides itself and packages without an owner. */
-export interface Room {
+export interface FolderRules {
   /** other folders of `src` (or files, without extension) */
   imports: readonly string[];
   /** packages that only this folder may import */
@@ -19,7 +19,7 @@ const STORES = [...GROUND, ...ROOT_FILES, 'store', 'adapters'];
  * Who may import whom. A folder imports only folders that stand above it in this table. `node scripts/import-table.ts` writes the table into biome.json. A test
  * compares the two, and tries one forbidden import of each kind in each folder.
  */
-export const ROOMS: Record<string, Room> = {
+export const IMPORT_TABLE: Record<string, FolderRules> = {
   contracts: { imports: [], packages: [] },
   domain: { imports: ['contracts'], packages: ['croner', 'zod'] },
   workflows: { imports: GROUND, packages: ['@temporalio/workflow', '@temporalio/common'] },
@@ -36,31 +36,31 @@ export const ROOMS: Record<string, Room> = {
   cli: { imports: [...STORES, 'tools', 'intake', 'channels', 'activities', 'api'], owns: ['@temporalio/worker', 'commander', '@clack/prompts'] },
 };
 
-const tops = [...new Set(Object.keys(ROOMS).map((name) => name.split('/')[0]!)), ...ROOT_FILES];
-const owners = Object.entries(ROOMS).flatMap(([folder, { owns = [] }]) => owns.map((name) => ({ name, folder })));
+const tops = [...new Set(Object.keys(IMPORT_TABLE).map((name) => name.split('/')[0]!)), ...ROOT_FILES];
+const owners = Object.entries(IMPORT_TABLE).flatMap(([folder, { owns = [] }]) => owns.map((name) => ({ name, folder })));
 const within = (folder: string, outer: string): boolean => folder === outer || folder.startsWith(`${outer}/`);
 
 /** Folders and files of `src` that this folder must not import. */
-export const forbiddenFolders = (folder: string): string[] => tops.filter((top) => !within(folder, top) && !ROOMS[folder]!.imports.includes(top));
+export const forbiddenFolders = (folder: string): string[] => tops.filter((top) => !within(folder, top) && !IMPORT_TABLE[folder]!.imports.includes(top));
 
 /** Packages with an owner that this folder must not import. */
 export const forbiddenPackages = (folder: string): { name: string; folder: string }[] => owners.filter((owner) => !within(folder, owner.folder));
 
 /** The options of Biome's `noRestrictedImports` for a folder of `src`; null: for the files in `src` itself. */
 function restrictions(folder: string | null): object {
-  const room: Room = folder ? ROOMS[folder]! : { imports: [...GROUND, ...ROOT_FILES] };
-  const refused = folder ? forbiddenFolders(folder) : tops.filter((top) => !room.imports.includes(top));
+  const rules: FolderRules = folder ? IMPORT_TABLE[folder]! : { imports: [...GROUND, ...ROOT_FILES] };
+  const refused = folder ? forbiddenFolders(folder) : tops.filter((top) => !rules.imports.includes(top));
   const fenced = folder ? forbiddenPackages(folder) : owners;
   const groups = refused.map((top) => (ROOT_FILES.includes(top) ? `**/${top}.ts` : `**/${top}/**`));
   const where = folder ? `src/${folder}` : 'src';
   return {
     paths: Object.fromEntries(fenced.map(({ name, folder: owner }) => [name, `Only src/${owner} imports ${name}.`])),
     patterns: [
-      ...(room.packages
+      ...(rules.packages
         ? [
             {
-              group: ['**', '!./**', '!../**', ...room.packages.map((name) => `!${name}`)],
-              message: `${where} imports ${[...room.packages, 'nothing else from outside'].join(', ')}.`,
+              group: ['**', '!./**', '!../**', ...rules.packages.map((name) => `!${name}`)],
+              message: `${where} imports ${[...rules.packages, 'nothing else from outside'].join(', ')}.`,
             },
           ]
         : []),
@@ -68,7 +68,7 @@ function restrictions(folder: string | null): object {
         group: [...groups, '**/temporal/*.ts', '**/kennel/runner/**', '**/kennel/workspace/**', '**/tests/**'].filter(
           (group) => folder !== 'cli' || group !== '**/temporal/*.ts',
         ),
-        message: `Arrows point one way: ${where} imports ${room.imports.length > 0 ? room.imports.join(', ') : 'no other folder'}. See scripts/import-table.ts.`,
+        message: `Arrows point one way: ${where} imports ${rules.imports.length > 0 ? rules.imports.join(', ') : 'no other folder'}. See scripts/import-table.ts.`,
       },
     ],
   };
@@ -79,7 +79,7 @@ const rule = (options: object) => ({ linter: { rules: { style: { noRestrictedImp
 /** The overrides of biome.json that fence the folders. A later override replaces an earlier one, so inner folders come after outer ones. */
 export const overrides = (): object[] => [
   { includes: ['src/*.ts'], ...rule(restrictions(null)) },
-  ...Object.keys(ROOMS).map((folder) => ({ includes: [`src/${folder}/**`], ...rule(restrictions(folder)) })),
+  ...Object.keys(IMPORT_TABLE).map((folder) => ({ includes: [`src/${folder}/**`], ...rule(restrictions(folder)) })),
   {
     includes: ['kennel/**'],
     ...rule({

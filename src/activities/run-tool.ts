@@ -4,7 +4,7 @@ import type { TaskInput } from '../contracts/task.ts';
 import { taskInput } from '../intake/workflow-inputs.ts';
 import { isOver, taskOfCall } from '../store/kennel/tasks.ts';
 import { endedByRestart, restarted, type Tool, type ToolContext, type ToolOutcome } from '../tools/tool.ts';
-import type { ActivityDeps } from './deps.ts';
+import type { ActivityDeps } from './activity-deps.ts';
 import { isStoreAway } from './failure.ts';
 
 /** What a call of the model and a routine step have in common. */

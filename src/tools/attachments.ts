@@ -24,7 +24,7 @@ export const readAttachment = defineTool({
   }),
   danger: 'SAFE',
   effect: 'idempotent',
-  place: 'worker',
+  runsIn: 'worker',
   readsOnly: true,
   timeoutMs: 30_000,
   summarise: (args) => `from ${args.offset}`,

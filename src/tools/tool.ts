@@ -9,7 +9,7 @@ import type { Sent } from '../domain/consent/taint.ts';
 import type { Db } from '../store/postgres/database.ts';
 
 /** Where a tool runs: in this worker process, or in a container of the kennel. */
-export type Place = 'worker' | 'kennel';
+export type RunsIn = 'worker' | 'kennel';
 
 export interface ToolContext {
   /** the same on every attempt of one call; the idempotency key of everything the tool does */
@@ -50,7 +50,7 @@ export interface Tool<S extends z.ZodType = z.ZodType> {
   dangerOf?: (args: z.output<S>) => Danger;
   /** idempotent: may run again. reattachable: found again by its call id. once: never retried; an unknown outcome is reported */
   effect: Effect;
-  place: Place;
+  runsIn: RunsIn;
   /** whose text its output contains; empty when only the person or this program can have written it */
   reads: readonly SourceKind[];
   /** which one it reads, for people: a host, a path; the tool's name when unset */
@@ -66,7 +66,7 @@ export interface Tool<S extends z.ZodType = z.ZodType> {
   /** a kennel tool that is not bound to the host of the active workspace: listing, selecting */
   anyHost?: boolean;
   /** needs a person or a turn, or would let a routine change or start routines by itself; it cannot be a routine step */
-  notAStep?: boolean;
+  notARoutineStep?: boolean;
   /** how clients of the runtime API show its calls; as an ordinary tool call when unset */
   item?: Exclude<CallItemKind, 'tool_call'>;
   /** the question of an approval, in our words and never the model's. `at`: ` in demo` for a call in a workspace. When unset, the question names the tool. */

@@ -23,7 +23,7 @@ export const webFetch = defineTool({
   }),
   danger: 'SAFE',
   effect: 'idempotent',
-  place: 'worker',
+  runsIn: 'worker',
   timeoutMs: FETCH_TIMEOUT_MS + 15_000,
   // only the host: paths and queries may carry tokens, and summaries are not always encrypted
   summarise: (args) => URL.parse(args.url)?.hostname ?? 'page',

@@ -20,7 +20,7 @@ export type Kind = (typeof KINDS)[number];
 const WEIGHTED: readonly Kind[] = ['plain', 'plain', 'tools', 'tools', 'ask', 'ask', 'slow', 'slow', 'steer', 'steer', 'stop', 'status'];
 const words = (count: number): string => Array.from({ length: count }, (_, n) => `w${n}`).join(' ');
 
-type Said = { kind: string; turn_id: string | null; inbox_id: string };
+type SayReply = { kind: string; turn_id: string | null; inbox_id: string };
 
 /** One chat of a scripted person: message after message, each with an expectation on the record as soon as it is acknowledged. */
 export class Chat {
@@ -86,8 +86,8 @@ export class Chat {
     return body.turn.id;
   }
 
-  say(key: string, text: string): Promise<Said> {
-    return this.#client.post<Said>(`/v1/threads/${this.threadId}/messages`, { text }, key);
+  say(key: string, text: string): Promise<SayReply> {
+    return this.#client.post<SayReply>(`/v1/threads/${this.threadId}/messages`, { text }, key);
   }
 
   async #ask(name: string): Promise<string> {

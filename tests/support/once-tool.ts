@@ -16,7 +16,7 @@ const strike = defineTool({
   sends: [],
   danger: 'SAFE',
   effect: 'once',
-  place: 'worker',
+  runsIn: 'worker',
   timeoutMs: 60_000,
   run: async ({ ledger, holdMs }, { callId, signal }) => {
     appendFileSync(ledger, `${callId}\n`);

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import type { Kennel } from '../../adapters/kennel/kennel.ts';
 import type { Config } from '../../config.ts';
 import { findTask, isOver } from '../../store/kennel/tasks.ts';
-import type { KennelDeps } from '../deps.ts';
+import type { KennelDeps } from '../activity-deps.ts';
 
 /**
  * Freezes the containers of a host that cannot know whether its tasks still belong to it, and closes their way out. When the host has its lease again,

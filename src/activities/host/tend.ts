@@ -8,7 +8,7 @@ import { loginsOf } from '../../domain/tasks/logins.ts';
 import { reportHost } from '../../store/kennel/hosts.ts';
 import { findTask, isOver, liveTaskIds, liveTasksOf } from '../../store/kennel/tasks.ts';
 import { recordWorkspaces } from '../../store/kennel/workspaces.ts';
-import type { KennelDeps } from '../deps.ts';
+import type { KennelDeps } from '../activity-deps.ts';
 import { openGate } from '../task/gate.ts';
 import { dropOldRuns, forgetRun, gateFolder, runFolder, runsFolder } from '../task/run/folder.ts';
 import { workspacesFolder } from '../task/task-workspace.ts';

@@ -8,7 +8,7 @@ import { findCron } from '../../store/routines/crons.ts';
 import { findRoutine } from '../../store/routines/routines.ts';
 import { findRun, openRun as insertRun, runningRun } from '../../store/routines/runs.ts';
 import { tools } from '../../tools/registry.ts';
-import type { RoutineDeps } from '../deps.ts';
+import type { RoutineDeps } from '../activity-deps.ts';
 
 /** Opens a run, or says why not now. Null when the routine or its chat is gone. */
 export async function openRun(deps: RoutineDeps, input: OpenInput): Promise<OpenedRun | null> {
@@ -44,6 +44,6 @@ export async function openRun(deps: RoutineDeps, input: OpenInput): Promise<Open
 /** How a routine step is to be run, as of now. */
 async function policyOf({ db, config }: RoutineDeps, chatId: string, name: string): Promise<OpenedRun['steps'][number]> {
   const tool = tools.get(name);
-  const host = tool?.place === 'kennel' ? await hostOfChat(db, chatId, config.FETCH_KENNEL_HOST, tool.anyHost === true) : null;
+  const host = tool?.runsIn === 'kennel' ? await hostOfChat(db, chatId, config.FETCH_KENNEL_HOST, tool.anyHost === true) : null;
   return { tool: name, effect: tool?.effect ?? 'idempotent', timeoutMs: tool?.timeoutMs ?? 10_000, ...(host && { queue: kennelQueue(host) }) };
 }

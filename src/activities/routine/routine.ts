@@ -4,12 +4,12 @@ import { findRoutine } from '../../store/routines/routines.ts';
 import { closeRun, findRun, type RoutineRun } from '../../store/routines/runs.ts';
 import { recordNotice } from '../../store/turns/complete-turn.ts';
 import { tools } from '../../tools/registry.ts';
-import type { RoutineDeps } from '../deps.ts';
+import type { RoutineDeps } from '../activity-deps.ts';
 import { fail } from '../failure.ts';
 import { beating, recording } from '../heartbeat.ts';
 import { openRun } from './open-run.ts';
 import { resultText, summaryOf } from './result-text.ts';
-import { runRoutineStep } from './run-step.ts';
+import { runRoutineStep } from './run-routine-step.ts';
 
 export const createRoutineActivities = (deps: RoutineDeps): RoutineActivities => ({
   openRun: recording((input) => openRun(deps, input)),

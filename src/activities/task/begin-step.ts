@@ -7,14 +7,14 @@ import { modelOf } from '../../domain/tasks/harnesses.ts';
 import { loginsOf } from '../../domain/tasks/logins.ts';
 import { chatAutonomy } from '../../store/chats/threads.ts';
 import { findTask, setTaskNews, setTaskState, type Task } from '../../store/kennel/tasks.ts';
-import type { KennelDeps } from '../deps.ts';
+import type { KennelDeps } from '../activity-deps.ts';
 import { fail } from '../failure.ts';
 import { requireHeld } from '../host/lease.ts';
 import { openGate } from './gate.ts';
-import { onceMore, passOn, promptOfStep, unheardAnswer } from './prompt-of-step.ts';
+import { onceMore, passOn, promptOfRun, unheardAnswer } from './prompt-of-run.ts';
 import { runFolder, sendCommand } from './run/folder.ts';
 import { GONE_FACTOR } from './task-records.ts';
-import { AUTHOR, place, workspaceOf } from './task-workspace.ts';
+import { AUTHOR, workspaceOf, worktreeOption } from './task-workspace.ts';
 
 /** Before the first run: the image of the agent, and the worktree if the task has its own. */
 export async function prepareTask({ db, config, kennel, draining }: KennelDeps, task: Task): Promise<void> {
@@ -39,14 +39,14 @@ export async function beginStep(deps: KennelDeps, task: Task, input: BeginInput)
   const workspace = workspaceOf(config, task);
   let remembered = Promise.resolve();
   // the container starts while the checkpoint is made, because both take long; the agent begins only when there is a way back
-  const onPlace = () => {
+  const onSlot = () => {
     if (input.checkpoint) remembered = checkpoint(deps, task, workspace);
     remembered.catch(() => {});
   };
   let token: string;
   requireHeld(deps, task);
   try {
-    token = await kennel.start({ spec, runFolder: folder, workspace, ...(login !== undefined && { login }), env: {}, onPlace });
+    token = await kennel.start({ spec, runFolder: folder, workspace, ...(login !== undefined && { login }), env: {}, onSlot });
   } finally {
     await remembered;
   }
@@ -61,7 +61,7 @@ async function specOf({ db, config }: KennelDeps, task: Task, input: BeginInput,
   // an agent that repeats its question gets the answer at once
   const unheard = await unheardAnswer(db, task);
   if (unheard) await passOn({ db, config }, task, input.step, unheard.id);
-  const prompt = await promptOfStep(config, task, input, unheard);
+  const prompt = await promptOfRun(config, task, input, unheard);
   const goesOn = input.step > 1 && task.session_id !== null;
   const autonomy = (await chatAutonomy(db, task.chat_id))?.autonomy ?? 'supervised';
   return {
@@ -95,7 +95,7 @@ function loginOf({ FETCH_KENNEL_LOGINS }: Config, harness: HarnessName): string 
 }
 
 async function checkpoint({ kennel }: KennelDeps, task: Task, workspace: string): Promise<void> {
-  const operation = { ...place(task), op: 'checkpoint', key: task.id, author: AUTHOR } as const;
+  const operation = { ...worktreeOption(task), op: 'checkpoint', key: task.id, author: AUTHOR } as const;
   const made = await kennel.workspaceOp(workspace, operation, { label: `${task.id} checkpoint`, keepAs: task.id });
   if (!made.ok) throw fail('NotFound', made.output);
 }

@@ -7,7 +7,7 @@ import { taskOutboxId, tellOfTask } from '../../store/kennel/task-news.ts';
 import { closeTaskQuestions } from '../../store/kennel/task-questions.ts';
 import { endTask, isOver, type Task, waitingFor } from '../../store/kennel/tasks.ts';
 import { type TaskUsage, usageOf } from '../../store/kennel/usage.ts';
-import type { KennelDeps } from '../deps.ts';
+import type { KennelDeps } from '../activity-deps.ts';
 import { forgetRun, gateFolder, runFolder } from './run/folder.ts';
 import { requireStillHere, resultOf } from './task-result.ts';
 

@@ -8,7 +8,7 @@ import { countLines, doing, storeLines } from '../../store/kennel/task-log.ts';
 import { taskQuestionId } from '../../store/kennel/task-questions.ts';
 import { findTask, isOver, type Task } from '../../store/kennel/tasks.ts';
 import { usageOf } from '../../store/kennel/usage.ts';
-import type { KennelDeps } from '../deps.ts';
+import type { KennelDeps } from '../activity-deps.ts';
 import { asFailure, fail } from '../failure.ts';
 import { HEARTBEAT_MS } from '../heartbeat.ts';
 import { type Read, readLog, runFolder, watchLog } from './run/folder.ts';

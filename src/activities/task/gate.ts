@@ -4,7 +4,7 @@ import { taskBudget } from '../../domain/model/budgets.ts';
 import { harnesses } from '../../domain/tasks/harnesses.ts';
 import { loginsOf } from '../../domain/tasks/logins.ts';
 import type { Task } from '../../store/kennel/tasks.ts';
-import type { KennelDeps } from '../deps.ts';
+import type { KennelDeps } from '../activity-deps.ts';
 import { gateFolder } from './run/folder.ts';
 
 /** Opens the way out of a task's containers: own sockets, own budget, and only the allowed hosts. */

@@ -1,14 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { TaskActivities } from '../../contracts/task.ts';
 import { findTask, isOver, type Task } from '../../store/kennel/tasks.ts';
-import type { KennelDeps } from '../deps.ts';
+import type { KennelDeps } from '../activity-deps.ts';
 import { fail } from '../failure.ts';
 import { beating } from '../heartbeat.ts';
 import { requireHeld } from '../host/lease.ts';
 import { beginStep, prepareTask } from './begin-step.ts';
 import { conclude } from './conclude.ts';
 import { createFollow } from './follow.ts';
-import { passOn } from './prompt-of-step.ts';
+import { passOn } from './prompt-of-run.ts';
 import { runFolder, sendCommand } from './run/folder.ts';
 
 /** How long a harness that was told to stop may take; then its container is killed. */

@@ -2,7 +2,7 @@ import type { Arrival } from '../../contracts/conversation.ts';
 import { signalArrival } from '../../intake/signal.ts';
 import { recordProgress } from '../../store/kennel/task-news.ts';
 import type { Task } from '../../store/kennel/tasks.ts';
-import type { KennelDeps } from '../deps.ts';
+import type { KennelDeps } from '../activity-deps.ts';
 
 /**
  * Tells the chat what a task does, at most one message per interval. Screens follow the items; a phone gets a message that is edited, or another one. A

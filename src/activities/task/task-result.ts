@@ -7,10 +7,10 @@ import { cut, prefix } from '../../domain/text/storable.ts';
 import type { TaskResult } from '../../store/kennel/tables.ts';
 import { lastSaid } from '../../store/kennel/task-log.ts';
 import { findTask, type Task } from '../../store/kennel/tasks.ts';
-import type { KennelDeps } from '../deps.ts';
+import type { KennelDeps } from '../activity-deps.ts';
 import { isStoreAway } from '../failure.ts';
 import { requireHeld } from '../host/lease.ts';
-import { AUTHOR, place, workspaceOf } from './task-workspace.ts';
+import { AUTHOR, workspaceOf, worktreeOption } from './task-workspace.ts';
 
 const TESTS_MS = 5 * 60_000;
 const TEST_OUTPUT = 20_000;
@@ -41,7 +41,7 @@ export async function resultOf(deps: KennelDeps, task: Task, end: { state: Concl
     () =>
       kennel.workspaceOp(
         workspace,
-        { ...place(task), op: 'conclude', key: task.id, message: commitMessage(task), author: AUTHOR, keepOnBranchOnly: state !== 'completed' },
+        { ...worktreeOption(task), op: 'conclude', key: task.id, message: commitMessage(task), author: AUTHOR, keepOnBranchOnly: state !== 'completed' },
         // this container starts while the agent's is removed, and looks at the files when nothing writes them any more
         { label: `${task.id} conclude`, after: gone, kept: task.id },
       ),

@@ -10,4 +10,4 @@ export const workspacesFolder = (config: Config): string => config.FETCH_WORKSPA
 export const workspaceOf = (config: Config, task: { workspace: string }): string => join(workspacesFolder(config), task.workspace);
 
 /** The worktree of a task, for operations on its workspace; empty when it works on the workspace's own files. */
-export const place = (task: { id: string; worktree: boolean }): { worktree?: string } => (task.worktree ? { worktree: task.id } : {});
+export const worktreeOption = (task: { id: string; worktree: boolean }): { worktree?: string } => (task.worktree ? { worktree: task.id } : {});

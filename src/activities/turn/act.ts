@@ -2,7 +2,7 @@ import type { ActInput, ActResult } from '../../contracts/conversation.ts';
 import { unknownOutcome } from '../../domain/failures.ts';
 import { type BegunCall, beginCall, type Outcome, settleBegun } from '../../store/steps/calls.ts';
 import { tools } from '../../tools/registry.ts';
-import type { ActivityDeps, HostDeps } from '../deps.ts';
+import type { ActivityDeps, HostDeps } from '../activity-deps.ts';
 import { fail } from '../failure.ts';
 import { beating } from '../heartbeat.ts';
 import { runTool, taskMadeBy } from '../run-tool.ts';

@@ -12,7 +12,7 @@ import { storeAnswer } from '../../store/steps/steps.ts';
 import { type History, loadHistory } from '../../store/steps/transcript.ts';
 import { modelTools, prepareCall, tools } from '../../tools/registry.ts';
 import { dangerOf } from '../../tools/tool.ts';
-import type { ActivityDeps } from '../deps.ts';
+import type { ActivityDeps } from '../activity-deps.ts';
 import { fittingHistory } from './compact.ts';
 import { routeToKennel } from './kennel-routing.ts';
 import { systemPrompt } from './prompt.ts';

@@ -10,7 +10,7 @@ import type { Tool } from '../../tools/tool.ts';
 /** What a person is asked about a call, and what they decide by, whole: the place, and the command, the difference or the arguments. */
 export async function approvalOf(db: Db, call: Call): Promise<{ sentence: string; evidence: string }> {
   const tool = tools.get(call.name);
-  const at = tool?.place === 'kennel' || tool?.workspaceOf ? await whereOf(db, call, tool) : null;
+  const at = tool?.runsIn === 'kennel' || tool?.workspaceOf ? await whereOf(db, call, tool) : null;
   const where = at && [...(call.args.path ? [`file ${visibleLine(String(call.args.path))}`] : []), `workspace ${at.workspace}`, `host ${at.host}`].join(', ');
   return {
     sentence: approvalSentence(call.name, call.args, at ? ` in ${at.workspace}` : ''),

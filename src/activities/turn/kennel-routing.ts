@@ -33,7 +33,7 @@ export const routeToKennel = (db: Db, config: Config, chatId: string, calls: rea
   Promise.all(
     calls.map(async (call): Promise<CheckedCall> => {
       const tool = tools.get(call.verdict.name);
-      if (call.verdict.refused || tool?.place !== 'kennel') return call;
+      if (call.verdict.refused || tool?.runsIn !== 'kennel') return call;
       const host = await hostOnceThere(() => hostOfChat(db, chatId, config.FETCH_KENNEL_HOST, tool.anyHost === true), db);
       return host
         ? { ...call, verdict: { ...call.verdict, queue: kennelQueue(host) } }

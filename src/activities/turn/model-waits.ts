@@ -5,7 +5,7 @@ import { cut } from '../../domain/text/storable.ts';
 import { clockTime } from '../../domain/text/when.ts';
 import { signalArrival } from '../../intake/signal.ts';
 import { endWaits, type ModelWait, noteWait } from '../../store/steps/model-waits.ts';
-import type { ActivityDeps } from '../deps.ts';
+import type { ActivityDeps } from '../activity-deps.ts';
 
 export const patienceLimits = ({ config }: Pick<ActivityDeps, 'config'>): PatienceLimits => ({
   silenceMs: config.FETCH_MODEL_SILENCE_SECONDS * 1_000,

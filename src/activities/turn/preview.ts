@@ -2,7 +2,7 @@ import { cancellationSignal } from '@temporalio/activity';
 import type { ActInput } from '../../contracts/conversation.ts';
 import { findCallWithChat, notePreview } from '../../store/steps/calls.ts';
 import { tools } from '../../tools/registry.ts';
-import type { ActivityDeps, HostDeps } from '../deps.ts';
+import type { ActivityDeps, HostDeps } from '../activity-deps.ts';
 import { beating } from '../heartbeat.ts';
 
 /** Stores with a call what its approval will show: the differences or the command. If that fails, the approval shows the arguments. */

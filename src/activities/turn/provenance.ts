@@ -1,5 +1,5 @@
 import type { CallTaint, Sink, Source } from '../../contracts/taint.ts';
-import type { Called, Said } from '../../domain/chat/context.ts';
+import type { Called, DialogueMessage } from '../../domain/chat/context.ts';
 import { type Effect, type Provenance, taintOf, unionOf, urlsIn } from '../../domain/consent/taint.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import type { CheckedCall } from '../../store/steps/new-calls.ts';
@@ -43,7 +43,7 @@ export function declaredSources(tool: Tool | undefined, args: Record<string, unk
 }
 
 /** What the person wrote: their part of messages, and answers in their own words. */
-function ownWords(messages: readonly Said[], calls: History['calls'], group: boolean): string[] {
+function ownWords(messages: readonly DialogueMessage[], calls: History['calls'], group: boolean): string[] {
   return messages.flatMap((message) => {
     if (message.role === 'user') return message.words ?? (message.sources?.length ? [] : message.content);
     return message.call_ids.flatMap((id) => {

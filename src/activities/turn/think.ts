@@ -7,7 +7,7 @@ import { endStaleAnswers } from '../../store/chats/items.ts';
 import { tellDelay } from '../../store/steps/model-waits.ts';
 import { loadSubject, type StepSubject } from '../../store/steps/step-subject.ts';
 import { loadHistory } from '../../store/steps/transcript.ts';
-import type { ActivityDeps } from '../deps.ts';
+import type { ActivityDeps } from '../activity-deps.ts';
 import { asFailure, fail, finalOf } from '../failure.ts';
 import { beat } from '../heartbeat.ts';
 import { answerWith } from './answer.ts';

@@ -10,7 +10,7 @@ import { decisionOf } from '../../store/questions/questions.ts';
 import { findCall, settle } from '../../store/steps/calls.ts';
 import { contentOfMessage } from '../../store/steps/transcript.ts';
 import { finishTurn } from '../../store/turns/finish.ts';
-import type { ActivityDeps } from '../deps.ts';
+import type { ActivityDeps } from '../activity-deps.ts';
 import { recording } from '../heartbeat.ts';
 import { approvalOf } from './approval.ts';
 import { logEndedTurn } from './end-line.ts';

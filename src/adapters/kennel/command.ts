@@ -16,7 +16,7 @@ import { KeptOutput } from './kept-output.ts';
 /** HOME of a command: empty at first, and removed with its container. */
 export const EMPTY_HOME = '/home/kennel';
 
-export interface CommandPlace {
+export interface CommandContext {
   engine: Engine;
   image: string;
   limits: Limits;
@@ -27,10 +27,10 @@ export interface CommandPlace {
 }
 
 /** Runs one command in its own container, which is always removed. Throws the signal's reason when aborted. */
-export async function runCommand(place: CommandPlace, command: KennelCommand): Promise<CommandResult> {
-  const { engine } = place;
+export async function runCommand(context: CommandContext, command: KennelCommand): Promise<CommandResult> {
+  const { engine } = context;
   command.signal?.throwIfAborted();
-  const created = await engine.docker.createContainer(configuration(place, command));
+  const created = await engine.docker.createContainer(configuration(context, command));
   const container = engine.patient.getContainer(created.id);
   const ended = new AbortController();
   let over = false;
@@ -101,7 +101,7 @@ function sink(stream: 'stdout' | 'stderr', { maxOutput, onOutput }: KennelComman
   };
 }
 
-export function configuration({ image, limits, user, system, home }: CommandPlace, command: KennelCommand): Docker.ContainerCreateOptions {
+export function configuration({ image, limits, user, system, home }: CommandContext, command: KennelCommand): Docker.ContainerCreateOptions {
   const env: Record<string, string> = { HOME: EMPTY_HOME, ...command.env };
   // a killed worker cannot end the container, so it ends itself a little later
   const seconds = Math.ceil(command.timeoutMs / 1000) + 10;

@@ -84,7 +84,7 @@ export interface StartRun {
   /** further environment variables for the agent; never a key */
   env: Record<string, string>;
   /** called when the host has a free slot, before the container starts; not called when it has none */
-  onPlace?: () => void;
+  onSlot?: () => void;
 }
 
 export interface RunContainer {

@@ -23,7 +23,7 @@ export class KeptOutput {
 
   push(chunk: Buffer): void {
     const first = chunk.subarray(0, this.#headLimit - this.#headBytes);
-    this.#head = withRoom(this.#head, this.#headBytes + first.length, this.#headLimit);
+    this.#head = withCapacity(this.#head, this.#headBytes + first.length, this.#headLimit);
     first.copy(this.#head, this.#headBytes);
     this.#headBytes += first.length;
     let rest = chunk.subarray(first.length);
@@ -32,7 +32,7 @@ export class KeptOutput {
       rest = rest.subarray(rest.length - this.#tailLimit);
     }
     if (rest.length === 0) return;
-    this.#tail = withRoom(this.#tail, Math.min(this.#tailTotal + rest.length, this.#tailLimit), this.#tailLimit);
+    this.#tail = withCapacity(this.#tail, Math.min(this.#tailTotal + rest.length, this.#tailLimit), this.#tailLimit);
     const at = this.#tailTotal % this.#tailLimit;
     const written = rest.copy(this.#tail, at);
     rest.copy(this.#tail, 0, written);
@@ -49,7 +49,7 @@ export class KeptOutput {
 }
 
 /** The same bytes in a buffer with room for `needed`. It grows by doubling, up to `limit`. */
-function withRoom(buffer: Buffer<ArrayBuffer>, needed: number, limit: number): Buffer<ArrayBuffer> {
+function withCapacity(buffer: Buffer<ArrayBuffer>, needed: number, limit: number): Buffer<ArrayBuffer> {
   if (buffer.length >= needed) return buffer;
   const larger = Buffer.alloc(Math.min(limit, Math.max(needed, 2 * buffer.length, 4096)));
   buffer.copy(larger);

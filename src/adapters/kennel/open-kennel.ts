@@ -10,7 +10,7 @@ import { createOwnership, systemFiles, userOf } from './docker/ownership.ts';
 import { type Images, images } from './images/image.ts';
 import { imageKindOf } from './images/image-files.ts';
 import type { Kennel, WorkspaceOpOptions } from './kennel.ts';
-import { inspectRun, listRuns, pauseRun, type RunPlace, removeRun, startRun, sweepCommands } from './runs.ts';
+import { inspectRun, listRuns, pauseRun, type RunContext, removeRun, startRun, sweepCommands } from './runs.ts';
 import { KeptSessions, openSession, SessionOver, type WorkspaceSession } from './workspace-session.ts';
 
 export type KennelConfig = Pick<
@@ -49,9 +49,9 @@ export function openKennel(config: KennelConfig): OpenKennel {
   const ownership = createOwnership(
     engine,
     () => provided.provide('tools'),
-    () => place(null),
+    () => contextOf(null),
   );
-  const place = async (workspace: string | null): Promise<RunPlace> => {
+  const contextOf = async (workspace: string | null): Promise<RunContext> => {
     // asked once, because the engine takes longer to answer this than to create a container
     cpus ??= (await engine.facts()).cpus;
     const user = await userOf(workspace);
@@ -77,7 +77,7 @@ export function openKennel(config: KennelConfig): OpenKennel {
       }),
     command: (command) =>
       explained(async () => {
-        const where = await place(command.workspace);
+        const where = await contextOf(command.workspace);
         const image = await provided.provide('tools');
         if (command.workspace !== null && !command.readOnly) await ownership.settle(command.workspace);
         return await runCommand({ ...where, image }, command);
@@ -90,16 +90,16 @@ export function openKennel(config: KennelConfig): OpenKennel {
     },
     start: (run) =>
       explained(async () => {
-        const where = await place(run.workspace);
+        const where = await contextOf(run.workspace);
         const image = await provided.provide(imageKindOf(run.spec.harness));
         await ownership.settle(run.workspace, { fresh: true });
         return await startRun(where, image, run);
       }),
-    inspect: (taskId, step) => explained(async () => inspectRun(await place(null), taskId, step)),
-    remove: (taskId, step) => explained(async () => removeRun(await place(null), taskId, step)),
-    setPaused: (taskId, step, paused) => explained(async () => pauseRun(await place(null), taskId, step, paused)),
-    list: () => explained(async () => listRuns(await place(null))),
-    sweep: () => explained(async () => sweepCommands(await place(null))),
+    inspect: (taskId, step) => explained(async () => inspectRun(await contextOf(null), taskId, step)),
+    remove: (taskId, step) => explained(async () => removeRun(await contextOf(null), taskId, step)),
+    setPaused: (taskId, step, paused) => explained(async () => pauseRun(await contextOf(null), taskId, step, paused)),
+    list: () => explained(async () => listRuns(await contextOf(null))),
+    sweep: () => explained(async () => sweepCommands(await contextOf(null))),
   };
   return kennel;
 
@@ -152,7 +152,7 @@ export function openKennel(config: KennelConfig): OpenKennel {
   }
 
   async function newSession(workspace: string, side: string, label: string): Promise<WorkspaceSession> {
-    const where = await place(workspace);
+    const where = await contextOf(workspace);
     const image = await provided.provide('tools');
     await ownership.settle(workspace);
     return await openSession({ ...where, image }, { workspace, argv: [...OPERATION, 'serve'], timeoutMs: SESSION_MS, maxOutput: 0, label, side });

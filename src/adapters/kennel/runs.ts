@@ -13,7 +13,7 @@ import { hostConfig, type Limits, mount } from './docker/hardening.ts';
 import type { WorkspaceUser } from './docker/ownership.ts';
 import { KennelFull, type RunContainer, type StartRun } from './kennel.ts';
 
-export interface RunPlace {
+export interface RunContext {
   engine: Engine;
   limits: Limits;
   user: WorkspaceUser;
@@ -28,11 +28,11 @@ export interface RunPlace {
 const starts = new KeyedMutex();
 
 /** Starts the container of a run, or finds it, and returns its token. Of several simultaneous starts, one creates the container. @throws KennelFull */
-export const startRun = (place: RunPlace, image: string, run: StartRun): Promise<string> => starts.run(place.home, () => startNow(place, image, run));
+export const startRun = (context: RunContext, image: string, run: StartRun): Promise<string> => starts.run(context.home, () => startNow(context, image, run));
 
-async function startNow(place: RunPlace, image: string, run: StartRun): Promise<string> {
-  const { docker } = place.engine;
-  const name = runName(place.home, run.spec.taskId, run.spec.step);
+async function startNow(context: RunContext, image: string, run: StartRun): Promise<string> {
+  const { docker } = context.engine;
+  const name = runName(context.home, run.spec.taskId, run.spec.step);
   for (let attempt = 0; ; attempt += 1) {
     const found = await inspectOrNull(docker, name);
     // The engine is still removing it, or its start was killed. A container like that may run without the engine knowing. It never begins work,
@@ -42,21 +42,21 @@ async function startNow(place: RunPlace, image: string, run: StartRun): Promise<
       continue;
     }
     if (found) {
-      run.onPlace?.();
+      run.onSlot?.();
       return found.Config.Labels[LABEL.token] ?? '';
     }
-    if ((await placesTaken(place)) >= place.slots) throw full(place);
-    prepareFolders(place.user, run);
+    if ((await slotsTaken(context)) >= context.slots) throw full(context);
+    prepareFolders(context.user, run);
     const token = randomUUID();
     try {
-      await docker.createContainer({ ...configuration(place, image, run, token), name });
+      await docker.createContainer({ ...configuration(context, image, run, token), name });
     } catch (error) {
       // another process was faster, or the engine is removing a container of this name; look again
       if (statusOf(error) !== 409 || attempt > 50) throw error;
       await pause(200);
       continue;
     }
-    run.onPlace?.();
+    run.onSlot?.();
     try {
       await docker.getContainer(name).start();
       return token;
@@ -67,10 +67,10 @@ async function startNow(place: RunPlace, image: string, run: StartRun): Promise<
   }
 }
 
-const full = ({ slots }: RunPlace): KennelFull =>
-  new KennelFull(`All ${slots} places of this host are taken (FETCH_KENNEL_SLOTS); the task starts when one is free.`);
+const full = ({ slots }: RunContext): KennelFull =>
+  new KennelFull(`All ${slots} slots of this host are taken (FETCH_KENNEL_SLOTS); the task starts when one is free.`);
 
-async function placesTaken({ engine, home }: RunPlace): Promise<number> {
+async function slotsTaken({ engine, home }: RunContext): Promise<number> {
   const filters = { label: [`${LABEL.home}=${home}`, LABEL.run], status: ['created', 'running', 'paused', 'restarting'] };
   return (await engine.docker.listContainers({ all: true, filters })).length;
 }
@@ -79,17 +79,24 @@ async function placesTaken({ engine, home }: RunPlace): Promise<number> {
  * What the host reads and writes in the run folder is mounted over itself. A mount cannot be renamed or replaced from inside, so no link that a container makes
  * there can lead the host elsewhere.
  */
-function configuration(place: RunPlace, image: string, run: StartRun, token: string): Docker.ContainerCreateOptions {
+function configuration(context: RunContext, image: string, run: StartRun, token: string): Docker.ContainerCreateOptions {
   const { taskId, step, harness } = run.spec;
   const env: Record<string, string> = { ...run.env, HOME: INSIDE.home, [TOKEN]: token };
-  const { user, limits } = place;
+  const { user, limits } = context;
   return {
     Image: image,
     Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
     WorkingDir: INSIDE.workspace,
     User: `${user.uid}:${user.gid}`,
     Hostname: 'kennel',
-    Labels: { [LABEL.home]: place.home, [LABEL.task]: taskId, [LABEL.run]: taskId, [LABEL.step]: String(step), [LABEL.harness]: harness, [LABEL.token]: token },
+    Labels: {
+      [LABEL.home]: context.home,
+      [LABEL.task]: taskId,
+      [LABEL.run]: taskId,
+      [LABEL.step]: String(step),
+      [LABEL.harness]: harness,
+      [LABEL.token]: token,
+    },
     HostConfig: hostConfig({
       limits,
       user,
@@ -102,7 +109,7 @@ function configuration(place: RunPlace, image: string, run: StartRun, token: str
         mount(join(run.runFolder, 'commands.ndjson'), INSIDE.commands, true),
         mount(join(run.runFolder, 'log.ndjson'), INSIDE.log),
         ...(run.login ? [mount(run.login, INSIDE.login, true)] : []),
-        ...place.system,
+        ...context.system,
       ],
     }),
   };
@@ -127,7 +134,7 @@ function prepareFolders({ uid, gid }: { uid: number; gid: number }, { spec, runF
   renameSync(part, join(runFolder, 'spec.json'));
 }
 
-export async function inspectRun({ engine, home }: RunPlace, taskId: string, step: number): Promise<RunContainer | null> {
+export async function inspectRun({ engine, home }: RunContext, taskId: string, step: number): Promise<RunContainer | null> {
   const found = await inspectOrNull(engine.docker, runName(home, taskId, step));
   if (!found || found.Config.Labels[LABEL.run] !== taskId) return null;
   const view = viewOf(found);
@@ -163,14 +170,14 @@ async function lastOutput(docker: Docker, id: string): Promise<string> {
   return text.slice(-2000).trim();
 }
 
-export async function removeRun({ engine, home }: RunPlace, taskId: string, step?: number): Promise<boolean> {
+export async function removeRun({ engine, home }: RunContext, taskId: string, step?: number): Promise<boolean> {
   const label = [`${LABEL.home}=${home}`, `${LABEL.run}=${taskId}`, ...(step === undefined ? [] : [`${LABEL.step}=${step}`])];
   const found = await engine.docker.listContainers({ all: true, filters: { label } });
   const running = await Promise.all(found.map(({ Id }) => destroy(engine.docker, Id)));
   return running.includes(true);
 }
 
-export async function pauseRun({ engine, home }: RunPlace, taskId: string, step: number, paused: boolean): Promise<boolean> {
+export async function pauseRun({ engine, home }: RunContext, taskId: string, step: number, paused: boolean): Promise<boolean> {
   const name = runName(home, taskId, step);
   for (let attempt = 0; ; attempt += 1) {
     const found = await inspectOrNull(engine.docker, name);
@@ -187,7 +194,7 @@ export async function pauseRun({ engine, home }: RunPlace, taskId: string, step:
   }
 }
 
-export async function listRuns({ engine, home }: RunPlace): Promise<RunContainer[]> {
+export async function listRuns({ engine, home }: RunContext): Promise<RunContainer[]> {
   const found = await engine.docker.listContainers({ all: true, filters: { label: [`${LABEL.home}=${home}`, LABEL.run] } });
   const views = await Promise.all(found.map(({ Id }) => inspectOrNull(engine.docker, Id)));
   return views.filter((view) => view !== null).map(viewOf);
@@ -197,7 +204,7 @@ export async function listRuns({ engine, home }: RunPlace): Promise<RunContainer
 const LEFT_MS = 30_000;
 
 /** Removes containers of commands whose process was killed, so that nobody waits for them. */
-export async function sweepCommands({ engine, home }: RunPlace): Promise<number> {
+export async function sweepCommands({ engine, home }: RunContext): Promise<number> {
   const found = await engine.docker.listContainers({ all: true, filters: { label: [`${LABEL.home}=${home}`, LABEL.until] } });
   const over = await Promise.all(
     found.map(async ({ Id, Labels, State, Created }) => {

@@ -1,5 +1,5 @@
 import type { WorkspaceAnswer, WorkspaceOp } from '../../contracts/workspace-ops.ts';
-import { type CommandPlace, configuration } from './command.ts';
+import { type CommandContext, configuration } from './command.ts';
 import { destroy } from './docker/containers.ts';
 import { Demux } from './docker/demux.ts';
 import type { KennelCommand } from './kennel.ts';
@@ -18,9 +18,9 @@ export class SessionOver extends Error {
 }
 
 /** Opens a session. It ends after `timeoutMs`, and when this process ends, because its input is closed then. */
-export async function openSession(place: CommandPlace, command: KennelCommand): Promise<WorkspaceSession> {
-  const { docker, patient } = place.engine;
-  const { id } = await docker.createContainer(configuration(place, command));
+export async function openSession(context: CommandContext, command: KennelCommand): Promise<WorkspaceSession> {
+  const { docker, patient } = context.engine;
+  const { id } = await docker.createContainer(configuration(context, command));
   let buffered: Buffer[] = [];
   let waiting: PromiseWithResolvers<WorkspaceAnswer> | null = null;
   let over = false;

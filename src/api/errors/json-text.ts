@@ -36,7 +36,8 @@ export function position(bytes: Buffer, at: number): string {
 }
 
 /** `answers[0].id` */
-export const joinPath = (path: string, step: string | number): string => (typeof step === 'number' ? `${path}[${step}]` : path ? `${path}.${step}` : step);
+export const joinPath = (path: string, segment: string | number): string =>
+  typeof segment === 'number' ? `${path}[${segment}]` : path ? `${path}.${segment}` : segment;
 
 const DEPTH = 128;
 /** No body of the API is nested deeper, or has more children where it matters. What lies beyond is checked but not kept. */
@@ -75,7 +76,7 @@ class Reader {
   }
 
   #error(what: string, at: number): JsonSyntaxError {
-    const path = this.#path.reduce<string>((joined, step) => joinPath(joined, step), '');
+    const path = this.#path.reduce<string>((joined, segment) => joinPath(joined, segment), '');
     return new JsonSyntaxError(path, what, Math.min(at, this.#bytes.length));
   }
   #seen = (what: string): JsonSyntaxError => this.#error(what, this.#at);

@@ -30,13 +30,13 @@ function misfit(root: JsonNode, body: unknown, issue: z.core.$ZodIssue, schema: 
   let node = root;
   let value = body;
   let path = '';
-  for (const step of issue.path) {
-    const inner = typeof step === 'number' ? node.items?.[step] : node.fields?.findLast(({ key }) => key === step)?.node;
+  for (const segment of issue.path) {
+    const inner = typeof segment === 'number' ? node.items?.[segment] : node.fields?.findLast(({ key }) => key === segment)?.node;
     // a missing field is noticed at the end of its object
-    if (!inner) return { path, what: `missing field \`${String(step)}\``, at: node.end };
+    if (!inner) return { path, what: `missing field \`${String(segment)}\``, at: node.end };
     node = inner;
-    value = (value as Record<string | number, unknown>)[step as string | number];
-    path = joinPath(path, step as string | number);
+    value = (value as Record<string | number, unknown>)[segment as string | number];
+    path = joinPath(path, segment as string | number);
   }
   const fields = Object.keys(schema.shape).length;
   if (node === root && node.kind === 'array') {

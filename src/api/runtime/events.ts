@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream';
 import pLimit from 'p-limit';
 import { type EventText, latestSeq, readEventTexts } from '../../store/chats/events.ts';
-import type { ApiDeps, StreamTimes } from '../deps.ts';
+import type { ApiDeps, StreamTimes } from '../api-deps.ts';
 import { whole } from '../http/query.ts';
 import { endpoint, type RuntimeDeps } from './endpoint.ts';
-import { eventRecord } from './records.ts';
+import { eventRecord } from './record-schemas.ts';
 import { existingThread } from './threads.ts';
 
 const BATCH = 256;

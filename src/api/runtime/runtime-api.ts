@@ -1,5 +1,5 @@
 import Koa, { type Context, type Next } from 'koa';
-import type { ApiDeps } from '../deps.ts';
+import type { ApiDeps } from '../api-deps.ts';
 import { EdgeError } from '../errors/errors.ts';
 import { failureOf, refusalOf } from '../errors/runtime-errors.ts';
 import { TOKEN_REQUIRED } from '../errors/texts.ts';

@@ -4,14 +4,14 @@ import { thingsToTry } from '../../domain/chat/help.ts';
 import { chatKey } from '../../store/chats/ids.ts';
 import { threadDetail } from '../../store/chats/thread-detail.ts';
 import { createThread, getThread, listThreads } from '../../store/chats/threads.ts';
-import type { ApiDeps } from '../deps.ts';
+import type { ApiDeps } from '../api-deps.ts';
 import { threadNotFound } from '../errors/texts.ts';
 import { ID, isId } from '../http/path.ts';
 import { flag, whole } from '../http/query.ts';
 import { requestKey } from '../http/request-key.ts';
 import { createThreadRequest, given } from './bodies.ts';
 import { endpoint } from './endpoint.ts';
-import { itemRecord, threadFields, threadRecord, turnRecord } from './records.ts';
+import { itemRecord, threadFields, threadRecord, turnRecord } from './record-schemas.ts';
 
 const unknownThread = { 404: 'There is no such thread.' };
 

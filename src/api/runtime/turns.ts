@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { storableText } from '../../domain/text/storable.ts';
-import type { ApiDeps } from '../deps.ts';
+import type { ApiDeps } from '../api-deps.ts';
 import { textRequired, turnNotActive } from '../errors/texts.ts';
 import { isId } from '../http/path.ts';
 import { requestKey } from '../http/request-key.ts';
 import { given, messageRequest, startTurnRequest, steerTurnRequest } from './bodies.ts';
 import { endpoint } from './endpoint.ts';
-import { threadRecord, turnRecord } from './records.ts';
+import { threadRecord, turnRecord } from './record-schemas.ts';
 import { existingThread } from './threads.ts';
 
 const refusals = { 404: 'There is no such thread.', 409: 'That turn does not run.' };

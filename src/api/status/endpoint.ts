@@ -1,4 +1,4 @@
-import type { ApiDeps } from '../deps.ts';
+import type { ApiDeps } from '../api-deps.ts';
 import { endpointsWith } from '../http/endpoint.ts';
 
 /** What handlers of the status API get. */

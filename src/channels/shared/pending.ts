@@ -47,10 +47,10 @@ export interface PendingMessage {
   drop(): void;
 }
 
-type Said = Pick<PendingMessage, 'author' | 'by' | 'prepared' | 'quoted'>;
+type ReadableMessage = Pick<PendingMessage, 'author' | 'by' | 'prepared' | 'quoted'>;
 
 /** A message as the model reads it, and whose words it is made of. In a group only those of the owner are the person's. */
-export function heardOf({ author, by, prepared, quoted }: Said): { text: string; heard: Heard } {
+export function heardOf({ author, by, prepared, quoted }: ReadableMessage): { text: string; heard: Heard } {
   const words = prepared!.text;
   const text = withQuote(words, quoted);
   if (author === null) return { text, heard: text === words ? {} : { words } };
@@ -63,7 +63,7 @@ export function heardOf({ author, by, prepared, quoted }: Said): { text: string;
 export const memberSource = (label: string): Source => ({ kind: 'member', label });
 
 /** Of messages that are said together. */
-export function heardTogether(all: readonly Said[]): Heard {
+export function heardTogether(all: readonly ReadableMessage[]): Heard {
   const each = all.map((said) => heardOf(said).heard);
   const sources = unionOf(...each.map((heard) => heard.sources ?? []));
   const words = each.map((heard, at) => heard.words ?? all[at]!.prepared!.text).filter((text) => text !== '');

@@ -2,21 +2,21 @@ import type { ItemRecord } from '../../contracts/records.ts';
 import { plain } from './screen/text.ts';
 
 /** Something that was said, as far as it is shown again. `at`: ms since the epoch. */
-export interface Said {
+export interface PastMessage {
   by: 'person' | 'agent' | 'note' | 'error';
   text: string;
   at: number;
 }
 
 /** The same words, however often they came: a schedule says the same every hour. */
-export interface Told extends Said {
+export interface CollapsedMessage extends PastMessage {
   times: number;
   last: number;
 }
 
-const kinds: Partial<Record<ItemRecord['kind'], Said['by']>> = { user_message: 'person', agent_message: 'agent', status: 'note', error: 'error' };
+const kinds: Partial<Record<ItemRecord['kind'], PastMessage['by']>> = { user_message: 'person', agent_message: 'agent', status: 'note', error: 'error' };
 
-export function saidIn(items: readonly ItemRecord[]): Said[] {
+export function saidIn(items: readonly ItemRecord[]): PastMessage[] {
   return items.flatMap((item) => {
     const by = kinds[item.kind];
     const at = Date.parse(item.ended_at ?? item.started_at ?? '');
@@ -25,8 +25,8 @@ export function saidIn(items: readonly ItemRecord[]): Said[] {
 }
 
 /** Each text once, where it came first. */
-export function collapsed(said: readonly Said[]): Told[] {
-  const told = new Map<string, Told>();
+export function collapsed(said: readonly PastMessage[]): CollapsedMessage[] {
+  const told = new Map<string, CollapsedMessage>();
   for (const one of said) {
     const key = `${one.by} ${one.text}`;
     const known = told.get(key);
@@ -37,7 +37,8 @@ export function collapsed(said: readonly Said[]): Told[] {
 }
 
 /** `yesterday 23:10 (5 times, last 07:00)` */
-export const whenTold = ({ at, times, last }: Told, now: number): string => clock(at, now) + (times > 1 ? ` (${times} times, last ${clock(last, now)})` : '');
+export const whenTold = ({ at, times, last }: CollapsedMessage, now: number): string =>
+  clock(at, now) + (times > 1 ? ` (${times} times, last ${clock(last, now)})` : '');
 
 const WEEK_DAYS = 6;
 

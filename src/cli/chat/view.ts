@@ -1,7 +1,7 @@
 import type { EventEnvelope, ItemRecord, TurnRecord } from '../../contracts/records.ts';
 import { AnswerStream } from './answer.ts';
 import type { PendingApproval, PendingUserInput, ThreadDetail } from './api-client.ts';
-import { clock, collapsed, type Said, saidIn, whenTold } from './past.ts';
+import { clock, collapsed, type PastMessage, saidIn, whenTold } from './past.ts';
 import { approvalText, isOfTask, questionText, says } from './question.ts';
 import { Running } from './running.ts';
 import { sentText } from './screen/terminal-screen.ts';
@@ -66,7 +66,7 @@ export class ChatView {
     this.tick();
   }
 
-  #past(said: readonly Said[], seenAt: number): void {
+  #past(said: readonly PastMessage[], seenAt: number): void {
     const { dim, red } = this.#screen.colors;
     const style = { person: (text: string) => dim(sentText(text)), agent: (text: string) => text, note: dim, error: red };
     const before = said.filter(({ at, by }) => at <= seenAt && (by === 'person' || by === 'agent'));

@@ -11,7 +11,7 @@ import { type Finding, printFindings } from '../findings/finding.ts';
 import { kennelFinding } from '../findings/kennel.ts';
 import { readStatus } from '../findings/status-report.ts';
 import { whatsappFinding } from '../findings/whatsapp.ts';
-import { diskWarning, requireOwner, requireRoom } from '../instance/home.ts';
+import { diskWarning, requireDiskSpace, requireOwner } from '../instance/home.ts';
 import { portNeeds, temporalCache } from '../instance/instance.ts';
 import { answersOn, isPortFree, portHolder } from '../instance/ports.ts';
 import { postgresVersion, SERVER_PACKAGE } from '../instance/postgres.ts';
@@ -82,7 +82,7 @@ async function homeFinding(home: string): Promise<Finding> {
   }
   const full = diskWarning(folder);
   if (full) throw new Error(full);
-  requireRoom(folder);
+  requireDiskSpace(folder);
   const { bavail, bsize } = statfsSync(folder);
   return ok('home', null, `${home}, ${Math.floor((bavail * bsize) / 1e9)} GB free`);
 }

@@ -62,5 +62,5 @@ export async function ps(config: Config, options: { json?: boolean }): Promise<v
     );
   }
   const working = containers.filter(({ state }) => state !== 'exited').length;
-  process.stdout.write(`${working} of ${config.FETCH_KENNEL_SLOTS} places taken\n`);
+  process.stdout.write(`${working} of ${config.FETCH_KENNEL_SLOTS} slots taken\n`);
 }

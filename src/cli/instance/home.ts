@@ -67,11 +67,11 @@ export function ensureHome(home: string, neededBytes = NEEDED_BYTES): void {
   } catch (error) {
     throw explainFileError(home, error);
   }
-  requireRoom(home, neededBytes);
+  requireDiskSpace(home, neededBytes);
 }
 
 /** Throws HomeError when a start would soon stop in the middle of a write. */
-export function requireRoom(home: string, neededBytes = NEEDED_BYTES): void {
+export function requireDiskSpace(home: string, neededBytes = NEEDED_BYTES): void {
   const free = freeBytes(home);
   if (free >= neededBytes) return;
   throw new HomeError(

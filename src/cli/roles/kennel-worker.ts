@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { NativeConnection, Worker } from '@temporalio/worker';
-import type { KennelDeps } from '../../activities/deps.ts';
+import type { KennelDeps } from '../../activities/activity-deps.ts';
 import { createFence } from '../../activities/host/fence.ts';
 import { HostTaken, keepHost, LEASE_MS, takeHost } from '../../activities/host/lease.ts';
 import { sweep, tendHost } from '../../activities/host/tend.ts';

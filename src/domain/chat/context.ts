@@ -10,7 +10,7 @@ export const SHOWN_OUTPUT_CHARS = 8000;
 /** Characters of one message that a request shows: half of its token budget, so that there is room for what belongs to the message. */
 export const shownOfMessage = (budgetTokens: number): number => Math.max(budgetTokens * 2, SHOWN_OUTPUT_CHARS);
 
-export interface Said {
+export interface DialogueMessage {
   /** id by which the model reads on in a message that is shown cut */
   id?: string;
   ord: number;
@@ -51,7 +51,7 @@ export function shownOutput(call: Pick<Called, 'id' | 'output' | 'state' | 'size
 export function toModelMessages(
   system: string,
   summary: string | null,
-  messages: readonly Said[],
+  messages: readonly DialogueMessage[],
   calls: CallsById,
   files: ReadonlyMap<string, FileShown> = new Map(),
   mostChars = Number.POSITIVE_INFINITY,
@@ -73,16 +73,16 @@ export function toModelMessages(
 }
 
 /** The beginning of a message that is too long to show, with how to read on. */
-function begun(message: Said, mostChars: number): Said {
+function begun(message: DialogueMessage, mostChars: number): DialogueMessage {
   const shown = prefix(message.content, mostChars);
   const read = `read on with read_output {"callId":"${message.id}","offset":${shown.length}}`;
   return { ...message, content: `${shown}\n[cut at ${shown.length} of ${message.content.length} characters of this message; ${read}]` };
 }
 
 /** Kept with its message, so that the same history object gives the same request objects. */
-const made = new WeakMap<Said, ModelMessage[]>();
+const made = new WeakMap<DialogueMessage, ModelMessage[]>();
 
-function saidAs(message: Said, calls: CallsById): ModelMessage[] {
+function saidAs(message: DialogueMessage, calls: CallsById): ModelMessage[] {
   const known = made.get(message);
   if (known) return known;
   const out = modelMessages(message, calls);
@@ -90,7 +90,7 @@ function saidAs(message: Said, calls: CallsById): ModelMessage[] {
   return out;
 }
 
-function modelMessages(message: Said, calls: CallsById): ModelMessage[] {
+function modelMessages(message: DialogueMessage, calls: CallsById): ModelMessage[] {
   if (message.role === 'user') return [{ role: 'user', content: message.content }];
   // a program told the person this: the words are of an agent or a tool, not of the assistant
   if (message.sources?.length) return [{ role: 'user', content: note('a report that the person was sent', message.content) }];
@@ -106,13 +106,13 @@ function modelMessages(message: Said, calls: CallsById): ModelMessage[] {
 }
 
 /** A part of the dialogue as text to be summed up. What each person said is quoted, so that it cannot pass for the words of another. */
-export const dialogueText = (messages: readonly Said[], calls: CallsById, files: ReadonlyMap<string, FileShown>): string =>
+export const dialogueText = (messages: readonly DialogueMessage[], calls: CallsById, files: ReadonlyMap<string, FileShown>): string =>
   messages.map((message) => [speaker(message), quotation(withFiles(message, files)), ...callTexts(message.call_ids, calls)].join('\n')).join('\n\n');
 
-const speaker = ({ role, sources }: Said): string =>
+const speaker = ({ role, sources }: DialogueMessage): string =>
   role === 'user' ? 'The person, or those who write in this chat:' : sources?.length ? 'A report that the person was sent:' : 'You:';
 
-const withFiles = ({ content, attachment_ids = [] }: Said, files: ReadonlyMap<string, FileShown>): string =>
+const withFiles = ({ content, attachment_ids = [] }: DialogueMessage, files: ReadonlyMap<string, FileShown>): string =>
   withDocuments(
     content,
     attachment_ids.flatMap((id) => files.get(id) ?? []),
@@ -123,7 +123,7 @@ const callTexts = (ids: readonly string[], calls: CallsById): string[] =>
     .flatMap((id) => calls.get(id) ?? [])
     .map((call) => `The tool ${call.name} ${JSON.stringify(call.args)} answered:\n${quotation(prefix(shownOutput(call), 2000))}`);
 
-const weight = (message: Said, calls: CallsById, mostChars: number): number =>
+const weight = (message: DialogueMessage, calls: CallsById, mostChars: number): number =>
   message.tokens -
   Math.ceil(Math.max(0, message.content.length - mostChars) / 4) +
   message.call_ids.reduce((sum, id) => sum + Math.ceil(Math.min(calls.get(id)?.output?.length ?? 0, SHOWN_OUTPUT_CHARS) / 4) + 20, 0);
@@ -132,7 +132,7 @@ const weight = (message: Said, calls: CallsById, mostChars: number): number =>
  * Where to cut the history so that the rest fits half the budget: the `ord` of the last message to sum up, or null when everything fits. The cut is before a
  * user message, so that the steps of a turn stay together. The newest message always stays.
  */
-export function compactionPoint(messages: readonly Said[], calls: CallsById, budgetTokens: number): number | null {
+export function compactionPoint(messages: readonly DialogueMessage[], calls: CallsById, budgetTokens: number): number | null {
   const mostChars = shownOfMessage(budgetTokens);
   const total = messages.reduce((sum, message) => sum + weight(message, calls, mostChars), 0);
   if (total <= budgetTokens) return null;

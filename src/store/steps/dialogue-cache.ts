@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { Called, Said } from '../../domain/chat/context.ts';
+import type { Called, DialogueMessage } from '../../domain/chat/context.ts';
 import { perDatabase } from '../postgres/per-database.ts';
 
 /** What can no longer change of a thread's dialogue: messages of turns that are over, since the last summary. Never mutated but for `calls`, which only grows. */
@@ -9,7 +9,7 @@ export interface Settled {
   upto: number;
   /** the `ord` up to which the store has been read; 0: nothing is known */
   last: number;
-  messages: readonly Said[];
+  messages: readonly DialogueMessage[];
   calls: Map<string, Called>;
   bytes: number;
 }
@@ -23,7 +23,7 @@ const LIMIT = 32 * 2 ** 20;
 const OBJECT = 700;
 
 /** Rough memory of a message and its calls: their text is kept as it is and as JSON. */
-export const bytesOf = (message: Said, calls: readonly Called[]): number =>
+export const bytesOf = (message: DialogueMessage, calls: readonly Called[]): number =>
   OBJECT + message.content.length * 2 + calls.reduce((sum, call) => sum + OBJECT + (call.output?.length ?? 0) * 2 + JSON.stringify(call.args).length * 2, 0);
 
 /** The dialogues that were used last, up to a number of bytes. */

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Source } from '../../contracts/taint.ts';
-import { type Called, type CallsById, type Said, SHOWN_OUTPUT_CHARS } from '../../domain/chat/context.ts';
+import { type Called, type CallsById, type DialogueMessage, SHOWN_OUTPUT_CHARS } from '../../domain/chat/context.ts';
 import type { FileShown } from '../../domain/text/files.ts';
 import { shownFiles } from '../chats/attachments.ts';
 import { roughTokens } from '../chats/ids.ts';
@@ -15,7 +15,7 @@ export interface History {
   /** others whose text the summary was made of */
   sources: readonly Source[];
   upto: number;
-  messages: Said[];
+  messages: DialogueMessage[];
   /** the first message of the turn that is in progress */
   openFrom: number | null;
   calls: CallsById;
@@ -30,7 +30,7 @@ interface Read {
   upto: number;
   /** the first message of the turn that is in progress */
   open_from: number | null;
-  messages: Said[];
+  messages: DialogueMessage[];
   calls: Called[];
   attached: Record<string, string[]>;
 }
@@ -106,7 +106,7 @@ function grown(before: Settled, read: Read, calls: ReadonlyMap<string, Called>):
   return { ...before, last: settled.at(-1)!.ord, messages: [...before.messages, ...settled], calls: known, bytes };
 }
 
-const callsOf = (message: Said, calls: ReadonlyMap<string, Called>): Called[] => message.call_ids.flatMap((id) => calls.get(id) ?? []);
+const callsOf = (message: DialogueMessage, calls: ReadonlyMap<string, Called>): Called[] => message.call_ids.flatMap((id) => calls.get(id) ?? []);
 
 /** The whole text of a message of this chat; undefined when there is no such message here. */
 export const messageOfChat = (db: Db, chatId: string, id: string): Promise<{ content: string } | undefined> =>

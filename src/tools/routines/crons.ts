@@ -13,7 +13,7 @@ import { startRun } from './start-run.ts';
 
 /** The `cron_*` tools of the contract. Each cron is a row of ours and a Temporal Schedule, which fires it. */
 
-const common = { effect: 'idempotent', place: 'worker', timeoutMs: 30_000 } as const;
+const common = { effect: 'idempotent', runsIn: 'worker', timeoutMs: 30_000 } as const;
 
 /** Most crons in one chat. */
 const MOST_CRONS = 50;
@@ -47,7 +47,7 @@ export const cronTools: Tool[] = [
       timezone: z.string().trim().min(1).max(60).default('UTC').describe('IANA time zone, for example Europe/Berlin'),
       enabled: z.boolean().default(true).describe('false: stored, but does not fire until cron_enable'),
     }),
-    notAStep: true,
+    notARoutineStep: true,
     asks: (args) => `Run the workflow ${named(args.workflow)} by itself, on the schedule ${shown(args.schedule)}?`,
     run: async (args, context) => {
       const routine = await findRoutine(context.db, context.chatId, args.workflow);
@@ -145,7 +145,7 @@ export const cronTools: Tool[] = [
     description: 'Run the workflow of a cron now, besides its schedule. Its result comes to this chat when it is done.',
     danger: 'MODERATE',
     schema: z.strictObject({ cron: nameOrId }),
-    notAStep: true,
+    notARoutineStep: true,
     asks: (args) => `Run the schedule ${named(args.cron)} now?`,
     run: async (args, context) => {
       const cron = await findCron(context.db, context.chatId, args.cron);
@@ -162,7 +162,7 @@ export const cronTools: Tool[] = [
     description: 'Let a disabled cron fire again, or with enabled false stop its firing without deleting it. What was missed meanwhile is not caught up.',
     danger: 'MODERATE',
     schema: z.strictObject({ cron: nameOrId, enabled: z.boolean().default(true) }),
-    notAStep: true,
+    notARoutineStep: true,
     asks: (args) => `Switch the schedule ${named(args.cron)} ${args.enabled ? 'on' : 'off'}?`,
     run: async ({ cron: wanted, enabled }, context) => {
       const cron = await findCron(context.db, context.chatId, wanted);
@@ -188,7 +188,7 @@ export const cronTools: Tool[] = [
     description: 'Delete a cron; its workflow stays.',
     danger: 'MODERATE',
     schema: z.strictObject({ cron: nameOrId }),
-    notAStep: true,
+    notARoutineStep: true,
     asks: (args) => `Delete the schedule ${named(args.cron)}?`,
     run: async (args, context) => {
       const cron = await findCron(context.db, context.chatId, args.cron);

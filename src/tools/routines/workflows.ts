@@ -9,34 +9,34 @@ import { named } from '../approval-words.ts';
 import { idFromCall } from '../call-ids.ts';
 import { defineTool, type Tool } from '../tool.ts';
 import { nameOrId, noSuchWorkflow } from './find-routine.ts';
+import { checkRoutineSteps, type Lookup, routineStep } from './routine-steps.ts';
 import { startRun, steps } from './start-run.ts';
-import { checkSteps, type Lookup, step } from './steps.ts';
 
 /** The `workflow_*` tools of the contract. The code calls the record a routine, because a workflow is Temporal's. */
 
-const common = { effect: 'idempotent', place: 'worker', timeoutMs: 30_000 } as const;
+const common = { effect: 'idempotent', runsIn: 'worker', timeoutMs: 30_000 } as const;
 
-/** `lookup` and `names` belong to the registry that this tool becomes part of. `notSteps`: names of its tools that cannot be routine steps. */
-const workflowCreate = (lookup: Lookup, names: () => Iterable<string>, notSteps: readonly string[]): Tool =>
+/** `lookup` and `names` belong to the registry that this tool becomes part of. `notRoutineSteps`: names of its tools that cannot be routine steps. */
+const workflowCreate = (lookup: Lookup, names: () => Iterable<string>, notRoutineSteps: readonly string[]): Tool =>
   defineTool({
     ...common,
     name: 'workflow_create',
     reads: [],
     sends: ['routine'],
-    description: `Store a named workflow: an ordered list of tool calls that workflow_run or a cron runs later without you, stopping at the first failure. Arguments are checked now. Not allowed as steps: ${['workflow_create', ...notSteps].join(', ')}.`,
+    description: `Store a named workflow: an ordered list of tool calls that workflow_run or a cron runs later without you, stopping at the first failure. Arguments are checked now. Not allowed as steps: ${['workflow_create', ...notRoutineSteps].join(', ')}.`,
     danger: 'MODERATE',
     schema: z.strictObject({
       name: z.string().trim().min(1).max(80).describe('Unique in this chat, whatever its case'),
       description: z.string().trim().max(300).default(''),
       workspace: z.string().trim().min(1).max(100).optional().describe('Project folder that the steps are meant for'),
-      steps: z.array(step).min(1).max(30),
+      steps: z.array(routineStep).min(1).max(30),
     }),
     summarise: (args) => steps(args.steps.length),
-    notAStep: true,
+    notARoutineStep: true,
     asks: (args) => `Save the workflow ${named(args.name)}?`,
     run: async (args, context) => {
       const chat = await chatAutonomy(context.db, context.chatId);
-      const checked = checkSteps(args.steps, lookup, names, chat?.autonomy ?? 'supervised');
+      const checked = checkRoutineSteps(args.steps, lookup, names, chat?.autonomy ?? 'supervised');
       if (!checked.ok) return { ok: false, output: checked.error };
       const id = idFromCall('wf_', context.callId);
       const routine = await insertRoutine(context.db, {
@@ -105,7 +105,7 @@ const others: Tool[] = [
     description: 'Start a workflow now. It runs by itself; its result comes to this chat when it is done, so do not wait for it.',
     danger: 'MODERATE',
     schema: z.strictObject({ workflow: nameOrId }),
-    notAStep: true,
+    notARoutineStep: true,
     asks: (args) => `Run the workflow ${named(args.workflow)}?`,
     run: async (args, context) => {
       const routine = await findRoutine(context.db, context.chatId, args.workflow);
@@ -120,7 +120,7 @@ const others: Tool[] = [
     description: 'Delete a workflow together with its crons. A run that is under way finishes the step that it is in and ends; its result comes to the chat.',
     danger: 'MODERATE',
     schema: z.strictObject({ workflow: nameOrId }),
-    notAStep: true,
+    notARoutineStep: true,
     asks: (args) => `Delete the workflow ${named(args.workflow)}?`,
     run: async (args, context) => {
       const routine = await findRoutine(context.db, context.chatId, args.workflow);
@@ -143,6 +143,6 @@ const others: Tool[] = [
 
 /** `besides`: the other tools of the registry, in the order in which the model is told that they cannot be routine steps. */
 export const workflowTools = (lookup: Lookup, names: () => Iterable<string>, besides: readonly Tool[]): Tool[] => {
-  const notSteps = [...others, ...besides].filter((tool) => tool.notAStep).map((tool) => tool.name);
-  return [workflowCreate(lookup, names, notSteps), ...others];
+  const notRoutineSteps = [...others, ...besides].filter((tool) => tool.notARoutineStep).map((tool) => tool.name);
+  return [workflowCreate(lookup, names, notRoutineSteps), ...others];
 };

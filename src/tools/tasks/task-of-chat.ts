@@ -6,7 +6,7 @@ import type { ToolContext, ToolOutcome } from '../tool.ts';
 
 /** What every task tool needs: to find the task that is meant, and to run with it. */
 
-export const taskTool = { effect: 'idempotent', place: 'worker', timeoutMs: 60_000 } as const;
+export const taskTool = { effect: 'idempotent', runsIn: 'worker', timeoutMs: 60_000 } as const;
 
 export const taskId = z.string().trim().min(1).max(60).describe('Task ID, tsk_…');
 

@@ -20,7 +20,7 @@ import {
 
 /** Reads and changes files of a workspace, in a container that holds nothing else. */
 
-const common = { effect: 'idempotent', place: 'kennel', timeoutMs: WITH_IMAGE_MS } as const;
+const common = { effect: 'idempotent', runsIn: 'kennel', timeoutMs: WITH_IMAGE_MS } as const;
 const MAX_CONTENT = 1_000_000;
 
 /** One operation on the workspace that is meant. */

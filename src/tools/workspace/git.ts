@@ -10,7 +10,7 @@ import { AUTHOR, changeWorkspace, inWorkspace, operate, outcomeOf, pathArgument,
 
 /** Git in a workspace. It runs in a container, so that hooks, filters and settings of the repository reach nothing else. */
 
-const common = { effect: 'idempotent', place: 'kennel', timeoutMs: WITH_IMAGE_MS } as const;
+const common = { effect: 'idempotent', runsIn: 'kennel', timeoutMs: WITH_IMAGE_MS } as const;
 
 const branchName = text(200).refine((name) => branchProblem(name) === null, 'is not a name for a branch');
 /** A commit, branch or tag, HEAD~2 and the like; never an option. */

@@ -12,7 +12,7 @@ import { AUTHOR, changeWorkspace, inWorkspace, type Opened, operate, profileOf, 
 
 /** `workspace_sync` and `workspace_publish`: put the commits of a workspace on GitHub. The token stays in this process. */
 
-const common = { effect: 'idempotent', place: 'kennel', timeoutMs: WITH_IMAGE_MS, danger: 'MODERATE' } as const;
+const common = { effect: 'idempotent', runsIn: 'kennel', timeoutMs: WITH_IMAGE_MS, danger: 'MODERATE' } as const;
 const NO_TOKEN =
   'No GitHub token is configured, so nothing can be pushed. Make a token that may create and write repositories (https://github.com/settings/tokens), set GH_TOKEN to it, and restart. git_commit commits without pushing.';
 const description = text(256).default('').describe('Description of the new repository');

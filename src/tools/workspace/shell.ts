@@ -18,11 +18,11 @@ const limit = (standard: number) => z.int().min(1000).max(MAX_MS).default(standa
 const command = text(4000)
   .refine((line) => line.trim() !== '', 'must not be empty')
   .describe('As typed in bash');
-const common = { place: 'kennel', timeoutMs: MAX_MS + WITH_IMAGE_MS } as const;
+const common = { runsIn: 'kennel', timeoutMs: MAX_MS + WITH_IMAGE_MS } as const;
 const ABOUT = 'It runs in a container with no network in which only the workspace is there; nothing that it starts goes on when it has ended.';
 
 const shown = (line: string, where: string): string => `$ ${printed(line).trim().replaceAll('\n', '\n> ')}\n(in ${where})`;
-const place = (workspace: string | undefined, cwd = '.'): string => [workspace ?? 'the active workspace', ...(cwd === '.' ? [] : [cwd])].join('/');
+const folderName = (workspace: string | undefined, cwd = '.'): string => [workspace ?? 'the active workspace', ...(cwd === '.' ? [] : [cwd])].join('/');
 
 /** The contract has two names for this tool, from two generations. */
 const shellTool = (name: string, description: string): Tool =>
@@ -46,7 +46,7 @@ const shellTool = (name: string, description: string): Tool =>
     }),
     item: 'command_execution',
     asks: (_, at) => `Run this command${at}?`,
-    preview: async (args) => shown(args.command, place(args.workspace, args.cwd)),
+    preview: async (args) => shown(args.command, folderName(args.workspace, args.cwd)),
     run: (args, context) =>
       inWorkspace(context, args.workspace, (at) =>
         execute(at, context, {
@@ -85,7 +85,7 @@ export const shellTools: Tool[] = [
       timeoutMs: limit(300_000),
       workspace: workspaceArgument,
     }),
-    preview: async (args) => shown(args.command ?? 'the test command of the project', place(args.workspace)),
+    preview: async (args) => shown(args.command ?? 'the test command of the project', folderName(args.workspace)),
     item: 'command_execution',
     asks: (args, at) => (args.command ? `Run these tests${at}?` : `Run the tests${at}?`),
     run: (args, context) =>

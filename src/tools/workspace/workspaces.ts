@@ -23,7 +23,7 @@ import { about, dataOf, look, status } from './view.ts';
 
 /** The `workspace_*` tools of the contract, except those that use GitHub. */
 
-const common = { effect: 'idempotent', place: 'kennel', timeoutMs: WITH_IMAGE_MS } as const;
+const common = { effect: 'idempotent', runsIn: 'kennel', timeoutMs: WITH_IMAGE_MS } as const;
 /** How many changed workspaces a list reads again, and how many at a time. */
 const FRESH = 12;
 const AT_ONCE = 3;

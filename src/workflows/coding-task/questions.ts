@@ -22,9 +22,9 @@ export async function ask(run: TaskRun, step: number, asked: Asked): Promise<boo
   if (run.decisions[questionId] === undefined) {
     send(run, 'send question', opened.outboxId);
     await enter(run, 'waiting', `waits for an answer: ${title}`, title);
-    const steps = answerWithin(questionOf(run, asked), limits.holdMs, `waiting for an answer: ${title} (keeps its container)`);
-    let next = steps.next();
-    while (!next.done) next = steps.next(await next.value);
+    const promises = answerWithin(questionOf(run, asked), limits.holdMs, `waiting for an answer: ${title} (keeps its container)`);
+    let next = promises.next();
+    while (!next.done) next = promises.next(await next.value);
     if (!next.value) return true;
     if (isCancelled(run)) return false;
   }
@@ -38,7 +38,7 @@ export async function answered(run: TaskRun, asked: Asked): Promise<boolean> {
   const { waits, limits } = run.input;
   const { id, title } = asked;
   if (run.decisions[id] === undefined && !isCancelled(run)) show(run, 'waiting', `waits for an answer: ${title} (its container is ended)`, title);
-  const steps = awaitAnswer(questionOf(run, asked), {
+  const promises = awaitAnswer(questionOf(run, asked), {
     what: 'an answer',
     waits,
     remindInMs: Math.max(waits.remindAfterMs - limits.holdMs, 1),
@@ -47,8 +47,8 @@ export async function answered(run: TaskRun, asked: Asked): Promise<boolean> {
     expire: () => taskRecords.expire(id),
     unanswered: 'answered',
   });
-  let next = steps.next();
-  while (!next.done) next = steps.next(await next.value);
+  let next = promises.next();
+  while (!next.done) next = promises.next(await next.value);
   if (!isCancelled(run)) await enter(run, 'running', 'goes on after the answer');
   return !isCancelled(run);
 }

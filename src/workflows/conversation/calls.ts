@@ -39,10 +39,10 @@ const route = (call: CallVerdict, result: ThinkResult): 'run' | 'ask' | 'refuse'
 
 /** Asks first. If the call is allowed, it runs. */
 async function runAsking(turn: Turn, call: CallVerdict): Promise<void> {
-  const steps = askAbout(turn, call);
-  let step = steps.next();
-  while (!step.done) step = steps.next(await step.value);
-  if (step.value === 'allow') await runCall(turn, call);
+  const promises = askAbout(turn, call);
+  let next = promises.next();
+  while (!next.done) next = promises.next(await next.value);
+  if (next.value === 'allow') await runCall(turn, call);
 }
 
 async function runCall(turn: Turn, call: CallVerdict): Promise<void> {

@@ -1,12 +1,12 @@
 import { isCancellation } from '@temporalio/workflow';
 import type { AskResult, CallVerdict } from '../../contracts/conversation.ts';
 import type { Decision } from '../../contracts/decision.ts';
-import { awaitAnswer, decidedBySignalAlone, readDecision, type Steps } from '../shared/await-answer.ts';
+import { awaitAnswer, decidedBySignalAlone, type PromiseSequence, readDecision } from '../shared/await-answer.ts';
 import { previewOn, records } from '../shared/policies.ts';
 import type { Turn } from './turn-state.ts';
 
 /** Asks the person about a call, and waits as long as it takes. */
-export function* askAbout(turn: Turn, call: CallVerdict): Steps<Decision | undefined> {
+export function* askAbout(turn: Turn, call: CallVerdict): PromiseSequence<Decision | undefined> {
   const { turnId, threadId, waits, board, decisions } = turn;
   const { callId } = call;
   const kind = call.name === 'ask_user' ? 'question' : 'approval';

@@ -73,20 +73,20 @@ export interface Patience {
 }
 
 /**
- * Yields the promises to await one after the other: `for (let step = steps.next(); !step.done; ) step = steps.next(await step.value)`. An async function would
+ * Yields the promises to await one after the other: `for (let next = promises.next(); !next.done; ) next = promises.next(await next.value)`. An async function would
  * add one link to the chain of promises, and the commands of recorded runs would come in another order.
  */
-export type Steps<T> = Generator<Promise<unknown>, T, unknown>;
+export type PromiseSequence<T> = Generator<Promise<unknown>, T, unknown>;
 
 /** Waits for an answer for `ms`; false when none came. */
-export function* answerWithin(question: Question, ms: number, summary: string): Steps<boolean> {
+export function* answerWithin(question: Question, ms: number, summary: string): PromiseSequence<boolean> {
   const wait = waitOf(ms, summary);
   if (!(yield condition(() => isSettled(question), wait.ms, wait))) return false;
   return !patched(DECISION_ON_RECORD) || (yield onRecord(question, wait)) === true;
 }
 
 /** Waits for an answer as long as it takes: reminds once, then lets the question expire. Afterwards the question is decided, or the wait is over. */
-export function* awaitAnswer(question: Question, patience: Patience): Steps<void> {
+export function* awaitAnswer(question: Question, patience: Patience): PromiseSequence<void> {
   const { what, waits, remindInMs } = patience;
   const expireInMs = Math.max(waits.expireAfterMs - waits.remindAfterMs, 1);
   if (yield* answerWithin(question, remindInMs, `waiting for ${what} (reminds once)`)) return;

@@ -377,7 +377,7 @@ describe.skipIf(NO_DOCKER)('fetch kennel', () => {
     await at.kennel.start(step);
     const { stdout } = await fetchKennel('ps', '--json');
     expect(JSON.parse(stdout)).toMatchObject({ slots: 2, containers: [{ taskId: step.spec.taskId, step: 1, harness: 'practice', state: 'running' }] });
-    expect((await fetchKennel('ps')).stdout).toMatch(/practice.*running.*\n1 of 2 places taken/);
+    expect((await fetchKennel('ps')).stdout).toMatch(/practice.*running.*\n1 of 2 slots taken/);
   });
 
   it('finds an image that is there already', async () => {

@@ -1,7 +1,7 @@
 import type Router from '@koa/router';
 import type Koa from 'koa';
 import { describe, expect, it } from 'vitest';
-import type { ApiDeps } from '../../../src/api/deps.ts';
+import type { ApiDeps } from '../../../src/api/api-deps.ts';
 import { openApi } from '../../../src/api/http/openapi.ts';
 import { runtimePort } from '../../../src/api/runtime/port.ts';
 import { createRuntimeApi, runtimeEndpoints } from '../../../src/api/runtime/runtime-api.ts';

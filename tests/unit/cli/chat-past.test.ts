@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { asksForWhatsApp } from '../../../src/cli/chat/greeting.ts';
-import { clock, collapsed, type Said, whenTold } from '../../../src/cli/chat/past.ts';
+import { clock, collapsed, type PastMessage, whenTold } from '../../../src/cli/chat/past.ts';
 import { seenOf } from '../../../src/cli/chat/seen.ts';
 import { looksLikeAnswer } from '../../../src/domain/chat/commands.ts';
 import { helpText, thingsToTry } from '../../../src/domain/chat/help.ts';
@@ -20,7 +20,7 @@ test('a time is said as people say it', () => {
 });
 
 test('equal messages are told once, with how often and when they came', () => {
-  const said: Said[] = [
+  const said: PastMessage[] = [
     { by: 'agent', text: 'backup failed', at: at(21, 23, 10) },
     { by: 'agent', text: 'something else', at: at(22, 1) },
     { by: 'agent', text: 'backup failed', at: at(22, 3) },

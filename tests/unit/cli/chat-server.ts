@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { EventEnvelope, ItemRecord, TurnRecord } from '../../../src/contracts/records.ts';
 
-export interface Said {
+export interface PostedMessage {
   displayed?: Array<{ id: string; ms: number }>;
   text: string;
   key: string;
@@ -12,7 +12,7 @@ export interface Said {
 export async function chatServer() {
   const events: EventEnvelope[] = [];
   const streams = new Set<ServerResponse>();
-  const said: Said[] = [];
+  const said: PostedMessage[] = [];
   const cursors: number[] = [];
   const interrupted: string[] = [];
   const state = {
@@ -22,7 +22,7 @@ export async function chatServer() {
     pending_user_inputs: [] as unknown[],
     pending_approvals: [] as unknown[],
     /** called for each message that is stored, before it is acknowledged */
-    onSay: (_: Said): Record<string, unknown> => ({ kind: 'turn' }),
+    onSay: (_: PostedMessage): Record<string, unknown> => ({ kind: 'turn' }),
     /** how many messages are stored and then not acknowledged: the connection breaks */
     loseAcknowledgements: 0,
     refuse: undefined as { status: number; message: string } | undefined,
@@ -42,7 +42,7 @@ export async function chatServer() {
     }
     if (route === 'POST /v1/threads/thr_1/messages') {
       if (state.refuse) return json(state.refuse.status, { error: state.refuse });
-      const { text, displayed } = JSON.parse(body) as Pick<Said, 'text' | 'displayed'>;
+      const { text, displayed } = JSON.parse(body) as Pick<PostedMessage, 'text' | 'displayed'>;
       const message = { text, displayed, key: request.headers['idempotency-key'] as string };
       const known = said.some((one) => one.key === message.key);
       said.push(message);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Autonomy, Danger, TurnLimits } from '../../../src/contracts/conversation.ts';
 import { chooseOption, isStrayNumber, parseCommand } from '../../../src/domain/chat/commands.ts';
-import { type Called, compactionPoint, type Said, SHOWN_OUTPUT_CHARS, toModelMessages } from '../../../src/domain/chat/context.ts';
+import { type Called, compactionPoint, type DialogueMessage, SHOWN_OUTPUT_CHARS, toModelMessages } from '../../../src/domain/chat/context.ts';
 import { decide, decideUnattended, mayApprove } from '../../../src/domain/consent/policy.ts';
 import { breachText, dayBreach, turnBreach } from '../../../src/domain/model/budgets.ts';
 
@@ -108,7 +108,13 @@ describe('budgets', () => {
 });
 
 describe('context', () => {
-  const said = (ord: number, role: Said['role'], call_ids: string[] = []): Said => ({ ord, role, content: `m${ord}`, call_ids, tokens: 100 });
+  const said = (ord: number, role: DialogueMessage['role'], call_ids: string[] = []): DialogueMessage => ({
+    ord,
+    role,
+    content: `m${ord}`,
+    call_ids,
+    tokens: 100,
+  });
   const call = (id: string, output: string | null): Called => ({
     id,
     name: 'web_fetch',

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { partsOf } from '../../../src/activities/turn/compact.ts';
 import { sanitiseText } from '../../../src/channels/shared/sanitise.ts';
-import { type Said, toModelMessages } from '../../../src/domain/chat/context.ts';
+import { type DialogueMessage, toModelMessages } from '../../../src/domain/chat/context.ts';
 import { betweenPairs, cut, prefix, storableJson, storableText, suffix, wholePairs } from '../../../src/domain/text/storable.ts';
 import { excerpt } from '../../../src/tools/excerpt.ts';
 import { anyText } from '../../support/any-text.ts';
@@ -113,7 +113,7 @@ describe('what is too long for one request', () => {
   });
 
   it('is a message whose beginning is shown, with how to read on', () => {
-    const said: Said = { id: 'msg_1', ord: 1, role: 'user', content: `${'x'.repeat(99)}😀 and more`, call_ids: [], tokens: 30 };
+    const said: DialogueMessage = { id: 'msg_1', ord: 1, role: 'user', content: `${'x'.repeat(99)}😀 and more`, call_ids: [], tokens: 30 };
     const [, shown] = toModelMessages('s', null, [said], new Map(), new Map(), 100);
     expect(shown!.content).toBe(`${'x'.repeat(99)}\n[cut at 99 of 110 characters of this message; read on with read_output {"callId":"msg_1","offset":99}]`);
     expect(toModelMessages('s', null, [said], new Map(), new Map(), 200)[1]!.content).toBe(said.content);

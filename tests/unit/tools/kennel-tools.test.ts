@@ -55,7 +55,7 @@ describe('the tools of the kennel', () => {
 
   it('run in the kennel, and only a command is never run again', () => {
     for (const tool of tools) {
-      expect(tool.place).toBe('kennel');
+      expect(tool.runsIn).toBe('kennel');
       expect([tool.name, tool.effect]).toEqual([tool.name, ['shell_run', 'app_run'].includes(tool.name) ? 'once' : 'idempotent']);
     }
     expect(tools.filter((tool) => tool.anyHost).map((tool) => tool.name)).toEqual(['workspace_list', 'workspace_select']);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { idFromCall } from '../../../src/tools/call-ids.ts';
 import { modelTools, prepareCall, tools } from '../../../src/tools/registry.ts';
-import { checkSteps } from '../../../src/tools/routines/steps.ts';
+import { checkRoutineSteps } from '../../../src/tools/routines/routine-steps.ts';
 
 test('every tool is declared to the model with a strict object schema', () => {
   expect(modelTools().map((tool) => tool.name)).toEqual([...tools.keys()]);
@@ -26,8 +26,8 @@ test.each([
   expect(prepareCall(name, args)).toEqual({ ok: false, error: expect.stringMatching(error) });
 });
 
-const check = (steps: Parameters<typeof checkSteps>[0]) =>
-  checkSteps(
+const check = (steps: Parameters<typeof checkRoutineSteps>[0]) =>
+  checkRoutineSteps(
     steps,
     (name) => tools.get(name),
     () => tools.keys(),
@@ -61,7 +61,7 @@ test.each(['workflow_create', 'workflow_run', 'workflow_delete', 'cron_create', 
 test('what needs consent cannot be a step, because nobody can be asked', () => {
   const dangerous = { ...tools.get('cron_list')!, danger: 'DANGEROUS' as const };
   const run = (autonomy: 'cautious' | 'autonomous') =>
-    checkSteps(
+    checkRoutineSteps(
       ['cron_list'],
       () => dangerous,
       () => [],

@@ -136,12 +136,12 @@ function target(host: string | undefined): Target {
 /** The first of the usual places of an engine's socket. */
 function localSocket(): string {
   const home = homedir();
-  const places = [
+  const sockets = [
     '/var/run/docker.sock',
     join(home, '.docker/run/docker.sock'),
     join(home, '.orbstack/run/docker.sock'),
     join(home, '.colima/default/docker.sock'),
     `/run/user/${process.getuid?.() ?? 0}/docker.sock`,
   ];
-  return places.find((place) => existsSync(place)) ?? places[0]!;
+  return sockets.find((path) => existsSync(path)) ?? sockets[0]!;
 }

@@ -31,7 +31,7 @@ export async function userOf(workspace: string | null): Promise<WorkspaceUser> {
 /** System files that depend on the user: programs look up the name of their user, and the image knows only one; git asks who owns a folder. */
 export async function systemFiles(home: string, { uid, gid, foreign }: WorkspaceUser): Promise<MountSettings[]> {
   const folder = join(home, 'kennel', 'users');
-  const place = async (name: string, text: string, target: string): Promise<MountSettings> => {
+  const written = async (name: string, text: string, target: string): Promise<MountSettings> => {
     await mkdir(folder, { recursive: true });
     const file = join(folder, name);
     // running containers have it mounted, so it is never written again
@@ -42,8 +42,8 @@ export async function systemFiles(home: string, { uid, gid, foreign }: Workspace
   };
   const passwd = `root:x:0:0:root:/root:/bin/bash\nkennel:x:${uid}:${gid}::${INSIDE.home}:/bin/bash\n`;
   return [
-    ...(uid === containerUser().uid ? [] : [await place(`passwd-${uid}-${gid}`, passwd, '/etc/passwd')]),
-    ...(foreign ? [await place('gitconfig', '[safe]\n\tdirectory = *\n', '/etc/gitconfig')] : []),
+    ...(uid === containerUser().uid ? [] : [await written(`passwd-${uid}-${gid}`, passwd, '/etc/passwd')]),
+    ...(foreign ? [await written('gitconfig', '[safe]\n\tdirectory = *\n', '/etc/gitconfig')] : []),
   ];
 }
 
@@ -68,7 +68,7 @@ export interface Ownership {
   settle(workspace: string, options?: { fresh?: boolean }): Promise<void>;
 }
 
-export function createOwnership(engine: Engine, image: () => Promise<string>, place: () => Promise<{ home: string; limits: Limits }>): Ownership {
+export function createOwnership(engine: Engine, image: () => Promise<string>, contextOf: () => Promise<{ home: string; limits: Limits }>): Ownership {
   const settled = new Map<string, { at: number; done: Promise<void> }>();
   return {
     settle: async (workspace, { fresh = false } = {}) => {
@@ -91,7 +91,7 @@ export function createOwnership(engine: Engine, image: () => Promise<string>, pl
   async function give(workspace: string): Promise<void> {
     const { uid, gid } = await userOf(workspace);
     const owner = (await lstat(workspace)).uid === 0 ? 'root' : 'person';
-    const { home, limits } = await place();
+    const { home, limits } = await contextOf();
     const { docker, patient } = engine;
     const { id } = await docker.createContainer({
       name: `fetch-${home}-owner-${randomUUID()}`,

@@ -1,18 +1,18 @@
-/** A number of places; who finds none waits in line. Not p-limit: there nobody can give up while waiting. */
+/** A limited number of slots. Who finds none free waits in line. p-limit has no way to give up while waiting. */
 export interface Slots {
-  /** Resolves with how to give the place back. Rejects with the signal's reason when it is aborted first. */
+  /** Resolves with a function that gives the slot back. Rejects with the signal's reason when it is aborted first. */
   take(signal?: AbortSignal): Promise<() => void>;
 }
 
-export function createSlots(places: number): Slots {
-  let free = places;
+export function createSlots(count: number): Slots {
+  let free = count;
   const line = new Set<() => void>();
   const release = (): void => {
     free += 1;
     const [next] = line;
     next?.();
   };
-  const place = (): (() => void) => {
+  const taken = (): (() => void) => {
     free -= 1;
     let held = true;
     return () => {
@@ -23,11 +23,11 @@ export function createSlots(places: number): Slots {
   return {
     async take(signal) {
       signal?.throwIfAborted();
-      if (free > 0) return place();
+      if (free > 0) return taken();
       return await new Promise((resolve, reject) => {
         const next = (): void => {
           leave();
-          resolve(place());
+          resolve(taken());
         };
         const gone = (): void => {
           leave();

@@ -17,13 +17,13 @@ const HELP = `This is the practice model: no real model is configured, so nothin
 Set OPENAI_API_KEY, OPENROUTER_API_KEY or OPENAI_BASE_URL, or run "fetch setup", for a real model.`;
 
 /** What the rules look at. `word` is the message in small letters. */
-interface Said extends Situation {
+interface RuleInput extends Situation {
   text: string;
   word: string;
 }
 
 /** One thing that the practice model knows; null when a message is about something else. */
-type Rule = (said: Said, use: Use) => ScriptStep | null;
+type Rule = (said: RuleInput, use: Use) => ScriptStep | null;
 
 const ask: Rule = ({ text, word, step, last }, use) => {
   if (!/\bask me\b/.test(word)) return null;
@@ -126,7 +126,7 @@ export const summaryStep = ({ system, user }: Situation): ScriptStep | null =>
 /** What the practice model says in a chat. */
 export function chatStep(situation: Situation, use: Use): ScriptStep {
   const text = situation.user.trim();
-  const said: Said = { ...situation, text, word: text.toLowerCase() };
+  const said: RuleInput = { ...situation, text, word: text.toLowerCase() };
   for (const rule of RULES) {
     const step = rule(said, use);
     if (step) return step;

@@ -9,7 +9,7 @@ import { findRoutine } from '../../store/routines/routines.ts';
 import { beginOnce, findRun, type RoutineRun, storeStep } from '../../store/routines/runs.ts';
 import { tools } from '../../tools/registry.ts';
 import { dangerOf, type Tool, type ToolOutcome } from '../../tools/tool.ts';
-import type { RoutineDeps } from '../deps.ts';
+import type { RoutineDeps } from '../activity-deps.ts';
 import { fail } from '../failure.ts';
 import { runTool, taskMadeBy } from '../run-tool.ts';
 import { taintUnattended } from '../turn/provenance.ts';

@@ -40,7 +40,7 @@ export async function unheardAnswer(db: Db, task: Task): Promise<Question | unde
   return question && question.state !== 'open' ? question : undefined;
 }
 
-export async function promptOfStep(config: Config, task: Task, input: BeginInput, unheard: Question | undefined): Promise<string> {
+export async function promptOfRun(config: Config, task: Task, input: BeginInput, unheard: Question | undefined): Promise<string> {
   // the practice agent takes every word literally
   if (task.harness === 'practice') return unheard?.kind === 'question' ? (unheard.answer ?? NOBODY) : task.goal;
   if (unheard?.kind === 'approval')

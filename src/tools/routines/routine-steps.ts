@@ -5,7 +5,7 @@ import { decideUnattended } from '../../domain/consent/policy.ts';
 import { suggestion } from '../../domain/text/nearest.ts';
 import type { Tool } from '../tool.ts';
 
-export const step = z.union([
+export const routineStep = z.union([
   z.string().trim().min(1).max(160).describe('tool or tool|Step name, for a tool that needs no arguments'),
   z.strictObject({
     tool: z
@@ -16,13 +16,13 @@ export const step = z.union([
     args: z.record(z.string(), z.unknown()).default({}),
   }),
 ]);
-type StepInput = z.output<typeof step>;
+type WrittenStep = z.output<typeof routineStep>;
 
 export type Lookup = (name: string) => Tool | undefined;
 
 /** Checks routine steps as a run will. Returns them with their defaults filled in, or what is wrong, for the model. */
-export function checkSteps(
-  inputs: StepInput[],
+export function checkRoutineSteps(
+  inputs: WrittenStep[],
   lookup: Lookup,
   names: () => Iterable<string>,
   autonomy: Autonomy,
@@ -38,7 +38,7 @@ export function checkSteps(
       problems.push(`${at}: there is no such tool.${suggestion(shortTool, names())}`);
       continue;
     }
-    if (tool.notAStep) {
+    if (tool.notARoutineStep) {
       problems.push(`${at}: this tool cannot be a step of a workflow.`);
       continue;
     }
