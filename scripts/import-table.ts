@@ -13,6 +13,8 @@ export interface FolderRules {
 
 const ROOT_FILES = ['config', 'log', 'installation'];
 const GROUND = ['contracts', 'domain'];
+/** The list of coding agents: data, and all that the host may import of what runs inside containers. */
+const AGENTS = '**/kennel/agents/registry.ts';
 const STORES = [...GROUND, ...ROOT_FILES, 'store', 'adapters'];
 
 /**
@@ -65,9 +67,12 @@ function restrictions(folder: string | null): object {
           ]
         : []),
       {
-        group: [...groups, '**/temporal/*.ts', '**/kennel/runner/**', '**/kennel/workspace/**', '**/tests/**'].filter(
-          (group) => folder !== 'cli' || group !== '**/temporal/*.ts',
-        ),
+        group: [
+          ...groups,
+          ...(folder === 'cli' ? [] : ['**/temporal/*.ts']),
+          ...['**/kennel/runner/**', '**/kennel/workspace/**', '**/kennel/agents/**', ...(folder === 'workflows' ? [] : [`!${AGENTS}`])],
+          '**/tests/**',
+        ],
         message: `Arrows point one way: ${where} imports ${rules.imports.length > 0 ? rules.imports.join(', ') : 'no other folder'}. See scripts/import-table.ts.`,
       },
     ],
@@ -85,11 +90,15 @@ export const overrides = (): object[] => [
     ...rule({
       patterns: [
         {
-          group: ['**/src/**', '!**/src/contracts/**', '**/temporal/**', '**/tests/**'],
+          group: ['**/src/**', '!**/src/contracts/**', '**/temporal/**', '**/tests/**', '**/registry.ts', '**/facts.ts'],
           message: 'What runs inside a container knows the contracts and nothing else of the host.',
         },
       ],
     }),
+  },
+  {
+    includes: ['kennel/agents/registry.ts', 'kennel/agents/facts.ts', 'kennel/agents/*/facts.ts'],
+    ...rule({ patterns: [{ group: ['**', '!**/facts.ts'], message: 'Facts of agents import facts and nothing else: every part of the host reads them.' }] }),
   },
   {
     includes: ['temporal/**'],

@@ -3,8 +3,10 @@ import { homedir } from 'node:os';
 import { delimiter, isAbsolute, join, resolve, sep } from 'node:path';
 import { parse } from 'dotenv';
 import { z } from 'zod';
+import { AGENT_NAMES } from '../kennel/agents/registry.ts';
 import { readPrices } from './domain/model/price-book.ts';
 import { egressHost, LENIENT, membersOf, type WrongMember } from './domain/setting-lists.ts';
+import { agentSettings } from './domain/tasks/agent-settings.ts';
 import { loginsProblem } from './domain/tasks/logins.ts';
 import { nearest } from './domain/text/nearest.ts';
 import { whatsappSettings, whatsappTestServer } from './domain/whatsapp/settings.ts';
@@ -169,10 +171,7 @@ export const settings = {
   FETCH_KENNEL_PIDS: z.coerce.number().int().min(32).default(512).describe('Processes of a container'),
   FETCH_KENNEL_DISK_MB: whole(4096).describe('Room that the run folder of a task may take; a task that needs more is ended'),
   FETCH_KENNEL_FREE_MB: whole(1024).describe('Coding tasks are ended when the disk of their host has less room than this left'),
-  FETCH_KENNEL_AGENTS: z
-    .string()
-    .default('claude,codex,gemini,copilot,opencode,practice')
-    .describe('Coding agents that may be used, comma separated, the preferred one first'),
+  FETCH_KENNEL_AGENTS: z.string().default(AGENT_NAMES.join(',')).describe('Coding agents that may be used, comma separated, the preferred one first'),
   FETCH_KENNEL_EGRESS: z
     .string()
     .superRefine((text, context) => {
@@ -208,11 +207,7 @@ export const settings = {
   ANTHROPIC_BASE_URL: z.url().default('https://api.anthropic.com').describe('Endpoint for Claude Code'),
   GEMINI_API_KEY: secret().describe('Key for Gemini CLI; stays outside of the containers'),
   GOOGLE_GEMINI_BASE_URL: z.url().default('https://generativelanguage.googleapis.com').describe('Endpoint for Gemini CLI'),
-  CLAUDE_MODEL: z.string().trim().min(1).optional().describe('Model for Claude Code; its own default when unset'),
-  CODEX_MODEL: z.string().trim().min(1).optional().describe('Model for Codex; AGENT_MODEL when unset'),
-  GEMINI_MODEL: z.string().trim().min(1).optional().describe('Model for Gemini CLI; its own default when unset'),
-  COPILOT_MODEL: z.string().trim().min(1).optional().describe('Model for Copilot CLI; AGENT_MODEL when unset'),
-  OPENCODE_MODEL: z.string().trim().min(1).optional().describe('Model for OpenCode; AGENT_MODEL when unset'),
+  ...agentSettings,
   GH_TOKEN: secret().describe('GitHub token for workspace_publish and workspace_sync; stays outside of the containers'),
   GITHUB_API_URL: z.url().default('https://api.github.com').describe('GitHub API'),
   DOCKER_HOST: z.string().trim().min(1).optional().describe('Docker engine; the local socket by default'),

@@ -3,15 +3,15 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { RunOutcome, RunSpec } from '../../src/contracts/kennel.ts';
-import { Harness } from './agent/harness.ts';
 import { takeLogin } from './agent/login.ts';
+import { AgentProcess } from './agent/process.ts';
 import type { AgentTurn } from './agent/turn.ts';
 import { Updates } from './agent/updates.ts';
 import { followCommands } from './log/commands.ts';
 import type { RunLog } from './log/log.ts';
 import { Sanitiser } from './log/sanitiser.ts';
-import { profileOf } from './profiles/index.ts';
-import type { Profile, ProfileContext } from './profiles/profile.ts';
+import { profileOf } from './profile/find.ts';
+import type { Profile, ProfileContext } from './profile/profile.ts';
 import { MCP_SERVER, serveAskHuman } from './questions/ask-human.ts';
 import { PendingQuestions } from './questions/pending-questions.ts';
 import type { Settings } from './settings.ts';
@@ -42,7 +42,7 @@ export class Run {
   private mine: boolean;
   private readonly closers: Array<() => void> = [];
   private turn: AgentTurn | null = null;
-  private harness: Harness | null = null;
+  private agent: AgentProcess | null = null;
   private updates: Updates | null = null;
   private pending: PendingQuestions | null = null;
   private profile: Profile | null = null;
@@ -165,15 +165,15 @@ export class Run {
       () => memory.close(),
       () => disk.close(),
     );
-    const harness = new Harness(profile.command(context), settings.home, workspace, { ...settings.env, ...proxies(proxy) });
-    this.harness = harness;
+    const agent = new AgentProcess(profile.command(context), settings.home, workspace, { ...settings.env, ...proxies(proxy) });
+    this.agent = agent;
     if (spec.aloneMs !== undefined)
-      this.watch = new HostWatch({ socket: settings.modelSocket, aloneMs: spec.aloneMs, hold: (held) => harness.hold(held, settings.contained) });
+      this.watch = new HostWatch({ socket: settings.modelSocket, aloneMs: spec.aloneMs, hold: (held) => agent.hold(held, settings.contained) });
     const { AgentTurn } = await library;
-    const turn = new AgentTurn({ spec, profile, context, harness, pending, updates, sanitiser: this.sanitiser });
+    const turn = new AgentTurn({ spec, profile, context, agent, pending, updates, sanitiser: this.sanitiser });
     this.turn = turn;
     // when tools of a dead agent hold its output open, the stream never closes by itself
-    void harness.exited.then(() => pause(500)).then(() => turn.close());
+    void agent.exited.then(() => pause(500)).then(() => turn.close());
     const failure = await turn.run();
     if (this.cancelled) this.end('cancelled', this.cancelled);
     else if (this.parked) this.end('parked', 'A question waits for its answer.');
@@ -194,10 +194,10 @@ export class Run {
     this.pending?.close();
     // when `ended` is read, no process of the group may still write into the workspace; an agent that ended its turn gets time to save its session
     const inOrder = ended.outcome === 'completed' || ended.outcome === 'parked';
-    await this.harness?.stop(inOrder ? { input: 4000, term: 2000 } : { input: 700, term: 500 });
+    await this.agent?.stop(inOrder ? { input: 4000, term: 2000 } : { input: 700, term: 500 });
     this.turn?.close();
     this.updates?.flush();
-    const stderr = this.harness?.stderr.trim();
+    const stderr = this.agent?.stderr.trim();
     if (ended.outcome === 'failed' && stderr) this.updates?.note('warn', `Last on stderr:\n${stderr}`);
     for (const close of this.closers) close();
   }
@@ -209,8 +209,7 @@ function proxies(proxy: string): Record<string, string> {
 }
 
 function versionOf(profile: Profile): string | null {
-  if (profile.name === 'practice') return '1';
-  if (!profile.versionFile) return null;
+  if (!profile.versionFile) return profile.version ?? null;
   try {
     const version = (JSON.parse(readFileSync(profile.versionFile, 'utf8')) as { version?: unknown }).version;
     return typeof version === 'string' ? version.slice(0, 50) : null;

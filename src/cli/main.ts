@@ -1,4 +1,5 @@
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { AGENT_NAMES } from '../../kennel/agents/registry.ts';
 import { type Config, ConfigError, configWarnings, loadConfig } from '../config.ts';
 import { VERSION } from '../installation.ts';
 
@@ -145,7 +146,7 @@ command(
   (self, args) => async (config) => (await import('./commands/kennel.ts')).build(config, args, self.opts()),
   kennel,
 )
-  .addArgument(new Argument('[agent...]', 'agents').choices(['claude', 'codex', 'gemini', 'copilot', 'opencode', 'practice', 'all']))
+  .addArgument(new Argument('[agent...]', 'agents').choices([...AGENT_NAMES, 'all']))
   .option('--fresh', 'fetch the base image again and build every layer again, for updates of the system');
 command(
   'doctor',

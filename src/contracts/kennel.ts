@@ -12,8 +12,10 @@
  * name stays, because files and containers of an earlier release have it.
  */
 
-export const HARNESSES = ['claude', 'codex', 'gemini', 'copilot', 'opencode', 'practice'] as const;
-export type HarnessName = (typeof HARNESSES)[number];
+import type { AgentName } from '../../kennel/agents/registry.ts';
+
+// the type alone: the list itself is in no image
+export type { AgentName };
 
 /** Paths inside the container. */
 export const INSIDE = {
@@ -40,13 +42,13 @@ export interface RunSpec {
   taskId: string;
   /** number of the run, from 1 */
   step: number;
-  harness: HarnessName;
+  harness: AgentName;
   prompt: string;
   /** the session to resume; null starts one */
   sessionId: string | null;
   /** the prompt of a new session when the one to resume is lost; without it a lost session is a failure */
   anew?: string;
-  /** model name for the harness; null is its own default */
+  /** model name for the agent; null is its own default */
   model: string | null;
   /** `ask`: the agent asks before it acts; `run`: it does not */
   permissions: 'ask' | 'run';
@@ -73,7 +75,7 @@ export type LogLine = { seq: number; at: string; step: number } & LogEvent;
 
 export type LogEvent =
   /** the runner is up and starts the agent */
-  | { type: 'started'; harness: HarnessName; version: string | null }
+  | { type: 'started'; harness: AgentName; version: string | null }
   /** the session that a later run can resume */
   | { type: 'session'; sessionId: string; resumed: boolean }
   /** what the agent says, in chunks of some hundred characters; chunks of one message share `messageId` */
@@ -95,7 +97,7 @@ export type LogEvent =
   | { type: 'ended'; outcome: RunOutcome; reason: string };
 
 /**
- * `completed`: the harness ended its turn without an error of its own. `parked`: a question waited longer than `holdMs`; a later
+ * `completed`: the agent ended its turn without an error of its own. `parked`: a question waited longer than `holdMs`; a later
  * step resumes the session with the answer as its prompt. `failed`: `reason` says why in one sentence.
  */
 export type RunOutcome = 'completed' | 'failed' | 'cancelled' | 'parked';

@@ -1,6 +1,6 @@
 import type { Decision } from './decision.ts';
 import type { Channel } from './ids.ts';
-import type { HarnessName, RunOutcome } from './kennel.ts';
+import type { AgentName, RunOutcome } from './kennel.ts';
 
 /** What crosses the boundary of the `codingTask` workflow: ids, verdicts and sizes; texts stay in the store. */
 
@@ -12,7 +12,7 @@ export interface TaskInput {
   channel: Channel;
   /** host of its workspace and containers */
   host: string;
-  harness: HarnessName;
+  harness: AgentName;
   /** name for operators; workspace names are never private */
   workspace: string;
   limits: TaskLimits;

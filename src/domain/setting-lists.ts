@@ -1,4 +1,4 @@
-import { HARNESSES } from '../contracts/kennel.ts';
+import { AGENT_NAMES, isAgent } from '../../kennel/agents/registry.ts';
 
 /** What is wrong with one entry of a list setting, and what was probably meant. */
 export interface WrongMember {
@@ -18,8 +18,7 @@ function hostIn(text: string): string | undefined {
   return found && found !== text && HOST.test(found) ? found : undefined;
 }
 
-const agent: Check = (member) =>
-  (HARNESSES as readonly string[]).includes(member) ? null : { problem: `"${member}" is none of ${HARNESSES.join(', ')}`, among: HARNESSES };
+const agent: Check = (member) => (isAgent(member) ? null : { problem: `"${member}" is none of ${AGENT_NAMES.join(', ')}`, among: AGENT_NAMES });
 
 const origin: Check = (member) => {
   if (/^[a-z][a-z0-9+.-]{0,20}:\/\/[^\s/*]{1,260}$/i.test(member)) return null;

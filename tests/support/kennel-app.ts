@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { HarnessName, LogLine } from '../../src/contracts/kennel.ts';
+import type { AgentName, LogLine } from '../../src/contracts/kennel.ts';
 import type { Task } from '../../src/store/kennel/tasks.ts';
 import type { TestApp } from './app.ts';
 import { until } from './until.ts';
@@ -39,7 +39,7 @@ export async function workspace(
 export async function startTask(
   app: TestApp,
   goal: string,
-  options: { workspace: string; agent?: HarnessName; timeout?: number; thread?: string; worktree?: boolean },
+  options: { workspace: string; agent?: AgentName; timeout?: number; thread?: string; worktree?: boolean },
 ): Promise<{ thread: string; id: string }> {
   const thread = options.thread ?? (await app.thread());
   const { agent = 'practice', timeout = 120_000, worktree } = options;

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { AGENT_NAMES } from '../../kennel/agents/registry.ts';
 import { ConfigError, childEnvironment, configWarnings, loadConfig } from '../../src/config.ts';
 
 let home: string;
@@ -81,8 +82,8 @@ describe('a member of a list that is none', () => {
     configWarnings(home, { [name]: value }).map((warning) => warning.replace(`${name} (environment): `, ''));
 
   test.each([
-    ['FETCH_KENNEL_AGENTS', 'cluade,codex', '"cluade" is none of claude, codex, gemini, copilot, opencode, practice; it is left out. Did you mean claude?'],
-    ['FETCH_KENNEL_AGENTS', 'Codex', '"Codex" is none of claude, codex, gemini, copilot, opencode, practice; it is left out. Did you mean codex?'],
+    ['FETCH_KENNEL_AGENTS', 'cluade,codex', `"cluade" is none of ${AGENT_NAMES.join(', ')}; it is left out. Did you mean claude?`],
+    ['FETCH_KENNEL_AGENTS', 'Codex', `"Codex" is none of ${AGENT_NAMES.join(', ')}; it is left out. Did you mean codex?`],
     ['DEEPSEEK_CORS_ORIGINS', 'app.example.com', /^"app\.example\.com" is no origin .* Did you mean https:\/\/app\.example\.com\?$/],
     ['DEEPSEEK_CORS_ORIGINS', 'http://app.example.com:8080/', /Did you mean http:\/\/app\.example\.com:8080\?$/],
     ['DEEPSEEK_CORS_ORIGINS', '*', /^"\*" is no origin .*; it is left out\.$/],

@@ -58,6 +58,8 @@ it('has every forbidden import refused, in the folder itself and deeper in it, a
       }
       for (const { name } of forbiddenPackages(folder)) refused[at(`package-${name.replaceAll('/', '-')}`)] = `import a from '${name}';\nexport const b = a;\n`;
       refused[at('to-runner')] = `import { a } from '../${up}kennel/runner/main.ts';\nexport const b = a;\n`;
+      refused[at('to-profile')] = `import { a } from '../${up}kennel/agents/toy/profile.ts';\nexport const b = a;\n`;
+      (folder === 'workflows' ? refused : allowed)[at('to-agents')] = `import { a } from '../${up}kennel/agents/registry.ts';\nexport const b = a;\n`;
       for (const name of imports) allowed[at(`may-${name.replaceAll('/', '-')}`)] = `import { a } from '${target(name)}';\nexport const b = a;\n`;
       allowed[at('may-beside')] = "import { a } from './beside.ts';\nexport const b = a;\n";
     }
@@ -66,7 +68,11 @@ it('has every forbidden import refused, in the folder itself and deeper in it, a
     refused[`src/${folder}/node.ts`] = "import { readFileSync } from 'node:fs';\nexport const b = readFileSync;\n";
   refused['src/up.ts'] = "import { a } from './store/some-file.ts';\nexport const b = a;\n";
   refused['kennel/runner/host.ts'] = "import { a } from '../../src/domain/some-file.ts';\nexport const b = a;\n";
+  refused['kennel/runner/list.ts'] = "import { a } from '../agents/registry.ts';\nexport const b = a;\n";
+  refused['kennel/agents/toy/profile.ts'] = "import { a } from './facts.ts';\nexport const b = a;\n";
+  refused['kennel/agents/toy/facts.ts'] = "import { a } from './profile.ts';\nexport const b = a;\n";
   refused['temporal/product.ts'] = "import { a } from '../src/config.ts';\nexport const b = a;\n";
+  allowed['kennel/agents/other/facts.ts'] = "import { a } from '../toy/facts.ts';\nexport const b = a;\n";
   allowed['kennel/runner/boundary.ts'] = "import { a } from '../../src/contracts/kennel.ts';\nexport const b = a;\n";
   expect(await refusedIn({ ...refused, ...allowed })).toEqual(Object.keys(refused).sort());
 });

@@ -8,7 +8,7 @@ import { chooseOption, isStrayNumber, parseApproval, parseAutonomy, parseCommand
 /** Every text that others write goes through some expression of ours: one that backtracks lets a message hold a process for minutes. */
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const sources = globSync(['src/**/*.ts', 'kennel/{runner,workspace}/**/*.ts', 'temporal/*.ts', 'bin/*.js'], { cwd: root }).sort();
+const sources = globSync(['src/**/*.ts', 'kennel/{runner,workspace,agents}/**/*.ts', 'temporal/*.ts', 'bin/*.js'], { cwd: root }).sort();
 
 /** Built from strings, so that no checker sees them whole. Each is made of constants and of escaped words that our own settings name. */
 const BUILT = [

@@ -3,11 +3,11 @@ import * as acp from '@agentclientprotocol/sdk';
 import type { RunSpec } from '../../../src/contracts/kennel.ts';
 import { LineFollower } from '../log/line-follower.ts';
 import type { Sanitiser } from '../log/sanitiser.ts';
-import type { Profile, ProfileContext, Turn } from '../profiles/profile.ts';
+import type { Profile, ProfileContext, Turn } from '../profile/profile.ts';
 import { fillForm } from '../questions/elicitation-form.ts';
 import type { PendingQuestions } from '../questions/pending-questions.ts';
-import type { Harness } from './harness.ts';
 import { allowAny, CANCELLED, choose, isAskHuman } from './permissions.ts';
+import type { AgentProcess } from './process.ts';
 import { stdioStream } from './transport.ts';
 import type { Updates } from './updates.ts';
 
@@ -21,7 +21,7 @@ export interface TurnOptions {
   spec: RunSpec;
   profile: Profile;
   context: ProfileContext;
-  harness: Harness;
+  agent: AgentProcess;
   pending: PendingQuestions;
   updates: Updates;
   sanitiser: Sanitiser;
@@ -40,10 +40,10 @@ export class AgentTurn {
   constructor(options: TurnOptions) {
     this.options = options;
     this.prompt = options.spec.prompt;
-    const { harness, updates } = options;
+    const { agent, updates } = options;
     const stream = stdioStream(
-      harness.child.stdin!,
-      harness.child.stdout!,
+      agent.child.stdin!,
+      agent.child.stdout!,
       (line) => {
         if (!this.strayNoted) updates.note('info', `On stdout: ${line.slice(0, 300)}`);
         this.strayNoted = true;
@@ -212,13 +212,13 @@ export class AgentTurn {
 
   /** One sentence for an error of the connection. How the process ended says more than that a pipe closed. */
   private async why(error: unknown, what: string): Promise<string> {
-    const { harness } = this.options;
+    const { agent } = this.options;
     if (error instanceof acp.RequestError) return `${what}: ${error.message} (${error.code})${detailsOf(error.data)}.`;
     if (this.fault) return this.fault;
     if (this.connection.signal.aborted) {
-      await Promise.race([harness.exited, pause(2000, undefined, { ref: false })]);
-      if (!harness.ended) return 'The agent closed its output before its turn was over.';
-      return harness.child.pid === undefined ? harness.ended : `${harness.ended} before its turn was over.`;
+      await Promise.race([agent.exited, pause(2000, undefined, { ref: false })]);
+      if (!agent.ended) return 'The agent closed its output before its turn was over.';
+      return agent.child.pid === undefined ? agent.ended : `${agent.ended} before its turn was over.`;
     }
     return `${what}: ${(error as Error).message}.`;
   }

@@ -2,7 +2,7 @@ import type { SessionNotification, SessionUpdate } from '@agentclientprotocol/sd
 import type { LogEvent } from '../../../src/contracts/kennel.ts';
 import type { Sanitiser } from '../log/sanitiser.ts';
 import { TextBatcher } from '../log/text-batcher.ts';
-import type { Profile } from '../profiles/profile.ts';
+import type { Profile } from '../profile/profile.ts';
 import { ToolCalls } from './tool-calls.ts';
 
 const LAST_TEXT = 4000;

@@ -1,9 +1,9 @@
 import { readdir, rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
+import { AGENT_NAMES } from '../../../kennel/agents/registry.ts';
 import { loginProblem } from '../../adapters/kennel/login.ts';
 import { emptyTrash, findWorkspaces, identified } from '../../adapters/workspaces.ts';
-import { HARNESSES, type HarnessName } from '../../contracts/kennel.ts';
-import { missingFor } from '../../domain/tasks/harnesses.ts';
+import { missingFor } from '../../domain/tasks/agents.ts';
 import { loginsOf } from '../../domain/tasks/logins.ts';
 import { reportHost } from '../../store/kennel/hosts.ts';
 import { findTask, isOver, liveTaskIds, liveTasksOf } from '../../store/kennel/tasks.ts';
@@ -78,7 +78,7 @@ async function report({ db, config, kennel, host }: KennelDeps): Promise<void> {
   );
   const allowed = config.FETCH_KENNEL_AGENTS.split(',').map((name) => name.trim());
   const logins = loginsOf(config.FETCH_KENNEL_LOGINS);
-  const harnesses = HARNESSES.map((name: HarnessName) => {
+  const harnesses = AGENT_NAMES.map((name) => {
     const login = logins.get(name);
     const lacks = login === undefined ? missingFor(name, config) : loginProblem(name, login);
     const why = !allowed.includes(name) ? 'It is not among FETCH_KENNEL_AGENTS.' : lacks;

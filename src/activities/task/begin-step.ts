@@ -1,9 +1,10 @@
 import { cancellationSignal } from '@temporalio/activity';
+import { hasModel } from '../../../kennel/agents/registry.ts';
 import { loginProblem } from '../../adapters/kennel/login.ts';
 import type { Config } from '../../config.ts';
-import { type HarnessName, type RunSpec, worktreeOf } from '../../contracts/kennel.ts';
+import { type AgentName, type RunSpec, worktreeOf } from '../../contracts/kennel.ts';
 import type { BeginInput } from '../../contracts/task.ts';
-import { modelOf } from '../../domain/tasks/harnesses.ts';
+import { modelOf } from '../../domain/tasks/agents.ts';
 import { loginsOf } from '../../domain/tasks/logins.ts';
 import { chatAutonomy } from '../../store/chats/threads.ts';
 import { findTask, setTaskNews, setTaskState, type Task } from '../../store/kennel/tasks.ts';
@@ -71,8 +72,8 @@ async function specOf({ db, config }: KennelDeps, task: Task, input: BeginInput,
     harness: task.harness,
     prompt,
     sessionId: goesOn ? task.session_id : null,
-    // the practice agent takes every word literally
-    ...(goesOn && task.harness !== 'practice' && { anew: [onceMore(task), ...(unheard ? [prompt] : [])].join('\n\n') }),
+    // an agent without a model takes every word as it stands
+    ...(goesOn && hasModel(task.harness) && { anew: [onceMore(task), ...(unheard ? [prompt] : [])].join('\n\n') }),
     model: modelOf(task.harness, config),
     // the container is the sandbox, so only a supervised chat is asked about every action
     permissions: autonomy === 'supervised' ? 'ask' : 'run',
@@ -85,11 +86,11 @@ async function specOf({ db, config }: KennelDeps, task: Task, input: BeginInput,
 }
 
 /**
- * Path of the log-in file for a harness on this host. Throws a sentence when the file cannot be used, because the engine would only say that a mount failed.
+ * Path of the log-in file for an agent on this host. Throws a sentence when the file cannot be used, because the engine would only say that a mount failed.
  */
-function loginOf({ FETCH_KENNEL_LOGINS }: Config, harness: HarnessName): string | undefined {
-  const path = loginsOf(FETCH_KENNEL_LOGINS).get(harness);
-  const problem = path === undefined ? null : loginProblem(harness, path);
+function loginOf({ FETCH_KENNEL_LOGINS }: Config, agent: AgentName): string | undefined {
+  const path = loginsOf(FETCH_KENNEL_LOGINS).get(agent);
+  const problem = path === undefined ? null : loginProblem(agent, path);
   if (problem) throw fail('NotFound', problem);
   return path;
 }

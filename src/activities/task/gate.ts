@@ -1,7 +1,7 @@
+import { factsOf } from '../../../kennel/agents/registry.ts';
 import type { Config } from '../../config.ts';
-import type { HarnessName } from '../../contracts/kennel.ts';
+import type { AgentName } from '../../contracts/kennel.ts';
 import { taskBudget } from '../../domain/model/budgets.ts';
-import { harnesses } from '../../domain/tasks/harnesses.ts';
 import { loginsOf } from '../../domain/tasks/logins.ts';
 import type { Task } from '../../store/kennel/tasks.ts';
 import type { KennelDeps } from '../activity-deps.ts';
@@ -18,7 +18,7 @@ export async function openGate({ config, gate }: Pick<KennelDeps, 'config' | 'ga
 }
 
 /** Hosts that an agent may reach besides the model: those of the setting, and its provider's own when it has a log-in there. */
-function allowedHosts({ FETCH_KENNEL_EGRESS, FETCH_KENNEL_LOGINS }: Config, harness: HarnessName): string[] {
+function allowedHosts({ FETCH_KENNEL_EGRESS, FETCH_KENNEL_LOGINS }: Config, agent: AgentName): string[] {
   const listed = FETCH_KENNEL_EGRESS.split(',').flatMap((host) => host.trim() || []);
-  return loginsOf(FETCH_KENNEL_LOGINS).has(harness) ? [...listed, ...harnesses[harness].loginHosts] : listed;
+  return loginsOf(FETCH_KENNEL_LOGINS).has(agent) ? [...listed, ...factsOf(agent).login.hosts] : listed;
 }

@@ -1,3 +1,4 @@
+import { hasModel } from '../../../kennel/agents/registry.ts';
 import type { Config } from '../../config.ts';
 import type { Command } from '../../contracts/kennel.ts';
 import type { BeginInput } from '../../contracts/task.ts';
@@ -41,8 +42,8 @@ export async function unheardAnswer(db: Db, task: Task): Promise<Question | unde
 }
 
 export async function promptOfRun(config: Config, task: Task, input: BeginInput, unheard: Question | undefined): Promise<string> {
-  // the practice agent takes every word literally
-  if (task.harness === 'practice') return unheard?.kind === 'question' ? (unheard.answer ?? NOBODY) : task.goal;
+  // an agent without a model takes every word literally
+  if (!hasModel(task.harness)) return unheard?.kind === 'question' ? (unheard.answer ?? NOBODY) : task.goal;
   if (unheard?.kind === 'approval')
     return isAllowed(unheard)
       ? `${unheard.prompt}\nThe person has allowed it. Go on.`

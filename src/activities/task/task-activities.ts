@@ -11,7 +11,7 @@ import { createFollow } from './follow.ts';
 import { passOn } from './prompt-of-run.ts';
 import { runFolder, sendCommand } from './run/folder.ts';
 
-/** How long a harness that was told to stop may take; then its container is killed. */
+/** How long an agent that was told to stop may take; then its container is killed. */
 const LEAVE_MS = 2_000;
 
 export function createTaskActivities(deps: KennelDeps): TaskActivities {

@@ -1,12 +1,12 @@
-import type { HarnessName, RunSpec } from '../../contracts/kennel.ts';
+import type { AgentName, RunSpec } from '../../contracts/kennel.ts';
 import type { WorkspaceAnswer, WorkspaceOp } from '../../contracts/workspace-ops.ts';
 
 /** The containers of one host. Only `src/adapters/kennel` uses the Docker client. */
 export interface Kennel {
   /** Throws KennelUnavailable, which says what to install or start. Cheap: cached for some seconds. */
   ready(): Promise<void>;
-  /** Makes sure that the image of this harness exists, and builds it if needed. */
-  provide(harness: HarnessName | 'tools', onProgress: (text: string) => void, signal?: AbortSignal): Promise<void>;
+  /** Makes sure that the image of this agent exists, and builds it if needed. */
+  provide(agent: AgentName | 'tools', onProgress: (text: string) => void, signal?: AbortSignal): Promise<void>;
   /** Runs one command in its own container, which is then removed. A time-out or an abort kills the container. */
   command(command: KennelCommand): Promise<CommandResult>;
   /** Asks the workspace program. Throws when the program ended without an answer. */
@@ -91,7 +91,7 @@ export interface RunContainer {
   id: string;
   taskId: string;
   step: number;
-  harness: HarnessName;
+  harness: AgentName;
   state: 'created' | 'running' | 'paused' | 'exited';
   exitCode: number | null;
   /** it was killed because its memory ran out */

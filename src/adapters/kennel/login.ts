@@ -1,14 +1,13 @@
 import { type Stats, statSync } from 'node:fs';
-import type { HarnessName } from '../../contracts/kennel.ts';
-import { harnesses } from '../../domain/tasks/harnesses.ts';
+import { type AgentName, factsOf } from '../../../kennel/agents/registry.ts';
 import { containerUser } from './docker/engine.ts';
 
 /** The runner reads the file whole; log-in files of agents are much smaller. */
 const MAX_BYTES = 1024 * 1024;
 
 /** Why containers of this host cannot use a log-in file, as a sentence; null when they can. */
-export function loginProblem(name: HarnessName, path: string, user = containerUser()): string | null {
-  const problem = (why: string): string => `The log-in of ${harnesses[name].label} (FETCH_KENNEL_LOGINS) cannot be used: ${path} ${why}.`;
+export function loginProblem(name: AgentName, path: string, user = containerUser()): string | null {
+  const problem = (why: string): string => `The log-in of ${factsOf(name).label} (FETCH_KENNEL_LOGINS) cannot be used: ${path} ${why}.`;
   let file: Stats;
   try {
     file = statSync(path);

@@ -70,10 +70,10 @@ export function openKennel(config: KennelConfig): OpenKennel {
     ready: async () => {
       await engine.facts();
     },
-    provide: (harness, onProgress, signal) =>
+    provide: (agent, onProgress, signal) =>
       explained(async () => {
         await engine.facts();
-        await provided.provide(imageKindOf(harness), onProgress, { signal });
+        await provided.provide(imageKindOf(agent), onProgress, { signal });
       }),
     command: (command) =>
       explained(async () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import type { MountSettings } from 'dockerode';
-import { type HarnessName, INSIDE, TOKEN } from '../../contracts/kennel.ts';
+import { type AgentName, INSIDE, TOKEN } from '../../contracts/kennel.ts';
 import { KeyedMutex } from '../keyed-mutex.ts';
 import { destroy, inspectOrNull, LABEL, runName, statusOf } from './docker/containers.ts';
 import { Demux } from './docker/demux.ts';
@@ -150,7 +150,7 @@ function viewOf({ Id, Config, State }: Docker.ContainerInspectInfo): RunContaine
     id: Id,
     taskId: Config.Labels[LABEL.run] ?? '',
     step: Number(Config.Labels[LABEL.step]),
-    harness: Config.Labels[LABEL.harness] as HarnessName,
+    harness: Config.Labels[LABEL.harness] as AgentName,
     state,
     exitCode: state === 'exited' ? State.ExitCode : null,
     // the engine reports this also when only some process ran out of memory and the container went on

@@ -6,7 +6,7 @@ import type { KennelUnavailable } from '../../adapters/kennel/kennel.ts';
 import { loginProblem } from '../../adapters/kennel/login.ts';
 import { type OpenKennel, openKennel } from '../../adapters/kennel/open-kennel.ts';
 import type { Config } from '../../config.ts';
-import { loginWarning } from '../../domain/tasks/harnesses.ts';
+import { loginWarning } from '../../domain/tasks/agents.ts';
 import { loginsOf } from '../../domain/tasks/logins.ts';
 import type { Finding } from './finding.ts';
 

@@ -13,7 +13,7 @@ import { createGate } from '../../adapters/kennel/gate/gate.ts';
 import { openKennel } from '../../adapters/kennel/open-kennel.ts';
 import type { Config } from '../../config.ts';
 import { kennelQueue } from '../../contracts/ids.ts';
-import { loginWarning } from '../../domain/tasks/harnesses.ts';
+import { loginWarning } from '../../domain/tasks/agents.ts';
 import { loginsOf } from '../../domain/tasks/logins.ts';
 import { createLog } from '../../log.ts';
 import { openRole } from './connect.ts';

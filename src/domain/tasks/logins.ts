@@ -1,4 +1,4 @@
-import { HARNESSES, type HarnessName } from '../../contracts/kennel.ts';
+import { AGENT_NAMES, type AgentName, isAgent } from '../../../kennel/agents/registry.ts';
 import { nearest } from '../text/nearest.ts';
 
 /** Log-ins of agents (`FETCH_KENNEL_LOGINS`): the way to use a subscription, because providers give no key for one. */
@@ -17,18 +17,16 @@ const entriesOf = (setting: string): Entry[] =>
   });
 
 const suggestion = (name: string): string => {
-  const near = nearest(name, HARNESSES)[0];
+  const near = nearest(name, AGENT_NAMES)[0];
   return near ? ` (did you mean ${near}?)` : '';
 };
-
-const isHarness = (name: string): name is HarnessName => (HARNESSES as readonly string[]).includes(name);
 
 /** What is wrong with the setting, to be read after its name; null when it is valid. */
 export function loginsProblem(setting: string): string | null {
   const seen = new Set<string>();
   for (const { text, name, path } of entriesOf(setting)) {
     if (!name) return `"${text}" must be an agent and the file of its log-in, such as claude=/home/ada/.claude/.credentials.json`;
-    if (!isHarness(name)) return `"${name}" is no agent${suggestion(name)}; it must be one of ${HARNESSES.join(', ')}`;
+    if (!isAgent(name)) return `"${name}" is no agent${suggestion(name)}; it must be one of ${AGENT_NAMES.join(', ')}`;
     if (!path.startsWith('/')) return `the path for ${name} must be absolute, not "${path}"`;
     if (seen.has(name)) return `${name} is there twice`;
     seen.add(name);
@@ -37,5 +35,5 @@ export function loginsProblem(setting: string): string | null {
 }
 
 /** Path of the log-in file on the host, for each agent that has one. The setting must be valid. */
-export const loginsOf = (setting = ''): Map<HarnessName, string> =>
-  new Map(entriesOf(setting).flatMap(({ name, path }) => (isHarness(name) ? [[name, path] as const] : [])));
+export const loginsOf = (setting = ''): Map<AgentName, string> =>
+  new Map(entriesOf(setting).flatMap(({ name, path }) => (isAgent(name) ? [[name, path] as const] : [])));

@@ -1,5 +1,5 @@
 import type { ColumnType, Generated } from 'kysely';
-import type { HarnessName, LogLine } from '../../contracts/kennel.ts';
+import type { AgentName, LogLine } from '../../contracts/kennel.ts';
 import type { TaskState } from '../../contracts/task.ts';
 import type { ConcludedChanges, Profile } from '../../contracts/workspace-ops.ts';
 import type { Json, NullableJson } from '../postgres/columns.ts';
@@ -15,8 +15,8 @@ export interface KennelHostTable {
   ready: boolean;
   /** what is missing, with what to do */
   problem: string | null;
-  /** harnesses whose image is there or can be made, and that have a way to a model */
-  harnesses: Json<Array<{ name: HarnessName; ready: boolean; why: string | null }>>;
+  /** agents whose image is there or can be made, and that have a way to a model */
+  harnesses: Json<Array<{ name: AgentName; ready: boolean; why: string | null }>>;
   seen_at: Seen;
   /** of the home whose host this is; null before it was recorded */
   identity: ColumnType<string | null, string | null | undefined, string | null>;
@@ -52,9 +52,9 @@ export interface TaskTable {
   call_id: string;
   workflow_id: string;
   goal: string;
-  /** as asked for: a harness, or `auto` */
+  /** as asked for: an agent, or `auto` */
   agent: string;
-  harness: HarnessName;
+  harness: AgentName;
   host: string;
   workspace: string;
   /** the folder that `workspace` named when the task was made */
@@ -86,7 +86,7 @@ export interface TaskLogTable {
   at: Date;
   line: Json<LogLine>;
 }
-/** Counted by the gate, not claimed by the harness. */
+/** Counted by the gate, not claimed by the agent. */
 export interface TaskUsageTable {
   task_id: string;
   model: string;

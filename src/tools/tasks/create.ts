@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { AGENT_NAMES } from '../../../kennel/agents/registry.ts';
 import { taskWorkflowId } from '../../contracts/ids.ts';
-import { HARNESSES } from '../../contracts/kennel.ts';
 import { breachText, taskBreach, taskBudget } from '../../domain/model/budgets.ts';
-import { chooseHarness } from '../../domain/tasks/harnesses.ts';
+import { chooseAgent } from '../../domain/tasks/agents.ts';
 import { insertTask } from '../../store/kennel/tasks.ts';
 import { taskSpendingToday } from '../../store/kennel/usage.ts';
 import { shown } from '../approval-words.ts';
@@ -19,7 +19,7 @@ const MAX_TIMEOUT_MS = 24 * 3_600_000;
 const schema = z.strictObject({
   goal: z.string().trim().min(1).max(10_000).describe('Clear description of what is to be accomplished, with everything the agent must know'),
   agent: z
-    .enum([...HARNESSES, 'auto'])
+    .enum([...AGENT_NAMES, 'auto'])
     .default('auto')
     .describe('Coding agent; practice follows simple instructions without a model'),
   workspace: z.string().trim().min(1).max(100).optional().describe('Workspace name; the active workspace when left out'),
@@ -50,7 +50,7 @@ export const taskCreate = defineTool({
 async function create(args: z.output<typeof schema>, context: ToolContext): Promise<ToolOutcome> {
   const place = await awaitEngine(context, () => workspaceOfTask(context, args.workspace));
   if ('problem' in place) return { ok: false, output: place.problem };
-  const chosen = chooseHarness({
+  const chosen = chooseAgent({
     wanted: args.agent,
     allowed: context.config.FETCH_KENNEL_AGENTS.split(',').map((name) => name.trim()),
     ready: place.harnesses,
@@ -67,7 +67,7 @@ async function create(args: z.output<typeof schema>, context: ToolContext): Prom
     workflow_id: taskWorkflowId(id),
     goal: args.goal,
     agent: args.agent,
-    harness: chosen.harness,
+    harness: chosen.agent,
     host: place.host,
     workspace: place.workspace,
     worktree: args.worktree,
@@ -76,7 +76,7 @@ async function create(args: z.output<typeof schema>, context: ToolContext): Prom
   if (!task) return { ok: false, output: 'This chat has no thread yet.' };
   return {
     ok: true,
-    output: `Created task ${id}: '${shortGoal(args.goal)}' → ${chosen.harness} in ${place.workspace}. Its report comes to this chat; nothing has to be polled.`,
+    output: `Created task ${id}: '${shortGoal(args.goal)}' → ${chosen.agent} in ${place.workspace}. Its report comes to this chat; nothing has to be polled.`,
     metadata: { task: await taskView(context, task) },
   };
 }

@@ -1,4 +1,4 @@
-import type { HARNESSES } from '../../contracts/kennel.ts';
+import type { AgentName } from '../../contracts/kennel.ts';
 import { findName } from '../../domain/tasks/workspace-names.ts';
 import { suggestion } from '../../domain/text/nearest.ts';
 import { type KennelHost, listHosts } from '../../store/kennel/hosts.ts';
@@ -11,7 +11,7 @@ import { type Absence, hostsMayBeStarting } from '../workspace/await-engine.ts';
 export interface ReadyWorkspace {
   host: string;
   workspace: string;
-  harnesses: Array<{ name: (typeof HARNESSES)[number]; ready: boolean; why: string | null }>;
+  harnesses: Array<{ name: AgentName; ready: boolean; why: string | null }>;
 }
 
 /** The workspace that is meant, on a host that can start a task there. */

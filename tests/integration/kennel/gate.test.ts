@@ -12,7 +12,7 @@ import { gateFolder } from '../../../src/activities/task/run/folder.ts';
 import { createGate, type Gate, type GateDeps } from '../../../src/adapters/kennel/gate/gate.ts';
 import type { UpstreamSettings } from '../../../src/adapters/kennel/gate/upstreams.ts';
 import { loadConfig } from '../../../src/config.ts';
-import type { HarnessName } from '../../../src/contracts/kennel.ts';
+import type { AgentName } from '../../../src/contracts/kennel.ts';
 import { createThread } from '../../../src/store/chats/threads.ts';
 import { refusalsOf } from '../../../src/store/kennel/egress.ts';
 import { findTask } from '../../../src/store/kennel/tasks.ts';
@@ -538,7 +538,7 @@ describe('the egress socket', () => {
   it('leads an agent with a log-in to the hosts of its provider, and no other agent', async () => {
     const gate = gateFor(providers.origin, loopback);
     const config = loadConfig({ FETCH_HOME: home, FETCH_KENNEL_LOGINS: 'claude=/login.json', FETCH_KENNEL_EGRESS: 'registry.example' }, {});
-    const answers = async (harness: HarnessName, hosts: string[]) => {
+    const answers = async (harness: AgentName, hosts: string[]) => {
       const id = await newTask();
       await openGate({ config, gate }, { ...(await findTask(database.store.db, id))!, harness });
       const texts = await Promise.all(hosts.map(async (host) => (await connectTo(gateFolder(config, id), `${host}:443`)).text));

@@ -2,9 +2,12 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { HarnessName, LogLine, RunSpec } from '../../../src/contracts/kennel.ts';
+import { AGENT_NAMES } from '../../../kennel/agents/registry.ts';
+import { profileOf } from '../../../kennel/runner/profile/find.ts';
+import type { ProfileContext } from '../../../kennel/runner/profile/profile.ts';
+import type { AgentName, LogLine, RunSpec } from '../../../src/contracts/kennel.ts';
 
 /** The runner as a process of this machine, with a program in the place of each agent that tells what it was given. */
 
@@ -28,14 +31,15 @@ require('node:readline').createInterface({ input: process.stdin }).on('line', (l
 }).on('close', () => process.exit(0));
 `;
 
-const AGENTS: Array<[harness: HarnessName, program: string, file: string]> = [
-  ['claude', 'claude-agent-acp', '.claude/.credentials.json'],
-  ['codex', 'codex-acp', '.codex/auth.json'],
-  ['gemini', 'gemini', '.gemini/oauth_creds.json'],
-  ['copilot', 'copilot', '.copilot/config.json'],
-  ['opencode', 'opencode', '.local/share/opencode/auth.json'],
-  ['practice', 'practice', '.practice/login.json'],
-];
+const BIN = '/agents-of-this-test/bin/';
+const outside = { home: '/none', workspace: '/none', model: null, login: false, dummyKey: 'sk-none', modelBase: 'http://none', permissions: 'run' };
+const AGENTS = await Promise.all(
+  AGENT_NAMES.map(async (name): Promise<[agent: AgentName, program: string, file: string]> => {
+    const { command, login } = await profileOf(name);
+    const { argv } = command({ ...outside, env: { FETCH_AGENT: dirname(BIN) } } as unknown as ProfileContext);
+    return [name, argv.find((each) => each.startsWith(BIN))!.slice(BIN.length), login];
+  }),
+);
 
 let folder: string;
 let workspace: string;
@@ -50,7 +54,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-async function run(harness: HarnessName, more: Partial<RunSpec> = {}): Promise<LogLine[]> {
+async function run(harness: AgentName, more: Partial<RunSpec> = {}): Promise<LogLine[]> {
   step += 1;
   const spec: RunSpec = { version: 1, taskId: 't', step, harness, prompt: 'x', sessionId: null, model: null, permissions: 'run', holdMs: 60_000, ...more };
   writeFileSync(join(folder, 'spec.json'), JSON.stringify(spec));
@@ -93,7 +97,7 @@ describe.each(AGENTS)('%s with a log-in', (harness, _, file) => {
 });
 
 describe('a log-in', () => {
-  const [, , file] = AGENTS[0]!;
+  const [, , file] = AGENTS.find(([name]) => name === 'claude')!;
   const act = (script: string): void => writeFileSync(join(workspace, 'act.cjs'), script);
 
   it('that the agent renewed is kept for the next step, and one that the person renewed later is taken', async () => {

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { appendFileSync, chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Command, HarnessName, LogLine, RunSpec } from '../../../src/contracts/kennel.ts';
+import type { AgentName, Command, LogLine, RunSpec } from '../../../src/contracts/kennel.ts';
 import type { TestKennel } from '../docker.ts';
 import { until } from '../until.ts';
 import { startTestGate, type TestGate } from './gate.ts';
@@ -22,7 +22,7 @@ export interface RunSettings extends Partial<RunSpec> {
 /** One run of an agent: its folders, a gate, providers of its own, and its containers one after another. */
 export class AgentRun {
   readonly taskId = `agents-${process.pid}-${++count}`;
-  readonly harness: HarnessName;
+  readonly harness: AgentName;
   readonly root: string;
   readonly folder: string;
   readonly workspace: string;
@@ -34,7 +34,7 @@ export class AgentRun {
   private step = 0;
   private commands = 0;
 
-  private constructor(at: TestKennel, harness: HarnessName, root: string, providers: Providers, gate: TestGate, { diskMb, ...settings }: RunSettings) {
+  private constructor(at: TestKennel, harness: AgentName, root: string, providers: Providers, gate: TestGate, { diskMb, ...settings }: RunSettings) {
     this.at = at;
     this.harness = harness;
     this.root = root;
@@ -46,7 +46,7 @@ export class AgentRun {
     this.mounted = diskMb !== undefined;
   }
 
-  static async open(at: TestKennel, harness: HarnessName, settings: RunSettings): Promise<AgentRun> {
+  static async open(at: TestKennel, harness: AgentName, settings: RunSettings): Promise<AgentRun> {
     const root = mkdtempSync(join(tmpdir(), 'agent-'));
     if (settings.diskMb !== undefined) {
       mkdirSync(join(root, 'run'));

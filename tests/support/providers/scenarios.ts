@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { HarnessName } from '../../../src/contracts/kennel.ts';
+import type { ModelAgentName } from '../../../kennel/agents/registry.ts';
 import { NO_DOCKER, requireDocker, startTestKennel, type TestKennel } from '../docker.ts';
 import { IS_ROOT } from '../other-user.ts';
 import { until } from '../until.ts';
@@ -14,7 +14,7 @@ import type { ProviderEntry } from './server.ts';
 
 /** What one coding agent does differently from the others. */
 export interface Differences {
-  harness: Exclude<HarnessName, 'practice'>;
+  harness: ModelAgentName;
   model: string | null;
   protocol: Protocol;
   /** model calls of its own beside the work, in a run of one prompt: titles */

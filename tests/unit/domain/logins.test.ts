@@ -2,10 +2,10 @@ import { chmodSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { AGENT_NAMES } from '../../../kennel/agents/registry.ts';
 import { loginProblem } from '../../../src/adapters/kennel/login.ts';
 import { ConfigError, loadConfig } from '../../../src/config.ts';
-import { HARNESSES } from '../../../src/contracts/kennel.ts';
-import { missingFor, modelOf } from '../../../src/domain/tasks/harnesses.ts';
+import { missingFor, modelOf } from '../../../src/domain/tasks/agents.ts';
 import { loginsOf } from '../../../src/domain/tasks/logins.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'fetch-logins-'));
@@ -37,10 +37,10 @@ describe('the setting FETCH_KENNEL_LOGINS', () => {
 });
 
 describe('an agent with a log-in', () => {
-  const settings = { FETCH_KENNEL_LOGINS: HARNESSES.map((name) => `${name}=/x/${name}`).join(','), AGENT_MODEL: 'llama', COPILOT_MODEL: 'own' };
+  const settings = { FETCH_KENNEL_LOGINS: AGENT_NAMES.map((name) => `${name}=/x/${name}`).join(','), AGENT_MODEL: 'llama', COPILOT_MODEL: 'own' };
 
   it('lacks nothing, where it would lack a key', () => {
-    expect(HARNESSES.map((name) => missingFor(name, settings))).toEqual(HARNESSES.map(() => null));
+    expect(AGENT_NAMES.map((name) => missingFor(name, settings))).toEqual(AGENT_NAMES.map(() => null));
     expect(missingFor('claude', { ...settings, FETCH_KENNEL_LOGINS: 'codex=/x', ANTHROPIC_BASE_URL: 'https://api.anthropic.com' })).toMatch(
       /ANTHROPIC_API_KEY/,
     );

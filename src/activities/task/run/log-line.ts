@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { HARNESSES, type LogLine } from '../../../contracts/kennel.ts';
+import { AGENT_NAMES } from '../../../../kennel/agents/registry.ts';
+import type { LogLine } from '../../../contracts/kennel.ts';
 import { visibleWithin } from '../../../domain/text/foreign-text.ts';
 
 /** Validates lines of a log. An agent may write into its own log, and an invalid line must not stop `follow`. */
@@ -15,7 +16,7 @@ const at = { seq: z.int().nonnegative(), step: z.int32().nonnegative(), at: z.st
 const paths = z.array(z.string()).optional();
 
 const schema: z.ZodType<LogLine> = z.discriminatedUnion('type', [
-  z.object({ ...at, type: z.literal('started'), harness: z.enum(HARNESSES), version: z.string().nullable() }),
+  z.object({ ...at, type: z.literal('started'), harness: z.enum(AGENT_NAMES), version: z.string().nullable() }),
   z.object({ ...at, type: z.literal('session'), sessionId: id, resumed: z.boolean() }),
   z.object({ ...at, type: z.literal('text'), messageId: id, text: z.string() }),
   z.object({

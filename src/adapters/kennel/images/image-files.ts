@@ -1,16 +1,15 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { HarnessName } from '../../../contracts/kennel.ts';
+import { type AgentName, hasModel, MODEL_AGENT_NAMES, type ModelAgentName } from '../../../../kennel/agents/registry.ts';
 import { PACKAGE_ROOT } from '../../../installation.ts';
 
 /** The files of each image, and the image names derived from them. */
 
-/** `practice` is not among them: it needs no program and runs in the tools image. */
-export type Agent = Exclude<HarnessName, 'practice'>;
-export type ImageKind = 'tools' | Agent;
-export const IMAGE_KINDS: readonly ImageKind[] = ['tools', 'claude', 'codex', 'gemini', 'copilot', 'opencode'];
-export const imageKindOf = (harness: HarnessName | 'tools'): ImageKind => (harness === 'practice' ? 'tools' : harness);
+export type ImageKind = 'tools' | ModelAgentName;
+export const IMAGE_KINDS: readonly ImageKind[] = ['tools', ...MODEL_AGENT_NAMES];
+/** An agent without a model has no program of its own either: it runs in the image of the tools. */
+export const imageKindOf = (agent: AgentName | 'tools'): ImageKind => (agent !== 'tools' && hasModel(agent) ? agent : 'tools');
 
 export interface ImageBuild {
   kind: ImageKind;
@@ -25,10 +24,14 @@ export interface ImageBuild {
 }
 
 const always = ['kennel/Dockerfile', 'kennel/package.json', 'kennel/package-lock.json', 'kennel/agents/install.sh', 'kennel/warm-up.sh'];
-const folders = ['src/contracts', 'kennel/templates', 'kennel/workspace', 'kennel/runner'];
+// every image tries itself with the practice agent while it is built (`kennel/warm-up.sh`)
+const folders = ['src/contracts', 'kennel/templates', 'kennel/workspace', 'kennel/runner', 'kennel/agents/practice'];
+/** Files that only the host reads. */
+const HOSTS = /\/facts\.ts$/;
 
 export function imageBuild(kind: ImageKind, base: string, user: { uid: number; gid: number }): ImageBuild {
-  const files = [...always, ...(kind === 'tools' ? [] : filesBelow(`kennel/agents/${kind}`)), ...folders.flatMap(filesBelow)];
+  const own = kind === 'tools' ? [] : [`kennel/agents/${kind}`];
+  const files = [...always, ...[...own, ...folders].flatMap(filesBelow).filter((file) => !HOSTS.test(file))];
   const buildArgs = { BASE: base, AGENT: kind === 'tools' ? 'none' : kind, USER_ID: String(user.uid), GROUP_ID: String(user.gid) };
   const hash = createHash('sha256').update(JSON.stringify(buildArgs));
   for (const file of files) {

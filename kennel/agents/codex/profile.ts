@@ -1,10 +1,9 @@
-import { failureByError, type Profile, type ProfileContext } from './profile.ts';
-import { FAILURES_OPT_IN, sessionFailure } from './session-failure.ts';
-import { AGENT_FOLDER, program, retries } from './surroundings.ts';
+import { AGENT_FOLDER, program } from '../../runner/profile/agent-paths.ts';
+import { FAILURES_OPT_IN, failureByError, sessionFailure } from '../../runner/profile/failures.ts';
+import { type Profile, type ProfileContext, retries } from '../../runner/profile/profile.ts';
 
 /** Codex behind its ACP adapter. It speaks the Responses API only. */
-export const codex: Profile = {
-  name: 'codex',
+export const profile: Profile = {
   versionFile: `${AGENT_FOLDER}/cli/node_modules/@openai/codex/package.json`,
   login: '.codex/auth.json',
   resume: 'resume',

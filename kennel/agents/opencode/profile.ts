@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { failureByError, type Profile, type ProfileContext } from './profile.ts';
-import { AGENT_FOLDER, program } from './surroundings.ts';
+import { AGENT_FOLDER, program } from '../../runner/profile/agent-paths.ts';
+import { failureByError } from '../../runner/profile/failures.ts';
+import type { Profile, ProfileContext } from '../../runner/profile/profile.ts';
 
 /** OpenCode, which speaks ACP itself. */
-export const opencode: Profile = {
-  name: 'opencode',
+export const profile: Profile = {
   versionFile: `${AGENT_FOLDER}/cli/node_modules/opencode-ai/package.json`,
   login: '.local/share/opencode/auth.json',
   resume: 'resume',
@@ -42,7 +42,7 @@ function config(context: ProfileContext): object {
     permission: { edit: decision, bash: decision, webfetch: decision, external_directory: decision },
   };
   // `provider/model` of what it is logged in to
-  if (context.login) return { ...always, enabled_providers: providersOf(join(context.home, opencode.login)), ...(context.model && { model: context.model }) };
+  if (context.login) return { ...always, enabled_providers: providersOf(join(context.home, profile.login)), ...(context.model && { model: context.model }) };
   const model = context.model ?? 'default';
   return {
     ...always,

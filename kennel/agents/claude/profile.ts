@@ -1,10 +1,9 @@
-import { failureByError, type Profile } from './profile.ts';
-import { FAILURES_OPT_IN, sessionFailure } from './session-failure.ts';
-import { AGENT_FOLDER, program, retries } from './surroundings.ts';
+import { AGENT_FOLDER, program } from '../../runner/profile/agent-paths.ts';
+import { FAILURES_OPT_IN, failureByError, sessionFailure } from '../../runner/profile/failures.ts';
+import { type Profile, retries } from '../../runner/profile/profile.ts';
 
 /** Claude Code behind its ACP adapter, which drives the native CLI of the image. */
-export const claude: Profile = {
-  name: 'claude',
+export const profile: Profile = {
   versionFile: `${AGENT_FOLDER}/cli/node_modules/@anthropic-ai/claude-code/package.json`,
   login: '.claude/.credentials.json',
   resume: 'resume',

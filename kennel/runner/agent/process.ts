@@ -2,13 +2,13 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve, sep } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { HarnessCommand } from '../profiles/profile.ts';
+import type { AgentCommand } from '../profile/profile.ts';
 
 /** how much of the end of stderr is kept, in characters */
 const STDERR = 8000;
 
 /** The agent's process, in its own process group. */
-export class Harness {
+export class AgentProcess {
   readonly child: ChildProcess;
   /** How it ended, in words. */
   readonly exited: Promise<string>;
@@ -16,7 +16,7 @@ export class Harness {
   private tail = '';
 
   /** Throws when a file of the profile would be outside HOME. */
-  constructor(command: HarnessCommand, home: string, cwd: string, env: Record<string, string>) {
+  constructor(command: AgentCommand, home: string, cwd: string, env: Record<string, string>) {
     for (const file of command.files) writeUnder(home, file);
     const all: Record<string, string> = { ...env, HOME: home };
     for (const [name, value] of Object.entries(command.env)) {
@@ -82,7 +82,7 @@ export class Harness {
   }
 }
 
-function writeUnder(home: string, file: HarnessCommand['files'][number]): void {
+function writeUnder(home: string, file: AgentCommand['files'][number]): void {
   const path = resolve(join(home, file.path));
   if (!path.startsWith(resolve(home) + sep)) throw new Error(`${file.path} is outside HOME`);
   if (file.once && existsSync(path)) return;

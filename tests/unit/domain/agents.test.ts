@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { HARNESSES } from '../../../src/contracts/kennel.ts';
-import { chooseHarness, type harnesses, type ModelSettings, missingFor, modelOf, type Readiness } from '../../../src/domain/tasks/harnesses.ts';
+import type { AgentName } from '../../../kennel/agents/registry.ts';
+import { chooseAgent, type ModelSettings, missingFor, modelOf, type Readiness } from '../../../src/domain/tasks/agents.ts';
 
 describe('what a coding agent lacks', () => {
   const official = { ANTHROPIC_BASE_URL: 'https://api.anthropic.com', GOOGLE_GEMINI_BASE_URL: 'https://generativelanguage.googleapis.com/' };
-  it.each<[name: keyof typeof harnesses, settings: ModelSettings, why: string | null]>([
+  it.each<[name: AgentName, settings: ModelSettings, why: string | null]>([
     ['practice', {}, null],
     ['claude', official, 'Claude Code needs ANTHROPIC_API_KEY.'],
     ['claude', { ...official, ANTHROPIC_API_KEY: 'k' }, null],
@@ -24,14 +24,15 @@ describe('what a coding agent lacks', () => {
 
   it('lets the own model of an agent go before the one of the chat', () => {
     const settings = { AGENT_MODEL: 'chat', CODEX_MODEL: 'own', CLAUDE_MODEL: '' };
-    expect(HARNESSES.map((name) => [name, modelOf(name, settings)])).toEqual([
+    const models: Array<[AgentName, string | null]> = [
       ['claude', null],
       ['codex', 'own'],
       ['gemini', null],
       ['copilot', 'chat'],
       ['opencode', 'chat'],
       ['practice', null],
-    ]);
+    ];
+    expect(models.map(([name]) => [name, modelOf(name, settings)])).toEqual(models);
   });
 });
 
@@ -44,32 +45,32 @@ describe('the choice of a coding agent', () => {
   ];
 
   it('is the one that is wanted, when it is allowed and ready', () => {
-    expect(chooseHarness({ wanted: 'opencode', allowed: ['codex', 'opencode'], ready })).toEqual({ ok: true, harness: 'opencode' });
+    expect(chooseAgent({ wanted: 'opencode', allowed: ['codex', 'opencode'], ready })).toEqual({ ok: true, agent: 'opencode' });
   });
 
   it('says what is missing when the wanted one is not ready', () => {
-    expect(chooseHarness({ wanted: 'claude', allowed: ['claude'], ready })).toEqual({ ok: false, why: 'Claude Code needs ANTHROPIC_API_KEY.' });
-    expect(chooseHarness({ wanted: 'gemini', allowed: ['gemini'], ready })).toEqual({ ok: false, why: 'Gemini CLI is not ready on this host.' });
+    expect(chooseAgent({ wanted: 'claude', allowed: ['claude'], ready })).toEqual({ ok: false, why: 'Claude Code needs ANTHROPIC_API_KEY.' });
+    expect(chooseAgent({ wanted: 'gemini', allowed: ['gemini'], ready })).toEqual({ ok: false, why: 'Gemini CLI is not ready on this host.' });
   });
 
   it('does not take one that the owner has not allowed', () => {
-    expect(chooseHarness({ wanted: 'codex', allowed: ['claude', 'practice'], ready })).toEqual({
+    expect(chooseAgent({ wanted: 'codex', allowed: ['claude', 'practice'], ready })).toEqual({
       ok: false,
       why: 'Codex is not among FETCH_KENNEL_AGENTS (claude, practice).',
     });
   });
 
   it('is by itself the first of the preferred ones that is ready', () => {
-    expect(chooseHarness({ wanted: 'auto', allowed: ['claude', 'opencode', 'codex'], ready })).toEqual({ ok: true, harness: 'opencode' });
+    expect(chooseAgent({ wanted: 'auto', allowed: ['claude', 'opencode', 'codex'], ready })).toEqual({ ok: true, agent: 'opencode' });
   });
 
   it('is the practice agent only when no other one is ready', () => {
-    expect(chooseHarness({ wanted: 'auto', allowed: ['practice', 'codex'], ready })).toEqual({ ok: true, harness: 'codex' });
-    expect(chooseHarness({ wanted: 'auto', allowed: ['practice', 'claude'], ready })).toEqual({ ok: true, harness: 'practice' });
+    expect(chooseAgent({ wanted: 'auto', allowed: ['practice', 'codex'], ready })).toEqual({ ok: true, agent: 'codex' });
+    expect(chooseAgent({ wanted: 'auto', allowed: ['practice', 'claude'], ready })).toEqual({ ok: true, agent: 'practice' });
   });
 
   it('says of each allowed one what is missing when none is ready', () => {
-    expect(chooseHarness({ wanted: 'auto', allowed: ['claude', 'nonsense'], ready })).toEqual({
+    expect(chooseAgent({ wanted: 'auto', allowed: ['claude', 'nonsense'], ready })).toEqual({
       ok: false,
       why: 'No coding agent is ready. Claude Code needs ANTHROPIC_API_KEY.',
     });

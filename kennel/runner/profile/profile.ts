@@ -1,18 +1,19 @@
 import type { PromptResponse, SessionUpdate, ToolCallUpdate } from '@agentclientprotocol/sdk';
-import type { HarnessName } from '../../../src/contracts/kennel.ts';
 
 /**
  * What one coding agent needs beside the protocol that all of them speak (ACP v1): data and small pure functions. Everything
  * else (session, prompt, updates, permissions, questions, cancel) is the same code for each: `kennel/runner/agent/turn.ts`.
+ * A profile is the export `profile` of `kennel/agents/<name>/profile.ts`.
  */
 export interface Profile {
-  name: HarnessName;
   /** `package.json` of the agent in the image, for its version; a file that is not there means "unknown" */
   versionFile?: string;
+  /** its version, for one that has no such file */
+  version?: string;
   /** the file that its own log-in is in, relative to HOME */
   login: string;
   /** How the agent is started as an ACP agent on stdio. */
-  command(context: ProfileContext): HarnessCommand;
+  command(context: ProfileContext): AgentCommand;
   /** `modeId` for `session/set_mode` after the session is there, or null where command or files settle it. */
   mode(context: ProfileContext): string | null;
   /** which request goes on with a session; `load` replays its history, which the runner does not log */
@@ -65,13 +66,19 @@ export interface ProfileContext {
   env: Readonly<Record<string, string>>;
 }
 
-export interface HarnessCommand {
+export interface AgentCommand {
   argv: string[];
   /** on top of the base environment (the container's, HOME, proxy settings); null takes a name out */
   env: Record<string, string | null>;
   /** written before each start; `path` relative to HOME; `once` leaves a file alone that is there */
   files: Array<{ path: string; content: string; once?: boolean }>;
 }
+
+/**
+ * How often a failed model call is tried again, with growing pauses: some tens of seconds in all. `FETCH_MODEL_RETRIES` says otherwise.
+ * Copilot CLI and OpenCode have fixed numbers of their own, 5 each.
+ */
+export const retries = (context: Pick<ProfileContext, 'env'>): number => Number(context.env.FETCH_MODEL_RETRIES ?? 6);
 
 /** How a turn came back. */
 export interface Turn {
@@ -85,26 +92,4 @@ export interface Turn {
   tools: number;
   /** what `watchUpdate` and `watchFile` said last, null when nothing */
   seen: string | null;
-}
-
-/** The rule for an agent that answers a failed turn with a JSON-RPC error. */
-export function failureByError(turn: Turn): string | null {
-  if (turn.error) return sentence(turn.error);
-  if (turn.response?.stopReason === 'refusal') return 'The agent refused to go on.';
-  if (turn.response?.stopReason === 'max_tokens') return 'The agent stopped at the limit of tokens of its model.';
-  if (turn.response?.stopReason === 'max_turn_requests') return 'The agent stopped at its limit of model calls in one turn.';
-  return null;
-}
-
-/** One line of an error, with the details that many agents put in `data`. */
-export function sentence(error: { code: number; message: string; data?: unknown }): string {
-  const data = error.data;
-  let more = '';
-  if (typeof data === 'string') more = data;
-  else if (data && typeof data === 'object') {
-    const fields = data as Record<string, unknown>;
-    for (const key of ['details', 'message', 'error']) if (typeof fields[key] === 'string' && !more) more = fields[key];
-  }
-  const text = more && !error.message.includes(more) ? `${error.message}: ${more}` : error.message;
-  return `The agent's request failed (${error.code}): ${text}`;
 }

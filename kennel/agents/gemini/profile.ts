@@ -1,7 +1,8 @@
 import { readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { failureByError, type Profile, type ProfileContext } from './profile.ts';
-import { AGENT_FOLDER, program, retries } from './surroundings.ts';
+import { AGENT_FOLDER, program } from '../../runner/profile/agent-paths.ts';
+import { failureByError } from '../../runner/profile/failures.ts';
+import { type Profile, type ProfileContext, retries } from '../../runner/profile/profile.ts';
 
 const settings = (context: ProfileContext) => ({
   // the address alone would make it a "gateway", which it does not take without a terminal
@@ -22,8 +23,7 @@ interface Meta {
 }
 
 /** Gemini CLI, which speaks ACP itself. */
-export const gemini: Profile = {
-  name: 'gemini',
+export const profile: Profile = {
   versionFile: `${AGENT_FOLDER}/cli/node_modules/@google/gemini-cli/package.json`,
   login: '.gemini/oauth_creds.json',
   resume: 'load',

@@ -1,5 +1,5 @@
 /**
- * The practice harness: a coding agent without a model, which does what the goal says (`goal.ts`). It speaks ACP on stdio like the real agents, so that
+ * The practice agent: a coding agent without a model, which does what the goal says (`goal.ts`). It speaks ACP on stdio like the real agents, so that
  * everything around it is the real path. A session continues where it stopped, even after SIGKILL.
  */
 import { randomUUID } from 'node:crypto';

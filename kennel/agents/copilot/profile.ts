@@ -1,9 +1,9 @@
-import { failureByError, type Profile } from './profile.ts';
-import { AGENT_FOLDER, program } from './surroundings.ts';
+import { AGENT_FOLDER, program } from '../../runner/profile/agent-paths.ts';
+import { failureByError } from '../../runner/profile/failures.ts';
+import type { Profile } from '../../runner/profile/profile.ts';
 
 /** GitHub Copilot CLI with a model endpoint of one's own, without a GitHub account; or with a log-in of GitHub's, and GitHub's models. */
-export const copilot: Profile = {
-  name: 'copilot',
+export const profile: Profile = {
   versionFile: `${AGENT_FOLDER}/cli/node_modules/@github/copilot/package.json`,
   login: '.copilot/config.json',
   resume: 'load',

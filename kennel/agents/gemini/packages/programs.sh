@@ -1,0 +1,1 @@
+link gemini cli/node_modules/@google/gemini-cli/bundle/gemini.js

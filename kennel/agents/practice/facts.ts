@@ -1,0 +1,9 @@
+import type { AgentFacts } from '../facts.ts';
+
+export const facts = {
+  label: 'practice agent',
+  model: null,
+  login: { hosts: [], remark: 'any content' },
+  remark:
+    'it does what the goal says: `write FILE TEXT`, `append FILE TEXT`, `wait SECONDS`, `run COMMAND`, `ask QUESTION | choice | choice`, `allow? COMMAND`, `fail TEXT`, `say TEXT`, parted by `;`',
+} satisfies AgentFacts;

@@ -1,0 +1,31 @@
+import { facts as claude } from './claude/facts.ts';
+import { facts as codex } from './codex/facts.ts';
+import { facts as copilot } from './copilot/facts.ts';
+import type { AgentFacts } from './facts.ts';
+import { facts as gemini } from './gemini/facts.ts';
+import { facts as opencode } from './opencode/facts.ts';
+import { facts as practice } from './practice/facts.ts';
+
+/**
+ * The coding agents, the preferred one first. An agent is a folder beside this file and an entry here. Its name is that of the folder; settings, images,
+ * choices and tables follow from it. This file is all that `src` imports of the kennel.
+ */
+const AGENTS = {
+  claude,
+  codex,
+  gemini,
+  copilot,
+  opencode,
+  practice,
+} satisfies Record<string, AgentFacts>;
+
+export type AgentName = keyof typeof AGENTS;
+/** Those that work with a model: each has an image and a setting `<NAME>_MODEL` of its own. */
+export type ModelAgentName = { [Name in AgentName]: (typeof AGENTS)[Name]['model'] extends null ? never : Name }[AgentName];
+
+export const AGENT_NAMES = Object.keys(AGENTS) as readonly AgentName[];
+export const factsOf = (name: AgentName): AgentFacts => AGENTS[name];
+export const hasModel = (name: AgentName): name is ModelAgentName => AGENTS[name].model !== null;
+export const MODEL_AGENT_NAMES = AGENT_NAMES.filter(hasModel);
+/** For a name that a person or a file has given. */
+export const isAgent = (name: string): name is AgentName => Object.hasOwn(AGENTS, name);
