@@ -1,0 +1,35 @@
+import { AGENT_NAMES, type AgentName, factsOf, hasModel } from '../../kennel/agents/registry.ts';
+import { profileOf } from '../../kennel/runner/profile/find.ts';
+import { modelSetting } from '../../src/domain/tasks/agent-settings.ts';
+import { table } from './page.ts';
+
+/** What each agent needs to reach a model. */
+export const agentsTable = (): string =>
+  table(
+    ['agent', 'name', 'needs', 'its model', 'remark'],
+    AGENT_NAMES.map((name) => [factsOf(name).label, `\`${name}\``, needs(name), modelNames(name), factsOf(name).remark ?? '']),
+  );
+
+const NEEDS = { anthropic: '`ANTHROPIC_API_KEY`', gemini: '`GEMINI_API_KEY`', openai: 'an OpenAI-compatible endpoint' } as const;
+
+function needs(name: AgentName): string {
+  const { model } = factsOf(name);
+  return model ? NEEDS[model.protocol] : 'nothing';
+}
+
+function modelNames(name: AgentName): string {
+  const { model } = factsOf(name);
+  if (!model || !hasModel(name)) return 'none';
+  const own = `\`${modelSetting(name)}\``;
+  if (model.protocol !== 'openai') return `${own}, or its own default`;
+  return model.mustBeNamed ? `${own} or \`AGENT_MODEL\`` : `${own} or \`AGENT_MODEL\`; with OpenAI itself its own default`;
+}
+
+/** The log-in that each may have instead of a key. */
+export async function loginsTable(): Promise<string> {
+  const rows = AGENT_NAMES.map(async (name) => {
+    const { hosts, remark = '' } = factsOf(name).login;
+    return [name, `\`~/${(await profileOf(name)).login}\``, hosts.join(', ') || 'none', remark];
+  });
+  return table(['agent', 'file of its log-in', 'hosts that its containers may reach then', 'remark'], await Promise.all(rows));
+}

@@ -1,0 +1,12 @@
+import { agentsTable, loginsTable } from './agent-tables.ts';
+import { envExample, settingsTable } from './settings-table.ts';
+
+/** Every generated table: the page that it is in, its name there, and what it says. */
+export const TABLES: ReadonlyArray<{ page: string; name: string; text: () => string | Promise<string> }> = [
+  { page: 'README.md', name: 'settings', text: () => settingsTable('people') },
+  { page: 'docs/contributing.md', name: 'settings', text: () => settingsTable('tests') },
+  { page: 'docs/kennel.md', name: 'agents', text: agentsTable },
+  { page: 'docs/kennel.md', name: 'logins', text: loginsTable },
+];
+
+export const FILES: ReadonlyArray<{ file: string; text: () => string }> = [{ file: '.env.example', text: envExample }];
