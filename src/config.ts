@@ -134,6 +134,10 @@ export const settings = {
     .max(24 * 30)
     .default(24)
     .describe('A cron that was due while nothing ran still runs when no more than this has passed; several of one cron run once, and say so'),
+  FETCH_SEPARATE_PROCESSES: z
+    .stringbool()
+    .default(false)
+    .describe('Gateway, API and kennel run in a process each, so that a crash of one takes none of the others along; this takes 150 MB more'),
   FETCH_STOP_SECONDS: z.coerce
     .number()
     .min(1)

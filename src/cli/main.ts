@@ -2,6 +2,7 @@ import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 
 import { AGENT_NAMES } from '../../kennel/agents/registry.ts';
 import { type Config, ConfigError, configWarnings, loadConfig } from '../config.ts';
 import { VERSION } from '../installation.ts';
+import type { OwnRole } from './instance/state-file.ts';
 
 /** The `fetch` command. Commands are imported when they run: `fetch status` must not load a workflow engine. */
 
@@ -40,7 +41,7 @@ const program = new Command('fetch')
   );
 
 /** What a supervisor starts. */
-const supervisedCommands = new Set(['worker', 'gateway', 'api', 'kennel-worker', 'prepare']);
+const supervisedCommands = new Set(['worker', 'gateway', 'api', 'kennel-worker', 'roles', 'prepare']);
 
 /** A command with the setting flags, an example in its help, and its configuration parsed before it runs. */
 function command(name: string, description: string, example: string, run: (command: Command, args: string[]) => Runner, parent = program): Command {
@@ -62,22 +63,20 @@ function command(name: string, description: string, example: string, run: (comma
   return made;
 }
 
-const singleRoles = {
-  worker: () => import('./roles/worker.ts'),
-  gateway: () => import('./roles/gateway.ts'),
-  api: () => import('./roles/api.ts'),
-  'kennel-worker': () => import('./roles/kennel-worker.ts'),
-  prepare: () => import('./roles/prepare.ts'),
-};
-
-const singleRole = (name: keyof typeof singleRoles, description: string) =>
-  command(name, description, `TEMPORAL_ADDRESS=temporal:7233 DATABASE_URL=postgres://fetch:secret@db/fetch fetch ${name}`, () => async (config) => {
-    const missing = [config.TEMPORAL_ADDRESS ? null : 'TEMPORAL_ADDRESS', config.DATABASE_URL ? null : 'DATABASE_URL'].filter(Boolean);
-    if (missing.length > 0)
-      throw new ConfigError(missing.map((setting) => `${setting}: must be set for a single role ("fetch start" runs everything with servers of its own)`));
-    const { run } = await singleRoles[name]();
-    await run(config);
-  });
+/** A command that brings no servers of its own. */
+const withServers = (name: string, description: string, run: (config: Config, args: string[]) => Promise<unknown>, example = name) =>
+  command(
+    name,
+    description,
+    `TEMPORAL_ADDRESS=temporal:7233 DATABASE_URL=postgres://fetch:secret@db/fetch fetch ${example}`,
+    (_self, args) => async (config) => {
+      const missing = [config.TEMPORAL_ADDRESS ? null : 'TEMPORAL_ADDRESS', config.DATABASE_URL ? null : 'DATABASE_URL'].filter(Boolean);
+      if (missing.length > 0)
+        throw new ConfigError(missing.map((setting) => `${setting}: must be set for a single role ("fetch start" runs everything with servers of its own)`));
+      await run(config, args);
+    },
+  );
+const rolesIn = async (config: Config, names: readonly OwnRole[]) => (await import('./roles/own-roles.ts')).runRoles(config, names);
 
 command(
   'start',
@@ -93,11 +92,20 @@ command(
 )
   .option('--at-login', 'from now on start it whenever this machine starts, or you log in: systemd, launchd')
   .addOption(new Option('--not-at-login', 'no longer; what runs now goes on').conflicts('atLogin'));
-singleRole('worker', 'Run one worker: workflows, model steps, tools');
-singleRole('gateway', 'Run the gateway: it receives and sends on the channels');
-singleRole('api', 'Run the HTTP APIs');
-singleRole('kennel-worker', 'Run the host of workspaces and containers: coding tasks, commands');
-singleRole('prepare', 'Prepare external servers once: namespace, search attributes, tables');
+withServers('worker', 'Run one worker: workflows, model steps, tools', (config) => rolesIn(config, ['worker']));
+withServers('gateway', 'Run the gateway: it receives and sends on the channels', (config) => rolesIn(config, ['gateway']));
+withServers('api', 'Run the HTTP APIs', (config) => rolesIn(config, ['api']));
+// `fetch kennel` is what people ask for images and containers with
+withServers('kennel-worker', 'Run the host of workspaces and containers: coding tasks, commands', (config) => rolesIn(config, ['kennel']));
+withServers(
+  'roles',
+  'Run several of these in one process, which takes less memory',
+  (config, args) => rolesIn(config, [...new Set(args as OwnRole[])]),
+  'roles gateway api kennel',
+).addArgument(new Argument('<role...>', 'the roles').choices(['worker', 'gateway', 'api', 'kennel']));
+withServers('prepare', 'Prepare external servers once: namespace, search attributes, tables', async (config) =>
+  (await import('./roles/prepare.ts')).run(config),
+);
 command('chat', 'Open a chat with a running instance', 'fetch chat --home ~/.fetch-work', () => async (config) => {
   await (await import('./commands/chat.ts')).run(config);
 });
@@ -128,7 +136,7 @@ command(
 command('logs', 'Show the log of one role, or of all in the order of time', 'fetch logs worker -f', (self, args) => async (config) => {
   await (await import('./commands/logs.ts')).run(config, args[0] as never, self.opts());
 })
-  .addArgument(new Argument('[role]', 'the role').choices(['fetch', 'temporal', 'postgres', 'worker', 'gateway', 'api', 'kennel']))
+  .addArgument(new Argument('[role]', 'the role').choices(['fetch', 'temporal', 'postgres', 'worker', 'gateway', 'api', 'kennel', 'roles']))
   .option('-f, --follow', 'print new lines as they come')
   .option('--json', 'print JSON, one object a line')
   .option('-n, --lines <count>', 'how many lines to begin with', wholeNumber, 100);
@@ -232,7 +240,7 @@ const plain = new Set([
   'ServiceError',
 ]);
 
-const holdsRoles = new Set(['start', 'worker', 'gateway', 'api', 'kennel-worker']);
+const holdsRoles = new Set(['start', 'worker', 'gateway', 'api', 'kennel-worker', 'roles']);
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     // the output of a service may lie on the disk that is full, a terminal may be gone: what cannot be said must not end what runs

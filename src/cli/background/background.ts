@@ -4,9 +4,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Config, childEnvironment } from '../../config.ts';
 import { ensureHome } from '../instance/home.ts';
 import { embeddedServer, freeTheWay } from '../instance/instance.ts';
+import { ownCommand } from '../instance/programs.ts';
 import type { Reporter } from '../instance/progress.ts';
 import { logFile } from '../instance/role-log.ts';
-import { ownCommand } from '../instance/roles.ts';
 import { claimHome, HeldError } from '../instance/start-lock.ts';
 import { liveRunState, type RunState } from '../instance/state-file.ts';
 import { installedService } from './find-service.ts';
@@ -87,7 +87,7 @@ interface Launched {
 
 /** A process of its own session, which no terminal takes along. */
 function launchProcess(config: Config, flags: Record<string, string>): Launched {
-  const { file, args, env } = ownCommand('start', childEnvironment({ ...flags, FETCH_HOME: config.FETCH_HOME }));
+  const { file, args, env } = ownCommand(['start'], childEnvironment({ ...flags, FETCH_HOME: config.FETCH_HOME }));
   const log = openSync(logFile(config.FETCH_HOME, 'fetch'), 'a', 0o600);
   const child = spawn(file, args, { env, detached: true, windowsHide: true, stdio: ['ignore', log, log] });
   closeSync(log);

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import { type Config, fetchHome, serviceEnvironment } from '../../config.ts';
+import { longestStopMs, ownCommand } from '../instance/programs.ts';
 import { logFile } from '../instance/role-log.ts';
-import { longestStopMs, ownCommand } from '../instance/roles.ts';
 import { launchdService } from './launchd.ts';
 import { type Launch, type Service, ServiceError } from './service.ts';
 import { systemdService } from './systemd.ts';
@@ -32,7 +32,7 @@ export const installedService = (home: string): Service | null => {
 /** `fetch start` with this runtime and this program, and no setting but the home: the others are read from its .env, and no secret leaves it. */
 export function launchOf(config: Config): Launch {
   const home = config.FETCH_HOME;
-  const { file, args } = ownCommand('start', {});
+  const { file, args } = ownCommand(['start'], {});
   return {
     ...{ file, args, env: { ...serviceEnvironment(), FETCH_HOME: home } },
     ...{ folder: process.cwd(), log: logFile(home, 'fetch'), stopSeconds: Math.ceil(longestStopMs(config) / 1000) + 5 },

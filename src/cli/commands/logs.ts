@@ -2,9 +2,9 @@ import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
 import pc from 'picocolors';
 import type { Config } from '../../config.ts';
 import { jsonLine, type LogLine, parseLogLine, readableLine } from '../instance/log-line.ts';
-import { type LogName, logFile } from '../instance/role-log.ts';
+import { type LogName, logFile, logsOf } from '../instance/role-log.ts';
 
-export const LOG_NAMES: readonly LogName[] = ['fetch', 'temporal', 'postgres', 'worker', 'gateway', 'api', 'kennel'];
+export const LOG_NAMES: readonly LogName[] = ['fetch', 'temporal', 'postgres', 'worker', 'gateway', 'api', 'kennel', 'roles'];
 const POLL_MS = 250;
 const TAIL_BYTES = 256 * 1024;
 
@@ -19,7 +19,7 @@ export interface LogOptions {
 export async function run(config: Config, role: LogName | undefined, options: LogOptions): Promise<void> {
   const { follow, lines, json } = options;
   const colors = pc.createColors(Boolean(process.stdout.isTTY) && pc.isColorSupported);
-  const tails = (role ? [role] : LOG_NAMES).map((name) => tailOf(config.FETCH_HOME, name));
+  const tails = (role ? logsOf(role) : LOG_NAMES).map((name) => tailOf(config.FETCH_HOME, name));
   /** What is new in all of them. Lines of one moment stay in the order of their file. */
   const news = (): LogLine[] =>
     tails

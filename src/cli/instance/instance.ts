@@ -10,8 +10,8 @@ import { ensureHome } from './home.ts';
 import { type PortNeed, portHolder, requirePorts } from './ports.ts';
 import { clearStalePostmaster, databaseUrl, preparePostgres } from './postgres.ts';
 import { endProcess, startTimeOf } from './process-identity.ts';
+import { ownCommand, ownPrograms, postgresProgram, roleEnvironment, temporalProgram } from './programs.ts';
 import type { Reporter } from './progress.ts';
-import { ownCommand, ownRole, postgresRole, roleEnvironment, temporalRole } from './roles.ts';
 import { claimHome, HeldError } from './start-lock.ts';
 import { endLeftovers, liveRunState, type RoleStatus, readRunState, removeRunState, type Urls } from './state-file.ts';
 import { createSupervisor, type Supervisor } from './supervisor.ts';
@@ -126,10 +126,10 @@ async function bringUp(config: Config, supervisor: Supervisor, report: Reporter,
   const warnings = await prepareOnce(env);
   if (warnings) report.warn(warnings);
   report.progress({ text: 'Starting worker, gateway and API' });
-  await Promise.all((['worker', 'gateway', 'api'] as const).map((name) => supervisor.start(ownRole(name, env, config))));
+  for (const program of ownPrograms(env, config)) supervisor.start(program);
+  // a chat needs no containers: the kennel says by itself what it lacks
+  await supervisor.whenReady('worker', 'gateway', 'api');
   report.done('Worker, gateway and API are ready');
-  // a chat needs no containers: this one starts beside it, and says by itself what it lacks
-  void supervisor.start(ownRole('kennel', env, config));
 
   function external(name: 'temporal' | 'postgres', address: string, value = address): string {
     supervisor.external(name, address);
@@ -145,13 +145,15 @@ async function bringUp(config: Config, supervisor: Supervisor, report: Reporter,
         `Temporal ${binary.server} begins with a file of its own. Chats, tasks, questions and schedules come back from PostgreSQL within a minute. The file of ${previous} stays in ${home}; delete it when all is well.`,
       );
     }
-    await supervisor.start(temporalRole(config, binary, ui));
+    supervisor.start(temporalProgram(config, binary, ui));
+    await supervisor.whenReady('temporal');
     report.done(`Temporal server ${binary.server} (${binary.path})`);
     return `127.0.0.1:${config.FETCH_TEMPORAL_PORT}`;
   }
   async function embeddedPostgres(): Promise<string> {
     report.progress({ text: 'PostgreSQL: preparing the database' });
-    await supervisor.start(postgresRole(config, await preparePostgres(home, config.FETCH_POSTGRES_PORT)));
+    supervisor.start(postgresProgram(config, await preparePostgres(home, config.FETCH_POSTGRES_PORT)));
+    await supervisor.whenReady('postgres');
     report.done('PostgreSQL is ready');
     return databaseUrl(home, config.FETCH_POSTGRES_PORT);
   }
@@ -192,7 +194,7 @@ async function endOwnServer(config: Config): Promise<void> {
 /** Resolves with the warnings of the step, or null. */
 function prepareOnce(env: Record<string, string>): Promise<string | null> {
   return new Promise((resolve, reject) => {
-    const { file, args } = ownCommand('prepare', env);
+    const { file, args } = ownCommand(['prepare'], env);
     const child = spawn(file, args, { env, detached: true, stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
     let message: RoleMessage | null = null;
     let errors = '';

@@ -7,8 +7,10 @@ const CONSEQUENCE = /FATAL: +(the database system is |terminating connection)/;
 
 const ROTATE_BYTES = 10 * 1024 * 1024;
 
-/** `fetch`: the process that runs the roles, where no terminal shows what it says. */
-export type LogName = RoleName | 'fetch';
+/** `fetch`: the process that runs the roles, where no terminal shows what it says. `roles`: the process that several roles share. */
+export type LogName = RoleName | 'fetch' | 'roles';
+/** The logs in which a role may have written: its own, and that of the process that it shares. */
+export const logsOf = (role: LogName): LogName[] => (['gateway', 'api', 'kennel'].includes(role) ? [role, 'roles'] : [role]);
 export const logFile = (home: string, name: LogName): string => join(home, 'logs', `${name}.log`);
 
 /** The file of the home that the output of this process goes to: there when `fetch up` or a service manager started it, else null. */
@@ -28,9 +30,9 @@ export function rotateOwnLog(file: string): void {
   truncateSync(file);
 }
 
-/** Opens a role's log for appending; one that grew large becomes `<role>.log.1`, in place of an older one. */
-export function openRoleLog(home: string, role: RoleName): { fd: number; offset: number } {
-  const file = logFile(home, role);
+/** Opens a log for appending; one that grew large becomes `<name>.log.1`, in place of an older one. */
+export function openRoleLog(home: string, name: LogName): { fd: number; offset: number } {
+  const file = logFile(home, name);
   try {
     if (statSync(file).size > ROTATE_BYTES) renameSync(file, `${file}.1`);
   } catch {
@@ -40,11 +42,11 @@ export function openRoleLog(home: string, role: RoleName): { fd: number; offset:
   return { fd, offset: fstatSync(fd).size };
 }
 
-/** The line of a dead role's log that most likely says why: the last error, else the last line. At most 300 characters. */
-export function lastErrorLine(home: string, role: RoleName, offset: number): string | null {
+/** The line of a dead program's log that most likely says why: the last error, else the last line. At most 300 characters. */
+export function lastErrorLine(home: string, name: LogName, offset: number): string | null {
   let text = '';
   try {
-    const fd = openSync(logFile(home, role), 'r');
+    const fd = openSync(logFile(home, name), 'r');
     const size = fstatSync(fd).size;
     const from = Math.max(offset, size - 16_384);
     const buffer = Buffer.alloc(Math.max(0, size - from));

@@ -2,7 +2,9 @@ import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, write
 import { join } from 'node:path';
 import { endProcess, isAlive, type ProcessIdentity } from './process-identity.ts';
 
-export type RoleName = 'temporal' | 'postgres' | 'worker' | 'gateway' | 'api' | 'kennel';
+/** our own programs; several of them may share a process */
+export type OwnRole = 'worker' | 'gateway' | 'api' | 'kennel';
+export type RoleName = 'temporal' | 'postgres' | OwnRole;
 /** `external`: somebody else runs it and we only use it. `restarting`: it died and waits for its next try. */
 export type RoleState = 'starting' | 'ready' | 'restarting' | 'stopping' | 'stopped' | 'external';
 

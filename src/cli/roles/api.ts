@@ -1,18 +1,14 @@
 import { listen } from '../../api/http/listen.ts';
 import { createRuntimeApi } from '../../api/runtime/runtime-api.ts';
 import { createStatusApi } from '../../api/status/status-api.ts';
-import type { Config } from '../../config.ts';
 import { VERSION } from '../../installation.ts';
 import { createIntake } from '../../intake/intake.ts';
 import { createLog } from '../../log.ts';
 import { ensureSecret, ensureToken } from '../instance/tokens.ts';
-import { openRole } from './connect.ts';
-import { roleProcess } from './role-process.ts';
+import type { RoleContext } from './role-context.ts';
 
 /** The role that serves HTTP: the runtime API and the status API. */
-export async function run(config: Config): Promise<void> {
-  const role = roleProcess();
-  const { store, temporal, close } = await openRole(config, 'fetch-api', 20);
+export async function run({ config, role, store, temporal }: RoleContext): Promise<void> {
   const secret = ensureSecret(config.FETCH_HOME, 'chat-key');
   const intake = createIntake({ db: store.db, temporal, config, secret });
   const stopping = new AbortController();
@@ -33,7 +29,6 @@ export async function run(config: Config): Promise<void> {
   role.onStop(async () => {
     stopping.abort();
     await Promise.all([runtime.close(), status.close()]);
-    await close();
   });
   role.ready(`http://${config.FETCH_HOST}:${config.FETCH_RUNTIME_PORT}`);
 }

@@ -1,24 +1,18 @@
-import { NativeConnection, Worker } from '@temporalio/worker';
+import { Worker } from '@temporalio/worker';
 import { createDeliver } from '../../activities/deliver.ts';
 import type { ChannelDriver, Gateway, Serving } from '../../channels/channel.ts';
 import { CHANNEL_DRIVERS } from '../../channels/registry.ts';
-import type { Config } from '../../config.ts';
 import { gatewayQueue } from '../../contracts/ids.ts';
 import { createIntake } from '../../intake/intake.ts';
 import { sweep } from '../../intake/reconcile/sweeper.ts';
 import { createLog } from '../../log.ts';
 import { ensureSecret } from '../instance/tokens.ts';
-import { openRole } from './connect.ts';
 import { leaseHolder } from './lease-holder.ts';
-import { roleProcess } from './role-process.ts';
-import { drained, graceMs, installRuntime, runToEnd, workerTimings } from './temporal-runtime.ts';
+import type { RoleContext } from './role-context.ts';
+import { drained, runToEnd, workerTimings } from './temporal-runtime.ts';
 
 /** The role that holds the channels: sends what conversations produced, takes in what people write, and signals again what a crash left unsignalled. */
-export async function run(config: Config): Promise<void> {
-  const role = roleProcess(graceMs(config));
-  installRuntime(config);
-  const { store, temporal, endpoint, close } = await openRole(config, 'fetch-gateway', 12);
-  const connection = await NativeConnection.connect(endpoint);
+export async function run({ config, role, store, temporal, native }: RoleContext): Promise<void> {
   const intake = createIntake({ db: store.db, temporal, config, secret: ensureSecret(config.FETCH_HOME, 'chat-key') });
   const holder = await leaseHolder();
 
@@ -33,7 +27,7 @@ export async function run(config: Config): Promise<void> {
       encryptionKey: () => config.FETCH_ENCRYPTION_KEY ?? ensureSecret(config.FETCH_HOME, 'encryption-key'),
       async serve(sender): Promise<Serving> {
         const worker = await Worker.create({
-          connection,
+          connection: native,
           namespace: config.TEMPORAL_NAMESPACE,
           taskQueue: gatewayQueue(driver.name),
           activities: { deliver: createDeliver({ db: store.db, sender }) },
@@ -57,8 +51,6 @@ export async function run(config: Config): Promise<void> {
   role.onStop(async () => {
     stopSweeping();
     await Promise.all(channels.map((channel) => channel.stop()));
-    await connection.close();
-    await close();
   });
   role.ready(drivers.map(({ name }) => name).join(', '));
   await Promise.all(channels.map(({ ended }) => ended));

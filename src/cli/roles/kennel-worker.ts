@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { NativeConnection, Worker } from '@temporalio/worker';
+import { Worker } from '@temporalio/worker';
 import type { KennelDeps } from '../../activities/activity-deps.ts';
 import { createFence } from '../../activities/host/fence.ts';
 import { HostTaken, keepHost, LEASE_MS, takeHost } from '../../activities/host/lease.ts';
@@ -11,26 +11,25 @@ import { createAct } from '../../activities/turn/act.ts';
 import { createPreview } from '../../activities/turn/preview.ts';
 import { createGate } from '../../adapters/kennel/gate/gate.ts';
 import { openKennel } from '../../adapters/kennel/open-kennel.ts';
+import type { LeaseHolder } from '../../channels/channel.ts';
 import type { Config } from '../../config.ts';
 import { kennelQueue } from '../../contracts/ids.ts';
 import { loginWarning } from '../../domain/tasks/agents.ts';
 import { loginsOf } from '../../domain/tasks/logins.ts';
 import { createLog } from '../../log.ts';
-import { openRole } from './connect.ts';
+import type { HostClaim } from '../../store/kennel/leases.ts';
+import type { Db } from '../../store/postgres/database.ts';
 import { hostIdentity } from './host-identity.ts';
 import { leaseHolder } from './lease-holder.ts';
-import { roleProcess } from './role-process.ts';
-import { drained, graceMs, installRuntime, runToEnd, workerTimings } from './temporal-runtime.ts';
+import type { RoleContext } from './role-context.ts';
+import type { Role } from './role-process.ts';
+import { drained, graceMs, runToEnd, workerTimings } from './temporal-runtime.ts';
 
 /**
  * The role of a host that has workspaces and runs containers: follows coding tasks, runs tools of the kennel, holds the gate, and
  * ends containers that nobody needs. Any number of hosts may have one each. It runs without an engine too, and says what is missing.
  */
-export async function run(config: Config): Promise<void> {
-  const role = roleProcess(graceMs(config));
-  installRuntime(config);
-  const { store, temporal, endpoint, close } = await openRole(config, 'fetch-kennel', 16);
-  const connection = await NativeConnection.connect(endpoint);
+export async function run({ config, role, store, temporal, native }: RoleContext): Promise<void> {
   const log = createLog('kennel', config.LOG_LEVEL);
   for (const [harness, path] of loginsOf(config.FETCH_KENNEL_LOGINS)) log.warn({ harness, path }, loginWarning(harness));
   const kennel = openKennel(config);
@@ -40,7 +39,7 @@ export async function run(config: Config): Promise<void> {
   const holder = await leaseHolder();
   const claim = { host, identity: await hostIdentity(config.FETCH_HOME), holder: holder.id, ttlMs: leaseMs(config) };
   // two machines of one name would take each other's tasks
-  await takeHost(store.db, claim, holder.isDead).catch((error) => role.failed(error));
+  while (!(await hasTaken(store.db, claim, holder, role))) await pause(TAKE_AGAIN_MS);
   const fence = createFence({ db: store.db, config, kennel, gate, host });
   const said = (what: string) => (error: Error) => log.error({ error: error.message }, what);
   const lease = keepHost({
@@ -56,7 +55,7 @@ export async function run(config: Config): Promise<void> {
   const deps: KennelDeps = { db: store.db, temporal, config, kennel, gate, host, lease, draining: draining.signal, log };
   const onHost = { ...deps, workspacesFolder: workspacesFolder(config) };
   const worker = await Worker.create({
-    connection,
+    connection: native,
     namespace: config.TEMPORAL_NAMESPACE,
     taskQueue: kennelQueue(host),
     activities: {
@@ -81,12 +80,23 @@ export async function run(config: Config): Promise<void> {
     await Promise.all([drained([worker], [running]), gate.drain(graceMs(config))]);
     await gate.closeAll();
     await lease.release();
-    await connection.close();
-    await close();
   });
   role.ready(kennelQueue(host));
   await running;
 }
+
+/** A host whose name another machine has says so, and does nothing until the name is free. */
+async function hasTaken(db: Db, claim: HostClaim, holder: LeaseHolder, role: Role): Promise<boolean> {
+  try {
+    await takeHost(db, claim, holder.isDead);
+    return true;
+  } catch (error) {
+    if (!(error instanceof HostTaken)) throw error;
+    role.waits(error);
+    return false;
+  }
+}
+const TAKE_AGAIN_MS = 5_000;
 
 /** An engine that hangs must not keep a host from saying so. */
 const LOOK_BACK_MS = 5_000;

@@ -9,7 +9,7 @@ import { temporalEndpoint } from './temporal-connection.ts';
  * which lives as long as the instance, never loads the Temporal client and the query builder.
  */
 export async function run(config: Config): Promise<void> {
-  const { ready, failed } = roleProcess();
+  const { ready, failed } = roleProcess().role('prepare');
   try {
     if (!config.TEMPORAL_ADDRESS || !config.DATABASE_URL)
       throw new Error('TEMPORAL_ADDRESS and DATABASE_URL must be set: this command prepares servers that run elsewhere.');

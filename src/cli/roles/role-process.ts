@@ -1,38 +1,51 @@
-/** What a role child says to its supervisor over the IPC channel. */
-export type RoleMessage = { type: 'ready'; address?: string } | { type: 'failed'; error: string };
+import type { OwnRole } from '../instance/state-file.ts';
 
-export interface RoleProcess {
+type Speaker = OwnRole | 'prepare';
+/** What a role says to its supervisor over the IPC channel. `waits`: it lacks something and tries again by itself. */
+export type RoleMessage =
+  | { role: Speaker; type: 'ready'; address?: string }
+  | { role: Speaker; type: 'waits'; error: string }
+  | { role: Speaker; type: 'failed'; error: string };
+
+export interface Role {
   /** the role serves now; `address` is shown by `fetch status` */
   ready(address?: string): void;
-  /** the role cannot start; says why and ends the process with code 1 */
+  /** the role cannot start yet; it goes on trying, and the other roles of this process are not held up */
+  waits(error: Error): void;
+  /** the role cannot go on; says why and ends the process with code 1 */
   failed(error: unknown): Promise<never>;
   /**
-   * `stop` is called once, on SIGTERM, SIGINT or the death of the supervisor; the process ends when it settles, so it must
-   * settle only when nothing is under way any more.
+   * `stop` is called once, on SIGTERM, SIGINT or the death of the supervisor; the process ends when all of them have settled,
+   * so it must settle only when nothing is under way any more.
    */
   onStop(stop: () => Promise<void> | void): void;
+}
+
+export interface RoleProcess {
+  role(name: Speaker): Role;
+  /** what the roles share is closed after all of them have stopped */
+  afterStop(close: () => Promise<void>): void;
 }
 
 /** What closing takes besides what a role waits for: a role that hangs longer would hold a stop up for ever. */
 const CLOSE_MS = 8_000;
 
-/** The one connection of a role with whatever started it: a supervisor, or a shell when the role runs singly. `graceMs`: how long its work may take to end. */
+/** The connection of a process with whatever started it: a supervisor, or a shell when it runs singly. `graceMs`: how long the work of its roles may take to end. */
 export function roleProcess(graceMs = 0): RoleProcess {
   const stops: Array<() => Promise<void> | void> = [];
+  const closes: Array<() => Promise<void>> = [];
   let stopping = false;
   const stop = async (): Promise<void> => {
     if (stopping) return;
     stopping = true;
     setTimeout(() => process.exit(1), graceMs + CLOSE_MS).unref();
     let code = 0;
-    for (const each of stops) {
-      try {
-        await each();
-      } catch (error) {
+    for (const group of [stops, closes])
+      for (const result of await Promise.allSettled(group.map(async (each) => each()))) {
+        if (result.status === 'fulfilled') continue;
         code = 1;
-        process.stderr.write(`${reason(error)}\n`);
+        process.stderr.write(`${messageOf(result.reason)}\n`);
       }
-    }
     process.exit(code);
   };
   process.on('SIGTERM', () => void stop());
@@ -41,17 +54,24 @@ export function roleProcess(graceMs = 0): RoleProcess {
   // a supervisor that was killed closes the channel: a role without one would hold ports and leases against the next start
   process.on('disconnect', () => void stop());
   return {
-    ready: (address) => void tell({ type: 'ready', ...(address ? { address } : {}) }),
-    failed: async (error) => {
-      process.stderr.write(`${reason(error)}\n`);
-      await tell({ type: 'failed', error: reason(error) });
-      process.exit(1);
-    },
-    onStop: (each) => void stops.push(each),
+    role: (role) => ({
+      ready: (address) => void tell({ role, type: 'ready', ...(address ? { address } : {}) }),
+      waits: (error) => {
+        process.stderr.write(`${error.message}\n`);
+        void tell({ role, type: 'waits', error: error.message });
+      },
+      failed: async (error) => {
+        process.stderr.write(`${messageOf(error)}\n`);
+        await tell({ role, type: 'failed', error: messageOf(error) });
+        process.exit(1);
+      },
+      onStop: (each) => void stops.push(each),
+    }),
+    afterStop: (close) => void closes.push(close),
   };
 }
 
-const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 const tell = (message: RoleMessage): Promise<void> =>
   new Promise((resolve) => {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
-import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
+import { Worker, type WorkerOptions } from '@temporalio/worker';
 import { deploymentOf } from '../../../temporal/deployment.ts';
 import { createRoutineActivities } from '../../activities/routine/routine.ts';
 import { createTaskRecords } from '../../activities/task/task-records.ts';
@@ -11,25 +11,20 @@ import { openModel } from '../../adapters/model/open-model.ts';
 import type { Config } from '../../config.ts';
 import { AGENT_QUEUE } from '../../contracts/ids.ts';
 import { createLog } from '../../log.ts';
-import { openRole } from './connect.ts';
-import { roleProcess } from './role-process.ts';
-import { drained, graceMs, installRuntime, runToEnd, workerTimings } from './temporal-runtime.ts';
+import type { RoleContext } from './role-context.ts';
+import { drained, runToEnd, workerTimings } from './temporal-runtime.ts';
 import { idleReason, workerDeployment } from './worker-versioning.ts';
 import { cachedWorkflowBundle } from './workflow-bundle.ts';
 
 /** The role that runs workflows, model steps and worker-side tools. Any number of them may run, on any machines. */
-export async function run(config: Config): Promise<void> {
-  const role = roleProcess(graceMs(config));
-  installRuntime(config);
-  const [{ store, temporal, endpoint, close }, model, workflowBundle] = await Promise.all([
-    openRole(config, 'fetch-worker', 20),
+export async function run({ config, role, store, temporal, native }: RoleContext): Promise<void> {
+  const [model, workflowBundle] = await Promise.all([
     openModel(config),
     cachedWorkflowBundle(join(config.FETCH_HOME, 'cache'), config.FETCH_BUILD_ID === undefined ? 'unversioned' : 'versioned'),
   ]);
   const deps = { db: store.db, temporal, config, model, log: createLog('worker', config.LOG_LEVEL) };
-  const connection = await NativeConnection.connect(endpoint);
   const worker = await Worker.create({
-    connection,
+    connection: native,
     namespace: config.TEMPORAL_NAMESPACE,
     taskQueue: AGENT_QUEUE,
     workflowBundle,
@@ -49,7 +44,7 @@ export async function run(config: Config): Promise<void> {
   const running = runToEnd(worker);
   role.onStop(async () => {
     await drained([worker], [running]);
-    await Promise.all([model.close(), connection.close(), close()]);
+    await model.close();
   });
   role.ready(`${AGENT_QUEUE} (${model.kind}: ${model.name})`);
   await warnWhenIdle(temporal, config);
