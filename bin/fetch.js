@@ -3,7 +3,8 @@
 // A clone runs its TypeScript as it is. An installed package has no sources: it runs what `npm pack` built from them.
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { createRequire, enableCompileCache, flushCompileCache } from 'node:module';
+import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -33,6 +34,11 @@ if (isClone && !existsSync(join(root, 'node_modules'))) {
   fail(`The dependencies are not installed. ${reinstall}`);
 } else if (Number(process.versions.node.split('.')[0]) >= REQUIRED) {
   try {
+    // types are stripped and code is compiled once for all starts, of every process: a third of a second of CPU and 20 MB for each
+    // biome-ignore lint/style/noProcessEnv: config.ts, which reads the environment, is among what is cached
+    enableCompileCache(join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'fetch', 'node'));
+    // a role that is killed writes nothing at its end
+    setTimeout(flushCompileCache, 20_000).unref();
     // stack traces name the lines of the sources
     if (!isClone) process.setSourceMapsEnabled(true);
     await import(isClone ? '../src/cli/main.ts' : '../dist/src/cli/main.js');

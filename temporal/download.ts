@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { createWriteStream, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { createWriteStream, existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { EnvHttpProxyAgent, fetch } from 'undici';
+import { writableFolder } from './folders.ts';
 import type { Progress } from './progress.ts';
 import { CLI_VERSION } from './version.ts';
 
@@ -31,21 +32,6 @@ function officialRelease(archive: string): ReleaseSource {
   const sha256 = PINNED[archive];
   if (!sha256) throw new Error(`no checksum of ${archive} is known, so it is not fetched`);
   return { url: OFFICIAL, sha256 };
-}
-
-/** The first writable one of `folders`. */
-export function writableFolder(folders: readonly string[]): string {
-  const problems: string[] = [];
-  for (const folder of folders) {
-    try {
-      mkdirSync(folder, { recursive: true, mode: 0o755 });
-      rmSync(mkdtempSync(join(folder, '.try-')), { recursive: true });
-      return folder;
-    } catch (error) {
-      problems.push((error as Error).message);
-    }
-  }
-  throw new Error(`nowhere to put it: ${problems.join('; ')}`);
 }
 
 export const archiveName = (platform = process.platform, arch: string = process.arch): string => {

@@ -1,32 +1,9 @@
-import { execFile, spawn } from 'node:child_process';
-import { copyFileSync, existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { spawn } from 'node:child_process';
+import { copyFileSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
-import { writableFolder } from './download.ts';
+import { findGo, writableFolder } from './folders.ts';
 import type { Progress } from './progress.ts';
-
-const findGo = (env: Record<string, string>): string | undefined =>
-  [...(env.PATH ?? '').split(delimiter).filter(Boolean), '/usr/local/go/bin', '/usr/lib/go/bin']
-    .map((folder) => join(folder, 'go'))
-    .find((path) => existsSync(path));
-
-/** Where `go install` puts binaries for this user; a `temporal` there counts as found. */
-export async function goBinFolders(env: Record<string, string>): Promise<string[]> {
-  const folders = new Set<string>();
-  const add = (gobin: string | undefined, gopath: string | undefined) => {
-    if (gobin) folders.add(gobin);
-    for (const path of (gopath ?? '').split(delimiter).filter(Boolean)) folders.add(join(path, 'bin'));
-  };
-  add(env.GOBIN, env.GOPATH);
-  const go = findGo(env);
-  if (go) {
-    // Go stores its own settings (`go env -w`)
-    const { stdout } = await promisify(execFile)(go, ['env', 'GOBIN', 'GOPATH'], { env, timeout: 10_000 }).catch(() => ({ stdout: '' }));
-    add(...(stdout.split('\n').map((line) => line.trim()) as [string, string]));
-  } else if (env.HOME) add(undefined, join(env.HOME, 'go'));
-  return [...folders];
-}
 
 /** The modules of the build, each pinned with its hash: the CLI, and a newer server than the CLI's own. */
 const MODULES = fileURLToPath(new URL('./build/', import.meta.url));

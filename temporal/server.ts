@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { delimiter, isAbsolute, join, sep } from 'node:path';
-import { downloadTemporal, type ReleaseSource } from './download.ts';
-import { goBinFolders, goBuildTemporal } from './go-install.ts';
+import type { ReleaseSource } from './download.ts';
+import { goBinFolders } from './folders.ts';
 import type { Progress } from './progress.ts';
 import { CLI_VERSION, inspect, type TemporalBinary } from './version.ts';
 
@@ -64,9 +64,11 @@ export async function provideTemporal(options: ProvisionOptions): Promise<Tempor
   if (found[0]) return found[0];
   if (attempts.length === 0) attempts.push({ source: 'PATH, caches, Go folders', reason: 'no "temporal" binary there' });
   if (options.install === false) throw new ProvisionError(attempts);
+  const folders = [cache, join(home, 'bin')];
   for (const [source, obtain] of [
-    ['official download', () => downloadTemporal({ folders: [cache, join(home, 'bin')], from: options.downloadFrom, onProgress })],
-    ['go build', () => goBuildTemporal({ folders: [cache, join(home, 'bin')], env, onProgress })],
+    // loaded when wanted: who supervises an instance for weeks has fetched its server once
+    ['official download', async () => (await import('./download.ts')).downloadTemporal({ folders, from: options.downloadFrom, onProgress })],
+    ['go build', async () => (await import('./go-install.ts')).goBuildTemporal({ folders, env, onProgress })],
   ] as const) {
     try {
       return await inspect(await obtain());

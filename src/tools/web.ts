@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { convertPage } from '../adapters/web/convert-page.ts';
 import { FETCH_TIMEOUT_MS, FetchError, fetchPage } from '../adapters/web/fetch-page.ts';
-import { SelectorError } from '../adapters/web/readable.ts';
+import { SelectorError } from '../adapters/web/readable-page.ts';
 import { prefix } from '../domain/text/storable.ts';
 import { defineTool, type Tool } from './tool.ts';
 

@@ -14,8 +14,9 @@ export interface Usage {
 /** What each role uses, its child processes counted in; and the supervisor. Linux only. */
 export function usageByRole(app: TestApp): Record<string, Usage> {
   const parents = parentsOfAll();
-  const roles = app.state().roles.map((role) => ({ name: role.name as string, pid: role.pid ?? 0 }));
-  const roots = new Map(roles.map((role) => [role.pid, role.name]));
+  const roots = new Map<number, string>();
+  // several roles may share a process
+  for (const { name, pid } of app.state().roles) if (pid !== null) roots.set(pid, roots.has(pid) ? `${roots.get(pid)}, ${name}` : name);
   const found: Record<string, Usage> = {};
   for (const pid of parents.keys()) {
     const name = pid === app.supervisor().pid ? 'supervisor' : ownerOf(pid, parents, roots);

@@ -225,8 +225,9 @@ describe('a kill in the middle of a message', () => {
 });
 
 describe('kills at random', () => {
+  // the tests above have gateway, API and kennel in one process: an even seed has them apart
   it('loses and doubles nothing while chats talk', { timeout: 240_000 }, async () => {
-    const result = await runChaos({ seed: 7, kills: 5, maxMinutes: 0.5, chats: 3, waiting: 1, schedule: false, app });
+    const result = await runChaos({ seed: 8, kills: 5, maxMinutes: 0.5, chats: 3, waiting: 1, schedule: false });
     expect(result.kills.length).toBeGreaterThan(0);
     expect(result).toMatchObject({ lost: [], doubled: [], stuck: [] });
   });

@@ -61,3 +61,6 @@ export async function killAtRandom(
   }
   return kills;
 }
+
+/** Half of all seeds have gateway, API and kennel in one process, the others in one each. */
+export const processesOf = (seed: number): { FETCH_SEPARATE_PROCESSES: string } => ({ FETCH_SEPARATE_PROCESSES: String(seed % 2 === 0) });

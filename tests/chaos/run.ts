@@ -2,7 +2,7 @@ import { script, startTestApp, type TestApp } from '../support/app.ts';
 import { audit, auditSchedule, type Findings, settled } from './audit.ts';
 import { Chat, type Expected } from './chats.ts';
 import { createClient } from './client.ts';
-import { type Kill, killAtRandom } from './killer.ts';
+import { type Kill, killAtRandom, processesOf } from './killer.ts';
 import { seeded } from './random.ts';
 
 export interface ChaosOptions {
@@ -31,7 +31,7 @@ export interface ChaosResult extends Findings {
 
 /** Lets scripted chats talk while processes are killed, then holds everything that was acknowledged against the ledgers. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
-  const app = options.app ?? (await startTestApp());
+  const app = options.app ?? (await startTestApp(processesOf(options.seed)));
   try {
     return await talkAndKill(app, options);
   } finally {

@@ -6,6 +6,7 @@ import { until } from '../support/until.ts';
 import { audit, type Findings, settled } from './audit.ts';
 import type { Expected } from './chats.ts';
 import { createClient } from './client.ts';
+import { processesOf } from './killer.ts';
 import { seeded } from './random.ts';
 import { auditTasks, swept, type TaskCounts } from './tasks-audit.ts';
 import { auditWorkspace, leaveWork } from './tasks-git.ts';
@@ -51,6 +52,7 @@ const CATCH_UP_MS = 20_000;
 export async function runTaskChaos(options: TaskChaosOptions): Promise<TaskChaosResult> {
   await requireDocker();
   const app = await startTestApp({
+    ...processesOf(options.seed),
     FETCH_AUTONOMY: 'autonomous',
     FETCH_KENNEL_SLOTS: '4',
     FETCH_KENNEL_MEMORY_MB: '512',

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { TestApp } from '../support/app.ts';
 import { until } from '../support/until.ts';
 import { startWhatsAppApp, type WhatsAppApp } from '../support/whatsapp-app.ts';
-import { kill } from './killer.ts';
+import { kill, processesOf } from './killer.ts';
 import { type Random, seeded } from './random.ts';
 import { invite, type People, type Talk, talk } from './whatsapp-people.ts';
 import { killAt, POINTS, type Point, type Prey } from './whatsapp-points.ts';
@@ -44,7 +44,7 @@ export async function runWhatsAppChaos(options: WhatsAppChaosOptions): Promise<T
   let people!: People;
   const world = await startWhatsAppApp((fixture) => {
     people = invite(fixture);
-    return { WHATSAPP_NUMBER: 'dedicated', TRUSTED_PHONE_NUMBERS: people.numbers.join(','), WHATSAPP_RATE_LIMIT: '100000' };
+    return { ...processesOf(options.seed), WHATSAPP_NUMBER: 'dedicated', TRUSTED_PHONE_NUMBERS: people.numbers.join(','), WHATSAPP_RATE_LIMIT: '100000' };
   });
   const { app, fixture } = world;
   const kills: WhatsAppKill[] = [];

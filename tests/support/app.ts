@@ -95,7 +95,7 @@ export async function startTestApp(env: Record<string, string> = {}, place: Plac
   };
   const spawnStart = (): ReturnType<TestApp['spawn']> => {
     let said = '';
-    const started = spawn(node, [entry, 'start'], { ...user, env: { ...clean, ...settings }, stdio: ['ignore', 'pipe', 'pipe'] });
+    const started = spawn(node, ['--max-semi-space-size=2', entry, 'start'], { ...user, env: { ...clean, ...settings }, stdio: ['ignore', 'pipe', 'pipe'] });
     const keep = (chunk: Buffer) => {
       said = (said + chunk.toString()).slice(-20_000);
     };

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { CODE_EXTENSION } from '../../installation.ts';
 import { FetchError } from './fetch-page.ts';
-import { type ReadablePage, SelectorError } from './readable.ts';
+import { type ReadablePage, SelectorError } from './readable-page.ts';
 
 /** Real pages take well under a second. */
 const CONVERT_MS = 8_000;

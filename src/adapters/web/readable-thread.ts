@@ -1,5 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { readablePage, SelectorError } from './readable.ts';
+import { readablePage } from './readable.ts';
+import { SelectorError } from './readable-page.ts';
 
 /** Entry of the thread that converts one page. */
 const { html, url, selector } = workerData as { html: string; url: string; selector?: string };

@@ -1,6 +1,7 @@
 import { Readability } from '@mozilla/readability';
 import { parseHTML } from 'linkedom';
 import TurndownService from 'turndown';
+import { type ReadablePage, SelectorError } from './readable-page.ts';
 
 /** The parts of the DOM that are used here, because Node has no DOM types. */
 interface Element {
@@ -16,19 +17,6 @@ interface Document {
   querySelector(selector: string): Element | null;
   querySelectorAll(selector: string): ArrayLike<Element> & Iterable<Element>;
   cloneNode(deep: boolean): Document;
-}
-
-export interface ReadablePage {
-  title: string;
-  markdown: string;
-}
-
-/** Thrown when a selector is malformed or matches nothing; `message` is written for the model. */
-export class SelectorError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'SelectorError';
-  }
 }
 
 /** Above this Readability takes seconds, so the page is converted whole. */

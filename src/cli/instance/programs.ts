@@ -112,10 +112,8 @@ export function roleEnvironment(config: Config, decided: { temporalAddress: stri
   }
   return childEnvironment({
     FETCH_WORKSPACE: process.cwd(),
-    // compiled code is kept between starts: a third of a second of CPU for each role
     // glibc keeps an arena of freed memory for each thread, and the engine's client has many
     MALLOC_ARENA_MAX: '2',
-    NODE_COMPILE_CACHE: join(config.FETCH_HOME, 'cache', 'node'),
     ...env,
     TEMPORAL_ADDRESS: decided.temporalAddress,
     DATABASE_URL: decided.databaseUrl,
