@@ -2,7 +2,7 @@ import type { Arrival } from '../contracts/conversation.ts';
 import type { DecidedBy } from '../contracts/decision.ts';
 import { type Asked, type Meaning, meaningOf } from '../domain/chat/replies.ts';
 import { mayApprove, mayTrust } from '../domain/consent/policy.ts';
-import type { Tx } from '../store/postgres/database.ts';
+import type { ThreadTransaction } from '../store/chats/thread-transaction.ts';
 import { answerQuestion, decideQuestion } from '../store/questions/decide.ts';
 import { howToAnswer, readOn } from '../store/questions/question-text.ts';
 import { dangerOf, openQuestion, openQuestions, type Question, threadOfApproval } from '../store/questions/questions.ts';
@@ -32,7 +32,7 @@ export async function decideApproval(deps: IntakeDeps, request: ApprovalDecision
   const threadId = await threadOfApproval(deps.db, approvalId);
   if (!threadId) throw missing;
   await once(deps, { threadId, id, body: decision }, async (tx, { inboxId, by }) => {
-    const question = await openQuestion(tx, threadId, approvalId);
+    const question = await openQuestion(tx.now, threadId, approvalId);
     if (!question) throw missing;
     await decideQuestion(tx, question, request, by);
     return { arrival: arrivalOf(question, inboxId, decision), turnId: question.turn_id };
@@ -44,7 +44,7 @@ export async function answerInput(deps: IntakeDeps, request: InputAnswers): Prom
   const { threadId, inputId, channelMessageId: id } = request;
   const text = request.answers.map((answer) => answer.value || answer.label).join('\n');
   await once(deps, { threadId, id, body: text }, async (tx, { inboxId, by }) => {
-    const question = await openQuestion(tx, threadId, inputId);
+    const question = await openQuestion(tx.now, threadId, inputId);
     if (question?.kind !== 'question')
       throw new IntakeError('not_found', `no pending user input with id '${inputId}' on thread ${threadId}: it was answered, has expired, or never was`);
     await answerQuestion(tx, question, text, by);
@@ -71,9 +71,9 @@ export interface Reply {
  */
 export type Answered = { answer: Arrival; question: Question } | { reply: string } | { unclear: string } | null;
 
-/** What a message does to the open questions of its thread; null when nothing. The caller holds `lockThread`. */
-export async function answerOpen(tx: Tx, threadId: string, reply: Reply): Promise<Answered> {
-  const open = await openQuestions(tx, threadId);
+/** What a message does to the open questions of its thread; null when nothing. */
+export async function answerOpen(tx: ThreadTransaction, reply: Reply): Promise<Answered> {
+  const open = await openQuestions(tx.now, tx.threadId);
   if (reply.questionId && !open.some(({ id }) => id === reply.questionId)) return { reply: 'That question is settled already, so this changes nothing.' };
   const meaning = meaningOf(
     reply.text,
@@ -92,7 +92,7 @@ export async function answerOpen(tx: Tx, threadId: string, reply: Reply): Promis
       return { answer: arrivalOf(question, reply.inboxId, 'answered'), question };
     }
     case 'more':
-      return { reply: await readOn(tx, named(meaning.question), reply.at) };
+      return { reply: await readOn(tx.now, named(meaning.question), reply.at) };
     case 'stray':
       return { reply: `There is no choice ${reply.text.trim()}. Answer with 1 to ${named(meaning.question).options.length}, or in your own words.` };
     case 'unread':
@@ -112,15 +112,15 @@ export async function answerOpen(tx: Tx, threadId: string, reply: Reply): Promis
   }
 }
 
-async function decide(tx: Tx, question: Question, { answer }: Extract<Meaning, { kind: 'decides' }>, reply: Reply): Promise<Answered> {
+async function decide(tx: ThreadTransaction, question: Question, { answer }: Extract<Meaning, { kind: 'decides' }>, reply: Reply): Promise<Answered> {
   const { decision, remember, always } = answer;
   const { by, approver } = reply;
   if ((remember || always) && !mayTrust(by)) return { reply: 'Only the owner can allow everything that follows. Say yes for this one alone.' };
-  const { danger, tainted, grantable } = await dangerOf(tx, question);
+  const { danger, tainted, grantable } = await dangerOf(tx.now, question);
   // a permanent permission covers only what was asked about
   if (always && !grantable.includes(always)) return { unclear: stillOpen([question]) };
   // allowing everything that follows includes what is dangerous
-  if (approver && decision === 'allow' && !mayApprove(remember ? 'DANGEROUS' : danger, await approver(tx, question.turn_id), tainted))
+  if (approver && decision === 'allow' && !mayApprove(remember ? 'DANGEROUS' : danger, await approver(tx.now, question.turn_id), tainted))
     return {
       reply: tainted
         ? 'Only the owner may approve this, because words of others here may have led to it. It waits for them.'

@@ -3,11 +3,11 @@ import { capabilitiesOf } from '../contracts/channels.ts';
 import type { Arrival } from '../contracts/conversation.ts';
 import type { Identity } from '../contracts/decision.ts';
 import type { Channel } from '../contracts/ids.ts';
-import { NoThread, onThread } from '../store/chats/events.ts';
 import { freshId } from '../store/chats/ids.ts';
 import { findReceived, receive } from '../store/chats/inbox.ts';
 import { KeyReused } from '../store/chats/request-keys.ts';
-import type { Tx } from '../store/postgres/database.ts';
+import { onThread, type ThreadTransaction } from '../store/chats/thread-transaction.ts';
+import { NoThread } from '../store/postgres/database.ts';
 import { IntakeError } from './intake-error.ts';
 import type { Also, MessageId } from './message.ts';
 import { type IntakeDeps, signalArrival, type ToSignal } from './signal.ts';
@@ -29,8 +29,6 @@ export interface IdempotentRequest {
 /** The inbox row that a request becomes. */
 export interface InboxEntry {
   inboxId: string;
-  chatId: string;
-  at: Date;
   by: Identity;
 }
 
@@ -47,7 +45,7 @@ export interface Meant {
 export async function once(
   deps: IntakeDeps,
   request: IdempotentRequest,
-  act: (tx: Tx, entry: InboxEntry) => Promise<Meant>,
+  act: (tx: ThreadTransaction, entry: InboxEntry) => Promise<Meant>,
 ): Promise<Meant & { inboxId: string }> {
   const { turnId, signalled, signal } = await commit(deps, request, act);
   if (!signalled) await signalSoon(deps, signal);
@@ -60,22 +58,23 @@ interface Committed {
   signal: ToSignal;
 }
 
-async function commit({ db }: IntakeDeps, request: IdempotentRequest, act: (tx: Tx, entry: InboxEntry) => Promise<Meant>): Promise<Committed> {
+async function commit({ db }: IntakeDeps, request: IdempotentRequest, act: (tx: ThreadTransaction, entry: InboxEntry) => Promise<Meant>): Promise<Committed> {
   const { threadId, body, writers, also } = request;
   const key = typeof request.id === 'string' ? { id: request.id, fingerprint: null } : request.id;
-  return await onThread(db, threadId, async (tx, { chatId, at }) => {
-    const { chat, known } = await findReceived(tx, chatId, key);
+  return await onThread(db, threadId, async (tx) => {
+    const { chatId } = tx;
+    const { chat, known } = await findReceived(tx.now, chatId, key);
     const signalOf = (inboxId: string, arrival: Arrival) => ({ inboxId, arrival, chatId, channel: chat.channel, workflowId: chat.workflow_id });
     if (known) {
       const arrival = known.arrival as Arrival;
-      await also?.(tx, known.id, arrival.kind, true);
+      await also?.(tx.now, known.id, arrival.kind, true);
       return { turnId: known.turn_id, signalled: known.signalled_at !== null, signal: signalOf(known.id, arrival) };
     }
     const inboxId = freshId('inb_');
     const writtenBy = writers ?? [overHttp(chat.channel)];
-    const { arrival, turnId } = await act(tx, { inboxId, chatId, at, by: writtenBy[0]! });
-    await receive(tx, { id: inboxId, chatId, threadId, turnId, key, arrival, body, writtenBy });
-    await also?.(tx, inboxId, arrival.kind, false);
+    const { arrival, turnId } = await act(tx, { inboxId, by: writtenBy[0]! });
+    receive(tx, { id: inboxId, turnId, key, arrival, body, writtenBy });
+    await also?.(tx.now, inboxId, arrival.kind, false);
     return { turnId, signalled: false, signal: signalOf(inboxId, arrival) };
   }).catch((error) => {
     if (error instanceof NoThread) throw new IntakeError('not_found', error.message);

@@ -3,7 +3,7 @@ import { looksLikeAnswer } from '../domain/chat/commands.ts';
 import { shownOfMessage } from '../domain/chat/context.ts';
 import { attach } from '../store/chats/attachments.ts';
 import { derivedId, steerItemId } from '../store/chats/ids.ts';
-import type { Tx } from '../store/postgres/database.ts';
+import type { ThreadTransaction } from '../store/chats/thread-transaction.ts';
 import type { Question } from '../store/questions/questions.ts';
 import { notify, replyNow } from '../store/turns/replies.ts';
 import { activeTurn, openTurn } from '../store/turns/turns.ts';
@@ -17,7 +17,7 @@ import { addSteer } from './stop-and-steer.ts';
 
 /** A message within its transaction. */
 interface Taking {
-  tx: Tx;
+  tx: ThreadTransaction;
   config: Config;
   message: InboundMessage;
   entry: InboxEntry;
@@ -29,7 +29,7 @@ interface Taking {
 export async function say(deps: IntakeDeps, message: InboundMessage): Promise<IntakeResult> {
   const { threadId, channelMessageId: id, also, writers } = message;
   const { arrival, turnId, inboxId } = await once(deps, { threadId, id, body: modelText(message), writers, also }, async (tx, entry) =>
-    interpret({ tx, config: deps.config, message, entry, active: await activeTurn(tx, threadId) }),
+    interpret({ tx, config: deps.config, message, entry, active: await activeTurn(tx.now, threadId) }),
   );
   if (arrival.kind === 'turn' || arrival.kind === 'steer') await tellLong(deps, message);
   return { kind: arrival.kind, turnId, inboxId };
@@ -38,8 +38,8 @@ export async function say(deps: IntakeDeps, message: InboundMessage): Promise<In
 /** Accepts a message that is answered without the model. */
 export async function respond(deps: IntakeDeps, message: AnsweredMessage): Promise<IntakeResult> {
   const { threadId, said, body, channelMessageId: id, also } = message;
-  const { arrival, turnId, inboxId } = await once(deps, { threadId, id, body: said, also }, async (tx, { inboxId, chatId }) => ({
-    arrival: await replyNow(tx, { threadId, chatId, inboxId, said, body }),
+  const { arrival, turnId, inboxId } = await once(deps, { threadId, id, body: said, also }, async (tx, { inboxId }) => ({
+    arrival: await replyNow(tx, { inboxId, said, body }),
     turnId: null,
   }));
   return { kind: arrival.kind, turnId, inboxId };
@@ -50,11 +50,11 @@ async function interpret(taking: Taking): Promise<Meant> {
   if (message.plain) return await toModel(taking);
   const command = message.questionId ? null : await runCommand(tx, taking.config, commandOf(taking));
   if (command) return 'reply' in command ? await reply(taking, command.reply) : command;
-  const answered = await answerOpen(tx, message.threadId, {
+  const answered = await answerOpen(tx, {
     text: message.text,
     inboxId: entry.inboxId,
     by: entry.by,
-    at: message.writtenAt ?? entry.at,
+    at: message.writtenAt ?? tx.at,
     readMs: taking.config.FETCH_READ_SECONDS * 1000,
     displayed: message.displayed,
     questionId: message.questionId,
@@ -74,8 +74,6 @@ async function interpret(taking: Taking): Promise<Meant> {
 const modelText = ({ shown, text }: InboundMessage): string => shown ?? text;
 
 const commandOf = ({ message, entry, active }: Taking) => ({
-  threadId: message.threadId,
-  chatId: entry.chatId,
   inboxId: entry.inboxId,
   text: message.text,
   by: entry.by,
@@ -84,16 +82,15 @@ const commandOf = ({ message, entry, active }: Taking) => ({
 });
 
 async function reply({ tx, message, entry }: Taking, body: string): Promise<Meant> {
-  const { threadId, text: said } = message;
-  return { arrival: await replyNow(tx, { threadId, chatId: entry.chatId, inboxId: entry.inboxId, said, body }), turnId: null };
+  return { arrival: await replyNow(tx, { inboxId: entry.inboxId, said: message.text, body }), turnId: null };
 }
 
 /** Files that came with an answer are read with it. */
 async function addFilesOfAnswer({ tx, message, entry }: Taking, question: Question): Promise<void> {
-  const { threadId, heard, attachmentIds = [] } = message;
+  const { heard, attachmentIds = [] } = message;
   if (attachmentIds.length === 0) return;
   const id = derivedId('item_', entry.inboxId, 'attached');
-  await addUserItem(tx, { id, turnId: question.turn_id, threadId, text: modelText(message), announceStart: true, heard });
+  addUserItem(tx, { id, turnId: question.turn_id, text: modelText(message), announceStart: true, heard });
   await attach(tx, id, attachmentIds);
 }
 
@@ -103,15 +100,15 @@ async function addFilesOfAnswer({ tx, message, entry }: Taking, question: Questi
  */
 async function toModel({ tx, message, entry, active }: Taking, unclear?: string): Promise<Meant> {
   const { threadId, heard, attachmentIds = [] } = message;
-  const { inboxId, chatId, at } = entry;
+  const { inboxId } = entry;
   const text = modelText(message);
   if (active) {
-    const arrival = await addSteer(tx, { threadId, turnId: active.id, inboxId, text, heard });
+    const arrival = await addSteer(tx, { turnId: active.id, inboxId, text, heard });
     await attach(tx, steerItemId(inboxId), attachmentIds);
-    const outboxId = unclear && (await notify(tx, { threadId, chatId, turnId: active.id, key: inboxId, body: unclear }));
+    const outboxId = unclear && (await notify(tx, { turnId: active.id, key: inboxId, body: unclear }));
     return { arrival: { ...arrival, ...(outboxId && { outboxId }) }, turnId: active.id };
   }
-  const turn = await openTurn(tx, { threadId, at, text, heard });
+  const turn = openTurn(tx, { text, heard });
   await attach(tx, turn.item_ids[0]!, attachmentIds);
   return { arrival: { kind: 'turn', inboxId, turnId: turn.id, threadId }, turnId: turn.id };
 }

@@ -1,8 +1,9 @@
 import type { Arrival } from '../contracts/conversation.ts';
 import type { TurnRecord } from '../contracts/records.ts';
-import { appendEvents } from '../store/chats/events.ts';
 import { steerItemId } from '../store/chats/ids.ts';
+import type { ThreadTransaction } from '../store/chats/thread-transaction.ts';
 import type { Tx } from '../store/postgres/database.ts';
+import type { WriteBatch } from '../store/postgres/write-batch.ts';
 import type { Heard } from '../store/steps/transcript.ts';
 import { activeTurn, countSteer, toTurnRecord } from '../store/turns/turns.ts';
 import { addUserItem } from '../store/turns/user-items.ts';
@@ -25,8 +26,8 @@ export interface SteerRequest extends InterruptRequest {
 export async function steer(deps: IntakeDeps, request: SteerRequest): Promise<TurnRecord> {
   const { threadId, turnId, prompt, channelMessageId: id } = request;
   await once(deps, { threadId, id, body: prompt }, async (tx, { inboxId }) => {
-    await requireActive(tx, threadId, turnId);
-    return { arrival: await addSteer(tx, { threadId, turnId, inboxId, text: prompt }), turnId };
+    await requireActive(tx.now, threadId, turnId);
+    return { arrival: await addSteer(tx, { turnId, inboxId, text: prompt }), turnId };
   });
   return requireTurn(deps.db, turnId);
 }
@@ -36,29 +37,28 @@ export async function interrupt(deps: IntakeDeps, request: InterruptRequest): Pr
   // as it was when the interrupt was accepted
   let active: TurnRecord | undefined;
   await once(deps, { threadId, id, body: '' }, async (tx, { inboxId }) => {
-    active = await toTurnRecord(tx, await requireActive(tx, threadId, turnId));
-    return { arrival: await addStop(tx, { threadId, turnId, inboxId }), turnId };
+    active = await toTurnRecord(tx.now, await requireActive(tx.now, threadId, turnId));
+    return { arrival: addStop(tx, { turnId, inboxId }), turnId };
   });
   return active ?? requireTurn(deps.db, turnId);
 }
 
-/** Adds a message to a running turn, whose next model step reads it. The caller holds `lockThread`. */
+/** Adds a message to a running turn, whose next model step reads it. */
 export async function addSteer(
-  tx: Tx,
-  steering: { threadId: string; turnId: string; inboxId: string; text: string; heard?: Heard },
+  tx: ThreadTransaction,
+  steering: { turnId: string; inboxId: string; text: string; heard?: Heard },
 ): Promise<Extract<Arrival, { kind: 'steer' }>> {
-  const { threadId, turnId, inboxId, text, heard } = steering;
-  await countSteer(tx, turnId);
+  const { turnId, inboxId, text, heard } = steering;
+  await countSteer(tx.now, turnId);
   const itemId = steerItemId(inboxId);
-  await appendEvents(tx, threadId, [{ event: 'turn.steered', turnId, itemId, payload: { thread_id: threadId, turn_id: turnId, input: text } }]);
-  await addUserItem(tx, { id: itemId, turnId, threadId, text, announceStart: false, heard });
+  tx.append({ event: 'turn.steered', turnId, itemId, payload: { thread_id: tx.threadId, turn_id: turnId, input: text } });
+  addUserItem(tx, { id: itemId, turnId, text, announceStart: false, heard });
   return { kind: 'steer', inboxId, turnId };
 }
 
-/** Records that a running turn must stop. The caller holds `lockThread`. */
-export async function addStop(tx: Tx, stop: { threadId: string; turnId: string; inboxId: string }): Promise<Arrival> {
-  const { threadId, turnId, inboxId } = stop;
-  await appendEvents(tx, threadId, [{ event: 'turn.interrupt_requested', turnId, payload: { thread_id: threadId, turn_id: turnId } }]);
+/** Records that a running turn must stop. */
+export function addStop(batch: WriteBatch, { turnId, inboxId }: { turnId: string; inboxId: string }): Arrival {
+  batch.append({ event: 'turn.interrupt_requested', turnId, payload: { thread_id: batch.threadId, turn_id: turnId } });
   return { kind: 'stop', inboxId, turnId };
 }
 

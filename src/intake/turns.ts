@@ -22,9 +22,9 @@ export async function startTurn(deps: IntakeDeps, request: TurnRequest): Promise
   const { threadId, prompt, channelMessageId: id, ...settings } = request;
   // as it was opened: a quick turn may have ended before its signal was accepted
   let opened: TurnRecord | undefined;
-  const { turnId } = await once(deps, { threadId, id, body: prompt }, async (tx, { inboxId, at }) => {
-    if (await activeTurn(tx, threadId)) throw new IntakeError('conflict', 'Thread already has an active turn');
-    opened = await openTurn(tx, { threadId, at, text: prompt, ...settings });
+  const { turnId } = await once(deps, { threadId, id, body: prompt }, async (tx, { inboxId }) => {
+    if (await activeTurn(tx.now, threadId)) throw new IntakeError('conflict', 'Thread already has an active turn');
+    opened = openTurn(tx, { text: prompt, ...settings });
     return { arrival: { kind: 'turn', inboxId, turnId: opened.id, threadId }, turnId: opened.id };
   });
   const [thread, turn] = await Promise.all([getThread(deps.db, threadId), opened ?? requireTurn(deps.db, turnId!)]);

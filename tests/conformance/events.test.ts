@@ -1,7 +1,7 @@
 import { type ClientRequest, get } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { EventEnvelope, ThreadRecord } from '../../src/contracts/records.ts';
-import { appendEvents, lockThread } from '../../src/store/chats/events.ts';
+import { onThread } from '../../src/store/chats/thread-transaction.ts';
 import { type ApiStack, startApi } from './api-stack.ts';
 import { send } from './golden.ts';
 
@@ -19,14 +19,7 @@ const newThread = async (): Promise<ThreadRecord> =>
   ) as ThreadRecord;
 
 const append = (id: string, count: number, size = 0) =>
-  api.store.db.transaction().execute(async (tx) => {
-    await lockThread(tx, id);
-    await appendEvents(
-      tx,
-      id,
-      Array.from({ length: count }, (_, n) => ({ event: 'item.delta', payload: { n, pad: 'x'.repeat(size) } })),
-    );
-  });
+  onThread(api.store.db, id, (tx) => tx.append(...Array.from({ length: count }, (_, n) => ({ event: 'item.delta', payload: { n, pad: 'x'.repeat(size) } }))));
 
 interface Follower {
   text(): string;

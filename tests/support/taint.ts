@@ -2,8 +2,8 @@ import { declaredSources, withTaint } from '../../src/activities/turn/provenance
 import type { Autonomy, CallVerdict } from '../../src/contracts/conversation.ts';
 import type { Source } from '../../src/contracts/taint.ts';
 import { toModelMessages } from '../../src/domain/chat/context.ts';
-import { onThread } from '../../src/store/chats/events.ts';
 import { freshId } from '../../src/store/chats/ids.ts';
+import { onThread } from '../../src/store/chats/thread-transaction.ts';
 import { createThread } from '../../src/store/chats/threads.ts';
 import type { Db } from '../../src/store/postgres/database.ts';
 import { ask } from '../../src/store/questions/ask.ts';
@@ -79,7 +79,7 @@ export async function playChat(db: Db, trust: { autonomy: Autonomy; autoApprove:
     chatId,
     async says(text, heard) {
       step = 0;
-      turnId = await onThread(db, threadId, async (tx, { at }) => (await openTurn(tx, { threadId, at, text, ...(heard && { heard }) })).id);
+      turnId = await onThread(db, threadId, (tx) => openTurn(tx, { text, ...(heard && { heard }) }).id);
     },
     async shown() {
       const { summary, messages, calls, files } = await loadHistory(db, threadId);
@@ -107,8 +107,8 @@ export async function playChat(db: Db, trust: { autonomy: Autonomy; autoApprove:
     async approves(always = false) {
       await ask(db, { callId: last, turnId, threadId, kind: 'approval' }, { sentence: 'Do it?', evidence: '', intent: null });
       await onThread(db, threadId, async (tx) => {
-        const question = await openQuestion(tx, threadId, last);
-        const { taint } = await tx.selectFrom('calls').select('taint').where('id', '=', last).executeTakeFirstOrThrow();
+        const question = await openQuestion(tx.now, threadId, last);
+        const { taint } = await tx.now.selectFrom('calls').select('taint').where('id', '=', last).executeTakeFirstOrThrow();
         const sink = always && !taint?.each ? taint?.asks[0] : undefined;
         if (question) await decideQuestion(tx, question, { decision: 'allow', remember: false, ...(sink && { always: sink }) }, { role: 'owner' });
       });

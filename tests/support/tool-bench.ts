@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import type { Kennel } from '../../src/adapters/kennel/kennel.ts';
 import type { Config } from '../../src/config.ts';
-import { onThread } from '../../src/store/chats/events.ts';
+import { onThread } from '../../src/store/chats/thread-transaction.ts';
 import { createThread } from '../../src/store/chats/threads.ts';
 import { type Db, json } from '../../src/store/postgres/database.ts';
 import { openTurn } from '../../src/store/turns/turns.ts';
@@ -33,7 +33,7 @@ export async function toolBench({ db, config, kennel, host, workspacesFolder, to
   const settings = { model: 'm', workspace: '/', mode: 'agent', allow_shell: false, trust_mode: false, auto_approve: false, archived: false };
   const thread = await createThread(db, { ...settings, channel: 'api', autonomy: 'cautious', chatKey: (address) => address });
   const { chat_id: chatId } = await db.selectFrom('threads').select('chat_id').where('id', '=', thread.id).executeTakeFirstOrThrow();
-  const turn = await onThread(db, thread.id, (tx, { at }) => openTurn(tx, { threadId: thread.id, at, text: 'go' }));
+  const turn = await onThread(db, thread.id, (tx) => openTurn(tx, { text: 'go' }));
   const named = (name: string, args: unknown) => {
     const tool = tools.find((each) => each.name === name);
     if (!tool) throw new Error(`no tool ${name}`);

@@ -1,7 +1,7 @@
 import { wholePairs } from '../../domain/text/storable.ts';
-import { appendEvents, onThread } from '../../store/chats/events.ts';
 import { addItem, deltaEvent, endItem, isItemOpen } from '../../store/chats/items.ts';
-import type { Db, Tx } from '../../store/postgres/database.ts';
+import { onThread, type ThreadTransaction } from '../../store/chats/thread-transaction.ts';
+import type { Db } from '../../store/postgres/database.ts';
 import { isTurnRunning } from '../../store/turns/turns.ts';
 
 /** How often text is written to the screens' log: often enough to look alive, and a long answer still costs only a few rows a second. */
@@ -77,17 +77,17 @@ export class StreamedItem {
     if (text) await onThread(this.#db, this.#item.threadId, (tx) => this.#write(tx, text));
   }
 
-  async #write(tx: Tx, text: string): Promise<void> {
+  async #write(tx: ThreadTransaction, text: string): Promise<void> {
     this.#pending = this.#pending.slice(text.length);
     if (this.#begun) {
       // the item was ended from outside (a stop, a newer attempt); on screens later text would look as if it went on
-      if (!(await isItemOpen(tx, this.#item.id))) return;
+      if (!(await isItemOpen(tx.now, this.#item.id))) return;
     } else {
       // an attempt that outlived its turn must not open an item that nobody closes
-      if (!(await isTurnRunning(tx, this.#item.turnId))) return;
+      if (!(await isTurnRunning(tx.now, this.#item.turnId))) return;
       await addItem(tx, { ...this.#item, status: 'in_progress', summary: '', detail: '' });
     }
     this.#begun = true;
-    if (text) await appendEvents(tx, this.#item.threadId, [deltaEvent(this.#item, text)]);
+    if (text) tx.append(deltaEvent(this.#item, text));
   }
 }

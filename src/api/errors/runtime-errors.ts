@@ -1,6 +1,6 @@
 import { IntakeError } from '../../intake/intake.ts';
-import { NoThread } from '../../store/chats/events.ts';
 import { KeyReused } from '../../store/chats/request-keys.ts';
+import { NoThread } from '../../store/postgres/database.ts';
 import { isDatabaseAway, isDiskFull } from '../../store/postgres/health.ts';
 import { ApiError } from './errors.ts';
 import { DATABASE_AWAY, DISK_FULL, INTERNAL } from './texts.ts';

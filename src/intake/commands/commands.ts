@@ -4,6 +4,7 @@ import type { Identity } from '../../contracts/decision.ts';
 import { askAgainText, parseAskAgain, parseAutonomy, parseCommand, parseShare } from '../../domain/chat/commands.ts';
 import { helpText, type SetUp } from '../../domain/chat/help.ts';
 import { mayTrust } from '../../domain/consent/policy.ts';
+import type { ThreadTransaction } from '../../store/chats/thread-transaction.ts';
 import { listHosts } from '../../store/kennel/hosts.ts';
 import type { Db, Tx } from '../../store/postgres/database.ts';
 import { isAsked } from '../../store/questions/questions.ts';
@@ -17,8 +18,6 @@ import { taskOrder } from './task-orders.ts';
 
 /** A message that may be a command. */
 export interface CommandMessage {
-  threadId: string;
-  chatId: string;
   inboxId: string;
   text: string;
   by: Identity;
@@ -28,42 +27,42 @@ export interface CommandMessage {
   turnId?: string;
 }
 
-/** Carries out a command without the model; `reply` is what the person is told. Null when the message is no command. The caller holds `lockThread`. */
-export async function runCommand(tx: Tx, config: Config, command: CommandMessage): Promise<Meant | { reply: string } | null> {
-  const { threadId, inboxId, turnId, text } = command;
-  const order = await taskOrder(tx, { chatId: command.chatId, text, inboxId, turnRuns: turnId !== undefined });
+/** Carries out a command without the model; `reply` is what the person is told. Null when the message is no command. */
+export async function runCommand(tx: ThreadTransaction, config: Config, command: CommandMessage): Promise<Meant | { reply: string } | null> {
+  const { inboxId, turnId, text } = command;
+  const order = await taskOrder(tx.now, { chatId: tx.chatId, text, inboxId, turnRuns: turnId !== undefined });
   if (order) return 'reply' in order ? order : { arrival: order, turnId: null };
-  if (parseCommand(text) === 'stop' && turnId) return { arrival: await addStop(tx, { threadId, turnId, inboxId }), turnId };
+  if (parseCommand(text) === 'stop' && turnId) return { arrival: addStop(tx, { turnId, inboxId }), turnId };
   const reply = (await wordReply(tx, config, command)) ?? (await trustReply(tx, config, command));
   return reply === null ? null : { reply };
 }
 
 /** `stop`, `status`, `help`, `/new` */
-async function wordReply(tx: Tx, config: Config, { threadId, chatId, text, turnId }: CommandMessage): Promise<string | null> {
+async function wordReply({ now, threadId, chatId }: ThreadTransaction, config: Config, { text, turnId }: CommandMessage): Promise<string | null> {
   switch (parseCommand(text)) {
     case 'stop':
       return 'Nothing is running, so there is nothing to stop.';
     case 'status':
-      return await statusText(tx, threadId, chatId);
+      return await statusText(now, threadId, chatId);
     case 'help':
-      return helpText(await setUpOf(tx, config));
+      return helpText(await setUpOf(now, config));
     case 'new':
-      return turnId ? 'I am still at work. Say `stop` first, then `/new`.' : await beginAnew(tx, threadId);
+      return turnId ? 'I am still at work. Say `stop` first, then `/new`.' : await beginAnew(now, threadId);
     default:
       return null;
   }
 }
 
 /** `ask again`, `share demo with …`, `supervised`, `cautious`, `autonomous` */
-async function trustReply(tx: Tx, config: Config, { threadId, chatId, text, by, shared }: CommandMessage): Promise<string | null> {
+async function trustReply({ now, threadId, chatId }: ThreadTransaction, config: Config, { text, by, shared }: CommandMessage): Promise<string | null> {
   const sink = parseAskAgain(text);
-  if (sink !== undefined) return askAgainText(await takeGrantsBack(tx, chatId, sink));
+  if (sink !== undefined) return askAgainText(await takeGrantsBack(now, chatId, sink));
   const order = parseShare(text);
-  if (order) return await share(tx, config, order, mayTrust(by));
+  if (order) return await share(now, config, order, mayTrust(by));
   const autonomy = parseAutonomy(text);
   // while a question is open, the bare word is its answer
-  if (!autonomy || (!text.trim().startsWith('/') && (await isAsked(tx, threadId)))) return null;
-  return await trust(tx, { threadId, chatId, autonomy, shared, owned: mayTrust(by) });
+  if (!autonomy || (!text.trim().startsWith('/') && (await isAsked(now, threadId)))) return null;
+  return await trust(now, { threadId, chatId, autonomy, shared, owned: mayTrust(by) });
 }
 
 /** What is set up right now: help mentions only that. */

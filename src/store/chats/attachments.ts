@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import type { Selectable } from 'kysely';
 import { type FileShown, SHOWN_FILE_CHARS, SHOWN_PICTURES } from '../../domain/text/files.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
-import { flush } from '../postgres/write-batch.ts';
 import { derivedId } from './ids.ts';
 import type { AttachmentTable } from './tables.ts';
+import type { ThreadTransaction } from './thread-transaction.ts';
 
 export interface NewAttachment {
   /** derived from the message that it came with, so that a repeated one is stored once */
@@ -53,9 +53,9 @@ export async function saveAttachment(db: Db, it: NewAttachment): Promise<void> {
 }
 
 /** Makes attachments part of a user message: of its item, and of what the model reads. In the transaction that adds the message. */
-export async function attach(tx: Tx, itemId: string, ids: readonly string[]): Promise<void> {
+export async function attach(tx: ThreadTransaction, itemId: string, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
-  const rows = await tx
+  const rows = await tx.now
     .selectFrom('attachments')
     .select(['id', 'kind', 'mime', 'name', 'size', 'text'])
     .where('id', 'in', [...ids])
@@ -67,14 +67,14 @@ export async function attach(tx: Tx, itemId: string, ids: readonly string[]): Pr
     0,
   );
   // the rows that are changed here were only written down to be inserted
-  await flush(tx);
-  await tx
+  await tx.sendPending();
+  await tx.now
     .updateTable('transcript')
     .set((e) => ({ attachment_ids: json(known.map((row) => row.id)), tokens: e('tokens', '+', tokens) }))
     .where('id', '=', derivedId('msg_', itemId))
     .execute();
   const shown = known.map(({ id, kind, mime, name, size }) => ({ id, kind, mime, name, size }));
-  await tx
+  await tx.now
     .updateTable('items')
     .set({ metadata: json({ attachments: shown }) })
     .where('id', '=', itemId)

@@ -3,8 +3,8 @@ import type { Arrival } from '../../contracts/conversation.ts';
 import type { Identity } from '../../contracts/decision.ts';
 import type { Channel } from '../../contracts/ids.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
-import { write } from '../postgres/write-batch.ts';
 import { type RequestKey, requireSame } from './request-keys.ts';
+import type { ThreadTransaction } from './thread-transaction.ts';
 
 export interface Received {
   id: string;
@@ -35,25 +35,22 @@ export async function findReceived(
   return { chat: { channel, workflow_id }, known: id === null ? null : { id, arrival, turn_id, signalled_at } };
 }
 
-export async function receive(
-  tx: Tx,
+export function receive(
+  tx: ThreadTransaction,
   row: {
     id: string;
-    chatId: string;
-    threadId: string;
     turnId: string | null;
     key: RequestKey;
     arrival: Arrival;
     body: string;
     writtenBy: readonly Identity[];
   },
-): Promise<void> {
-  await write(
-    tx,
-    tx.insertInto('inbox').values({
+): void {
+  tx.later((db) =>
+    db.insertInto('inbox').values({
       id: row.id,
-      chat_id: row.chatId,
-      thread_id: row.threadId,
+      chat_id: tx.chatId,
+      thread_id: tx.threadId,
       turn_id: row.turnId,
       channel_message_id: row.key.id,
       fingerprint: row.key.fingerprint,
@@ -62,7 +59,7 @@ export async function receive(
       written_by: json(row.writtenBy),
     }),
   );
-  await write(tx, tx.updateTable('chats').set({ last_activity_at: new Date() }).where('id', '=', row.chatId));
+  tx.later((db) => db.updateTable('chats').set({ last_activity_at: new Date() }).where('id', '=', tx.chatId));
 }
 
 /** What a signal needs: the arrival and its chat. */

@@ -1,10 +1,10 @@
 import { type Selectable, sql } from 'kysely';
 import type { ItemKind, ItemRecord, ItemStatus } from '../../contracts/records.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
-import { appendEvents, flush, type NewEvent, write } from '../postgres/write-batch.ts';
-import { onThread } from './events.ts';
+import type { NewEvent, WriteBatch } from '../postgres/write-batch.ts';
 import { cut } from './ids.ts';
 import type { ItemTable } from './tables.ts';
+import { onThread, type ThreadTransaction } from './thread-transaction.ts';
 
 export interface NewItem {
   id: string;
@@ -62,40 +62,48 @@ export const itemEvent = (row: ItemRow, announce?: Record<string, unknown>): New
 });
 
 /** Stores items in their order, which is that of the turn; those that are there already stay as they are. */
-export async function insertItems(tx: Tx, rows: readonly ItemRow[]): Promise<void> {
+export function insertItems(batch: WriteBatch, rows: readonly ItemRow[]): void {
   if (rows.length === 0) return;
-  await write(
-    tx,
-    sql`insert into items (id, turn_id, thread_id, kind, status, summary, detail, metadata, started_at, ended_at)
+  batch.later(
+    () => sql`insert into items (id, turn_id, thread_id, kind, status, summary, detail, metadata, started_at, ended_at)
       select item.id, item.turn_id, item.thread_id, item.kind, item.status, item.summary, item.detail, item.metadata, item.started_at, item.ended_at
       from jsonb_array_elements(${json(rows)}::jsonb) with ordinality as given (value, position), jsonb_populate_record(null::items, given.value) as item
       order by given.position on conflict (id) do nothing`,
   );
 }
 
-/** Adds an item and its event; null (and no event) when it is there already. The caller holds `lockThread`. */
-export async function addItem(tx: Tx, item: NewItem): Promise<ItemRecord | null> {
+/** Adds an item and its event; null (and no event) when it is there already. */
+export async function addItem(tx: ThreadTransaction, item: NewItem): Promise<ItemRecord | null> {
   // items that wait come before this one
-  await flush(tx);
+  await tx.sendPending();
   const row = itemRow(item);
-  const added = await tx
+  const added = await tx.now
     .insertInto('items')
     .values({ ...row, metadata: row.metadata && json(row.metadata) })
     .onConflict((c) => c.column('id').doNothing())
     .returning('id')
     .executeTakeFirst();
   if (!added) return null;
-  await appendEvents(tx, item.threadId, [itemEvent(row, item.announce)]);
+  tx.append(itemEvent(row, item.announce));
   return toItemRecord(row);
 }
 
-/** Ends an open item; a no-op when it has ended. The caller holds `lockThread`. */
-export async function endItem(
-  tx: Tx,
-  id: string,
-  end: { status: Exclude<ItemStatus, 'in_progress'>; summary?: string; detail?: string; metadata?: Record<string, unknown> },
-): Promise<void> {
-  const row = await tx
+export interface ItemEnd {
+  status: Exclude<ItemStatus, 'in_progress'>;
+  summary?: string;
+  detail?: string;
+  metadata?: Record<string, unknown>;
+}
+
+/** Ends an open item; a no-op when it has ended. */
+export async function endItem(tx: ThreadTransaction, id: string, end: ItemEnd): Promise<void> {
+  const row = await endItemRow(tx.now, id, end);
+  if (row) tx.append(itemEvent(row));
+}
+
+/** The same without its event, which the caller appends where it belongs; undefined when the item has ended. */
+export const endItemRow = (tx: Tx, id: string, end: ItemEnd): Promise<ItemRow | undefined> =>
+  tx
     .updateTable('items')
     .set({
       status: end.status,
@@ -108,8 +116,6 @@ export async function endItem(
     .where('status', '=', 'in_progress')
     .returningAll()
     .executeTakeFirst();
-  if (row) await appendEvents(tx, row.thread_id, [itemEvent(row)]);
-}
 
 /** False when it has ended, or is not there. */
 export async function isItemOpen(db: Db | Tx, id: string): Promise<boolean> {
@@ -120,7 +126,7 @@ export async function isItemOpen(db: Db | Tx, id: string): Promise<boolean> {
 /** Ends what an attempt that died was still streaming, so that screens show that the next one starts over. */
 export async function endStaleAnswers(db: Db, turnId: string, threadId: string): Promise<void> {
   await onThread(db, threadId, async (tx) => {
-    const open = await tx
+    const open = await tx.now
       .selectFrom('items')
       .select('id')
       .where('turn_id', '=', turnId)

@@ -4,11 +4,10 @@ import { type Channel, conversationId } from '../../contracts/ids.ts';
 import type { ThreadRecord } from '../../contracts/records.ts';
 import type { ToolAccess } from '../../domain/consent/tool-access.ts';
 import type { Db } from '../postgres/database.ts';
-import { appendEvents } from '../postgres/write-batch.ts';
-import { lockThread } from './events.ts';
 import { freshId } from './ids.ts';
 import { type RequestKey, takeForThread } from './request-keys.ts';
 import type { ThreadTable } from './tables.ts';
+import { lockThread } from './thread-transaction.ts';
 
 export const chatAutonomy = async (db: Db, chatId: string) =>
   (await db.selectFrom('chats').select(['autonomy', 'channel']).where('id', '=', chatId).executeTakeFirst()) ?? null;
@@ -65,20 +64,20 @@ export const toThreadRecord = (row: Selectable<ThreadTable>): ThreadRecord => ({
 export async function createThread(db: Db, input: NewThread): Promise<ThreadRecord> {
   const id = freshId('thr_');
   const address = input.address ?? id;
-  return await db.transaction().execute(async (tx) => {
-    const before = input.key && (await takeForThread(tx, input.key, id));
-    if (before) return toThreadRecord(await tx.selectFrom('threads').selectAll().where('id', '=', before).executeTakeFirstOrThrow());
+  return await db.transaction().execute(async (now) => {
+    const before = input.key && (await takeForThread(now, input.key, id));
+    if (before) return toThreadRecord(await now.selectFrom('threads').selectAll().where('id', '=', before).executeTakeFirstOrThrow());
     const key = input.chatKey(address);
-    const made = await tx
+    const made = await now
       .insertInto('chats')
       .values({ id: `${input.channel}/${key}`, channel: input.channel, address, workflow_id: conversationId(input.channel, key), autonomy: input.autonomy })
       .onConflict((c) => c.doNothing())
       .returning('id')
       .executeTakeFirst();
     // by its address: a machine with another key for ids would look for another one
-    const there = () => tx.selectFrom('chats').select('id').where('channel', '=', input.channel).where('address', '=', address);
+    const there = () => now.selectFrom('chats').select('id').where('channel', '=', input.channel).where('address', '=', address);
     const { id: chatId } = made ?? (await there().executeTakeFirstOrThrow());
-    const row = await tx
+    const row = await now
       .insertInto('threads')
       .values({
         id,
@@ -97,9 +96,10 @@ export async function createThread(db: Db, input: NewThread): Promise<ThreadReco
       })
       .returningAll()
       .executeTakeFirstOrThrow();
-    await lockThread(tx, id);
     const record = toThreadRecord(row);
-    await appendEvents(tx, id, [{ event: 'thread.started', payload: { thread: record } }]);
+    const tx = await lockThread(now, id);
+    tx.append({ event: 'thread.started', payload: { thread: record } });
+    await tx.sendPending();
     return record;
   });
 }

@@ -1,8 +1,7 @@
 import { prefix, wholePairs } from '../../domain/text/storable.ts';
-import { onThread } from '../chats/events.ts';
 import { deltaEvent } from '../chats/items.ts';
+import { onThread } from '../chats/thread-transaction.ts';
 import type { Db } from '../postgres/database.ts';
-import { appendEvents } from '../postgres/write-batch.ts';
 
 /** Characters of a call's output that are streamed; the result has all of it. */
 const STREAMED_CHARS = 64_000;
@@ -32,7 +31,7 @@ export function streamOutput(db: Db, call: { callId: string; threadId: string; t
     itemId ??= (await db.selectFrom('calls').select('item_id').where('id', '=', call.callId).executeTakeFirst())?.item_id;
     if (itemId === undefined) return;
     const event = deltaEvent({ id: itemId, turnId: call.turnId, kind: 'tool_call' }, text);
-    await onThread(db, call.threadId, (tx) => appendEvents(tx, call.threadId, [event]));
+    await onThread(db, call.threadId, (tx) => tx.append(event));
   }
   const timer = setInterval(flush, FLUSH_MS);
   return {

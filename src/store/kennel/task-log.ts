@@ -2,9 +2,9 @@ import { sql } from 'kysely';
 import type { LogLine } from '../../contracts/kennel.ts';
 import type { ItemKind } from '../../contracts/records.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
-import { onThread } from '../chats/events.ts';
 import { cut, derivedId } from '../chats/ids.ts';
 import { addItem, endItem } from '../chats/items.ts';
+import { onThread, type ThreadTransaction } from '../chats/thread-transaction.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
 import type { Task } from './tasks.ts';
 
@@ -32,7 +32,7 @@ export function doing(line: LogLine): string | null {
 export async function storeLines(db: Db, task: Task, lines: readonly LogLine[]): Promise<LogLine[]> {
   if (lines.length === 0) return [];
   return await onThread(db, task.thread_id, async (tx) => {
-    const stored = await tx
+    const stored = await tx.now
       .insertInto('task_log')
       .values(lines.map((line) => ({ task_id: task.id, seq: line.seq, step: line.step, at: new Date(line.at), line: json(line) })))
       .onConflict((c) => c.columns(['task_id', 'seq']).doNothing())
@@ -40,7 +40,7 @@ export async function storeLines(db: Db, task: Task, lines: readonly LogLine[]):
       .execute();
     const fresh = new Set(stored.map((row) => Number(row.seq)));
     const news = lines.filter((line) => fresh.has(line.seq));
-    let shown = await countItems(tx, task);
+    let shown = await countItems(tx.now, task);
     for (const line of news) {
       if (shown < SHOWN_ITEMS) shown += await show(tx, task, line);
       else if (shown === SHOWN_ITEMS) shown += await sayNoMore(tx, task);
@@ -48,7 +48,7 @@ export async function storeLines(db: Db, task: Task, lines: readonly LogLine[]):
     const last = news.map(doing).findLast((text) => text !== null);
     const session = news.findLast((line) => line.type === 'session');
     if (last || session)
-      await tx
+      await tx.now
         .updateTable('tasks')
         .set({ ...(last && { last }), ...(session && { session_id: session.sessionId }) })
         .where('id', '=', task.id)
@@ -73,7 +73,7 @@ async function countItems(tx: Tx, task: Task): Promise<number> {
   return Number(count);
 }
 
-async function sayNoMore(tx: Tx, task: Task): Promise<number> {
+async function sayNoMore(tx: ThreadTransaction, task: Task): Promise<number> {
   const text = `More than ${SHOWN_ITEMS} steps of task ${task.id}: what follows is in its log only.`;
   const at = { turnId: task.turn_id, threadId: task.thread_id };
   await interruptItems(tx, task);
@@ -82,7 +82,7 @@ async function sayNoMore(tx: Tx, task: Task): Promise<number> {
 }
 
 /** Tools of the agent are items like those of a turn; what it says between them is a status line. How many items came to be. */
-async function show(tx: Tx, task: Task, line: LogLine): Promise<number> {
+async function show(tx: ThreadTransaction, task: Task, line: LogLine): Promise<number> {
   // a container that was killed cannot say how its tools ended
   if (line.type === 'started' || line.type === 'ended') await interruptItems(tx, task);
   const at = { turnId: task.turn_id, threadId: task.thread_id };
@@ -126,8 +126,8 @@ async function show(tx: Tx, task: Task, line: LogLine): Promise<number> {
 /** Ends what the tools of a task that is over still show as going on. */
 export const endTaskItems = (db: Db, task: Task): Promise<void> => onThread(db, task.thread_id, (tx) => interruptItems(tx, task));
 
-async function interruptItems(tx: Tx, task: Task): Promise<void> {
-  const open = await tx.selectFrom('items').select('id').where('turn_id', '=', task.turn_id).where('status', '=', 'in_progress').execute();
+async function interruptItems(tx: ThreadTransaction, task: Task): Promise<void> {
+  const open = await tx.now.selectFrom('items').select('id').where('turn_id', '=', task.turn_id).where('status', '=', 'in_progress').execute();
   for (const { id } of open) await endItem(tx, id, { status: 'interrupted' });
 }
 

@@ -2,9 +2,9 @@ import type { Decision } from '../../contracts/decision.ts';
 import { outboxId } from '../../contracts/ids.ts';
 import { commandEvidence, quotedEvidence } from '../../domain/text/evidence.ts';
 import { blockQuote, inline, visible } from '../../domain/text/foreign-text.ts';
-import { appendEvents, onThread } from '../chats/events.ts';
 import { cut, derivedId } from '../chats/ids.ts';
 import { addItem } from '../chats/items.ts';
+import { onThread } from '../chats/thread-transaction.ts';
 import { type Db, json } from '../postgres/database.ts';
 import { openedNow, standingConsent } from '../questions/ask.ts';
 import { inputRequest, shownEvidence } from '../questions/question-payloads.ts';
@@ -39,20 +39,21 @@ export async function askForTask(db: Db, task: Task, asked: string): Promise<{ q
   const questionId = taskQuestionId(task.id, asked);
   const turnId = derivedId('msg_', questionId).replace('msg_', 'turn_');
   const out = outboxId(turnId, questionId);
-  return await onThread(db, task.thread_id, async (tx, { at }) => {
-    const known = await tx.selectFrom('questions').selectAll().where('id', '=', questionId).executeTakeFirst();
+  return await onThread(db, task.thread_id, async (tx) => {
+    const { now } = tx;
+    const known = await now.selectFrom('questions').selectAll().where('id', '=', questionId).executeTakeFirst();
     if (known) return { questionId, outboxId: out, ...(known.state !== 'open' && { decided: known.decision ?? 'deny' }) };
-    const line = await askedLine(tx, task.id, asked);
+    const line = await askedLine(now, task.id, asked);
     if (!line) throw new Error(`Task ${task.id} has no question ${asked} in its log.`);
     const kind = line.type === 'question' ? 'question' : 'approval';
     const options = line.type === 'question' ? line.options.slice(0, MOST_OPTIONS).map((option) => inline(option, 200)) : [];
     const prompt =
       line.type === 'question' ? cut(visible(line.question), QUESTION_CHARS) : `May ${task.harness} do this in ${task.workspace}? ${inline(line.title)}`;
     // "yes all" was said in this thread: what follows is allowed without asking, and on record
-    const { auto_approve } = await tx.selectFrom('threads').select('auto_approve').where('id', '=', task.thread_id).executeTakeFirstOrThrow();
+    const { auto_approve } = await now.selectFrom('threads').select('auto_approve').where('id', '=', task.thread_id).executeTakeFirstOrThrow();
     const allowed = kind === 'approval' && auto_approve;
     const intro = `Task ${task.id} (${task.workspace}) ${kind === 'question' ? 'asks' : 'needs your consent'}:`;
-    const asks = await openedNow(tx, { chatId: task.chat_id, threadId: task.thread_id, at, evidence: line.type === 'question' ? null : evidence(task, line) });
+    const asks = await openedNow(tx, line.type === 'question' ? null : evidence(task, line));
     // what the container says is marked as its own, line by line: it may look like an answer, or like a message of ours
     const shown =
       line.type === 'question'
@@ -60,12 +61,12 @@ export async function askForTask(db: Db, task: Task, asked: string): Promise<{ q
         : [approvalText({ ...asks, prompt: `May ${task.harness} do this in ${task.workspace}?\n\n${blockQuote(inline(line.title))}` })];
     const body = [intro, ...shown].join('\n\n');
     if (!allowed)
-      await addCompleteTurn(tx, { id: turnId, threadId: task.thread_id, summary: body }, async () => {
+      await addCompleteTurn(tx, { id: turnId, summary: body }, async () => {
         const at = { turnId, threadId: task.thread_id };
         await addItem(tx, { ...at, id: derivedId('item_', questionId), kind: 'agent_message', status: 'completed', summary: body, detail: body });
-        await remember(tx, { id: derivedId('msg_', questionId), ...at, role: 'assistant', content: body, sources: [sourceOfTask(task)] });
+        remember(tx, { id: derivedId('msg_', questionId), turnId, role: 'assistant', content: body, sources: [sourceOfTask(task)] });
       });
-    await tx
+    await now
       .insertInto('questions')
       .values({
         id: questionId,
@@ -78,12 +79,12 @@ export async function askForTask(db: Db, task: Task, asked: string): Promise<{ q
         prompt,
         options: json(options),
         ...asks,
-        ...(allowed ? await standingConsent(tx, task.thread_id) : { state: 'open' as const, decision: null, answer: null, decided_at: null }),
+        ...(allowed ? await standingConsent(now, task.thread_id) : { state: 'open' as const, decision: null, answer: null, decided_at: null }),
       })
       .execute();
     if (allowed) return { questionId, outboxId: out, decided: 'allow' };
-    await tx.insertInto('outbox').values({ id: out, chat_id: task.chat_id, thread_id: task.thread_id, turn_id: turnId, kind: 'question', body }).execute();
-    await appendEvents(tx, task.thread_id, [
+    await now.insertInto('outbox').values({ id: out, chat_id: task.chat_id, thread_id: task.thread_id, turn_id: turnId, kind: 'question', body }).execute();
+    tx.append(
       kind === 'question'
         ? { event: 'user_input.required', turnId, payload: inputRequest({ id: questionId, prompt, options }) }
         : {
@@ -99,7 +100,7 @@ export async function askForTask(db: Db, task: Task, asked: string): Promise<{ q
               ...shownEvidence(asks),
             },
           },
-    ]);
+    );
     return { questionId, outboxId: out };
   });
 }

@@ -2,9 +2,9 @@ import type { ExpressionBuilder, Selectable } from 'kysely';
 import { jsonObjectFrom } from 'kysely/helpers/postgres';
 import type { Decision } from '../../contracts/decision.ts';
 import type { TaskState } from '../../contracts/task.ts';
-import { onThread } from '../chats/events.ts';
 import { derivedId } from '../chats/ids.ts';
 import { addItem } from '../chats/items.ts';
+import { onThread } from '../chats/thread-transaction.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
 import type { Database } from '../postgres/schema.ts';
 import type { Question } from '../questions/questions.ts';
@@ -31,11 +31,11 @@ export async function insertTask(db: Db, task: NewTask): Promise<Task | null> {
   if (!thread) return null;
   const turnId = derivedId('msg_', task.id).replace('msg_', 'turn_');
   await onThread(db, thread.id, async (tx) => {
-    const added = await tx
+    const added = await tx.now
       .insertInto('tasks')
       .values({
         ...task,
-        workspace_identity: await identityOf(tx, task),
+        workspace_identity: await identityOf(tx.now, task),
         thread_id: thread.id,
         turn_id: turnId,
         state: 'queued',
@@ -52,7 +52,7 @@ export async function insertTask(db: Db, task: NewTask): Promise<Task | null> {
       .executeTakeFirst();
     if (!added) return;
     const summary = `Task ${task.id}: ${task.goal}`;
-    await addCompleteTurn(tx, { id: turnId, threadId: thread.id, summary }, async () => {
+    await addCompleteTurn(tx, { id: turnId, summary }, async () => {
       const detail = `${task.harness} in ${task.workspace}`;
       await addItem(tx, { id: derivedId('item_', task.id), turnId, threadId: thread.id, kind: 'status', status: 'completed', summary, detail });
     });

@@ -16,6 +16,7 @@ import * as whatsappChatPauses from './migrations/0016-whatsapp-chat-pauses.ts';
 import * as requestKeys from './migrations/0017-request-keys.ts';
 import * as turnModes from './migrations/0018-turn-modes.ts';
 import * as modelWaits from './migrations/0019-model-waits.ts';
+import * as requiredConditions from './migrations/0020-required-conditions.ts';
 
 /**
  * Versioned migrations, oldest first. A published one is never edited: add the next. The release before must be able to go on with what a migration
@@ -39,6 +40,7 @@ const migrations: Record<string, Migration> = {
   '0017_request_keys': requestKeys,
   '0018_turn_modes': turnModes,
   '0019_model_waits': modelWaits,
+  '0020_required_conditions': requiredConditions,
 };
 
 /** A database that a newer version has changed in a way that this one cannot live with: it must not be touched. */

@@ -5,10 +5,9 @@ import { outboxId } from '../../contracts/ids.ts';
 import type { CallTaint } from '../../contracts/taint.ts';
 import { alwaysHint, whyAsked } from '../../domain/consent/taint.ts';
 import { pageEnd, visibleLine } from '../../domain/text/evidence.ts';
-import { onThread } from '../chats/events.ts';
 import { cut } from '../chats/ids.ts';
+import { onThread, type ThreadTransaction } from '../chats/thread-transaction.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
-import { appendEvents } from '../postgres/write-batch.ts';
 import { inputRequest, shownEvidence } from './question-payloads.ts';
 import { approvalText, numbered } from './question-text.ts';
 import { openQuestions, type Question } from './questions.ts';
@@ -42,17 +41,18 @@ export async function ask(db: Db, input: AskInput, approval: Approval | null): P
   const questionId = input.callId;
   const { turnId, threadId, kind } = input;
   const out = outboxId(turnId, questionId);
-  return await onThread(db, threadId, async (tx, { chatId: chat_id, at }) => {
-    const known = await tx.selectFrom('questions').selectAll().where('id', '=', questionId).executeTakeFirst();
+  return await onThread(db, threadId, async (tx) => {
+    const { now, chatId: chat_id } = tx;
+    const known = await now.selectFrom('questions').selectAll().where('id', '=', questionId).executeTakeFirst();
     if (known) return { questionId, outboxId: out, title: titleOf(known), ...(known.state !== 'open' && { decided: known.decision ?? 'deny' }) };
-    const call = await tx.selectFrom('calls').selectAll().where('id', '=', input.callId).executeTakeFirstOrThrow();
+    const call = await now.selectFrom('calls').selectAll().where('id', '=', input.callId).executeTakeFirstOrThrow();
     const about = { id: questionId, chat_id, thread_id: threadId, turn_id: turnId, call_id: input.callId, kind };
     if (kind === 'approval') {
-      const turn = await tx.selectFrom('turns').select('auto_approve').where('id', '=', turnId).executeTakeFirst();
+      const turn = await now.selectFrom('turns').select('auto_approve').where('id', '=', turnId).executeTakeFirst();
       // "yes all" to another call of this step came while this one waited for its turn; it never covers what text of others may have led to
       if (turn?.auto_approve && !call.taint?.asks.length) {
-        const allowed = await standingConsent(tx, threadId);
-        await tx
+        const allowed = await standingConsent(now, threadId);
+        await now
           .insertInto('questions')
           .values({ ...about, prompt: approval?.sentence ?? call.name, options: '[]', ...allowed })
           .execute();
@@ -62,18 +62,13 @@ export async function ask(db: Db, input: AskInput, approval: Approval | null): P
     const args = call.args as { question?: string; options?: string[] };
     const options = kind === 'question' ? (args.options ?? []) : [];
     const prompt = approval ? approval.sentence : (args.question ?? '');
-    const asked = await openedNow(tx, {
-      chatId: chat_id,
-      threadId,
-      at,
-      evidence: approval ? [...warning(call.taint), approval.evidence].filter(Boolean).join('\n\n') : null,
-    });
-    await tx
+    const asked = await openedNow(tx, approval ? [...warning(call.taint), approval.evidence].filter(Boolean).join('\n\n') : null);
+    await now
       .insertInto('questions')
       .values({ ...about, ...asked, prompt, options: json(options), state: 'open', decision: null, answer: null })
       .execute();
     const body = approval ? approvalText({ prompt, ...asked }) : options.length > 0 ? `${prompt}\n${numbered(options)}` : prompt;
-    await tx.insertInto('outbox').values({ id: out, chat_id, thread_id: threadId, turn_id: turnId, kind: 'question', body }).execute();
+    await now.insertInto('outbox').values({ id: out, chat_id, thread_id: threadId, turn_id: turnId, kind: 'question', body }).execute();
     const payload = approval
       ? {
           id: questionId,
@@ -85,7 +80,7 @@ export async function ask(db: Db, input: AskInput, approval: Approval | null): P
           ...shownEvidence(asked),
         }
       : inputRequest({ id: questionId, prompt, options });
-    await appendEvents(tx, threadId, [{ event: approval ? 'approval.required' : 'user_input.required', turnId, payload }]);
+    tx.append({ event: approval ? 'approval.required' : 'user_input.required', turnId, payload });
     return { questionId, outboxId: out, title: titleOf({ kind, prompt }) };
   });
 }
@@ -95,16 +90,16 @@ const warning = (taint: CallTaint | null): string[] =>
   taint?.asks.length ? [visibleLine([whyAsked(taint), alwaysHint(taint)].filter(Boolean).join(' '))] : [];
 
 /** What every open question has: its number among those of its thread, and what of it is shown now. A screen shows it at once; a phone when its server has it. */
-export async function openedNow(tx: Tx, it: { chatId: string; threadId: string; at: Date; evidence: string | null }) {
-  const others = await openQuestions(tx, it.threadId);
-  const { screen } = capabilitiesOf(it.chatId);
+export async function openedNow(tx: ThreadTransaction, evidence: string | null) {
+  const others = await openQuestions(tx.now, tx.threadId);
+  const { screen } = capabilitiesOf(tx.chatId);
   // programs page by themselves
   const whole = screen === 'client';
   return {
     number: Math.max(0, ...others.map(({ number }) => number)) + 1,
-    evidence: it.evidence,
-    shown: it.evidence === null ? 0 : whole ? it.evidence.length : pageEnd(it.evidence, 0),
-    delivered_at: screen ? it.at : null,
+    evidence,
+    shown: evidence === null ? 0 : whole ? evidence.length : pageEnd(evidence, 0),
+    delivered_at: screen ? tx.at : null,
   };
 }
 

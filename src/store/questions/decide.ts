@@ -2,21 +2,20 @@ import type { DecidedBy, Decision, Identity } from '../../contracts/decision.ts'
 import { outboxId } from '../../contracts/ids.ts';
 import type { Sink } from '../../contracts/taint.ts';
 import { blockQuote } from '../../domain/text/foreign-text.ts';
-import { onThread } from '../chats/events.ts';
 import { derivedId } from '../chats/ids.ts';
 import { addItem } from '../chats/items.ts';
 import { dropUnsent } from '../chats/outbox.ts';
+import { onThread, type ThreadTransaction } from '../chats/thread-transaction.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
-import { appendEvents } from '../postgres/write-batch.ts';
 import { settleCall } from '../steps/calls.ts';
 import { giveGrant } from '../steps/taint.ts';
 import { numbered } from './question-text.ts';
 import { openQuestion, type Question, threadOf } from './questions.ts';
 
-/** An answer becomes the call's result in the same transaction; nothing has to be carried by hand afterwards. The caller holds `lockThread`. */
-export async function answerQuestion(tx: Tx, question: Question, answer: string, by: Identity): Promise<void> {
-  await decided(tx, question, { state: 'answered', decision: 'answered', answer, by });
-  await appendEvents(tx, question.thread_id, [{ event: 'user_input.answered', turnId: question.turn_id, payload: { input_id: question.id } }]);
+/** An answer becomes the call's result in the same transaction; nothing has to be carried by hand afterwards. */
+export async function answerQuestion(tx: ThreadTransaction, question: Question, answer: string, by: Identity): Promise<void> {
+  await decided(tx.now, question, { state: 'answered', decision: 'answered', answer, by });
+  tx.append({ event: 'user_input.answered', turnId: question.turn_id, payload: { input_id: question.id } });
   if (question.call_id) await settleCall(tx, question.call_id, { ok: true, output: answer, metadata: { answer } });
 }
 
@@ -30,20 +29,18 @@ export interface Verdict {
   always?: Sink;
 }
 
-/** A denial becomes the call's result; after an allowance the call runs. The caller holds `lockThread`. */
-export async function decideQuestion(tx: Tx, question: Question, it: Verdict, by: Identity): Promise<void> {
+/** A denial becomes the call's result; after an allowance the call runs. */
+export async function decideQuestion(tx: ThreadTransaction, question: Question, it: Verdict, by: Identity): Promise<void> {
   const { decision, remember, skip = false, always } = it;
-  await decided(tx, question, { state: 'answered', decision, answer: decision, remember: remember && decision === 'allow', by });
-  await appendEvents(tx, question.thread_id, [
-    { event: 'approval.decided', turnId: question.turn_id, payload: { approval_id: question.id, decision, remember } },
-  ]);
-  if (decision === 'allow' && always) await giveGrant(tx, question.chat_id, always, question.id);
+  await decided(tx.now, question, { state: 'answered', decision, answer: decision, remember: remember && decision === 'allow', by });
+  tx.append({ event: 'approval.decided', turnId: question.turn_id, payload: { approval_id: question.id, decision, remember } });
+  if (decision === 'allow' && always) await giveGrant(tx.now, question.chat_id, always, question.id);
   if (decision === 'allow' && remember) {
-    await tx.updateTable('threads').set({ auto_approve: true }).where('id', '=', question.thread_id).execute();
-    await tx.updateTable('turns').set({ auto_approve: true }).where('id', '=', question.turn_id).execute();
+    await tx.now.updateTable('threads').set({ auto_approve: true }).where('id', '=', question.thread_id).execute();
+    await tx.now.updateTable('turns').set({ auto_approve: true }).where('id', '=', question.turn_id).execute();
   }
   if (decision === 'deny' && question.call_id) {
-    const call = await tx.selectFrom('calls').select('name').where('id', '=', question.call_id).executeTakeFirstOrThrow();
+    const call = await tx.now.selectFrom('calls').select('name').where('id', '=', question.call_id).executeTakeFirstOrThrow();
     const output = skip
       ? `Skipped by the person: ${call.name} was not run. Go on without it; do not try it another way.`
       : `The person said no to "${question.prompt}" It was not done (${call.name} was denied by user).`;
@@ -56,15 +53,15 @@ export async function expireQuestion(db: Db, questionId: string): Promise<boolea
   const asked = await threadOf(db, questionId);
   if (!asked) return false;
   return await onThread(db, asked, async (tx) => {
-    const current = await openQuestion(tx, asked, questionId);
+    const current = await openQuestion(tx.now, asked, questionId);
     if (!current) return false;
-    await decided(tx, current, { state: 'expired', decision: current.kind === 'approval' ? 'deny' : 'answered', answer: null, by: null });
+    await decided(tx.now, current, { state: 'expired', decision: current.kind === 'approval' ? 'deny' : 'answered', answer: null, by: null });
     const waited = Math.round((Date.now() - current.asked_at.getTime()) / 1000);
-    await appendEvents(tx, current.thread_id, [
+    tx.append(
       current.kind === 'approval'
         ? { event: 'approval.timeout', turnId: current.turn_id, payload: { approval_id: current.id, timeout_secs: waited } }
         : { event: 'user_input.canceled', turnId: current.turn_id, payload: { id: current.id, terminal: 'expired' } },
-    ]);
+    );
     if (current.call_id)
       await settleCall(tx, current.call_id, {
         ok: false,
@@ -79,12 +76,12 @@ export async function remindQuestion(db: Db, questionId: string): Promise<string
   const asked = await threadOf(db, questionId);
   if (!asked) return null;
   return await onThread(db, asked, async (tx) => {
-    const question = await openQuestion(tx, asked, questionId);
+    const question = await openQuestion(tx.now, asked, questionId);
     if (!question) return null;
     const id = outboxId(question.turn_id, `${questionId}_reminder`);
     const prompt = question.task_id ? blockQuote(question.prompt) : question.prompt;
     const body = `I am still waiting for your answer:\n${prompt}${question.options.length > 0 ? `\n${numbered(question.options)}` : ''}`;
-    await tx
+    await tx.now
       .insertInto('outbox')
       .values({ id, chat_id: question.chat_id, thread_id: question.thread_id, turn_id: question.turn_id, kind: 'notice', body })
       .onConflict((c) => c.column('id').doNothing())

@@ -19,7 +19,7 @@ export function howToAnswer({ kind, options, evidence, shown }: Pick<Question, '
     : 'Answer yes, no, skip or yes all.';
 }
 
-/** The next page of what an approval is decided by, as a message. The caller holds `lockThread`. */
+/** The next page of what an approval is decided by, as a message. */
 export async function readOn(tx: Tx, question: Question, at: Date): Promise<string> {
   const { evidence, shown } = question;
   if (evidence === null || shown >= evidence.length) return `That was all of it. ${howToAnswer(question)}`;

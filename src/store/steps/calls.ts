@@ -4,13 +4,13 @@ import type { ThinkResult } from '../../contracts/conversation.ts';
 import type { Source } from '../../contracts/taint.ts';
 import { policyOf, type Verdict } from '../../domain/consent/policy.ts';
 import { visible, visibleWithin } from '../../domain/text/foreign-text.ts';
-import { holds, onThread, onThreadIf } from '../chats/events.ts';
 import { cut } from '../chats/ids.ts';
 import { type ItemRow, insertItems, itemEvent, itemRow } from '../chats/items.ts';
+import { onThread, onThreadIf, requireUnchanged, type ThreadTransaction } from '../chats/thread-transaction.ts';
 import { compiled } from '../postgres/compiled-query.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
 import { perDatabase } from '../postgres/per-database.ts';
-import { appendEvents, write } from '../postgres/write-batch.ts';
+import type { WriteBatch } from '../postgres/write-batch.ts';
 import type { CallTable } from '../turns/tables.ts';
 
 /** Stored output of a tool call of this chat; undefined when there is no such call here. */
@@ -72,9 +72,9 @@ export function endedCallItem(item: ItemRow, name: string, outcome: Outcome): It
   };
 }
 
-/** Stores a call's result, once: the first outcome stands. The caller holds `lockThread`. */
-export async function settleCall(tx: Tx, callId: string, outcome: Outcome): Promise<void> {
-  const item = await tx
+/** Stores a call's result, once: the first outcome stands. */
+export async function settleCall(tx: ThreadTransaction, callId: string, outcome: Outcome): Promise<void> {
+  const item = await tx.now
     .selectFrom('calls')
     .innerJoin('items', 'items.id', 'calls.item_id')
     .selectAll('items')
@@ -84,42 +84,40 @@ export async function settleCall(tx: Tx, callId: string, outcome: Outcome): Prom
     .executeTakeFirst();
   if (!item) return;
   const { name, ord: _, ...open } = item;
-  await writeOutcome(tx, callId, name, open, outcome);
+  writeOutcome(tx, callId, name, open, outcome);
 }
 
 /** The rows and events of a result; the item's only while it is open. */
-async function writeOutcome(tx: Tx, callId: string, name: string, item: ItemRow, outcome: Outcome): Promise<void> {
+function writeOutcome(batch: WriteBatch, callId: string, name: string, item: ItemRow, outcome: Outcome): void {
   const { ok, output, metadata, sources = [], told } = outcome;
-  await write(
-    tx,
-    tx
+  batch.later((db) =>
+    db
       .updateTable('calls')
       .set({ state: 'done', ok, output, metadata: metadata ? json(metadata) : null, sources: json(sources), ended_at: new Date() })
       .where('id', '=', callId),
   );
   if (told) {
     const note = itemRow({ id: `item_${callId}p`, turnId: item.turn_id, threadId: item.thread_id, kind: 'status', status: 'completed', ...told });
-    await insertItems(tx, [note]);
-    await appendEvents(tx, item.thread_id, [itemEvent(note)]);
+    insertItems(batch, [note]);
+    batch.append(itemEvent(note));
   }
   if (item.status !== 'in_progress') return;
   const ended = endedCallItem(item, name, outcome);
   const { status, summary, detail, ended_at } = ended;
-  await write(
-    tx,
-    tx
+  batch.later((db) =>
+    db
       .updateTable('items')
       .set({ status, summary, detail, metadata: ended.metadata && json(ended.metadata), ended_at })
       .where('id', '=', item.id),
   );
-  await appendEvents(tx, item.thread_id, [itemEvent(ended)]);
+  batch.append(itemEvent(ended));
 }
 
 export const settle = (db: Db, call: Pick<Call, 'id' | 'thread_id'>, outcome: Outcome): Promise<void> =>
   onThread(db, call.thread_id, (tx) => settleCall(tx, call.id, outcome));
 
 const requireUnsettled = compiled('require_unsettled', (_, callId: string) =>
-  holds(sql`exists (select from calls join items on items.id = calls.item_id
+  requireUnchanged(sql`exists (select from calls join items on items.id = calls.item_id
     where calls.id = ${callId} and calls.state <> 'done' and items.status = 'in_progress' and items.metadata is null)`),
 );
 
@@ -130,7 +128,7 @@ export async function settleBegun(db: Db, call: BegunCall, outcome: Outcome): Pr
     ...itemRow({ id: item_id, turnId: turn_id, threadId: thread_id, kind: item_kind ?? 'tool_call', status: 'in_progress', summary: '' }),
     started_at: item_started_at,
   };
-  if (!(await onThreadIf(db, thread_id, requireUnsettled(id), (tx) => writeOutcome(tx, id, name, item, outcome)))) await settle(db, call, outcome);
+  if (!(await onThreadIf(db, thread_id, requireUnsettled(id), (batch) => writeOutcome(batch, id, name, item, outcome)))) await settle(db, call, outcome);
 }
 
 /** A call with what its result needs of its item, which nothing but the result changes. */

@@ -1,9 +1,9 @@
 import type { Arrival, ThinkInput } from '../../contracts/conversation.ts';
 import type { Channel } from '../../contracts/ids.ts';
-import { onThread } from '../chats/events.ts';
 import { derivedId } from '../chats/ids.ts';
 import { receive } from '../chats/inbox.ts';
 import { addItem } from '../chats/items.ts';
+import { onThread } from '../chats/thread-transaction.ts';
 import type { Db, Tx } from '../postgres/database.ts';
 import { notify } from '../turns/replies.ts';
 
@@ -33,24 +33,25 @@ const LONGER_MS = 3_600_000;
 export async function noteWait(db: Db, at: { turnId: string; threadId: string }, wait: ModelWait): Promise<Told | null> {
   const { turnId, threadId } = at;
   const { kind, what, until } = wait;
-  return await onThread(db, threadId, async (tx, { chatId }) => {
-    const turn = await tx.selectFrom('turns').select('status').where('id', '=', turnId).executeTakeFirst();
+  return await onThread(db, threadId, async (tx) => {
+    const { chatId } = tx;
+    const turn = await tx.now.selectFrom('turns').select('status').where('id', '=', turnId).executeTakeFirst();
     if (turn?.status !== 'in_progress') return null;
-    const known = await tx.selectFrom('model_waits').selectAll().where('turn_id', '=', turnId).where('kind', '=', kind).executeTakeFirst();
+    const known = await tx.now.selectFrom('model_waits').selectAll().where('turn_id', '=', turnId).where('kind', '=', kind).executeTakeFirst();
     const told = known?.told ?? 0;
     const tells = wait.tell !== null && (!known?.told_until || until.getTime() - known.told_until.getTime() > LONGER_MS);
     const now = { what, until, ...(tells && { told: told + 1, told_until: until }) };
-    await tx
+    await tx.now
       .insertInto('model_waits')
       .values({ turn_id: turnId, kind, ...now })
       .onConflict((c) => c.columns(['turn_id', 'kind']).doUpdateSet(now))
       .execute();
     if (!tells) return null;
-    const outboxId = await notify(tx, { threadId, chatId, turnId, key: `${kind}${told}`, body: wait.tell! });
+    const outboxId = await notify(tx, { turnId, key: `${kind}${told}`, body: wait.tell! });
     const inboxId = derivedId('msg_', outboxId).replace('msg_', 'inb_');
     const arrival: Arrival = { kind: 'reply', inboxId, outboxId };
-    await receive(tx, { id: inboxId, chatId, threadId, turnId: null, key: { id: `tells ${outboxId}`, fingerprint: null }, arrival, body: '', writtenBy: [] });
-    const { channel, workflow_id } = await tx.selectFrom('chats').select(['channel', 'workflow_id']).where('id', '=', chatId).executeTakeFirstOrThrow();
+    receive(tx, { id: inboxId, turnId: null, key: { id: `tells ${outboxId}`, fingerprint: null }, arrival, body: '', writtenBy: [] });
+    const { channel, workflow_id } = await tx.now.selectFrom('chats').select(['channel', 'workflow_id']).where('id', '=', chatId).executeTakeFirstOrThrow();
     return { inboxId, arrival, chatId, channel, workflowId: workflow_id };
   });
 }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Db, Tx } from '../postgres/database.ts';
-import { write } from '../postgres/write-batch.ts';
+import type { WriteBatch } from '../postgres/write-batch.ts';
 
 /** The day that a budget belongs to, UTC, by the clock of the database. */
 export const TODAY = sql<string>`(now() at time zone 'utc')::date`;
@@ -36,10 +36,9 @@ export const dearestToday = (db: Db, limit: number) =>
     .execute();
 
 /** Counts a model step, in the transaction that stores it: the counter is never more or less than the steps. */
-export const addSpending = (tx: Tx, chatId: string, { tokens, microUsd, unpriced }: Spent): Promise<void> =>
-  write(
-    tx,
-    tx
+export const addSpending = (batch: WriteBatch, chatId: string, { tokens, microUsd, unpriced }: Spent): void =>
+  batch.later((db) =>
+    db
       .insertInto('spending')
       .values({ chat_id: chatId, day: TODAY, tokens, micro_usd: microUsd, unpriced })
       .onConflict((c) =>

@@ -2,12 +2,12 @@ import { sql } from 'kysely';
 import { jsonArrayFrom } from 'kysely/helpers/postgres';
 import type { Arrival, StepUsage, ThinkInput, ThinkResult } from '../../contracts/conversation.ts';
 import { outboxId, stepKey } from '../../contracts/ids.ts';
-import { holds, onThread, onThreadIf } from '../chats/events.ts';
 import { cut, derivedId, steerMessageId } from '../chats/ids.ts';
-import { deltaEvent, endItem, type ItemRow, insertItems, itemEvent, itemRow } from '../chats/items.ts';
+import { deltaEvent, endItem, endItemRow, type ItemRow, insertItems, itemEvent, itemRow } from '../chats/items.ts';
+import { onThread, onThreadIf, requireUnchanged } from '../chats/thread-transaction.ts';
 import { compiled } from '../postgres/compiled-query.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
-import { appendEvents, flush, write } from '../postgres/write-batch.ts';
+import type { WriteBatch } from '../postgres/write-batch.ts';
 import { closeTurn, selectTurnState, toTurnState } from '../turns/turns.ts';
 import { endedCallItem, keepFresh } from './calls.ts';
 import { type CheckedCall, type NewCall, newCall, type Trust } from './new-calls.ts';
@@ -57,11 +57,11 @@ async function storeCallsAtOnce(db: Db, input: ThinkInput, subject: StepSubject,
     stepKey(turnId, input.step),
     answer.readUpto,
   );
-  const stored = await onThreadIf(db, threadId, unchanged, async (tx) => {
-    await storeItems(tx, input, answer, calls);
-    await rememberAnswer(tx, input, answer, calls);
-    await writeStep(tx, input, subject, answer, result);
-    if (result.outboxId) await tell(tx, input, subject, result.outboxId, answer.text.trim());
+  const stored = await onThreadIf(db, threadId, unchanged, (batch) => {
+    storeItems(batch, input, answer, calls);
+    rememberAnswer(batch, input, answer, calls);
+    writeStep(batch, input, subject, answer, result);
+    if (result.outboxId) tell(batch, input, subject, result.outboxId, answer.text.trim());
   });
   if (!stored) return null;
   for (const { row, item } of calls) keepFresh(db, { ...row, metadata: null, item_started_at: item.started_at, item_kind: item.kind }, subject.chatId);
@@ -72,7 +72,7 @@ async function storeCallsAtOnce(db: Db, input: ThinkInput, subject: StepSubject,
 const requireAsRead = compiled(
   'require_as_read',
   (_, turnId: string, turnApproves: boolean | null, threadApproves: boolean, autonomy: string, key: string, readUpto: number) =>
-    holds(sql`exists (select from turns join threads on threads.id = turns.thread_id join chats on chats.id = threads.chat_id
+    requireUnchanged(sql`exists (select from turns join threads on threads.id = turns.thread_id join chats on chats.id = threads.chat_id
       where turns.id = ${turnId} and turns.status = 'in_progress' and turns.auto_approve is not distinct from ${turnApproves}::boolean
         and threads.auto_approve = ${threadApproves}::boolean and chats.autonomy = ${autonomy})
     and not exists (select from steps where key = ${key})
@@ -83,7 +83,7 @@ async function storeOnThread(db: Db, input: ThinkInput, subject: StepSubject, an
   const { turnId, threadId } = input;
   const key = stepKey(turnId, input.step);
   return await onThread(db, threadId, async (tx) => {
-    const { stored, newer, stands, ...row } = await selectTurnState(tx, turnId)
+    const { stored, newer, stands, ...row } = await selectTurnState(tx.now, turnId)
       .select((e) => [
         e.selectFrom('steps').select('result').where('key', '=', key).as('stored'),
         jsonArrayFrom(
@@ -108,20 +108,22 @@ async function storeOnThread(db: Db, input: ThinkInput, subject: StepSubject, an
     }
     // the interrupt may have come first: the answer is paid and kept, but nothing follows from it
     const open = state.turn.status === 'in_progress';
-    const trust = await trustNow(tx, threadId, state.turn.auto_approve);
+    const trust = await trustNow(tx.now, threadId, state.turn.auto_approve);
     const calls = open ? answer.calls.map((call, position) => newCall(input, call, position, trust)) : [];
     if (open) {
-      const born = await storeItems(tx, input, answer, calls);
+      const { text, item } = answer;
+      const streamed = item.begun && text ? await endItemRow(tx.now, item.id, { status: 'completed', summary: text, detail: text }) : undefined;
+      const born = storeItems(tx, input, answer, calls, streamed);
       state.items.push(...born.map(({ id, status }) => ({ id, status })));
       // a late answer to a closed turn would stand between the next message and its answer
-      await rememberAnswer(tx, input, answer, calls);
+      rememberAnswer(tx, input, answer, calls);
     } else {
       await endItem(tx, answer.item.id, { status: 'interrupted' });
     }
     // what the model had not read when it answered comes after its answer, or it would seem answered
-    if (newer.length > 0) await flush(tx);
+    if (newer.length > 0) await tx.sendPending();
     for (const { id } of newer) {
-      await tx.updateTable('transcript').set({ ord: sql`nextval('transcript_ord_seq')` }).where('id', '=', id).execute();
+      await tx.now.updateTable('transcript').set({ ord: sql`nextval('transcript_ord_seq')` }).where('id', '=', id).execute();
     }
     const next: ThinkResult['next'] = !open ? 'closed' : calls.length > 0 ? 'tools' : newer.length > 0 ? 'continue' : 'closed';
     const ends = next === 'closed' && open;
@@ -129,18 +131,18 @@ async function storeOnThread(db: Db, input: ThinkInput, subject: StepSubject, an
     // An answer to words that were changed meanwhile is none
     const heard = open && answer.text.trim() !== '' && ((next === 'continue' && stands) || asks(calls, answer));
     const result = stepResult(input, answer, { calls, next, outbox: ends ? 'answer' : heard ? 'step' : null, ...trust });
-    await writeStep(tx, input, subject, answer, result, await unreadOf(tx, turnId, newer));
+    writeStep(tx, input, subject, answer, result, await unreadOf(tx.now, turnId, newer));
     const { usage } = answer;
-    if (heard) await tell(tx, input, subject, result.outboxId!, answer.text.trim());
+    if (heard) tell(tx, input, subject, result.outboxId!, answer.text.trim());
     if (ends) {
       const body = answer.text.trim() || 'The model answered with nothing. Write again, perhaps in other words.';
       if (!answer.text) {
         const told = itemRow({ id: derivedId('item_', key, 'empty'), turnId, threadId, kind: 'status', status: 'completed', summary: body, detail: body });
-        await insertItems(tx, [told]);
-        await appendEvents(tx, threadId, [itemEvent(told)]);
+        insertItems(tx, [told]);
+        tx.append(itemEvent(told));
         state.items.push({ id: told.id, status: told.status });
       }
-      await tell(tx, input, subject, result.outboxId!, body);
+      tell(tx, input, subject, result.outboxId!, body);
       state.used.inputTokens += usage.inputTokens;
       state.used.outputTokens += usage.outputTokens;
       state.used.microUsd += usage.microUsd;
@@ -168,8 +170,8 @@ function stepResult(
   };
 }
 
-const rememberAnswer = (tx: Tx, { turnId, threadId, step }: ThinkInput, { text }: Answer, calls: readonly NewCall[]): Promise<void> =>
-  remember(tx, { id: derivedId('msg_', stepKey(turnId, step)), threadId, turnId, role: 'assistant', content: text, callIds: calls.map(({ row }) => row.id) });
+const rememberAnswer = (batch: WriteBatch, { turnId, step }: ThinkInput, { text }: Answer, calls: readonly NewCall[]): void =>
+  remember(batch, { id: derivedId('msg_', stepKey(turnId, step)), turnId, role: 'assistant', content: text, callIds: calls.map(({ row }) => row.id) });
 
 /**
  * Inbox rows of a turn whose message came while the model was answering. They stay unconsumed: when the turn ends before another step, they
@@ -183,23 +185,25 @@ async function unreadOf(tx: Tx, turnId: string, newer: ReadonlyArray<{ id: strin
 }
 
 /** The step, what it cost, and that it has read what came before it, but for the inbox rows `unread`. */
-async function writeStep(
-  tx: Tx,
+function writeStep(
+  batch: WriteBatch,
   { turnId, step }: ThinkInput,
   { chatId }: StepSubject,
   { model, usage }: Answer,
   result: ThinkResult,
   unread: readonly string[] = [],
-): Promise<void> {
+): void {
   const used = { input_tokens: usage.inputTokens, output_tokens: usage.outputTokens, micro_usd: usage.microUsd };
-  await write(tx, tx.insertInto('steps').values({ key: stepKey(turnId, step), turn_id: turnId, step, model, result: json(result), ...used }));
-  await addSpending(tx, chatId, { tokens: usage.inputTokens + usage.outputTokens, microUsd: usage.microUsd, unpriced: usage.unpriced ?? 0 });
-  const read = tx.updateTable('inbox').set({ consumed_at: new Date() }).where('turn_id', '=', turnId).where('consumed_at', 'is', null);
-  await write(tx, unread.length === 0 ? read : read.where('id', 'not in', [...unread]));
+  batch.later((db) => db.insertInto('steps').values({ key: stepKey(turnId, step), turn_id: turnId, step, model, result: json(result), ...used }));
+  addSpending(batch, chatId, { tokens: usage.inputTokens + usage.outputTokens, microUsd: usage.microUsd, unpriced: usage.unpriced ?? 0 });
+  batch.later((db) => {
+    const read = db.updateTable('inbox').set({ consumed_at: new Date() }).where('turn_id', '=', turnId).where('consumed_at', 'is', null);
+    return unread.length === 0 ? read : read.where('id', 'not in', [...unread]);
+  });
 }
 
-export const tell = (tx: Tx, { turnId, threadId }: ThinkInput, { chatId }: StepSubject, id: string, body: string): Promise<void> =>
-  write(tx, tx.insertInto('outbox').values({ id, chat_id: chatId, thread_id: threadId, turn_id: turnId, kind: 'answer', body }));
+const tell = (batch: WriteBatch, { turnId, threadId }: ThinkInput, { chatId }: StepSubject, id: string, body: string): void =>
+  batch.later((db) => db.insertInto('outbox').values({ id, chat_id: chatId, thread_id: threadId, turn_id: turnId, kind: 'answer', body }));
 
 async function trustNow(tx: Tx, threadId: string, turnApproves: boolean | null): Promise<Trust> {
   const { autonomy, auto_approve } = await tx
@@ -211,33 +215,27 @@ async function trustNow(tx: Tx, threadId: string, turnApproves: boolean | null):
   return { autonomy, autoApprove: turnApproves ?? auto_approve };
 }
 
-/** Items and rows of an answer and its calls, with the events that clients expect in their order: the text ends after the calls have begun. Returns the new items. */
-async function storeItems(tx: Tx, { turnId, threadId }: ThinkInput, { text, item }: Answer, calls: readonly NewCall[]): Promise<ItemRow[]> {
+/**
+ * Items and rows of an answer and its calls, with the events that clients expect in their order: the text ends after the calls have begun.
+ * `streamed`: the item of the text, where screens have seen it begin. Returns the new items.
+ */
+function storeItems(batch: WriteBatch, { turnId, threadId }: ThinkInput, { text, item }: Answer, calls: readonly NewCall[], streamed?: ItemRow): ItemRow[] {
   const about = { id: item.id, turnId, threadId, kind: 'agent_message' as const };
   const opened = itemRow({ ...about, status: 'in_progress', summary: '', detail: '' });
   const whole: ItemRow = { ...opened, status: 'completed', summary: cut(text, 280), detail: text, ended_at: opened.started_at };
   const unseen = text !== '' && !item.begun;
-  if (unseen) await appendEvents(tx, threadId, [itemEvent(opened)]);
-  if (item.rest) await appendEvents(tx, threadId, [deltaEvent(about, item.rest)]);
-  await appendEvents(
-    tx,
-    threadId,
-    calls.map(({ item, row }) => itemEvent(item, { tool: { id: row.id, name: row.name, input: row.args } })),
-  );
-  if (unseen) await appendEvents(tx, threadId, [itemEvent(whole)]);
-  else if (text) await endItem(tx, item.id, { status: 'completed', summary: text, detail: text });
+  if (unseen) batch.append(itemEvent(opened));
+  if (item.rest) batch.append(deltaEvent(about, item.rest));
+  batch.append(...calls.map(({ item, row }) => itemEvent(item, { tool: { id: row.id, name: row.name, input: row.args } })));
+  if (unseen) batch.append(itemEvent(whole));
+  if (streamed) batch.append(itemEvent(streamed));
   const callItems = calls.map(({ item, row, refusal }) => (refusal === undefined ? item : endedCallItem(item, row.name, { ok: false, output: refusal })));
-  await appendEvents(
-    tx,
-    threadId,
-    callItems.filter((each) => each.status !== 'in_progress').map((each) => itemEvent(each)),
-  );
+  batch.append(...callItems.filter((each) => each.status !== 'in_progress').map((each) => itemEvent(each)));
   const born = [...(unseen ? [whole] : []), ...callItems];
-  await insertItems(tx, born);
+  insertItems(batch, born);
   if (calls.length > 0)
-    await write(
-      tx,
-      tx
+    batch.later((db) =>
+      db
         .insertInto('calls')
         .values(calls.map(({ row }) => ({ ...row, args: json(row.args), sources: row.sources && json(row.sources), taint: row.taint && json(row.taint) }))),
     );

@@ -6,7 +6,7 @@ import { shownFiles } from '../chats/attachments.ts';
 import { roughTokens } from '../chats/ids.ts';
 import { compiled } from '../postgres/compiled-query.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
-import { write } from '../postgres/write-batch.ts';
+import type { WriteBatch } from '../postgres/write-batch.ts';
 import { bytesOf, dialogueCache, type Settled } from './dialogue-cache.ts';
 
 export interface History {
@@ -138,18 +138,17 @@ export interface Heard {
   words?: string;
 }
 
-/** Adds what was said to what the model reads; a second time with the same id changes nothing. The caller holds `lockThread`. */
-export async function remember(
-  tx: Tx,
-  said: { id: string; threadId: string; turnId: string; role: 'user' | 'assistant'; content: string; callIds?: string[] } & Heard,
-): Promise<void> {
-  await write(
-    tx,
-    tx
+/** Adds what was said to what the model reads; a second time with the same id changes nothing.  */
+export function remember(
+  batch: WriteBatch,
+  said: { id: string; turnId: string; role: 'user' | 'assistant'; content: string; callIds?: string[] } & Heard,
+): void {
+  batch.later((db) =>
+    db
       .insertInto('transcript')
       .values({
         id: said.id,
-        thread_id: said.threadId,
+        thread_id: batch.threadId,
         turn_id: said.turnId,
         role: said.role,
         content: said.content,

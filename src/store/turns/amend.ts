@@ -1,10 +1,9 @@
 import { sql } from 'kysely';
 import type { Arrival } from '../../contracts/conversation.ts';
-import { onThread } from '../chats/events.ts';
 import { cut, derivedId, roughTokens, steerItemId } from '../chats/ids.ts';
 import { toItemRecord } from '../chats/items.ts';
+import { onThread } from '../chats/thread-transaction.ts';
 import type { Db, Tx } from '../postgres/database.ts';
-import { appendEvents, flush } from '../postgres/write-batch.ts';
 import { type Heard, remember } from '../steps/transcript.ts';
 
 export interface Amendment {
@@ -29,26 +28,26 @@ const DELETED = '[deleted by its author before it was read]';
 export async function amendInput(db: Db, inboxId: string, change: Amendment, also: (tx: Tx) => Promise<void>): Promise<Amended> {
   const { thread_id: threadId } = await db.selectFrom('inbox').select('thread_id').where('id', '=', inboxId).executeTakeFirstOrThrow();
   return await onThread(db, threadId, async (tx) => {
-    await also(tx);
-    const row = await tx.selectFrom('inbox').select(['arrival', 'body', 'turn_id', 'consumed_at']).where('id', '=', inboxId).executeTakeFirstOrThrow();
+    const { now } = tx;
+    await also(now);
+    const row = await now.selectFrom('inbox').select(['arrival', 'body', 'turn_id', 'consumed_at']).where('id', '=', inboxId).executeTakeFirstOrThrow();
     const { kind } = row.arrival as Arrival;
     const turnId = row.turn_id;
     if (turnId === null || (kind !== 'turn' && kind !== 'steer')) return { kind: 'settled' };
     const itemId = kind === 'turn' ? derivedId('item_', turnId, 'user') : steerItemId(inboxId);
-    const turn = await tx.selectFrom('turns').select('status').where('id', '=', turnId).executeTakeFirst();
-    const said = await tx.selectFrom('transcript').select(['content', 'words']).where('id', '=', derivedId('msg_', itemId)).executeTakeFirst();
+    const turn = await now.selectFrom('turns').select('status').where('id', '=', turnId).executeTakeFirst();
+    const said = await now.selectFrom('transcript').select(['content', 'words']).where('id', '=', derivedId('msg_', itemId)).executeTakeFirst();
     const { continued = (text: string) => text } = change;
     const was = change.was.find((text) => text !== '' && said?.content.includes(continued(text)));
     if (row.consumed_at || turn?.status !== 'in_progress' || said === undefined || was === undefined) {
-      await remember(tx, { id: derivedId('msg_', inboxId, change.note), threadId, turnId, role: 'user', content: change.note, ...change.heard });
+      remember(tx, { id: derivedId('msg_', inboxId, change.note), turnId, role: 'user', content: change.note, ...change.heard });
       return { kind: 'noted' };
     }
     // a function, because a text may hold what `replace` takes for a pattern
     const left = said.content.replace(continued(was), () => continued(change.now ?? '')).trim();
     const text = left || DELETED;
-    await flush(tx);
     // drawn anew, so that a step which is on its way with the old text thinks again
-    await tx
+    await now
       .updateTable('transcript')
       .set({
         content: text,
@@ -58,14 +57,14 @@ export async function amendInput(db: Db, inboxId: string, change: Amendment, als
       })
       .where('id', '=', derivedId('msg_', itemId))
       .execute();
-    await tx.updateTable('inbox').set({ body: text }).where('id', '=', inboxId).execute();
-    const item = await tx
+    await now.updateTable('inbox').set({ body: text }).where('id', '=', inboxId).execute();
+    const item = await now
       .updateTable('items')
       .set({ summary: cut(text, 280), detail: text })
       .where('id', '=', itemId)
       .returningAll()
       .executeTakeFirst();
-    if (item) await appendEvents(tx, threadId, [{ event: 'item.completed', turnId, itemId, payload: { item: toItemRecord(item) } }]);
+    if (item) tx.append({ event: 'item.completed', turnId, itemId, payload: { item: toItemRecord(item) } });
     return left === '' && kind === 'turn' ? { kind: 'emptied', threadId, turnId } : { kind: 'changed' };
   });
 }

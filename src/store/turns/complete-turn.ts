@@ -1,9 +1,8 @@
 import type { Source } from '../../contracts/taint.ts';
-import { onThread } from '../chats/events.ts';
 import { cut, derivedId } from '../chats/ids.ts';
 import { addItem } from '../chats/items.ts';
+import { onThread, type ThreadTransaction } from '../chats/thread-transaction.ts';
 import type { Db, Tx } from '../postgres/database.ts';
-import { appendEvents, flush } from '../postgres/write-batch.ts';
 import { remember } from '../steps/transcript.ts';
 import { toTurnRecord, turnRecord } from './turns.ts';
 
@@ -26,25 +25,25 @@ export async function recordNotice(
   if (!thread) return void (await send(db));
   const threadId = thread.id;
   await onThread(db, threadId, async (tx) => {
-    if (!(await send(tx))) return;
-    await addCompleteTurn(tx, { id: turnId, threadId, summary: text }, async () => {
+    if (!(await send(tx.now))) return;
+    await addCompleteTurn(tx, { id: turnId, summary: text }, async () => {
       const id = derivedId('item_', notice.outboxId);
       await addItem(tx, { id, turnId, threadId, kind: 'agent_message', status: 'completed', summary: text, detail: text });
-      await remember(tx, { id: derivedId('msg_', notice.outboxId), threadId, turnId, role: 'assistant', content: text, sources });
+      remember(tx, { id: derivedId('msg_', notice.outboxId), turnId, role: 'assistant', content: text, sources });
     });
   });
 }
 
-/** A turn that is complete from the start, so it may stand beside one that runs; `fill` adds its items. The caller holds `lockThread`. */
-export async function addCompleteTurn(tx: Tx, turn: { id: string; threadId: string; summary: string }, fill: () => Promise<void>): Promise<void> {
+/** A turn that is complete from the start, so it may stand beside one that runs; `fill` adds its items. */
+export async function addCompleteTurn(tx: ThreadTransaction, turn: { id: string; summary: string }, fill: () => Promise<void>): Promise<void> {
   const now = new Date();
-  const row = await tx
+  const row = await tx.now
     .insertInto('turns')
-    .values({ id: turn.id, thread_id: turn.threadId, status: 'completed', input_summary: cut(turn.summary, 280), started_at: now, ended_at: now })
+    .values({ id: turn.id, thread_id: tx.threadId, status: 'completed', input_summary: cut(turn.summary, 280), started_at: now, ended_at: now })
     .returningAll()
     .executeTakeFirstOrThrow();
-  await appendEvents(tx, turn.threadId, [{ event: 'turn.started', turnId: turn.id, payload: { turn: turnRecord(row, []) } }]);
+  tx.append({ event: 'turn.started', turnId: turn.id, payload: { turn: turnRecord(row, []) } });
   await fill();
-  await flush(tx);
-  await appendEvents(tx, turn.threadId, [{ event: 'turn.completed', turnId: turn.id, payload: { turn: await toTurnRecord(tx, row) } }]);
+  await tx.sendPending();
+  tx.append({ event: 'turn.completed', turnId: turn.id, payload: { turn: await toTurnRecord(tx.now, row) } });
 }

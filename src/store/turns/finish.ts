@@ -2,12 +2,11 @@ import { sql } from 'kysely';
 import type { Arrival, FinishInput } from '../../contracts/conversation.ts';
 import { outboxId } from '../../contracts/ids.ts';
 import { tellFailure } from '../../domain/failures.ts';
-import { onThread } from '../chats/events.ts';
 import { derivedId, steerMessageId } from '../chats/ids.ts';
 import { receive } from '../chats/inbox.ts';
 import { addItem } from '../chats/items.ts';
-import type { Db, Tx } from '../postgres/database.ts';
-import { flush } from '../postgres/write-batch.ts';
+import { onThread, type ThreadTransaction } from '../chats/thread-transaction.ts';
+import type { Db } from '../postgres/database.ts';
 import { settleCall } from '../steps/calls.ts';
 import { remember } from '../steps/transcript.ts';
 import { closeTurn, openTurn, turnState } from './turns.ts';
@@ -15,15 +14,16 @@ import { closeTurn, openTurn, turnState } from './turns.ts';
 /** Ends a turn that did not end with an answer and says why; null when it had ended already. What was done is kept. */
 export async function finishTurn(db: Db, input: FinishInput): Promise<string | null> {
   const { turnId, threadId, status, failure } = input;
-  return await onThread(db, threadId, async (tx, { chatId, at }) => {
-    const turn = await tx.selectFrom('turns').select('status').where('id', '=', turnId).executeTakeFirst();
+  return await onThread(db, threadId, async (tx) => {
+    const { now, chatId } = tx;
+    const turn = await now.selectFrom('turns').select('status').where('id', '=', turnId).executeTakeFirst();
     const out = outboxId(turnId, status);
     if (turn?.status !== 'in_progress') {
       // a retry of this very step: its outbox row is there and may still have to be sent
-      const known = await tx.selectFrom('outbox').select('id').where('id', '=', out).where('state', '=', 'queued').executeTakeFirst();
+      const known = await now.selectFrom('outbox').select('id').where('id', '=', out).where('state', '=', 'queued').executeTakeFirst();
       return known?.id ?? null;
     }
-    const calls = await tx
+    const calls = await now
       .selectFrom('calls')
       .select(['id', 'name', 'state', 'ok'])
       .where('turn_id', '=', turnId)
@@ -63,13 +63,13 @@ export async function finishTurn(db: Db, input: FinishInput): Promise<string | n
             detail: told,
           },
     );
-    await tx.insertInto('outbox').values({ id: out, chat_id: chatId, thread_id: threadId, turn_id: turnId, kind: 'notice', body }).execute();
-    await remember(tx, { id: derivedId('msg_', turnId, 'end'), threadId, turnId, role: 'assistant', content: `[${body}]` });
-    await flush(tx);
-    await closeTurn(tx, (await turnState(tx, turnId))!, status, status === 'failed' ? told : undefined);
+    await now.insertInto('outbox').values({ id: out, chat_id: chatId, thread_id: threadId, turn_id: turnId, kind: 'notice', body }).execute();
+    remember(tx, { id: derivedId('msg_', turnId, 'end'), turnId, role: 'assistant', content: `[${body}]` });
+    await tx.sendPending();
+    await closeTurn(tx, (await turnState(now, turnId))!, status, status === 'failed' ? told : undefined);
     // only one turn of a thread may be in progress
-    await flush(tx);
-    await carryOver(tx, { turnId, threadId, chatId, status, at });
+    await tx.sendPending();
+    await carryOver(tx, { turnId, status });
     return out;
   });
 }
@@ -79,8 +79,9 @@ export async function finishTurn(db: Db, input: FinishInput): Promise<string | n
  * acknowledged goes unanswered. After a stop only what was written after it counts; what came before was stopped with the rest.
  * The new turn's inbox row is left unsignalled: the sweeper signals it.
  */
-async function carryOver(tx: Tx, ended: { turnId: string; threadId: string; chatId: string; status: FinishInput['status']; at: Date }): Promise<void> {
-  const rows = await tx
+async function carryOver(tx: ThreadTransaction, ended: { turnId: string; status: FinishInput['status'] }): Promise<void> {
+  const { now, threadId } = tx;
+  const rows = await now
     .selectFrom('inbox')
     .select(['id', 'arrival', 'body', 'received_at', 'written_by'])
     .where('turn_id', '=', ended.turnId)
@@ -92,24 +93,22 @@ async function carryOver(tx: Tx, ended: { turnId: string; threadId: string; chat
   const unread = rows.filter((row) => (row.arrival as Arrival).kind === 'steer' && (ended.status === 'failed' || !stop || row.received_at > stop.received_at));
   if (unread.length === 0) return;
   // what the turn was not to do, its continuation is not to do either
-  const before = await tx.selectFrom('turns').select(['mode', 'allow_shell']).where('id', '=', ended.turnId).executeTakeFirstOrThrow();
+  const before = await now.selectFrom('turns').select(['mode', 'allow_shell']).where('id', '=', ended.turnId).executeTakeFirstOrThrow();
   const text = unread.map((row) => row.body).join('\n');
-  const turn = await openTurn(tx, { threadId: ended.threadId, at: ended.at, text, mode: before.mode, allowShell: before.allow_shell, unheard: true });
+  const turn = openTurn(tx, { text, mode: before.mode, allowShell: before.allow_shell, unheard: true });
   // the turn, before rows that name it
-  await flush(tx);
+  await tx.sendPending();
   for (const row of unread) {
     // what the model has not read comes last, so that it is what the model answers
-    await tx.updateTable('transcript').set({ ord: sql`nextval('transcript_ord_seq')`, turn_id: turn.id }).where('id', '=', steerMessageId(row.id)).execute();
-    await tx.updateTable('inbox').set({ consumed_at: new Date() }).where('id', '=', row.id).execute();
+    await now.updateTable('transcript').set({ ord: sql`nextval('transcript_ord_seq')`, turn_id: turn.id }).where('id', '=', steerMessageId(row.id)).execute();
+    await now.updateTable('inbox').set({ consumed_at: new Date() }).where('id', '=', row.id).execute();
   }
   const inboxId = derivedId('msg_', ended.turnId, 'carried').replace('msg_', 'inb_');
-  await receive(tx, {
+  receive(tx, {
     id: inboxId,
-    chatId: ended.chatId,
-    threadId: ended.threadId,
     turnId: turn.id,
     key: { id: `carried over from ${ended.turnId}`, fingerprint: null },
-    arrival: { kind: 'turn', inboxId, turnId: turn.id, threadId: ended.threadId },
+    arrival: { kind: 'turn', inboxId, turnId: turn.id, threadId },
     body: '',
     // of everybody whose words it goes on with
     writtenBy: unread.flatMap((row) => row.written_by ?? []),

@@ -3,33 +3,33 @@ import type { Arrival, Autonomy } from '../../contracts/conversation.ts';
 import { outboxId } from '../../contracts/ids.ts';
 import { derivedId } from '../chats/ids.ts';
 import { addItem } from '../chats/items.ts';
+import type { ThreadTransaction } from '../chats/thread-transaction.ts';
 import type { Tx } from '../postgres/database.ts';
 import { takeGrantsBack } from '../steps/taint.ts';
 import { addSummary } from '../steps/transcript.ts';
 import { addCompleteTurn } from './complete-turn.ts';
 import { addUserItem } from './user-items.ts';
 
-/**
- * A reply that needs no model: a turn that is complete from the start, so it may stand beside one that runs.
- * The caller holds `lockThread`.
- */
-export async function replyNow(tx: Tx, reply: { threadId: string; chatId: string; inboxId: string; said: string; body: string }): Promise<Arrival> {
+/** A reply that needs no model: a turn that is complete from the start, so it may stand beside one that runs. */
+export async function replyNow(tx: ThreadTransaction, reply: { inboxId: string; said: string; body: string }): Promise<Arrival> {
   const turnId = derivedId('msg_', reply.inboxId).replace('msg_', 'turn_');
   const out = outboxId(turnId, 'reply');
-  const { threadId, body, said } = reply;
-  await addCompleteTurn(tx, { id: turnId, threadId, summary: said }, async () => {
-    await addUserItem(tx, { id: derivedId('item_', turnId, 'user'), turnId, threadId, text: said, announceStart: true, unheard: true });
+  const { threadId, chatId } = tx;
+  const { body, said } = reply;
+  await addCompleteTurn(tx, { id: turnId, summary: said }, async () => {
+    addUserItem(tx, { id: derivedId('item_', turnId, 'user'), turnId, text: said, announceStart: true, unheard: true });
     await addItem(tx, { id: derivedId('item_', turnId, 'reply'), turnId, threadId, kind: 'agent_message', status: 'completed', summary: body, detail: body });
-    await tx.insertInto('outbox').values({ id: out, chat_id: reply.chatId, thread_id: threadId, turn_id: turnId, kind: 'answer', body }).execute();
+    await tx.now.insertInto('outbox').values({ id: out, chat_id: chatId, thread_id: threadId, turn_id: turnId, kind: 'answer', body }).execute();
   });
   return { kind: 'reply', inboxId: reply.inboxId, outboxId: out };
 }
 
-/** Tells something beside a turn that runs: an outbox row and a line on the screens. The caller holds `lockThread`. */
-export async function notify(tx: Tx, note: { threadId: string; chatId: string; turnId: string; key: string; body: string }): Promise<string> {
-  const { threadId, turnId, body } = note;
+/** Tells something beside a turn that runs: an outbox row and a line on the screens. */
+export async function notify(tx: ThreadTransaction, note: { turnId: string; key: string; body: string }): Promise<string> {
+  const { threadId, chatId } = tx;
+  const { turnId, body } = note;
   const id = outboxId(turnId, `note_${note.key}`);
-  await tx.insertInto('outbox').values({ id, chat_id: note.chatId, thread_id: threadId, turn_id: turnId, kind: 'notice', body }).execute();
+  await tx.now.insertInto('outbox').values({ id, chat_id: chatId, thread_id: threadId, turn_id: turnId, kind: 'notice', body }).execute();
   await addItem(tx, { id: derivedId('item_', id), turnId, threadId, kind: 'status', status: 'completed', summary: body, detail: body });
   return id;
 }

@@ -5,8 +5,8 @@ import type { ItemStatus, TurnRecord, TurnStatus } from '../../contracts/records
 import { cut, derivedId, freshId } from '../chats/ids.ts';
 import { endItem } from '../chats/items.ts';
 import { dropUnsent } from '../chats/outbox.ts';
+import type { ThreadTransaction } from '../chats/thread-transaction.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
-import { appendEvents, write } from '../postgres/write-batch.ts';
 import type { Heard } from '../steps/transcript.ts';
 import type { TurnTable } from './tables.ts';
 import { insertUserItem } from './user-items.ts';
@@ -56,9 +56,6 @@ export async function countSteer(tx: Tx, id: string): Promise<void> {
 }
 
 export interface NewTurn {
-  threadId: string;
-  /** of the lock: turns are put in order by the clock of the database */
-  at: Date;
   text: string;
   inputSummary?: string;
   model?: string | null;
@@ -71,14 +68,14 @@ export interface NewTurn {
   heard?: Heard;
 }
 
-/** Opens a turn with its user message, in the order that clients expect of the events. The caller holds `lockThread` and knows that no turn runs. */
-export async function openTurn(tx: Tx, input: NewTurn): Promise<TurnRecord> {
+/** Opens a turn with its user message, in the order that clients expect of the events. The caller knows that no turn runs. */
+export function openTurn(tx: ThreadTransaction, input: NewTurn): TurnRecord {
   const id = freshId('turn_');
   const itemId = derivedId('item_', id, 'user');
   const now = new Date();
   const row: Selectable<TurnTable> = {
     id,
-    thread_id: input.threadId,
+    thread_id: tx.threadId,
     status: 'in_progress',
     input_summary: cut(input.inputSummary?.trim() || input.text, 280),
     usage: null,
@@ -90,27 +87,20 @@ export async function openTurn(tx: Tx, input: NewTurn): Promise<TurnRecord> {
     mode: input.mode ?? null,
     allow_shell: input.allowShell ?? null,
     delay_told: false,
-    created_at: input.at,
+    // turns are put in order by the clock of the database
+    created_at: tx.at,
     started_at: now,
     ended_at: null,
   };
   const record = turnRecord(row, [itemId]);
-  await write(tx, tx.insertInto('turns').values({ ...row, usage: null }));
-  await write(tx, tx.updateTable('threads').set({ latest_turn_id: id, updated_at: now }).where('id', '=', input.threadId));
-  const said = await insertUserItem(tx, {
-    id: itemId,
+  tx.later((db) => db.insertInto('turns').values({ ...row, usage: null }));
+  tx.later((db) => db.updateTable('threads').set({ latest_turn_id: id, updated_at: now }).where('id', '=', tx.threadId));
+  const said = insertUserItem(tx, { id: itemId, turnId: id, text: input.text, announceStart: true, unheard: input.unheard, heard: input.heard });
+  tx.append({ event: 'turn.started', turnId: id, payload: { turn: record } }, ...said, {
+    event: 'turn.lifecycle',
     turnId: id,
-    threadId: input.threadId,
-    text: input.text,
-    announceStart: true,
-    unheard: input.unheard,
-    heard: input.heard,
+    payload: { status: 'in_progress' },
   });
-  await appendEvents(tx, input.threadId, [
-    { event: 'turn.started', turnId: id, payload: { turn: record } },
-    ...said,
-    { event: 'turn.lifecycle', turnId: id, payload: { status: 'in_progress' } },
-  ]);
   return record;
 }
 
@@ -124,7 +114,7 @@ export interface TurnState {
   used: { inputTokens: number; outputTokens: number; microUsd: number };
 }
 
-/** The caller holds `lockThread`, and has flushed what it wrote: the state is that of the database. */
+/** As the database has it: the caller has sent what was pending. */
 export async function turnState(tx: Tx, turnId: string): Promise<TurnState | null> {
   const row = await selectTurnState(tx, turnId).executeTakeFirst();
   return row ? toTurnState(row) : null;
@@ -155,14 +145,13 @@ export function toTurnState({ items, questions, steps, ...turn }: TurnStateRow):
   return { turn, items, openQuestions: questions.map((question) => question.id), used };
 }
 
-/** Closes a turn that is in progress. Open items and questions end with it. The caller holds `lockThread`. */
-export async function closeTurn(tx: Tx, state: TurnState, status: Exclude<TurnStatus, 'queued' | 'in_progress'>, error?: string): Promise<void> {
-  const { id, thread_id } = state.turn;
+/** Closes a turn that is in progress. Open items and questions end with it. */
+export async function closeTurn(tx: ThreadTransaction, state: TurnState, status: Exclude<TurnStatus, 'queued' | 'in_progress'>, error?: string): Promise<void> {
+  const { id } = state.turn;
   const usage = { input_tokens: state.used.inputTokens, output_tokens: state.used.outputTokens };
   const end = { status, ended_at: new Date(), error: error ?? null, micro_usd: state.used.microUsd };
-  await write(
-    tx,
-    tx
+  tx.later((db) =>
+    db
       .updateTable('turns')
       .set({ ...end, usage: json(usage) })
       .where('id', '=', id),
@@ -170,16 +159,16 @@ export async function closeTurn(tx: Tx, state: TurnState, status: Exclude<TurnSt
   // nothing is left spinning
   for (const item of state.items) if (item.status === 'in_progress') await endItem(tx, item.id, { status: status === 'failed' ? 'failed' : 'interrupted' });
   if (state.openQuestions.length > 0) {
-    await tx.updateTable('questions').set({ state: 'cancelled', decided_at: end.ended_at }).where('id', 'in', state.openQuestions).execute();
+    await tx.now.updateTable('questions').set({ state: 'cancelled', decided_at: end.ended_at }).where('id', 'in', state.openQuestions).execute();
     await dropUnsent(
-      tx,
+      tx.now,
       state.openQuestions.map((question) => outboxId(id, question)),
     );
   }
-  await write(tx, tx.updateTable('threads').set({ updated_at: end.ended_at }).where('id', '=', thread_id));
+  tx.later((db) => db.updateTable('threads').set({ updated_at: end.ended_at }).where('id', '=', tx.threadId));
   const record = turnRecord(
     { ...state.turn, ...end, usage },
     state.items.map((item) => item.id),
   );
-  await appendEvents(tx, thread_id, [{ event: 'turn.completed', turnId: id, payload: { turn: record } }]);
+  tx.append({ event: 'turn.completed', turnId: id, payload: { turn: record } });
 }

@@ -2,7 +2,7 @@ import { WorkflowNotFoundError } from '@temporalio/client';
 import { z } from 'zod';
 import { decidedSignal } from '../../contracts/signals.ts';
 import { chooseOption } from '../../domain/chat/commands.ts';
-import { onThread } from '../../store/chats/events.ts';
+import { onThread } from '../../store/chats/thread-transaction.ts';
 import { reachOf } from '../../store/kennel/shares.ts';
 import { latestQuestionOfTask } from '../../store/kennel/task-questions.ts';
 import { type Task, tasksOfChat } from '../../store/kennel/tasks.ts';
@@ -43,7 +43,7 @@ async function respond({ db, temporal }: ToolContext, task: Task, response: stri
   if (asked.kind === 'approval')
     return { ok: false, output: `Task ${task.id} wants consent, and only the person can give it: they answer yes or no to the question itself.` };
   const answered = await onThread(db, task.thread_id, async (tx) => {
-    const question = await openQuestion(tx, task.thread_id, asked.id);
+    const question = await openQuestion(tx.now, task.thread_id, asked.id);
     if (question) await answerQuestion(tx, question, chooseOption(question.options, response), { role: 'agent' });
     return question !== undefined;
   });

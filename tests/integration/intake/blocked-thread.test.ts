@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { onThread } from '../../../src/store/chats/events.ts';
+import { onThread } from '../../../src/store/chats/thread-transaction.ts';
 import { createThread } from '../../../src/store/chats/threads.ts';
 import { isDatabaseAway } from '../../../src/store/postgres/health.ts';
 import { ThreadBusy, ThreadQueue } from '../../../src/store/postgres/thread-queue.ts';

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { toModelMessages } from '../../../src/domain/chat/context.ts';
-import { onThread, readEvents } from '../../../src/store/chats/events.ts';
+import { readEvents } from '../../../src/store/chats/events.ts';
 import { freshId, steerItemId } from '../../../src/store/chats/ids.ts';
 import { receive } from '../../../src/store/chats/inbox.ts';
+import { onThread } from '../../../src/store/chats/thread-transaction.ts';
 import { createThread } from '../../../src/store/chats/threads.ts';
 import { openStore } from '../../../src/store/postgres/database.ts';
 import { beginCall, settle, settleBegun } from '../../../src/store/steps/calls.ts';
@@ -24,10 +25,9 @@ afterAll(() => database?.close());
 const settings = { model: 'm', workspace: '/', mode: 'agent', allow_shell: false, trust_mode: false, auto_approve: false, archived: false };
 const newThread = async (): Promise<string> =>
   (await createThread(database.store.db, { ...settings, channel: 'api', autonomy: 'cautious', chatKey: (address) => address })).id;
-const begin = (threadId: string, text: string): Promise<string> =>
-  onThread(database.store.db, threadId, async (tx, { at }) => (await openTurn(tx, { threadId, at, text })).id);
+const begin = (threadId: string, text: string): Promise<string> => onThread(database.store.db, threadId, (tx) => openTurn(tx, { text }).id);
 const steer = (threadId: string, turnId: string, text: string): Promise<void> =>
-  onThread(database.store.db, threadId, (tx) => addUserItem(tx, { id: freshId('item_'), turnId, threadId, text, announceStart: false }));
+  onThread(database.store.db, threadId, (tx) => addUserItem(tx, { id: freshId('item_'), turnId, text, announceStart: false }));
 const read = async (threadId: string): Promise<number> => (await loadHistory(database.store.db, threadId)).messages.at(-1)!.ord;
 
 const CALL: Answer['calls'][number] = {
@@ -97,7 +97,7 @@ describe('a dialogue that is kept in memory', () => {
     await asOthers(thread);
     // a word about an old turn, from somebody else
     const other = await openStore(database.url, { max: 2, migrate: false });
-    await onThread(other.db, thread, (tx) => remember(tx, { id: freshId('item_'), threadId: thread, turnId: stopped, role: 'user', content: 'a note' }));
+    await onThread(other.db, thread, (tx) => remember(tx, { id: freshId('item_'), turnId: stopped, role: 'user', content: 'a note' }));
     await other.close();
     await asOthers(thread);
     const { messages } = await loadHistory(database.store.db, thread);
@@ -157,10 +157,10 @@ describe('what came while the model was answering', () => {
   /** A message as it comes from a person: its row, and its text in the transcript. */
   const write = async (thread: string, turn: string, text: string): Promise<string> => {
     const id = freshId('inb_');
-    await onThread(database.store.db, thread, async (tx, { chatId }) => {
-      await addUserItem(tx, { id: steerItemId(id), turnId: turn, threadId: thread, text, announceStart: false });
+    await onThread(database.store.db, thread, (tx) => {
+      addUserItem(tx, { id: steerItemId(id), turnId: turn, text, announceStart: false });
       const arrival = { kind: 'steer' as const, inboxId: id, turnId: turn };
-      await receive(tx, { id, chatId, threadId: thread, turnId: turn, key: { id, fingerprint: null }, arrival, body: text, writtenBy: [] });
+      receive(tx, { id, turnId: turn, key: { id, fingerprint: null }, arrival, body: text, writtenBy: [] });
     });
     return id;
   };
@@ -211,11 +211,9 @@ describe('what came while the model was answering', () => {
     const readUpto = await read(thread);
     await write(thread, turn, 'before the stop');
     const stop = freshId('inb_');
-    await onThread(db, thread, (tx, { chatId }) =>
+    await onThread(db, thread, (tx) =>
       receive(tx, {
         id: stop,
-        chatId,
-        threadId: thread,
         turnId: turn,
         key: { id: stop, fingerprint: null },
         arrival: { kind: 'stop', inboxId: stop, turnId: turn },

@@ -1,11 +1,11 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { appendEvents, onThread, readEvents } from '../../../src/store/chats/events.ts';
+import { readEvents } from '../../../src/store/chats/events.ts';
 import { chatKey } from '../../../src/store/chats/ids.ts';
 import { insertItems, itemRow } from '../../../src/store/chats/items.ts';
+import { onThread } from '../../../src/store/chats/thread-transaction.ts';
 import { createThread } from '../../../src/store/chats/threads.ts';
 import { openStore } from '../../../src/store/postgres/database.ts';
-import { flush, write } from '../../../src/store/postgres/write-batch.ts';
 import { addSpending, spentToday } from '../../../src/store/steps/spending.ts';
 import { closeTurn, openTurn, turnState } from '../../../src/store/turns/turns.ts';
 import { type ApiStack, startApi } from '../../conformance/api-stack.ts';
@@ -28,25 +28,22 @@ describe('a transaction on a thread', () => {
     const { db } = api.store;
     const thread = await newThread();
     await onThread(db, thread, async (tx) => {
-      await appendEvents(tx, thread, [{ event: 'one', payload: {} }]);
-      await write(tx, tx.updateTable('threads').set({ title: 'deferred' }).where('id', '=', thread));
-      await appendEvents(tx, thread, [
-        { event: 'two', payload: {} },
-        { event: 'three', payload: {} },
-      ]);
-      await flush(tx);
-      await appendEvents(tx, thread, [{ event: 'four', payload: {} }]);
+      tx.append({ event: 'one', payload: {} });
+      tx.later((later) => later.updateTable('threads').set({ title: 'later' }).where('id', '=', thread));
+      tx.append({ event: 'two', payload: {} }, { event: 'three', payload: {} });
+      await tx.sendPending();
+      tx.append({ event: 'four', payload: {} });
     });
     expect(await named(thread)).toEqual(['thread.started', 'one', 'two', 'three', 'four']);
-    expect((await db.selectFrom('threads').select('title').where('id', '=', thread).executeTakeFirstOrThrow()).title).toBe('deferred');
+    expect((await db.selectFrom('threads').select('title').where('id', '=', thread).executeTakeFirstOrThrow()).title).toBe('later');
   });
 
   it('leaves nothing behind when it fails, of what was sent and of what waited', async () => {
     const thread = await newThread();
     const failed = onThread(api.store.db, thread, async (tx) => {
-      await appendEvents(tx, thread, [{ event: 'sent', payload: {} }]);
-      await flush(tx);
-      await appendEvents(tx, thread, [{ event: 'waiting', payload: {} }]);
+      tx.append({ event: 'sent', payload: {} });
+      await tx.sendPending();
+      tx.append({ event: 'waiting', payload: {} });
       throw new Error('no');
     });
     await expect(failed).rejects.toThrow('no');
@@ -57,8 +54,8 @@ describe('a transaction on a thread', () => {
     const thread = await newThread();
     const woken: string[] = [];
     const stop = await api.store.listen((id) => void (id === thread && woken.push(id)));
-    await onThread(api.store.db, thread, async (tx) => {
-      for (const event of ['a', 'b', 'c']) await appendEvents(tx, thread, [{ event, payload: {} }]);
+    await onThread(api.store.db, thread, (tx) => {
+      for (const event of ['a', 'b', 'c']) tx.append({ event, payload: {} });
     });
     await expect.poll(() => woken.length).toBe(1);
     await stop();
@@ -67,17 +64,17 @@ describe('a transaction on a thread', () => {
   it('keeps the items of a turn in the order in which they were added', async () => {
     const { db } = api.store;
     const thread = await newThread();
-    const record = await onThread(db, thread, async (tx, { at }) => {
-      const turn = await openTurn(tx, { threadId: thread, at, text: 'go' });
+    const record = await onThread(db, thread, async (tx) => {
+      const turn = openTurn(tx, { text: 'go' });
       const kind = { turnId: turn.id, threadId: thread, kind: 'status', status: 'completed', summary: 's' } as const;
       const rows = Array.from({ length: 20 }, (_, n) => itemRow({ ...kind, id: `${turn.id}-${(n * 7) % 20}`, metadata: { n } }));
-      await flush(tx);
-      await insertItems(tx, rows);
+      await tx.sendPending();
+      insertItems(tx, rows);
       return { turn, ids: [...turn.item_ids, ...rows.map((row) => row.id)] };
     });
     const state = await db.transaction().execute((tx) => turnState(tx, record.turn.id));
     expect(state?.items.map((item) => item.id)).toEqual(record.ids);
-    await onThread(db, thread, async (tx) => closeTurn(tx, (await turnState(tx, record.turn.id))!, 'completed'));
+    await onThread(db, thread, async (tx) => closeTurn(tx, (await turnState(tx.now, record.turn.id))!, 'completed'));
     const ended = (await readEvents(db, thread, 0, 100)).at(-1)!;
     expect(ended.event).toBe('turn.completed');
     expect(ended.payload.turn).toMatchObject({ status: 'completed', item_ids: record.ids, usage: { input_tokens: 0, output_tokens: 0 } });
@@ -88,7 +85,7 @@ describe('what a chat spent', () => {
   it('is counted for the chat and the day, also by steps that end at once', async () => {
     const { db } = api.store;
     const threads = await Promise.all([newThread(), newThread()]);
-    const add = (thread: string) => onThread(db, thread, (tx, { chatId }) => addSpending(tx, chatId, { tokens: 3, microUsd: 5, unpriced: 2 }));
+    const add = (thread: string) => onThread(db, thread, (tx) => addSpending(tx, tx.chatId, { tokens: 3, microUsd: 5, unpriced: 2 }));
     await Promise.all(Array.from({ length: 20 }, () => add(threads[0]!)));
     expect(await spentToday(db, `api/${threads[0]}`)).toEqual({ tokens: 60, microUsd: 100, unpriced: 40 });
     expect(await spentToday(db, `api/${threads[1]}`)).toEqual({ tokens: 0, microUsd: 0, unpriced: 0 });

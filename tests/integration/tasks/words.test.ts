@@ -4,7 +4,7 @@ import type { Kennel } from '../../../src/adapters/kennel/kennel.ts';
 import { loadConfig } from '../../../src/config.ts';
 import type { LogLine } from '../../../src/contracts/kennel.ts';
 import { taskOrder } from '../../../src/intake/commands/task-orders.ts';
-import { onThread } from '../../../src/store/chats/events.ts';
+import { onThread } from '../../../src/store/chats/thread-transaction.ts';
 import { createThread } from '../../../src/store/chats/threads.ts';
 import { reportHost } from '../../../src/store/kennel/hosts.ts';
 import { storeLines } from '../../../src/store/kennel/task-log.ts';
@@ -48,8 +48,8 @@ async function task(state: Task['state'], workspace: string): Promise<Task> {
 }
 
 const meaning = (text: string) =>
-  onThread(database.store.db, chat.threadId, (tx) => taskOrder(tx, { chatId: chat.chatId, text, inboxId: 'inb_1', turnRuns: false }));
-const status = () => onThread(database.store.db, chat.threadId, (tx) => statusText(tx, chat.threadId, chat.chatId));
+  onThread(database.store.db, chat.threadId, (tx) => taskOrder(tx.now, { chatId: chat.chatId, text, inboxId: 'inb_1', turnRuns: false }));
+const status = () => onThread(database.store.db, chat.threadId, (tx) => statusText(tx.now, chat.threadId, chat.chatId));
 
 describe('words about tasks', () => {
   it('do not say that nothing runs while a task does', async () => {

@@ -6,8 +6,8 @@ import type { Sink, SourceKind } from '../../../src/contracts/taint.ts';
 import { decide } from '../../../src/domain/consent/policy.ts';
 import { priceBook } from '../../../src/domain/model/price-book.ts';
 import { attach, attachmentId, saveAttachment } from '../../../src/store/chats/attachments.ts';
-import { onThread } from '../../../src/store/chats/events.ts';
 import { derivedId } from '../../../src/store/chats/ids.ts';
+import { onThread } from '../../../src/store/chats/thread-transaction.ts';
 import { type Db, openStore } from '../../../src/store/postgres/database.ts';
 import { grantsOf, takeGrantsBack } from '../../../src/store/steps/taint.ts';
 import { loadHistory } from '../../../src/store/steps/transcript.ts';
@@ -238,7 +238,7 @@ describe('what was read', () => {
     expect((await chat.calls(...evil)).policy).toBe('ask');
     await chat.gives('no');
     await chat.ends();
-    await onThread(db, chat.threadId, (tx) => beginAnew(tx, chat.threadId));
+    await onThread(db, chat.threadId, (tx) => beginAnew(tx.now, chat.threadId));
     await chat.says('And now?');
     expect(await chat.shown()).not.toContain('a page');
     expect((await chat.calls(...evil)).policy).toBe('run');
@@ -262,10 +262,12 @@ describe('what was read', () => {
     expect((await chat.calls(...evil)).policy).toBe('run');
     expect((await chat.calls('workspace_sync', {})).policy).toBe('ask');
     expect((await (await tainted()).calls(...evil)).policy).toBe('ask');
-    await onThread(db, chat.threadId, (tx) => takeGrantsBack(tx, chat.chatId, 'fetch'));
+    await onThread(db, chat.threadId, (tx) => takeGrantsBack(tx.now, chat.chatId, 'fetch'));
     expect((await chat.calls(...evil)).policy).toBe('ask');
     await chat.approves(true);
-    await onThread(db, chat.threadId, (tx) => trust(tx, { threadId: chat.threadId, chatId: chat.chatId, autonomy: 'supervised', shared: false, owned: true }));
+    await onThread(db, chat.threadId, (tx) =>
+      trust(tx.now, { threadId: chat.threadId, chatId: chat.chatId, autonomy: 'supervised', shared: false, owned: true }),
+    );
     expect(await grantsOf(db, chat.chatId)).toEqual(new Set());
   });
 

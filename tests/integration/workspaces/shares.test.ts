@@ -8,6 +8,7 @@ import type { Identity } from '../../../src/contracts/decision.ts';
 import { parseShare } from '../../../src/domain/chat/commands.ts';
 import { share } from '../../../src/intake/commands/sharing.ts';
 import { receive } from '../../../src/store/chats/inbox.ts';
+import { onThread } from '../../../src/store/chats/thread-transaction.ts';
 import { reportHost } from '../../../src/store/kennel/hosts.ts';
 import { reachOf } from '../../../src/store/kennel/shares.ts';
 import { forgetWorkspace, recordWorkspaces, selectWorkspace } from '../../../src/store/kennel/workspaces.ts';
@@ -54,11 +55,11 @@ const bench = () =>
   });
 /** As if this message had begun the turn, or steered it. */
 async function writes(to: ToolBench, by: Identity, kind: 'turn' | 'steer' = 'turn'): Promise<void> {
-  const { chatId, threadId, turnId } = to.context('x');
+  const { threadId, turnId } = to.context('x');
   const inboxId = `inb_${++count}`;
   const arrival = kind === 'turn' ? { kind, inboxId, turnId, threadId } : { kind, inboxId, turnId };
-  const row = { id: inboxId, chatId, threadId, turnId, key: { id: inboxId, fingerprint: null }, arrival, body: 'go', writtenBy: [by] };
-  await database.store.db.transaction().execute((tx) => receive(tx, row));
+  const row = { id: inboxId, turnId, key: { id: inboxId, fingerprint: null }, arrival, body: 'go', writtenBy: [by] };
+  await onThread(database.store.db, threadId, (tx) => receive(tx, row));
 }
 const order = (text: string, owned = true): Promise<string> => database.store.db.transaction().execute((tx) => share(tx, config, parseShare(text)!, owned));
 
