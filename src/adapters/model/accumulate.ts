@@ -29,91 +29,104 @@ interface WireUsage {
   completion_tokens_details?: { reasoning_tokens?: number | null } | null;
 }
 
-export interface Accumulator {
-  /** a chunk of the stream, or the whole answer of a provider that does not stream */
-  add(chunk: WireChunk): void;
-  /** throws ModelStreamBroken when the answer was not complete */
-  finish(): ModelAnswer;
+type OpenCall = ModelCall & { index: number | undefined };
+
+/** Assembles a streamed answer. */
+export class Accumulator {
+  private text = '';
+  private reasoning = '';
+  private finishReason = '';
+  private usage: ModelUsage | undefined;
+  private model: string;
+  private readonly calls: OpenCall[] = [];
+  private readonly promptChars: number;
+  private readonly onDelta: ModelRequest['onDelta'];
+
+  /** `promptChars` is for the estimate when the endpoint reports no usage. */
+  constructor(model: string, promptChars: number, onDelta: ModelRequest['onDelta']) {
+    this.model = model;
+    this.promptChars = promptChars;
+    this.onDelta = onDelta;
+  }
+
+  /** A chunk of the stream, or the whole answer of a provider that does not stream. */
+  add(chunk: WireChunk): void {
+    if (chunk.model) this.model = chunk.model;
+    if (chunk.usage) this.usage = readUsage(chunk.usage);
+    const choice = chunk.choices?.[0];
+    if (!choice) return;
+    const message = choice.delta ?? choice.message;
+    if (message) this.addMessage(message);
+    if (choice.finish_reason) this.finishReason = choice.finish_reason;
+  }
+
+  /** Throws ModelStreamBroken when the answer was not complete. */
+  finish(): ModelAnswer {
+    if (!this.finishReason) throw new ModelError('ModelStreamBroken', 'LLM error: the stream ended before the answer was finished');
+    if (this.finishReason === 'error') throw new ModelError('ModelStreamBroken', 'LLM error: the endpoint broke the answer off');
+    const calls = finishCalls(this.calls);
+    if (this.calls.length > 0 && calls.length === 0 && this.text === '') {
+      throw new ModelError('ModelStreamBroken', 'LLM error: the answer holds nothing but tool calls without a name');
+    }
+    return {
+      text: this.text,
+      reasoning: this.reasoning,
+      calls,
+      usage: this.usage ?? this.estimate(calls),
+      usageEstimated: this.usage === undefined,
+      finishReason: this.finishReason,
+      model: this.model,
+    };
+  }
+
+  private addMessage(message: WireMessage): void {
+    const parts = readContent(message.content);
+    const reasoning = parts.reasoning || string(message.reasoning_content) || string(message.reasoning);
+    const text = parts.text || string(message.refusal);
+    if (reasoning !== '') {
+      this.reasoning += reasoning;
+      this.onDelta('agent_reasoning', reasoning);
+    }
+    if (text !== '') {
+      this.text += text;
+      this.onDelta('agent_message', text);
+    }
+    for (const part of message.tool_calls ?? []) addCallPart(this.calls, part);
+  }
+
+  private estimate(calls: readonly ModelCall[]): ModelUsage {
+    const chars = this.text.length + this.reasoning.length + calls.reduce((sum, call) => sum + call.name.length + call.arguments.length, 0);
+    return { inputTokens: Math.ceil(this.promptChars / 4), outputTokens: Math.ceil(chars / 4), cachedTokens: 0, reasoningTokens: 0 };
+  }
 }
 
-/** Assembles a streamed answer. `promptChars` is for the estimate when the endpoint reports no usage. */
-export function accumulator(model: string, promptChars: number, onDelta: ModelRequest['onDelta']): Accumulator {
-  let text = '';
-  let reasoning = '';
-  let finishReason = '';
-  let usage: ModelUsage | undefined;
-  let named = model;
-  const calls: Array<ModelCall & { index: number | undefined }> = [];
+function addCallPart(calls: OpenCall[], part: WireCall): void {
+  const id = part.id || undefined;
+  const name = part.function?.name || undefined;
+  const args = part.function?.arguments;
+  let call = callOf(calls, part.index ?? undefined, id, name);
+  if (!call) {
+    call = { index: part.index ?? undefined, id: id ?? '', name: '', arguments: '' };
+    calls.push(call);
+  }
+  call.id ||= id ?? '';
+  // the name may be repeated in every chunk, or be split over several
+  if (name) call.name = name.startsWith(call.name) ? name : call.name.endsWith(name) ? call.name : call.name + name;
+  if (typeof args === 'string') call.arguments += args;
+  else if (args !== undefined && args !== null) call.arguments = JSON.stringify(args);
+}
 
-  const say = (kind: 'agent_message' | 'agent_reasoning', part: string) => {
-    if (part === '') return;
-    if (kind === 'agent_message') text += part;
-    else reasoning += part;
-    onDelta(kind, part);
-  };
-
-  const addCall = (part: WireCall) => {
-    const index = part.index ?? undefined;
-    const id = part.id || undefined;
-    const name = part.function?.name || undefined;
-    const args = part.function?.arguments;
-    // some providers number every call 0, some give no number: a new id with a name begins a new call. A new id without a name comes from a provider that makes
-    // up an id for every chunk
-    let call =
-      index === undefined
-        ? id
-          ? calls.findLast((known) => known.id === id)
-          : name
-            ? undefined
-            : calls.at(-1)
-        : calls.findLast((known) => known.index === index);
-    if (call && id && name && call.id && call.id !== id) call = undefined;
-    if (!call && index === undefined && !name && calls.length > 0) call = calls.at(-1);
-    if (!call) {
-      call = { index, id: id ?? '', name: '', arguments: '' };
-      calls.push(call);
-    }
-    call.id ||= id ?? '';
-    // the name may be repeated in every chunk, or be split over several
-    if (name) call.name = name.startsWith(call.name) ? name : call.name.endsWith(name) ? call.name : call.name + name;
-    if (typeof args === 'string') call.arguments += args;
-    else if (args !== undefined && args !== null) call.arguments = JSON.stringify(args);
-  };
-
-  return {
-    add(chunk) {
-      if (chunk.model) named = chunk.model;
-      if (chunk.usage) usage = readUsage(chunk.usage);
-      const choice = chunk.choices?.[0];
-      if (!choice) return;
-      const message = choice.delta ?? choice.message;
-      if (message) {
-        const parts = readContent(message.content);
-        say('agent_reasoning', parts.reasoning || string(message.reasoning_content) || string(message.reasoning));
-        say('agent_message', parts.text || string(message.refusal));
-        for (const call of message.tool_calls ?? []) addCall(call);
-      }
-      if (choice.finish_reason) finishReason = choice.finish_reason;
-    },
-    finish() {
-      if (!finishReason) throw new ModelError('ModelStreamBroken', 'LLM error: the stream ended before the answer was finished');
-      if (finishReason === 'error') throw new ModelError('ModelStreamBroken', 'LLM error: the endpoint broke the answer off');
-      const done = finishCalls(calls);
-      if (calls.length > 0 && done.length === 0 && text === '') {
-        throw new ModelError('ModelStreamBroken', 'LLM error: the answer holds nothing but tool calls without a name');
-      }
-      const outputChars = text.length + reasoning.length + done.reduce((sum, call) => sum + call.name.length + call.arguments.length, 0);
-      return {
-        text,
-        reasoning,
-        calls: done,
-        usage: usage ?? { inputTokens: Math.ceil(promptChars / 4), outputTokens: Math.ceil(outputChars / 4), cachedTokens: 0, reasoningTokens: 0 },
-        usageEstimated: usage === undefined,
-        finishReason,
-        model: named,
-      };
-    },
-  };
+/**
+ * The call that a part belongs to; undefined when it begins a new one. Some providers number every call 0, some give no number: a new id with a name begins a
+ * new call. A new id without a name comes from a provider that makes up an id for every chunk.
+ */
+function callOf(calls: readonly OpenCall[], index: number | undefined, id: string | undefined, name: string | undefined): OpenCall | undefined {
+  if (index !== undefined) {
+    const numbered = calls.findLast((known) => known.index === index);
+    return numbered && id && name && numbered.id && numbered.id !== id ? undefined : numbered;
+  }
+  const same = id ? calls.findLast((known) => known.id === id) : undefined;
+  return same ?? (name ? undefined : calls.at(-1));
 }
 
 /** A call without a name can neither run nor be sent back. Ids must exist and differ, or the next request is refused. */

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { accumulator, type WireChunk } from '../../../src/adapters/model/accumulate.ts';
+import { Accumulator, type WireChunk } from '../../../src/adapters/model/accumulate.ts';
 
 const put = (chunks: WireChunk[]) => {
   const deltas: string[] = [];
-  const answer = accumulator('asked', 40, (kind, text) => deltas.push(`${kind}:${text}`));
+  const answer = new Accumulator('asked', 40, (kind, text) => deltas.push(`${kind}:${text}`));
   for (const chunk of chunks) answer.add(chunk);
   return { answer: answer.finish(), deltas };
 };
