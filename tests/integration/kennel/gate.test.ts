@@ -10,7 +10,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { openGate } from '../../../src/activities/task/gate.ts';
 import { gateFolder } from '../../../src/activities/task/run/folder.ts';
 import { createGate, type Gate, type GateDeps } from '../../../src/adapters/kennel/gate/gate.ts';
-import type { UpstreamSettings } from '../../../src/adapters/kennel/gate/upstreams.ts';
+import type { UpstreamSettings } from '../../../src/adapters/kennel/gate/model/upstreams.ts';
 import { loadConfig } from '../../../src/config.ts';
 import type { AgentName } from '../../../src/contracts/kennel.ts';
 import { createThread } from '../../../src/store/chats/threads.ts';

@@ -1,13 +1,13 @@
 import pino from 'pino';
 import { Agent } from 'undici';
-import { allowList } from '../../../src/adapters/kennel/gate/allow-list.ts';
-import { createEgressProxy } from '../../../src/adapters/kennel/gate/egress-proxy.ts';
-import { createLedger } from '../../../src/adapters/kennel/gate/ledger.ts';
-import { createModelProxy } from '../../../src/adapters/kennel/gate/model-proxy.ts';
-import { createRefusedHosts } from '../../../src/adapters/kennel/gate/refused-hosts.ts';
+import { allowList } from '../../../src/adapters/kennel/gate/egress/allow-list.ts';
+import { EgressProxy } from '../../../src/adapters/kennel/gate/egress/egress-proxy.ts';
+import { createRefusedHosts } from '../../../src/adapters/kennel/gate/egress/refused-hosts.ts';
+import { createLedger } from '../../../src/adapters/kennel/gate/model/ledger.ts';
+import { ModelProxy } from '../../../src/adapters/kennel/gate/model/model-proxy.ts';
+import { upstreamsOf } from '../../../src/adapters/kennel/gate/model/upstreams.ts';
 import { createSlots } from '../../../src/adapters/kennel/gate/slots.ts';
 import { openSocketFolder } from '../../../src/adapters/kennel/gate/socket.ts';
-import { upstreamsOf } from '../../../src/adapters/kennel/gate/upstreams.ts';
 import { isPublicAddress, systemResolver } from '../../../src/adapters/web/address-guard.ts';
 import type { ModelUsage } from '../../../src/store/kennel/usage.ts';
 
@@ -49,9 +49,9 @@ export async function startTestGate(folder: string, origin: string): Promise<Tes
     FETCH_FALLBACK_MODEL: undefined,
   });
   const dispatcher = new Agent({ pipelining: 1 });
-  const model = createModelProxy({ upstreams, ledger, dispatcher, headersMs: 600_000, idleMs: 300_000, log });
+  const model = new ModelProxy({ upstreams, ledger, dispatcher, headersMs: 600_000, idleMs: 300_000, log });
   const refused = createRefusedHosts(async (refusals) => void hosts.push(...refusals.map(({ host, port }) => `${host}:${port}`)));
-  const egress = createEgressProxy({
+  const egress = new EgressProxy({
     allowed: () => allowList([]),
     allows: isPublicAddress,
     resolve: systemResolver,

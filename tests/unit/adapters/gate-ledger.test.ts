@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createLedger, type LedgerStore } from '../../../src/adapters/kennel/gate/ledger.ts';
-import { createRefusedHosts } from '../../../src/adapters/kennel/gate/refused-hosts.ts';
+import { createRefusedHosts } from '../../../src/adapters/kennel/gate/egress/refused-hosts.ts';
+import { createLedger, type LedgerStore } from '../../../src/adapters/kennel/gate/model/ledger.ts';
 import { createSlots } from '../../../src/adapters/kennel/gate/slots.ts';
 import type { Refused } from '../../../src/store/kennel/egress.ts';
 import type { ModelUsage } from '../../../src/store/kennel/usage.ts';

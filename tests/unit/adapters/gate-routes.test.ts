@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { allowList, parseTarget } from '../../../src/adapters/kennel/gate/allow-list.ts';
-import { answeredHeaders, sentHeaders } from '../../../src/adapters/kennel/gate/headers.ts';
-import { createRedact } from '../../../src/adapters/kennel/gate/redact.ts';
-import { routeOf } from '../../../src/adapters/kennel/gate/routes.ts';
-import { upstreamsOf } from '../../../src/adapters/kennel/gate/upstreams.ts';
+import { allowList, parseTarget } from '../../../src/adapters/kennel/gate/egress/allow-list.ts';
+import { answeredHeaders, sentHeaders } from '../../../src/adapters/kennel/gate/model/headers.ts';
+import { createRedact } from '../../../src/adapters/kennel/gate/model/redact.ts';
+import { routeOf } from '../../../src/adapters/kennel/gate/model/routes.ts';
+import { upstreamsOf } from '../../../src/adapters/kennel/gate/model/upstreams.ts';
 
 describe('what the model socket passes on', () => {
   it.each([

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { createMeter } from '../../../src/adapters/kennel/gate/meter.ts';
-import { upstreamsOf } from '../../../src/adapters/kennel/gate/upstreams.ts';
+import { createMeter } from '../../../src/adapters/kennel/gate/model/meter.ts';
+import { upstreamsOf } from '../../../src/adapters/kennel/gate/model/upstreams.ts';
 import { isLocalEndpoint } from '../../../src/adapters/model/local-endpoint.ts';
 import { breachText, taskBreach, turnBreach } from '../../../src/domain/model/budgets.ts';
 import { costOf, moneyText, priceBook, priceText, readPrices } from '../../../src/domain/model/price-book.ts';

@@ -7,14 +7,14 @@ import { addTaskUsage, budgetUse } from '../../../store/kennel/usage.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 import { KeyedMutex } from '../../keyed-mutex.ts';
 import { type AddressRule, isPublicAddress, type Resolver, systemResolver } from '../../web/address-guard.ts';
-import { type AllowList, allowList } from './allow-list.ts';
-import { createEgressProxy, type EgressProxy, type Traffic } from './egress-proxy.ts';
-import { createLedger, type Ledger } from './ledger.ts';
-import { createModelProxy, type ModelProxy } from './model-proxy.ts';
-import { createRefusedHosts, type RefusedHosts } from './refused-hosts.ts';
+import { type AllowList, allowList } from './egress/allow-list.ts';
+import { EgressProxy, type Traffic } from './egress/egress-proxy.ts';
+import { createRefusedHosts, type RefusedHosts } from './egress/refused-hosts.ts';
+import { createLedger, type Ledger } from './model/ledger.ts';
+import { ModelProxy } from './model/model-proxy.ts';
+import { type UpstreamSettings, upstreamsOf } from './model/upstreams.ts';
 import { createSlots } from './slots.ts';
 import { openSocketFolder, type SocketFolder } from './socket.ts';
-import { type UpstreamSettings, upstreamsOf } from './upstreams.ts';
 
 export interface GateTask {
   taskId: string;
@@ -97,8 +97,8 @@ export function createGate({ db, settings, log, times, allows = isPublicAddress,
     const taskLog = log.child({ taskId: task.taskId });
     const ledger = createLedger({ usage: () => budgetUse(db, task.taskId), add: (rows) => addTaskUsage(db, task.taskId, rows) }, task.budget, time.storeWait);
     const refused = createRefusedHosts((rows) => addRefusals(db, task.taskId, rows));
-    const model = createModelProxy({ upstreams, ledger, dispatcher, headersMs: time.modelHeaders, idleMs: time.modelIdle, log: taskLog });
-    const egress = createEgressProxy({ allowed: () => opened.allowed, allows, resolve, lookups, refused, idleMs: time.egressIdle, log: taskLog });
+    const model = new ModelProxy({ upstreams, ledger, dispatcher, headersMs: time.modelHeaders, idleMs: time.modelIdle, log: taskLog });
+    const egress = new EgressProxy({ allowed: () => opened.allowed, allows, resolve, lookups, refused, idleMs: time.egressIdle, log: taskLog });
     const sockets = openSocketFolder(task.folder);
     const opened: Open = { folder: task.folder, sockets, model, egress, ledger, refused, allowed };
     try {

@@ -1,7 +1,7 @@
 import { createParser } from 'eventsource-parser';
-import { type Cost, costOf, type PriceBook } from '../../../domain/model/price-book.ts';
-import { prefix, storableText } from '../../../domain/text/storable.ts';
-import type { ModelUsage } from '../../../store/kennel/usage.ts';
+import { type Cost, costOf, type PriceBook } from '../../../../domain/model/price-book.ts';
+import { prefix, storableText } from '../../../../domain/text/storable.ts';
+import type { ModelUsage } from '../../../../store/kennel/usage.ts';
 import type { Wire } from './routes.ts';
 import { READERS, type Seen } from './usage-readers.ts';
 

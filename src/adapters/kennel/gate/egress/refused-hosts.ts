@@ -1,4 +1,4 @@
-import type { Refused } from '../../../store/kennel/egress.ts';
+import type { Refused } from '../../../../store/kennel/egress.ts';
 import type { Target } from './allow-list.ts';
 
 /** Counts the refusals of one task. A container can ask in vain thousands of times a second; the store hears of it once in `everyMs`. */

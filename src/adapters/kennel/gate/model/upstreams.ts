@@ -1,7 +1,7 @@
-import type { Config } from '../../../config.ts';
-import { type PriceBook, priceBook } from '../../../domain/model/price-book.ts';
-import { endpointOf } from '../../model/endpoint.ts';
-import { isLocalEndpoint } from '../../model/local-endpoint.ts';
+import type { Config } from '../../../../config.ts';
+import { type PriceBook, priceBook } from '../../../../domain/model/price-book.ts';
+import { endpointOf } from '../../../model/endpoint.ts';
+import { isLocalEndpoint } from '../../../model/local-endpoint.ts';
 import type { Protocol } from './routes.ts';
 
 export type UpstreamSettings = Pick<

@@ -1,0 +1,62 @@
+import { connect, type Socket } from 'node:net';
+import type { Logger } from 'pino';
+import { type AddressRule, BlockedAddressError, guardedLookup, type Resolver } from '../../../web/address-guard.ts';
+import type { Slots } from '../slots.ts';
+import type { Target } from './allow-list.ts';
+import { deny } from './deny.ts';
+
+export interface TunnelDeps {
+  /** which addresses tunnels may lead to */
+  allows: AddressRule;
+  resolve: Resolver;
+  /** look-ups occupy the few threads that this process has for them: they are shared among all tasks */
+  lookups: Slots;
+  /** a tunnel through which nothing passes is cut after this long, ms */
+  idleMs: number;
+  log: Logger;
+}
+
+const CONNECT_MS = 15_000;
+
+/** Connects a client with a server, and tells the client when that cannot be. `onBlocked`: the name leads to an address that is not allowed. */
+export function openTunnel(deps: TunnelDeps, target: Target, client: Socket, head: Buffer, onBlocked: () => void): Socket {
+  // connects to the very address that was checked: a name that answers differently the next time gains nothing
+  const server = connect({ ...target, lookup: guardedLookup(inTurn(deps), deps.allows), autoSelectFamily: true, allowHalfOpen: true });
+  let connected = false;
+  const tooLong = setTimeout(() => server.destroy(Object.assign(new Error('time-out'), { code: 'ETIMEDOUT' })), CONNECT_MS);
+  client.once('close', () => server.destroy());
+  server.once('close', (failed) => {
+    clearTimeout(tooLong);
+    // what was received goes out before the end; a client that does not read is ended by its own time-out
+    if (failed && connected) client.destroy();
+    else client.destroySoon();
+    if (connected) deps.log.debug({ host: target.host, port: target.port, sent: server.bytesWritten, received: server.bytesRead }, 'tunnel closed');
+  });
+  server.on('error', (error: NodeJS.ErrnoException) => {
+    if (connected) return;
+    if (error instanceof BlockedAddressError) return onBlocked();
+    deny(client, '502 Bad Gateway', `${target.host}:${target.port} cannot be reached (${error.code ?? 'unknown'}).`);
+  });
+  server.once('connect', () => {
+    clearTimeout(tooLong);
+    connected = true;
+    server.setTimeout(deps.idleMs, () => server.destroy());
+    server.setNoDelay(true);
+    client.write('HTTP/1.1 200 Connection Established\r\n\r\n');
+    if (head.length) server.write(head);
+    // `pipe` keeps backpressure, and ends one direction without the other
+    client.pipe(server).pipe(client);
+  });
+  return server;
+}
+
+const inTurn =
+  ({ lookups, resolve }: TunnelDeps): Resolver =>
+  async (host) => {
+    const done = await lookups.take();
+    try {
+      return await resolve(host);
+    } finally {
+      done();
+    }
+  };

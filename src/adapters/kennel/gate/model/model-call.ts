@@ -1,0 +1,133 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
+import type { Logger } from 'pino';
+import { type Dispatcher, request as send } from 'undici';
+import { refuse } from './errors.ts';
+import { answeredHeaders, sentHeaders } from './headers.ts';
+import type { Ledger } from './ledger.ts';
+import { createMeter, type Meter } from './meter.ts';
+import { neverArrived } from './model-failure.ts';
+import { createRedact, type Redact } from './redact.ts';
+import type { Route } from './routes.ts';
+import type { Upstream } from './upstreams.ts';
+
+export interface ModelCallDeps {
+  ledger: Ledger;
+  dispatcher: Dispatcher;
+  /** until the first byte of an answer, and between two pieces of it, ms */
+  headersMs: number;
+  idleMs: number;
+  log: Logger;
+}
+
+/** A call that may be made. */
+export interface AllowedCall {
+  route: Route;
+  upstream: Upstream;
+  body: { bytes: Buffer | null; model: string | null };
+  /** the caller has gone */
+  signal: AbortSignal;
+}
+
+/** Makes one call of an agent and passes the answer back, without the key in it. What it used is counted, however it ends. */
+export class ModelCall {
+  private readonly deps: ModelCallDeps;
+  private readonly call: AllowedCall;
+  private meter: Meter | null = null;
+
+  constructor(deps: ModelCallDeps, call: AllowedCall) {
+    this.deps = deps;
+    this.call = call;
+  }
+
+  async run(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { route } = this.call;
+    const startedAt = Date.now();
+    try {
+      await this.pass(await this.ask(request), response);
+    } finally {
+      const usage = this.meter?.finish();
+      if (usage) {
+        this.deps.ledger.add(usage);
+        this.deps.log.debug({ protocol: route.protocol, ms: Date.now() - startedAt, ...usage }, 'model call');
+      }
+    }
+  }
+
+  private async ask(request: IncomingMessage): Promise<Dispatcher.ResponseData> {
+    const { route, upstream, body, signal } = this.call;
+    return await send(`${upstream.origin}${upstream.base}${route.path}`, {
+      method: request.method as 'GET' | 'POST',
+      headers: sentHeaders(request.headers, upstream.credential),
+      body: body.bytes,
+      signal,
+      dispatcher: this.deps.dispatcher,
+      headersTimeout: this.deps.headersMs,
+      bodyTimeout: this.deps.idleMs,
+    }).catch((error: unknown) => {
+      // the model may have been at work all the while: what was asked is counted, or hanging up early would be free
+      if (!neverArrived(error)) this.count(null);
+      throw error;
+    });
+  }
+
+  private async pass(answer: Dispatcher.ResponseData, response: ServerResponse): Promise<void> {
+    const status = answer.statusCode;
+    if (status >= 300 && status < 400) {
+      await answer.body.dump();
+      return refuse(response, this.call.route.protocol, {
+        status: 502,
+        message: 'The model endpoint redirects elsewhere, which is not followed. Correct its base URL in the settings.',
+      });
+    }
+    // an error is not charged
+    if (status < 300) this.count(String(answer.headers['content-type'] ?? ''));
+    const redact = createRedact(this.call.upstream.secrets);
+    const headers = answeredHeaders(answer.headers, redact);
+    const decoder = decoderOf(headers);
+    response.writeHead(status, headers);
+    response.flushHeaders();
+    const through = meteredAndRedacted(this.meter, redact);
+    if (decoder) await pipeline(answer.body, decoder, through, response);
+    else await pipeline(answer.body, through, response);
+  }
+
+  /** From here on the call is paid for. */
+  private count(contentType: string | null): void {
+    const { route, upstream, body } = this.call;
+    if (!route.wire) return;
+    this.meter = createMeter({
+      wire: route.wire,
+      contentType,
+      model: route.model ?? body.model ?? 'unknown',
+      requestBytes: body.bytes?.byteLength ?? 0,
+      prices: upstream.prices,
+    });
+  }
+}
+
+const meteredAndRedacted = (meter: Meter | null, redact: Redact) =>
+  async function* (source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    for await (const chunk of source) {
+      meter?.feed(chunk);
+      const certain = redact.chunk(chunk);
+      if (certain.length) yield certain;
+    }
+    const rest = redact.end();
+    if (rest.length) yield rest;
+  };
+
+/** Asked for none, but some servers in between compress all the same; the usage could not be read. Changes the headers to what is passed on. */
+function decoderOf(headers: Record<string, string | string[]>): Transform | null {
+  const encoding = String(headers['content-encoding'] ?? 'identity')
+    .trim()
+    .toLowerCase();
+  if (encoding === 'identity') return null;
+  const make = { gzip: createGunzip, 'x-gzip': createGunzip, deflate: createInflate, br: createBrotliDecompress, zstd: createZstdDecompress }[encoding];
+  if (!make) throw new Error('The answer of the model endpoint is compressed in a way that is not known.');
+  delete headers['content-encoding'];
+  delete headers['content-length'];
+  return make();
+}

@@ -1,0 +1,80 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createSlots } from '../slots.ts';
+import { refuse } from './errors.ts';
+import { ModelCall, type ModelCallDeps } from './model-call.ts';
+import { explainFailure } from './model-failure.ts';
+import { readBody } from './request-body.ts';
+import { type Protocol, protocolOf, routeOf } from './routes.ts';
+import type { UpstreamOrWhy } from './upstreams.ts';
+
+export interface ModelProxyDeps extends ModelCallDeps {
+  upstreams: Record<Protocol, UpstreamOrWhy>;
+}
+
+/** Calls of one task that run at once; more wait. It also bounds by how much a budget can be overdrawn: calls that run are not cut. */
+const MAX_CALLS = 8;
+/** Connections of one task; sub-agents and their keep-alives stay far below. */
+const MAX_CONNECTIONS = 128;
+
+const NOT_SERVED =
+  'This is not a call that coding agents need, so it is not passed on. Served are /anthropic/v1/messages, /openai/v1/chat/completions, /openai/v1/responses, /gemini/v1beta/models/<model>:generateContent, and what lists models and counts tokens.';
+
+const TIMEOUTS = { requestTimeout: 300_000, headersTimeout: 60_000, keepAliveTimeout: 60_000, maxHeaderSize: 64 * 1024 };
+
+/** The HTTP server behind one task's model socket. */
+export class ModelProxy {
+  readonly server: Server;
+  private readonly deps: ModelProxyDeps;
+  private readonly running = new Set<Promise<void>>();
+  private readonly slots = createSlots(MAX_CALLS);
+  private closing = false;
+
+  constructor(deps: ModelProxyDeps) {
+    this.deps = deps;
+    this.server = createServer(TIMEOUTS, (request, response) => {
+      const call = this.answer(request, response);
+      this.running.add(call);
+      void call.finally(() => this.running.delete(call));
+    });
+    this.server.maxConnections = MAX_CONNECTIONS;
+  }
+
+  /** Resolves when no call runs any more and all of them are counted. */
+  async idle(): Promise<void> {
+    while (this.running.size) await Promise.allSettled(this.running);
+  }
+
+  /** Takes no more calls; an agent asks again, and the next process answers. */
+  close(): void {
+    this.closing = true;
+    this.server.close();
+  }
+
+  private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { deps } = this;
+    const protocol = protocolOf(request.url ?? '');
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    response.on('error', () => {});
+    let release: (() => void) | undefined;
+    try {
+      // a connection that is kept alive outlives the socket that it came through
+      if (this.closing) return refuse(response, protocol, { status: 503, message: 'This host is being restarted. Ask again.' });
+      const route = routeOf(request.method, request.url ?? '');
+      if (!route) return refuse(response, protocol, { status: 404, message: NOT_SERVED });
+      const to = deps.upstreams[route.protocol];
+      if ('why' in to) return refuse(response, protocol, { status: 503, message: to.why });
+      release = await this.slots.take(gone.signal);
+      const refusal = await deps.ledger.check(gone.signal);
+      if (refusal) return refuse(response, protocol, refusal);
+      const body = await readBody(request, route.wire);
+      if ('refusal' in body) return refuse(response, protocol, body.refusal);
+      await new ModelCall(deps, { route, upstream: to.upstream, body, signal: gone.signal }).run(request, response);
+    } catch (error) {
+      if (gone.signal.aborted) return;
+      refuse(response, protocol, explainFailure(error, deps));
+    } finally {
+      release?.();
+    }
+  }
+}
