@@ -100,8 +100,7 @@ export function dyingAfter(kennel: Kennel, when: (what: string) => boolean): Ken
     armed = false;
     throw new Error(`died after ${what}`);
   };
-  return {
-    ...kennel,
+  const dying: Pick<Kennel, 'workspaceOp' | 'command'> = {
     workspaceOp: async (workspace, op, options) => {
       const answer = await kennel.workspaceOp(workspace, op, options);
       die('preview' in op && op.preview ? `${op.op} preview` : op.op);
@@ -113,4 +112,5 @@ export function dyingAfter(kennel: Kennel, when: (what: string) => boolean): Ken
       return result;
     },
   };
+  return Object.assign(Object.create(kennel) as Kennel, dying);
 }

@@ -145,3 +145,12 @@ function localSocket(): string {
   ];
   return sockets.find((path) => existsSync(path)) ?? sockets[0]!;
 }
+
+/** Reports an engine that goes away during the work as KennelUnavailable. */
+export async function explained<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw explain(error);
+  }
+}
