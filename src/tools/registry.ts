@@ -15,23 +15,17 @@ import { githubTools } from './workspace/github.ts';
 import { shellTools } from './workspace/shell.ts';
 import { workspaceTools } from './workspace/workspaces.ts';
 
-const besides: Tool[] = [...workspaceTools, ...fileTools, ...gitTools, ...shellTools, ...githubTools, ...taskTools];
+// The model reads the families in this order, which prompt caches count on: a new one goes to the end of `later`.
+const earlier: Tool[] = [...interactionTools, ...attachmentTools, ...webTools];
+const later: Tool[] = [...workspaceTools, ...fileTools, ...gitTools, ...shellTools, ...githubTools, ...taskTools];
+const routineTools: Tool[] = workflowTools(
+  (name) => tools.get(name),
+  () => tools.keys(),
+  [...cronTools, ...earlier, ...later],
+);
 
 /** Every tool that the model may call, by name. */
-export const tools: ReadonlyMap<string, Tool> = new Map(
-  [
-    ...interactionTools,
-    ...attachmentTools,
-    ...webTools,
-    ...workflowTools(
-      (name) => tools.get(name),
-      () => tools.keys(),
-      [...cronTools, ...interactionTools, ...attachmentTools, ...webTools, ...besides],
-    ),
-    ...cronTools,
-    ...besides,
-  ].map((tool) => [tool.name, tool]),
-);
+export const tools: ReadonlyMap<string, Tool> = new Map([...earlier, ...routineTools, ...cronTools, ...later].map((tool) => [tool.name, tool]));
 
 export interface ModelTool {
   name: string;

@@ -2,7 +2,7 @@ import { agentScenarios, type Differences } from '../support/providers/scenarios
 import { taskScenarios } from '../support/providers/task-scenarios.ts';
 
 const claude: Differences = {
-  harness: 'claude',
+  name: 'claude',
   model: null,
   protocol: 'anthropic',
   sideQuestions: 1,

@@ -2,7 +2,7 @@ import { agentScenarios, type Differences } from '../support/providers/scenarios
 import { taskScenarios } from '../support/providers/task-scenarios.ts';
 
 const codex: Differences = {
-  harness: 'codex',
+  name: 'codex',
   model: 'scripted',
   protocol: 'openai-responses',
   sideQuestions: 0,

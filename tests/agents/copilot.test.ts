@@ -2,7 +2,7 @@ import { agentScenarios, type Differences } from '../support/providers/scenarios
 import { taskScenarios } from '../support/providers/task-scenarios.ts';
 
 const copilot: Differences = {
-  harness: 'copilot',
+  name: 'copilot',
   model: 'scripted',
   protocol: 'openai-chat',
   sideQuestions: 0,

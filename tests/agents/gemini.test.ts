@@ -2,7 +2,7 @@ import { agentScenarios, type Differences } from '../support/providers/scenarios
 import { taskScenarios } from '../support/providers/task-scenarios.ts';
 
 const gemini: Differences = {
-  harness: 'gemini',
+  name: 'gemini',
   model: 'gemini-2.5-pro',
   protocol: 'gemini',
   sideQuestions: 0,

@@ -22,7 +22,7 @@ export interface RunSettings extends Partial<RunSpec> {
 /** One run of an agent: its folders, a gate, providers of its own, and its containers one after another. */
 export class AgentRun {
   readonly taskId = `agents-${process.pid}-${++count}`;
-  readonly harness: AgentName;
+  readonly agent: AgentName;
   readonly root: string;
   readonly folder: string;
   readonly workspace: string;
@@ -34,9 +34,9 @@ export class AgentRun {
   private step = 0;
   private commands = 0;
 
-  private constructor(at: TestKennel, harness: AgentName, root: string, providers: Providers, gate: TestGate, { diskMb, ...settings }: RunSettings) {
+  private constructor(at: TestKennel, agent: AgentName, root: string, providers: Providers, gate: TestGate, { diskMb, ...settings }: RunSettings) {
     this.at = at;
-    this.harness = harness;
+    this.agent = agent;
     this.root = root;
     this.folder = join(root, 'run');
     this.workspace = join(root, 'workspace');
@@ -46,7 +46,7 @@ export class AgentRun {
     this.mounted = diskMb !== undefined;
   }
 
-  static async open(at: TestKennel, harness: AgentName, settings: RunSettings): Promise<AgentRun> {
+  static async open(at: TestKennel, agent: AgentName, settings: RunSettings): Promise<AgentRun> {
     const root = mkdtempSync(join(tmpdir(), 'agent-'));
     if (settings.diskMb !== undefined) {
       mkdirSync(join(root, 'run'));
@@ -55,7 +55,7 @@ export class AgentRun {
     for (const name of ['run/gate', 'run/home', 'workspace']) mkdirSync(join(root, name), { recursive: true });
     const providers = await startProviders();
     const gate = await startTestGate(join(root, 'run/gate'), providers.origin);
-    const made = new AgentRun(at, harness, root, providers, gate, settings);
+    const made = new AgentRun(at, agent, root, providers, gate, settings);
     made.give('workspace', 'run', 'run/home', 'run/gate', 'run/gate/model.sock', 'run/gate/egress.sock');
     return made;
   }
@@ -67,7 +67,7 @@ export class AgentRun {
       version: 1,
       taskId: this.taskId,
       step: this.step,
-      harness: this.harness,
+      harness: this.agent,
       prompt,
       sessionId: null,
       model: null,
@@ -104,7 +104,7 @@ export class AgentRun {
   /** The first line of a type that fits; waits for it, and gives up when the step has ended without one. */
   async line<T extends LogLine['type']>(type: T, fits: (line: OfType<T>) => boolean = () => true, ms = 60_000): Promise<OfType<T>> {
     return await until(
-      `${this.harness}: a line of type ${type}`,
+      `${this.agent}: a line of type ${type}`,
       () => {
         const lines = this.lines();
         const found = lines.find((line): line is OfType<T> => line.type === type && fits(line as OfType<T>));
@@ -157,7 +157,7 @@ export class AgentRun {
 
   /** Waits until the container of this step does not run any more. */
   async stopped(ms?: number): Promise<void> {
-    await until(`${this.harness}: the container stops`, async () => (await this.at.kennel.inspect(this.taskId, this.step))?.state === 'exited', ms);
+    await until(`${this.agent}: the container stops`, async () => (await this.at.kennel.inspect(this.taskId, this.step))?.state === 'exited', ms);
   }
 
   async close(): Promise<void> {

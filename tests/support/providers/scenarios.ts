@@ -14,7 +14,7 @@ import type { ProviderEntry } from './server.ts';
 
 /** What one coding agent does differently from the others. */
 export interface Differences {
-  harness: ModelAgentName;
+  name: ModelAgentName;
   model: string | null;
   protocol: Protocol;
   /** model calls of its own beside the work, in a run of one prompt: titles */
@@ -43,13 +43,13 @@ const counting = Array.from({ length: 60 }, (_, at) => `Line ${at} of ${at * 791
 
 /** The same scenarios for each agent: the real CLI, in its image, driven by the runner, against the scripted providers. */
 export function agentScenarios(agent: Differences): void {
-  const { harness } = agent;
+  const { name } = agent;
   let at: TestKennel;
   const slots = semaphore(SLOTS);
 
   beforeAll(async () => {
     if (NO_DOCKER) return;
-    await requireDocker(harness);
+    await requireDocker(name);
     at = await startTestKennel({ FETCH_KENNEL_MEMORY_MB: '3072', FETCH_KENNEL_SLOTS: '8' });
   }, 900_000);
   afterAll(() => at?.close());
@@ -59,7 +59,7 @@ export function agentScenarios(agent: Differences): void {
       title,
       () =>
         slots(async () => {
-          const run = await AgentRun.open(at, harness, { model: agent.model, ...settings });
+          const run = await AgentRun.open(at, name, { model: agent.model, ...settings });
           try {
             await work(run);
           } finally {
@@ -76,7 +76,7 @@ export function agentScenarios(agent: Differences): void {
     expect(run.asked().length).toBe(attempts);
   };
 
-  describe.skipIf(NO_DOCKER)(`${harness} in its container`, () => {
+  describe.skipIf(NO_DOCKER)(`${name} in its container`, () => {
     scenario('edits a file, runs a command and finishes', async (run) => {
       await run.begin(script(write('hello.txt', 'hello\n'), shell('cat hello.txt; id -u; env | sort'), { say: 'All done.' }));
       const ended = await run.ended(LIMIT);
@@ -92,7 +92,7 @@ export function agentScenarios(agent: Differences): void {
       expect(third!.last).not.toContain(PROVIDER_KEY);
       expect(run.providers.requests().length - run.asked().length).toBe(agent.sideQuestions);
       const started = run.lines().find((line) => line.type === 'started');
-      expect(started).toMatchObject({ harness, version: expect.stringMatching(/^\d+\.\d+\.\d+/) });
+      expect(started).toMatchObject({ harness: name, version: expect.stringMatching(/^\d+\.\d+\.\d+/) });
       expect(run.lines().some((line) => line.type === 'usage' && line.inputTokens > 0)).toBe(true);
       expect(await run.gate.used()).toEqual(total(run.providers.requests()));
       // OpenCode looks for plug-ins in the registry of npm, in vain; nothing else is looked for outside

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { modelSetting } from '../../../src/domain/tasks/agent-settings.ts';
 import type { Task } from '../../../src/store/kennel/tasks.ts';
 import { startTestApp, type TestApp } from '../app.ts';
 import { NO_DOCKER, requireDocker } from '../docker.ts';
@@ -23,14 +24,14 @@ const crowding = `python3 -c 'import os, time; [os.fork() or (globals().update(m
 const ENDINGS = /^Task \S+ (is done|has failed|was cancelled)/;
 
 /** The same tasks for each agent, in a whole instance: from the order in a chat to the report there. */
-export function taskScenarios({ harness, model }: Differences): void {
+export function taskScenarios({ name: agent, model }: Differences): void {
   let app: TestApp;
   let providers: Providers;
   const slots = semaphore(2);
 
   beforeAll(async () => {
     if (NO_DOCKER) return;
-    await requireDocker(harness);
+    await requireDocker(agent);
     providers = await startProviders();
     app = await startTestApp({
       FETCH_AUTONOMY: 'autonomous',
@@ -43,7 +44,7 @@ export function taskScenarios({ harness, model }: Differences): void {
       ANTHROPIC_API_KEY: PROVIDER_KEY,
       GOOGLE_GEMINI_BASE_URL: `${providers.origin}/gemini`,
       GEMINI_API_KEY: PROVIDER_KEY,
-      ...(harness === 'gemini' && model && { GEMINI_MODEL: model }),
+      ...(model && { [modelSetting(agent)]: model }),
     });
     await kennelReady(app);
   }, 900_000);
@@ -55,7 +56,7 @@ export function taskScenarios({ harness, model }: Differences): void {
   const begin = async (name: string, ...steps: AgentStep[]) => {
     const { path } = await workspace(app, name);
     const goal = script(...steps);
-    const { thread, id } = await startTask(app, goal, { workspace: name, agent: harness, timeout: LIMIT });
+    const { thread, id } = await startTask(app, goal, { workspace: name, agent, timeout: LIMIT });
     /** what its model was told by its tools, before a step of the script or at all */
     const heard = (step?: number): string =>
       providers
@@ -84,7 +85,7 @@ export function taskScenarios({ harness, model }: Differences): void {
 
   const scenario = (title: string, work: () => Promise<void>): void => it.concurrent(title, () => slots(work), 900_000);
 
-  describe.skipIf(NO_DOCKER)(`${harness} in a task`, () => {
+  describe.skipIf(NO_DOCKER)(`${agent} in a task`, () => {
     it('asks the person, and hears the answer after the workers were killed', async () => {
       const { path, thread, id, heard } = await begin(
         'asking',

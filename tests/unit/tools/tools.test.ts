@@ -8,6 +8,10 @@ test('every tool is declared to the model with a strict object schema', () => {
   for (const tool of modelTools()) expect(tool.parameters).toMatchObject({ type: 'object', additionalProperties: false });
 });
 
+test('what the model is told of all tools stays below 28 KB, because every request carries it', () => {
+  expect(Buffer.byteLength(JSON.stringify(modelTools()))).toBeLessThan(28_000);
+});
+
 test('arguments with defaults may be left out', () => {
   expect(prepareCall('workflow_list', '')).toMatchObject({ ok: true, args: { includeRuns: false, runLimit: 10 } });
   expect(prepareCall('cron_create', '{"workflow":"w","schedule":"0 9 * * *"}')).toMatchObject({ ok: true, args: { timezone: 'UTC', enabled: true } });
