@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { RunOutcome, RunSpec } from '../../src/contracts/kennel.ts';
-import { takeLogin } from './agent/login.ts';
+import { copyLogin } from './agent/login.ts';
 import { AgentProcess } from './agent/process.ts';
 import type { AgentTurn } from './agent/turn.ts';
 import { Updates } from './agent/updates.ts';
@@ -39,7 +39,7 @@ export class Run {
   private readonly decided = Promise.withResolvers<Ended>();
   private readonly begun = Promise.withResolvers<void>();
   /** this container was told to begin, so it may write the log */
-  private mine: boolean;
+  private ownsLog: boolean;
   private readonly closers: Array<() => void> = [];
   private turn: AgentTurn | null = null;
   private agent: AgentProcess | null = null;
@@ -54,7 +54,7 @@ export class Run {
 
   constructor(spec: RunSpec, settings: Settings, log: RunLog, earlier: Map<string, string>) {
     this.spec = spec;
-    this.mine = !spec.waits;
+    this.ownsLog = !spec.waits;
     this.settings = settings;
     this.log = log;
     this.earlier = earlier;
@@ -80,7 +80,7 @@ export class Run {
   async cancel(reason: string, patience = CANCEL): Promise<void> {
     if (this.cancelled) return;
     // nothing has begun that must be ended, and another container of this run may be writing the log
-    if (!this.mine) process.exit(0);
+    if (!this.ownsLog) process.exit(0);
     this.cancelled = reason;
     this.pending?.close();
     await this.turn?.cancel();
@@ -93,7 +93,7 @@ export class Run {
     const profile = await profileOf(spec.harness);
     this.profile = profile;
     mkdirSync(settings.home, { recursive: true });
-    const hidden = spec.login ? takeLogin(settings.login, join(settings.home, profile.login)) : [];
+    const hidden = spec.login ? copyLogin(settings.login, join(settings.home, profile.login)) : [];
     const [model, egress] = await Promise.all([
       forwardSocket(settings.modelPort, settings.modelSocket),
       forwardSocket(settings.egressPort, settings.egressSocket),
@@ -119,9 +119,9 @@ export class Run {
       (command) => {
         if (command.type === 'cancel') void this.cancel('Cancelled.');
         else if (command.type === 'begin') {
-          if (!spec.waits || this.mine) return;
+          if (!spec.waits || this.ownsLog) return;
           if (command.token === settings.token) {
-            this.mine = true;
+            this.ownsLog = true;
             this.begun.resolve();
             // an engine that died while it started this container left it behind
           } else if (upToDate) process.exit(1);
@@ -135,7 +135,7 @@ export class Run {
     upToDate = true;
     // the protocol's library takes as long to load as an agent to start, so both happen in parallel
     const library = import('./agent/turn.ts');
-    if (!this.mine) await this.begun.promise;
+    if (!this.ownsLog) await this.begun.promise;
     log.write({ type: 'started', harness: spec.harness, version: versionOf(profile) });
     if (this.cancelled) return;
 
@@ -167,8 +167,12 @@ export class Run {
     );
     const agent = new AgentProcess(profile.command(context), settings.home, workspace, { ...settings.env, ...proxies(proxy) });
     this.agent = agent;
-    if (spec.aloneMs !== undefined)
-      this.watch = new HostWatch({ socket: settings.modelSocket, aloneMs: spec.aloneMs, hold: (held) => agent.hold(held, settings.contained) });
+    if (spec.freezeAfterMs !== undefined)
+      this.watch = new HostWatch({
+        socket: settings.modelSocket,
+        freezeAfterMs: spec.freezeAfterMs,
+        freeze: (frozen) => agent.freeze(frozen, settings.contained),
+      });
     const { AgentTurn } = await library;
     const turn = new AgentTurn({ spec, profile, context, agent, pending, updates, sanitiser: this.sanitiser });
     this.turn = turn;

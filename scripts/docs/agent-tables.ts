@@ -22,7 +22,7 @@ function modelNames(name: AgentName): string {
   if (!model || !hasModel(name)) return 'none';
   const own = `\`${modelSetting(name)}\``;
   if (model.protocol !== 'openai') return `${own}, or its own default`;
-  return model.mustBeNamed ? `${own} or \`AGENT_MODEL\`` : `${own} or \`AGENT_MODEL\`; with OpenAI itself its own default`;
+  return model.mustBeNamed ? `${own} or \`AGENT_MODEL\`` : `${own}, \`AGENT_MODEL\`, or the default of OpenAI`;
 }
 
 /** The log-in that each may have instead of a key. */

@@ -47,7 +47,7 @@ export interface RunSpec {
   /** the session to resume; null starts one */
   sessionId: string | null;
   /** the prompt of a new session when the one to resume is lost; without it a lost session is a failure */
-  anew?: string;
+  restartPrompt?: string;
   /** model name for the agent; null is its own default */
   model: string | null;
   /** `ask`: the agent asks before it acts; `run`: it does not */
@@ -59,7 +59,7 @@ export interface RunSpec {
   /** folder of the working tree inside the workspace, when it is not the workspace itself */
   worktree?: string;
   /** ms without a host process (seen at `INSIDE.modelSocket`) after which the agent is frozen until a host process is back */
-  aloneMs?: number;
+  freezeAfterMs?: number;
   /** start nothing of the agent before the command `begin` with the token of this container */
   waits?: boolean;
 }

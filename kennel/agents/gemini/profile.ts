@@ -43,7 +43,7 @@ export const profile: Profile = {
     files: [{ path: '.gemini/settings.json', content: JSON.stringify(settings(context)) }],
   }),
 
-  beforeResume: async (context, sessionId) => setAside(join(context.home, '.gemini/tmp'), sessionId.slice(0, 8)),
+  beforeResume: async (context, sessionId) => renameEarlier(join(context.home, '.gemini/tmp'), sessionId.slice(0, 8)),
   mode: (context) => (context.permissions === 'run' ? 'yolo' : 'default'),
   text: (text) => (text.startsWith('[MODE_UPDATE]') ? 'nothing' : 'words'),
   failure: failureByError,
@@ -58,7 +58,7 @@ export const profile: Profile = {
  * `session/load` begins an empty session before it looks for the old one, in a file that is named after the minute and the id: within the minute in
  * which the old one was begun, that empties it. The old file gets the name of another minute.
  */
-function setAside(folder: string, id: string): void {
+function renameEarlier(folder: string, id: string): void {
   for (const project of list(folder)) {
     const chats = join(folder, project, 'chats');
     const names = list(chats).filter((name) => name.startsWith('session-') && name.endsWith(`-${id}.jsonl`));

@@ -8,7 +8,7 @@ const secretsOf = (login: string): string[] => (login.match(/[^\s"',:{}[\]\\]{20
  * Copies the agent's log-in, which is mounted read only, to where the agent looks for it, because agents renew it in place and write beside it. A later run
  * keeps what an earlier one renewed, unless the person has logged in again. Returns what must be hidden in everything that is shown or stored.
  */
-export function takeLogin(mounted: string, own: string): string[] {
+export function copyLogin(mounted: string, own: string): string[] {
   const login = readFileSync(mounted, 'utf8');
   const kept = lstatSync(own, { throwIfNoEntry: false });
   if (kept?.isFile() && kept.mtimeMs >= statSync(mounted).mtimeMs) return secretsOf(`${login} ${readFileSync(own, 'utf8')}`);

@@ -61,9 +61,9 @@ export class AgentProcess {
   }
 
   /** Freezes every process of the agent, or lets them go on. In a container that is every process, even those that left the agent's group. */
-  hold(held: boolean, contained: boolean): void {
+  freeze(frozen: boolean, contained: boolean): void {
     // in a container: all but its first process and this one
-    this.signal(held ? 'SIGSTOP' : 'SIGCONT', contained);
+    this.signal(frozen ? 'SIGSTOP' : 'SIGCONT', contained);
   }
 
   private async gone(ms: number): Promise<boolean> {

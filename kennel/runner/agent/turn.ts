@@ -106,9 +106,9 @@ export class AgentTurn {
         await this.inTime(profile.resume === 'load' ? 'session/load' : 'session/resume', { ...session, sessionId: spec.sessionId });
         sessionId = spec.sessionId;
       } catch (error) {
-        if (spec.anew === undefined || !(error instanceof acp.RequestError)) throw error;
+        if (spec.restartPrompt === undefined || !(error instanceof acp.RequestError)) throw error;
         // agents save their session with a short delay; one that was killed before that has none
-        this.prompt = spec.anew;
+        this.prompt = spec.restartPrompt;
         updates.replaying = false;
         updates.note('warn', `The session could not be resumed (${error.message}): the agent begins again with what is there.`);
       }

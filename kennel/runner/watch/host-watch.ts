@@ -7,9 +7,9 @@ export interface HostWatchOptions {
   /** served by the host's process while it lives and has its lease */
   socket: string;
   /** ms without the socket after which another host may have taken this task */
-  aloneMs: number;
+  freezeAfterMs: number;
   /** freezes every process of the agent, or lets them go on */
-  hold(held: boolean): void;
+  freeze(frozen: boolean): void;
 }
 
 /**
@@ -19,25 +19,25 @@ export interface HostWatchOptions {
 export class HostWatch {
   private readonly options: HostWatchOptions;
   private readonly timer: NodeJS.Timeout;
-  private held = false;
+  private frozen = false;
   private looking = false;
   /** by wall clock time, because a machine that slept was away too */
   private seenAt = Date.now();
 
   constructor(options: HostWatchOptions) {
     this.options = options;
-    this.timer = setInterval(() => void this.look(), Math.min(LOOK_MS, options.aloneMs / 4));
+    this.timer = setInterval(() => void this.look(), Math.min(LOOK_MS, options.freezeAfterMs / 4));
     this.timer.unref();
   }
 
   /** Resolves when the host is there: the host that has the task now decides how the run ends. */
   async answered(): Promise<void> {
-    while (this.held) await pause(LOOK_MS / 4);
+    while (this.frozen) await pause(LOOK_MS / 4);
   }
 
   close(): void {
     clearInterval(this.timer);
-    if (this.held) this.turn(false);
+    if (this.frozen) this.turn(false);
   }
 
   private async look(): Promise<void> {
@@ -45,14 +45,14 @@ export class HostWatch {
     this.looking = true;
     if (await answers(this.options.socket)) this.seenAt = Date.now();
     this.looking = false;
-    const alone = Date.now() - this.seenAt >= this.options.aloneMs;
+    const alone = Date.now() - this.seenAt >= this.options.freezeAfterMs;
     // repeated, because a process may have been started during the first time
-    if (alone || this.held) this.turn(alone);
+    if (alone || this.frozen) this.turn(alone);
   }
 
-  private turn(held: boolean): void {
-    this.held = held;
-    this.options.hold(held);
+  private turn(frozen: boolean): void {
+    this.frozen = frozen;
+    this.options.freeze(frozen);
   }
 }
 

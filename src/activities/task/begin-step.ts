@@ -73,14 +73,14 @@ async function specOf({ db, config }: KennelDeps, task: Task, input: BeginInput,
     prompt,
     sessionId: goesOn ? task.session_id : null,
     // an agent without a model takes every word as it stands
-    ...(goesOn && hasModel(task.harness) && { anew: [onceMore(task), ...(unheard ? [prompt] : [])].join('\n\n') }),
+    ...(goesOn && hasModel(task.harness) && { restartPrompt: [onceMore(task), ...(unheard ? [prompt] : [])].join('\n\n') }),
     model: modelOf(task.harness, config),
     // the container is the sandbox, so only a supervised chat is asked about every action
     permissions: autonomy === 'supervised' ? 'ask' : 'run',
     holdMs: input.holdMs,
     ...(login && { login: true }),
     ...(task.worktree && { worktree: worktreeOf(task.id) }),
-    aloneMs: aloneMs(config),
+    freezeAfterMs: freezeAfterMs(config),
     waits: true,
   };
 }
@@ -102,5 +102,5 @@ async function checkpoint({ kennel }: KennelDeps, task: Task, workspace: string)
 }
 
 /** The agent is frozen after this part of the time in which its task may move to another host. */
-const ALONE_PART = 0.7;
-const aloneMs = ({ FETCH_KENNEL_AWAY_SECONDS }: Config): number => Math.round(FETCH_KENNEL_AWAY_SECONDS * GONE_FACTOR * ALONE_PART * 1_000);
+const FREEZE_PART = 0.7;
+const freezeAfterMs = ({ FETCH_KENNEL_AWAY_SECONDS }: Config): number => Math.round(FETCH_KENNEL_AWAY_SECONDS * GONE_FACTOR * FREEZE_PART * 1_000);

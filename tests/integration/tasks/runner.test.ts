@@ -391,7 +391,7 @@ describe('a host whose process is gone', () => {
   test('holds its agent still before another host may go on with the task, and lets it go on when it is there again', async () => {
     const run = newRun();
     const before = await host(run);
-    const runner = run.start({ prompt: 'append a.txt one; wait 2; append a.txt two', permissions: 'run', aloneMs: 600 });
+    const runner = run.start({ prompt: 'append a.txt one; wait 2; append a.txt two', permissions: 'run', freezeAfterMs: 600 });
     await waits(run);
     await gone(before);
     await until('it is held', () => still(runner));
@@ -408,7 +408,7 @@ describe('a host whose process is gone', () => {
   test('is waited for as long as a restart takes', async () => {
     const run = newRun();
     const before = await host(run);
-    const runner = run.start({ prompt: 'wait 2; append a.txt one', permissions: 'run', aloneMs: 60_000 });
+    const runner = run.start({ prompt: 'wait 2; append a.txt one', permissions: 'run', freezeAfterMs: 60_000 });
     await waits(run);
     await gone(before);
     expect(await run.ended(runner)).toMatchObject({ outcome: 'completed' });
@@ -513,7 +513,7 @@ describe('an agent that has lost its session', () => {
 
   test('begins again with the prompt for that', async () => {
     const run = newRun();
-    const ended = await run.ended(run.start({ prompt: 'Go on.', anew: 'From the start.', sessionId: 's0' }, { agent: forgetful }));
+    const ended = await run.ended(run.start({ prompt: 'Go on.', restartPrompt: 'From the start.', sessionId: 's0' }, { agent: forgetful }));
     expect(ended.outcome).toBe('completed');
     expect(run.text()).toBe('From the start.');
     expect(await run.line('session')).toMatchObject({ sessionId: 's1', resumed: false });
