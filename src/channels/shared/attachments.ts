@@ -8,42 +8,42 @@ import type { Db } from '../../store/postgres/database.ts';
 import { documentText, pictureFor } from './file-reading.ts';
 import { sanitiseText } from './sanitise.ts';
 
-/** A message with its file, ready to be said. */
+/** A message with its file, ready for the conversation. */
 export interface Prepared {
-  /** '' when there is nothing to say to the model */
+  /** empty when there is nothing for the model */
   text: string;
   attachmentIds: string[];
-  /** shown to the person before the answer: what was heard, or what is wrong */
+  /** shown to the person before the answer: the words of a recording, or a problem */
   tell: string | null;
 }
 
-/** What a channel knows of a file before it is loaded. */
+/** What a channel knows about a file before it is loaded. */
 export interface FileFacts {
   kind: 'image' | 'audio' | 'video' | 'document';
   mime: string;
   /** file name of a document */
   name: string | null;
-  /** recorded to be listened to, not a file that happens to be audio */
+  /** a recording made to be listened to, not an audio file */
   voice: boolean;
   seconds: number;
 }
 
 export interface FileMessage {
-  /** id of the attachment: the same at every attempt */
+  /** id of the attachment, the same at every attempt */
   id: string;
   threadId: string;
-  /** what was written beside the file, without the trigger */
+  /** the text that came with the file, without the trigger */
   text: string;
   file: FileFacts;
-  /** keep the file without looking into it */
+  /** store the file without reading it */
   unopened: boolean;
   /** Loads the file. @throws FileError */
   load(signal: AbortSignal): Promise<Buffer>;
-  /** told that listening takes a while */
+  /** called when transcribing will take a while */
   onLongRecording(seconds: number): Promise<void>;
 }
 
-/** Why a file cannot be had. `away`: trying again later can help. */
+/** Why a file cannot be loaded. `away`: a later attempt may work. */
 export type FileProblem = 'too_large' | 'expired' | 'tampered' | 'unreadable' | 'away';
 export class FileError extends Error {
   readonly problem: FileProblem;
@@ -58,16 +58,16 @@ interface AttachmentDeps {
   db: Db;
   config: Config;
   log: Logger;
-  /** what a person is told about a file that cannot be had */
+  /** what a person is told about a file that cannot be loaded */
   problemText(problem: FileProblem, kind: FileFacts['kind']): string;
 }
 
-/** A recording that is longer is announced, because nothing else shows that somebody listens. */
+/** A longer recording is announced, because nothing else shows that it is being transcribed. */
 const LONG_RECORDING_S = 60;
-/** A file is in memory as a whole while it is checked. */
+/** A file is held in memory while it is checked. */
 const LOADS_AT_ONCE = 2;
 
-/** Loads, keeps and reads what comes with messages. */
+/** Loads, stores and reads the files of messages. */
 export class AttachmentReader {
   private readonly deps: AttachmentDeps;
   private readonly loading = pLimit(LOADS_AT_ONCE);
@@ -89,7 +89,7 @@ export class AttachmentReader {
       if (!(error instanceof FileError)) throw error;
       const { problem, message: reason } = error;
       this.deps.log.warn({ problem, reason, kind: file.kind }, 'a file could not be loaded');
-      // what was written beside it still counts; the model knows that the file is missing
+      // the text beside it still counts; the model is told that the file is missing
       const missing = `[The ${nameOf(file)} that came with this could not be loaded: ${problem.replace('_', ' ')}.]`;
       return { text: text && `${text}\n${missing}`, attachmentIds: [], tell: this.deps.problemText(problem, file.kind) };
     }

@@ -7,12 +7,12 @@ import type { Db, Tx } from '../../store/postgres/database.ts';
 import { isAsked } from '../../store/questions/questions.ts';
 import { heardOf, heardTogether, type PendingMessage } from './pending.ts';
 
-/** A backlog arrives in pieces: wait until nothing has come for this long, or it is this much. */
+/** A backlog arrives in parts: wait until nothing has come for this long, or until it is this much. */
 const OLD_QUIET_MS = 3_000;
 const OLD_MANY = 500;
-/** Messages of one chat in hand at once; whatever else it has written stays in the table. */
+/** Most messages of one chat in memory; the rest stays in the table. */
 const IN_HAND = 1_000;
-/** Of a flood this many turns are said at a time, so that other chats are not held up. */
+/** How many turns of a flood are passed on at a time, so that other chats are not delayed. */
 const PARTS_AT_ONCE = 8;
 
 export interface BatcherDeps {
@@ -21,17 +21,17 @@ export interface BatcherDeps {
   threadId: string;
   /** characters of a message that a request of the model shows */
   shownChars: number;
-  /** whether to say now that much is read in parts: not when it was said lately */
+  /** whether to tell the person now that much is read in parts; not when they were told recently */
   tells(): boolean;
   channel: Channel;
-  /** Notes in the channel's own table what became of messages; `inboxId`: the input that they are part of. */
+  /** Records in the channel's own table how messages were handled; `inboxId`: the input that they became part of. */
   markHandled(tx: Db | Tx, seqs: readonly number[], verdict: string, inboxId?: string): Promise<void>;
 }
 
-/** Messages of one chat on their way into the conversation. What belongs together is said together, in the order in which it came. */
+/** Messages of one chat on their way into the conversation. Messages that belong together are passed on together, in the order of arrival. */
 export class ChatBatcher {
   pending: PendingMessage[] = [];
-  /** turns that the backlog which is being said has become so far */
+  /** number of turns that the present backlog has become so far */
   private parts = 0;
   private readonly deps: BatcherDeps;
 
@@ -48,7 +48,7 @@ export class ChatBatcher {
   get seqs(): number[] {
     return this.pending.map((each) => each.seq);
   }
-  /** Addresses whose further messages stay in the table for now, because so many are in hand. */
+  /** Addresses whose further messages stay in the table for now, because so many are in memory. */
   get full(): Iterable<string> {
     return this.pending.length < IN_HAND ? [] : new Set(this.pending.map(({ chat }) => chat));
   }
@@ -59,13 +59,13 @@ export class ChatBatcher {
     this.pending.splice(before + 1, 0, it);
   }
 
-  /** Takes a message back, because it was edited or deleted before it was said. */
+  /** Removes a message that was edited or deleted before it was passed on. */
   remove(seq: number): void {
     const at = this.pending.findIndex((each) => each.seq === seq);
     if (at >= 0) this.pending.splice(at, 1)[0]!.drop();
   }
 
-  /** Says whatever is complete now. Late messages wait until all of them are here (`allRead`). */
+  /** Passes on what is complete. Late messages wait until all of them are here (`allRead`). */
   async settle(now: number, allRead: boolean): Promise<void> {
     for (let said = 0; said < PARTS_AT_ONCE; said++) {
       const run = await this.complete(now, allRead);
@@ -81,13 +81,13 @@ export class ChatBatcher {
     }
   }
 
-  /** The messages that are to be said together now; none while all have to wait. */
+  /** The messages to pass on together now; none while all must wait. */
   private async complete(now: number, allRead: boolean): Promise<PendingMessage[]> {
     const word = this.pending.find((each) => commandOf(each) !== null);
     if (word && commandOf(word) !== 'stop') return [word];
     const before = word ? this.pending.slice(0, this.pending.indexOf(word)) : this.pending;
     if (word) {
-      // what is to be stopped is begun first, so that there is something to stop; what still loads is not waited for
+      // the turn to be stopped must begin first; files that still load are not waited for
       for (const loads of before.filter((each) => !each.prepared)) {
         await this.deps.markHandled(this.deps.db, [loads.seq], 'stopped');
         this.remove(loads.seq);
@@ -120,7 +120,7 @@ export class ChatBatcher {
     const attachmentIds = said.flatMap((each) => each.prepared!.attachmentIds);
     if (first.old) {
       const messages = said.map((each) => ({ at: each.sentAt, author: each.author ?? each.name ?? 'The person', text: each.prepared!.text }));
-      // nothing of it is to be carried out, so none of it counts as an order of the person
+      // nothing of it will be carried out, so it holds no order of the person
       const heard = { ...heardTogether(said), words: '' };
       await intake.say({
         threadId,
@@ -136,7 +136,7 @@ export class ChatBatcher {
       const answers = first.questionId !== null || commandOf(first) !== null || (await isAsked(this.deps.db, threadId));
       const whole = heardOf(first);
       const { author, approver, questionId } = first;
-      // commands and answers stay bare, and are without the name of their author
+      // commands and answers are passed on without quote and author
       const text = answers || author !== null ? first.prepared!.text : whole.text;
       await intake.say({
         threadId,
@@ -157,7 +157,7 @@ export class ChatBatcher {
     }
   }
 
-  /** What was heard, or why a file cannot be had. A message that is nothing else ends with it. */
+  /** The words of a recording, or why a file cannot be loaded. A message that is nothing else ends here. */
   private async tell({ seq, id, text, prepared }: PendingMessage): Promise<void> {
     if (!prepared?.tell) return;
     const { intake, threadId } = this.deps;
@@ -165,7 +165,7 @@ export class ChatBatcher {
     await intake.respond({ threadId, said: text || '[a file]', body: prepared.tell, channelMessageId: `${id}/told`, also });
   }
 
-  /** Says once that what was written is more than one turn takes. Who wrote too fast knows already. */
+  /** Says once that the text is more than one turn takes. A person who wrote too fast was told already. */
   private async tellParts(run: readonly PendingMessage[], rest: readonly PendingMessage[]): Promise<void> {
     const [first] = run;
     if (!first || rest.length === 0 || first.late || first.rest || !this.deps.tells()) return;
@@ -179,7 +179,7 @@ export class ChatBatcher {
   }
 
   private handled(seqs: readonly number[], verdict: string | null): Also {
-    // one that is known was said in an attempt whose end nobody heard of: what came since was not part of it, and is taken up from the table
+    // a known message was passed on in an attempt whose end was lost. Later messages were not part of it, and are read from the table again
     return (tx, inboxId, kind, known) => this.deps.markHandled(tx, known ? seqs.slice(0, 1) : seqs, verdict ?? kind, inboxId);
   }
 }
@@ -189,7 +189,7 @@ const sizeOf = (pending: PendingMessage): { text: string; files: number } => ({
   files: pending.prepared!.attachmentIds.length,
 });
 
-/** Words that work without the model and must not wait until a burst is complete; a yes or no is one only as an answer. */
+/** Words that work without the model and must not wait for the burst. A yes or no is one only as an answer. */
 function commandOf({ text, bare, questionId, old }: PendingMessage): 'stop' | 'status' | 'help' | 'new' | 'order' | null {
   if (questionId !== null || old || !bare) return null;
   const command = parseCommand(text);

@@ -2,12 +2,12 @@ import { fileTypeFromBuffer } from 'file-type';
 import { isPdf, pdfText } from '../../adapters/pdf/pdf.ts';
 import { sanitiseText } from './sanitise.ts';
 
-/** Longest side of a picture as the model sees it, pixels: what providers scale to anyway. */
+/** Longest side of a picture for the model, in pixels; providers scale larger ones down. */
 const SIDE = 1280;
 const PIXELS = 60_000_000;
 const PICTURES = new Set(['image/jpeg', 'image/png', 'image/webp', 'image/gif', 'image/avif', 'image/heic', 'image/tiff', 'image/bmp']);
 
-/** A picture as JPEG, small enough to be part of every request; null when it is no picture, or one that cannot be opened. Sharp is loaded on first use. */
+/** A picture as JPEG, small enough for every request; null when it cannot be opened as a picture. Sharp is loaded on first use. */
 export async function pictureFor(data: Buffer): Promise<Buffer | null> {
   const type = await fileTypeFromBuffer(data).catch(() => undefined);
   if (!type || !PICTURES.has(type.mime)) return null;
@@ -36,7 +36,7 @@ export async function documentText(data: Buffer, signal: AbortSignal): Promise<s
   return text && sanitiseText(text, TEXT_CHARS);
 }
 
-/** The text of a document that is text, whatever its type claims; null for everything else. */
+/** The text of a document that is text, whatever its declared type; null for everything else. */
 export function textFor(data: Buffer): string | null {
   if (data.length === 0 || data.length > TEXT_BYTES || data.subarray(0, 8192).includes(0)) return null;
   try {

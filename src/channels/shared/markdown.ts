@@ -10,10 +10,10 @@ export interface Attached {
 }
 
 const SCHEME = 'attachment:';
-/** Files that one reply brings at most. */
+/** Most files in one reply. */
 const MOST = 10;
 
-/** Takes the attachments out of a reply; in code such a reference is only text and stays. */
+/** Takes the attachments out of a reply. In code such a reference is only text, and stays. */
 export function takeAttachments(markdown: string): { markdown: string; attached: Attached[] } {
   const none = { markdown, attached: [] };
   if (!markdown.includes(SCHEME) || !isParseable(markdown)) return none;
@@ -51,12 +51,12 @@ const textOf = (node: Nodes): string => ('value' in node ? node.value : 'childre
 
 const LONGEST = 200_000;
 const DENSEST = 3_000;
-/** Fifty quotes or lists in each other, written in one line or as the last step of a stair. */
+/** Fifty nested quotes or lists, in one line or as the last step of a stair. */
 const NESTED = /^[ \t]*(?:>[ \t]*|(?:[-+*]|\d{1,9}[.)])[ \t]+){50}|^[ \t>]{100,}(?:[-+*]|\d{1,9}[.)])[ \t]/m;
 
 /**
- * Whether markdown is parsed at all. The parser's time grows with the square of the delimiters in a paragraph and of the nesting (5,000 lists in
- * each other: 20 s), and a process that keeps a connection alive cannot wait for that.
+ * Whether to parse this markdown at all. The parser's time grows with the square of the delimiters in a paragraph and of the nesting (5,000 nested lists: 20
+ * s), and a process that keeps a connection alive cannot wait that long.
  */
 export function isParseable(markdown: string): boolean {
   if (markdown.length > LONGEST || NESTED.test(markdown)) return false;

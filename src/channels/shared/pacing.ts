@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { ChannelAway } from '../channel.ts';
 
-/** How fast messages leave an account. WhatsApp documents no limits: its settings are what accounts were seen to live with (docs/whatsapp.md). */
+/** How fast an account may send. WhatsApp documents no limits; its settings come from users' experience (docs/whatsapp.md). */
 export interface PaceLimits {
-  /** least time between two messages, and at most as long again by chance before each; 0 turns pacing off */
+  /** shortest time between two messages, plus a random time of up to the same length; 0 turns pacing off */
   paceMs: number;
   perMinute: number;
   perDay: number;
@@ -11,10 +11,10 @@ export interface PaceLimits {
 
 const MINUTE_MS = 60_000;
 export const DAY_MS = 24 * 3_600_000;
-/** Longer waits are given back to the task queue: an activity that only waits would hold a place that another chat can use. */
+/** A longer wait goes back to the task queue, because a waiting activity takes a slot that another chat can use. */
 const PATIENCE_MS = 30_000;
 
-/** Milliseconds until the next message may leave. `sent`: times of messages that left or will, oldest first; `random` in [0, 1). */
+/** Milliseconds until the next message may be sent. `sent`: times of sent and planned messages, oldest first; `random` in [0, 1). */
 export function waitFor(sent: readonly number[], now: number, limits: PaceLimits, random: number): number {
   if (limits.paceMs === 0) return 0;
   const after = (count: number, window: number): number => (sent.length < count ? 0 : sent[sent.length - count]! + window - now);
@@ -23,11 +23,11 @@ export function waitFor(sent: readonly number[], now: number, limits: PaceLimits
 }
 
 export interface Pacer {
-  /** Returns when it is this message's turn. Throws `ChannelAway` when that takes too long. */
+  /** Returns when this message may be sent. Throws `ChannelAway` when that takes too long. */
   take(signal: AbortSignal): Promise<void>;
 }
 
-/** `load` gives the times of the last day, so that a restart does not begin a new day. */
+/** `load` returns the send times of the last day, so that a restart does not reset the daily limit. */
 export function createPacer(
   limits: PaceLimits,
   load: (since: Date) => Promise<number[]>,

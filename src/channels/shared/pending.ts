@@ -7,49 +7,49 @@ import type { Approver } from '../../intake/intake.ts';
 import type { Heard } from '../../store/steps/transcript.ts';
 import type { Prepared } from './attachments.ts';
 
-/** A message that is ours to answer, until intake has it. */
+/** A message for us, until intake has it. */
 export interface PendingMessage {
   /** its place in the order of arrival */
   seq: number;
-  /** the channel's own id of it, unique in its chat and over both directions */
+  /** the channel's own id, unique in its chat and over both directions */
   id: string;
-  /** address of the chat as the channel's own table has it */
+  /** address of the chat in the channel's own table */
   chat: string;
-  /** author in a group, null where there is only one */
+  /** the author in a group; null when there is only one person */
   author: string | null;
-  /** what the author is called, where somebody has to be */
+  /** name of the author, where one is needed */
   name: string | null;
   by: Identity;
   /** what the author may approve in a group */
   approver?: Approver;
   text: string;
-  /** text of the message that it quotes */
+  /** text of the quoted message */
   quoted: string | null;
-  /** it is nothing but text, so it may be a command */
+  /** only text, so it may be a command */
   bare: boolean;
   /** quotes this open question */
   questionId: string | null;
-  /** when the channel's server took it */
+  /** when the channel's server received it */
   sentAt: Date;
-  /** the latest moment at which it can have been written */
+  /** the latest time at which it can have been written */
   writtenAt: Date;
   /** first seen, ms */
   at: number;
   /** too old to be carried out */
   old: boolean;
-  /** was over the rate limit: all of them are said together */
+  /** was over the rate limit: all such messages are passed on together */
   late: boolean;
-  /** the messages before it were said without it, because all at once would have been too much */
+  /** the messages before it were passed on without it, because all at once would have been too much */
   rest?: boolean;
   /** null while its file is loaded or listened to */
   prepared: Prepared | null;
-  /** gives up loading */
+  /** cancels loading */
   drop(): void;
 }
 
 type ReadableMessage = Pick<PendingMessage, 'author' | 'by' | 'prepared' | 'quoted'>;
 
-/** A message as the model reads it, and whose words it is made of. In a group only those of the owner are the person's. */
+/** A message as the model reads it, and whose words it has. In a group only the owner's words count as the person's. */
 export function heardOf({ author, by, prepared, quoted }: ReadableMessage): { text: string; heard: Heard } {
   const words = prepared!.text;
   const text = withQuote(words, quoted);
@@ -62,7 +62,7 @@ export function heardOf({ author, by, prepared, quoted }: ReadableMessage): { te
 
 export const memberSource = (label: string): Source => ({ kind: 'member', label });
 
-/** Of messages that are said together. */
+/** The same for messages that are passed on together. */
 export function heardTogether(all: readonly ReadableMessage[]): Heard {
   const each = all.map((said) => heardOf(said).heard);
   const sources = unionOf(...each.map((heard) => heard.sources ?? []));
@@ -72,7 +72,7 @@ export function heardTogether(all: readonly ReadableMessage[]): Heard {
 
 const QUOTE_CHARS = 300;
 
-/** The text with what it refers to, as the model should read it. Commands and answers stay bare. */
+/** The text with its quote, as the model reads it. Commands and answers are read without the quote. */
 function withQuote(text: string, quoted: string | null): string {
   const said = quoted?.trim();
   if (!said || said === text) return text;

@@ -1,14 +1,14 @@
 const WINDOW_MS = 60_000;
 const NOTICE_EVERY_MS = 10 * 60_000;
 
-/** `until` in ms since the epoch; `tell`: say it now, because it was not said lately. */
+/** `until` in ms since the epoch; `tell`: tell the person now, because they were not told recently. */
 export type Limited = { admitted: true } | { admitted: false; until: number; tell: boolean };
 
-/** The rate limit of each author. Kept in memory: after a restart an author has a fresh window, and nothing else. */
+/** The rate limit of each author. It is kept in memory, so after a restart each author has a fresh window. */
 export interface Limiter {
-  /** `at` is when the server took the message, ms: what was written over an hour is no flood because it arrives at once */
+  /** `at`: when the server received the message, in ms. Messages of an hour are no flood when they arrive at once. */
   check(author: string, at: number): Limited;
-  /** messages that were held before come as one, and count as one */
+  /** messages that were held back come as one, and count as one */
   checkHeld(author: string): Limited;
 }
 
@@ -17,7 +17,7 @@ export function createLimiter(limit: number, now: () => number = Date.now): Limi
   const check = (author: string, at: number, held: boolean): Limited => {
     const known = authors.get(author) ?? { window: [], heldUntil: 0, toldAt: 0 };
     authors.set(author, known);
-    // what comes after held messages waits with them, or it would overtake them
+    // a message after held ones waits with them, or it would overtake them
     const waits = !held && now() < known.heldUntil;
     const { admitted, window, retryAt } = admitInWindow(known.window, at, limit, WINDOW_MS);
     if (admitted && !waits) {
@@ -33,9 +33,9 @@ export function createLimiter(limit: number, now: () => number = Date.now): Limi
 }
 
 /**
- * One message of an author against a sliding window. The caller keeps `window` (times of admitted messages in ms, oldest first, never more than
- * `limit`) between calls. A refused message leaves no trace in it, so that somebody who keeps writing is admitted again in time.
- * `retryAt` is when the next message will be admitted: now, unless this one was refused.
+ * Checks one message of an author against a sliding window. The caller keeps `window` (times of admitted messages in ms, oldest first, at most `limit`) between
+ * calls. A refused message is not recorded, so a person who keeps writing is admitted again in time. `retryAt`: when the next message will be admitted; now,
+ * unless this one was refused.
  */
 export function admitInWindow(
   window: readonly number[],
@@ -43,7 +43,7 @@ export function admitInWindow(
   limit: number,
   windowMs: number,
 ): { admitted: boolean; window: number[]; retryAt: number } {
-  // a clock that was set back must not lock an author out until it has caught up
+  // after a clock was set back, an author must not be locked out until it catches up
   const recent = window.map((at) => Math.min(at, now)).filter((at) => at > now - windowMs);
   if (recent.length < limit) return { admitted: true, window: [...recent, now], retryAt: now };
   const kept = limit > 0 ? recent.slice(-limit) : [];

@@ -15,7 +15,7 @@ import { createSealer } from './ratchet/encryption.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** The parts of the channel, put together: what arrives, what is sent, and the one connection that both use. */
+/** Connects the parts of the channel: receiving, sending, and the one connection that both use. */
 export function assemble(gateway: Gateway, account: string): { stop(): Promise<void> } {
   const { db, config, log, intake, holder, exit } = gateway;
   const deps: WhatsAppDeps = { db, config, log, account };
@@ -47,7 +47,7 @@ export function assemble(gateway: Gateway, account: string): { stop(): Promise<v
   };
 }
 
-/** Polls the task queue only while there is a connection: until then replies wait there, and lose nothing. */
+/** Polls the task queue only while there is a connection. Until then replies wait there. */
 const serveWhileOpen =
   ({ serve, log }: Gateway, sender: ChannelSender): OnOpen =>
   () => {
@@ -59,7 +59,7 @@ const serveWhileOpen =
     return async () => await (await serving).drain();
   };
 
-/** Empties the content of old messages, now and every hour; returns how to stop. */
+/** Deletes the content of old messages, now and every hour. Returns a function that stops it. */
 function startPruning({ db, account, log }: WhatsAppDeps): () => void {
   const prune = () =>
     void pruneContent(db, account, new Date(Date.now() - KEPT_DAYS * 24 * HOUR_MS)).then(

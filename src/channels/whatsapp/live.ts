@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../../config.ts';
 import type { Db } from '../../store/postgres/database.ts';
 
-/** An open connection. Everything that needs the socket gets one of these, for as long as it is open. */
+/** An open connection. Everything that needs the socket gets this, while it is open. */
 export interface Live {
   readonly sock: WASocket;
   readonly account: string;
@@ -14,7 +14,7 @@ export interface Live {
   readonly closed: AbortSignal;
 }
 
-/** What is told the moment a connection opens; what it returns runs when it closes. */
+/** Called when a connection opens; the function that it returns is called when it closes. */
 export type OnOpen = (live: Live) => void | (() => void | Promise<void>);
 
 export interface WhatsAppDeps {

@@ -6,22 +6,22 @@ import { checkAddress } from './link/socket.ts';
 import { createSealer, WrongKey } from './ratchet/encryption.ts';
 import { opensCredentials } from './ratchet/own-key.ts';
 
-/** One account for each instance, until an instance holds several. */
+/** One account for each instance. */
 const ACCOUNT = 'default';
 
 const LOOK_MS = 1_000;
-/** A WhatsApp server that does not answer must not hold a stop up: a send that takes longer is done again by the next gateway, under the same id. */
+/** How long a stop waits for a WhatsApp server that does not answer. The next gateway repeats an unfinished send under the same id. */
 const STOP_MS = 1_200;
 
 export const whatsapp: ChannelDriver<'whatsapp'> = { name: 'whatsapp', start: async (gateway) => standBy(gateway) };
 
-/** Until somebody wants WhatsApp there is one small query a second and nothing else: Baileys and the parts around it are loaded at the first wish, and stay. */
+/** Until somebody wants WhatsApp, this only makes one small query a second. Baileys and the parts around it are loaded at the first request, and stay. */
 function standBy(gateway: Gateway): RunningChannel {
   const { db, log } = gateway;
   const refusal = refusedAddress(gateway);
   const stopping = new AbortController();
 
-  /** Resolves when the channel is wanted, or not at all before a stop. */
+  /** Resolves when the channel is wanted, or never if a stop comes first. */
   async function wanted(): Promise<void> {
     let checked = false;
     while (!stopping.signal.aborted) {
@@ -31,7 +31,7 @@ function standBy(gateway: Gateway): RunningChannel {
         if (refusal === null) return;
         if (row.last_error !== refusal) await report(db, ACCOUNT, { state: 'error', last_error: refusal }).catch(() => {});
       }
-      // a channel that is wanted finds out by itself
+      // a wanted channel finds it out by itself
       if (row?.wanted === 'off' && !checked)
         checked = await checkKey(gateway).catch((error: Error) => {
           log.warn({ reason: error.message }, 'the WhatsApp credentials could not be looked at');
@@ -62,7 +62,7 @@ function standBy(gateway: Gateway): RunningChannel {
   };
 }
 
-/** Says loudly where the settings point, if not at WhatsApp; why such a place is refused, or null. */
+/** Logs a warning when the settings name another server. Returns why the address is refused, or null. */
 function refusedAddress({ config, log }: Gateway): string | null {
   try {
     for (const warning of checkAddress(config)) log.warn(warning);
@@ -74,7 +74,7 @@ function refusedAddress({ config, log }: Gateway): string | null {
   }
 }
 
-/** Says when the credentials that are stored were written with another key; true when that was found out. No key is made where nothing is stored. */
+/** Says when the stored credentials were written with another key; true once that is known. Creates no key while nothing is stored. */
 async function checkKey({ db, log, encryptionKey }: Gateway): Promise<true> {
   const fits = (await readCreds(db, ACCOUNT)) === null || (await opensCredentials(db, ACCOUNT, createSealer(encryptionKey())));
   if (!fits) log.error({ reason: new WrongKey().message }, 'this gateway cannot stand by for WhatsApp');

@@ -13,12 +13,12 @@ import { bothForms, roleIn, type Self } from './identify.ts';
 type Deps = WhatsAppDeps & { live: CurrentLive };
 type Change = Extract<Content, { kind: 'edit' | 'revoke' }>;
 
-/** What an edit or a deletion did. `waiting`: its message was not said yet, and reads differently or not at all from now on. */
+/** What an edit or a deletion did. `waiting`: its message was not passed on yet, and changes or vanishes. */
 export type AmendOutcome = { kind: 'waiting'; seq: number } | { kind: 'none' } | Amended;
 
 /**
- * Carries out an edit or a deletion by the author of a message, and ends the row that asked for it in the same transaction. Somebody
- * else's message cannot be changed, whatever the key in the protocol message says.
+ * Carries out an edit or deletion by a message's own author, and ends its row in the same transaction. Nobody can change another person's message, whatever key
+ * the protocol message has.
  */
 export async function amend(deps: WhatsAppDeps & { live: CurrentLive }, seq: number, message: Incoming, content: Change, self: Self): Promise<AmendOutcome> {
   const { db, config } = deps;
@@ -67,7 +67,7 @@ export async function amend(deps: WhatsAppDeps & { live: CurrentLive }, seq: num
   );
 }
 
-/** The row that a change is about, when its author and the author of the change are one. */
+/** The row that an edit or deletion is about, if both have the same author. */
 async function ownTarget(deps: Deps, by: Incoming, id: string, self: Self): Promise<{ row: Handled; message: Incoming } | null> {
   const author = await knownForms(deps, by.author);
   for (const row of await received(deps.db, deps.account, id)) {
@@ -79,7 +79,7 @@ async function ownTarget(deps: Deps, by: Incoming, id: string, self: Self): Prom
   return null;
 }
 
-/** The bytes of a message as it reads now. The edit of a caption need not repeat where the file is. */
+/** The bytes of the edited message. The edit of a caption need not repeat the file. */
 async function withFile({ content: before }: Incoming, edit: Extract<Content, { kind: 'edit' }>): Promise<Buffer> {
   if (before.kind !== 'media') return edit.content;
   const { proto } = await import('@whiskeysockets/baileys');

@@ -5,7 +5,7 @@ import { authorsOfTurn } from '../../../store/whatsapp/inbox.ts';
 import type { WhatsAppDeps } from '../live.ts';
 import type { Incoming } from './decode.ts';
 
-/** Who the author of a group message is to a turn: the owner, or one of those whose messages began it, under either of their addresses. */
+/** The role of a group message's author in a turn: the owner, or one of the authors who began it, under either address. */
 export const approverOf =
   ({ account }: Pick<WhatsAppDeps, 'account'>, { author, key }: Incoming, owner: boolean): Approver =>
   async (tx, turnId) => {

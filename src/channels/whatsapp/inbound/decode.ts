@@ -17,15 +17,15 @@ export type Content =
   | { kind: 'text'; text: string }
   /** `text` is the caption, '' without one */
   | { kind: 'media'; text: string; media: Media; message: proto.IMessage }
-  /** `emoji` is '' when a reaction was taken back */
+  /** `emoji` is empty when a reaction was removed */
   | { kind: 'reaction'; target: string; emoji: string }
   | { kind: 'vote'; poll: string; encPayload: Uint8Array; encIv: Uint8Array }
-  /** `content` are the bytes of the message as it reads now */
+  /** `content`: the bytes of the edited message */
   | { kind: 'edit'; target: string; text: string; content: Buffer }
   | { kind: 'revoke'; target: string }
   | { kind: 'nothing'; why: 'stub' | 'protocol' | 'empty' | 'malformed' | 'forged' | 'status' | 'newsletter' | 'broadcast' };
 
-/** A stored message, understood. */
+/** A stored message, decoded. */
 export interface Incoming {
   key: MessageKey;
   /** when the server took it */
@@ -39,7 +39,7 @@ export interface Incoming {
   content: Content;
 }
 
-/** What a row of the inbox says. Never throws: bytes that are no message come back as `malformed`. Baileys is loaded on first use. */
+/** Decodes a row of the inbox. Never throws: bytes that are no message come back as `malformed`. Baileys is loaded on first use. */
 export async function decodeRow(row: NewReceived & { receivedAt: Date }, me: Me): Promise<Incoming> {
   const { proto, normalizeMessageContent } = await import('@whiskeysockets/baileys');
   const place = placeOf(row, me);
@@ -57,7 +57,7 @@ export async function decodeRow(row: NewReceived & { receivedAt: Date }, me: Me)
   } catch {
     return nothing('malformed');
   }
-  // only our own devices may say what was sent to whom in our name
+  // only our own devices may report what was sent in our name
   if (whole.deviceSentMessage && !row.fromMe) return nothing('forged');
   const sent = whole.deviceSentMessage?.message ?? whole;
   const edited = sent.editedMessage?.message;
@@ -96,7 +96,7 @@ function contentOf(message: proto.IMessage): Content {
   return text.trim() ? { kind: 'text', text } : { kind: 'nothing', why: 'empty' };
 }
 
-/** What a person reads of a message: its text, its caption, or a line that describes it; '' when there is nothing to read. */
+/** What a person reads of a message: its text, its caption, or a line that describes it; empty when there is nothing to read. */
 function textOf(message: proto.IMessage): string {
   const said =
     message.conversation ??
@@ -118,7 +118,7 @@ function contextOf(message: proto.IMessage): proto.IContextInfo | undefined {
 
 const keyOf = ({ account, chat, participant, fromMe, messageId }: MessageKey): MessageKey => ({ account, chat, participant, fromMe, messageId });
 
-/** A stanza without a usable time counts from when it was stored. */
+/** A stanza without a usable time counts from the moment it was stored. */
 function sentAt(row: NewReceived & { receivedAt: Date }): Date {
   const seconds = Number(row.attrs.t);
   return Number.isFinite(seconds) && seconds > 0 && seconds * 1000 < row.receivedAt.getTime() + 86_400_000 ? new Date(seconds * 1000) : row.receivedAt;
@@ -138,14 +138,14 @@ function placeOf(row: NewReceived, me: Me): Pick<Incoming, 'chat' | 'author'> {
   return { chat: { kind: self ? 'self' : 'direct', jid: canonicalUser(row.chat), forms: self ? own : partner }, author: row.fromMe ? own : partner };
 }
 
-/** Both forms of an address, as far as the stanza says. */
+/** Both forms of an address, as far as the stanza has them. */
 function formsOf(jid: string, pn: string | undefined, lid: string | undefined): Forms {
   const user = canonicalUser(jid);
   const isLid = user.endsWith('@lid');
   return { lid: isLid ? user : lid ? canonicalUser(lid) : null, pn: isLid ? (pn ? canonicalUser(pn) : null) : user };
 }
 
-/** WhatsApp tells whole seconds. The end of the second is taken: an answer in the second of its question came after it. */
+/** WhatsApp gives whole seconds. The end of the second is used, because an answer in the same second came after its question. */
 export const writtenAt = ({ at }: Incoming): Date => new Date(at.getTime() + 999);
 
 /** The id of a message within its chat: unique also in a group, and over both directions. */

@@ -7,10 +7,10 @@ import { bothForms } from './identify.ts';
 
 const CONTACT_MS = 3_000;
 
-/** Which chat and which thread a message belongs to, and what its author is called there. */
+/** Finds the chat and thread of a message, and the name of its author there. */
 export class ChatDirectory {
   private readonly deps: WhatsAppDeps & { intake: Intake; live: CurrentLive };
-  /** contacts as they were some seconds ago at most: a flood does not write the same row over and over */
+  /** contacts, at most some seconds old, so that a flood does not write the same row again and again */
   private readonly contacts = new LRUCache<string, Promise<Contact>>({ max: 500, ttl: CONTACT_MS });
   /** the thread of a chat never changes, so it is looked up once */
   private readonly threads = new Map<string, string>();
@@ -19,7 +19,7 @@ export class ChatDirectory {
     this.deps = deps;
   }
 
-  /** The chat of a message, and who wrote it where several people write. */
+  /** The chat of a message, and in a group its author. */
   async placeOf({ chat, author, name, key }: Incoming): Promise<{ address: string; author: string | null }> {
     if (chat.kind === 'group') {
       if (key.fromMe) return { address: chat.jid, author: this.deps.config.FETCH_USER_NAME ?? 'The owner' };

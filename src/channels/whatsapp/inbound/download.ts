@@ -8,7 +8,7 @@ import { type Media, mediaOf } from './media-kinds.ts';
 
 const MEDIA_HOST = 'mmg.whatsapp.net';
 const MEGABYTE = 1024 * 1024;
-/** Bytes that are loaded at most; the sender's own claim about the size is never trusted. */
+/** Most bytes that are loaded; the sender's claim about the size is never trusted. */
 export const MEDIA_LIMITS: Record<Media['kind'], number> = { image: 16 * MEGABYTE, audio: 16 * MEGABYTE, video: 64 * MEGABYTE, document: 32 * MEGABYTE };
 const KEY_INFO: Record<Media['kind'], string> = {
   image: 'WhatsApp Image Keys',
@@ -19,10 +19,10 @@ const KEY_INFO: Record<Media['kind'], string> = {
 const MAC_BYTES = 10;
 const SILENCE_MS = 20_000;
 const WHOLE_MS = 180_000;
-/** The phone has to be reachable to upload a file again. */
+/** How long the phone may take to upload a file again. */
 const REUPLOAD_MS = 30_000;
 
-/** What a person is told about a file that cannot be had. */
+/** What a person is told about a file that cannot be loaded. */
 export const mediaProblemText = (problem: FileProblem, kind: Media['kind'], limit = MEDIA_LIMITS[kind]): string => {
   const thing = { image: 'picture', audio: 'recording', video: 'video', document: 'file' }[kind];
   return {
@@ -35,13 +35,13 @@ export const mediaProblemText = (problem: FileProblem, kind: Media['kind'], limi
 };
 
 export interface DownloadOptions {
-  /** host:port; only this host is ever asked, whatever a message says */
+  /** host:port; no other host is ever asked, whatever a message says */
   host?: string;
   signal: AbortSignal;
   limit?: number;
 }
 
-/** Loads a file, decrypts it, and hands it out only when MAC and both hashes are right. @throws FileError, or the reason of the signal */
+/** Loads and decrypts a file, and returns it only when MAC and both hashes are right. @throws FileError, or the reason of the signal */
 export async function download(media: Media, { host, signal, limit = MEDIA_LIMITS[media.kind] }: DownloadOptions): Promise<Buffer> {
   if (!media.path) throw new FileError('unreadable', 'the message names no file that could be checked');
   if (media.claimedBytes > limit) throw new FileError('too_large', `${media.claimedBytes} bytes are announced`);
@@ -70,7 +70,7 @@ export async function download(media: Media, { host, signal, limit = MEDIA_LIMIT
 async function ask(path: string, host: string, signal: AbortSignal): Promise<Response> {
   const url = new URL(`https://${host}`);
   const [pathname, search] = splitOnce(path, '?');
-  // assigned, not pasted: no path can name another host
+  // assigned and not concatenated, so that no path can name another host
   url.pathname = pathname;
   url.search = search;
   const response = await fetch(url, { signal, redirect: 'error', headers: { origin: 'https://web.whatsapp.com' } });
@@ -81,7 +81,7 @@ async function ask(path: string, host: string, signal: AbortSignal): Promise<Res
   throw new FileError('away', `the media server answers ${response.status}`);
 }
 
-/** Takes the encrypted bytes as they come: ciphertext and, at the very end, ten bytes of MAC. */
+/** Accepts the encrypted bytes as they come: ciphertext, then ten bytes of MAC. */
 function decryptor(media: Media, limit: number): { add(chunk: Uint8Array): void; finish(): Buffer } {
   const keys = Buffer.from(hkdfSync('sha256', media.key, Buffer.alloc(0), KEY_INFO[media.kind], 112));
   const iv = keys.subarray(0, 16);
@@ -120,10 +120,10 @@ function decryptor(media: Media, limit: number): { add(chunk: Uint8Array): void;
   };
 }
 
-/** Pauses before the second and the third attempt, where the media server cannot be reached. */
+/** Pauses before the second and third attempt, when the media server cannot be reached. */
 const AGAIN_MS = [1_000, 4_000];
 
-/** Loads the file of a message, three times at most. @throws FileError */
+/** Loads the file of a message, in at most three attempts. @throws FileError */
 export async function loadMedia(...args: Parameters<typeof loadOnce>): Promise<Buffer> {
   for (let attempt = 0; ; attempt++) {
     try {
@@ -136,10 +136,7 @@ export async function loadMedia(...args: Parameters<typeof loadOnce>): Promise<B
   }
 }
 
-/**
- * Loads the file of a message; one that WhatsApp's server no longer has is asked for again from the phone that sent it, which needs
- * an open connection. @throws FileError
- */
+/** Loads the file of a message. If WhatsApp's server no longer has it, asks the sending phone for it, which needs an open connection. @throws FileError */
 async function loadOnce(
   media: Media,
   message: { key: MessageKey; content: proto.IMessage },
@@ -169,7 +166,7 @@ async function uploadedAgain(
     key: { remoteJid: chat, id: messageId, fromMe, ...(participant && { participant }) },
     message: content,
   });
-  // Baileys waits for the phone's answer for ever
+  // Baileys waits for the phone's answer without a limit
   const updated = await Promise.race([asked.catch(() => null), pause(Math.max(1_000, deadline - Date.now()), null, { signal, ref: false })]);
   return updated?.message ? mediaOf(updated.message) : null;
 }

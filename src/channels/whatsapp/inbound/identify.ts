@@ -6,7 +6,7 @@ import type { CurrentLive, OnOpen, WhatsAppDeps } from '../live.ts';
 import type { Me } from './decode.ts';
 
 export type Role = 'owner' | 'trusted' | 'stranger';
-/** JIDs of those who may use it. */
+/** JIDs of the people who may use it. */
 export interface People {
   owner: string[];
   trusted: string[];
@@ -19,7 +19,7 @@ export interface Self extends Me {
 
 const jids = (phones: string | undefined): string[] => (phones ?? '').split(',').flatMap((phone) => (phone ? [`${phone}@s.whatsapp.net`] : []));
 
-/** Who is who on this account now. Without OWNER_PHONE_NUMBER the account itself is the owner. */
+/** Who is who on this account. Without OWNER_PHONE_NUMBER the account itself is the owner. */
 export async function whoIsWho({ db, config, account }: Pick<WhatsAppDeps, 'db' | 'config' | 'account'>): Promise<Self> {
   const own = await ownIdentity(db, account);
   const people = peopleOf(config, own);
@@ -30,14 +30,14 @@ export async function whoIsWho({ db, config, account }: Pick<WhatsAppDeps, 'db' 
 export function peopleOf(config: Pick<Config, 'OWNER_PHONE_NUMBER' | 'TRUSTED_PHONE_NUMBERS'>, own: Me): People {
   const owner = jids(config.OWNER_PHONE_NUMBER);
   const itself = [own.jid, own.lid].filter((jid) => jid !== null);
-  // an owner who is the account itself is found under its LID too, before any contact says so
+  // if the account itself is the owner, its LID counts too, before any contact says so
   const named = own.jid && owner.includes(canonicalUser(own.jid)) ? [...owner, ...itself] : owner;
   return { owner: owner.length > 0 ? named : itself, trusted: jids(config.TRUSTED_PHONE_NUMBERS) };
 }
 
 /**
- * Both forms of an address, as far as they are known: from the stanza, from the contacts, or from what Baileys has learned. Null
- * when only an open connection could tell: the message waits for it rather than being taken for a stranger's.
+ * Both forms of an address, as far as known: from the stanza, the contacts, or Baileys. Null when only an open connection could tell; then the message waits,
+ * and does not count as a stranger's.
  */
 export async function bothForms(deps: WhatsAppDeps & { live: CurrentLive }, forms: Forms): Promise<Forms | null> {
   if (forms.pn || !forms.lid) return forms;
@@ -51,15 +51,15 @@ export async function bothForms(deps: WhatsAppDeps & { live: CurrentLive }, form
 
 export const roleIn = (people: People, forms: Forms): Role => roleOf(forms, people);
 
-/** Who a message is from, as the store keeps it: by number where it is known, because that is what people are named by. */
+/** The author's identity for the store: the number if known, because settings name people by number. */
 export const identityOf = (role: Role, { pn, lid }: Forms): Identity => {
   const jid = pn ?? lid;
   return { role: role === 'stranger' ? 'member' : role, channel: 'whatsapp', ...(jid && { id: pn ? pn.split('@')[0]! : jid }) };
 };
 
 /**
- * Notes which LIDs and numbers belong together, for those that are known here, and asks once for the LIDs of the people who may use
- * it: a message of theirs need not say which number they have.
+ * Records which LIDs and numbers belong together for known people, and asks once for the LIDs of the authorised people: their messages need not contain their
+ * number.
  */
 export const learnMappings =
   ({ db, config, account, log }: WhatsAppDeps): OnOpen =>

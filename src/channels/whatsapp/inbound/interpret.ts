@@ -5,7 +5,7 @@ import type { WhatsAppDeps } from '../live.ts';
 import type { Content, Incoming } from './decode.ts';
 import type { Self } from './identify.ts';
 
-/** The question that a reaction or a vote decides, and the words of the answer. */
+/** The question that a reaction or vote decides, and the words of the answer. */
 export interface Decision {
   questionId: string;
   threadId: string;
@@ -14,7 +14,7 @@ export interface Decision {
 /** A `verdict` when it decides nothing. */
 export type Interpretation = Decision | { verdict: string };
 
-/** A reaction on one of our questions, put there in the chat that was asked. Taking one back changes nothing that was decided. */
+/** A reaction to one of our questions, in the chat that was asked. Removing one changes no decision. */
 export async function interpretReaction(
   { db, account }: Pick<WhatsAppDeps, 'db' | 'account'>,
   content: Extract<Content, { kind: 'reaction' }>,
@@ -26,7 +26,7 @@ export async function interpretReaction(
   return text === null ? { verdict: 'reaction' } : { questionId: asked.id, threadId: asked.threadId, text };
 }
 
-/** What an emoji says to a question with these options, or null: a number in a keycap, or a yes or no where one of them is meant. Pure. */
+/** What an emoji answers to a question with these options, or null: a number in a keycap, or a yes or no that fits one option. Pure. */
 export function reactionText(emoji: string, options: readonly string[]): string | null {
   const digit = /^([1-9])\ufe0f?\u20e3$/.exec(emoji)?.[1] ?? (emoji === '🔟' ? '10' : undefined);
   if (digit !== undefined) return options[Number(digit) - 1] ?? null;
@@ -34,7 +34,7 @@ export function reactionText(emoji: string, options: readonly string[]): string 
   return answer === null || options.length === 0 ? answer : optionOf(answer, options);
 }
 
-/** A vote on one of our polls: the chosen options, joined. A vote that was taken back decides nothing. */
+/** A vote in one of our polls: the chosen options, joined. A withdrawn vote decides nothing. */
 export async function interpretVote(
   { db, account, log }: Pick<WhatsAppDeps, 'db' | 'account' | 'log'>,
   message: Incoming,
@@ -51,7 +51,7 @@ export async function interpretVote(
   const body = normalizeMessageContent(sent);
   const shown = (body?.pollCreationMessage ?? body?.pollCreationMessageV2 ?? body?.pollCreationMessageV3)?.options ?? [];
   if (!secret) return { verdict: 'vote' };
-  // the voter's phone used one form of each address, and does not say which
+  // the voter's phone used one form of each address, without saying which
   for (const pollCreatorJid of [self.lid, self.jid]) {
     for (const voterJid of [message.author.lid, message.author.pn]) {
       if (!pollCreatorJid || !voterJid) continue;
@@ -62,7 +62,7 @@ export async function interpretVote(
         );
         const chosen = new Set((vote.selectedOptions ?? []).map((hash) => Buffer.from(hash).toString('hex')));
         const names = shown.flatMap((option, index) =>
-          // names may have been cut to fit a poll: the question's own words are the answer
+          // names may have been shortened for the poll; the answer has the question's own words
           chosen.has(sha256(option.optionName ?? '')) ? [shown.length === asked.options.length ? asked.options[index]! : (option.optionName ?? '')] : [],
         );
         return names.length > 0 ? { questionId: asked.id, threadId: asked.threadId, text: names.join(', ') } : { verdict: 'vote' };
@@ -75,7 +75,7 @@ export async function interpretVote(
   return { verdict: 'vote_unreadable' };
 }
 
-/** The question of a message of ours, when it was asked in this chat. */
+/** The question in our message, if it was asked in this chat. */
 async function askedBy(our: OurMessage | undefined, addresses: readonly string[]): Promise<OurMessage['question']> {
   return our && addresses.includes(our.address) ? our.question : null;
 }

@@ -9,11 +9,11 @@ export interface Media extends FileFacts {
   path: string;
   encSha256: Uint8Array;
   sha256: Uint8Array;
-  /** sizes are the sender's claim: nothing may depend on them but an early refusal */
+  /** the sender's claim; used only to refuse early */
   claimedBytes: number;
 }
 
-/** The file of a message, or null. A file without a key, a path or its hashes cannot be checked, so it counts as one that cannot be loaded: its path is ''. */
+/** The file of a message, or null. Without a key, path or hashes a file cannot be checked, so its path is empty and it counts as one that cannot be loaded. */
 export function mediaOf(message: proto.IMessage): Media | null {
   const { imageMessage: image, videoMessage, ptvMessage, audioMessage: audio, documentMessage: document } = message;
   const video = videoMessage ?? ptvMessage;
@@ -52,7 +52,7 @@ function pathOf(part: Part): string {
   }
 }
 
-/** Messages that are no text but can be put into words; undefined for the others. */
+/** Messages that are not text but can be described in words; undefined for others. */
 export function shownAsText(message: proto.IMessage): string | undefined {
   const { contactMessage: contact, contactsArrayMessage: contacts, locationMessage: place, liveLocationMessage: live, stickerMessage: sticker } = message;
   const poll = message.pollCreationMessage ?? message.pollCreationMessageV2 ?? message.pollCreationMessageV3;

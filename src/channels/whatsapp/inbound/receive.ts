@@ -6,20 +6,20 @@ import { whoIsWho } from './identify.ts';
 import { Sorter } from './sort.ts';
 
 export interface Receiver {
-  /** new rows are there */
+  /** there are new rows */
   wake(): void;
-  /** what is in hand stays in the table, for the next start */
+  /** what is in memory stays in the table for the next start */
   stop(): Promise<void>;
 }
 
 const POLL_MS = 1_000;
-/** While messages wait until their burst is complete, or for their files. */
+/** Interval while messages wait for their burst or their files. */
 const BUSY_MS = 100;
 const PAGE = 200;
-/** Messages in hand at once; the others stay in the table. */
+/** Most messages in memory; the others stay in the table. */
 const IN_HAND = 20_000;
 
-/** The only consumer of the WhatsApp inbox, in the gateway that `receives`: takes stored rows, also while WhatsApp is away, and brings what is for us into the conversations. */
+/** The only consumer of the WhatsApp inbox, in the gateway that `receives`. It passes stored rows to the conversations, even while WhatsApp is away. */
 export function startReceiver(deps: WhatsAppDeps & { intake: Intake; live: CurrentLive; receives?: () => boolean }): Receiver {
   const { db, account, config, log, receives = () => true } = deps;
   let stopped = false;
@@ -35,16 +35,16 @@ export function startReceiver(deps: WhatsAppDeps & { intake: Intake; live: Curre
   const full = (): string[] => [...batchers.values()].flatMap((batcher) => [...batcher.full]);
 
   async function round(): Promise<void> {
-    // two gateways would put the messages of one burst together in two ways
+    // two gateways would batch the messages of one burst differently
     if (!receives()) return;
     let rows = await waiting(db, account, PAGE, { inHand: inHand(), full: full() });
-    // never before its console is silenced, and not at all while nothing comes
+    // only after the console was silenced, and only when something arrives
     if (rows.length > 0) await loadBaileys(log, config.WA_NOISE_ROOT_KEY);
     while (rows.length > 0 && !stopped && receives()) {
       await take(rows);
       const held = inHand();
       rows = rows.length === PAGE && held.length < IN_HAND ? await waiting(db, account, PAGE, { inHand: held, full: full(), after: rows.at(-1)!.seq }) : [];
-      // whoever is complete does not wait until somebody else's flood is read
+      // a complete batch must not wait for another chat's flood
       if (rows.length > 0) await settle(false);
     }
     await settle(true);

@@ -24,14 +24,14 @@ import { type Decision, type Interpretation, interpretReaction, interpretVote } 
 export interface SortDeps extends WhatsAppDeps {
   intake: Intake;
   live: CurrentLive;
-  /** a file that was waited for is there, or will not come */
+  /** a file is loaded, or will not come */
   onPrepared(): void;
 }
 
-/** An author whose number only WhatsApp can tell waits for a connection in steps of this. */
+/** How long an author waits whose number only WhatsApp knows, until the next attempt. */
 const UNKNOWN_MS = 5_000;
 const STOPS_PER_MINUTE = 5;
-/** A file that was begun this often, and never ended, is kept unopened: it may be what kills the process. */
+/** A file that was begun this often and never finished is stored unopened, because it may kill the process. */
 const GIVEN_UP_AFTER = 3;
 const TOLD_FOR_MS = 10 * 60_000;
 const FAILED_MS = 5_000;
@@ -40,41 +40,41 @@ const FAILED_LONGEST_MS = 3_600_000;
 const UNREADABLE = 'A message from you reached me, but I could not read it. Please send it again.';
 const TOO_MANY = 'That is a lot at once. I read what came first now and the rest in about a minute; nothing is lost.';
 
-/** What the caller does with a row: end it with the verdict, or put it off (`until` in ms since the epoch). Null: it was handled, or is pending in its chat. */
+/** What the caller does with a row: end it with the verdict, or delay it (`until` in ms since the epoch). Null: it was handled, or is pending in its chat. */
 export type Sorted = { verdict: string } | { until: number } | null;
 
-/** A message that is for us, with what was found out about it. */
+/** A message for us, with what is known about it. */
 interface Admitted {
   row: Waiting;
   message: Incoming;
   self: Self;
   role: Role;
-  /** what is meant for us of its text */
+  /** the part of its text that is meant for us */
   text: string;
   /** our message that it quotes */
   quoted: OurMessage | undefined;
   address: string;
-  /** who wrote it, where several people write */
+  /** the author, in a group */
   author: string | null;
   by: Identity;
   approver: Approver | undefined;
   old: boolean;
-  /** was put off before, because it was over the limit or nobody knew whose it was, and not because of a failure */
+  /** was delayed before because it was over the limit or its author was unknown, and not after a failure */
   late: boolean;
 }
 
-/** Decides about each row what it is and for which chat, and gives what is for us to the batcher of its chat. */
+/** Decides for each row what it is and for which chat, and gives messages for us to the batcher of their chat. */
 export class Sorter {
-  /** messages that are in hand, by the address of their chat */
+  /** batchers with messages, by the address of their chat */
   readonly batchers = new Map<string, ChatBatcher>();
   private readonly deps: SortDeps;
   private readonly directory: ChatDirectory;
   private readonly attachments: AttachmentReader;
   private readonly limiter: ReturnType<typeof createLimiter>;
-  /** who wrote too much must still be able to stop what came of it */
+  /** a person who wrote too much must still be able to stop the result */
   private readonly stops = createLimiter(STOPS_PER_MINUTE);
   private readonly stopping = new AbortController();
-  /** when chats were told that much is read in parts */
+  /** when chats were last told that much is read in parts */
   private readonly toldParts = new Map<string, number>();
 
   constructor(deps: SortDeps) {
@@ -84,7 +84,7 @@ export class Sorter {
     this.limiter = createLimiter(deps.config.WHATSAPP_RATE_LIMIT);
   }
 
-  /** Gives up what is being loaded; it stays in the table. */
+  /** Cancels loading; the messages stay in the table. */
   stop(): void {
     this.stopping.abort();
   }
@@ -109,7 +109,7 @@ export class Sorter {
     return null;
   }
 
-  /** A row that could not be handled is tried again, later each time, and never given up: it holds somebody's message. */
+  /** A failed row is retried later and later, and never given up: it is somebody's message. */
   async failed(row: Waiting, error: unknown): Promise<null> {
     const { db, log } = this.deps;
     log.error({ seq: row.seq, attempts: row.attempts + 1, reason: (error as Error).message }, 'a WhatsApp message could not be handled; it is tried again');
@@ -117,7 +117,7 @@ export class Sorter {
     return null;
   }
 
-  /** Who wrote a message, and whether it is for us. */
+  /** The author of a message, and whether it is for us. */
   private async admitted(row: Waiting, message: Incoming, self: Self): Promise<Admitted | NonNullable<Sorted>> {
     const { db, account, config } = this.deps;
     const { key, chat } = message;
@@ -128,7 +128,7 @@ export class Sorter {
     const quoted = role !== 'stranger' && message.quoted ? await ourMessage(db, account, message.quoted.id) : undefined;
     const echo = key.fromMe && (await ourMessage(db, account, key.messageId)) !== undefined;
     const admission = admit(message, { role, self, echo, quotesUs: quoted !== undefined, trigger: config.FETCH_TRIGGER });
-    // WhatsApp shows us our own message: it has it, whatever became of its ack
+    // WhatsApp shows us our own message, so it has it, even if its ack was lost
     if (echo) await markAccepted(db, account, [key.messageId]);
     if (!admission.admitted) return { verdict: admission.verdict };
     const { address, author } = await this.directory.placeOf(message);
@@ -138,7 +138,7 @@ export class Sorter {
     return { row, message, self, role, text: admission.text, quoted, address, author, by: identityOf(role, forms), approver, old, late };
   }
 
-  /** What a reaction or a vote decides; null for other messages. */
+  /** What a reaction or vote decides; null for other messages. */
   private async interpretation({ message, self, address }: Admitted): Promise<Interpretation | null> {
     const { content, chat } = message;
     if (content.kind === 'reaction') return await interpretReaction(this.deps, content, [address, chat.jid]);
@@ -146,7 +146,7 @@ export class Sorter {
     return null;
   }
 
-  /** Until when a message of somebody who writes too much waits, and whether to say so; null: it is taken now. */
+  /** Until when a message over the limit waits, and whether to say so; null: it is accepted now. */
   private limited({ message, text, address, old, late }: Admitted): { until: number; tell: boolean } | null {
     const writer = message.author.lid ?? message.author.pn ?? '';
     const isStop = message.content.kind === 'revoke' || parseCommand(text) === 'stop';
@@ -185,7 +185,7 @@ export class Sorter {
     return new ChatBatcher({ db, intake, threadId, channel: 'whatsapp', shownChars, tells: () => this.tells(address), markHandled });
   }
 
-  /** Once for a backlog, also when it comes in several bursts. */
+  /** Once for each backlog, even if it comes in several bursts. */
   private tells(address: string): boolean {
     const now = Date.now();
     if (now - (this.toldParts.get(address) ?? 0) < TOLD_FOR_MS) return false;
@@ -193,7 +193,7 @@ export class Sorter {
     return true;
   }
 
-  /** The message as it waits in its chat. Its file is loaded meanwhile. */
+  /** The message as it waits in its chat, while its file is loaded. */
   private pendingOf(it: Admitted, threadId: string): PendingMessage {
     const { row, message, author, by, approver, text, old, late, quoted, address } = it;
     const given = new AbortController();
@@ -269,7 +269,7 @@ export class Sorter {
   }
 }
 
-/** The open question that a quote answers. Words such as "stop" mean the same wherever they are written. */
+/** The open question that a quote answers. Words such as "stop" keep their meaning in a quote. */
 function questionOf(quoted: OurMessage | undefined, address: string, text: string): string | null {
   const command = parseCommand(text);
   if (!quoted?.question?.open || quoted.address !== address || command === 'stop' || command === 'status' || command === 'help') return null;

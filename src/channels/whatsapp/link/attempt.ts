@@ -8,17 +8,17 @@ import { endSocket, makeSocket, type SocketOptions } from './socket.ts';
 
 /** How a connection ended. */
 export interface Ended {
-  /** `output.statusCode` of the close; undefined for an error of our own side, and when we ended it */
+  /** `output.statusCode` of the close; undefined for an error on our side, or when we ended it */
   code: number | undefined;
-  /** we ended it: a stop, a lost lease, a new wish */
+  /** we ended it: a stop, a lost lease, a new request */
   interrupted: boolean;
-  /** ms that it was open, 0 when it never was */
+  /** ms that it was open; 0 when it never opened */
   openForMs: number;
-  /** a message, a receipt or an ack has come through it */
+  /** a message, a receipt or an ack came through it */
   worked: boolean;
   /** the system's error code when there was no connection at all */
   unreached: string | undefined;
-  /** why whoever answered is not WhatsApp */
+  /** why the server that answered is not WhatsApp */
   foreign: string | undefined;
   /** how long WhatsApp says that a ban lasts */
   expiresInMs: number | undefined;
@@ -31,26 +31,26 @@ export interface Ended {
 
 export interface AttemptOptions extends SocketOptions {
   account: string;
-  /** digits to pair by code, null for a QR */
+  /** digits to pair by code; null for a QR */
   phone: string | null;
   number: Live['number'] | ((ownJid: string) => Live['number']);
   onOpen: readonly OnOpen[];
   /** aborted to end the connection from our side */
   interrupt: AbortSignal;
-  /** asked at an interruption: leave for good, which tells the phone */
+  /** asked at an interruption: whether to log out, which tells the phone */
   wantsLogout(): boolean;
   shown(shown: PairingShow): void;
-  /** the phone has accepted this device; its credentials are stored */
+  /** the phone has accepted this device, and its credentials are stored */
   paired(): void;
   opened(live: Live): void;
   ownPhoneActed(): void;
 }
 
 const LOGOUT_MS = 10_000;
-/** What Baileys says when WhatsApp's references for codes are used up. */
+/** Baileys' text when WhatsApp sends no more pairing codes. */
 const NO_MORE_CODES = /QR refs attempts ended/;
 
-/** One connection from its first byte to its close. Never throws for what happens on the connection. */
+/** One connection from its first byte to its close. A failure of the connection is returned, never thrown. */
 export async function attempt(options: AttemptOptions): Promise<Ended> {
   const { auth, log, interrupt, baileys } = options;
   const sock = makeSocket(options);
@@ -70,7 +70,7 @@ export async function attempt(options: AttemptOptions): Promise<Ended> {
       if (update.isNewLogin) void auth.save().then(options.paired, () => {});
       if (update.connection === 'open' && openedAt === null) {
         openedAt = Date.now();
-        // connected only to say good-bye
+        // connected only to log out
         if (options.wantsLogout()) return void leave().catch(() => {});
         const live = liveOf(sock, options, over.signal);
         options.opened(live);

@@ -52,7 +52,7 @@ export async function connect(held: HeldAccount, row: WaAccount, interrupt: Abor
 const pairingNews = ({ qr, code }: PairingShow) =>
   qr || code ? ({ state: 'qr_pending', qr, pairing_code: code, last_error: null } as const) : ({ state: 'initializing', qr, pairing_code: code } as const);
 
-/** Watches an open connection for the case that it is open but deaf. */
+/** Detects a connection that is open but delivers nothing. */
 const watchdog =
   ({ link }: HeldAccount, ratchet: Ratchet, reconnect: () => void): OnOpen =>
   ({ sock }) =>
@@ -69,7 +69,7 @@ const watchdog =
       times: link.deps.times?.watchdog,
     });
 
-/** Notes that the account is connected. A version that was accepted after a refusal is announced the next time, too. */
+/** Records that the account is connected. A version that was accepted after a refusal is used the next time too. */
 function opened({ link, auth, version, versionTried }: HeldAccount, live: Live): void {
   link.live = live;
   live.closed.addEventListener('abort', () => {

@@ -8,9 +8,9 @@ import { type ConnectionDeps, createLink, either, isResting, type LinkState } fr
 
 export interface Connection {
   readonly live: CurrentLive;
-  /** whether stored messages are this gateway's to bring into their conversations: it holds the account, or nobody does and nobody is to */
+  /** whether this gateway passes stored messages to their conversations: it holds the account, or no gateway does and none will */
   receives(): boolean;
-  /** closes the socket, lets what was sending finish, gives the lease back */
+  /** closes the socket, waits for running sends, gives the lease back */
   stop(): Promise<void>;
 }
 
@@ -18,8 +18,8 @@ const FAILED_MS = 10_000;
 const NOT_CONNECTED = { state: 'disconnected', qr: null, pairing_code: null, connected_at: null } as const;
 
 /**
- * Keeps the one connection of an account: waits until somebody wants it, holds the lease, connects, and reacts to every close as
- * the table of `domain/whatsapp/disconnect.ts` says. What it does and what it needs stands in the account's row.
+ * Keeps the one connection of an account: waits until somebody wants it, takes the lease, connects, and reacts to each close by the table of
+ * `domain/whatsapp/disconnect.ts`. Its state and needs are in the account's row.
  */
 export function startConnection(deps: ConnectionDeps): Connection {
   const link = createLink(deps);
@@ -57,16 +57,16 @@ async function run(link: LinkState): Promise<void> {
   }
 }
 
-/** Waits until somebody wants something. */
+/** Waits for a request. */
 async function rest({ desired, reports, stopping, pollMs }: LinkState, row: WaAccount | null): Promise<void> {
   if (row?.wanted === 'off' && row.state !== 'disconnected' && row.state !== 'error') await reports.tell(NOT_CONNECTED);
   await either(stopping.signal, desired.changed(), row ? 60_000 : pollMs);
 }
 
-/** A database that is away says nothing against the key. */
+/** An unreachable database does not mean that the key is wrong. */
 const keyFits = ({ db, account, sealer }: ConnectionDeps): Promise<boolean> => opensCredentials(db, account, sealer).catch(() => true);
 
-/** Said at once and not at a takeover. The account's row belongs to the gateway that can read the credentials, while there is one. */
+/** Says it at once, not only at a takeover. While a gateway can read the credentials, the account's row belongs to that one. */
 async function wrongKey(link: LinkState, row: WaAccount): Promise<void> {
   const { message } = new WrongKey();
   if (!link.wrongKeyTold) link.deps.log.error({ reason: message }, 'this gateway cannot stand by for WhatsApp');
@@ -76,7 +76,7 @@ async function wrongKey(link: LinkState, row: WaAccount): Promise<void> {
   await link.reports.tell({ state: 'error', last_error: message, qr: null, pairing_code: null });
 }
 
-/** The lease of the account, or null when something else is wanted first. */
+/** The lease of the account, or null when a new request comes first. */
 async function leaseOf({ deps, desired, stopping }: LinkState): Promise<Lease | null> {
   const { db, account, holder, log, times = {} } = deps;
   return await acquireLease(
@@ -86,7 +86,7 @@ async function leaseOf({ deps, desired, stopping }: LinkState): Promise<Lease | 
   );
 }
 
-/** Keeps the connection for as long as the lease is ours, and gives the lease back. */
+/** Keeps the connection while we have the lease, and then gives the lease back. */
 async function hold(link: LinkState, lease: Lease): Promise<void> {
   const { deps, desired, reports, stopping } = link;
   link.lease = lease;

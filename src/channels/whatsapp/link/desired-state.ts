@@ -1,11 +1,11 @@
 import type { Db } from '../../../store/postgres/database.ts';
 import { readAccount, type WaAccount } from '../../../store/whatsapp/account.ts';
 
-/** What persons want of the account. It is looked at regularly, because wishes come from other processes through the row. */
+/** What people want of the account. It is read regularly, because requests come from other processes through the row. */
 export interface DesiredState {
-  /** the row as it was last read; null when there is none yet */
+  /** the row as last read; null when there is none */
   row(): WaAccount | null;
-  /** aborted at the next new request; a fresh signal takes its place */
+  /** aborted at the next new request; then replaced by a fresh signal */
   changed(): AbortSignal;
   /** reads the row now */
   look(): Promise<WaAccount | null>;
@@ -32,7 +32,7 @@ export function watchDesiredState(db: Db, account: string, pollMs: number): Desi
     return row;
   };
   const round = async (): Promise<void> => {
-    // a database that is away is asked again; the connection itself lives on while its lease does
+    // an unreachable database is asked again; the connection lives while its lease does
     await look().catch(() => null);
     if (!stopped) timer = setTimeout(() => void round(), pollMs);
   };

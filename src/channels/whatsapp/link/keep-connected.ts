@@ -12,12 +12,12 @@ type Reaction = ReturnType<typeof reactionTo>;
 
 /** Disconnect code with which WhatsApp asks for a new connection. */
 const RESTART = 515;
-/** Somebody else connects with our credentials and without our lease: trying often would only throw the other out, again and again. */
+/** Another program connects with our credentials and without our lease. Frequent attempts would only disconnect each other. */
 const REPLACED_MS = 6 * 3_600_000;
 const OUTDATED_MS = 24 * 3_600_000;
 const BAD_SESSIONS = 5;
 
-/** Connects again and again for as long as the lease is ours and nobody wants something else. */
+/** Connects again and again while we have the lease and no other request comes. */
 export async function keepConnected(link: LinkState, lease: Lease): Promise<void> {
   const { desired, reports } = link;
   const held = await takeOver(link, lease);
@@ -26,7 +26,7 @@ export async function keepConnected(link: LinkState, lease: Lease): Promise<void
     const changed = desired.changed();
     if (!row || isResting(row)) return;
     if (row.wanted === 'out' && !held.auth.paired()) return reports.loggedOut(row);
-    // a pairing that was given up leaves nothing: the next one has keys of its own
+    // an abandoned pairing leaves nothing; the next one has its own keys
     if (!held.auth.paired()) held.auth = await openAuth(link, held.baileys);
     if (row.blocked_until && row.blocked_until > new Date()) {
       await either(held.over, changed, Math.min(60_000, row.blocked_until.getTime() - Date.now()));
@@ -59,7 +59,7 @@ const openAuth = ({ deps }: LinkState, baileys: Baileys): Promise<AuthState> =>
     onStored: deps.onStored,
   });
 
-/** Does what follows from the end of a connection, and waits until the next one is due. False when there is to be none. */
+/** Reacts to the end of a connection, and waits until the next one is due. False when there will be none. */
 async function goesOn(held: HeldAccount, row: WaAccount, ended: Ended, changed: AbortSignal): Promise<boolean> {
   const { link, over } = held;
   const { desired, reports, deps } = link;
@@ -75,7 +75,7 @@ async function goesOn(held: HeldAccount, row: WaAccount, ended: Ended, changed: 
     await reports.pairingRefused(row, ended.pairingRefused);
     return false;
   }
-  // What came through a connection proves that whatever failed before is over. A server that asks for a restart each time has proved nothing.
+  // A message that came through shows that earlier failures are over. A connection that ends with a request for a restart shows nothing.
   held.closes = ended.worked && ended.code !== RESTART ? 1 : held.closes + 1;
   const reaction = await react(held, ended);
   const { code, reason } = ended;
@@ -89,12 +89,12 @@ async function goesOn(held: HeldAccount, row: WaAccount, ended: Ended, changed: 
   });
   if (code === 500 && held.closes === BAD_SESSIONS) reports.alert('bad-session', reaction.say);
   if (!reaction.immediately) await either(over, changed, backoffMs(held.closes, deps.random ?? Math.random, reaction.minimumMs, reaction.mostMs));
-  // somebody asked for it now: what failed before does not count against them
+  // somebody asked for a connection now, so earlier failures do not count
   if (changed.aborted) held.closes = 0;
   return true;
 }
 
-/** The reaction to a close. A version that WhatsApp refuses is replaced by a newer one, once. */
+/** The reaction to a close. A refused version is replaced by a newer one, once. */
 async function react(held: HeldAccount, ended: Ended): Promise<Reaction> {
   const { code, expiresInMs, unreached, foreign, unscanned } = ended;
   const { versionTried } = held;
@@ -107,7 +107,7 @@ async function react(held: HeldAccount, ended: Ended): Promise<Reaction> {
   return reactionTo(close);
 }
 
-/** Waits where waiting can help, and says what a person can do. False when only a person can help. */
+/** Waits if waiting can help, and says what a person can do. False when only a person can help. */
 async function stopFor(
   { link, over }: HeldAccount,
   row: WaAccount,

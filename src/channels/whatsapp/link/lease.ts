@@ -11,14 +11,14 @@ export interface LeaseOptions {
   log: Logger;
   ttlMs?: number;
   everyMs?: number;
-  /** asked before each attempt: false gives up waiting */
+  /** asked before each attempt; false ends the wait */
   able?: () => Promise<boolean>;
 }
 
 export interface Lease {
-  /** aborted when the lease is lost: by then nothing may be sent or written any more */
+  /** aborted when the lease is lost; nothing may be sent or written from then on */
   readonly lost: AbortSignal;
-  /** stops renewing and gives it back */
+  /** stops renewing, and gives the lease back */
   release(): Promise<void>;
 }
 
@@ -27,8 +27,8 @@ const TTL_MS = 10_000;
 const EVERY_MS = 2_000;
 
 /**
- * Waits for the lease of an account and keeps it: two sockets of one account evict each other for ever. `onWait` is called once
- * when somebody else has it. Null when `signal` was aborted first, or `able` said no.
+ * Waits for the lease of an account and keeps it: two sockets of one account would disconnect each other for ever. `onWait` is called once when somebody else
+ * has it. Null when `signal` was aborted first, or `able` returned false.
  */
 export async function acquireLease(options: LeaseOptions, signal: AbortSignal, onWait: () => void | Promise<void>): Promise<Lease | null> {
   const { db, account, holder, ttlMs = TTL_MS, everyMs = EVERY_MS } = options;
@@ -49,12 +49,12 @@ export async function acquireLease(options: LeaseOptions, signal: AbortSignal, o
 
 async function tryLease(db: Db, account: string, holder: LeaseHolder, ttlMs: number): Promise<boolean> {
   if (await holdLease(db, account, holder.id, ttlMs)) return true;
-  // a gateway that was killed on this machine need not be waited for
+  // there is no need to wait for a killed gateway of this machine
   const other = (await readAccount(db, account))?.lease_holder;
   return other ? (await holder.isDead(other)) && (await holdLease(db, account, holder.id, ttlMs, other)) : false;
 }
 
-/** @param renewedAt when the last successful renewal was asked for, on the monotonic clock: the database's own time began later */
+/** @param renewedAt when the last successful renewal was requested, on the monotonic clock; the database's own time began later */
 function keep({ db, account, holder, log, ttlMs = TTL_MS, everyMs = EVERY_MS }: LeaseOptions, renewedAt: number): Lease {
   const lost = new AbortController();
   let until = renewedAt + ttlMs;
@@ -68,7 +68,7 @@ function keep({ db, account, holder, log, ttlMs = TTL_MS, everyMs = EVERY_MS }: 
     clearTimeout(timer);
     lost.abort();
   };
-  // a renewal that hangs must not keep the socket beyond the end of the lease
+  // a hanging renewal must not keep the socket beyond the end of the lease
   let expiry = setTimeout(() => lose('it could not be renewed in time'), ttlMs);
   const round = async (): Promise<void> => {
     const asked = performance.now();

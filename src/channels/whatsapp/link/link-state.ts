@@ -17,46 +17,46 @@ export interface ConnectionDeps extends WhatsAppDeps {
   sealer: Sealer;
   questions: SocketQuestions;
   onOpen: readonly OnOpen[];
-  /** messages were stored */
+  /** called when messages were stored */
   onStored(): void;
-  /** ends the process: the supervisor starts a sound one */
+  /** ends the process, so that the supervisor starts a new one */
   exit(reason: string): void;
   /** shortened by tests; ms */
   times?: { pollMs?: number; leaseTtlMs?: number; leaseEveryMs?: number; watchdog?: Partial<WatchdogTimes> };
   random?: () => number;
 }
 
-/** The link to WhatsApp of one account, from the start of the gateway to its stop. */
+/** State of the link to WhatsApp of one account, while the gateway runs. */
 export interface LinkState {
   readonly deps: ConnectionDeps;
   readonly pollMs: number;
-  /** aborted by the stop of the gateway */
+  /** aborted when the gateway stops */
   readonly stopping: AbortController;
-  /** what persons want of the account */
+  /** what people want of the account */
   readonly desired: DesiredState;
   readonly reports: AccountReports;
-  /** what outlives a socket */
+  /** caches that outlive a socket */
   readonly caches: SocketCaches;
-  /** what the watchdogs of one connection after the other know about silence */
+  /** what the watchdogs of successive connections know about silence */
   readonly silence: { reconnections: number };
   live: Live | null;
   lease: Lease | null;
-  /** it was said that our key does not open what is stored */
+  /** the person was told that our key does not open the stored credentials */
   wrongKeyTold: boolean;
 }
 
-/** What is known from one connection to the next, while this gateway holds the account. */
+/** State over several connections, while this gateway holds the account. */
 export interface HeldAccount {
   readonly link: LinkState;
   readonly baileys: Baileys;
   /** aborted at a stop, and when the lease is lost */
   readonly over: AbortSignal;
   auth: AuthState;
-  /** connections in a row that failed */
+  /** failed connections in a row */
   closes: number;
   /** version to announce; null: the bundled one */
   version: string | null;
-  /** a newer version was looked for, because WhatsApp refused ours */
+  /** WhatsApp refused our version, and a newer one was already looked for */
   versionTried: boolean;
 }
 
@@ -81,7 +81,7 @@ export function createLink(deps: ConnectionDeps): LinkState {
 /** Nobody wants a connection, or only a person can help. */
 export const isResting = ({ wanted, needs }: WaAccount): boolean => wanted === 'off' || needs === 'person';
 
-/** Resolves when one of the signals is aborted, or after `ms`. */
+/** Resolves when either signal is aborted, or after `ms`. */
 export async function either(first: AbortSignal, second: AbortSignal, ms: number): Promise<void> {
   await pause(ms, undefined, { signal: AbortSignal.any([first, second]) }).catch(() => {});
 }

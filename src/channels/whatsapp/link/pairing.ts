@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { AuthenticationCreds, WASocket } from '@whiskeysockets/baileys';
 
-/** What a person has to do to link this device; both null when there is nothing (any more). */
+/** What a person must do to link this device; both null when there is nothing to do. */
 export interface PairingShow {
   /** text of the QR */
   qr: string | null;
@@ -12,9 +12,8 @@ export interface PairingShow {
 const ADV_FIELD = 3;
 
 /**
- * Follows the pairing of an unpaired socket: each new QR is shown in place of the last, or, with a phone number, one pairing
- * code. The advertisement secret can be withdrawn by the server (`companion_reg_refresh`, unknown to Baileys): then a new one
- * is made, and every QR from then on carries it.
+ * Follows the pairing of an unpaired socket. Each new QR replaces the last; with a phone number, one pairing code is shown. The server can withdraw the
+ * advertisement secret (`companion_reg_refresh`, which Baileys does not know). Then a new secret is made for every later QR.
  */
 export function followPairing(
   sock: WASocket,
@@ -53,14 +52,14 @@ export function followPairing(
   });
 
   sock.ws.on('CB:notification,type:companion_reg_refresh', () => {
-    // a pairing code agrees on a secret of its own
+    // a pairing code agrees on its own secret
     if (phone !== null || creds.account) return;
     creds.advSecretKey = randomBytes(32).toString('base64');
     if (shown) showQr(shown);
   });
 }
 
-/** The QR's text with another advertisement secret: Baileys captured the first one for all its later QRs. */
+/** The QR's text with another advertisement secret, because Baileys keeps the first one for all later QRs. */
 export function withSecret(qr: string, secret: string): string {
   const fields = qr.split(',');
   if (fields.length <= ADV_FIELD) return qr;

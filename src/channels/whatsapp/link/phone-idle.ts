@@ -6,7 +6,7 @@ const DAY_MS = 24 * HOUR_MS;
 const WARN_DAYS = 10;
 const UNLINK_DAYS = 14;
 
-/** Warns, once for each time, when the phone itself was not used for long: WhatsApp then unlinks its devices, and cannot be asked about it. */
+/** Warns, once for each period, when the phone was not used for long: WhatsApp then unlinks its devices, and cannot be asked about it. */
 export function warnOfIdlePhone({ db, account, log }: WhatsAppDeps): OnOpen {
   return () => {
     const look = async (): Promise<void> => {

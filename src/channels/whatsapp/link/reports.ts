@@ -3,7 +3,7 @@ import { archiveAuth } from '../../../store/whatsapp/auth.ts';
 import type { WhatsAppDeps } from '../live.ts';
 import type { Ended } from './attempt.ts';
 
-/** A reaction that ends the attempts for now. `until` ends by itself, the others when a person has done something. */
+/** A reaction that ends the attempts for now. `until` passes by itself, the others need a person. */
 export interface Stop {
   state: 'disconnected' | 'error';
   needs: string;
@@ -16,11 +16,11 @@ const NOTHING_TO_SCAN: AccountNews = { qr: null, pairing_code: null };
 
 export type AccountReports = ReturnType<typeof createReports>;
 
-/** What becomes of the account is written into its row, and what needs a person is also said on the other channels. */
+/** Writes changes of the account into its row, and tells the other channels when a person is needed. */
 export function createReports({ db, account, log }: WhatsAppDeps) {
   let telling: Promise<void> = Promise.resolve();
 
-  /** In order, and never a reason to fail: the row is for people. */
+  /** In order, and a failure is ignored: the row is only for people to read. */
   const tell = (news: AccountNews): Promise<void> => {
     telling = telling
       .then(() => report(db, account, news))
@@ -50,13 +50,13 @@ export function createReports({ db, account, log }: WhatsAppDeps) {
         state: stop.state,
         last_error: stop.say,
         last_code: ended.code ?? null,
-        // a ban that ends by itself is waited out
+        // a ban that ends by itself is waited for
         needs: stop.until ? null : stop.needs,
         blocked_until: stop.until,
         connected_at: null,
         ...(needsPairing && UNLINKED),
       });
-      // the person who asked for a pairing is told there
+      // a person who asked for a pairing is told there
       if (row.jid !== null) alert(stop.needs, stop.say);
     },
 

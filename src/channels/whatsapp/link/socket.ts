@@ -7,7 +7,7 @@ import { isIgnored } from '../ratchet/stanza-rows.ts';
 import { type Baileys, quietLogger } from './library/baileys.ts';
 import { baileysCache } from './library/baileys-cache.ts';
 
-/** What must outlive a socket: without it every reconnect forgets who was asked how often to send again. */
+/** Caches that must outlive a socket: without them, each reconnect forgets who was asked how often to send again. */
 export interface SocketCaches {
   msgRetryCounterCache: ReturnType<typeof baileysCache>;
   userDevicesCache: ReturnType<typeof baileysCache>;
@@ -24,7 +24,7 @@ export const socketCaches = (): SocketCaches => ({
   callOfferCache: baileysCache(200, 5 * MINUTE_MS),
 });
 
-/** Answers that Baileys asks us for. */
+/** Questions that Baileys asks us. */
 export interface SocketQuestions {
   /** the message that a recipient could not decrypt, from the store */
   getMessage(key: WAMessageKey): Promise<proto.IMessage | undefined>;
@@ -43,14 +43,14 @@ export interface SocketOptions {
   version: string | null;
 }
 
-/** A configuration that must not be connected with. */
+/** The settings name an address that must not be used. */
 export class RefusedAddress extends Error {
   override readonly name = 'RefusedAddress';
 }
 
 /**
- * Checks where the settings point. Everything on a `ws:` connection, credentials included, can be read on the way: it is for
- * tests, has to be allowed, and even then it is said loudly. @throws RefusedAddress
+ * Checks the configured addresses. Everything on a `ws:` connection, with its credentials, can be read on the way. It is for tests, must be allowed, and is
+ * logged as a warning even then. @throws RefusedAddress
  */
 export function checkAddress(config: Pick<Config, 'WA_WEB_SOCKET_URL' | 'WA_ALLOW_INSECURE' | 'WA_NOISE_ROOT_KEY' | 'WA_MEDIA_HOST'>): string[] {
   const url = config.WA_WEB_SOCKET_URL;
@@ -64,13 +64,13 @@ export function checkAddress(config: Pick<Config, 'WA_WEB_SOCKET_URL' | 'WA_ALLO
   ];
 }
 
-/** A socket, for one connection: after its close a new one is made. Its listeners must be attached before it connects, in the same tick. */
+/** A socket for one connection; each connection has a new one. Attach its listeners in the same tick, before it connects. */
 export function makeSocket({ baileys, config, log, auth, ratchet, caches, questions, version }: SocketOptions): WASocket {
   const sock = baileys.makeWASocket({
     logger: quietLogger(log.child({ part: 'baileys' })),
     auth: { creds: auth.creds, keys: auth.keys },
     makeSignalRepository: ratchet.makeSignalRepository,
-    // a commit that failed has ended the process: there is nothing to try again
+    // a failed commit has ended the process, so there is nothing to retry
     transactionOpts: { maxCommitRetries: 1, delayBetweenTriesMs: 0 },
     browser: baileys.Browsers.macOS('Chrome'),
     ...(config.WA_WEB_SOCKET_URL && { waWebSocketUrl: config.WA_WEB_SOCKET_URL }),
@@ -78,13 +78,13 @@ export function makeSocket({ baileys, config, log, auth, ratchet, caches, questi
     // true would keep the owner's phone from ringing
     markOnlineOnConnect: false,
     syncFullHistory: false,
-    // previews would fetch whatever address a message holds
+    // previews would fetch any address in a message
     generateHighQualityLinkPreview: false,
     emitOwnEvents: true,
     connectTimeoutMs: 20_000,
     defaultQueryTimeoutMs: 20_000,
     keepAliveIntervalMs: 25_000,
-    // Baileys waits this long inside the mutex that all messages pass: one that cannot be read must not hold the others up
+    // Baileys waits this long inside the mutex of all messages, and an unreadable message must not delay the others
     retryRequestDelayMs: 10,
     shouldIgnoreJid: isIgnored,
     ...caches,
@@ -94,7 +94,7 @@ export function makeSocket({ baileys, config, log, auth, ratchet, caches, questi
   return sock;
 }
 
-/** Ends a socket now: a server that does not answer the closing handshake is not waited for. */
+/** Ends a socket now, without waiting for a server that does not answer the closing handshake. */
 export async function endSocket(sock: WASocket, error?: Error): Promise<void> {
   const raw = (sock.ws as unknown as { socket?: { terminate(): void } | null }).socket;
   const ended = sock.end(error);

@@ -3,9 +3,9 @@ import type { RatchetHealth } from '../ratchet/ratchet.ts';
 
 /** Times in ms. */
 export interface WatchdogTimes {
-  /** a message that nobody has decrypted for this long, while nothing else was, means that this process is deaf */
+  /** when a message waits this long while nothing else was decrypted, decryption is stuck */
   stuckMs: number;
-  /** no message at all for this long: the path is tried, and the connection renewed */
+  /** without any message for this long, the connection is tested and renewed */
   silentMs: number;
   checkMs: number;
 }
@@ -14,13 +14,13 @@ const TIMES: WatchdogTimes = { stuckMs: 60_000, silentMs: 6 * 3_600_000, checkMs
 
 export interface WatchdogOptions {
   health(): RatchetHealth;
-  /** resolves when the Signal store and the server answer; rejects or hangs when they do not */
+  /** resolves when the Signal store and the server answer */
   probe(): Promise<void>;
   reconnect(): void;
-  /** ends the process: a new socket in it would stay deaf, because libsignal's queues are global */
+  /** ends the process: a new socket would not help, because libsignal's queues are global */
   exit(reason: string): void;
   log: Logger;
-  /** silence that reconnections have not ended counts on over them */
+  /** counts silence over several connections */
   silence: { reconnections: number };
   times?: Partial<WatchdogTimes>;
   now?: () => number;
@@ -28,7 +28,7 @@ export interface WatchdogOptions {
 
 const PROBE_MS = 30_000;
 
-/** Watches an open connection for the case that it is open but deaf; returns how to stop. */
+/** Detects a connection that is open but delivers nothing. Returns a function that stops it. */
 export function startWatchdog(options: WatchdogOptions): () => void {
   const { health, log, silence, now = Date.now } = options;
   const times = { ...TIMES, ...options.times };
@@ -48,7 +48,7 @@ export function startWatchdog(options: WatchdogOptions): () => void {
     } catch (error) {
       return options.exit(`WhatsApp was silent for long, and a test of the connection failed: ${(error as Error).message}`);
     }
-    // a quiet day is possible; three quiet periods in a row, each with a new connection, are cheap to rule out
+    // one quiet day is possible; after three silent periods with a new connection each, a restart is cheap
     if (silence.reconnections >= 3) {
       silence.reconnections = 0;
       return options.exit('WhatsApp was silent over several reconnections');

@@ -3,7 +3,7 @@ import type { Live } from '../live.ts';
 
 const timeOf = (seconds: string | undefined): { at?: Date } => (seconds && Number(seconds) > 0 ? { at: new Date(Number(seconds) * 1000) } : {});
 
-/** What WhatsApp's server made of a message. `late`: no word in time; `closed`: the connection ended first. Neither says whether it was taken. */
+/** The server's answer to a message. `late`: none in time; `closed`: the connection ended first. In both cases nobody knows whether it was accepted. */
 export type ServerAnswer =
   | { kind: 'accepted' /** by the server's clock, in whole seconds */; at?: Date }
   | { kind: 'refused'; code: string }
@@ -11,8 +11,8 @@ export type ServerAnswer =
   | { kind: 'closed' };
 
 /**
- * Listens for the server's answer to a message id; begin before the bytes leave. A receipt of a recipient proves as much as the
- * ack, and may overtake it. (The library's own send reports success when the bytes are written, and its waiter takes any stanza.)
+ * Listens for the server's answer to a message id; call it before the bytes are sent. A recipient's receipt proves as much as the ack, and may come first. (The
+ * library's own send reports success when the bytes are written, and its waiter accepts any stanza.)
  */
 export function listenForAnswer(live: Live, messageId: string, deadlineMs: number, signal: AbortSignal): { answer: Promise<ServerAnswer>; stop(): void } {
   const tag = `TAG:${messageId}`;

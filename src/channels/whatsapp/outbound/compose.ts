@@ -7,7 +7,7 @@ import { formatReply } from './text/formatting.ts';
 import { toWhatsApp } from './text/markup.ts';
 import { asFile, splitText } from './text/split.ts';
 
-/** One message to send, before it is a WhatsApp message. `asks`: a reaction to it, a quote of it or a vote in it answers the question. */
+/** One message, before it becomes a WhatsApp message. `asks`: a reaction to it, a quote of it or a vote in it answers the question. */
 export type Part = { asks: boolean } & (
   | { kind: 'text'; text: string }
   | { kind: 'poll'; name: string; options: string[] }
@@ -21,13 +21,13 @@ export interface Writing {
   ageMs: number;
   textLimit: number;
   polls: boolean;
-  /** send a long text as messages: its file could not be uploaded */
+  /** send a long text as messages, because its file could not be uploaded */
   noFiles?: boolean;
 }
 
-/** More messages than this are a file: nobody reads a phone for so long, and WhatsApp takes a flood of messages for spam. */
+/** A longer text becomes a file: nobody reads so many messages on a phone, and WhatsApp takes a flood of them for spam. */
 const MOST_MESSAGES = 5;
-/** Room for what a file is about, above it. */
+/** Characters of the description above a file. */
 const CAPTION = 700;
 const FILE_NOTE = 'The whole text is in the file.';
 /** WhatsApp's own limits of a poll. */
@@ -39,12 +39,12 @@ const REMINDER = 'I am still waiting for your answer:';
 
 const HOUR_MS = 3_600_000;
 
-/** The remark on a reply that waited for WhatsApp to come back; null up to an hour. */
+/** The note on a reply that waited for WhatsApp; null up to an hour. */
 export function ageNote(ms: number): string | null {
   return ms > HOUR_MS ? `(written ${ago(ms)}, while WhatsApp was away)` : null;
 }
 
-/** The messages that say an outbox row, in order, and what formatting had to change. At least one. */
+/** The messages of an outbox row, in order, and what formatting changed. At least one. */
 export function write(writing: Writing): { parts: Part[]; counters: Counters } {
   const { row, ageMs } = writing;
   const note = ageNote(ageMs);
@@ -52,7 +52,7 @@ export function write(writing: Writing): { parts: Part[]; counters: Counters } {
   return row.question ? writeQuestion(writing, row.question, lead) : writeText(writing, row.body, lead, []);
 }
 
-/** The text of a progress report, which has to fit one message because it replaces another. */
+/** The text of a progress report. It must fit one message, because it replaces another. */
 export function writeProgress(writing: Writing): string {
   return formatReply(writing.row.body, writing.textLimit).parts[0] ?? '…';
 }
@@ -80,7 +80,7 @@ const fitsPoll = (options: readonly string[]): boolean =>
   options.every((option) => option.length <= POLL.option) &&
   new Set(options.map((option) => option.trim())).size === options.length;
 
-/** The question and what it is decided by: nothing in it is markup, and the evidence holds no fence of its own. */
+/** The question, and what it is decided by. Nothing in it is markup, and the evidence cannot end its fence. */
 function approvalText({ prompt, number, evidence }: Asked): string {
   const asked = escapeMarkdown(visible(number > 1 ? `${number}. ${prompt}` : prompt));
   return evidence ? `${asked}\n\n\`\`\`\n${evidence.replace(/\n$/, '')}\n\`\`\`` : asked;
@@ -90,7 +90,7 @@ const escapeMarkdown = (text: string): string => text.replace(/[!-/:-@[-`{-~]/g,
 /** A text as it is, in markup that shows it so. */
 const verbatim = (text: string): string => toWhatsApp(escapeMarkdown(text));
 
-/** A text as messages or, above the limit, as a file; `lead` stands before it and `closing` after it, each as an own paragraph. */
+/** A text as messages or, above the limit, as a file; `lead` comes before and `closing` after it, as separate paragraphs. */
 function writeText(writing: Writing, body: string, lead: string[], closing: string[]): { parts: Part[]; counters: Counters } {
   const { markdown, attached } = takeAttachments(body);
   const before = lead.map((line) => `${line}\n\n`).join('');
@@ -98,7 +98,7 @@ function writeText(writing: Writing, body: string, lead: string[], closing: stri
   const text = (each: string): Part => ({ kind: 'text', text: each, asks: false });
 
   if (!writing.noFiles && asFile(markdown, writing.textLimit * MOST_MESSAGES)) {
-    // only the beginning is formatted: a text of megabytes must not hold the process up
+    // only the beginning is formatted, because formatting megabytes would block the process
     const { parts, counters } = formatReply(markdown.slice(0, CAPTION * 3).toWellFormed(), CAPTION);
     const caption = [`${before}${(parts[0] ?? '').trimEnd()} …`, FILE_NOTE, ...closing].join('\n\n');
     const file: Part = { kind: 'file', name: 'answer.txt', mime: 'text/plain', data: Buffer.from(markdown), caption, asks: false };

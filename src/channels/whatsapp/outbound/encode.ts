@@ -5,7 +5,7 @@ import type { Quotable } from '../../../store/whatsapp/outgoing.ts';
 import { quietLogger } from '../link/library/baileys.ts';
 import type { Live, WhatsAppDeps } from '../live.ts';
 
-/** What is to be sent, with files as bytes: nothing here is ever fetched from an address. */
+/** What is to be sent, with files as bytes. Nothing is ever fetched from an address here. */
 export type Sendable =
   | { kind: 'text'; text: string }
   | { kind: 'poll'; name: string; options: string[] }
@@ -13,10 +13,10 @@ export type Sendable =
   | { kind: 'edit'; text: string; messageId: string };
 
 const UPLOAD_TIMEOUT_MS = 60_000;
-/** A quoted text is shown in two lines: more of it only makes the message larger. */
+/** A quote is shown in two lines, so more text only makes the message larger. */
 const QUOTED_LENGTH = 1000;
 
-/** The bytes of a message as they will be relayed on every attempt. Files are uploaded here, once. */
+/** The bytes of a message, the same on every attempt. Files are uploaded here, once. */
 export async function encode(
   sendable: Sendable,
   { live, jid, messageId, quoted, log }: { live: Live; jid: string; messageId: string; quoted: Quotable | null; log: WhatsAppDeps['log'] },
@@ -51,17 +51,17 @@ function contentOf(sendable: Sendable, jid: string): AnyMessageContent {
       const said = caption === '' ? {} : { caption };
       if (sendable.as === 'image') return { image: data, mimetype: mime, ...said };
       if (sendable.as === 'video') return { video: data, mimetype: mime, ...said };
-      // seconds are given, so that nothing tries to measure the sound
+      // a given length keeps the library from measuring the sound
       if (sendable.as === 'audio') return { audio: data, mimetype: mime, seconds: 0 };
       return { document: data, mimetype: mime, fileName: name, ...said };
     }
   }
 }
 
-/** Our own address in the form that a chat uses; group members are LIDs. */
+/** Our own address in the form of the chat; group members are LIDs. */
 const ownJid = (live: Live, jid: string): string => (live.me.lid && (jid.endsWith('@lid') || isGroup(jid)) ? live.me.lid : live.me.jid);
 
-/** The received message as a quote, and the time after which messages of its chat disappear; null for what cannot be quoted. */
+/** The received message as a quote, and the time after which messages of its chat disappear; null when it cannot be quoted. */
 async function quote(quotable: Quotable, live: Live, jid: string): Promise<{ message: WAMessage; expiration: number | null } | null> {
   const { getContentType, normalizeMessageContent, proto } = await import('@whiskeysockets/baileys');
   let content: proto.IMessage | undefined;
@@ -102,7 +102,7 @@ function shortened(content: proto.IMessage): proto.IMessage {
   return text ? { conversation: text.length > QUOTED_LENGTH ? `${prefix(text, QUOTED_LENGTH)}…` : text } : content;
 }
 
-/** What a stanza needs beside its content, derived from the content: an edit is marked as one, a poll as a new one. */
+/** Attributes of the stanza that follow from the content: an edit is marked as an edit, a poll as a new poll. */
 export function relayExtras(message: proto.IMessage): {
   additionalAttributes?: Record<string, string>;
   additionalNodes?: Array<{ tag: string; attrs: Record<string, string> }>;

@@ -5,13 +5,13 @@ import type { GroupRecord } from '../../../store/whatsapp/tables.ts';
 import type { CurrentLive, OnOpen, WhatsAppDeps } from '../live.ts';
 
 const TTL_MS = 3_600_000;
-/** After WhatsApp refused a query (429), this long nothing is asked about groups. */
+/** How long groups are not asked about after WhatsApp refused a query (429). */
 const REFUSED_MS = 5 * 60_000;
 const IN_MEMORY = 200;
 
 /**
- * Who is in which group: in memory, in the store, and asked for when it is older than an hour or a notification changed it. Without it every
- * send to a group is a query, which WhatsApp soon refuses. Where it refuses, what was known last is used.
+ * The members of groups, in memory and in the store. They are asked for again after an hour or a notification. Without this cache each send to a group is a
+ * query, which WhatsApp soon refuses. After a refusal the last known members are used.
  */
 export function groupCache({ db, account, log, live }: WhatsAppDeps & { live: CurrentLive }): {
   cachedGroupMetadata: (jid: string) => Promise<GroupMetadata | undefined>;
@@ -62,7 +62,7 @@ export function groupCache({ db, account, log, live }: WhatsAppDeps & { live: Cu
 
     onOpen: ({ sock }) => {
       const upserted = (groups: GroupMetadata[]) => void keep(groups).catch(failed);
-      // a change without its members may be of the addressing or of the time after which messages disappear: ask again
+      // a change without members may be about addressing or disappearing messages, so ask again
       const updated = (groups: Array<Partial<GroupMetadata>>) => {
         void keep(groups.filter((group): group is GroupMetadata => Array.isArray(group.participants))).catch(failed);
         for (const group of groups) if (group.id && !group.participants) void outdate(group.id).catch(failed);
@@ -80,7 +80,7 @@ export function groupCache({ db, account, log, live }: WhatsAppDeps & { live: Cu
     },
   };
 
-  /** All groups in one query, once an hour at most however often the connection opens; the event that it causes keeps them. */
+  /** All groups in one query, at most once an hour; the event that it causes stores them. */
   async function fetchAll(sock: WASocket): Promise<void> {
     if (allFetchedAt > Date.now() - TTL_MS) return;
     allFetchedAt = Date.now();

@@ -9,19 +9,19 @@ import { type Part, type Writing, write, writeProgress } from './compose.ts';
 import { encode, type Sendable } from './encode.ts';
 import { abandon } from './sending.ts';
 
-/** Uploads of one message that may fail before its text is sent without the file. */
+/** Failed uploads after which the text of a message is sent without its file. */
 const MOST_UPLOADS = 5;
-/** And attempts to make a message, with and without its file, after which it is given up. */
+/** Failed attempts to make a message after which it is given up. */
 const MOST_ATTEMPTS = 15;
-/** WhatsApp lets a message be edited for 15 minutes. */
+/** WhatsApp allows edits for 15 minutes. */
 const EDIT_WINDOW_MS = 14 * 60_000;
 const EDIT_EVERY_MS = 4_000;
 
-/** The id of a part of an outbox row, in the form of WhatsApp's own web client: the same on every attempt, so a phone shows it once. */
+/** The message id of a part, in the form of WhatsApp's own web client. It is the same on every attempt, so a phone shows the message once. */
 export const messageIdOf = (outboxId: string, part: number): string =>
   `3EB0${createHash('sha256').update(`${outboxId}\n${part}`).digest('hex').slice(0, 18).toUpperCase()}`;
 
-/** What the messages of one row are made with. */
+/** What the messages of one row are made from. */
 interface Making {
   row: OutgoingRow;
   live: Live;
@@ -30,14 +30,14 @@ interface Making {
   noFiles: boolean;
   /** the message that the first one quotes */
   answers: Quotable | null;
-  /** files that an earlier attempt has uploaded; null when there are no files */
+  /** files that an earlier attempt uploaded; null when there are no files */
   uploaded: Awaited<ReturnType<typeof uploadsOf>> | null;
 }
 
-/** Makes the messages of an outbox row at its first attempt, and finds them at every later one: the same bytes, the same ids, nothing uploaded twice. */
+/** Makes the messages of an outbox row at the first attempt, and finds them at later ones: same bytes, same ids, nothing uploaded twice. */
 export class PartMaker {
   private readonly deps: WhatsAppDeps;
-  /** attempts of rows whose messages could not all be made yet */
+  /** failed attempts of rows whose messages are not all made */
   private readonly failures = new Map<string, number>();
 
   constructor(deps: WhatsAppDeps) {
@@ -85,12 +85,12 @@ export class PartMaker {
     const known = uploaded?.get(file);
     const quoted = at === 0 ? answers : null;
     const content = known ?? (await encode(await this.sendable(part, row, noFiles), { live, jid, messageId, quoted, log }));
-    // at once: the attempt after a kill finds it
+    // stored at once, so that the attempt after a kill finds it
     if (file !== '' && !known && !noFiles) await keepUpload(db, row.id, file, content);
     return { messageId, part: at, jid, content, questionId: part.asks ? (row.question?.id ?? null) : null, edits: null };
   }
 
-  /** Counts a failure, and gives the row up after too many. A connection that closed says nothing about the file. @throws the error, to try again */
+  /** Counts a failure, and gives the row up after too many. A closed connection does not count. @throws the error, to try again */
   private async failed(row: OutgoingRow, live: Live, error: Error): Promise<void> {
     const count = (this.failures.get(row.id) ?? 0) + (live.closed.aborted ? 0 : 1);
     this.failures.set(row.id, count);
@@ -108,7 +108,7 @@ export class PartMaker {
     return { kind: 'media', as: file.kind, data: file.data, mime: file.mime, name: file.name ?? 'file', caption };
   }
 
-  /** A progress report replaces the text of the one before it: one message a turn, however much there is to tell. */
+  /** A progress report replaces the text of the previous one, so a turn has one message for all of them. */
   private async progress(row: OutgoingRow, writing: Writing, live: Live, jid: string, signal: AbortSignal): Promise<Send[] | null> {
     const { db, account, log } = this.deps;
     const look = async () => await progressState(db, row, new Date(Date.now() - EDIT_WINDOW_MS));
@@ -133,7 +133,7 @@ export class PartMaker {
   }
 }
 
-/** What makes a message with a file the same at another attempt (only the first message of a row quotes); '' for others. */
+/** Identifies a message with a file at another attempt (only the first message of a row quotes); empty for others. */
 function fileOf(part: Part, jid: string, at: number): string {
   if (part.kind === 'attachment') return JSON.stringify([jid, at === 0, part.attached.id, part.attached.caption]);
   return part.kind === 'file' ? JSON.stringify([jid, part.caption]) : '';

@@ -6,7 +6,7 @@ import { tell } from './sending.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** @throws ChannelAway while nothing may leave, or nothing for this chat */
+/** @throws ChannelAway while nothing may be sent, or nothing to this chat */
 export async function unlessPaused({ db, account }: WhatsAppDeps, jid: string | null): Promise<void> {
   const stopped = jid === null ? await sendPause(db, account) : await chatPause(db, account, jid);
   if (stopped) throw new ChannelAway(stopped.why, Math.min(5 * 60_000, Math.max(1000, stopped.until.getTime() - Date.now())));
@@ -17,7 +17,7 @@ export async function pauseAll(deps: WhatsAppDeps, code: string, why: string, ms
   await tell(deps, `${code}-${thisHour()}`, why, ms >= HOUR_MS);
 }
 
-/** The chat alone, so that one person's refusal silences nobody else; when several chats refuse, everything. */
+/** Pauses only this chat, so that one person's refusal silences nobody else. When several chats refuse, pauses everything. */
 export async function pauseOne(deps: WhatsAppDeps, jid: string, code: string, why: string, ms: number): Promise<void> {
   const chats = await pauseChat(deps.db, deps.account, jid, { until: new Date(Date.now() + ms), why });
   if (chats < REFUSED_CHATS) return await tell(deps, `${code}-${jid}-${thisHour()}`, why, true);
@@ -25,5 +25,5 @@ export async function pauseOne(deps: WhatsAppDeps, jid: string, code: string, wh
   await pauseAll(deps, `${code}-all`, all, ms);
 }
 
-/** A person is told once an hour, not for every message that is refused. */
+/** A person is told once an hour, not for every refused message. */
 const thisHour = (): number => Math.floor(Date.now() / HOUR_MS);

@@ -3,19 +3,19 @@ import { busyChats, markReadSent, unreadInput } from '../../../store/whatsapp/pr
 import type { Live, OnOpen, WhatsAppDeps } from '../live.ts';
 
 const LOOK_EVERY_MS = 1000;
-/** Phones show "typing" for a little longer than this. */
+/** Phones show "typing" a little longer than this. */
 const COMPOSE_EVERY_MS = 10_000;
 const MOST_CHATS = 50;
 const MOST_READS = 100;
 
 /**
- * Shows in each chat that its turn is being worked on, and that its messages were read: while we are "available" the owner's phone may
- * stay silent about new messages, so that ends with the last turn. Strangers are shown nothing.
+ * Shows in each chat that its turn is at work and that its messages were read. While we are "available", the owner's phone may not announce new messages, so
+ * that ends with the last turn. Strangers see nothing.
  */
 export function typing({ db, account, config, log }: WhatsAppDeps): OnOpen {
   return (live) => {
     const { me } = live.sock.authState.creds;
-    // Baileys shows nobody as available without a name, and where no history is fetched it may never hear of the phone's own
+    // Baileys sends no presence without a name, and without history it may never learn the phone's own
     if (me && !me.name) me.name = (live.number === 'shared' && config.FETCH_USER_NAME) || 'Fetch';
     const composing = new Map<string, { jid: string; at: number }>();
     let available = false;
@@ -47,7 +47,7 @@ export function typing({ db, account, config, log }: WhatsAppDeps): OnOpen {
     const look = async (): Promise<void> => {
       const busy = busyChats(db, MOST_CHATS).then(show);
       for (const outcome of await Promise.allSettled([busy, showRead({ db, account }, live)])) {
-        // an indicator: the next look tries again
+        // only an indicator; the next look tries again
         if (outcome.status === 'rejected' && !live.closed.aborted) log.debug({ err: outcome.reason }, 'presence could not be shown');
       }
       if (!live.closed.aborted) timer = setTimeout(() => void look(), LOOK_EVERY_MS);

@@ -5,12 +5,12 @@ import { samePersonKnown } from '../../../store/whatsapp/outgoing.ts';
 import { findSend, markAccepted, markReceipt, markRefusedLater } from '../../../store/whatsapp/sends.ts';
 import type { OnOpen, WhatsAppDeps } from '../live.ts';
 
-/** `proto.WebMessageInfo.Status`, by number, because it is needed before Baileys is loaded. */
+/** `proto.WebMessageInfo.Status` as numbers, because they are needed before Baileys is loaded. */
 const STATUS = { error: 0, serverAck: 2, delivered: 3, read: 4 } as const;
 
 /**
- * Keeps what became of our messages: taken by the server, delivered, read, refused. Updates that come together with their message
- * are merged into `messages.upsert` by the library, so both are read.
+ * Records what happened to our messages: accepted, delivered, read, refused. The library merges updates that come with their message into `messages.upsert`, so
+ * both events are read.
  */
 export function trackReceipts({ db, account, log }: WhatsAppDeps): OnOpen {
   const failed = (error: unknown) => log.warn({ err: error }, 'a receipt could not be stored');
@@ -39,7 +39,7 @@ export function trackReceipts({ db, account, log }: WhatsAppDeps): OnOpen {
       now,
     );
     for (const { key, status, why } of changes) {
-      // 479 is answered by the sender itself, with the same id
+      // the sender itself handles 479, with the same id
       if (status === STATUS.error && key.fromMe && key.id && why !== '479')
         await markRefusedLater(db, account, key.id, `WhatsApp refused it later (${why ?? 'no reason'})`);
     }
@@ -66,8 +66,8 @@ export function trackReceipts({ db, account, log }: WhatsAppDeps): OnOpen {
 }
 
 /**
- * Answers a recipient whose phone could not decrypt a message: the stored message, for as long as it is stored. Only to the
- * chat that it was sent to, because a retry receipt may come from anybody who learnt the id.
+ * Answers a recipient whose phone could not decrypt a message, as long as the message is stored. Only the chat that it was sent to gets it, because anybody who
+ * knows the id can send a retry receipt.
  */
 export const getMessage =
   ({ db, account }: Pick<WhatsAppDeps, 'db' | 'account'>) =>

@@ -1,20 +1,20 @@
 const HOUR_MS = 3_600_000;
 
-/** How long a chat whose recipient WhatsApp refused is left alone. */
+/** How long nothing is sent to a chat whose recipient was refused. */
 export const CHAT_PAUSE_MS = HOUR_MS;
-/** Refusals for so many chats within that time are about the account, not about one person. */
+/** When this many chats refuse within that time, the account is the problem and not one person. */
 export const REFUSED_CHATS = 3;
 
-/** What is done about a refused message. `say` is one sentence for people. */
+/** The reaction to a refused message. `say` is one sentence for people. */
 export type Refusal =
-  /** the recipient's device list is out of date: ask for it and send the same message once more */
+  /** the recipient's device list is outdated: fetch it and send the same message again */
   | { kind: 'devices' }
-  /** the same message again, later; `pauseMs`: and nothing else before */
+  /** the same message later; with `pauseMs`, nothing else before */
   | { kind: 'later'; afterMs: number; pauseMs?: number; say: string }
-  /** this message will not be sent; `chatPauseMs`: nor anything else to this chat for so long */
+  /** this message will not be sent; with `chatPauseMs`, nothing else to this chat for so long */
   | { kind: 'failed'; chatPauseMs?: number; say: string };
 
-/** The reaction to the `error` of a message's ack, at this attempt (1 is the first). Trying a 463 again counts as another attempt to reach out. */
+/** The reaction to the `error` of a message's ack, at this attempt (1 is the first). Repeating a 463 counts as another attempt to contact a stranger. */
 export function refusalOf(code: string, attempt: number): Refusal {
   switch (code) {
     case '463':

@@ -11,13 +11,13 @@ import { refusalOf } from './refusals.ts';
 import { abandon, type Sending } from './sending.ts';
 
 const DEADLINE_MS = 45_000;
-/** Sends in a row without an answer after which the process is given up. */
+/** Unanswered sends in a row after which the process ends. */
 const STUCK_AFTER = 2;
-/** Attempts that failed for another reason than the connection, after which a message is given up: it must not hold its chat up for ever. */
+/** Failures that are not the connection's, after which a message is given up, so that it does not block its chat for ever. */
 const MOST_FAILURES = 8;
 const MOST_UNANSWERED = 12;
 
-/** One attempt at one part of a message: its number, and the connection that it is made on. */
+/** One attempt at one part of a message: its number, and its connection. */
 interface Attempt {
   send: Send;
   count: number;
@@ -25,7 +25,7 @@ interface Attempt {
   signal: AbortSignal;
 }
 
-/** One attempt at one part. `false` when it will not be sent, nor what follows it. @throws ChannelAway when the part is to be tried again */
+/** One attempt at one part. `false` when this part and those behind it will not be sent. @throws ChannelAway when the part must be tried again */
 export async function sendPart(sending: Sending, send: Send, live: Live, signal: AbortSignal): Promise<boolean> {
   const { db } = sending.deps;
   if (!(await beginAttempt(db, send.messageId))) return true;
@@ -56,20 +56,17 @@ export async function sendPart(sending: Sending, send: Send, live: Live, signal:
   }
 }
 
-/**
- * Baileys notes whom it gave the keys of a group before they leave. Those that went with a lost attempt, of whichever message, may never have
- * arrived.
- */
+/** Baileys records who got the keys of a group before they are sent. Keys that went with a lost attempt, of any message, may never have arrived. */
 async function refreshGroupKeys({ deps, keyed }: Sending, { send, count, live }: Attempt): Promise<void> {
   const { jid } = send;
   if (isGroup(jid) && (count > 1 || (!keyed.has(jid) && (await hasLostAttempt(deps.db, send))))) await forgetKeyed(jid, live);
   keyed.delete(jid);
 }
 
-/** The next message to a group takes its keys along, for everybody. */
+/** Makes the next message to a group carry its keys for everybody. */
 const forgetKeyed = (jid: string, { sock }: Live): Promise<void> => Promise.resolve(sock.authState.keys.set({ 'sender-key-memory': { [jid]: null } }));
 
-/** What the server says to a message; with a fresh list of devices at once where it says that ours is out of date. */
+/** The server's answer to a message. If it says that our device list is outdated, the message is sent again with a fresh one. */
 async function answerTo(sending: Sending, attempt: Attempt): Promise<ServerAnswer> {
   const { proto } = await import('@whiskeysockets/baileys');
   const { send, count, live } = attempt;
@@ -89,7 +86,7 @@ async function relay({ deps }: Sending, { send, live, signal }: Attempt, message
       ...(fresh && { useUserDevicesCache: false, useCachedGroupMetadata: false }),
       ...relayExtras(message),
     });
-    // whichever comes first: an error of the send, or the end of the wait for its answer
+    // the first of: an error of the send, or the end of the wait for its answer
     await Promise.race([sent, heard.answer]);
     return await heard.answer;
   } finally {
@@ -119,7 +116,7 @@ async function refused(sending: Sending, { send, count }: Attempt, code: string)
   return false;
 }
 
-/** Errors of a socket that is gone: a status of its own (428, 408, 440, ...) or a bare number. */
+/** Errors of a closed socket: its own status (428, 408, 440, ...) or a bare number. */
 function isClosed(error: unknown): boolean {
   if (typeof error === 'number') return true;
   const { output, message } = (error ?? {}) as { output?: { statusCode?: number }; message?: string };

@@ -7,16 +7,18 @@ import { unlessPaused } from './pauses.ts';
 import { sendPart } from './send-part.ts';
 import { createSending, type SenderDeps, type Sending } from './sending.ts';
 
-/** The queue is served only while a connection is open, so this covers the moment between two. */
+/** The queue is served only while a connection is open, so this covers the time between two connections. */
 const PATIENCE_MS = 5_000;
 
-/** The way out to WhatsApp: returns when its server has taken every part of an outbox row, or the row was given up with a reason that is told elsewhere. */
+/**
+ * Sends on WhatsApp. Returns when the server has accepted every part of an outbox row, or when the row was given up for a reason that is reported elsewhere.
+ */
 export function whatsappSender(deps: SenderDeps): ChannelSender {
   const sending = createSending(deps);
   const maker = new PartMaker(deps);
   const running = new Map<string, Promise<void>>();
   return {
-    // an attempt that Temporal has given up may still run here: the next one waits for its end and goes on from there
+    // an attempt that Temporal gave up may still run here; the next one waits for its end and continues from there
     async send({ id }, signal) {
       const before = running.get(id);
       const mine = (before ?? Promise.resolve()).catch(() => {}).then(() => deliver(sending, maker, id, signal));
@@ -34,7 +36,7 @@ async function deliver(sending: Sending, maker: PartMaker, id: string, signal: A
   const { deps, pacer } = sending;
   await unlessPaused(deps, null);
   const live = await connected(deps, signal);
-  // read after the wait: a question may have been decided meanwhile
+  // read after the wait, because a question may have been decided meanwhile
   const row = await findOutgoingRow(deps.db, id);
   if (row?.state !== 'queued') return;
   const ended = AbortSignal.any([signal, live.closed]);
@@ -43,7 +45,7 @@ async function deliver(sending: Sending, maker: PartMaker, id: string, signal: A
       if (send.state !== 'queued') continue;
       await unlessPaused(deps, send.jid);
       await pacer.take(ended);
-      // a send on a socket that is gone would be an attempt of which nobody knows whether it arrived
+      // after a send on a closed socket nobody would know whether it arrived
       if (live.closed.aborted) throw new ChannelAway('The connection to WhatsApp closed; the message waits.', 500);
       if (!(await sendPart(sending, send, live, ended))) return;
     }

@@ -5,20 +5,20 @@ import type { CurrentLive, WhatsAppDeps } from '../live.ts';
 
 export interface SenderDeps extends WhatsAppDeps {
   live: CurrentLive;
-  /** the socket is open, but the server does not answer sends any more: only a new process helps */
+  /** called when the socket is open but the server no longer answers sends; only a new process helps */
   stuck?: (why: string) => void;
   /** how long the server may take to answer a send */
   deadlineMs?: number;
-  /** how long a send waits for a connection before it goes back to the task queue */
+  /** how long a send waits for a connection before it returns to the task queue */
   patienceMs?: number;
   pacer?: Pacer;
 }
 
-/** What the sends of an account share. */
+/** State that the sends of an account share. */
 export interface Sending {
   readonly deps: SenderDeps;
   readonly pacer: Pacer;
-  /** sends in a row that the server did not answer */
+  /** sends in a row without an answer from the server */
   unanswered: number;
   /** groups whose latest message arrived with its keys */
   readonly keyed: Set<string>;
@@ -36,7 +36,7 @@ export function createSending(deps: SenderDeps): Sending {
   return { deps, pacer, unanswered: 0, keyed: new Set() };
 }
 
-/** Says something about sending on the other channels, once for a `key`. */
+/** Tells the other channels something about sending, once for each `key`. */
 export async function tell({ db, account, log }: WhatsAppDeps, key: string, text: string, needsPerson = false): Promise<void> {
   log.warn({ key }, text);
   await tellElsewhere(db, account, `send-${key}`, text, needsPerson).catch((error) => log.error({ err: error }, 'a problem of WhatsApp could not be told'));

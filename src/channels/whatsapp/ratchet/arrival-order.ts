@@ -1,18 +1,18 @@
 /** Emits the stanzas of a chat in the order of their arrival. */
 export interface ArrivalOrder {
-  /** `keys` name what has to be settled before the next of this chat; with `queued`, Baileys keeps the order itself, and only those that come later wait */
+  /** `keys`: what must be settled before the next message of this chat; with `queued`, Baileys keeps the order itself, and only later messages wait */
   pass(chat: string, keys: readonly string[], queued: boolean, emit: () => void): void;
   settled(key: string): void;
-  /** lets nobody wait for what came before */
+  /** lets nothing wait for earlier messages */
   clear(): void;
 }
 
-/** A message that was never settled (Baileys refused its stanza) holds its chat up no longer than this. */
+/** A message that is never settled (Baileys refused its stanza) delays its chat no longer than this. */
 const PATIENCE_MS = 15_000;
 
 /**
- * Baileys looks up addresses before it gets in line to decrypt, so a message can overtake the one before it, and a live one overtakes
- * a whole queue from the time of an outage. Here the next message of a chat waits until the one before is decrypted and stored.
+ * Baileys looks up addresses before it queues a message for decryption, so a message can overtake the one before it, and a live one a whole queue after an
+ * outage. Here the next message of a chat waits until the previous one is decrypted and stored.
  */
 export function createArrivalOrder(patienceMs = PATIENCE_MS): ArrivalOrder {
   const gates = new Map<string, Promise<void>>();
@@ -40,7 +40,7 @@ export function createArrivalOrder(patienceMs = PATIENCE_MS): ArrivalOrder {
   return {
     pass(chat, keys, queued, emit) {
       const before = gates.get(chat);
-      // registered before the stanza goes out: it may be settled within the call
+      // registered before the stanza is emitted, because it may be settled within the call
       const settledNow = queued || !before ? settledOrLate(keys) : null;
       if (settledNow) emit();
       const done =

@@ -8,10 +8,10 @@ import type { NewReceived } from '../../../store/whatsapp/inbox.ts';
 import type { Baileys } from '../link/library/baileys.ts';
 import { placeOf, type Sealer } from './encryption.ts';
 
-/** The pseudo key type that carries decrypted messages into the transaction of their ratchet step. */
+/** The pseudo key type that brings decrypted messages into the transaction of their ratchet state. */
 export const INBOX = 'x-inbox';
 
-/** A store that hangs makes an open socket deaf for ever (all decryption waits behind one call): whatever takes longer fails. */
+/** A store that hangs makes an open socket useless for ever, because all decryption waits for one call. So anything that takes longer fails. */
 const LIMIT_MS = 5_000;
 const AGAIN_MS = 150;
 /** Rows kept decrypted in memory: sessions are about 4 kB each. */
@@ -22,9 +22,9 @@ export interface AuthState {
   readonly keys: SignalKeyStore;
   /** the phone has accepted this device */
   paired(): boolean;
-  /** to be called at each `creds.update`: the next commit takes the credentials along */
+  /** called at each `creds.update`: the next commit includes the credentials */
   touch(): void;
-  /** resolves when the credentials as they are now are committed */
+  /** resolves when the present credentials are committed */
   save(): Promise<void>;
 }
 
@@ -33,16 +33,16 @@ export interface AuthOptions {
   account: string;
   sealer: Sealer;
   baileys: Pick<Baileys, 'BufferJSON' | 'initAuthCreds' | 'proto'>;
-  /** only while this holder has the lease is anything written; null where there is no lease (tests) */
+  /** writes happen only while this holder has the lease; null without a lease (tests) */
   holder: string | null;
-  /** the ratchet in memory is ahead of the database, or cannot be read: going on would make messages unreadable. Must end the process. */
+  /** the ratchet in memory is ahead of the database, or cannot be read. Going on would make messages unreadable, so this must end the process. */
   fatal(error: Error): void;
   /** called after each commit that stored messages */
   onStored?(): void;
   limitMs?: number;
 }
 
-/** Reads the credentials of an account, or makes new ones. @throws WrongKey */
+/** Reads the credentials of an account, or creates new ones. @throws WrongKey */
 export async function openAuthState(options: AuthOptions): Promise<AuthState> {
   const { db, account, sealer, baileys, limitMs = LIMIT_MS } = options;
   const stored = await within(limitMs, () => readCreds(db, account), 'reading the WhatsApp credentials');
@@ -53,9 +53,8 @@ export async function openAuthState(options: AuthOptions): Promise<AuthState> {
 }
 
 /**
- * The credentials and the Signal key store of an account in PostgreSQL. One `set` is one transaction, with the credentials in
- * it when they changed: a pre-key and the counter that names the next one cannot come apart. Nothing is written before the phone
- * has accepted the device, so a pairing that is given up leaves nothing behind.
+ * The credentials and the Signal key store of an account in PostgreSQL. One `set` is one transaction, which includes changed credentials, so that a pre-key and
+ * the counter that names the next one stay together. Nothing is written before the phone has accepted the device, so an abandoned pairing leaves nothing.
  */
 class StoredAuthState implements AuthState {
   readonly creds: AuthenticationCreds;
@@ -63,9 +62,9 @@ class StoredAuthState implements AuthState {
   private readonly options: AuthOptions;
   /** keys as JSON, by `type/id` */
   private readonly cache = new LRUCache<string, string>({ max: CACHED });
-  /** number of the last version of the credentials that was written */
+  /** number of the last written version of the credentials */
   private rev: number;
-  /** the credentials have changed since they were written */
+  /** the credentials changed since they were written */
   private dirty = false;
   private saving: Promise<void> = Promise.resolve();
 
@@ -95,7 +94,7 @@ class StoredAuthState implements AuthState {
     const missing = ids.filter((id) => !this.cache.has(`${type}/${id}`));
     if (missing.length > 0) {
       for (const [id, opened] of await this.load(type, missing)) {
-        // a write that overtook this read knows better
+        // a write that overtook this read is newer
         if (!this.cache.has(`${type}/${id}`)) this.cache.set(`${type}/${id}`, opened);
         if (opened !== NONE) found[id] = this.revive(type, opened) as SignalDataTypeMap[T];
       }
@@ -103,13 +102,13 @@ class StoredAuthState implements AuthState {
     for (const id of ids) {
       const known = this.cache.get(`${type}/${id}`);
       if (known === NONE) delete found[id];
-      // parsed for each caller: Baileys changes lists that it was given
+      // parsed for each caller, because Baileys changes the lists that it gets
       else if (known !== undefined) found[id] = this.revive(type, known) as SignalDataTypeMap[T];
     }
     return found;
   }
 
-  /** The keys as the database has them, decrypted. */
+  /** The keys in the database, decrypted. */
   private async load(type: string, ids: string[]): Promise<Array<[id: string, json: string]>> {
     const { db, account } = this.options;
     const stored = await this.orDie('reading the WhatsApp keys', () => readKeys(db, account, type, ids));
@@ -153,7 +152,7 @@ class StoredAuthState implements AuthState {
     if (received.length > 0) this.options.onStored?.();
   }
 
-  /** Within the limit or not at all: afterwards the process must not go on with what it believes. */
+  /** Succeeds within the limit, or ends the process, whose state can no longer be trusted. */
   private async orDie<T>(what: string, work: () => Promise<T>): Promise<T> {
     try {
       return await within(this.options.limitMs ?? LIMIT_MS, work, what);
@@ -183,10 +182,10 @@ class StoredAuthState implements AuthState {
   }
 }
 
-/** Stands in the cache for a key that the database does not have; no JSON text is empty. */
+/** Marks a key as missing in the database; no JSON text is empty. */
 const NONE = '';
 
-/** Runs `work` again while the database is away, until it succeeds or `ms` have passed; one that hangs fails, too. */
+/** Repeats `work` while the database is away, until it succeeds or `ms` have passed. A call that hangs fails too. */
 async function within<T>(ms: number, work: () => Promise<T>, what: string): Promise<T> {
   const end = Date.now() + ms;
   for (;;) {

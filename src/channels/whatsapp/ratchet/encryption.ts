@@ -5,7 +5,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const HEAD_BYTES = 1 + NONCE_BYTES + TAG_BYTES;
 
-/** Where a value is stored: what the ciphertext is bound to. */
+/** Where a value is stored; its ciphertext is bound to that. */
 export const placeOf = (account: string, key: string): string => `${account}/${key}`;
 
 /** The stored credentials cannot be read with this key. */
@@ -19,7 +19,7 @@ export class WrongKey extends Error {
   }
 }
 
-/** Encrypts and decrypts values with AES-256-GCM; each is bound to the place that it is stored at, so rows cannot be exchanged. */
+/** Encrypts and decrypts values with AES-256-GCM. Each is bound to where it is stored, so rows cannot be exchanged. */
 export interface Sealer {
   seal(place: string, text: string): Buffer;
   /** @throws WrongKey */

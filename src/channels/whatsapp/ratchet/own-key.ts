@@ -3,8 +3,8 @@ import { readCreds } from '../../../store/whatsapp/auth.ts';
 import { placeOf, type Sealer, WrongKey } from './encryption.ts';
 
 /**
- * False when credentials are stored that this gateway's key does not open: a machine without the key of the one that linked WhatsApp makes one
- * of its own, and could never take over. True while nothing is stored.
+ * False when this gateway's key does not open the stored credentials: without the key of the machine that linked WhatsApp, a machine creates its own, and could
+ * never take over. True while nothing is stored.
  */
 export async function opensCredentials(db: Db, account: string, sealer: Sealer): Promise<boolean> {
   const stored = await readCreds(db, account);

@@ -12,17 +12,17 @@ type MakeRepository = SocketConfig['makeSignalRepository'];
 type Repository = ReturnType<MakeRepository>;
 type Attrs = Record<string, string>;
 
-// Baileys puts its transactions into an async context; an operation that begins in the empty one gets a transaction of its
-// own, which is committed before the operation returns, and so before any byte that depends on it is sent
+// Baileys puts its transactions into an async context. An operation that begins in the empty context gets its own transaction, which is committed before the
+// operation returns, and so before any byte that depends on it is sent
 const outsideTransactions = AsyncLocalStorage.snapshot();
 
-// one for the process: libsignal's own queues are global too, and two snapshots of one session overwrite each other
+// one for the process: libsignal's queues are global too, and two snapshots of one session overwrite each other
 let tail: Promise<unknown> = Promise.resolve();
 
 export interface Ratchet {
   /** the option of the same name of `makeWASocket` */
   makeSignalRepository: MakeRepository;
-  /** to be called before anything arrives: remembers the attributes of each stanza until it is decrypted */
+  /** call it before anything arrives: it remembers the attributes of each stanza until the stanza is decrypted */
   attachStanzas(sock: WASocket): void;
   /** for the watchdog; times in ms since the epoch */
   health(): RatchetHealth;
@@ -30,13 +30,13 @@ export interface Ratchet {
   probe(): Promise<void>;
 }
 export interface RatchetHealth {
-  /** arrival of the oldest message that nobody has decrypted, or failed to decrypt, yet */
+  /** arrival time of the oldest message that was not decrypted yet */
   waitingSince: number | null;
   lastSettledAt: number;
   lastStanzaAt: number;
 }
 
-/** More than a burst that the server sends before it waits for receipts; a forgotten entry only costs a retry. */
+/** More than the server sends before it waits for receipts. A forgotten entry only costs a retry. */
 const REMEMBERED_STANZAS = 50_000;
 
 export interface RatchetOptions {
@@ -50,10 +50,9 @@ export interface RatchetOptions {
 }
 
 /**
- * Makes the Signal state safe against death at any moment. By itself Baileys commits a ratchet step after the bytes that depend
- * on it have left, acknowledges a message before anybody has stored it, and lets a send and a receive overwrite each other's
- * session. Here one operation runs at a time, each commits before it returns, and a decrypted message is an inbox row in the
- * same SQL transaction as its ratchet step.
+ * Keeps the Signal state intact when the process dies at any moment. Baileys alone commits a ratchet state after the bytes that depend on it were sent,
+ * acknowledges a message before it is stored, and lets a send and a receive overwrite each other's session. Here one operation runs at a time and commits
+ * before it returns. A decrypted message becomes an inbox row in the same SQL transaction as its ratchet state.
  */
 export const createRatchet = (options: RatchetOptions): Ratchet => new SafeRatchet(options);
 
@@ -63,7 +62,7 @@ class SafeRatchet implements Ratchet {
   private readonly reader: StanzaReader;
   /** attributes of the stanza that a ciphertext came in */
   private readonly stanzas = new LRUCache<string, Attrs>({ max: REMEMBERED_STANZAS });
-  /** when each ciphertext arrived that nobody has decrypted yet, oldest first */
+  /** arrival times of ciphertexts that are not decrypted yet, oldest first */
   private readonly waiting = new Map<string, number>();
   private readonly order = createArrivalOrder();
   /** sender keys that were learned in the transaction of their message */
@@ -88,7 +87,7 @@ class SafeRatchet implements Ratchet {
       decryptMessage: (opts) => exclusive(() => this.decrypt(inner, store, opts.ciphertext, opts.jid, () => inner.decryptMessage(opts))),
       decryptGroupMessage: (opts) => exclusive(() => this.decrypt(inner, store, opts.msg, opts.group, () => inner.decryptGroupMessage(opts))),
       processSenderKeyDistributionMessage: async (opts) => {
-        // learned in the transaction of its message already; a second time would forget how far the chain has moved since
+        // already learned in the transaction of its message; learning it again would forget how far its chain has moved
         if (this.learned.has(senderKeyOf(opts))) return;
         await exclusive(() => store.transaction(() => inner.processSenderKeyDistributionMessage(opts), opts.item.groupId ?? 'sender-key'));
       },
@@ -102,7 +101,7 @@ class SafeRatchet implements Ratchet {
   };
 
   readonly attachStanzas = (sock: WASocket): void => {
-    // what the last socket left undecrypted comes again on this one
+    // messages that the last socket left undecrypted come again on this one
     this.stanzas.clear();
     this.waiting.clear();
     this.order.clear();
@@ -110,7 +109,7 @@ class SafeRatchet implements Ratchet {
     const emit = sock.ws.emit.bind(sock.ws);
     sock.ws.emit = (event: string | symbol, ...args: unknown[]): boolean => {
       if (event !== 'CB:message') return emit(event, ...args);
-      // on a socket that has closed meanwhile it is left to come again
+      // on a socket that has closed meanwhile, it will come again
       return this.arrive(
         args[0] as BinaryNode,
         () => emit(event, ...args),
@@ -130,7 +129,7 @@ class SafeRatchet implements Ratchet {
     lastStanzaAt: this.lastStanzaAt,
   });
 
-  /** Passes a stanza on when it is its turn. What an `emit` answers: somebody listens. */
+  /** Passes a stanza on in its turn. `emit` returns whether somebody listens. */
   private arrive(node: BinaryNode, emit: () => boolean, isOpen: () => boolean): boolean {
     this.lastStanzaAt = this.now();
     const encrypted = ciphertexts(node);
@@ -148,12 +147,12 @@ class SafeRatchet implements Ratchet {
       return true;
     }
     if (encrypted.length > 0) return emit();
-    // a message without content is acknowledged at once: its stub has to be stored before Baileys sees it
+    // a message without content is acknowledged at once, so its stub must be stored before Baileys sees it
     void this.storeStub(node).then(emit);
     return true;
   }
 
-  /** Decrypts, learns a sender key that came along, and stores the message: all of it or nothing. */
+  /** Decrypts a message, learns a sender key that came with it, and stores the message, in one transaction. */
   private async decrypt(
     inner: Repository,
     store: SignalKeyStoreWithTransaction,
@@ -175,11 +174,11 @@ class SafeRatchet implements Ratchet {
         return plaintext;
       }, lock);
     } catch (error) {
-      // its receipt was lost with the last process, and its key is used up: a plain receipt now, instead of asking the sender for a new session
+      // its receipt was lost with the last process, and its key is used up; a plain receipt now avoids asking the sender for a new session
       const row = attrs && this.reader.keyOf(attrs);
       const known = row && (await this.options.stored(row).catch(() => null));
       if (known) return this.reader.asDecrypted(known);
-      // the sender is asked to send it again; should that never come, the stub is how the person gets to know
+      // the sender is asked to send it again; if that never comes, the stub tells the person
       if (attrs) await put(this.reader.stubs(attrs, error as Error), store);
       throw error;
     } finally {
@@ -192,12 +191,12 @@ class SafeRatchet implements Ratchet {
 
   private async storeStub(node: BinaryNode): Promise<void> {
     const rows = this.reader.withoutContent(node);
-    // a store that fails ends the process by itself
+    // a failing store ends the process by itself
     if (this.keys && rows.length > 0) await Promise.resolve(put(rows, this.keys)).catch(() => {});
   }
 }
 
-/** Runs one operation on the Signal state at a time, in a transaction of its own. */
+/** Runs one operation on the Signal state at a time, each in its own transaction. */
 function exclusive<T>(work: () => Promise<T>): Promise<T> {
   const run = tail.then(() => outsideTransactions(work));
   tail = run.then(

@@ -6,38 +6,37 @@ import type { Baileys } from '../link/library/baileys.ts';
 type Attrs = Record<string, string>;
 type SenderKey = { item: proto.Message.ISenderKeyDistributionMessage; authorJid: string };
 
-/** What a decrypted message means for the store. */
+/** Turns stanzas and decrypted messages into rows. */
 export interface StanzaReader {
-  /** inbox rows of a decrypted message (none for what only Baileys needs), and the group key that came along */
+  /** inbox rows of a decrypted message (none for what only Baileys needs), and a group key that came with it */
   read(attrs: Attrs, plaintext: Uint8Array): { rows: NewReceived[]; senderKey: SenderKey | null };
   /** the stub of a message that could not be decrypted; none when it was decrypted before */
   stubs(attrs: Attrs, error: Error): NewReceived[];
-  /** the stub of a message that came without content, which the own phone is asked for */
+  /** the stub of a message without content; the own phone is asked for it */
   withoutContent(node: BinaryNode): NewReceived[];
-  /** the row that a stanza would become; null where it names no chat */
+  /** the key of the row that a stanza would become; null when it names no chat */
   keyOf(attrs: Attrs): MessageKey | null;
-  /** stored content as its decryption would give it, less the group key that was learned with it: a second time would set its chain back */
+  /** stored content as decryption would return it, without the group key that was learned with it, because learning it again would set its chain back */
   asDecrypted(content: Uint8Array): Uint8Array;
   /** false for what Baileys drops undecrypted */
   concerns(attrs: Attrs): boolean;
 }
 
-/** Parts of a message that carry nothing for a person. */
+/** Parts of a message that hold nothing for a person. */
 const CARRIERS = new Set(['senderKeyDistributionMessage', 'messageContextInfo']);
-/** Content that never follows: bots, hosted numbers, pictures to be viewed once. */
+/** Kinds of messages whose content never follows: bots, hosted numbers, pictures to be viewed once. */
 const NEVER_FOLLOWS = new Set(['bot_unavailable_fanout', 'hosted_unavailable_fanout', 'view_once_unavailable_fanout']);
 
 export const isIgnored = (jid: string): boolean => jid === 'status@broadcast' || jid.endsWith('@newsletter');
 
 /**
- * Reads stanzas and their plaintexts into inbox rows, keyed by account, chat, author, direction and id, without device suffixes.
- * Content is the protobuf of the message as it was decrypted, unpadded; what was typed on the own phone is still wrapped in
- * its `deviceSentMessage`.
+ * Reads stanzas and their plaintexts into inbox rows, keyed by account, chat, author, direction and id, without device suffixes. Content is the protobuf of the
+ * decrypted message, without padding. Messages that were typed on the own phone are still wrapped in their `deviceSentMessage`.
  */
 export function createStanzaReader(options: { baileys: Baileys; account: string; me(): { id: string; lid: string } }): StanzaReader {
   const { baileys, account, me } = options;
   const { proto, jidNormalizedUser } = baileys;
-  // the phone's answer names a message in its own words; the row that waits for it was made in ours
+  // the phone's answer names a message differently from the row that waits for it
   const asked = new LRUCache<string, { row: NewReceived }>({ max: 1_000 });
 
   const opened = (attrs: Attrs): { row: NewReceived; author: string } => {
@@ -86,14 +85,14 @@ export function createStanzaReader(options: { baileys: Baileys; account: string;
         bytes = baileys.unpadRandomMax16(plaintext);
         message = proto.Message.decode(bytes);
       } catch {
-        // not a message: the ratchet has moved all the same, and Baileys asks for it again
+        // not a message; the ratchet has moved anyway, and Baileys asks for it again
         return { rows: [], senderKey: null };
       }
       const { row, author } = opened(attrs);
       const inner = message.deviceSentMessage?.message ?? message;
       const key = inner.senderKeyDistributionMessage;
       const senderKey = key?.groupId && key.axolotlSenderKeyDistributionMessage ? { item: key, authorJid: author } : null;
-      // letters of our own phone to this device: Baileys reads them, but what it was asked to send again is a message
+      // messages of our own phone to this device: Baileys reads them, but a message that was asked for again is one for us
       if (attrs.category === 'peer') return { rows: row.fromMe ? resent(inner) : [], senderKey };
       const says = Object.entries(inner).some(([name, value]) => !CARRIERS.has(name) && value !== null && value !== undefined);
       return { rows: says ? [{ ...row, content: Buffer.from(bytes) }] : [], senderKey };

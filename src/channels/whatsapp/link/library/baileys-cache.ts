@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 
-/** A cache in the shape that Baileys asks for, bounded in size and age; it lives longer than a socket. */
+/** A cache with Baileys' interface, limited in size and age. It outlives a socket. */
 export function baileysCache(max: number, ttlMs: number) {
   const entries = new LRUCache<string, { value: unknown }>({ max, ttl: ttlMs });
   const get = <T>(key: string): T | undefined => entries.get(key)?.value as T | undefined;

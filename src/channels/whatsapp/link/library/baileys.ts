@@ -8,8 +8,8 @@ export type Baileys = typeof import('@whiskeysockets/baileys');
 let loaded: Promise<Baileys> | undefined;
 
 /**
- * Baileys, imported when it is first needed (a gateway without WhatsApp does not pay its memory) and never before `console`
- * is silenced. For a test server the root key of its Noise certificates replaces WhatsApp's, process-wide.
+ * Imports Baileys on first use (a gateway without WhatsApp needs no memory for it), and never before `console` is silenced. For a test server, the root key of
+ * its Noise certificates replaces WhatsApp's in the whole process.
  */
 export function loadBaileys(log: Logger, noiseRootKey?: string): Promise<Baileys> {
   loaded ??= (async () => {
@@ -27,7 +27,7 @@ export function loadBaileys(log: Logger, noiseRootKey?: string): Promise<Baileys
 
 let tolerant = false;
 
-/** Some of Baileys' own promises have nobody who waits for them, and fail when a connection closes: no reason to end the process. Any other one is. */
+/** Nobody awaits some of Baileys' own promises, which fail when a connection closes. These must not end the process; any other stray rejection must. */
 export function tolerateStrayRejections(log: Logger): void {
   if (tolerant) return;
   tolerant = true;
@@ -40,11 +40,11 @@ export function tolerateStrayRejections(log: Logger): void {
   });
 }
 
-/** The logger that Baileys is given: its texts and the reason of an error, never its objects, which hold stanzas, keys and JIDs. */
+/** The logger for Baileys. It logs texts and the reason of an error, never objects, because they hold stanzas, keys and JIDs. */
 export function quietLogger(log: Logger): QuietLogger {
   const write = (level: 'warn' | 'error') => (details: unknown, message?: string) => {
     const text = message ?? (typeof details === 'string' ? details : '');
-    // errors of Baileys are mostly about one stanza or one query; what matters to a person is told by the connection
+    // errors of Baileys mostly concern one stanza or query; the connection tells people what matters
     log[level === 'error' ? 'warn' : 'info']({ reason: reasonOf(details) }, withoutSecrets(text));
   };
   const nothing = () => {};

@@ -6,16 +6,16 @@ interface Libsignal {
   curve: { verifySignature(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean };
 }
 
-/** First byte of a public key as libsignal has it. */
+/** First byte of a public key in libsignal's form. */
 const KEY_TYPE = Buffer.from([5]);
 const KEY_BYTES = 32;
 
 let guarded = false;
 
 /**
- * Makes Baileys check what it means to check. In 7.0.0-rc14 `Curve.verify` drops the verdict of libsignal, so any signature passes: that
- * of a server that is not WhatsApp's, and that of the phone's account at pairing. It also never compares the key in the server's
- * certificate with the key that the server has, so a recorded chain of the true server would do. Process-wide.
+ * Makes Baileys really check certificates. In 7.0.0-rc14 `Curve.verify` ignores libsignal's result, so any signature passes: that of a server that is not
+ * WhatsApp's, and that of the phone's account at pairing. It also never compares the key in the server's certificate with the server's key, so a recorded chain
+ * of the true server would pass. Affects the whole process.
  */
 export function guardCertificates(baileys: Guarded): void {
   if (guarded) return;
@@ -27,15 +27,15 @@ export function guardCertificates(baileys: Guarded): void {
   Curve.verify = (publicKey, message, signature) => {
     try {
       const key = publicKey.length === KEY_BYTES ? Buffer.concat([KEY_TYPE, publicKey]) : publicKey;
-      // a copy: libsignal clears a bit of the signature that it is given, and would refuse it the second time
+      // a copy, because libsignal clears a bit of the signature and would refuse it the second time
       return libsignal.curve.verifySignature(key, message, Buffer.from(signature)) === true;
     } catch {
       return false;
     }
   };
 
-  // The handshake agrees on a secret with the server's static key and decodes the certificates right after it, in the same tick:
-  // what was agreed with last is the key that the certificates must vouch for.
+  // The handshake agrees on a secret with the server's static key, and decodes the certificates right after it in the same tick. So the certificates must
+  // belong to the key that was agreed with last.
   let agreedWith: Uint8Array | null = null;
   const sharedKey = Curve.sharedKey;
   Curve.sharedKey = (privateKey, publicKey) => {
@@ -50,7 +50,7 @@ export function guardCertificates(baileys: Guarded): void {
     return chain;
   };
 
-  /** What is wrong with a chain, or null. Validity periods are not looked at: a phone's clock may be wrong, and so may ours. */
+  /** What is wrong with a chain, or null. Validity periods are not checked, because the clocks of phones and of this machine may be wrong. */
   function chainProblem({ leaf, intermediate }: ReturnType<typeof decode>, serverKey: Uint8Array | null): string | null {
     const { Details } = proto.CertChain.NoiseCertificate;
     if (!leaf?.details || !leaf.signature || !intermediate?.details || !intermediate.signature) return 'it shows no certificate';
@@ -64,7 +64,7 @@ export function guardCertificates(baileys: Guarded): void {
   }
 }
 
-/** Somebody between us and WhatsApp, or another server: nothing is sent to it. */
+/** The server is not WhatsApp, or somebody is in between: nothing is sent to it. */
 export class ForeignServer extends Error {
   override readonly name = 'ForeignServer';
   constructor(why: string) {

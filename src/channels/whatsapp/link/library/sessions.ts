@@ -11,10 +11,9 @@ interface Libsignal {
 let guarded = false;
 
 /**
- * Makes an attempt to decrypt leave a session as it was when it fails. libsignal tries a message on every session that it has with
- * a device, steps the ratchet of each before it checks the MAC, and stores them all when one of them fits: a message that its
- * author encrypted before knowing of our newest session would ruin that session, and nothing that is sent in it could be read.
- * Process-wide, of the libsignal that Baileys uses.
+ * Leaves a session unchanged when an attempt to decrypt fails. libsignal tries a message on every session with a device, advances each ratchet before it checks
+ * the MAC, and stores all of them when one fits. So a message that its author encrypted before knowing our newest session would ruin that session, and nobody
+ * could read what is sent in it. Affects the libsignal that Baileys uses, in the whole process.
  */
 export function guardSessions(): void {
   if (guarded) return;

@@ -5,8 +5,8 @@ type ConsoleMethod = 'log' | 'info' | 'warn' | 'error' | 'debug' | 'trace' | 'di
 const methods: readonly ConsoleMethod[] = ['log', 'info', 'warn', 'error', 'debug', 'trace', 'dir'];
 
 /**
- * Replaces `console` before Baileys is imported: libsignal prints whole session objects, private ratchet keys included,
- * through it. What remains is the fixed text that such a line begins with, at level debug. Returns how to undo it.
+ * Replaces `console` before Baileys is imported, because libsignal prints whole session objects, with private ratchet keys, through it. Only the fixed
+ * beginning of such a line is logged, at level debug. Returns a function that undoes it.
  */
 export function silenceConsole(log: Pick<Logger, 'debug'>): () => void {
   const before = methods.map((name) => [name, console[name]] as const);
@@ -21,7 +21,7 @@ export function silenceConsole(log: Pick<Logger, 'debug'>): () => void {
   };
 }
 
-/** Long runs of digits (phone numbers, JIDs) and of base64 or hex (keys) do not belong in a log. */
+/** Long runs of digits (phone numbers, JIDs) and of base64 or hex (keys) must not be logged. */
 export function withoutSecrets(text: unknown): string {
   const flat = typeof text === 'string' ? text : format(text);
   return flat

@@ -8,13 +8,13 @@ const FETCH_MS = 10_000;
 const parse = (text: string): Version => text.split('.').map(Number) as unknown as Version;
 const newer = (a: Version, b: Version): boolean => (a[0] !== b[0] ? a[0] > b[0] : a[1] !== b[1] ? a[1] > b[1] : a[2] > b[2]);
 
-/** The version to announce: configured, else the one that was accepted after a refusal if it is newer than the bundled one, else null (bundled). */
+/** The version to announce: the configured one, else one that was accepted after a refusal if it is newer than the bundled one, else null (bundled). */
 export function announcedVersion(configured: string | undefined, accepted: string | null, bundled: Version): string | null {
   if (configured) return configured;
   return accepted && newer(parse(accepted), bundled) ? accepted : null;
 }
 
-/** A version of WhatsApp Web that is newer than the refused one, from the two public places that name it; null when there is none. Asked only after a refusal. */
+/** A newer version of WhatsApp Web than the refused one, from the two public sources; null when there is none. Asked only after a refusal. */
 export async function fetchNewerVersion(baileys: Baileys, refused: string | null, log: Logger): Promise<string | null> {
   const than: Version = refused ? parse(refused) : (baileys.DEFAULT_CONNECTION_CONFIG.version as Version);
   const late = new Promise<null>((resolve) => setTimeout(resolve, FETCH_MS, null).unref());

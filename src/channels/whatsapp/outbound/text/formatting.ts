@@ -11,7 +11,7 @@ export interface FormattingCounters {
   fallbackSplitCount: number;
 }
 
-/** The messages that say a reply, each at most `limit` UTF-16 units, with the counters of this reply alone. A blank reply has no messages. */
+/** The messages of a reply, each at most `limit` UTF-16 units, with the counters of this reply alone. A blank reply has no messages. */
 export function formatReply(markdown: string, limit: number): { parts: string[]; counters: FormattingCounters } {
   const markup = toWhatsApp(markdown);
   const cut = cutText(markup, limit);

@@ -1,18 +1,18 @@
 import type { Emphasis, PhrasingContent, Strong } from 'mdast';
 import { emphasise, type Piece, structure, text } from './markup-line.ts';
 
-/** What inline content needs to know of its surroundings. */
+/** What inline content needs to know about its context. */
 export interface Inline {
   markdown: string;
   /** Addresses of `[text][label]`, by normalised label. */
   definitions: ReadonlyMap<string, string>;
-  /** The emphasis that is already open: WhatsApp has no bold in bold. */
+  /** The emphasis that is already open, because WhatsApp has no bold in bold. */
   active: ReadonlySet<string>;
 }
 
 const embedding = /[\u202a-\u202e\u2066-\u2069]/g;
 
-/** Without control characters and direction overrides, which make a text look like another one. */
+/** Without control characters and direction overrides, which make a text look like another. */
 export function harmless(value: string): string {
   return value
     .toWellFormed()
@@ -22,13 +22,13 @@ export function harmless(value: string): string {
     .replace(embedding, '');
 }
 
-/** A fence that the code cannot close: longer than every run of backticks in it, and at least three long. */
+/** A fence that the code cannot close: longer than every run of backticks in it, and at least three. */
 export function fenceFor(code: string): string {
   const longest = (code.match(/`+/g) ?? []).reduce((most, run) => Math.max(most, run.length), 0);
   return '`'.repeat(Math.max(3, longest + 1));
 }
 
-/** Code in a line, byte for byte. Its direction characters are kept, and closed behind it so that they end there. */
+/** Inline code, byte for byte. Its direction characters are kept, and closed behind it. */
 function code(value: string): Piece[] {
   const fence = value.includes('`') ? fenceFor(value) : '`';
   const padded = fence !== '`' && (/^`|`$/.test(value) || /^ .* $/s.test(value)) ? ` ${value} ` : value;
@@ -40,7 +40,7 @@ function code(value: string): Piece[] {
   return [{ kind: 'code', value: fence + padded + fence }, ...(open.length > 0 ? [structure(open.join(''))] : [])];
 }
 
-/** An address. What a phone does not take for one is text like any other. */
+/** An address. What a phone does not recognise as one is ordinary text. */
 export function url(value: string): Piece {
   const written = harmless(value).replace(/\s/g, '%20');
   return { kind: /^(?:https?:\/\/|www\.)/i.test(written) ? 'url' : 'text', value: written };
@@ -93,7 +93,7 @@ export function sourceOf(node: { position?: Strong['position'] }, markdown: stri
   return markdown.slice(node.position?.start.offset ?? 0, node.position?.end.offset ?? 0);
 }
 
-/** Emphasis; but markdown also reads `2*3*4` and `x**2 + y**2` as such, and there the asterisks are what matters. */
+/** Emphasis. But markdown also reads `2*3*4` and `x**2 + y**2` as emphasis, where the asterisks matter. */
 function asteriskOr(mark: '*' | '_', node: Emphasis | Strong, context: Inline): Piece[] {
   const start = node.position?.start.offset ?? 0;
   if (!/[\p{Lu}\p{Ll}\p{N}]$/u.test(context.markdown.slice(Math.max(0, start - 2), start))) return styled(node.children, mark, context);
@@ -101,7 +101,7 @@ function asteriskOr(mark: '*' | '_', node: Emphasis | Strong, context: Inline): 
   return [delimiter, ...inline(node.children, context), delimiter];
 }
 
-/** A Python name such as `__init__.py` or `self.__dict__` that was written without backticks: markdown reads bold, people mean the name. */
+/** A Python name such as `__init__.py` or `self.__dict__` without backticks: markdown reads it as bold, people mean the name. */
 function isDunder(node: Strong, markdown: string): boolean {
   if (!node.position || !/^__[a-z][a-z0-9_]*__$/.test(sourceOf(node, markdown))) return false;
   const before = markdown.slice(Math.max(0, (node.position.start.offset ?? 0) - 1), node.position.start.offset);

@@ -1,21 +1,21 @@
 import { canClose, canOpen, isDelimiter, NEUTRAL } from './phone-text.ts';
 
 /**
- * A part of a line before it becomes characters. `text` is what was said and must be shown as it is; `code`, `url` and `structure` (list marks,
- * brackets around addresses) go out untouched; a `mark` is one half of a pair of delimiters.
+ * A part of a line before it becomes characters. `text` must be shown as it is; `code`, `url` and `structure` (list marks, brackets around addresses) stay
+ * unchanged; a `mark` is one half of a pair of delimiters.
  */
 export type Piece =
   | { kind: 'text' | 'code' | 'url' | 'structure'; value: string }
   | { kind: 'mark'; value: '*' | '_' | '~'; pair: symbol }
   | { kind: 'break'; value: '' };
 
-/** One row of a message: a line of pieces, or the lines of a fenced block, which take no indentation and no quote mark. */
+/** One row of a message: a line of pieces, or the lines of a fenced block, which get no indentation and no quote mark. */
 export type Row = { pieces: Piece[] } | { verbatim: string };
 
 export const text = (value: string): Piece => ({ kind: 'text', value });
 export const structure = (value: string): Piece => ({ kind: 'structure', value });
 
-/** Puts delimiters around the runs of text. Code, addresses and line ends interrupt them, and white space stays outside, because WhatsApp wants it so. */
+/** Puts delimiters around the runs of text. Code, addresses and line ends interrupt them, and white space stays outside, as WhatsApp requires. */
 export function emphasise(pieces: readonly Piece[], value: '*' | '_' | '~'): Piece[] {
   const out: Piece[] = [];
   let run: Piece[] = [];
@@ -49,7 +49,7 @@ function marked(run: Piece[], value: '*' | '_' | '~'): Piece[] {
     inner.splice(-1, 1, ...(rest === '' ? [] : [text(rest)]));
   }
   const [first, last] = [inner[0], inner.at(-1)];
-  // a said delimiter at the edge would be read together with ours
+  // a literal delimiter at the edge would be read together with ours
   const clash = (piece: Piece, char: string | undefined) => piece.kind === 'text' && (isDelimiter(char) || char === '`');
   if (!first || !last || clash(first, first.value[0]) || clash(last, last.value.at(-1))) return run;
   const pair = Symbol(value);
@@ -62,7 +62,10 @@ interface Char {
   pair?: symbol;
 }
 
-/** The characters of a line, so that a phone shows what was said: marks that it would not take are dropped, said characters that it would take are shielded. */
+/**
+ * The characters of a line, so that a phone shows the text as meant: marks that a phone would not recognise are dropped, and literal characters that it would
+ * take for marks are protected.
+ */
 export function finishLine(pieces: readonly Piece[]): string {
   const chars = effective(
     pieces.flatMap((piece): Char[] =>
@@ -88,23 +91,23 @@ export function finishLine(pieces: readonly Piece[]): string {
   }
   const written = chars.map(({ char, kind }, i) => (shielded.has(i) || (kind === 'text' && char === '`') ? NEUTRAL + char + NEUTRAL : char));
   const first = chars.findIndex(({ kind }) => kind !== 'structure');
-  // a said dash, asterisk or arrow at the start would become a list or a quote
+  // a literal dash, asterisk or arrow at the start would become a list or a quote
   if (chars[first]?.kind === 'text' && /^(?:[-*◦☐☑](?: |$)|>)/.test(written.slice(first, first + 2).join(''))) written[first] = NEUTRAL + written[first];
   return written.join('').trimEnd();
 }
 
-/** Without the pairs of marks that WhatsApp would show as characters, such as those inside a word or against an address. */
+/** Without pairs of marks that WhatsApp would show as characters, such as those inside a word or next to an address. */
 function effective(chars: readonly Char[]): Char[] {
   const refused = new Set<symbol>();
   const opened = new Set<symbol>();
-  /** The character next to a pair; a letter stands for what no mark may touch: an address, or a said delimiter, which may become shielded. */
+  /** The character next to a pair. A letter stands for what no mark may touch: an address, or a literal delimiter, which may get protected. */
   const neighbour = (from: number, step: 1 | -1): string | undefined => {
     let i = from + step;
     while (chars[i]?.kind === 'mark') i += step;
     const found = chars[i];
     return found?.kind === 'url' || (found?.kind === 'text' && (isDelimiter(found.char) || found.char === '`')) ? 'x' : found?.char;
   };
-  /** A phone may take everything up to the next space for a part of an address. */
+  /** A phone may take everything up to the next space as part of an address. */
   const behindAddress = (from: number): boolean => {
     for (let i = from - 1; i >= 0 && /\S/.test(chars[i]!.char); i--) if (chars[i]!.kind === 'url') return true;
     return false;

@@ -2,13 +2,13 @@ import type { Table } from 'mdast';
 import { fenceFor, type Inline, inline, styled, toLines } from './markup-inline.ts';
 import { type Piece, type Row, structure } from './markup-line.ts';
 
-/** Characters of monospace that fit on the narrowest phones in a line. */
+/** Monospace characters in a line of the narrowest phones. */
 const NARROW = 30;
 /** What every monospace font shows one column wide. */
 const oneColumn =
   /^(?:(?!\p{Extended_Pictographic})[\x20-\x7e\u00a1-\u00ac\u00ae-\u02ff\u0370-\u0482\u048a-\u052f\u2010-\u2015\u2018-\u2022\u2026\u20a0-\u20bf\u2190-\u22ff])*$/u;
 
-/** A table that a phone can show: aligned in monospace when it is narrow and plain, else each row as "header: value" lines. */
+/** A table for a phone: aligned in monospace when it is narrow and plain, else each row as "header: value" lines. */
 export function table(node: Table, context: Inline): Row[] {
   const width = Math.max(...node.children.map((row) => row.children.length));
   const cells = node.children.map((row) => Array.from({ length: width }, (_, i) => inline(row.children[i]?.children ?? [], context)));
@@ -32,13 +32,13 @@ function aligned(cells: readonly Piece[][][], align: NonNullable<Table['align']>
   return [{ verbatim: `${fence}\n${drawn}\n${fence}` }];
 }
 
-/** Code between its backticks; a backtick of its own stands inside of more of them. */
+/** Code between its backticks; code with a backtick of its own has more of them around it. */
 function withoutFence(code: string): string {
   const fence = /^`*/.exec(code)![0];
   return fence !== '' && code.length >= 2 * fence.length && code.endsWith(fence) ? code.slice(fence.length, -fence.length) : code;
 }
 
-/** A cell without emphasis, and code without its backticks: the whole is in monospace already. */
+/** A cell without emphasis and without backticks, because all of it is in monospace. */
 function shown(cell: readonly Piece[]): string {
   return cell
     .map((piece) => (piece.kind === 'mark' ? '' : piece.kind === 'code' ? withoutFence(piece.value) : piece.value))

@@ -17,12 +17,12 @@ interface Context extends Inline {
 
 type Block = RootContent | BlockContent | DefinitionContent;
 
-/** Nobody writes deeper; deeper is shown as it was written. */
+/** Deeper nesting, which nobody writes, is shown as it was written. */
 const DEEPEST = 40;
 
 /**
- * WhatsApp markup that shows what the markdown says. Code is never altered: it stands between fences that it cannot close (more than three backticks
- * when it contains three), without indentation or quote marks. Every word survives, addresses of links and images included. Never throws.
+ * WhatsApp markup that shows what the markdown says. Code is never changed: its fence is one that it cannot close (more than three backticks when the code has
+ * three), without indentation or quote marks. Every word survives, with the addresses of links and images. Never throws.
  */
 export function toWhatsApp(markdown: string): string {
   const source = markdown.toWellFormed();
@@ -34,7 +34,7 @@ export function toWhatsApp(markdown: string): string {
     const { definitions, referenced } = references(tree);
     rows = blocks(tree.children, { markdown: source, definitions, referenced, active: new Set(), depth: 0, listDepth: 0 }, true);
   } catch (error) {
-    // nesting by the thousand overflows the stack of any tree walker: then the text goes out as it was written
+    // extreme nesting overflows the stack of any tree walker; then the text is sent as it was written
     if (!(error instanceof RangeError)) throw error;
     rows = [{ verbatim: harmless(source) }];
   }
@@ -109,7 +109,7 @@ function list(node: List, context: Context): Row[] {
   });
 }
 
-/** Rows behind a mark; the rows after the first are indented below it. */
+/** Rows behind a mark. The rows after the first are indented below it. */
 function labelled(rows: readonly Row[], mark: Piece[]): Row[] {
   const [first, ...rest] = rows;
   const head: Row[] = first === undefined ? [{ pieces: mark }] : atMargin(first) ? [{ pieces: mark }, first] : [{ pieces: [...mark, ...pieces(first)] }];
@@ -118,7 +118,7 @@ function labelled(rows: readonly Row[], mark: Piece[]): Row[] {
 
 const QUOTE = '> ';
 const pieces = (row: Row): Piece[] => ('verbatim' in row ? [] : row.pieces);
-/** Code takes nothing in front of it, and a quote is one only at the start of a line; there are no quotes in quotes. */
+/** Nothing may come before code, a quote works only at the start of a line, and quotes cannot be nested. */
 const atMargin = (row: Row): boolean => 'verbatim' in row || (row.pieces[0]?.kind === 'structure' && row.pieces[0].value === QUOTE);
 
 const rowsOf = (pieces: readonly Piece[]): Row[] => toLines(pieces).map((line) => ({ pieces: line }));

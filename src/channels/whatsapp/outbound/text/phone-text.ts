@@ -1,9 +1,9 @@
 /**
- * How a phone reads a message: which characters are markup and which are shown. The writer of markup (markup.ts), the cutter of long texts (split.ts)
- * and the tests share this one description of WhatsApp's rules.
+ * How a phone reads a message: which characters are markup, and which are shown. The writer of markup (markup.ts), the splitter of long texts (split.ts) and
+ * the tests share this one description of WhatsApp's rules.
  */
 
-/** Shown as nothing; beside a `*`, `_`, `~` or backtick it keeps that character from being markup. */
+/** Invisible. Beside a `*`, `_`, `~` or backtick it keeps that character from being markup. */
 export const NEUTRAL = '\u200b';
 
 const letter = /[\p{L}\p{N}\p{M}]/u;
@@ -19,7 +19,10 @@ export const canOpen = (before: string | undefined, after: string | undefined): 
 export const canClose = (before: string | undefined, after: string | undefined): boolean =>
   before !== undefined && /\S/.test(before) && before !== NEUTRAL && (after === undefined || (!letter.test(after) && after !== NEUTRAL));
 
-/** A block in monospace: `code` is from `codeStart` to `codeEnd`, the whole with its fences from `start` to `end` (offsets; an unclosed one ends with the text). */
+/**
+ * A block in monospace: `code` is from `codeStart` to `codeEnd`, the whole with its fences from `start` to `end` (offsets). An unclosed block ends with the
+ * text.
+ */
 export interface Fenced {
   start: number;
   codeStart: number;
@@ -31,7 +34,7 @@ export interface Fenced {
 /** The fenced blocks of a message. A fence is a line of three or more backticks and nothing else; the same line closes it. */
 export function fencedBlocks(text: string): Fenced[] {
   const blocks: Fenced[] = [];
-  // no `^` and `$`: they would take a line separator inside code for a line end
+  // without `^` and `$`, which would take a line separator inside code for a line end
   const lines = /(?<![^\n])(`{3,})(?![^\n])/g;
   for (let opening = lines.exec(text); opening !== null; opening = lines.exec(text)) {
     const fence = opening[1]!;
@@ -106,8 +109,8 @@ export function charAfter(text: string, at: number): string | undefined {
 }
 
 /**
- * The words that a phone shows for a message, in order: each piece of code is one entry, byte for byte; everything else is split at white space.
- * Marks of quotes, lists and emphasis are gone, as are invisible characters.
+ * The words that a phone shows for a message, in order. Each piece of code is one entry, byte for byte; everything else is split at white space. Marks of
+ * quotes, lists and emphasis are gone, and so are invisible characters.
  */
 export function plainWords(text: string): string[] {
   const words: string[] = [];

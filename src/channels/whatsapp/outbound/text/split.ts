@@ -1,18 +1,18 @@
 import { type Fenced, fencedBlocks, readLine, type Span } from './phone-text.ts';
 
-/** Smaller limits leave no room for text between two fences. */
+/** A smaller limit leaves no space for text between two fences. */
 const SMALLEST = 32;
-/** A cut before this share of a part would leave a message of a few words; then the next finer place is taken. */
+/** An earlier cut would leave a message of a few words, so the next finer boundary is used. */
 const EARLIEST = 1 / 3;
 
-/** Whether a text is better sent as a file: it is longer than `limit` (UTF-16 units; 0 means never). */
+/** Whether to send a text as a file: it is longer than `limit` (UTF-16 units; 0 means never). */
 export function asFile(text: string, limit: number): boolean {
   return limit > 0 && text.length > limit;
 }
 
 /**
- * The parts of a message, each at most `limit` UTF-16 units long: cut at paragraphs, else lines, sentences, words, and at last between two characters as a
- * reader sees them. A fenced block that is cut is closed and opened again. Without these fences the parts together are the text; an empty one has none.
+ * The parts of a message, each at most `limit` UTF-16 units. It is cut at paragraphs, else at lines, sentences or words, and at last between two visible
+ * characters. A fenced block that is cut is closed and opened again. Without these fences the parts together are the text; an empty text has no parts.
  */
 export function splitText(text: string, limit = 4000): string[] {
   return cutText(text, limit).parts;
@@ -42,7 +42,7 @@ export function cutText(text: string, limit: number): { parts: string[]; fallbac
   return { parts, fallbacks };
 }
 
-/** The fenced block whose code is cut at an offset. A fence as long as the parts themselves is left alone. */
+/** The fenced block whose code is cut at an offset. A block whose fence is as long as the parts is left alone. */
 function fenceAround(blocks: readonly Fenced[], cut: number, size: number): Fenced | undefined {
   return blocks.find(({ codeStart, codeEnd, fence }) => cut > codeStart && cut < codeEnd && fence.length * 4 < size);
 }
@@ -65,14 +65,14 @@ function place(text: string, at: number, room: number, blocks: readonly Fenced[]
     return block ? block.fence.length + 1 : 0;
   };
   const fits = (offset: number) => offset > at && offset - at + closing(offset) <= room;
-  /** Inside code only its lines are places; directly behind the opening or before the closing fence is none. */
+  /** Inside code a cut is allowed only between lines, and not directly behind the opening or before the closing fence. */
   const allowed = (offset: number, level: keyof typeof pattern) => {
     const block = inside(offset);
     if (!block) return true;
     return (level === 'line' || level === 'word') && offset > block.codeStart && offset < block.codeEnd;
   };
   const marked = reader(text);
-  /** Words in the middle of a line that a phone would take for the mark of a list or quote at the beginning of a message, and not show. */
+  /** Words inside a line that a phone would take for a list or quote mark at the beginning of a message. */
   const becomesMark = (offset: number) => {
     lineMark.lastIndex = offset;
     return text[offset - 1] !== '\n' && !inside(offset) && lineMark.test(text);
@@ -93,7 +93,7 @@ function place(text: string, at: number, room: number, blocks: readonly Fenced[]
   return { cut: character(text, at, room, (offset) => fits(offset) && allowed(offset, 'word') && !becomesMark(offset)), paragraph: false };
 }
 
-/** Tells whether an offset lies within emphasis, code or an address of its line; keeps the last line that it read, for texts that are one line. */
+/** Tells whether an offset is within emphasis, code or an address of its line. It keeps the last line that it read, for texts that are one line. */
 function reader(text: string): (offset: number) => boolean {
   let last: { start: number; spans: Span[] } | undefined;
   return (offset) => {
@@ -106,12 +106,12 @@ function reader(text: string): (offset: number) => boolean {
   };
 }
 
-/** What belongs to the character before it. */
+/** Characters that belong to the character before them. */
 const joined = /^[\p{M}\p{Grapheme_Extend}\p{Emoji_Modifier}\u200d]/u;
 
 const characters = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 
-/** The last place between two characters; within one only when that character alone is longer than a part. */
+/** The last boundary between two characters. It cuts within a character only when that is longer than a part. */
 function character(text: string, at: number, room: number, fits: (offset: number) => boolean): number {
   let best = at;
   for (const { index, segment } of characters.segment(text.slice(at, at + room + 64))) {
