@@ -55,7 +55,7 @@ export async function downloadTemporal(options: {
   try {
     const file = join(work, archive);
     const actual = await save(`${url}/${archive}`, file, dispatcher, options.onProgress);
-    if (sha256 !== actual) throw new Error(`the checksum of ${archive} is wrong (expected ${sha256}, received ${actual}); it was thrown away`);
+    if (sha256 !== actual) throw new Error(`the checksum of ${archive} is wrong (expected ${sha256}, received ${actual}); it was deleted`);
     options.onProgress({ text: 'Temporal server: checksum is right, unpacking' });
     await promisify(execFile)('tar', ['-xzf', file, '-C', work]);
     const name = process.platform === 'win32' ? 'temporal.exe' : 'temporal';

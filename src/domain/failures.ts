@@ -23,7 +23,7 @@ export const failures = {
   StoreUnavailable: { retry: true, tell: 'The database does not answer.' },
   ChannelUnavailable: { retry: true, tell: 'The channel does not take messages now.' },
   KennelUnavailable: { retry: true, tell: 'The containers of this host cannot be used now.' },
-  KennelFull: { retry: true, tell: 'Every place of this host is taken.' },
+  KennelFull: { retry: true, tell: 'Every slot of this host is taken.' },
   StepFailed: { retry: false, tell: 'A step of the workflow did not succeed.' },
   NotFound: { retry: false, tell: 'A record that this step needs is gone.' },
   Internal: { retry: true, tell: 'Something went wrong inside.' },

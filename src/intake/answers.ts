@@ -123,7 +123,7 @@ async function decide(tx: ThreadTransaction, question: Question, { answer }: Ext
   if (approver && decision === 'allow' && !mayApprove(remember ? 'DANGEROUS' : danger, await approver(tx.now, question.turn_id), tainted))
     return {
       reply: tainted
-        ? 'Only the owner may approve this, because words of others here may have led to it. It waits for them.'
+        ? 'Only the owner may approve this, because words of others here may have caused it. It waits for the owner.'
         : 'Only the owner, or whoever asked for this, may approve it. It waits for one of them.',
     };
   await decideQuestion(tx, question, answer, by);

@@ -119,6 +119,6 @@ async function tellLong(deps: IntakeDeps, message: InboundMessage): Promise<void
   const shown = shownOfMessage(deps.config.FETCH_CONTEXT_TOKENS);
   if (length <= shown) return;
   const { threadId, channelMessageId: id } = message;
-  const body = `That message has ${length} characters. I have its first ${shown} before me and look up the rest where it is needed.`;
+  const body = `That message has ${length} characters. I have read its first ${shown} and look up the rest as needed.`;
   await respond(deps, { threadId, said: '[a long message]', body, channelMessageId: `${typeof id === 'string' ? id : id.id}/long` });
 }

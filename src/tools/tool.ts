@@ -87,7 +87,7 @@ export interface Tool<S extends z.ZodType = z.ZodType> {
 export const endedByRestart = (signal: AbortSignal): boolean => signal.aborted && (signal.reason as Error | undefined)?.message === 'WORKER_SHUTDOWN';
 
 export const restarted = (what: string): string =>
-  `${what} was stopped before its end, because the process that ran it was restarted. What it had done until then stands; it is not run again by itself.`;
+  `${what} was stopped before its end, because the process that ran it was restarted. What it had done until then stays; it does not run again by itself.`;
 
 /** Keeps the schema's type for `run`, while a list of tools has one type. */
 export const defineTool = <S extends z.ZodType>(tool: Tool<S>): Tool => tool as unknown as Tool;

@@ -82,12 +82,12 @@ describe('a member of a list that is none', () => {
     configWarnings(home, { [name]: value }).map((warning) => warning.replace(`${name} (environment): `, ''));
 
   test.each([
-    ['FETCH_KENNEL_AGENTS', 'cluade,codex', `"cluade" is none of ${AGENT_NAMES.join(', ')}; it is left out. Did you mean claude?`],
-    ['FETCH_KENNEL_AGENTS', 'Codex', `"Codex" is none of ${AGENT_NAMES.join(', ')}; it is left out. Did you mean codex?`],
-    ['DEEPSEEK_CORS_ORIGINS', 'app.example.com', /^"app\.example\.com" is no origin .* Did you mean https:\/\/app\.example\.com\?$/],
+    ['FETCH_KENNEL_AGENTS', 'cluade,codex', `"cluade" is not one of ${AGENT_NAMES.join(', ')}; it is left out. Did you mean claude?`],
+    ['FETCH_KENNEL_AGENTS', 'Codex', `"Codex" is not one of ${AGENT_NAMES.join(', ')}; it is left out. Did you mean codex?`],
+    ['DEEPSEEK_CORS_ORIGINS', 'app.example.com', /^"app\.example\.com" is not an origin .* Did you mean https:\/\/app\.example\.com\?$/],
     ['DEEPSEEK_CORS_ORIGINS', 'http://app.example.com:8080/', /Did you mean http:\/\/app\.example\.com:8080\?$/],
-    ['DEEPSEEK_CORS_ORIGINS', '*', /^"\*" is no origin .*; it is left out\.$/],
-    ['FETCH_ALLOWED_HOSTS', 'https://fetch.example.com:8080/', /^"https.* is no name .* Did you mean fetch\.example\.com\?$/],
+    ['DEEPSEEK_CORS_ORIGINS', '*', /^"\*" is not an origin .*; it is left out\.$/],
+    ['FETCH_ALLOWED_HOSTS', 'https://fetch.example.com:8080/', /^"https.* is not a name .* Did you mean fetch\.example\.com\?$/],
     ['FETCH_ALLOWED_HOSTS', '*.example.com', /Did you mean example\.com\?$/],
   ])('of %s (%s) is told, with what was probably meant', (name, value, text) => {
     expect(told(name, value)).toEqual([typeof text === 'string' ? text : expect.stringMatching(text)]);
@@ -103,10 +103,10 @@ describe('a member of a list that is none', () => {
   });
 
   test.each([
-    ['FETCH_KENNEL_EGRESS', 'packages.example.com,https://files.example.com/simple', /"https.*simple" is no host .*; did you mean files\.example\.com\?/],
-    ['FETCH_KENNEL_EGRESS', 'a b', /"a b" is no host such as/],
-    ['FETCH_KENNEL_LOGINS', 'cluade=/a', /"cluade" is no agent \(did you mean claude\?\)/],
-    ['TRUSTED_PHONE_NUMBERS', '+49 170 1234567, 0170 1234567', /international form, such as .*; "01701234567" is none/],
+    ['FETCH_KENNEL_EGRESS', 'packages.example.com,https://files.example.com/simple', /"https.*simple" is not a host .*; did you mean files\.example\.com\?/],
+    ['FETCH_KENNEL_EGRESS', 'a b', /"a b" is not a host such as/],
+    ['FETCH_KENNEL_LOGINS', 'cluade=/a', /"cluade" is not an agent \(did you mean claude\?\)/],
+    ['TRUSTED_PHONE_NUMBERS', '+49 170 1234567, 0170 1234567', /international form, such as .*; "01701234567" is not one/],
     ['FETCH_TIME_ZONE', 'Europe/Berln', /is not an IANA time zone such as Europe\/Berlin; did you mean Europe\/Berlin\?/],
     ['FETCH_MODEL_PRICE', 'cheap', /"cheap" must be the price of input, output/],
   ])('of %s (%s) is a problem that names it', (name, value, text) => {

@@ -176,7 +176,7 @@ export class AgentTurn {
     // Gemini CLI has the command only in the title
     const command = call.command || (call.kind === 'execute' && toolCall.title) || '';
     const reply = await pending.permit({
-      title: sanitiser.line(call.title || call.command || 'The agent asks for leave to go on', 200),
+      title: sanitiser.line(call.title || call.command || 'The agent asks for permission to go on', 200),
       kind: sanitiser.line(call.kind, 40),
       ...(command && { command: sanitiser.detail(command, 4000) }),
       ...(call.diff && { diff: sanitiser.detail(call.diff, 20_000) }),

@@ -42,7 +42,7 @@ async function answer(field: Field, pending: PendingQuestions, sanitiser: Saniti
     if (reply.what !== 'answer') return null;
     const values = valuesOf(field, reply.text);
     if (values) return values;
-    question = `"${reply.text.slice(0, 200)}" is none of the answers that can be given.\n${field.question}`;
+    question = `"${reply.text.slice(0, 200)}" is not one of the possible answers.\n${field.question}`;
   }
   return null;
 }

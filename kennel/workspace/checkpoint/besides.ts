@@ -44,9 +44,7 @@ export function innerChanges(repository: Repository, before: Stored, after: Stor
   const prints = new Map((now.named ?? []).flatMap((entry) => (entry.print ? [[entry.path, entry.print]] : [])));
   const large = (then.named ?? []).filter((entry) => entry.print && prints.get(entry.path) !== entry.print).map((entry) => entry.path);
   if (large.length > 0) {
-    notes.push(
-      `Changed or gone, and too large to be kept: ${named(large)} (repositories inside of the workspace). What was changed there can be neither told nor undone.`,
-    );
+    notes.push(`Changed or gone, and too large to be kept: ${named(large)} (repositories inside of the workspace). These changes cannot be shown or undone.`);
   }
   const fresh = [...prints.keys()].filter((path) => !then.nested?.includes(path));
   if (then.nested && fresh.length > 0) notes.push(`New, and too large to be undone: ${named(fresh)}.`);
@@ -66,15 +64,15 @@ function folderNotes(repository: Repository, before: Stored, after: Stored): str
       !after.damage || after.damage === 'it is gone'
         ? 'removed the git folder of the workspace'
         : `left the git folder of the workspace unusable (${after.damage})`;
-    return [`The task ${what}: nothing could be committed. "undo" makes it again as it was, with its history.`];
+    return [`The task ${what}: nothing could be committed. "undo" restores it, with its history.`];
   }
   const notes: string[] = [];
-  if (after.damage) notes.push(`The objects of the repository are damaged (${after.damage}). "undo" mends them.`);
+  if (after.damage) notes.push(`The objects of the repository are damaged (${after.damage}). "undo" repairs them.`);
   const now = new Map((factsOf(repository, after).refs ?? []).map((ref) => [ref.name, ref.oid]));
   const lost = (factsOf(repository, before).refs ?? []).filter((ref) => !now.has(ref.name)).map((ref) => ref.name);
   if (lost.length > 0) notes.push(`The task deleted ${named(lost)}; ${UNDO}.`);
   if (before.head && after.head && before.branch === after.branch && !reaches(repository, after.head, before.head)) {
-    notes.push(`The task wrote the history of ${before.branch ?? 'HEAD'} anew: commit ${before.head.slice(0, 10)} is no longer in it; ${UNDO}.`);
+    notes.push(`The task rewrote the history of ${before.branch ?? 'HEAD'}: commit ${before.head.slice(0, 10)} is no longer in it; ${UNDO}.`);
   }
   const own = folderChanges(repository, before, after)
     .map((change) => change.path)

@@ -82,7 +82,7 @@ export function withRest(repository: Repository, snapshot: Snapshot, others: Oth
 
 function namedNotes(named: Named[]): string[] {
   const why = { large: 'is large', unreadable: 'cannot be read', special: 'is neither a file nor a link' };
-  return named.map((entry) => `${shown(utf8(entry.path))} ${why[entry.why]}, and is known by its name alone`);
+  return named.map((entry) => `${shown(utf8(entry.path))} ${why[entry.why]}, so only its name is saved`);
 }
 
 export const now = (): number => Math.floor(Date.now() / 1000);

@@ -147,7 +147,7 @@ export function remakeFolder(place: Place, history: Repository, before: Stored, 
   if (index && (all || tryGit(repository, ['ls-files', '-s']).code !== 0)) rmSync(join(commonDir, 'index'), { force: true, recursive: true });
   if (index && !lstatSync(join(commonDir, 'index'), { throwIfNoEntry: false })) writeFileSync(join(commonDir, 'index'), blobBytes(repository, index));
   const opened = openRepository({ ...place, root: place.workspace, worktree: null });
-  if (!opened) return 'it could not be made again';
+  if (!opened) return 'it could not be restored';
   const looked = tryGit(opened, ['ls-files', '-s']);
   return looked.code === 0 ? brokenObjects(opened) : looked.stderr.trim().split('\n')[0]!;
 }

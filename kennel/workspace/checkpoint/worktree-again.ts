@@ -25,9 +25,9 @@ export function worktreeAgain(main: Place, key: string): string | null {
     writeFileSync(mark, source.commit);
     const why = remakeFolder(main, history, source, true);
     rmSync(mark, { force: true });
-    if (why) throw new Refusal(`The task removed or damaged the git folder of the workspace, which could not be made whole again (${why}).`);
+    if (why) throw new Refusal(`The task removed or damaged the git folder of the workspace, which could not be restored (${why}).`);
     filesOf(main, key);
-    return 'The task removed or damaged the git folder of the workspace: it is whole again, as it was last kept.';
+    return 'The task removed or damaged the git folder of the workspace: it was restored as it was last saved.';
   }
   return filesOf(main, key);
 }
@@ -50,6 +50,6 @@ function filesOf(main: Place, key: string): string | null {
     writeFileSync(link, text);
   }
   return had
-    ? 'The task removed what git knows of its worktree, which was made again.'
+    ? 'The task removed the record of its worktree in git, which was restored.'
     : 'The task removed its own worktree: what was not committed there is gone.';
 }

@@ -156,7 +156,7 @@ export function gitBranch(place: Place, action: 'list' | 'create' | 'switch', na
   }
   if (!name) throw new Refusal('The name of the branch is missing.');
   if (name.startsWith('-') || tryGit(repository, ['check-ref-format', `refs/heads/${name}`]).code !== 0)
-    throw new Refusal(`${shown(name)} is no valid branch name.`);
+    throw new Refusal(`${shown(name)} is not a valid branch name.`);
   const exists = tryGit(repository, ['rev-parse', '-q', '--verify', `refs/heads/${name}`]).code === 0;
   if (action === 'create' && exists) throw new Refusal(`Branch ${name} is there already; switch to it.`);
   if (action === 'switch' && !exists) throw new Refusal(`There is no branch ${name}. Create it first.`);

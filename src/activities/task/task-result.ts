@@ -45,7 +45,7 @@ export async function resultOf(deps: KennelDeps, task: Task, end: { state: Concl
         // this container starts while the agent's is removed, and looks at the files when nothing writes them any more
         { label: `${task.id} conclude`, after: gone, kept: task.id },
       ),
-    (why): WorkspaceAnswer => ({ ok: false, output: `What it changed could not be looked at, and was not committed: ${why}` }),
+    (why): WorkspaceAnswer => ({ ok: false, output: `Its changes could not be read, and were not committed: ${why}` }),
   );
   if (!concluded.ok) return { summary: `${reason} ${concluded.output}`.trim(), changes: null, tests: null, said };
   const changes = concluded.data as unknown as ConcludedChanges;

@@ -62,7 +62,7 @@ export class ModelWaits {
     const named = error.retryAfterMs !== undefined;
     const tell = named
       ? `The model at ${this.#host} is at its limit until ${time}. I go on then by myself; \`stop\` ends it.`
-      : `The model at ${this.#host} asks to slow down and says not until when. I ask again at ${time}, and go on by myself; \`stop\` ends it.`;
+      : `The model at ${this.#host} asks to slow down and does not say until when. I ask again at ${time}, and go on by myself; \`stop\` ends it.`;
     await this.#note({ kind: 'limit', what: `the model's rate limit until ${time}`, until: opens, tell });
   }
 

@@ -70,7 +70,9 @@ export function createGitHub({ token, apiUrl, signal }: { token: string; apiUrl:
     if (status === 401) throw new GitHubRefusal('GitHub does not accept GH_TOKEN (401): it has expired or is not a token of this server.');
     if (status === 429 || (status === 403 && response.headers.get('x-ratelimit-remaining') === '0')) {
       const reset = Number(response.headers.get('x-ratelimit-reset'));
-      throw new GitHubRefusal(`GitHub takes no more requests for now${reset > 0 ? `, until ${new Date(reset * 1000).toISOString().slice(11, 16)} UTC` : ''}.`);
+      throw new GitHubRefusal(
+        `GitHub accepts no more requests for now${reset > 0 ? `, until ${new Date(reset * 1000).toISOString().slice(11, 16)} UTC` : ''}.`,
+      );
     }
     if (status === 403)
       throw new GitHubRefusal(

@@ -107,7 +107,7 @@ function git(home: string, args: string[], extra: Record<string, string>, signal
 function refusal({ out, said }: Ended, token: string): string {
   const text = `${said}\n${out}`.replaceAll(token, '***').replaceAll(Buffer.from(`x-access-token:${token}`).toString('base64'), '***');
   if (/\[rejected\][^\n[]*(fetch first|non-fast-forward)/.test(text))
-    return 'GitHub has commits on this branch that the workspace has not. Nothing was overwritten; push to another branch, or bring them in first.';
+    return 'GitHub has commits on this branch that the workspace does not have. Nothing was overwritten; push to another branch, or bring them in first.';
   if (/workflow. scope/.test(text)) return 'GitHub refuses changes of .github/workflows by this token: it needs the scope workflow.';
   if (/Authentication failed|could not read Username|\b40[13]\b/.test(text)) return 'GitHub refuses the push: GH_TOKEN may not write to this repository.';
   const rejected = text.split('\n').find((line) => line.includes('[remote rejected]'));

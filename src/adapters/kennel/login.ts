@@ -21,6 +21,6 @@ export function loginProblem(name: AgentName, path: string, user = containerUser
   if (file.size > MAX_BYTES) return problem('is larger than 1 MB');
   // nothing inside a container has root's rights
   const mine = file.uid === user.uid ? 0o400 : file.gid === user.gid ? 0o040 : 0o004;
-  if ((file.mode & mine) === 0) return problem(`cannot be read by user ${user.uid}, as whom containers run: give a copy to that user, and name that one`);
+  if ((file.mode & mine) === 0) return problem(`cannot be read by user ${user.uid}, which containers run as: give that user a copy, and name the copy`);
   return null;
 }

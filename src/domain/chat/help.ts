@@ -33,7 +33,7 @@ const help = [
   '- `/new` begins a new conversation: what was said and read before is left behind',
   '- `supervised`, `cautious` and `autonomous` set how much I do without asking; `supervised` also takes back a `yes all`',
   '- an approval is answered with `yes`, `no`, `skip` (go on without it) or `yes all` (and everything after it in this chat), or with 👍 or 👎',
-  '- after I have read what others wrote I ask before it leaves this machine or lasts; `yes always for fetch` (or `push`, `schedule`, …) allows it for good in this chat, `ask again` takes that back',
+  '- after I have read text of others, I ask before something leaves this machine or has a lasting effect; `yes always for fetch` (or `push`, `schedule`, …) allows that for good in this chat, `ask again` takes it back',
   '- `more` shows the rest of a long approval; where several questions wait, `yes 2` names one; while one waits, `/autonomous` and the like need their slash',
 ];
 

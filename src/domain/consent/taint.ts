@@ -123,7 +123,7 @@ const SOURCE_WORDS: Record<SourceKind, string> = {
 };
 
 const SINK_WORDS: Record<Sink, string> = {
-  fetch: 'fetch an address that you did not write and that is no link of a page that was read',
+  fetch: 'fetch an address that you did not write and that is not a link on a page that was read',
   publish: 'put something on GitHub',
   push: 'push commits to GitHub',
   message: 'write to another chat',

@@ -107,5 +107,5 @@ export const breachText = (breach: Breach): string =>
 /** `$5.02 of $5.00.`, and a note when the first figure is an upper bound. */
 export const breachFigures = ({ used, limit, unpriced }: Breach): string =>
   unpriced
-    ? `at most ${used} of ${limit}. Calls whose price is not known count as the dearest known ones: FETCH_MODEL_PRICE gives the right price.`
+    ? `at most ${used} of ${limit}. Calls with an unknown price count at the highest known price: set the right one with FETCH_MODEL_PRICE.`
     : `${used} of ${limit}.`;

@@ -68,16 +68,16 @@ export function priceText(names: readonly string[], book: PriceBook): string {
   const { price, source } = priceFor(names, book);
   const [input, cached, output] = price;
   const figures = `$${input} in, $${output} out${cached === input ? '' : `, $${cached} cached`} per million tokens`;
-  if (source === 'unknown') return `price not known: budgets count ${figures}, the dearest known; FETCH_MODEL_PRICE gives the right one`;
-  if (source === 'free') return 'no price: counts as free; FETCH_MODEL_PRICE gives one';
+  if (source === 'unknown') return `price not known: budgets count ${figures}, the highest known price; set the right one with FETCH_MODEL_PRICE`;
+  if (source === 'free') return 'no price: counts as free; set one with FETCH_MODEL_PRICE';
   return `${figures} (${source === 'given' ? 'FETCH_MODEL_PRICE' : 'list price'})`;
 }
 
 /** What was spent, for a person. It always says when part of the price is unknown. */
 export function moneyText({ tokens, microUsd, unpriced = 0 }: { tokens: number; microUsd: number; unpriced?: number }): string {
   const money = `$${(microUsd / 1_000_000).toFixed(microUsd < 10_000 || unpriced > 0 ? 4 : 2)}`;
-  if (unpriced > 0) return `at most ${money} (the price of a model is not known, so the dearest known one counts; FETCH_MODEL_PRICE gives the right one)`;
-  return tokens > 0 && microUsd === 0 ? 'counted as free (a model of your own or one without a charge; FETCH_MODEL_PRICE gives a price)' : money;
+  if (unpriced > 0) return `at most ${money} (the price of a model is not known, so the highest known price counts; set the right one with FETCH_MODEL_PRICE)`;
+  return tokens > 0 && microUsd === 0 ? 'counted as free (your own model, or one without a charge; set a price with FETCH_MODEL_PRICE)' : money;
 }
 
 export interface GivenPrices {

@@ -16,7 +16,7 @@ const phones = z
   )
   .superRefine((text, context) => {
     const wrong = text.split(',').filter((number) => !/^[1-9]\d{6,14}$/.test(number));
-    if (wrong.length > 0) context.addIssue(`must be phone numbers in international form, such as +49 170 1234567; "${wrong.join('", "')}" is none`);
+    if (wrong.length > 0) context.addIssue(`must be phone numbers in international form, such as +49 170 1234567; "${wrong.join('", "')}" is not one`);
   });
 
 export const whatsappSettings = {

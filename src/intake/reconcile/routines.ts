@@ -41,7 +41,7 @@ function endedBy(status: Held['status']): string | null {
     case 'GONE':
       return null;
     case 'COMPLETED':
-      return 'it had ended before my records were put back to an earlier time, and its result is lost';
+      return 'it had ended before my records were restored to an earlier time, and its result is lost';
     case 'FAILED':
     case 'TIMED_OUT':
       return 'it broke off';

@@ -79,5 +79,5 @@ async function begin({ db, temporal, config }: IntakeDeps, task: TaskWithQuestio
 async function endOf(temporal: Client, task: TaskWithQuestion): Promise<NonNullable<TaskInput['ended']>> {
   const result: unknown = await temporal.withDeadline(Date.now() + 10_000, () => temporal.workflow.getHandle(task.workflow_id).result());
   const state = typeof result === 'string' && isOver(result as TaskWithQuestion['state']) ? (result as 'completed' | 'failed' | 'cancelled') : 'failed';
-  return { state, reason: 'It had ended before my records were put back to an earlier time; this is what is there of it now.' };
+  return { state, reason: 'It had ended before my records were restored to an earlier time; this is what is left of it.' };
 }

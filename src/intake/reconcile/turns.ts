@@ -6,7 +6,7 @@ import { signalId } from '../signal.ts';
 import { type Holdings, isUnknownQuestion } from './holdings.ts';
 
 const PUT_BACK =
-  'My records were put back to an earlier time while I worked on this. What I did since then is not in them any more: look before you ask again.';
+  'My records were restored to an earlier time while I worked on this. They no longer have what I did since then: check it before you ask again.';
 
 /**
  * A turn that is open in the store must be run or queued by its conversation, which must also know answers and stops. What the conversation lacks is signalled

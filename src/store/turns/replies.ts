@@ -51,7 +51,7 @@ export async function trust(
   { threadId, chatId, autonomy, shared, owned }: { threadId: string; chatId: string; autonomy: Autonomy; shared: boolean; owned: boolean },
 ): Promise<string> {
   if (!owned) return 'Only the owner sets how much I do without asking.';
-  if (shared && autonomy !== 'supervised') return 'In a group I can only be made more careful by a word: say "supervised".';
+  if (shared && autonomy !== 'supervised') return 'In a group you can only make me more careful: say "supervised".';
   await tx.updateTable('chats').set({ autonomy }).where('id', '=', chatId).execute();
   if (autonomy === 'supervised') await takeGrantsBack(tx, chatId, null);
   await tx.updateTable('threads').set({ auto_approve: false }).where('id', '=', threadId).execute();
@@ -59,6 +59,6 @@ export async function trust(
   return {
     supervised: 'From now on I ask before everything that changes something.',
     cautious: 'From now on I ask before what is dangerous: commands, deletions.',
-    autonomous: 'From now on I do everything without asking, but for what text of others may have led to. Say "supervised" or "cautious" to change that.',
+    autonomous: 'From now on I do everything without asking, except what text of others may have caused. Say "supervised" or "cautious" to change that.',
   }[autonomy];
 }

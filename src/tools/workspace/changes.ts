@@ -96,7 +96,7 @@ export async function remove(context: ToolContext, site: Site, wanted: string): 
   if (!kept) return { ok: false, output: `The workspace ${name} is not there any more.` };
   return {
     ok: true,
-    output: `Deleted workspace ${name}. Until ${TRASH_DAYS} days from now it can be had back by moving ${kept} to its place again.`,
+    output: `Deleted workspace ${name}. Until ${TRASH_DAYS} days from now you can restore it by moving ${kept} back.`,
     metadata: { name, kept },
   };
 }

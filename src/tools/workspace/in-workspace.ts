@@ -51,12 +51,12 @@ const no = (output: string): ToolOutcome => ({ ok: false, output });
 /** Runs `act` with the containers of this host. An expected failure there becomes a result. */
 export async function onSite(context: ToolContext, act: (site: Site) => Promise<ToolOutcome>): Promise<ToolOutcome> {
   const { kennel, host, workspacesFolder: folder } = context;
-  if (!kennel || !host || !folder) return no('Workspaces are on a kennel host, and this process is none. Start one with `fetch start`.');
+  if (!kennel || !host || !folder) return no('Workspaces are on a kennel host, and this process is not one. Start one with `fetch start`.');
   try {
     return await act({ kennel, host, folder });
   } catch (error) {
     if (error instanceof KennelUnavailable) return no(error.message);
-    if (error instanceof KennelFull) return no(`Every place of this host is taken now: ${error.message} Try again a little later.`);
+    if (error instanceof KennelFull) return no(`Every slot of this host is taken now: ${error.message} Try again a little later.`);
     throw error;
   }
 }

@@ -136,7 +136,7 @@ describe('a database that is older than the Temporal server', () => {
     putBack();
     await app.start();
 
-    expect(await app.ended(known, open)).toMatchObject({ status: 'failed', error: expect.stringMatching(/put back to an earlier time/) });
+    expect(await app.ended(known, open)).toMatchObject({ status: 'failed', error: expect.stringMatching(/restored to an earlier time/) });
     await until('the person was told, once', async () => {
       const told = await app.store.db.selectFrom('outbox').select('state').where('turn_id', '=', open).where('kind', '=', 'notice').execute();
       return told.length === 1 && told[0]!.state === 'sent';

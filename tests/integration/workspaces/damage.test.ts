@@ -67,7 +67,7 @@ const HARM: Record<string, { by: (w: Workspace) => void; says: RegExp }> = {
       w.git('add', '-A');
       w.git('commit', '-qm', 'All new');
     },
-    says: /wrote the history of main anew|deleted/,
+    says: /rewrote the history of main|deleted/,
   },
   'deletes all objects': { by: (w) => rmSync(git(w, 'objects'), { recursive: true }), says: /unusable/ },
   'overwrites objects': {
@@ -106,7 +106,7 @@ const HARM: Record<string, { by: (w: Workspace) => void; says: RegExp }> = {
       w.git('reflog', 'expire', '--expire=now', '--expire-unreachable=now', 'refs/heads/main', 'HEAD');
       w.git('gc', '-q', '--prune=now');
     },
-    says: /wrote the history of main anew/,
+    says: /rewrote the history of main/,
   },
   'plants a hook and a setting': {
     by: (w) => {
@@ -319,7 +319,7 @@ describe('a task in a worktree that', () => {
   test('removes the git folder of the workspace has it made again with history, branches, HEAD and index, and the report says so', () => {
     const { w, state } = besides();
     rmSync(git(w, '.'), { recursive: true });
-    expect(ended(w)).toMatchObject({ commit: null, note: expect.stringContaining('it is whole again') });
+    expect(ended(w)).toMatchObject({ commit: null, note: expect.stringContaining('it was restored as it was last saved') });
     expect(w.state()).toEqual(state);
     expect(w.git('show', ':staged.txt')).toBe('staged alone');
     expect(w.git('fsck', '--no-dangling')).toBe('');

@@ -22,12 +22,12 @@ describe('the setting FETCH_KENNEL_LOGINS', () => {
   });
 
   it.each([
-    ['cursor=/a', /"cursor" is no agent/],
+    ['cursor=/a', /"cursor" is not an agent/],
     ['claude=~/.claude/.credentials.json', /the path for claude must be absolute/],
     ['claude=', /the path for claude must be absolute/],
     ['claude=/a,claude=/b', /claude is there twice/],
     ['/home/ada/.claude/.credentials.json', /must be an agent and the file of its log-in/],
-    ['toString=/a', /"toString" is no agent/],
+    ['toString=/a', /"toString" is not an agent/],
   ])('does not take %s', (text, problem) => {
     const load = () => loadConfig({ FETCH_HOME: folder, FETCH_KENNEL_LOGINS: text }, {});
     expect(load).toThrow(ConfigError);

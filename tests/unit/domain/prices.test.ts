@@ -57,9 +57,11 @@ describe('a model whose price is not known', () => {
   test('makes a budget of money say what it counts', () => {
     const limits = { maxSteps: 9, maxToolCalls: 9, maxTokens: 9e9, maxMicroUsd: 10_000, maxWallMs: 9e9, parallelTools: 1, maxHistoryEvents: 9 };
     const breach = turnBreach(limits, { steps: 1, toolCalls: 0, tokens: 1, microUsd: 10_500, unpriced: 10_500, wallMs: 0 })!;
-    expect(breachText(breach)).toMatch(/: at most \$0\.01 of \$0\.01\. Calls whose price is not known count as the dearest known ones: FETCH_MODEL_PRICE/);
+    expect(breachText(breach)).toMatch(
+      /: at most \$0\.01 of \$0\.01\. Calls with an unknown price count at the highest known price: set the right one with FETCH_MODEL_PRICE/,
+    );
     const known = turnBreach(limits, { steps: 1, toolCalls: 0, tokens: 1, microUsd: 10_500, wallMs: 0 })!;
-    expect(breachText(known)).not.toContain('not known');
+    expect(breachText(known)).not.toContain('unknown price');
     const task = taskBreach(
       { tokens: 9, microUsd: 5, dayTokens: 9, dayMicroUsd: 9 },
       { tokens: 1, microUsd: 6, unpriced: 1, today: { tokens: 1, microUsd: 6 } },

@@ -61,6 +61,6 @@ export async function containerGone(kennel: Kennel, config: Config, step: { task
   if ((await readLog(folder, read.offset)).lines.length > 0) return null;
   if (container?.outOfMemory)
     return { what: 'gone', oom: true, reason: `The container ran out of memory (FETCH_KENNEL_MEMORY_MB allows ${config.FETCH_KENNEL_MEMORY_MB} MB).` };
-  const reason = container ? `The container ended without a last word (exit code ${container.exitCode}).` : 'The container is gone.';
+  const reason = container ? `The container ended without a last log line (exit code ${container.exitCode}).` : 'The container is gone.';
   return { what: 'gone', oom: false, reason };
 }
