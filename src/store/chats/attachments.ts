@@ -7,7 +7,7 @@ import type { AttachmentTable } from './tables.ts';
 import type { ThreadTransaction } from './thread-transaction.ts';
 
 export interface NewAttachment {
-  /** derived from the message that it came with, so that a repeated one is stored once */
+  /** derived from the message that it came with, so that a repeated message stores it once */
   id: string;
   threadId: string;
   kind: AttachmentTable['kind'];
@@ -20,7 +20,7 @@ export interface NewAttachment {
 /** An attachment without its bytes. */
 export type AttachmentRecord = Omit<Selectable<AttachmentTable>, 'data' | 'preview'>;
 
-/** Tokens that a picture is counted as; providers charge between 85 and 1,600. */
+/** Tokens that a picture counts as; providers charge between 85 and 1,600. */
 const PICTURE_TOKENS = 1000;
 
 export const attachmentId = (...parts: string[]): string => derivedId('msg_', ...parts).replace('msg_', 'att_');
@@ -32,7 +32,7 @@ export const findAttachment = (db: Db | Tx, id: string): Promise<AttachmentRecor
     .where('id', '=', id)
     .executeTakeFirst();
 
-/** Keeps what came with a message; a second time changes nothing. */
+/** Stores the files of a message. A second call changes nothing. */
 export async function saveAttachment(db: Db, it: NewAttachment): Promise<void> {
   await db
     .insertInto('attachments')
@@ -52,7 +52,7 @@ export async function saveAttachment(db: Db, it: NewAttachment): Promise<void> {
     .execute();
 }
 
-/** Makes attachments part of a user message: of its item, and of what the model reads. In the transaction that adds the message. */
+/** Adds attachments to a user message: to its item, and to what the model reads. Runs in the transaction that adds the message. */
 export async function attach(tx: ThreadTransaction, itemId: string, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   const rows = await tx.now
@@ -66,7 +66,7 @@ export async function attach(tx: ThreadTransaction, itemId: string, ids: readonl
       sum + (row.kind === 'image' ? PICTURE_TOKENS : row.kind === 'document' ? Math.ceil(Math.min(row.text?.length ?? 0, SHOWN_FILE_CHARS) / 4) : 0),
     0,
   );
-  // the rows that are changed here were only written down to be inserted
+  // these rows are not inserted yet, so they can be changed here
   await tx.sendPending();
   await tx.now
     .updateTable('transcript')
@@ -81,11 +81,11 @@ export async function attach(tx: ThreadTransaction, itemId: string, ids: readonl
     .execute();
 }
 
-/** The bytes of an attachment with what is known of it; undefined when there is none. */
+/** The bytes and data of an attachment; undefined when there is none. */
 export const readAttachment = (db: Db | Tx, id: string): Promise<Selectable<AttachmentTable> | undefined> =>
   db.selectFrom('attachments').selectAll().where('id', '=', id).executeTakeFirst();
 
-/** What is known of an attachment, when it came in this chat. */
+/** The data of an attachment, when it came in this chat. */
 export const attachmentOfChat = (db: Db, chatId: string, id: string): Promise<Pick<AttachmentRecord, 'kind' | 'mime' | 'name' | 'text'> | undefined> =>
   db
     .selectFrom('attachments')
@@ -95,7 +95,7 @@ export const attachmentOfChat = (db: Db, chatId: string, id: string): Promise<Pi
     .where('threads.chat_id', '=', chatId)
     .executeTakeFirst();
 
-/** What a model is shown of these attachments, which are in the order of their messages: of the pictures only the latest. */
+/** What a model is shown of these attachments, in the order of their messages: of the pictures only the latest. */
 export async function shownFiles(db: Db, ids: readonly string[]): Promise<Map<string, FileShown>> {
   if (ids.length === 0) return new Map();
   const rows = await db

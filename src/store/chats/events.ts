@@ -2,14 +2,14 @@ import { sql } from 'kysely';
 import type { EventEnvelope } from '../../contracts/records.ts';
 import type { Db, Tx } from '../postgres/database.ts';
 
-/** An event as one line of JSON: an open stream passes on what it never has to look into. */
+/** An event as one line of JSON, because an open stream only passes it on. */
 export interface EventText {
   seq: number;
   event: string;
   text: string;
 }
 
-/** Events of a thread after `sinceSeq`, oldest first, as text: for many readers of a long backlog, parsing payloads would be most of the work. */
+/** Events of a thread after `sinceSeq`, oldest first, as text: with many readers of a long backlog, parsing payloads would be most of the work. */
 export async function readEventTexts(db: Db, threadId: string, sinceSeq: number, limit: number): Promise<EventText[]> {
   const rows = await db
     .selectFrom('events')
@@ -44,8 +44,8 @@ const envelopeOf = (row: { seq: number; event: string; thread_id: string; turn_i
 });
 
 /**
- * The cursor of a thread: the largest `seq` of its events that is visible. The largest of the whole store would be wrong to
- * go on from: another thread's event may be visible before a smaller one of this thread is committed.
+ * The cursor of a thread: the largest visible `seq` of its events. The largest of the whole store would be wrong, because another thread's event may be visible
+ * before a smaller one of this thread is committed.
  */
 export async function latestSeq(db: Db | Tx, threadId: string): Promise<number> {
   const row = await db

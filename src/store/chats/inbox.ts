@@ -13,7 +13,7 @@ export interface Received {
   signalled_at: Date | null;
 }
 
-/** A chat as intake finds it: where its conversation runs, and the row of this very message if it came before, however long ago. @throws KeyReused */
+/** A chat as intake needs it: where its conversation runs, and the row of this very message if it came before. @throws KeyReused */
 export async function findReceived(
   tx: Tx,
   chatId: string,
@@ -78,11 +78,11 @@ export const markSignalled = async (db: Db, inboxId: string): Promise<void> => {
 export interface Unsignalled {
   id: string;
   chatId: string;
-  /** as PostgreSQL writes it: a JavaScript date has no microseconds, and a cursor needs them */
+  /** as PostgreSQL writes it, because a JavaScript date has no microseconds and a cursor needs them */
   at: string;
 }
 
-/** Rows whose signal was lost: committed at least `olderThanMs` ago and not signalled, oldest first, from the one after `after`. */
+/** Rows whose signal was lost: committed at least `olderThanMs` ago and not signalled, oldest first, starting after `after`. */
 export const unsignalled = (db: Db, olderThanMs: number, limit: number, after: Unsignalled | null = null): Promise<Unsignalled[]> => {
   let query = db
     .selectFrom('inbox')
@@ -93,7 +93,10 @@ export const unsignalled = (db: Db, olderThanMs: number, limit: number, after: U
   return query.orderBy('received_at').orderBy('id').limit(limit).execute();
 };
 
-/** Lets rows be signalled once more, under ids that a conversation which lost them has not seen; those of a turn only while it is in progress. How many it were. */
+/**
+ * Lets rows be signalled again, under new ids, because a conversation drops ids that it has seen. Rows of a turn only while it is in progress. Returns how
+ * many.
+ */
 export async function unmarkSignalled(db: Db, inboxIds: readonly string[], turnId: string): Promise<number> {
   const { numUpdatedRows } = await db
     .updateTable('inbox')

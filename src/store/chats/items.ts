@@ -15,7 +15,7 @@ export interface NewItem {
   summary: string;
   detail?: string;
   metadata?: Record<string, unknown>;
-  /** goes beside the item in the payload of `item.started` */
+  /** added to the item in the payload of `item.started` */
   announce?: Record<string, unknown>;
 }
 
@@ -35,7 +35,7 @@ export const toItemRecord = (row: ItemRow): ItemRecord => ({
 
 const eventName = (status: ItemStatus): string => (status === 'in_progress' ? 'item.started' : `item.${status}`);
 
-/** The row of a new item, but for its place in the order. */
+/** The row of a new item, without its number in the order. */
 export type ItemRow = Omit<Selectable<ItemTable>, 'ord'>;
 
 export function itemRow(item: NewItem, now = new Date()): ItemRow {
@@ -53,7 +53,7 @@ export function itemRow(item: NewItem, now = new Date()): ItemRow {
   };
 }
 
-/** The event that tells of an item as it is; `announce` goes beside it in the payload. */
+/** The event that describes an item; `announce` is added to its payload. */
 export const itemEvent = (row: ItemRow, announce?: Record<string, unknown>): NewEvent => ({
   event: eventName(row.status),
   turnId: row.turn_id,
@@ -61,7 +61,7 @@ export const itemEvent = (row: ItemRow, announce?: Record<string, unknown>): New
   payload: { item: toItemRecord(row), ...announce },
 });
 
-/** Stores items in their order, which is that of the turn; those that are there already stay as they are. */
+/** Stores items in the order of the turn. Existing ones stay as they are. */
 export function insertItems(batch: WriteBatch, rows: readonly ItemRow[]): void {
   if (rows.length === 0) return;
   batch.later(
@@ -72,9 +72,9 @@ export function insertItems(batch: WriteBatch, rows: readonly ItemRow[]): void {
   );
 }
 
-/** Adds an item and its event; null (and no event) when it is there already. */
+/** Adds an item and its event; null (and no event) when it already exists. */
 export async function addItem(tx: ThreadTransaction, item: NewItem): Promise<ItemRecord | null> {
-  // items that wait come before this one
+  // pending items come before this one
   await tx.sendPending();
   const row = itemRow(item);
   const added = await tx.now
@@ -95,13 +95,13 @@ export interface ItemEnd {
   metadata?: Record<string, unknown>;
 }
 
-/** Ends an open item; a no-op when it has ended. */
+/** Ends an open item; does nothing when it has ended. */
 export async function endItem(tx: ThreadTransaction, id: string, end: ItemEnd): Promise<void> {
   const row = await endItemRow(tx.now, id, end);
   if (row) tx.append(itemEvent(row));
 }
 
-/** The same without its event, which the caller appends where it belongs; undefined when the item has ended. */
+/** The same without its event, which the caller appends; undefined when the item has ended. */
 export const endItemRow = (tx: Tx, id: string, end: ItemEnd): Promise<ItemRow | undefined> =>
   tx
     .updateTable('items')
@@ -117,13 +117,13 @@ export const endItemRow = (tx: Tx, id: string, end: ItemEnd): Promise<ItemRow | 
     .returningAll()
     .executeTakeFirst();
 
-/** False when it has ended, or is not there. */
+/** False when it has ended or does not exist. */
 export async function isItemOpen(db: Db | Tx, id: string): Promise<boolean> {
   const item = await db.selectFrom('items').select('status').where('id', '=', id).executeTakeFirst();
   return item?.status === 'in_progress';
 }
 
-/** Ends what an attempt that died was still streaming, so that screens show that the next one starts over. */
+/** Ends what a dead attempt was still streaming, so that screens show that the next attempt starts over. */
 export async function endStaleAnswers(db: Db, turnId: string, threadId: string): Promise<void> {
   await onThread(db, threadId, async (tx) => {
     const open = await tx.now

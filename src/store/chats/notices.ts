@@ -4,9 +4,8 @@ import { recordNotice } from '../turns/complete-turn.ts';
 import { markSent } from './outbox.ts';
 
 /**
- * Says something about a channel once for a `key` where it can be said: on the terminal's chat, and what `needsPerson` also in the thread of
- * the API that was used last. Said in each of its threads, it would be in the way of all of them. Screens of both read the store, so the row
- * counts as sent.
+ * Says something about a channel, once for each `key`: in the terminal's chat, and with `needsPerson` also in the API thread that was used last, because all
+ * its threads would be too many. Screens of both read the store, so the row counts as sent.
  */
 export async function tellScreens(db: Db, key: string, text: string, needsPerson: boolean): Promise<void> {
   const terminals = await db.selectFrom('chats').select('id').where('channel', 'in', channelsOnScreen('terminal')).execute();
@@ -20,7 +19,7 @@ export async function tellScreens(db: Db, key: string, text: string, needsPerson
     .orderBy('threads.updated_at', 'desc')
     .limit(1)
     .execute();
-  // of the API's threads one is told, also when another one is the latest by the next time
+  // only one of the API's threads is told, even if another one is the latest next time
   const places = [...terminals.map(({ id }) => ({ id, name: id })), ...(needsPerson ? latest : []).map(({ id }) => ({ id, name: 'api' }))];
   for (const { id, name } of places) {
     const outboxId = `out_${key}-${name}`;

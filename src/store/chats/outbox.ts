@@ -8,7 +8,7 @@ export const findOutgoing = (db: Db, id: string) =>
     .where('outbox.id', '=', id)
     .executeTakeFirst();
 
-/** Marks a row as sent, once: `attempts` counts how often that took effect and is 1 for ever after. */
+/** Marks a row as sent, once. `attempts` counts how often that took effect, and stays 1. */
 export async function markSent(db: Db, id: string): Promise<void> {
   await db
     .updateTable('outbox')
@@ -18,7 +18,7 @@ export async function markSent(db: Db, id: string): Promise<void> {
     .execute();
 }
 
-/** A question that was decided before it was sent is not sent any more: nobody should be asked what is settled. */
+/** A question that was decided before it was sent is not sent: nobody should be asked what is settled. */
 export async function dropUnsent(tx: Tx, outboxIds: string[]): Promise<void> {
   if (outboxIds.length === 0) return;
   await tx

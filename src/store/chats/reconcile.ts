@@ -7,11 +7,11 @@ import type { Routine } from '../routines/routines.ts';
 import type { RoutineRun } from '../routines/runs.ts';
 import type { OutboxTable } from './tables.ts';
 
-/** What the database says that workflows should have, in pages: each goes on after the key of the last row of the one before. */
+/** What workflows should hold, by the database, in pages: each continues after the key of the last row before. */
 
 const before = (ageMs: number): Date => new Date(Date.now() - ageMs);
 
-/** A turn in progress, its conversation, and the rows that the conversation was signalled about it, oldest first. */
+/** A turn in progress, its conversation, and the rows that the conversation was signalled for it, oldest first. */
 export interface OpenTurn {
   threadId: string;
   turnId: string;
@@ -19,7 +19,7 @@ export interface OpenTurn {
   arrivals: Array<{ inboxId: string; kind: Arrival['kind']; resignalled: number /** RFC 3339 */; signalledAt: string }>;
 }
 
-/** Turns that began at least `ageMs` ago and are in progress, by thread. */
+/** Turns in progress that began at least `ageMs` ago, by thread. */
 export const openTurns = (db: Db, ageMs: number, after: string, limit: number): Promise<OpenTurn[]> =>
   db
     .selectFrom('turns')
@@ -52,7 +52,7 @@ export const openTurns = (db: Db, ageMs: number, after: string, limit: number): 
     .execute();
 
 export interface QueuedSend extends Pick<Selectable<OutboxTable>, 'id' | 'kind' | 'turn_id'> {
-  /** the coding task that asks with it */
+  /** the coding task that asks it */
   taskId: string | null;
 }
 export interface ChatWithSends {
@@ -62,10 +62,10 @@ export interface ChatWithSends {
   sends: QueuedSend[];
 }
 
-/** Messages of one chat that are looked at in a round: the others come after them. */
+/** Most messages of one chat in a round; the others follow later. */
 const SENDS_OF_CHAT = 100;
 
-/** Chats with messages that were to be sent at least `ageMs` ago and are not sent, by id; the messages in their order. */
+/** Chats with messages that should have been sent at least `ageMs` ago, by id; the messages in their order. */
 export const chatsWithSends = (db: Db, ageMs: number, after: string, limit: number): Promise<ChatWithSends[]> =>
   db
     .selectFrom('chats')
@@ -104,7 +104,7 @@ export const chatsWithSends = (db: Db, ageMs: number, after: string, limit: numb
     .orderBy('chats.id')
     .execute();
 
-/** A run that has not ended, and whether its routine is still there. */
+/** A run that has not ended, and whether its routine still exists. */
 export type OpenRun = Pick<RoutineRun, 'id' | 'routine_id' | 'chat_id' | 'cron_id' | 'workflow_id'> & { routine: Routine['id'] | null };
 
 /** Runs that began at least `ageMs` ago and have not ended, by id. */

@@ -1,16 +1,16 @@
 import type { Tx } from '../postgres/database.ts';
 
-/** What a client calls a request by, so that a repeated one has one effect. */
+/** What a client calls a request, so that a repeated request has one effect. */
 export interface RequestKey {
-  /** the client's key with the operation and its target: one key may name a turn and its interrupt */
+  /** the client's key with the operation and its target, because one key may name a turn and its interrupt */
   id: string;
-  /** digest of what was asked; null for a request without a key, which nothing repeats */
+  /** digest of the request; null for a request without a key, which nothing repeats */
   fingerprint: string | null;
-  /** as the version before stored it: the bare key */
+  /** the bare key, as the version before stored it */
   before?: string;
 }
 
-/** The same key with another body: neither of the two may be taken for the other. */
+/** The same key with another body: neither request may be taken for the other. */
 export class KeyReused extends Error {
   constructor() {
     super('Idempotency-Key was used for a request with another body; use a new key for a new request');
@@ -23,11 +23,11 @@ export function requireSame(known: string | null, given: string | null | undefin
   if (known !== null && given != null && known !== given) throw new KeyReused();
 }
 
-/** Takes a key for a thread that is made in this transaction; null, or the thread that it was taken for before. @throws KeyReused */
+/** Claims a key for a thread that this transaction creates. Returns null, or the thread that it was claimed for before. @throws KeyReused */
 export async function takeForThread(tx: Tx, key: RequestKey, threadId: string): Promise<string | null> {
   const { id, fingerprint } = key;
   if (fingerprint === null) return null;
-  // waits for a transaction that takes the same key at this moment
+  // waits for a transaction that claims the same key now
   const taken = await tx
     .insertInto('request_keys')
     .values({ key: id, fingerprint, thread_id: threadId })

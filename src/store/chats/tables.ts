@@ -4,12 +4,12 @@ import type { Channel } from '../../contracts/ids.ts';
 import type { ItemKind, ItemStatus } from '../../contracts/records.ts';
 import type { Created, Json, NullableJson } from '../postgres/columns.ts';
 
-/** Row types of chats: who talks, what came in, what goes out, and what screens show of it. */
+/** Row types of chats: the partners, what comes in, what goes out, and what screens show. */
 
 export interface ChatTable {
   id: string;
   channel: Channel;
-  /** where to send to; a WhatsApp JID, a console name, a thread id. Never leaves the store except to the channel. */
+  /** where to send to: a WhatsApp JID, a console name, a thread id. It leaves the store only to the channel. */
   address: string;
   workflow_id: string;
   autonomy: 'supervised' | 'cautious' | 'autonomous';
@@ -67,11 +67,11 @@ export interface InboxTable {
   chat_id: string;
   thread_id: string;
   turn_id: string | null;
-  /** the channel's own message id: the key of deduplication, for ever */
+  /** the channel's own message id, by which messages are deduplicated for ever */
   channel_message_id: string;
-  /** digest of what was asked under a client's key; null where there was none, and in rows from before */
+  /** digest of a request under a client's key; null without a key, and in older rows */
   fingerprint: ColumnType<string | null, string | null | undefined, never>;
-  /** the arrival that the workflow is signalled with */
+  /** the arrival that the workflow gets as a signal */
   arrival: Json<unknown>;
   body: string;
   /** null in rows from before identities were recorded */
@@ -100,7 +100,7 @@ export interface OutboxTable {
   sent_at: Date | null;
 }
 
-/** What came with a message besides its text, kept whole. */
+/** A file that came with a message, stored whole. */
 export interface AttachmentTable {
   id: string;
   thread_id: string;
@@ -111,14 +111,14 @@ export interface AttachmentTable {
   size: number;
   sha256: string;
   data: Buffer;
-  /** a picture as the model is shown it: JPEG, small enough to be part of every request; null for everything else */
+  /** the picture as the model sees it: JPEG, small enough for every request; null for everything else */
   preview: Buffer | null;
   /** transcript of a recording, text of a document */
   text: string | null;
   created_at: Created;
 }
 
-/** A thread that a client asked for under a key. */
+/** A thread that a client requested with a key. */
 export interface RequestKeyTable {
   key: string;
   fingerprint: string;

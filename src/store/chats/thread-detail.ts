@@ -14,7 +14,7 @@ export interface ThreadDetail {
   latest_seq: number;
   pending_approvals: Array<Record<string, unknown>>;
   pending_user_inputs: Array<Record<string, unknown>>;
-  /** set when older turns were left out: `before` goes on with them */
+  /** set when older turns were left out: `before` continues with them */
   more_before?: string;
 }
 
@@ -24,17 +24,17 @@ export interface DetailPage {
   before?: string;
 }
 
-/** Text of items that one answer holds; turns from before that are left out, as with `lastTurns`. */
+/** Most text of items in one answer; older turns are left out, as with `lastTurns`. */
 const PAGE_BYTES = 16 * 1024 * 1024;
 
-/** A turn that is larger alone is shown with so many of its newest items, and their texts cut. */
+/** How many of its newest items a larger turn shows; their texts are cut. */
 const PAGE_ITEMS = 4_000;
 
 const CUT_CHARS = 1_000;
 
 /**
- * A consistent picture: whatever is newer than `latest_seq` arrives as an event. Open questions are all there, whatever turns are left out:
- * by the page, or because one answer would be too large for its readers.
+ * A consistent picture: anything newer than `latest_seq` arrives as an event. It has all open questions, even of turns that are left out by the page or because
+ * the answer would be too large.
  */
 export async function threadDetail(db: Db, id: string, page: DetailPage = {}): Promise<ThreadDetail | null> {
   return await db
@@ -69,7 +69,7 @@ export async function threadDetail(db: Db, id: string, page: DetailPage = {}): P
     });
 }
 
-/** Turns of a page, the oldest first. `more`: there are older ones; `oversized`: the only turn is larger than a page. */
+/** Turns of a page, oldest first. `more`: there are older ones; `oversized`: the only turn is larger than a page. */
 async function turnsOfPage(tx: Tx, threadId: string, { lastTurns, before }: DetailPage) {
   let query = tx.selectFrom('turns').selectAll().where('thread_id', '=', threadId).orderBy('created_at', 'desc').orderBy('id', 'desc');
   if (before !== undefined)
@@ -86,7 +86,7 @@ async function turnsOfPage(tx: Tx, threadId: string, { lastTurns, before }: Deta
   return { turns: turns.reverse(), more: turns.length < found.length, oversized };
 }
 
-/** What the items of turns would take in an answer; sizes of texts are known without reading them. `ids` null: of the whole thread. */
+/** The size that the items of turns would have in an answer; sizes are known without reading the texts. `ids` null: for the whole thread. */
 async function bytesOfTurns(tx: Tx, threadId: string, ids: readonly string[] | null): Promise<Map<string, number>> {
   if (ids?.length === 0) return new Map();
   const bytes = sql<number>`sum(octet_length(summary) + coalesce(octet_length(detail), 0) + coalesce(pg_column_size(metadata), 0) + 300)`;

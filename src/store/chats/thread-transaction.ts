@@ -7,11 +7,11 @@ import { threadQueue } from '../postgres/thread-queue.ts';
 import { WriteBatch } from '../postgres/write-batch.ts';
 
 /**
- * A transaction that holds the lock of a thread. `now` sends at once. `later` and `append` wait for `sendPending`, which `onThread` calls before the
- * commit. What takes a `WriteBatch` writes later and reads nothing. What takes a `Tx` runs at once.
+ * A transaction that holds the lock of a thread. `now` sends at once. `later` and `append` wait for `sendPending`, which `onThread` calls before the commit. A
+ * function that gets a `WriteBatch` writes later and reads nothing. One that gets a `Tx` runs at once.
  */
 export class ThreadTransaction extends WriteBatch {
-  /** For queries whose result is wanted now. They see what was sent, and nothing that is pending. */
+  /** For queries whose result is needed now. They see what was sent, but nothing that is pending. */
   readonly now: Tx;
   readonly chatId: string;
   /** when the transaction began, by the clock of the database */
@@ -24,7 +24,7 @@ export class ThreadTransaction extends WriteBatch {
     this.at = thread.at;
   }
 
-  /** Sends what waits: what follows sees it. */
+  /** Sends what is pending; later statements see it. */
   async sendPending(): Promise<void> {
     await this.takePending()?.execute(this.now);
   }
@@ -39,10 +39,9 @@ const lockOf = compiled('lock_thread', (db, threadId: string) =>
 );
 
 /**
- * Locks a thread until the transaction ends. Whatever adds events to a thread holds this lock before it draws a `seq`,
- * so within a thread sequence numbers become visible in their order and a reader that is at N can never miss a smaller one.
- * It is also what makes "does a turn run?" and "then start one" one step. It reads nothing else of the store on the way:
- * a statement that waited for the lock would show the other tables as they were before the wait.
+ * Locks a thread until the transaction ends. Everything that adds events to a thread holds this lock before it draws a `seq`, so sequence numbers of a thread
+ * become visible in order, and a reader at N never misses a smaller one. The lock also makes "does a turn run?" and "then start one" one step. This statement
+ * reads nothing else: one that waited for the lock would show other tables as they were before the wait.
  *
  * The caller sends what is pending before it commits.
  */
@@ -52,7 +51,7 @@ export async function lockThread(tx: Tx, threadId: string): Promise<ThreadTransa
   return new ThreadTransaction(tx, { id: threadId, chatId: row.chat_id, at: row.at });
 }
 
-/** Runs `act` under the lock of a thread, sends what it left pending, and commits. */
+/** Runs `act` under the lock of a thread, sends what is pending, and commits. */
 export async function onThread<T>(db: Db, threadId: string, act: (tx: ThreadTransaction) => Promise<T> | T): Promise<T> {
   return await threadQueue(db).run(threadId, () =>
     db.transaction().execute(async (now) => {
@@ -67,12 +66,12 @@ export async function onThread<T>(db: Db, threadId: string, act: (tx: ThreadTran
 /** The code that `require_unchanged` raises (migration 0020). */
 const CHANGED = 'TX001';
 
-/** A statement that fails where the condition does not hold, so that the rest of its transaction is void. */
+/** A statement that fails when the condition does not hold, so that the rest of its transaction has no effect. */
 export const requireUnchanged = (condition: RawBuilder<boolean>): RawBuilder<unknown> => sql`select require_unchanged(${condition})`;
 
 /**
- * What `onThread` does, in one round trip, for writes that need no answer and are right only while something is as the caller read it:
- * `unchanged`, of `requireUnchanged`, asks that after the lock, when the store says it for certain. False, and nothing is stored: it has changed.
+ * Does what `onThread` does in one round trip, for writes that need no answer and are valid only if something is unchanged. `unchanged` (from
+ * `requireUnchanged`) checks that after the lock, when the answer is certain. Returns false and stores nothing when it has changed.
  */
 export async function onThreadIf(db: Db, threadId: string, unchanged: CompiledQuery, fill: (batch: WriteBatch) => void): Promise<boolean> {
   const batch = new WriteBatch(threadId);

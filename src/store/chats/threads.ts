@@ -12,7 +12,7 @@ import { lockThread } from './thread-transaction.ts';
 export const chatAutonomy = async (db: Db, chatId: string) =>
   (await db.selectFrom('chats').select(['autonomy', 'channel']).where('id', '=', chatId).executeTakeFirst()) ?? null;
 
-/** What the thread of a chat leaves open to tools: a run has no turn of its own. */
+/** What the thread of a chat permits to tools; a routine run has no turn of its own. */
 export const chatAccess = async (db: Db, chatId: string): Promise<ToolAccess | null> =>
   (await db
     .selectFrom('threads')
@@ -60,7 +60,7 @@ export const toThreadRecord = (row: Selectable<ThreadTable>): ThreadRecord => ({
   coherence_state: 'healthy',
 });
 
-/** Makes a thread, and its chat where there is none; announces `thread.started`. @throws KeyReused */
+/** Creates a thread, and its chat if needed; announces `thread.started`. @throws KeyReused */
 export async function createThread(db: Db, input: NewThread): Promise<ThreadRecord> {
   const id = freshId('thr_');
   const address = input.address ?? id;
@@ -74,7 +74,7 @@ export async function createThread(db: Db, input: NewThread): Promise<ThreadReco
       .onConflict((c) => c.doNothing())
       .returning('id')
       .executeTakeFirst();
-    // by its address: a machine with another key for ids would look for another one
+    // found by address, because a machine with another key for ids would compute another id
     const there = () => now.selectFrom('chats').select('id').where('channel', '=', input.channel).where('address', '=', address);
     const { id: chatId } = made ?? (await there().executeTakeFirstOrThrow());
     const row = await now

@@ -9,11 +9,11 @@ const FLUSH_MS = 500;
 
 export interface CallOutput {
   push(text: string): void;
-  /** sends what waits and ends; never throws: what is shown meanwhile is not worth a call */
+  /** sends what is pending and ends; never throws, because a call is worth more than its streamed output */
   close(): Promise<void>;
 }
 
-/** Output of a running call for the screens that follow its thread, in pieces: `item.delta` of the call's item. */
+/** Streams the output of a running call to the screens of its thread, as `item.delta` of the call's item. */
 export function streamOutput(db: Db, call: { callId: string; threadId: string; turnId: string }): CallOutput {
   let waiting = '';
   let room = STREAMED_CHARS;
@@ -36,7 +36,7 @@ export function streamOutput(db: Db, call: { callId: string; threadId: string; t
   const timer = setInterval(flush, FLUSH_MS);
   return {
     push: (text) => {
-      // more than is ever sent need not be held
+      // more than is ever sent need not be kept
       if (waiting.length < room) waiting += text;
     },
     async close() {

@@ -1,15 +1,15 @@
 import { sql } from 'kysely';
 import type { Db, Tx } from '../postgres/database.ts';
 
-/** How often a container of a task asked in vain for a host. */
+/** How often a container of a task asked for a refused host. */
 export interface Refused {
-  /** lower case; what came after the hundredth host of a task is summed up under `(others)`, port 0 */
+  /** lower case; hosts after a task's hundredth are counted under `(others)`, port 0 */
   host: string;
   port: number;
   refused: number;
 }
 
-/** Adds refusals of a task in one statement; each host and port may be named once. Throws for a task that is not there. */
+/** Adds refusals of a task in one statement; each host and port may be named once. Throws when the task does not exist. */
 export async function addRefusals(db: Db | Tx, taskId: string, refusals: readonly Refused[]): Promise<void> {
   if (!refusals.length) return;
   await db
@@ -24,7 +24,7 @@ export async function addRefusals(db: Db | Tx, taskId: string, refusals: readonl
     .execute();
 }
 
-/** The hosts that a task asked for in vain, the most wanted first. */
+/** Refused hosts of a task, the most requested first. */
 export const refusalsOf = (db: Db | Tx, taskId: string, limit = 200): Promise<Refused[]> =>
   db
     .selectFrom('task_egress')

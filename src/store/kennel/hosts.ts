@@ -4,14 +4,14 @@ import type { KennelHostTable } from './tables.ts';
 
 export type KennelHost = Selectable<KennelHostTable> & {
   alive: boolean;
-  /** it was there a short while ago with its containers, or it is only just starting: waiting for it helps */
+  /** it was there recently with its containers, or is just starting, so waiting may help */
   expected: boolean;
 };
 
 /** A host that has not renewed its row for this long counts as gone. */
 export const HOST_GONE_MS = 30_000;
 
-/** What a host says of itself, every few seconds; by the clock of the database. */
+/** A host's regular report about itself; times are the database's. */
 export async function reportHost(
   db: Db,
   host: Pick<KennelHostTable, 'host' | 'slots' | 'ready' | 'problem'> & { harnesses: KennelHost['harnesses'] },
@@ -25,10 +25,10 @@ export async function reportHost(
     .execute();
 }
 
-/** How long a restart of a host, or of its engine, may take before nobody waits for it. */
+/** How long a restart of a host or engine may take before nobody waits for it. */
 const RESTART_SECONDS = 120;
 
-/** Every host that ever was, the one that was seen last first. */
+/** All hosts ever seen, the latest first. */
 export const listHosts = (db: Db | Tx): Promise<KennelHost[]> =>
   db
     .selectFrom('kennel_hosts')
@@ -42,15 +42,15 @@ export const listHosts = (db: Db | Tx): Promise<KennelHost[]> =>
     .orderBy('host')
     .execute();
 
-/** A host that left for good: its workspaces are no longer offered. */
+/** Removes a host that is gone for good; its workspaces are no longer offered. */
 export async function forgetHost(db: Db, host: string): Promise<void> {
   await db.deleteFrom('workspaces').where('host', '=', host).execute();
   await db.deleteFrom('kennel_hosts').where('host', '=', host).execute();
 }
 
 /**
- * Where the kennel tools of a chat run: on the host of its active workspace. `elsewhere`: for what must work while that host is away
- * (listing, selecting), a host that is there is taken in its place. Null when none is there; a call for a host waits until it is back.
+ * The host where the kennel tools of a chat run: that of its active workspace. `elsewhere`: for tools that must work while that host is away (listing,
+ * selecting), another live host is used. Null when no host is there; a call for a host waits until it is back.
  */
 export async function hostOfChat(db: Db, chatId: string, own: string, elsewhere: boolean): Promise<string | null> {
   const [chat, hosts] = await Promise.all([db.selectFrom('chats').select('workspace_host').where('id', '=', chatId).executeTakeFirst(), listHosts(db)]);
@@ -61,8 +61,8 @@ export async function hostOfChat(db: Db, chatId: string, own: string, elsewhere:
 }
 
 /**
- * Gives a task whose host has not been seen for `goneSeconds` to another one that is there and sees the same folder (a shared disk): a clone
- * of the same name has other files, and no way back. The host that has it now; null while that is `from`.
+ * Moves a task whose host was not seen for `goneSeconds` to another live host that sees the same folder (a shared disk). A clone of the same name has other
+ * files and no checkpoint. Returns the task's host; null while that is `from`.
  */
 export async function moveTask(db: Db, taskId: string, from: string, goneSeconds: number): Promise<string | null> {
   const task = await db.selectFrom('tasks').select('host').where('id', '=', taskId).executeTakeFirst();

@@ -2,13 +2,13 @@ import { sql } from 'kysely';
 import { type Db, json } from '../postgres/database.ts';
 
 /**
- * What a call is about to do, noted before it does it, so that an attempt after a crash can tell its own finished work from what was
- * there before. It lies where the call's metadata will be: the result takes its place.
+ * What a call is about to do, recorded before it does it, so that an attempt after a crash can tell its own work from what was there before. It is stored in
+ * the call's metadata, which the result replaces.
  */
 export async function noteIntent(db: Db, callId: string, intent: Record<string, unknown>): Promise<void> {
   await db
     .updateTable('calls')
-    // what an approval showed lies there, too
+    // the metadata also has what an approval showed
     .set({ metadata: sql<string>`coalesce(metadata, '{}'::jsonb) || ${json({ intent })}::jsonb` })
     .where('id', '=', callId)
     .where('state', '!=', 'done')

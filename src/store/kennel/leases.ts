@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
 import type { Db } from '../postgres/database.ts';
 
-/** Who serves a kennel host's name, and until when: one process at a time, of one home. Times are the database's own. */
+/** Which process serves a kennel host's name, and until when: one process of one home at a time. Times are the database's. */
 export interface HostClaim {
   host: string;
-  /** of the home that the host's containers and run folders lie in; a restart keeps it */
+  /** id of the home with the host's containers and run folders; a restart keeps it */
   identity: string;
   /** the process */
   holder: string;
@@ -12,8 +12,8 @@ export interface HostClaim {
 }
 
 /**
- * Takes the lease of a host's name or renews it; false while another process has it, or another home has tasks under this name that are
- * not over. `dead`: a holder that is known to be gone.
+ * Takes or renews the lease of a host's name. False while another process has it, or another home has unfinished tasks under this name. `dead`: a holder that
+ * is known to be gone.
  */
 export async function holdHost(db: Db, { host, identity, holder, ttlMs }: HostClaim, dead: string | null = null): Promise<boolean> {
   const { rows } = await sql`
@@ -28,7 +28,7 @@ export async function holdHost(db: Db, { host, identity, holder, ttlMs }: HostCl
   return rows.length > 0;
 }
 
-/** Gives the lease back, so that the next process need not wait for its end. */
+/** Gives the lease back, so that the next process need not wait until it ends. */
 export async function releaseHost(db: Db, { host, holder }: Pick<HostClaim, 'host' | 'holder'>): Promise<void> {
   await db.updateTable('kennel_hosts').set({ holder: null, lease_until: null }).where('host', '=', host).where('holder', '=', holder).execute();
 }

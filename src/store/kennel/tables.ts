@@ -4,36 +4,36 @@ import type { TaskState } from '../../contracts/task.ts';
 import type { ConcludedChanges, Profile } from '../../contracts/workspace-ops.ts';
 import type { Json, NullableJson } from '../postgres/columns.ts';
 
-/** When a row was made or seen last. */
+/** When a row was created or last seen. */
 type Seen = ColumnType<Date, Date | undefined, Date>;
 
-/** One row a host, renewed every few seconds by its kennel worker. */
+/** One row for each host, renewed every few seconds by its kennel worker. */
 export interface KennelHostTable {
   host: string;
   slots: number;
   /** an engine answers */
   ready: boolean;
-  /** what is missing, with what to do */
+  /** what is missing, and what to do */
   problem: string | null;
-  /** agents whose image is there or can be made, and that have a way to a model */
+  /** agents whose image exists or can be built, and that can reach a model */
   harnesses: Json<Array<{ name: AgentName; ready: boolean; why: string | null }>>;
   seen_at: Seen;
-  /** of the home whose host this is; null before it was recorded */
+  /** id of the home that this host belongs to; null in older rows */
   identity: ColumnType<string | null, string | null | undefined, string | null>;
-  /** the process that has the lease of the name */
+  /** the process that holds the lease of the name */
   holder: ColumnType<string | null, string | null | undefined, string | null>;
   lease_until: ColumnType<Date | null, Date | null | undefined, Date | null>;
   /** when an engine answered last */
   ready_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
 }
-/** Workspaces as their host last saw them; the folders are the truth. */
+/** Workspaces as their host last saw them; the folders themselves decide. */
 export interface WorkspaceTable {
   host: string;
   name: string;
   path: string;
   profile: NullableJson<Profile>;
   seen_at: Seen;
-  /** of the folder itself: hosts that share a disk see the same, a clone of the same name has its own */
+  /** id of the folder itself: hosts that share a disk see the same id, a clone of the same name has another */
   identity: ColumnType<string | null, string | null | undefined, string | null>;
 }
 export interface TaskResult {
@@ -48,7 +48,7 @@ export interface TaskTable {
   chat_id: string;
   thread_id: string;
   turn_id: string;
-  /** the call that made it: a retried call finds its task */
+  /** the call that created it, by which a retried call finds its task */
   call_id: string;
   workflow_id: string;
   goal: string;
@@ -57,7 +57,7 @@ export interface TaskTable {
   harness: AgentName;
   host: string;
   workspace: string;
-  /** the folder that `workspace` named when the task was made */
+  /** id of the folder that `workspace` named when the task was created */
   workspace_identity: ColumnType<string | null, string | null | undefined, string | null>;
   worktree: Generated<boolean>;
   state: TaskState;
@@ -65,11 +65,11 @@ export interface TaskTable {
   timeout_ms: number;
   step: Generated<number>;
   session_id: string | null;
-  /** what it did last, one line */
+  /** what it did last, in one line */
   last: string | null;
   /** a person said "pause", and it has not taken effect yet */
   pausing: Generated<boolean>;
-  /** what a person ordered last and has not taken back; it counts also for a workflow that never heard of it */
+  /** a person's latest order, until it is taken back; it holds even if no workflow heard it */
   ordered: ColumnType<'cancel' | 'pause' | null, 'cancel' | 'pause' | null | undefined, 'cancel' | 'pause' | null>;
   reason: string | null;
   result: NullableJson<TaskResult>;
@@ -78,7 +78,7 @@ export interface TaskTable {
   started_at: Date | null;
   ended_at: Date | null;
 }
-/** The log of a run as it was read: a line is stored once, whatever dies. */
+/** The log of a run as it was read. A line is stored once, also after crashes. */
 export interface TaskLogTable {
   task_id: string;
   seq: number;
@@ -103,7 +103,7 @@ export interface TaskEgressTable {
   refused: Generated<number>;
   last_at: Seen;
 }
-/** What the coding tasks of a chat used on a day (UTC): the sum of `task_usage` by the day of the call. */
+/** What the coding tasks of a chat used on a day (UTC): the sum of `task_usage`, by the day of the call. */
 export interface TaskSpendingTable {
   chat_id: string;
   day: string;

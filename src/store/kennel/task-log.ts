@@ -8,7 +8,7 @@ import { onThread, type ThreadTransaction } from '../chats/thread-transaction.ts
 import { type Db, json, type Tx } from '../postgres/database.ts';
 import type { Task } from './tasks.ts';
 
-/** One line for a person: what the task is doing now. Null for lines that say nothing about that. */
+/** One line for a person about what the task does now. Null for log lines that say nothing about it. */
 export function doing(line: LogLine): string | null {
   switch (line.type) {
     case 'started':
@@ -28,7 +28,7 @@ export function doing(line: LogLine): string | null {
   }
 }
 
-/** Stores lines of a run with what screens show of them; a line that is there already changes nothing. The lines that were new. */
+/** Stores lines of a run with the items for screens. Existing lines change nothing. Returns the new lines. */
 export async function storeLines(db: Db, task: Task, lines: readonly LogLine[]): Promise<LogLine[]> {
   if (lines.length === 0) return [];
   return await onThread(db, task.thread_id, async (tx) => {
@@ -59,7 +59,7 @@ export async function storeLines(db: Db, task: Task, lines: readonly LogLine[]):
 
 const itemKinds: Record<string, ItemKind> = { execute: 'command_execution', edit: 'file_change', delete: 'file_change', move: 'file_change' };
 
-/** A thread with a task in it is still read as a whole: what comes after so many items of one task stays in its log. */
+/** A thread is read whole, so later items of a task than this many stay only in its log. */
 const SHOWN_ITEMS = 2_000;
 const DETAIL_CHARS = 4_000;
 const SHOWN_PATHS = 50;
@@ -81,9 +81,9 @@ async function sayNoMore(tx: ThreadTransaction, task: Task): Promise<number> {
   return 1;
 }
 
-/** Tools of the agent are items like those of a turn; what it says between them is a status line. How many items came to be. */
+/** Tools of the agent are items like those of a turn; its text in between is a status line. Returns how many items were created. */
 async function show(tx: ThreadTransaction, task: Task, line: LogLine): Promise<number> {
-  // a container that was killed cannot say how its tools ended
+  // a killed container cannot say how its tools ended
   if (line.type === 'started' || line.type === 'ended') await interruptItems(tx, task);
   const at = { turnId: task.turn_id, threadId: task.thread_id };
   const metadata = { task_id: task.id };
@@ -123,7 +123,7 @@ async function show(tx: ThreadTransaction, task: Task, line: LogLine): Promise<n
   return 0;
 }
 
-/** Ends what the tools of a task that is over still show as going on. */
+/** Ends the items of tools that still look active when their task is over. */
 export const endTaskItems = (db: Db, task: Task): Promise<void> => onThread(db, task.thread_id, (tx) => interruptItems(tx, task));
 
 async function interruptItems(tx: ThreadTransaction, task: Task): Promise<void> {
@@ -141,11 +141,11 @@ export async function countLines(db: Db, taskId: string): Promise<number> {
   return Number(count);
 }
 
-/** A last message may be a flood as well. */
+/** Limit of the last message, which may be a flood too. */
 const SAID_PIECES = 500;
 const SAID_CHARS = 20_000;
 
-/** What the agent said last: the pieces of its last message, as far as a person would read. */
+/** The agent's last message, as much of it as a person would read. */
 export async function lastSaid(db: Db, taskId: string): Promise<string> {
   const { rows } = await sql<{ text: string }>`
     select line ->> 'text' as text from task_log

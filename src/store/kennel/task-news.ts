@@ -8,18 +8,18 @@ import type { Task } from './tasks.ts';
 /** The agent of a task as a source of text. */
 export const sourceOfTask = ({ harness, workspace }: Task): Source => ({ kind: 'report', label: `${harness} in ${workspace}` });
 
-/** Outbox ids of what a task tells: derived, so that a repeated step sends nothing twice. */
+/** Outbox ids of a task's messages. They are derived, so that a repeated attempt sends nothing twice. */
 export const taskOutboxId = (taskId: string, what: string): string => `out_${taskId}_${what}`;
 
-/** A message about a task, once for a task and key. */
+/** A message about a task, once for each task and key. */
 export async function tellOfTask(db: Db, task: Task, key: string, text: string, kind: 'notice' | 'result' = 'notice'): Promise<string> {
   const outboxId = taskOutboxId(task.id, key);
-  // a notice is our own text; a result holds what the agent said, names of files and what tests printed
+  // a notice is our own text; a result has the agent's words, file names and test output
   await recordNotice(db, { chatId: task.chat_id, outboxId, text, kind, ...(kind === 'result' && { sources: [sourceOfTask(task)] }) });
   return outboxId;
 }
 
-/** A progress report for a channel that has no screen of ours; null where the screens show everything already. */
+/** A progress report for a channel without our screen; null when screens already show everything. */
 export async function recordProgress(db: Db, task: Task, doing: string): Promise<{ outboxId: string; channel: Channel; workflowId: string } | null> {
   const chat = await db.selectFrom('chats').select(['channel', 'workflow_id']).where('id', '=', task.chat_id).executeTakeFirst();
   if (!chat || capabilitiesOf(chat.channel).screen) return null;
@@ -27,7 +27,7 @@ export async function recordProgress(db: Db, task: Task, doing: string): Promise
   const minutes = Math.floor((Date.now() - (task.started_at ?? task.created_at).getTime()) / 60_000);
   await db
     .insertInto('outbox')
-    // reports of one task go by its id, so that each replaces the one before
+    // reports of one task share its id, so that each replaces the one before
     .values({
       id: outboxId,
       chat_id: task.chat_id,

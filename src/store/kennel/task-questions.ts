@@ -22,7 +22,7 @@ export const taskQuestionId = (taskId: string, asked: string): string => `${task
 export const findQuestion = (db: Db, id: string): Promise<Question | undefined> =>
   db.selectFrom('questions').selectAll().where('id', '=', id).executeTakeFirst();
 
-/** What a task asked last, answered or not. */
+/** The latest question of a task, answered or not. */
 export const latestQuestionOfTask = (db: Db, taskId: string): Promise<Question | undefined> =>
   db.selectFrom('questions').selectAll().where('task_id', '=', taskId).orderBy('asked_at', 'desc').limit(1).executeTakeFirst();
 
@@ -34,7 +34,7 @@ export const openQuestionOfTask = (db: Db, taskId: string): Promise<Pick<Questio
 const QUESTION_CHARS = 4_000;
 const MOST_OPTIONS = 20;
 
-/** Asks what a task wants to know, once: a turn of its own that shows it, the question, and the outbox row, in one transaction. */
+/** Asks a task's question once: a turn that shows it, the question, and the outbox row, in one transaction. */
 export async function askForTask(db: Db, task: Task, asked: string): Promise<{ questionId: string; outboxId: string; decided?: Decision }> {
   const questionId = taskQuestionId(task.id, asked);
   const turnId = derivedId('msg_', questionId).replace('msg_', 'turn_');
@@ -49,12 +49,12 @@ export async function askForTask(db: Db, task: Task, asked: string): Promise<{ q
     const options = line.type === 'question' ? line.options.slice(0, MOST_OPTIONS).map((option) => inline(option, 200)) : [];
     const prompt =
       line.type === 'question' ? cut(visible(line.question), QUESTION_CHARS) : `May ${task.harness} do this in ${task.workspace}? ${inline(line.title)}`;
-    // "yes all" was said in this thread: what follows is allowed without asking, and on record
+    // "yes all" was said in this thread: what follows is allowed without asking, and recorded
     const { auto_approve } = await now.selectFrom('threads').select('auto_approve').where('id', '=', task.thread_id).executeTakeFirstOrThrow();
     const allowed = kind === 'approval' && auto_approve;
     const intro = `Task ${task.id} (${task.workspace}) ${kind === 'question' ? 'asks' : 'needs your consent'}:`;
     const asks = await openedNow(tx, line.type === 'question' ? null : evidence(task, line));
-    // what the container says is marked as its own, line by line: it may look like an answer, or like a message of ours
+    // the container's words are quoted line by line, because they may look like an answer or like our own message
     const shown =
       line.type === 'question'
         ? [blockQuote(prompt), ...(options.length > 0 ? [blockQuote(numbered(options)), 'Answer with a number or in your own words.'] : [])]
@@ -105,14 +105,14 @@ export async function askForTask(db: Db, task: Task, asked: string): Promise<{ q
   });
 }
 
-/** What is asked for, as far as the agent said it: the command, or the difference. */
+/** What is asked for, as far as the agent said it: the command or the difference. */
 function evidence(task: Task, line: { command?: string; diff?: string }): string {
   const where = `workspace ${task.workspace}, host ${task.host}, task ${task.id}`;
   if (line.diff) return `${where}\n${quotedEvidence(line.diff)}`;
   return line.command ? `${where}\n${commandEvidence(line.command)}` : where;
 }
 
-/** Ends the questions of a task that is over: nobody should be asked what no one waits for. */
+/** Ends the questions of a task that is over, because nobody waits for their answers. */
 export async function closeTaskQuestions(db: Db, taskId: string): Promise<void> {
   await db.updateTable('questions').set({ state: 'cancelled', decided_at: new Date() }).where('task_id', '=', taskId).where('state', '=', 'open').execute();
 }

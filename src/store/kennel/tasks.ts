@@ -21,8 +21,8 @@ export type NewTask = Pick<
 >;
 
 /**
- * The row of a new task, and a turn of its own that what it does is shown under: the turn that asked for it ends long before. A
- * second call with the same call id finds the first one's; null when the chat has no thread.
+ * The row of a new task, and its own turn under which its progress is shown, because the turn that asked for it ends long before. A second call with the same
+ * call id finds the first one's task. Null when the chat has no thread.
  */
 export async function insertTask(db: Db, task: NewTask): Promise<Task | null> {
   const known = await taskOfCall(db, task.call_id);
@@ -63,7 +63,7 @@ export async function insertTask(db: Db, task: NewTask): Promise<Task | null> {
 const identityOf = async (tx: Tx, { host, workspace }: Pick<Task, 'host' | 'workspace'>): Promise<string | null> =>
   (await tx.selectFrom('workspaces').select('identity').where('host', '=', host).where('name', '=', workspace).executeTakeFirst())?.identity ?? null;
 
-/** Works in the same folder: on the same host by its name, on any other by what the folder is. */
+/** Works in the same folder: on the same host by name, on another host by the folder's id. */
 const inFolderOf = (task: Pick<Task, 'host' | 'workspace' | 'workspace_identity'>) => (e: ExpressionBuilder<Database, 'tasks'>) =>
   e.or([e.and([e('host', '=', task.host), e('workspace', '=', task.workspace)]), e('workspace_identity', '=', task.workspace_identity)]);
 
@@ -72,25 +72,25 @@ export const findTask = (db: Db | Tx, id: string): Promise<Task | undefined> => 
 export const taskOfCall = (db: Db, callId: string): Promise<Task | undefined> =>
   db.selectFrom('tasks').selectAll().where('call_id', '=', callId).executeTakeFirst();
 
-/** Tasks of a chat, the newest first. */
+/** Tasks of a chat, newest first. */
 export async function tasksOfChat(db: Db | Tx, chatId: string, options: { live?: boolean; limit: number }): Promise<Task[]> {
   let query = db.selectFrom('tasks').selectAll().where('chat_id', '=', chatId);
   if (options.live) query = query.where('ended_at', 'is', null);
   return await query.orderBy('created_at', 'desc').limit(options.limit).execute();
 }
 
-/** Tasks of a host that are not over: what its sweeper holds against the containers that it finds. */
+/** Tasks of a host that are not over; its sweeper compares them with the containers. */
 export const liveTasksOf = (db: Db, host: string): Promise<Task[]> =>
   db.selectFrom('tasks').selectAll().where('host', '=', host).where('ended_at', 'is', null).execute();
 
-/** Ids of all tasks that are not over, on whatever host. */
+/** Ids of all tasks that are not over, on any host. */
 export const liveTaskIds = async (db: Db): Promise<Set<string>> =>
   new Set((await db.selectFrom('tasks').select('id').where('ended_at', 'is', null).execute()).map(({ id }) => id));
 
-/** A task with what it asked last, as far as it was its workflow's to know. */
+/** A task with its latest question, if its workflow should know of it. */
 export type TaskWithQuestion = Task & { question: { id: string; prompt: string; state: Question['state']; decision: Decision | null } | null };
 
-/** Tasks that should have a workflow by now: not over, and made at least `ageMs` ago. By id, from the one after `after`. */
+/** Tasks that should have a workflow: not over, and created at least `ageMs` ago. By id, starting after `after`. */
 export const settledTasks = (db: Db, ageMs: number, after: string, limit: number): Promise<TaskWithQuestion[]> =>
   db
     .selectFrom('tasks')
@@ -113,12 +113,12 @@ export const settledTasks = (db: Db, ageMs: number, after: string, limit: number
     .execute();
 
 /**
- * Gives the workspace to a task, unless it was ordered to end: true when it has it now, or had it; `pause` when it is to hold still with it. An older task that waits for the same folder comes first; a
- * unique index settles what two claims in one instant mean.
+ * Gives the workspace to a task, unless the task was ordered to end. True when it has the workspace; `pause` when it has it but must wait. An older task that
+ * waits for the same folder comes first. A unique index decides between two simultaneous claims.
  */
 export async function claimWorkspace(db: Db, id: string): Promise<boolean | 'cancel' | 'pause'> {
   const task = await findTask(db, id);
-  // over by its row, or without one: its workflow lives in the past, and has nothing to wait for
+  // the task is over or gone, so its workflow comes from an earlier time and has nothing to wait for
   if (!task || isOver(task.state) || task.ordered === 'cancel') return 'cancel';
   const claimed = task.state !== 'queued' || (await claim(db, task));
   return claimed && task.ordered === 'pause' ? 'pause' : claimed;
@@ -158,7 +158,7 @@ export async function setTaskState(db: Db | Tx, id: string, state: TaskState, ch
     .execute();
 }
 
-/** Notes what a person orders of a task: it counts also where there is no workflow yet to hear of it. An order to end is not taken back. */
+/** Records a person's order. It holds even if no workflow hears of it yet. A cancellation is final. */
 export async function markOrdered(db: Db | Tx, id: string, order: 'cancel' | 'pause' | 'resume'): Promise<void> {
   await db
     .updateTable('tasks')
@@ -169,16 +169,16 @@ export async function markOrdered(db: Db | Tx, id: string, order: 'cancel' | 'pa
     .execute();
 }
 
-/** What stands ordered of a task that is not over; undefined for one that is. */
+/** The order that holds for a task; undefined when the task is over. */
 export const orderedOf = async (db: Db, id: string): Promise<'cancel' | 'pause' | null | undefined> =>
   (await db.selectFrom('tasks').select('ordered').where('id', '=', id).where('ended_at', 'is', null).executeTakeFirst())?.ordered;
 
-/** What is last known of a task that works; says nothing over a pause or a wait. */
+/** The latest progress of a working task; does not replace a pause or a wait. */
 export async function setTaskNews(db: Db | Tx, id: string, last: string): Promise<void> {
   await db.updateTable('tasks').set({ last }).where('id', '=', id).where('state', '=', 'running').execute();
 }
 
-/** Ends a task, once; a later call changes nothing and gives what stands. */
+/** Ends a task once. A later call changes nothing and returns the stored end. */
 export async function endTask(db: Db | Tx, id: string, end: { state: TaskState; reason: string; result: TaskResult; outboxId: string }): Promise<Task> {
   await db
     .updateTable('tasks')
@@ -189,7 +189,7 @@ export async function endTask(db: Db | Tx, id: string, end: { state: TaskState; 
   return (await findTask(db, id))!;
 }
 
-/** Workflows of the tasks that wait for this task's workspace, the oldest first. */
+/** Workflows of the tasks that wait for this task's workspace, oldest first. */
 export async function waitingFor(db: Db, task: Pick<Task, 'host' | 'workspace' | 'workspace_identity'>): Promise<string[]> {
   const rows = await db.selectFrom('tasks').select('workflow_id').where(inFolderOf(task)).where('state', '=', 'queued').orderBy('created_at').execute();
   return rows.map((row) => row.workflow_id);

@@ -7,12 +7,12 @@ import { type Spent, TODAY } from '../steps/spending.ts';
 export interface ModelUsage {
   model: string;
   calls: number;
-  /** including what the provider's cache held */
+  /** including tokens from the provider's cache */
   inputTokens: number;
   /** including reasoning */
   outputTokens: number;
   microUsd: number;
-  /** the part of it that counts at the dearest known price, because the right one is not known */
+  /** the part that counts at the highest known price, because the right price is unknown */
   unpriced?: number;
 }
 
@@ -21,15 +21,15 @@ export interface TaskUsage {
   calls: number;
   inputTokens: number;
   outputTokens: number;
-  /** input and output: what FETCH_TASK_MAX_TOKENS bounds */
+  /** input and output; FETCH_TASK_MAX_TOKENS limits it */
   tokens: number;
   microUsd: number;
   unpriced: number;
-  /** the dearest first */
+  /** the most expensive first */
   models: ModelUsage[];
 }
 
-/** Usage of a task so far; all zero for one that called no model. */
+/** Usage of a task so far; zero for a task that called no model. */
 export async function usageOf(db: Db | Tx, taskId: string): Promise<TaskUsage> {
   const rows = await db.selectFrom('task_usage').selectAll().where('task_id', '=', taskId).orderBy('micro_usd', 'desc').orderBy('model').execute();
   const models = rows.map((row) => ({
@@ -47,7 +47,7 @@ export async function usageOf(db: Db | Tx, taskId: string): Promise<TaskUsage> {
   return { calls: sum('calls'), inputTokens, outputTokens, tokens, microUsd: sum('microUsd'), unpriced: sum('unpriced'), models };
 }
 
-/** What the budgets of a task are compared with: its own use, and that of all tasks of its chat since midnight UTC. */
+/** What the budgets of a task are compared with: its own usage, and that of all tasks of its chat since midnight UTC. */
 export async function budgetUse(db: Db | Tx, taskId: string): Promise<TaskUsed> {
   const row = await db
     .selectFrom('tasks')
@@ -70,7 +70,7 @@ export async function taskSpendingToday(db: Db | Tx, chatId: string): Promise<Sp
   return { tokens: row?.tokens ?? 0, microUsd: row?.micro_usd ?? 0, unpriced: row?.unpriced ?? 0 };
 }
 
-/** Adds to the counters of a task and of its chat's day in one transaction; each model may be named once. Throws for a task that is not there. */
+/** Adds to the counters of a task and of its chat's day in one transaction. Each model may be named once. Throws when the task does not exist. */
 export async function addTaskUsage(db: Db, taskId: string, increments: readonly ModelUsage[]): Promise<void> {
   if (!increments.length) return;
   await db.transaction().execute(async (tx) => {

@@ -6,7 +6,10 @@ import type { TaskTable, WorkspaceTable } from './tables.ts';
 /** Workspaces as hosts last saw them. `seen_at` is when the profile was taken. */
 export type WorkspaceRow = Selectable<WorkspaceTable>;
 
-/** What a host found in its folder: new ones are added, those that are gone are taken out. Profiles stay, and so does what is active in a chat: a disk that is away for a while must not change it. */
+/**
+ * Stores what a host found in its folder: adds new workspaces and removes missing ones. Profiles and a chat's active workspace stay, because a disk that is
+ * away for a while must not change them.
+ */
 export async function recordWorkspaces(db: Db, host: string, found: ReadonlyArray<{ name: string; path: string; identity?: string }>): Promise<void> {
   const names = found.map((each) => each.name);
   await db.transaction().execute(async (tx) => {
@@ -26,7 +29,7 @@ export const listWorkspaces = (db: Db | Tx): Promise<WorkspaceRow[]> => db.selec
 export const workspacesOf = (db: Db, host: string): Promise<WorkspaceRow[]> =>
   db.selectFrom('workspaces').selectAll().where('host', '=', host).orderBy('name').execute();
 
-/** Adds or renews one, with what was found in it. */
+/** Adds or updates a workspace, with its profile. */
 export async function saveWorkspace(db: Db, workspace: { host: string; name: string; path: string; profile: Profile }): Promise<void> {
   const said = { path: workspace.path, profile: json(workspace.profile), seen_at: new Date() };
   await db
@@ -36,11 +39,11 @@ export async function saveWorkspace(db: Db, workspace: { host: string; name: str
     .execute();
 }
 
-/** Takes one out; chats that it was active in have none any more. */
+/** Removes a workspace; chats in which it was active have none. */
 export async function forgetWorkspace(db: Db, host: string, name: string): Promise<void> {
   await db.deleteFrom('workspaces').where('host', '=', host).where('name', '=', name).execute();
   await db.updateTable('chats').set({ workspace: null, workspace_host: null }).where('workspace_host', '=', host).where('workspace', '=', name).execute();
-  // another one that is made under this name later is shared with nobody
+  // a later workspace of the same name is shared with nobody
   const other = await db.selectFrom('workspaces').select('host').where('name', '=', name).limit(1).executeTakeFirst();
   if (!other) await db.deleteFrom('workspace_shares').where('workspace', '=', name).execute();
 }
@@ -59,14 +62,14 @@ export async function selectWorkspace(db: Db, chatId: string, { host, name }: Ac
   await db.updateTable('chats').set({ workspace: name, workspace_host: host }).where('id', '=', chatId).execute();
 }
 
-/** Makes it active where none is; true when it is active now. */
+/** Makes it active when no workspace is; true when it is active now. */
 export async function selectIfNone(db: Db, chatId: string, { host, name }: ActiveWorkspace): Promise<boolean> {
   await db.updateTable('chats').set({ workspace: name, workspace_host: host }).where('id', '=', chatId).where('workspace', 'is', null).execute();
   const active = await activeWorkspace(db, chatId);
   return active?.host === host && active.name === name;
 }
 
-/** Tasks of this workspace that are not over, the oldest first. */
+/** Tasks of this workspace that are not over, oldest first. */
 export const tasksIn = (db: Db, { host, name }: ActiveWorkspace): Promise<Array<Pick<TaskTable, 'id' | 'state'> & { worktree: boolean }>> =>
   db
     .selectFrom('tasks')

@@ -1,6 +1,6 @@
 import type { ColumnType } from 'kysely';
 
-/** Set when the row is made, by the clock of the database unless it is given. */
+/** Set when the row is created, by the clock of the database unless given. */
 export type Created = ColumnType<Date, Date | undefined, never>;
 /** jsonb: written as a string by `json()`, read parsed */
 export type Json<T> = ColumnType<T, string, string>;

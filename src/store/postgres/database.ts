@@ -15,12 +15,15 @@ export type Tx = Transaction<Database>;
 
 export interface Store {
   readonly db: Db;
-  /** calls back with the thread id of every committed event; returns how to stop. Misses nothing: on reconnect it calls back with null ("look again"). */
+  /**
+   * calls back with the thread id of every committed event; returns a function that stops it. It misses nothing: after a reconnect it calls back with null
+   * ("look again").
+   */
   listen(onThread: (threadId: string | null) => void): Promise<() => Promise<void>>;
   close(): Promise<void>;
 }
 
-/** A row that was to be there is not: it was deleted, or the database was put back to a time before it. */
+/** An expected row is missing: it was deleted, or the database was restored to an earlier time. */
 export class NoThread extends Error {
   constructor(id: string) {
     super(`Thread not found: ${id}`);
@@ -28,10 +31,10 @@ export class NoThread extends Error {
   }
 }
 
-/** Codes of PostgreSQL: a row names another one that is not there */
+/** PostgreSQL's code for a row that names a missing row */
 const FOREIGN_KEY = '23503';
 
-/** Trying again cannot help: what the statement needs is gone. */
+/** A retry cannot help, because the statement needs something that is gone. */
 export const isGone = (error: unknown): boolean =>
   error instanceof NoThread || error instanceof NoResultError || (error as { code?: string } | null)?.code === FOREIGN_KEY;
 
@@ -43,8 +46,8 @@ export const EVENTS_CHANNEL = 'fetch_events';
 export const json = storableJson;
 
 /**
- * How long the database lets a connection of ours do nothing good. A transaction whose process hangs must not hold a chat for ever, and
- * a statement that was asked by somebody who is gone must not hold the disk. What may take longer says so in its own transaction.
+ * How long the database lets our connections block. A transaction whose process hangs must not hold a chat for ever, and a statement whose client is gone must
+ * not hold the disk. Longer work sets its own limit in its transaction.
  */
 const TIME_LIMITS = { statement_timeout: 30_000, lock_timeout: 10_000, idle_in_transaction_session_timeout: 30_000 };
 
@@ -66,14 +69,14 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
     max: options.max ?? 10,
     application_name: options.application ?? 'fetch',
     connectionTimeoutMillis: 10_000,
-    // a server whose machine went away says nothing: only probes find that out
+    // only probes detect a server whose machine has gone
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     ...TIME_LIMITS,
   });
-  // an idle connection that dies with its server must not take the process along: the pool replaces it
+  // an idle connection that dies with its server must not end the process; the pool replaces it
   pool.on('error', () => {});
-  // nor may one in use, between two queries of a transaction, where the pool does not listen: its next query rejects
+  // nor must one in use, between two queries of a transaction, when the pool does not listen; its next query rejects
   pool.on('connect', (client) => client.on('error', () => {}));
   const driver = new PooledDriver(pool, options.prepare === false ? null : new PreparedStatements());
   const db: Db = new Kysely<Database>({ dialect: postgresOver(driver) });
@@ -87,7 +90,7 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
   return { db, listen: (onThread) => listen(url, onThread), close: () => db.destroy() };
 }
 
-/** On a connection of its own: an index over years of messages takes longer than any statement of a turn may. */
+/** On its own connection: an index over years of messages takes longer than any statement of a turn may. */
 async function migrated(url: string): Promise<void> {
   const pool = new pg.Pool({ connectionString: url, max: 2, application_name: 'fetch-migrate', connectionTimeoutMillis: 10_000 });
   pool.on('error', () => {});
@@ -136,7 +139,7 @@ async function listen(url: string, onThread: (threadId: string | null) => void):
       void error;
       return;
     }
-    // whatever was committed while nobody listened is found by looking again
+    // finds what was committed while nobody listened
     onThread(null);
   };
   await connect();

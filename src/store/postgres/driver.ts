@@ -21,7 +21,7 @@ export const postgresOver = (driver: Driver): Dialect => ({
   createQueryCompiler: () => new PostgresQueryCompiler(),
 });
 
-/** Codes of PostgreSQL: a prepared statement selects all columns of a table that has more of them now */
+/** PostgreSQL's code for a prepared `select *` on a table that has got more columns */
 const PLAN_OUTDATED = '0A000';
 const COUNTED = new Set(['INSERT', 'UPDATE', 'DELETE', 'MERGE']);
 
@@ -54,7 +54,7 @@ export class PooledDriver implements Driver {
 
   async commitTransaction(connection: PooledConnection): Promise<void> {
     const { command } = await connection.send('commit');
-    // so it ends where a statement failed and the caller caught the error
+    // this is how it ends when a statement failed and the caller caught the error
     if (command === 'ROLLBACK') throw new Error('The transaction was not committed: one of its statements had failed.');
   }
 
@@ -73,7 +73,7 @@ export class PooledDriver implements Driver {
 export class PooledConnection implements DatabaseConnection {
   readonly #client: pg.PoolClient;
   readonly #statements: PreparedStatements | null;
-  /** in a state that nobody knows: the pool replaces it */
+  /** in an unknown state; the pool replaces it */
   broken = false;
 
   constructor(client: pg.PoolClient, statements: PreparedStatements | null) {
@@ -86,7 +86,7 @@ export class PooledConnection implements DatabaseConnection {
     return { rows: rows as R[], ...(COUNTED.has(command) && { numAffectedRows: BigInt(rowCount ?? 0) }) };
   }
 
-  /** Does not wait for what was sent before it: the answers come in the same order. */
+  /** Does not wait for earlier statements; the answers come in the same order. */
   async send(query: CompiledQuery | string): Promise<pg.QueryResult> {
     if (typeof query === 'string') return await this.#client.query(query);
     const values = query.parameters.map(storable);
@@ -111,8 +111,8 @@ export class PooledConnection implements DatabaseConnection {
 }
 
 /**
- * A parameter as PostgreSQL takes it. Every text of the store passes here, whoever sends it: one that PostgreSQL refuses would fail on every
- * attempt, and hold up what comes after it. JSON is a text with escapes by now: `json` mends what is inside.
+ * A parameter in a form that PostgreSQL accepts. Every text passes here: one that PostgreSQL refuses would fail on every attempt and block what comes after it.
+ * JSON is already text with escapes here; `json` replaces what is refused inside it.
  */
 function storable(value: unknown): unknown {
   if (typeof value === 'string') return storableText(value);

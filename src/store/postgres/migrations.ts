@@ -19,9 +19,8 @@ import * as modelWaits from './migrations/0019-model-waits.ts';
 import * as requiredConditions from './migrations/0020-required-conditions.ts';
 
 /**
- * Versioned migrations, oldest first. A published one is never edited: add the next. The release before must be able to go on with what a migration
- * leaves (new tables; new columns with a default), because people go back to it. One that it could not go on with has `breaking` in its name.
- * Each lies in a file of its own, which is named like it.
+ * Versioned migrations, oldest first. Never edit a published one: add the next. The previous release must work with what a migration leaves (new tables; new
+ * columns with a default), because people go back to it. If it cannot, the migration has `breaking` in its name. Each is in a file of the same name.
  */
 const migrations: Record<string, Migration> = {
   '0001_foundation': foundation,
@@ -43,7 +42,7 @@ const migrations: Record<string, Migration> = {
   '0020_required_conditions': requiredConditions,
 };
 
-/** A database that a newer version has changed in a way that this one cannot live with: it must not be touched. */
+/** A newer version has changed the database so that this version cannot use it. It must not be touched. */
 export class NewerSchemaError extends Error {
   constructor(found: string[]) {
     super(
@@ -64,7 +63,7 @@ export async function migrate(db: Kysely<never>): Promise<void> {
   const missing = known.filter((name) => !applied.includes(name));
   const breaking = newer.filter((name) => name.includes('breaking'));
   if (breaking.length > 0) throw new NewerSchemaError(breaking);
-  // in between there may be ones that this version does not expect
+  // there may be unexpected ones in between
   if (newer.length > 0 && missing.length > 0) throw new NewerSchemaError(newer);
   if (missing.length === 0) return;
   const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });

@@ -1,6 +1,6 @@
 import type { Db } from './database.ts';
 
-/** What a process keeps in memory about a database: made on the first use, and gone with the database. */
+/** What a process keeps in memory for a database: created on first use, and removed with the database. */
 export function perDatabase<T>(make: () => T): (db: Db) => T {
   const known = new WeakMap<Db, T>();
   return (db) => {

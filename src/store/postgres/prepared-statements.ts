@@ -1,11 +1,11 @@
 import type { CompiledQuery } from 'kysely';
 
-/** A query that says what its prepared statement is called. `compiled` makes them. */
+/** A query with the name of its prepared statement. `compiled` creates them. */
 export interface NamedQuery extends CompiledQuery {
   readonly name: string;
 }
 
-/** Texts without a name of their own that a process prepares. It sends a few dozen. Only lists of ids of changing length could make more. */
+/** Limit of prepared texts without their own name. A process sends a few dozen; only lists of ids of changing length could make more. */
 const LIMIT = 200;
 
 /**
@@ -17,7 +17,7 @@ export class PreparedStatements {
   readonly #numbered = new Map<string, string>();
   #generation = 0;
 
-  /** Undefined: this one is not prepared. */
+  /** Undefined: this text is not prepared. */
   nameOf(query: CompiledQuery | NamedQuery): string | undefined {
     if ('name' in query) return this.#generation === 0 ? query.name : `${query.name}_${this.#generation}`;
     const { sql, parameters } = query;
@@ -29,7 +29,7 @@ export class PreparedStatements {
     return name;
   }
 
-  /** Prepares all of them again under other names: another version of this program has changed a table. */
+  /** Prepares all of them again under new names, after another version of this program has changed a table. */
   renew(): void {
     this.#generation += 1;
     this.#numbered.clear();

@@ -8,5 +8,5 @@ class NoConnection extends DummyDriver {
   }
 }
 
-/** Builds and compiles statements that are sent later, over the connection of a transaction. */
+/** Builds and compiles statements that are sent later, on the connection of a transaction. */
 export const queryBuilder = new Kysely<Database>({ dialect: postgresOver(new NoConnection()) });

@@ -1,11 +1,11 @@
 import { perDatabase } from './per-database.ts';
 
-/** As long as the database lets a transaction wait for a lock, and a little for those before it. */
+/** As long as the database lets a transaction wait for a lock, plus a little for those before it. */
 const PATIENCE_MS = 20_000;
 
-/** Too many wait for one thread; the same can work in a moment. */
+/** Too many transactions wait for one thread; the same call may work in a moment. */
 export class ThreadBusy extends Error {
-  /** lock_not_available, as the database would say it */
+  /** lock_not_available, the database's own code for it */
   readonly code = '55P03';
   constructor(threadId: string) {
     super(`Another transaction has held thread ${threadId} for ${PATIENCE_MS / 1000} s.`);
@@ -14,11 +14,11 @@ export class ThreadBusy extends Error {
 }
 
 /**
- * Runs transactions of one thread one after the other within this process. They would wait for each other's lock in the database anyway,
- * each with a connection in its hand: a thread that somebody holds would take all of them, and every other thread would wait for it.
+ * Runs the transactions of one thread one after the other within this process. In the database they would wait for each other's lock anyway, each with a
+ * connection. So a blocked thread would take all connections, and every other thread would wait.
  */
 export class ThreadQueue {
-  /** the last transaction of each thread that has begun or that waits to begin */
+  /** the last transaction of each thread that has begun or waits */
   readonly #last = new Map<string, Promise<void>>();
 
   /** @throws ThreadBusy */
@@ -37,7 +37,7 @@ export class ThreadQueue {
       return await act();
     } finally {
       clearTimeout(timer);
-      // whoever gave up leaves its place to the next when it is reached
+      // a transaction that gave up passes its turn on when it is reached
       void before.then(() => over());
     }
   }

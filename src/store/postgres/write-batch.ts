@@ -10,7 +10,7 @@ export interface NewEvent {
   payload: Record<string, unknown>;
 }
 
-/** Writes and events of a thread that wait to be sent as one statement: a round trip costs more than a write. */
+/** Pending writes and events of a thread, which are sent as one statement, because a round trip costs more than a write. */
 export class WriteBatch {
   readonly threadId: string;
   #writes: OperationNodeSource[] = [];
@@ -20,17 +20,17 @@ export class WriteBatch {
     this.threadId = threadId;
   }
 
-  /** A write whose result nobody reads. Two writes of one row must not wait together: the writes of a batch do not see each other. */
+  /** A write whose result nobody reads. One batch must not write a row twice, because its writes do not see each other. */
   later(build: (db: QueryCreator<Database>) => OperationNodeSource): void {
     this.#writes.push(build(queryBuilder));
   }
 
-  /** Events keep the order in which they are appended. Readers are woken when the transaction commits. */
+  /** Events keep their order. Readers are woken when the transaction commits. */
   append(...events: NewEvent[]): void {
     this.#events.push(...events);
   }
 
-  /** What waits, as one statement, for the caller to send; null when that is nothing. */
+  /** The pending writes as one statement for the caller to send; null when there are none. */
   takePending(): RawBuilder<unknown> | null {
     const [writes, events] = [this.#writes, this.#events];
     this.#writes = [];
@@ -43,7 +43,7 @@ export class WriteBatch {
   }
 }
 
-/** `seq` is drawn after the sort, so the rows are numbered in their order; a multi-row `values` promises no order. */
+/** `seq` is drawn after the sort, so the rows are numbered in order; a multi-row `values` promises no order. */
 const insertEvents = (threadId: string, events: readonly NewEvent[]): RawBuilder<unknown> => sql`
   insert into events (thread_id, turn_id, item_id, event, payload)
   select ${threadId}, row.value ->> 'turn_id', row.value ->> 'item_id', row.value ->> 'event', row.value -> 'payload'

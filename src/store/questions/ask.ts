@@ -12,7 +12,7 @@ import { inputRequest, shownEvidence } from './question-payloads.ts';
 import { approvalText, numbered } from './question-text.ts';
 import { openQuestions, type Question } from './questions.ts';
 
-/** What "yes all" decides about a question that is not put to anybody: by whom it was said, or the client that began the thread with `auto_approve`. */
+/** Who allowed a question that is not asked: the person who said "yes all", or the client that began the thread with `auto_approve`. */
 export async function standingConsent(tx: Tx, threadId: string) {
   const said = await tx
     .selectFrom('questions')
@@ -27,17 +27,17 @@ export async function standingConsent(tx: Tx, threadId: string) {
   return { state: 'answered' as const, decision: 'allow' as const, answer: null, decided_by: json(by), decided_at: new Date() };
 }
 
-/** What an approval says: the question in the words of a person, and what it is decided by. */
+/** The text of an approval: the question in the person's words, and what it is decided by. */
 export interface Approval {
   sentence: string;
   evidence: string;
-  /** what the model said beside the call */
+  /** what the model said with the call */
   intent: string | null;
 }
 
-/** Asks, once for a call: question row, event and outbox row in one transaction. */
+/** Asks once for each call: question row, event and outbox row in one transaction. */
 export async function ask(db: Db, input: AskInput, approval: Approval | null): Promise<AskResult> {
-  // the id that `item.started` announced: clients show the question with its call
+  // the id that `item.started` announced, because clients show the question with its call
   const questionId = input.callId;
   const { turnId, threadId, kind } = input;
   const out = outboxId(turnId, questionId);
@@ -49,7 +49,7 @@ export async function ask(db: Db, input: AskInput, approval: Approval | null): P
     const about = { id: questionId, chat_id, thread_id: threadId, turn_id: turnId, call_id: input.callId, kind };
     if (kind === 'approval') {
       const turn = await now.selectFrom('turns').select('auto_approve').where('id', '=', turnId).executeTakeFirst();
-      // "yes all" to another call of this step came while this one waited for its turn; it never covers what text of others may have led to
+      // "yes all" to another call of this step came while this one waited; it never covers what text of others may have caused
       if (turn?.auto_approve && !call.taint?.asks.length) {
         const allowed = await standingConsent(now, threadId);
         await now
@@ -85,11 +85,11 @@ export async function ask(db: Db, input: AskInput, approval: Approval | null): P
   });
 }
 
-/** Why text of others makes this a question, and how it is allowed for good. */
+/** Why text of others makes this a question, and how to allow it permanently. */
 const warning = (taint: CallTaint | null): string[] =>
   taint?.asks.length ? [visibleLine([whyAsked(taint), alwaysHint(taint)].filter(Boolean).join(' '))] : [];
 
-/** What every open question has: its number among those of its thread, and what of it is shown now. A screen shows it at once; a phone when its server has it. */
+/** The parts of every open question: its number in the thread, and what of it is shown. A screen shows it at once, a phone when its server has it. */
 export async function openedNow(tx: ThreadTransaction, evidence: string | null) {
   const others = await openQuestions(tx.now, tx.threadId);
   const { screen } = capabilitiesOf(tx.chatId);
@@ -103,6 +103,6 @@ export async function openedNow(tx: ThreadTransaction, evidence: string | null) 
   };
 }
 
-/** A few words of a question for operators; an approval is named by its tool already. */
+/** A few words of a question for operators; the tool already names an approval. */
 const titleOf = (question: Pick<Question, 'kind' | 'prompt'>): string =>
   question.kind === 'question' ? cut(question.prompt.replace(/\s+/g, ' ').trim(), 60) : '';

@@ -12,7 +12,7 @@ import { giveGrant } from '../steps/taint.ts';
 import { numbered } from './question-text.ts';
 import { openQuestion, type Question, threadOf } from './questions.ts';
 
-/** An answer becomes the call's result in the same transaction; nothing has to be carried by hand afterwards. */
+/** An answer becomes the call's result in the same transaction. */
 export async function answerQuestion(tx: ThreadTransaction, question: Question, answer: string, by: Identity): Promise<void> {
   await decided(tx.now, question, { state: 'answered', decision: 'answered', answer, by });
   tx.append({ event: 'user_input.answered', turnId: question.turn_id, payload: { input_id: question.id } });
@@ -23,13 +23,13 @@ export interface Verdict {
   decision: 'allow' | 'deny';
   /** it holds for everything that follows in the thread */
   remember: boolean;
-  /** a denial that lets the work go on without the call */
+  /** a denial after which the work continues without the call */
   skip?: boolean;
-  /** it holds for this sink in this chat, whatever was read before */
+  /** it holds for this sink in this chat, whatever was read */
   always?: Sink;
 }
 
-/** A denial becomes the call's result; after an allowance the call runs. */
+/** A denial becomes the call's result; an allowed call runs. */
 export async function decideQuestion(tx: ThreadTransaction, question: Question, it: Verdict, by: Identity): Promise<void> {
   const { decision, remember, skip = false, always } = it;
   await decided(tx.now, question, { state: 'answered', decision, answer: decision, remember: remember && decision === 'allow', by });
@@ -48,7 +48,7 @@ export async function decideQuestion(tx: ThreadTransaction, question: Question, 
   }
 }
 
-/** A question that nobody answered in time ends: a decision, too. False when an answer came first. */
+/** Ends a question that nobody answered in time, which is a decision too. False when an answer came first. */
 export async function expireQuestion(db: Db, questionId: string): Promise<boolean> {
   const asked = await threadOf(db, questionId);
   if (!asked) return false;
@@ -71,7 +71,7 @@ export async function expireQuestion(db: Db, questionId: string): Promise<boolea
   });
 }
 
-/** The one reminder of an open question: an outbox row and a line on the screens, or null when it was decided meanwhile. */
+/** The one reminder of an open question: an outbox row and a line on the screens; null when it was decided meanwhile. */
 export async function remindQuestion(db: Db, questionId: string): Promise<string | null> {
   const asked = await threadOf(db, questionId);
   if (!asked) return null;

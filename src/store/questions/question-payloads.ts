@@ -19,7 +19,7 @@ export const shownEvidence = ({ evidence, shown }: Pick<Question, 'evidence' | '
 
 /** Payload of `approval.required`, and of an open approval in a thread's detail. */
 export async function approvalRequest(db: Db | Tx, question: Pick<Question, 'id' | 'call_id' | 'turn_id' | 'prompt' | 'evidence' | 'shown'>) {
-  // a coding task asks without a call: what it wants to do stands in the question
+  // a coding task asks without a call; the question itself says what it wants to do
   const call = question.call_id
     ? await db.selectFrom('calls').select(['name', 'args']).where('id', '=', question.call_id).executeTakeFirstOrThrow()
     : { name: 'coding_task', args: {} };
@@ -31,7 +31,7 @@ export async function approvalRequest(db: Db | Tx, question: Pick<Question, 'id'
     description: question.prompt,
     intent_summary: null,
     input: call.args,
-    // a question from before the evidence was kept has the arguments
+    // a question from before evidence was stored has the arguments
     ...shownEvidence(question.evidence === null ? { evidence: argumentsEvidence(call.args) || null, shown: Number.MAX_SAFE_INTEGER } : question),
   };
 }

@@ -4,11 +4,11 @@ import type { Question } from './questions.ts';
 
 export const numbered = (options: readonly string[]): string => options.map((option, index) => `${index + 1}. ${option}`).join('\n');
 
-/** An approval as a message: the question, the first page of what it is decided by, and what can be answered. */
+/** An approval as a message: the question, the first page of what it is decided by, and the possible answers. */
 export const approvalText = (it: Pick<Question, 'prompt' | 'evidence' | 'shown' | 'number'>): string =>
   [numberedPrompt(it), ...(it.evidence ? [fenced(it.evidence.slice(0, it.shown))] : []), howToAnswer({ kind: 'approval', options: [], ...it })].join('\n\n');
 
-/** The number is said where there may be others. */
+/** The number is shown when there may be several questions. */
 export const numberedPrompt = ({ number, prompt }: Pick<Question, 'number' | 'prompt'>): string => (number > 1 ? `${number}. ${prompt}` : prompt);
 
 export function howToAnswer({ kind, options, evidence, shown }: Pick<Question, 'kind' | 'options' | 'evidence' | 'shown'>): string {
@@ -24,10 +24,10 @@ export async function readOn(tx: Tx, question: Question, at: Date): Promise<stri
   const { evidence, shown } = question;
   if (evidence === null || shown >= evidence.length) return `That was all of it. ${howToAnswer(question)}`;
   const end = pageEnd(evidence, shown);
-  // what is shown now has to be read before a yes counts
+  // what is shown now must be read before a yes counts
   await tx.updateTable('questions').set({ shown: end, delivered_at: at }).where('id', '=', question.id).execute();
   return `${fenced(evidence.slice(shown, end))}\n\n${howToAnswer({ ...question, shown: end })}`;
 }
 
-/** Evidence holds no fence of its own. */
+/** Evidence cannot contain a fence. */
 const fenced = (text: string): string => `\`\`\`\n${text.replace(/\n$/, '')}\n\`\`\``;

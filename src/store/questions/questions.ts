@@ -7,25 +7,25 @@ import type { QuestionTable } from '../turns/tables.ts';
 
 export type Question = Selectable<QuestionTable>;
 
-/** The open question of a thread: the one with this id, else the latest asked. */
+/** The open question of a thread: the one with this id, else the latest. */
 export async function openQuestion(tx: Tx, threadId: string, id?: string): Promise<Question | undefined> {
   let query = tx.selectFrom('questions').selectAll().where('thread_id', '=', threadId).where('state', '=', 'open');
   if (id !== undefined) query = query.where('id', '=', id);
   return await query.orderBy('asked_at', 'desc').limit(1).executeTakeFirst();
 }
 
-/** The thread in which an approval was asked for, whether it is open or not. */
+/** The thread of an approval, open or not. */
 export const threadOfApproval = async (db: Db, id: string): Promise<string | undefined> =>
   (await db.selectFrom('questions').select('thread_id').where('id', '=', id).where('kind', '=', 'approval').executeTakeFirst())?.thread_id;
 
-/** The decision that the store has; null while the question is open, or was never asked. */
+/** The stored decision; null while the question is open, or when it was never asked. */
 export async function decisionOf(db: Db, id: string): Promise<Decision | null> {
   const question = await db.selectFrom('questions').select(['state', 'decision']).where('id', '=', id).executeTakeFirst();
   if (!question || question.state === 'open') return null;
   return question.decision ?? 'deny';
 }
 
-/** An approval is true only with who gave it and when. */
+/** An approval counts only with who gave it and when. */
 export const isAllowed = ({ state, decision, decided_by, decided_at }: Pick<Question, 'state' | 'decision' | 'decided_by' | 'decided_at'>): boolean =>
   state === 'answered' && decision === 'allow' && decided_by !== null && decided_at !== null;
 
@@ -39,9 +39,9 @@ export async function isAsked(db: Db | Tx, threadId: string): Promise<boolean> {
   return row !== undefined;
 }
 
-/** How dangerous the call is that an approval is asked for, as it was when the model made it, and the sinks for which text of others makes it a question. */
+/** The danger of the call that an approval asks for, as of when the model made it, and the sinks for which text of others makes it a question. */
 export async function dangerOf(tx: Tx, question: Question): Promise<{ danger: Danger; tainted: boolean; grantable: readonly Sink[] }> {
-  // what a coding task wants to do is not ours to rate
+  // we cannot rate what a coding task wants to do
   if (!question.call_id) return { danger: 'DANGEROUS', tainted: false, grantable: [] };
   const { danger, taint } = await tx.selectFrom('calls').select(['danger', 'taint']).where('id', '=', question.call_id).executeTakeFirstOrThrow();
   const asks = taint?.asks ?? [];

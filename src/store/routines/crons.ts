@@ -4,7 +4,7 @@ import type { CronTable } from './tables.ts';
 
 export type Cron = Selectable<CronTable>;
 
-/** Null when the name is taken in this chat; a second time with the same id gives the stored row. */
+/** Null when the name is taken in this chat. A second call with the same id returns the stored row. */
 export async function insertCron(
   db: Db,
   cron: { id: string; routineId: string; chatId: string; name: string; schedule: string; timeZone: string; enabled: boolean },
@@ -36,7 +36,7 @@ export const findCron = (db: Db, chatId: string, idOrName: string): Promise<Cron
     .where((e) => e.or([e('id', '=', idOrName), e(sql`lower(name)`, '=', idOrName.toLowerCase())]))
     .executeTakeFirst();
 
-/** Crons of every chat that are older than `ageMs`: their schedules should exist. By id, from the one after `after`. */
+/** Crons of every chat that are older than `ageMs`, whose schedules should exist. By id, starting after `after`. */
 export const settledCrons = (db: Db, ageMs: number, after: string, limit: number): Promise<Cron[]> =>
   db
     .selectFrom('crons')
@@ -53,7 +53,7 @@ export async function deleteCron(db: Db, id: string): Promise<void> {
   await db.deleteFrom('crons').where('id', '=', id).execute();
 }
 
-/** The row first: by it a schedule that is gone is made again as it should be. */
+/** The row first, so that a missing schedule is created again with the right state. */
 export async function setCronEnabled(db: Db, id: string, enabled: boolean): Promise<void> {
   await db
     .updateTable('crons')

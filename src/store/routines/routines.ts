@@ -4,11 +4,11 @@ import type { Source } from '../../contracts/taint.ts';
 import { type Db, json } from '../postgres/database.ts';
 import type { RoutineTable } from './tables.ts';
 
-/** Routines, crons and runs. Everything that a tool may reach is looked up inside one chat. */
+/** Routines, crons and runs. A tool can find only those of its own chat. */
 
 export type Routine = Selectable<RoutineTable>;
 
-/** Null when the name is taken in this chat; a second time with the same id gives the stored row. */
+/** Null when the name is taken in this chat. A second call with the same id returns the stored row. */
 export async function insertRoutine(
   db: Db,
   routine: { id: string; chatId: string; name: string; description: string; workspace: string | null; steps: RoutineStep[]; sources?: readonly Source[] },
@@ -33,7 +33,7 @@ export async function insertRoutine(
 export const listRoutines = (db: Db, chatId: string): Promise<Routine[]> =>
   db.selectFrom('routines').selectAll().where('chat_id', '=', chatId).orderBy(sql`lower(name)`).execute();
 
-/** By id or by name, whatever its case. */
+/** By id or by name, in any case. */
 export const findRoutine = (db: Db, chatId: string, idOrName: string): Promise<Routine | undefined> =>
   db
     .selectFrom('routines')
@@ -42,7 +42,7 @@ export const findRoutine = (db: Db, chatId: string, idOrName: string): Promise<R
     .where((e) => e.or([e('id', '=', idOrName), e(sql`lower(name)`, '=', idOrName.toLowerCase())]))
     .executeTakeFirst();
 
-/** Its crons go with it. */
+/** Its crons are deleted with it. */
 export async function deleteRoutine(db: Db, id: string): Promise<void> {
   await db.deleteFrom('routines').where('id', '=', id).execute();
 }

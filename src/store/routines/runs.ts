@@ -8,16 +8,16 @@ export type RoutineRun = Selectable<RoutineRunTable>;
 
 export type StepOutcome = { name: string; tool: string; ok: boolean; output: string };
 
-/** Stored output of one step, characters; the result that a chat gets is far shorter. */
+/** Longest stored output of a routine step, in characters; a chat gets far less of it. */
 const MAX_STEP_OUTPUT = 20_000;
 
 /** Finished runs that are kept for each routine. */
 const RUNS_KEPT = 50;
 
-/** All of them are kept for this long. */
+/** Every run is kept at least this long. */
 const RUNS_KEPT_MS = 3 * 86_400_000;
 
-/** Opens a run; a second time with the same id it changes nothing and gives the stored row. */
+/** Opens a run. A second call with the same id changes nothing and returns the stored row. */
 export async function openRun(
   db: Db,
   run: { id: string; routine: Routine; cronId: string | null; workflowId: string; scheduledFor: Date | null; note: string | null },
@@ -57,7 +57,7 @@ export const lastRunOfCron = (db: Db, cronId: string): Promise<RoutineRun | unde
 export const runningRun = (db: Db, routineId: string): Promise<RoutineRun | undefined> =>
   db.selectFrom('routine_runs').selectAll().where('routine_id', '=', routineId).where('status', '=', 'running').limit(1).executeTakeFirst();
 
-/** Notes that a step begins which must not run twice; false when it was begun before, by an attempt that a Temporal server has forgotten. */
+/** Records that a routine step begins which must not run twice. False when an attempt that a Temporal server has lost began it before. */
 export async function beginOnce(db: Db, runId: string, index: number): Promise<boolean> {
   const begun = index + 1;
   const { numUpdatedRows } = await db
@@ -69,7 +69,7 @@ export async function beginOnce(db: Db, runId: string, index: number): Promise<b
   return numUpdatedRows > 0n;
 }
 
-/** Stores the outcome of step `index`, unless that step has one already or the run is over; gives the one that counts. */
+/** Stores the outcome of step `index`, unless it has one or the run is over. Returns the outcome that counts. */
 export async function storeStep(db: Db, runId: string, index: number, outcome: StepOutcome): Promise<StepOutcome> {
   const entry = json([{ ...outcome, output: prefix(outcome.output, MAX_STEP_OUTPUT) }]);
   await db
@@ -83,7 +83,7 @@ export async function storeStep(db: Db, runId: string, index: number, outcome: S
   return run.results[index] ?? outcome;
 }
 
-/** Closes a run once; a later close changes nothing. Old runs of the routine go. */
+/** Closes a run once; a later call changes nothing. Deletes old runs of the routine. */
 export async function closeRun(db: Db, id: string, status: 'completed' | 'failed', summary: string): Promise<RoutineRun> {
   await db.updateTable('routine_runs').set({ status, summary, ended_at: new Date() }).where('id', '=', id).where('status', '=', 'running').execute();
   const run = await db.selectFrom('routine_runs').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
@@ -91,7 +91,7 @@ export async function closeRun(db: Db, id: string, status: 'completed' | 'failed
     .deleteFrom('routine_runs')
     .where('routine_id', '=', run.routine_id)
     .where('status', '!=', 'running')
-    // a schedule that was put back fires again what it fired since: the run's row is what tells that it ran
+    // a restored schedule fires again what it fired since; the run's row shows that it already ran
     .where('started_at', '<', new Date(Date.now() - RUNS_KEPT_MS))
     .where('id', 'not in', (e) =>
       e.selectFrom('routine_runs').select('id').where('routine_id', '=', run.routine_id).orderBy('started_at', 'desc').limit(RUNS_KEPT),

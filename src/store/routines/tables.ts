@@ -3,7 +3,7 @@ import type { RoutineStep } from '../../contracts/routine.ts';
 import type { Source } from '../../contracts/taint.ts';
 import type { Created, Json } from '../postgres/columns.ts';
 
-/** Row types of workflows that a chat has made, of their schedules and their runs. */
+/** Row types of a chat's routines, their schedules and their runs. */
 
 export interface RoutineTable {
   id: string;
@@ -12,7 +12,7 @@ export interface RoutineTable {
   description: string;
   workspace: string | null;
   steps: Json<RoutineStep[]>;
-  /** others whose text the turn had read that made it, where no person was asked about it */
+  /** sources that the creating turn had read, when no person was asked */
   sources: ColumnType<Source[], string | undefined, string>;
   created_at: Created;
   updated_at: ColumnType<Date, Date | undefined, Date>;
@@ -28,11 +28,11 @@ export interface RoutineRunTable {
   scheduled_for: Date | null;
   status: 'running' | 'completed' | 'failed';
   summary: string | null;
-  /** one entry a step: name, tool, ok, output */
+  /** one entry for each routine step: name, tool, ok, output */
   results: Json<Array<{ name: string; tool: string; ok: boolean; output: string }>>;
-  /** the last step that must not run twice and was begun, counted from 1; 0 for none */
+  /** the last routine step with effect `once` that began, counted from 1; 0 for none */
   once_begun: Generated<number>;
-  /** what is told of firings that did not run by themselves */
+  /** what the run tells about missed firings */
   note: Generated<string | null>;
   started_at: Created;
   ended_at: Date | null;
@@ -47,9 +47,9 @@ export interface CronTable {
   time_zone: string;
   enabled: Generated<boolean>;
   created_at: Created;
-  /** firings before this are not missed: it was off, or not there */
+  /** earlier firings do not count as missed, because the cron was off or did not exist */
   enabled_since: Generated<Date>;
-  /** the firing that ran last, by its time on the schedule */
+  /** the latest firing that ran, by its time on the schedule */
   last_fired: Generated<Date | null>;
 }
 

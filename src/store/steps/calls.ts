@@ -36,7 +36,7 @@ export const findCallWithChat = (db: Db, id: string) =>
     .where('calls.id', '=', id)
     .executeTakeFirst();
 
-/** Keeps what an approval shows with a call that has not run; its result takes the place of it. */
+/** Stores what an approval shows, with a call that has not run; the result replaces it. */
 export async function notePreview(db: Db, id: string, preview: string): Promise<void> {
   await db
     .updateTable('calls')
@@ -50,15 +50,15 @@ export interface Outcome {
   ok: boolean;
   output: string;
   metadata?: Record<string, unknown>;
-  /** others whose text stands in the output; none when the words are ours */
+  /** sources of foreign text in the output; empty when the words are ours */
   sources?: readonly Source[];
-  /** what the person is told meanwhile: a status item before the end of the call's own, stored with the result */
+  /** what the person is told meanwhile: a status item before the end of the call's item, stored with the result */
   told?: { summary: string; detail: string; metadata: Record<string, unknown> };
 }
 
 /**
- * The item of a call as it is when the call has ended. What a tool found are words of others, and screens write items to terminals: what a terminal
- * obeys, or a person cannot see, stays in the result that the model reads.
+ * The item of a call that has ended. A tool's output is foreign text, and screens write items to terminals. So what a terminal would act on, or a person cannot
+ * see, stays only in the result that the model reads.
  */
 export function endedCallItem(item: ItemRow, name: string, outcome: Outcome): ItemRow {
   const output = visible(outcome.output);
@@ -72,7 +72,7 @@ export function endedCallItem(item: ItemRow, name: string, outcome: Outcome): It
   };
 }
 
-/** Stores a call's result, once: the first outcome stands. */
+/** Stores a call's result once; the first outcome counts. */
 export async function settleCall(tx: ThreadTransaction, callId: string, outcome: Outcome): Promise<void> {
   const item = await tx.now
     .selectFrom('calls')
@@ -87,7 +87,7 @@ export async function settleCall(tx: ThreadTransaction, callId: string, outcome:
   writeOutcome(tx, callId, name, open, outcome);
 }
 
-/** The rows and events of a result; the item's only while it is open. */
+/** The rows and events of a result; those of the item only while it is open. */
 function writeOutcome(batch: WriteBatch, callId: string, name: string, item: ItemRow, outcome: Outcome): void {
   const { ok, output, metadata, sources = [], told } = outcome;
   batch.later((db) =>
@@ -121,7 +121,7 @@ const requireUnsettled = compiled('require_unsettled', (_, callId: string) =>
     where calls.id = ${callId} and calls.state <> 'done' and items.status = 'in_progress' and items.metadata is null)`),
 );
 
-/** The same for a call that runs, in one round trip where nothing else ended it meanwhile. */
+/** The same for a running call, in one round trip unless something else ended it. */
 export async function settleBegun(db: Db, call: BegunCall, outcome: Outcome): Promise<void> {
   const { id, name, item_id, turn_id, thread_id, item_started_at, item_kind } = call;
   const item: ItemRow = {
@@ -131,7 +131,7 @@ export async function settleBegun(db: Db, call: BegunCall, outcome: Outcome): Pr
   if (!(await onThreadIf(db, thread_id, requireUnsettled(id), (batch) => writeOutcome(batch, id, name, item, outcome)))) await settle(db, call, outcome);
 }
 
-/** A call with what its result needs of its item, which nothing but the result changes. */
+/** A call with the data of its item that its result needs; only the result changes them. */
 export type BegunCall = Call & { item_started_at: Date | null; item_kind: ItemRow['kind'] | null };
 
 /** Calls that this process has just stored: one without an effect may begin without being read again. */
@@ -176,8 +176,8 @@ const begin = compiled('begin_call', (db, callId: string, now: Date, unmarked: r
 );
 
 /**
- * Marks a call as begun and returns it with its chat; null when there is none. A `once` call that is found begun (`again`)
- * must not run again. Calls of the tools in `unmarked` have no effect to remember: they are begun without a write.
+ * Marks a call as begun and returns it with its chat; null when it does not exist. A `once` call that had already begun (`again`) must not run again. Calls of
+ * tools in `unmarked` have no effect, so they begin without a write.
  */
 export async function beginCall(db: Db, callId: string, unmarked: readonly string[] = []): Promise<Begun | null> {
   const fresh = freshCalls(db).get(callId);
@@ -195,10 +195,10 @@ export interface Begun {
   call: BegunCall;
   chatId: string;
   policy: Verdict;
-  /** a person has allowed exactly this call, and the store knows who and when */
+  /** a person has allowed exactly this call, and the store has who and when */
   allowed: boolean;
 }
 
-/** A call from before the verdict was recorded has the one that its step went by; without a step nobody knows, so it must be asked for. */
+/** A call from before verdicts were recorded has that of its step. Without a step nobody knows, so it must be asked for. */
 const recordedPolicy = (call: Pick<Call, 'name' | 'danger' | 'policy'>, step: ThinkResult | null): Verdict =>
   call.policy ?? (step ? policyOf(call, step.autonomy, step.autoApprove) : 'ask');

@@ -8,16 +8,16 @@ import type { Db, Tx } from '../postgres/database.ts';
 import { notify } from '../turns/replies.ts';
 
 export interface ModelWait {
-  /** `limit`: it asked for the wait. `silence`: it gives no answer */
+  /** `limit`: the endpoint asked for the wait. `silence`: it does not answer */
   kind: 'limit' | 'silence';
-  /** as `status` says it, behind "Waiting for" */
+  /** for `status`, which shows it after "Waiting for" */
   what: string;
   until: Date;
-  /** what the person reads; null while the wait is too short to be told */
+  /** text for the person; null while the wait is too short */
   tell: string | null;
 }
 
-/** A message that the conversation is to be told of. */
+/** A message that the conversation must send. */
 export interface Told {
   inboxId: string;
   arrival: Arrival;
@@ -26,10 +26,10 @@ export interface Told {
   workflowId: string;
 }
 
-/** A turn tells a kind of wait once, and once more only when it became so much longer. */
+/** A turn reports a kind of wait once, and again only when it became this much longer. */
 const LONGER_MS = 3_600_000;
 
-/** Notes what a turn in progress waits for. Where that is told, on the screens and in the chat, returns what the conversation has to send. */
+/** Records what a turn in progress waits for. If people are told, returns the message that the conversation must send. */
 export async function noteWait(db: Db, at: { turnId: string; threadId: string }, wait: ModelWait): Promise<Told | null> {
   const { turnId, threadId } = at;
   const { kind, what, until } = wait;
@@ -56,7 +56,7 @@ export async function noteWait(db: Db, at: { turnId: string; threadId: string },
   });
 }
 
-/** The wait is over: an answer came. */
+/** The wait is over, because an answer came. */
 export async function endWaits(db: Db, turnId: string): Promise<void> {
   await db.updateTable('model_waits').set({ until: new Date() }).where('turn_id', '=', turnId).where('until', '>', new Date()).execute();
 }
@@ -73,7 +73,7 @@ export async function waitOfTurn(tx: Tx, turnId: string): Promise<string | null>
   return row?.what ?? null;
 }
 
-/** Tells, once for a turn, that a restart delayed it. */
+/** Tells the person, once for a turn, that a restart delayed it. */
 export async function tellDelay(db: Db, { turnId, threadId }: ThinkInput): Promise<void> {
   const text = 'A restart held this up; going on where it stopped.';
   const id = derivedId('item_', turnId, 'delay');

@@ -8,21 +8,21 @@ import { derivedId } from '../chats/ids.ts';
 import { type ItemRow, itemRow } from '../chats/items.ts';
 import type { CallTable } from '../turns/tables.ts';
 
-/** A call as the model made it, checked. `refused` calls carry their error as the result. */
+/** A checked call of the model. `refused` calls have their error as the result. */
 export interface CheckedCall {
   providerId: string;
   args: Record<string, unknown>;
   verdict: Omit<CallVerdict, 'callId'>;
-  /** as its tool is shown; a plain tool call when left out */
+  /** how the tool's calls are shown; an ordinary tool call when unset */
   item?: CallItemKind;
   refusal?: string;
-  /** where the call has a sink: what its turn had read, and what a person has to allow because of it */
+  /** for a call with a sink: what its turn had read, and what a person must allow because of it */
   taint?: CallTaint | null;
 }
 
 export const callIdOf = (turnId: string, step: number, position: number): string => derivedId('call_', stepKey(turnId, step), position);
 
-/** How much is done without asking, as it is while the answer is stored. */
+/** The autonomy at the moment the answer is stored. */
 export type Trust = Pick<ThinkResult, 'autonomy' | 'autoApprove'>;
 
 export interface NewCall {

@@ -2,13 +2,13 @@ import { sql } from 'kysely';
 import type { Db, Tx } from '../postgres/database.ts';
 import type { WriteBatch } from '../postgres/write-batch.ts';
 
-/** The day that a budget belongs to, UTC, by the clock of the database. */
+/** The UTC day of a budget, by the clock of the database. */
 export const TODAY = sql<string>`(now() at time zone 'utc')::date`;
 
 export interface Spent {
   tokens: number;
   microUsd: number;
-  /** the part of it that counts at the dearest known price, because the right one is not known */
+  /** the part that counts at the highest known price, because the right price is unknown */
   unpriced: number;
 }
 
@@ -23,7 +23,7 @@ export async function spentToday(db: Db | Tx, chatId: string): Promise<Spent> {
   return { tokens: row?.tokens ?? 0, microUsd: row?.micro_usd ?? 0, unpriced: row?.unpriced ?? 0 };
 }
 
-/** Conversations that have spent most since midnight UTC. */
+/** Conversations that have spent the most since midnight UTC. */
 export const dearestToday = (db: Db, limit: number) =>
   db
     .selectFrom('spending')
@@ -35,7 +35,7 @@ export const dearestToday = (db: Db, limit: number) =>
     .limit(limit)
     .execute();
 
-/** Counts a model step, in the transaction that stores it: the counter is never more or less than the steps. */
+/** Counts a model step in the transaction that stores it, so the counter always equals the sum of the steps. */
 export const addSpending = (batch: WriteBatch, chatId: string, { tokens, microUsd, unpriced }: Spent): void =>
   batch.later((db) =>
     db

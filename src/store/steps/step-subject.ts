@@ -14,11 +14,11 @@ export interface StepSubject {
   autonomy: ThinkResult['autonomy'];
   chatId: string;
   channel: Channel;
-  /** several people write in it */
+  /** a group chat */
   group: boolean;
   /** by the whole chat */
   spentToday: Spent;
-  /** the result of this very step: a retry whose answer is here pays nothing */
+  /** the result of this very step; a retry that finds it pays nothing */
   stored: ThinkResult | null;
 }
 
@@ -37,7 +37,7 @@ const subjectOf = compiled('step_subject', (db, turnId: string, key: string) =>
     .where('turns.id', '=', turnId),
 );
 
-/** Everything about a model step but the dialogue; null when there is no such turn. */
+/** Everything about a model step except the dialogue; null when the turn does not exist. */
 export async function loadSubject(db: Db, input: ThinkInput): Promise<StepSubject | null> {
   const [row] = (await db.executeQuery(subjectOf(input.turnId, stepKey(input.turnId, input.step)))).rows;
   if (!row) return null;

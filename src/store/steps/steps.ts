@@ -20,23 +20,23 @@ export interface Answer {
   calls: CheckedCall[];
   model: string;
   usage: StepUsage;
-  /** transcript rows after this one arrived while the model was answering */
+  /** later transcript rows arrived while the model was answering */
   readUpto: number;
-  /** the item that streamed the text, whether it was begun, and what is not yet streamed of it */
+  /** the item that streamed the text, whether it began, and the text that is not streamed yet */
   item: { id: string; begun: boolean; rest: string };
 }
 
 /**
- * Stores a model answer with everything that follows from it, in one transaction: items, events, transcript, calls, usage,
- * and, when the turn ends with it, the reply in the outbox and the end of the turn. Doing it twice returns the first.
+ * Stores a model answer with all that follows from it, in one transaction: items, events, transcript, calls, usage, and at the end of a turn also the reply in
+ * the outbox and the end itself. A second call returns the first result.
  */
 export async function storeAnswer(db: Db, input: ThinkInput, subject: StepSubject, answer: Answer): Promise<ThinkResult> {
   return (await storeCallsAtOnce(db, input, subject, answer)) ?? (await storeOnThread(db, input, subject, answer));
 }
 
 /**
- * An answer of tool calls that nobody has seen a word of, most steps of a long turn: what is written needs nothing of the
- * store but that the turn is still as it was read. Null when it is not, or for another answer.
+ * An answer with only tool calls, of which nobody has seen a word: most steps of a long turn. Its writes need only that the turn is unchanged. Null when it has
+ * changed, or for another answer.
  */
 async function storeCallsAtOnce(db: Db, input: ThinkInput, subject: StepSubject, answer: Answer): Promise<ThinkResult | null> {
   const { turnId, threadId } = input;
@@ -68,7 +68,7 @@ async function storeCallsAtOnce(db: Db, input: ThinkInput, subject: StepSubject,
   return result;
 }
 
-/** What policy was asked with must be so still: somebody may have said "supervised" while the model answered. */
+/** Policy's inputs must be unchanged: somebody may have said "supervised" while the model answered. */
 const requireAsRead = compiled(
   'require_as_read',
   (_, turnId: string, turnApproves: boolean | null, threadApproves: boolean, autonomy: string, key: string, readUpto: number) =>
@@ -102,11 +102,11 @@ async function storeOnThread(db: Db, input: ThinkInput, subject: StepSubject, an
       .executeTakeFirstOrThrow();
     const state = toTurnState(row);
     if (stored) {
-      // another attempt was faster: what this one streamed is not the answer
+      // another attempt was faster, so what this one streamed is not the answer
       await endItem(tx, answer.item.id, { status: 'interrupted' });
       return stored;
     }
-    // the interrupt may have come first: the answer is paid and kept, but nothing follows from it
+    // the interrupt may have come first: the answer is paid for and kept, but nothing follows from it
     const open = state.turn.status === 'in_progress';
     const trust = await trustNow(tx.now, threadId, state.turn.auto_approve);
     const calls = open ? answer.calls.map((call, position) => newCall(input, call, position, trust)) : [];
@@ -115,20 +115,20 @@ async function storeOnThread(db: Db, input: ThinkInput, subject: StepSubject, an
       const streamed = item.begun && text ? await endItemRow(tx.now, item.id, { status: 'completed', summary: text, detail: text }) : undefined;
       const born = storeItems(tx, input, answer, calls, streamed);
       state.items.push(...born.map(({ id, status }) => ({ id, status })));
-      // a late answer to a closed turn would stand between the next message and its answer
+      // a late answer to a closed turn would come between the next message and its answer
       rememberAnswer(tx, input, answer, calls);
     } else {
       await endItem(tx, answer.item.id, { status: 'interrupted' });
     }
-    // what the model had not read when it answered comes after its answer, or it would seem answered
+    // messages that the model had not read come after its answer, or they would seem answered
     if (newer.length > 0) await tx.sendPending();
     for (const { id } of newer) {
       await tx.now.updateTable('transcript').set({ ord: sql`nextval('transcript_ord_seq')` }).where('id', '=', id).execute();
     }
     const next: ThinkResult['next'] = !open ? 'closed' : calls.length > 0 ? 'tools' : newer.length > 0 ? 'continue' : 'closed';
     const ends = next === 'closed' && open;
-    // what was said before the turn goes on is an answer, too, where it was steered or asks: a phone shows no stream.
-    // An answer to words that were changed meanwhile is none
+    // When a turn is steered or asks, what was said before it continues is an answer too, because a phone shows no stream. An answer to a message that was
+    // edited meanwhile is not one
     const heard = open && answer.text.trim() !== '' && ((next === 'continue' && stands) || asks(calls, answer));
     const result = stepResult(input, answer, { calls, next, outbox: ends ? 'answer' : heard ? 'step' : null, ...trust });
     writeStep(tx, input, subject, answer, result, await unreadOf(tx.now, turnId, newer));
@@ -152,7 +152,7 @@ async function storeOnThread(db: Db, input: ThinkInput, subject: StepSubject, an
   });
 }
 
-/** A question to the person: what the model says with it is told before. */
+/** A question to the person. What the model says with it is sent before. */
 export const asks = (calls: readonly NewCall[], { text }: Answer): boolean => text.trim() !== '' && calls.some(({ row }) => row.name === 'ask_user');
 
 function stepResult(
@@ -174,8 +174,8 @@ const rememberAnswer = (batch: WriteBatch, { turnId, step }: ThinkInput, { text 
   remember(batch, { id: derivedId('msg_', stepKey(turnId, step)), turnId, role: 'assistant', content: text, callIds: calls.map(({ row }) => row.id) });
 
 /**
- * Inbox rows of a turn whose message came while the model was answering. They stay unconsumed: when the turn ends before another step, they
- * become a turn of their own, and a stop must still be there to tell which of them it was meant for.
+ * Inbox rows of a turn whose message came while the model was answering. They stay unread: if the turn ends before another step, they become their own turn,
+ * and a stop must still show which of them it was meant for.
  */
 async function unreadOf(tx: Tx, turnId: string, newer: ReadonlyArray<{ id: string }>): Promise<string[]> {
   if (newer.length === 0) return [];
@@ -184,7 +184,7 @@ async function unreadOf(tx: Tx, turnId: string, newer: ReadonlyArray<{ id: strin
   return rows.filter(({ id, arrival }) => (arrival as Arrival).kind === 'stop' || messages.has(steerMessageId(id))).map(({ id }) => id);
 }
 
-/** The step, what it cost, and that it has read what came before it, but for the inbox rows `unread`. */
+/** Stores the step, its cost, and that it has read all earlier rows except the inbox rows `unread`. */
 function writeStep(
   batch: WriteBatch,
   { turnId, step }: ThinkInput,
@@ -216,8 +216,8 @@ async function trustNow(tx: Tx, threadId: string, turnApproves: boolean | null):
 }
 
 /**
- * Items and rows of an answer and its calls, with the events that clients expect in their order: the text ends after the calls have begun.
- * `streamed`: the item of the text, where screens have seen it begin. Returns the new items.
+ * Items and rows of an answer and its calls, with events in the order that clients expect: the text ends after the calls have begun. `streamed`: the item of
+ * the text, when screens have seen it begin. Returns the new items.
  */
 function storeItems(batch: WriteBatch, { turnId, threadId }: ThinkInput, { text, item }: Answer, calls: readonly NewCall[], streamed?: ItemRow): ItemRow[] {
   const about = { id: item.id, turnId, threadId, kind: 'agent_message' as const };

@@ -1,7 +1,7 @@
 import type { CallTaint, Sink, Source } from '../../contracts/taint.ts';
 import type { Db, Tx } from '../postgres/database.ts';
 
-/** What a chat has allowed, and what is known of where a call comes from. */
+/** What a chat has allowed permanently, and the sources of a call. */
 
 export async function grantsOf(db: Db | Tx, chatId: string): Promise<Set<Sink>> {
   const rows = await db.selectFrom('sink_grants').select('sink').where('chat_id', '=', chatId).execute();
@@ -16,14 +16,14 @@ export async function giveGrant(tx: Tx, chatId: string, sink: Sink, questionId: 
     .execute();
 }
 
-/** Takes one grant back, or all of them; those that were there. */
+/** Takes one permission back, or all; returns those that existed. */
 export async function takeGrantsBack(tx: Tx, chatId: string, sink: Sink | null): Promise<Sink[]> {
   let query = tx.deleteFrom('sink_grants').where('chat_id', '=', chatId);
   if (sink) query = query.where('sink', '=', sink);
   return (await query.returning('sink').execute()).map((row) => row.sink);
 }
 
-/** Pages that are looked through for a link: the latest, and of each as much as a tool ever gives. */
+/** Pages that are searched for a link: the latest ones, each up to the longest output of a tool. */
 const PAGES = 50;
 
 /** The texts of the pages that were read in a thread. */
@@ -44,5 +44,5 @@ export async function pagesRead(db: Db, threadId: string): Promise<string[]> {
 export const taintOfCall = async (db: Db, callId: string): Promise<CallTaint | null> =>
   (await db.selectFrom('calls').select('taint').where('id', '=', callId).executeTakeFirst())?.taint ?? null;
 
-/** Sources of something that nobody was asked about: a grant let it through. */
+/** Sources of a call that nobody was asked about, because a permission covered it. */
 export const unaskedSources = (taint: CallTaint | null): Source[] => (taint && taint.asks.length === 0 ? taint.sources : []);

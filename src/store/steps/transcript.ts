@@ -12,14 +12,14 @@ import { bytesOf, dialogueCache, type Settled } from './dialogue-cache.ts';
 export interface History {
   /** the summary of everything older, or null */
   summary: string | null;
-  /** others whose text the summary was made of */
+  /** sources of the summary */
   sources: readonly Source[];
   upto: number;
   messages: DialogueMessage[];
   /** the first message of the turn that is in progress */
   openFrom: number | null;
   calls: CallsById;
-  /** what came with these messages */
+  /** files that came with these messages */
   files: Map<string, FileShown>;
 }
 
@@ -35,7 +35,7 @@ interface Read {
   attached: Record<string, string[]>;
 }
 
-/** A summary from before sources were noted may be made of anything. */
+/** A summary from before sources were recorded may contain anything. */
 const UNKNOWN_SOURCES = '[{"kind": "unknown", "label": "an earlier summary"}]';
 
 const readFrom = compiled(
@@ -56,12 +56,11 @@ const readFrom = compiled(
 );
 
 /**
- * What was said in a thread since its last summary, with the calls that were made. One statement, so that all of it is of one
- * moment, and as JSON: a long dialogue is read by the parser of the engine instead of column by column.
+ * The dialogue of a thread since its last summary, with its calls. It is one statement, so that all is of one moment, and returns JSON, because the engine's
+ * parser is faster than reading column by column.
  *
- * Turns that are over are read once. Whatever changes a message draws its `ord` anew and does so only while its turn is in progress
- * (`amendInput`, `storeAnswer`, `finishTurn`), and new ones come after all others, because they are added under the lock of the
- * thread: so a message that comes before those of the turn in progress is as it will always be, whoever wrote meanwhile.
+ * Finished turns are read once. Whatever changes a message draws a new `ord`, and does so only while its turn is in progress (`amendInput`, `storeAnswer`,
+ * `finishTurn`). New messages come last, because they are added under the thread's lock. So messages before those of the turn in progress never change.
  */
 export async function loadHistory(db: Db, threadId: string): Promise<History> {
   const cache = dialogueCache(db);
@@ -82,7 +81,7 @@ export async function loadHistory(db: Db, threadId: string): Promise<History> {
   return { summary, sources: read.sources ?? [], upto: read.upto, openFrom, messages, calls: { get: (id) => fresh.get(id) ?? before.calls.get(id) }, files };
 }
 
-/** What stays of a known dialogue when more of it has been summed up. */
+/** The part of a cached dialogue that is left after more of it was summed up. */
 function summedUp(known: Settled, { summary, upto }: Read): Settled {
   const messages = known.messages.filter((message) => message.ord > upto);
   const calls = new Map(messages.flatMap((message) => callsOf(message, known.calls)).map((call) => [call.id, call]));
@@ -90,7 +89,7 @@ function summedUp(known: Settled, { summary, upto }: Read): Settled {
   return { summary, upto, last: Math.max(known.last, upto), messages, calls, bytes };
 }
 
-/** The same with what was read of turns that are over, up to a call that has not ended. */
+/** The same with the part that was read of finished turns, up to a call that has not ended. */
 function grown(before: Settled, read: Read, calls: ReadonlyMap<string, Called>): Settled {
   const over = read.messages.filter((message) => read.open_from === null || message.ord < read.open_from);
   const unsure = over.findIndex((message) => callsOf(message, calls).some((call) => call.state !== 'done'));
@@ -122,7 +121,7 @@ export const messageOfChat = (db: Db, chatId: string, id: string): Promise<{ con
 export const contentOfMessage = async (db: Db, id: string): Promise<string | undefined> =>
   (await db.selectFrom('transcript').select('content').where('id', '=', id).executeTakeFirst())?.content;
 
-/** Adds a summary of everything up to `upto`; the raw log stays. */
+/** Adds a summary of everything up to `upto`; the log itself stays. */
 export async function addSummary(db: Db | Tx, threadId: string, upto: number, body: string, sources: readonly Source[]): Promise<void> {
   await db
     .insertInto('summaries')
@@ -131,14 +130,14 @@ export async function addSummary(db: Db | Tx, threadId: string, upto: number, bo
     .execute();
 }
 
-/** Whose words a message is made of, where it is not all the person's. */
+/** The sources of a message, when it is not all the person's words. */
 export interface Heard {
   sources?: readonly Source[];
   /** what of it the person wrote */
   words?: string;
 }
 
-/** Adds what was said to what the model reads; a second time with the same id changes nothing.  */
+/** Adds a message to what the model reads. A second call with the same id changes nothing. */
 export function remember(
   batch: WriteBatch,
   said: { id: string; turnId: string; role: 'user' | 'assistant'; content: string; callIds?: string[] } & Heard,

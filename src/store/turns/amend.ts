@@ -7,24 +7,26 @@ import type { Db, Tx } from '../postgres/database.ts';
 import { type Heard, remember } from '../steps/transcript.ts';
 
 export interface Amendment {
-  /** how the text may stand in what was stored, most likely first */
+  /** forms that the text may have in what was stored, most likely first */
   was: string[];
   /** null when the message was deleted */
   now: string | null;
-  /** what the model is told when it has read the message before */
+  /** what the model is told when it has already read the message */
   note: string;
-  /** whose words the note is made of */
+  /** sources of the note */
   heard: Heard;
-  /** how further lines of the text stand in what was stored */
+  /** the form of further lines in what was stored */
   continued?: (text: string) => string;
 }
 
-/** `changed`: nobody had read it. `emptied`: it was all there was, and the turn should stop. `noted`: it was read before. `settled`: it was no input for the model. */
+/**
+ * `changed`: nobody had read it. `emptied`: the turn has nothing left and should stop. `noted`: it was already read. `settled`: it was not input for the model.
+ */
 export type Amended = { kind: 'changed' | 'noted' | 'settled' } | { kind: 'emptied'; threadId: string; turnId: string };
 
 const DELETED = '[deleted by its author before it was read]';
 
-/** An edit or a deletion of something that was said. `also` runs in the same transaction. */
+/** Carries out an edit or deletion of a message. `also` runs in the same transaction. */
 export async function amendInput(db: Db, inboxId: string, change: Amendment, also: (tx: Tx) => Promise<void>): Promise<Amended> {
   const { thread_id: threadId } = await db.selectFrom('inbox').select('thread_id').where('id', '=', inboxId).executeTakeFirstOrThrow();
   return await onThread(db, threadId, async (tx) => {
@@ -43,10 +45,10 @@ export async function amendInput(db: Db, inboxId: string, change: Amendment, als
       remember(tx, { id: derivedId('msg_', inboxId, change.note), turnId, role: 'user', content: change.note, ...change.heard });
       return { kind: 'noted' };
     }
-    // a function, because a text may hold what `replace` takes for a pattern
+    // a function, because `replace` would interpret special patterns in a text
     const left = said.content.replace(continued(was), () => continued(change.now ?? '')).trim();
     const text = left || DELETED;
-    // drawn anew, so that a step which is on its way with the old text thinks again
+    // drawn again, so that a step that is working with the old text thinks again
     await now
       .updateTable('transcript')
       .set({

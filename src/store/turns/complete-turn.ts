@@ -6,7 +6,7 @@ import type { Db, Tx } from '../postgres/database.ts';
 import { remember } from '../steps/transcript.ts';
 import { toTurnRecord, turnRecord } from './turns.ts';
 
-/** A message to the person that no turn asked for (a schedule's result): an outbox row and a turn that is complete from the start, once for an outbox id. */
+/** A message that no turn asked for (the result of a schedule): an outbox row and a complete turn, once for each outbox id. */
 export async function recordNotice(
   db: Db,
   notice: { chatId: string; outboxId: string; text: string; kind: 'result' | 'notice' /** others whose text is part of it */; sources?: readonly Source[] },
@@ -34,7 +34,7 @@ export async function recordNotice(
   });
 }
 
-/** A turn that is complete from the start, so it may stand beside one that runs; `fill` adds its items. */
+/** A turn that is complete from the start, so it may exist beside a running one. `fill` adds its items. */
 export async function addCompleteTurn(tx: ThreadTransaction, turn: { id: string; summary: string }, fill: () => Promise<void>): Promise<void> {
   const now = new Date();
   const row = await tx.now

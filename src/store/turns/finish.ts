@@ -11,7 +11,7 @@ import { settleCall } from '../steps/calls.ts';
 import { remember } from '../steps/transcript.ts';
 import { closeTurn, openTurn, turnState } from './turns.ts';
 
-/** Ends a turn that did not end with an answer and says why; null when it had ended already. What was done is kept. */
+/** Ends a turn that did not end with an answer, and says why. Null when it had already ended. What was done is kept. */
 export async function finishTurn(db: Db, input: FinishInput): Promise<string | null> {
   const { turnId, threadId, status, failure } = input;
   return await onThread(db, threadId, async (tx) => {
@@ -19,7 +19,7 @@ export async function finishTurn(db: Db, input: FinishInput): Promise<string | n
     const turn = await now.selectFrom('turns').select('status').where('id', '=', turnId).executeTakeFirst();
     const out = outboxId(turnId, status);
     if (turn?.status !== 'in_progress') {
-      // a retry of this very step: its outbox row is there and may still have to be sent
+      // a retry of this very activity: its outbox row exists and may still have to be sent
       const known = await now.selectFrom('outbox').select('id').where('id', '=', out).where('state', '=', 'queued').executeTakeFirst();
       return known?.id ?? null;
     }
@@ -34,7 +34,7 @@ export async function finishTurn(db: Db, input: FinishInput): Promise<string | n
     const kept = done.length > 0 ? ` Done before that and kept: ${done.join(', ')}.` : '';
     const told = failure ? tellFailure(failure) : '';
     const body = status === 'interrupted' ? `Stopped.${kept}` : `${told || 'Something went wrong.'}${kept}`;
-    // before the line that says why: a client that stops reading there has seen every call end
+    // before the line that says why, so that a client that stops reading there has seen every call end
     for (const call of calls) {
       if (call.state !== 'done') {
         const output = call.state === 'running' ? 'Stopped while it ran: its outcome is unknown.' : 'Not run: the turn was stopped before.';
@@ -75,9 +75,8 @@ export async function finishTurn(db: Db, input: FinishInput): Promise<string | n
 }
 
 /**
- * Messages that came while the turn was ending, and that no model step has read, become a turn of their own: nothing that was
- * acknowledged goes unanswered. After a stop only what was written after it counts; what came before was stopped with the rest.
- * The new turn's inbox row is left unsignalled: the sweeper signals it.
+ * Messages that came while the turn was ending, and that no model step has read, become a turn of their own, so that every acknowledged message is answered.
+ * After a stop, only messages written later count; earlier ones were stopped too. The new turn's inbox row stays unsignalled, and the sweeper signals it.
  */
 async function carryOver(tx: ThreadTransaction, ended: { turnId: string; status: FinishInput['status'] }): Promise<void> {
   const { now, threadId } = tx;
@@ -92,14 +91,14 @@ async function carryOver(tx: ThreadTransaction, ended: { turnId: string; status:
   const stop = rows.findLast((row) => (row.arrival as Arrival).kind === 'stop');
   const unread = rows.filter((row) => (row.arrival as Arrival).kind === 'steer' && (ended.status === 'failed' || !stop || row.received_at > stop.received_at));
   if (unread.length === 0) return;
-  // what the turn was not to do, its continuation is not to do either
+  // the next turn has the same restrictions
   const before = await now.selectFrom('turns').select(['mode', 'allow_shell']).where('id', '=', ended.turnId).executeTakeFirstOrThrow();
   const text = unread.map((row) => row.body).join('\n');
   const turn = openTurn(tx, { text, mode: before.mode, allowShell: before.allow_shell, unheard: true });
-  // the turn, before rows that name it
+  // the turn first, then rows that name it
   await tx.sendPending();
   for (const row of unread) {
-    // what the model has not read comes last, so that it is what the model answers
+    // messages that the model has not read come last, so that it answers them
     await now.updateTable('transcript').set({ ord: sql`nextval('transcript_ord_seq')`, turn_id: turn.id }).where('id', '=', steerMessageId(row.id)).execute();
     await now.updateTable('inbox').set({ consumed_at: new Date() }).where('id', '=', row.id).execute();
   }
@@ -110,12 +109,12 @@ async function carryOver(tx: ThreadTransaction, ended: { turnId: string; status:
     key: { id: `carried over from ${ended.turnId}`, fingerprint: null },
     arrival: { kind: 'turn', inboxId, turnId: turn.id, threadId },
     body: '',
-    // of everybody whose words it goes on with
+    // identities of everybody whose words it continues with
     writtenBy: unread.flatMap((row) => row.written_by ?? []),
   });
 }
 
-/** What a turn that is over took, for the log: figures and ids, none of its text. Null while it goes on, or when it is gone. */
+/** Figures of a finished turn for the log, without any text. Null while it runs or when it is gone. */
 export async function endedTurn(db: Db, turnId: string) {
   const row = await db
     .selectFrom('turns')

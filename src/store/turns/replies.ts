@@ -10,7 +10,7 @@ import { addSummary } from '../steps/transcript.ts';
 import { addCompleteTurn } from './complete-turn.ts';
 import { addUserItem } from './user-items.ts';
 
-/** A reply that needs no model: a turn that is complete from the start, so it may stand beside one that runs. */
+/** A reply without a model: a complete turn, which may exist beside a running one. */
 export async function replyNow(tx: ThreadTransaction, reply: { inboxId: string; said: string; body: string }): Promise<Arrival> {
   const turnId = derivedId('msg_', reply.inboxId).replace('msg_', 'turn_');
   const out = outboxId(turnId, 'reply');
@@ -24,7 +24,7 @@ export async function replyNow(tx: ThreadTransaction, reply: { inboxId: string; 
   return { kind: 'reply', inboxId: reply.inboxId, outboxId: out };
 }
 
-/** Tells something beside a turn that runs: an outbox row and a line on the screens. */
+/** A note beside a running turn: an outbox row and a line on the screens. */
 export async function notify(tx: ThreadTransaction, note: { turnId: string; key: string; body: string }): Promise<string> {
   const { threadId, chatId } = tx;
   const { turnId, body } = note;
@@ -34,7 +34,7 @@ export async function notify(tx: ThreadTransaction, note: { turnId: string; key:
   return id;
 }
 
-/** Leaves behind what was said and read in a thread: the model sees nothing of it any more, so nothing of it can speak to the model. */
+/** Begins a new conversation in a thread: the model no longer sees what was said and read before. */
 export async function beginAnew(tx: Tx, threadId: string): Promise<string> {
   const { upto } = await tx
     .selectFrom('transcript')
@@ -45,7 +45,7 @@ export async function beginAnew(tx: Tx, threadId: string): Promise<string> {
   return 'A new conversation: I have left behind what was said and read before. Tasks, workflows and what you allowed stay.';
 }
 
-/** Sets how much is done without asking, and takes back what "yes all" allowed; what to say about it. Where several people write, trust can only be taken back by a word. */
+/** Sets the autonomy and takes back "yes all"; returns the reply. In a group a word can only reduce trust. */
 export async function trust(
   tx: Tx,
   { threadId, chatId, autonomy, shared, owned }: { threadId: string; chatId: string; autonomy: Autonomy; shared: boolean; owned: boolean },

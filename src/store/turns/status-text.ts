@@ -8,7 +8,7 @@ import { spentToday } from '../steps/spending.ts';
 import { grantsOf } from '../steps/taint.ts';
 import { deliveryFigures } from '../whatsapp/sends.ts';
 
-/** What runs, what it waits for, what was spent today: from the store, so it works while the model is down. */
+/** What runs, what it waits for, and what was spent today. It reads only the store, so it works while the model is down. */
 export async function statusText(tx: Tx, threadId: string, chatId: string): Promise<string> {
   const active = await tx.selectFrom('turns').selectAll().where('thread_id', '=', threadId).where('status', '=', 'in_progress').executeTakeFirst();
   const open = await tx.selectFrom('questions').selectAll().where('thread_id', '=', threadId).where('state', '=', 'open').execute();

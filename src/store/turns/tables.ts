@@ -6,7 +6,7 @@ import type { CallTaint, Sink, Source } from '../../contracts/taint.ts';
 import type { Verdict } from '../../domain/consent/policy.ts';
 import type { Created, Json, NullableJson } from '../postgres/columns.ts';
 
-/** Row types of turns: what a model was asked, said and called, what it waits for, and what that cost. */
+/** Row types of turns: messages, calls, questions and their cost. */
 
 export interface TurnTable {
   id: string;
@@ -54,21 +54,21 @@ export interface CallTable {
   args: Json<Record<string, unknown>>;
   danger: Danger;
   effect: Effect;
-  /** what policy said when the model made the call; null in rows from before this was recorded */
+  /** policy's verdict when the model made the call; null in older rows */
   policy: Verdict | null;
   state: 'pending' | 'running' | 'done';
   ok: boolean | null;
   output: string | null;
   metadata: NullableJson<Record<string, unknown>>;
-  /** whose text stands in the output; null until there is one, and in rows from before this was noted */
+  /** sources of the output; null until there is one, and in older rows */
   sources: NullableJson<Source[]>;
-  /** of a call with a sink, made after text of others was read */
+  /** only for a call with a sink after text of others was read */
   taint: NullableJson<CallTaint>;
   started_at: Date | null;
   ended_at: Date | null;
 }
 
-/** What the model said and was told, append-only; context is a view of it. Tool results live in `calls`. */
+/** What the model said and was told, append-only; the context is a view of it. Tool results are in `calls`. */
 export interface TranscriptTable {
   ord: Generated<number>;
   id: string;
@@ -80,9 +80,9 @@ export interface TranscriptTable {
   call_ids: Json<string[]>;
   /** pictures, documents and recordings that came with a message */
   attachment_ids: ColumnType<string[], string | undefined, string>;
-  /** others whose text stands in the content */
+  /** sources of foreign text in the content */
   sources: ColumnType<Source[], string | undefined, string>;
-  /** the part of the content that the person wrote; null: all of it, where it has no sources */
+  /** the part of the content that the person wrote; null: all of it, when it has no sources */
   words: string | null;
   tokens: number;
   created_at: Created;
@@ -93,9 +93,9 @@ export interface SummaryTable {
   thread_id: string;
   /** everything up to and including this `transcript.ord` is summed up */
   upto: number;
-  /** empty: the person began a new conversation here */
+  /** empty: a new conversation began here */
   body: string;
-  /** others whose text it was made of; null where that was not noted yet */
+  /** sources of the summary; null in older rows */
   sources: NullableJson<Source[]>;
   created_at: Created;
 }
@@ -114,19 +114,19 @@ export interface QuestionTable {
   state: 'open' | 'answered' | 'expired' | 'cancelled';
   decision: Decision | null;
   answer: string | null;
-  /** by which it is named while others of its thread are open */
+  /** its number, when others of its thread are open */
   number: Generated<number>;
-  /** what a person decides by: the command or the difference, whole */
+  /** what a person decides by: the whole command or difference */
   evidence: string | null;
   /** characters of the evidence that were shown */
   shown: Generated<number>;
   /** the decision holds for everything that follows in its thread */
   remember: Generated<boolean>;
   asked_at: Created;
-  /** when the channel had shown it: a word that was written before is no answer to it */
+  /** when the channel showed it; an earlier word does not answer it */
   delivered_at: Date | null;
   decided_at: Date | null;
-  /** null while it is open, and where nobody decided (it expired) */
+  /** null while it is open, and when nobody decided (it expired) */
   decided_by: NullableJson<DecidedBy>;
 }
 
@@ -136,15 +136,15 @@ export interface SpendingTable {
   day: string;
   tokens: number;
   micro_usd: number;
-  /** the part of it that counts at the dearest known price */
+  /** the part that counts at the highest known price */
   unpriced: Generated<number>;
 }
 
-/** A sink that a person has allowed for a chat, also after text of others was read. */
+/** A sink that a person has permanently allowed for a chat, even after text of others was read. */
 export interface SinkGrantTable {
   chat_id: string;
   sink: Sink;
-  /** the approval by which it was given */
+  /** the approval that gave it */
   question_id: string | null;
   given_at: Created;
 }
@@ -155,7 +155,7 @@ export interface ModelWaitTable {
   kind: 'limit' | 'silence';
   what: string;
   until: Date;
-  /** messages about it so far, and the end that the last one named */
+  /** number of messages about it so far, and the end that the last one named */
   told: Generated<number>;
   told_until: Date | null;
 }

@@ -46,7 +46,7 @@ export async function isTurnRunning(db: Db | Tx, id: string): Promise<boolean> {
   return turn?.status === 'in_progress';
 }
 
-/** One more message came while the turn ran. */
+/** Another message came while the turn ran. */
 export async function countSteer(tx: Tx, id: string): Promise<void> {
   await tx
     .updateTable('turns')
@@ -64,11 +64,11 @@ export interface NewTurn {
   allowShell?: boolean | null;
   /** the text is in the transcript already */
   unheard?: boolean;
-  /** whose words the text is made of */
+  /** sources of the text */
   heard?: Heard;
 }
 
-/** Opens a turn with its user message, in the order that clients expect of the events. The caller knows that no turn runs. */
+/** Opens a turn with its user message, with events in the order that clients expect. The caller knows that no turn runs. */
 export function openTurn(tx: ThreadTransaction, input: NewTurn): TurnRecord {
   const id = freshId('turn_');
   const itemId = derivedId('item_', id, 'user');
@@ -87,7 +87,7 @@ export function openTurn(tx: ThreadTransaction, input: NewTurn): TurnRecord {
     mode: input.mode ?? null,
     allow_shell: input.allowShell ?? null,
     delay_told: false,
-    // turns are put in order by the clock of the database
+    // the clock of the database orders turns
     created_at: tx.at,
     started_at: now,
     ended_at: null,
@@ -104,17 +104,17 @@ export function openTurn(tx: ThreadTransaction, input: NewTurn): TurnRecord {
   return record;
 }
 
-/** A turn with all that its end depends on. */
+/** A turn with everything that its end depends on. */
 export interface TurnState {
   turn: Selectable<TurnTable>;
   /** in their order */
   items: Array<{ id: string; status: ItemStatus }>;
   openQuestions: string[];
-  /** by its steps so far */
+  /** sum of its steps so far */
   used: { inputTokens: number; outputTokens: number; microUsd: number };
 }
 
-/** As the database has it: the caller has sent what was pending. */
+/** As the database has it; the caller has sent what was pending. */
 export async function turnState(tx: Tx, turnId: string): Promise<TurnState | null> {
   const row = await selectTurnState(tx, turnId).executeTakeFirst();
   return row ? toTurnState(row) : null;
@@ -145,7 +145,7 @@ export function toTurnState({ items, questions, steps, ...turn }: TurnStateRow):
   return { turn, items, openQuestions: questions.map((question) => question.id), used };
 }
 
-/** Closes a turn that is in progress. Open items and questions end with it. */
+/** Closes a turn in progress, with its open items and questions. */
 export async function closeTurn(tx: ThreadTransaction, state: TurnState, status: Exclude<TurnStatus, 'queued' | 'in_progress'>, error?: string): Promise<void> {
   const { id } = state.turn;
   const usage = { input_tokens: state.used.inputTokens, output_tokens: state.used.outputTokens };
@@ -156,7 +156,7 @@ export async function closeTurn(tx: ThreadTransaction, state: TurnState, status:
       .set({ ...end, usage: json(usage) })
       .where('id', '=', id),
   );
-  // nothing is left spinning
+  // no item keeps spinning
   for (const item of state.items) if (item.status === 'in_progress') await endItem(tx, item.id, { status: status === 'failed' ? 'failed' : 'interrupted' });
   if (state.openQuestions.length > 0) {
     await tx.now.updateTable('questions').set({ state: 'cancelled', decided_at: end.ended_at }).where('id', 'in', state.openQuestions).execute();

@@ -3,7 +3,7 @@ import { insertItems, itemRow, toItemRecord } from '../chats/items.ts';
 import type { NewEvent, WriteBatch } from '../postgres/write-batch.ts';
 import { type Heard, remember } from '../steps/transcript.ts';
 
-/** A user message: born complete, announced as started and completed at once (a steering one only as completed). */
+/** A user message: complete from the start, announced as started and completed at once (a steering message only as completed). */
 export const addUserItem = (batch: WriteBatch, item: UserItem): void => batch.append(...insertUserItem(batch, item));
 
 export interface UserItem {
@@ -11,13 +11,13 @@ export interface UserItem {
   turnId: string;
   text: string;
   announceStart: boolean;
-  /** answered without the model, so not part of what the model reads */
+  /** answered without the model, so the model does not read it */
   unheard?: boolean;
-  /** whose words the text is made of */
+  /** sources of the text */
   heard?: Heard;
 }
 
-/** The rows of a user message; returns its events for the caller to append. */
+/** Inserts the rows of a user message, and returns its events for the caller to append. */
 export function insertUserItem(batch: WriteBatch, item: UserItem): NewEvent[] {
   const { threadId } = batch;
   const { id, turnId, text } = item;

@@ -5,7 +5,7 @@ import type { WaAccountTable, WhatsAppState } from './tables.ts';
 
 export type WaAccount = Selectable<WaAccountTable>;
 
-/** What the gateway tells about its connection; fields that are left out stay as they are. */
+/** What the gateway reports about its connection; unset fields stay as they are. */
 export interface AccountNews {
   state?: WhatsAppState;
   qr?: string | null;
@@ -34,14 +34,14 @@ export interface Wish {
 export const readAccount = async (db: Db, account: string): Promise<WaAccount | null> =>
   (await db.selectFrom('wa_accounts').selectAll().where('account', '=', account).executeTakeFirst()) ?? null;
 
-/** A person who asks for something has seen why sending was paused. */
+/** A person who makes a request has seen why sending was paused. */
 const RESUMED = { sends_paused_until: null, sends_paused_why: null };
 
-/** Records a wish and makes it a new request: the gateway looks every second and acts once for each. */
+/** Records a request. The gateway looks every second and acts once for each. */
 export async function wish(db: Db, account: string, { wanted, pairPhone, numberMode }: Wish): Promise<void> {
   const fields = {
     wanted,
-    // whoever asks again has done what was needed, or wants to see for themselves
+    // a person who asks again has done what was needed, or wants to check
     needs: null,
     blocked_until: null,
     ...(pairPhone !== undefined && { pair_phone: pairPhone }),
@@ -55,7 +55,7 @@ export async function wish(db: Db, account: string, { wanted, pairPhone, numberM
     .execute();
 }
 
-/** What the gateway found out. A wish that came meanwhile is left alone. */
+/** Stores what the gateway found out. A newer request is left alone. */
 export async function report(db: Db, account: string, news: AccountNews): Promise<void> {
   await db
     .updateTable('wa_accounts')
@@ -64,12 +64,12 @@ export async function report(db: Db, account: string, news: AccountNews): Promis
     .execute();
 }
 
-/** Takes back a wish that cannot be had (a QR that nobody scanned, a logout that is done), unless a newer one came. */
+/** Removes a request that is done or failed (a logout, a QR that nobody scanned), unless a newer one came. */
 export async function dropWish(db: Db, account: string, request: number): Promise<void> {
   await db.updateTable('wa_accounts').set({ wanted: 'off', pair_phone: null }).where('account', '=', account).where('request', '=', request).execute();
 }
 
-/** The phone itself did something; written at most every ten minutes. */
+/** The phone itself was active; written at most every ten minutes. */
 export async function phoneSeen(db: Db, account: string, at: Date): Promise<void> {
   await db
     .updateTable('wa_accounts')
@@ -79,7 +79,7 @@ export async function phoneSeen(db: Db, account: string, at: Date): Promise<void
     .execute();
 }
 
-/** Takes the lease or renews it; false while another holder has it. `forceFrom` names a holder that is known to be dead. Times are the database's own. */
+/** Takes or renews the lease; false while another holder has it. `forceFrom`: a holder that is known to be dead. Times are the database's. */
 export async function holdLease(db: Db, account: string, holder: string, ttlMs: number, forceFrom: string | null = null): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('wa_accounts')
@@ -97,7 +97,7 @@ export async function holdLease(db: Db, account: string, holder: string, ttlMs: 
   return numUpdatedRows > 0n;
 }
 
-/** Gives the lease back, so that the next holder need not wait for its end. */
+/** Gives the lease back, so that the next holder need not wait until it ends. */
 export async function dropLease(db: Db, account: string, holder: string): Promise<void> {
   await db
     .updateTable('wa_accounts')

@@ -12,11 +12,11 @@ export interface AuthChange {
   keys: KeyChange[];
   /** encrypted credentials with their revision, when they changed */
   creds?: { data: Buffer; rev: number };
-  /** messages that were decrypted by this ratchet step */
+  /** messages that were decrypted with this ratchet state */
   received?: NewReceived[];
 }
 
-/** Another gateway has the lease: nothing of ours may be written any more. */
+/** Another gateway has the lease: this one may write nothing. */
 export class LeaseLost extends Error {
   constructor() {
     super('Another gateway holds the lease of this WhatsApp account.');
@@ -37,12 +37,12 @@ export const readKeys = (db: Db, account: string, type: string, ids: readonly st
     .execute();
 
 /**
- * Writes a change as a whole or not at all, and only for the holder of the lease: the row is locked, so a successor takes over
- * before this transaction or after it, never in between. @throws LeaseLost
+ * Writes a change completely or not at all, and only for the holder of the lease. The row is locked, so a successor takes over before or after this
+ * transaction, never during it. @throws LeaseLost
  */
 export async function writeAuth(db: Db, account: string, change: AuthChange, options: { holder: string | null; timeoutMs: number }): Promise<void> {
   await db.transaction().execute(async (tx) => {
-    // one round trip for both: this runs for every message
+    // one round trip for both, because this runs for every message
     const { rows } = await sql<{
       held: boolean;
     }>`with lease as (select 1 from wa_accounts where account = ${account} and lease_holder = ${options.holder} for share)
@@ -59,7 +59,7 @@ const writeCreds = (tx: Tx, account: string, { data, rev }: { data: Buffer; rev:
     on conflict (account) do update set data = excluded.data, rev = excluded.rev, updated_at = now() where wa_creds.rev < excluded.rev`.execute(tx);
 
 async function writeKeys(tx: Tx, account: string, keys: KeyChange[]): Promise<void> {
-  // one order for all writers: two transactions never wait for each other's rows in a circle
+  // all writers use one order, so that two transactions cannot deadlock
   const sorted = [...keys].sort((a, b) => (a.type === b.type ? (a.id < b.id ? -1 : 1) : a.type < b.type ? -1 : 1));
   const kept = sorted.filter((key) => key.data !== null);
   const gone = sorted.filter((key) => key.data === null);
@@ -73,10 +73,10 @@ async function writeKeys(tx: Tx, account: string, keys: KeyChange[]): Promise<vo
       where wa_keys.account = ${account} and wa_keys.type = gone.type and wa_keys.id = gone.id`.execute(tx);
 }
 
-/** Name that credentials are kept under after a logout. The ciphertext stays bound to the account's own name. */
+/** Name of stored credentials after a logout. The ciphertext stays bound to the account's own name. */
 const archived = (account: string): string => `${account}~archived`;
 
-/** Puts credentials and keys aside, in place of what was put aside before: the next pairing begins with new ones. */
+/** Puts credentials and keys aside, replacing earlier ones there. The next pairing begins with new ones. */
 export async function archiveAuth(db: Db, account: string): Promise<void> {
   const to = archived(account);
   await db.transaction().execute(async (tx) => {

@@ -10,7 +10,7 @@ export interface Forms {
 export interface Contact extends Forms {
   id: number;
   name: string | null;
-  /** address of the chat that was made for this person first */
+  /** address of the first chat of this person */
   chatAddress: string;
   /** the form to reply to */
   replyJid: string;
@@ -25,21 +25,20 @@ const toContact = (row: Selectable<WaContactTable>): Contact => ({
   replyJid: row.reply_jid,
 });
 
-/** The linked account as it is known now; jid and lid are null before the first pairing. */
+/** The linked account as known now; jid and lid are null before the first pairing. */
 export async function ownIdentity(db: Db, account: string): Promise<{ jid: string | null; lid: string | null; number: 'shared' | 'dedicated' | null }> {
   const row = await db.selectFrom('wa_accounts').select(['jid', 'lid', 'number_mode']).where('account', '=', account).executeTakeFirst();
   return { jid: row?.jid ?? null, lid: row?.lid ?? null, number: row?.number_mode ?? null };
 }
 
-/** The person behind one of the forms, or undefined. */
+/** The person with one of these addresses, or undefined. */
 export async function findContact(db: Db | Tx, account: string, forms: Forms): Promise<Contact | undefined> {
   return (await matching(db, account, forms))[0];
 }
 
 /**
- * The person with these forms, made where there is none. Two rows that turn out to be one person are merged: the one that
- * was made first stays, with its chat. A number that moved to somebody else moves; their chats stay apart. `replyJid` is the form
- * of a direct chat, null for somebody who was met in a group.
+ * The person with these addresses, created if needed. Two rows that turn out to be one person are merged: the older one stays, with its chat. A number can move
+ * to another person; the chats stay separate. `replyJid`: the form of a direct chat; null for a person from a group.
  */
 export async function keepContact(db: Db, account: string, person: Forms & { name: string | null; replyJid: string | null }): Promise<Contact> {
   return await db.transaction().execute(async (tx) => {
@@ -64,7 +63,7 @@ export async function keepContact(db: Db, account: string, person: Forms & { nam
   });
 }
 
-/** Takes note that a LID and a number are one person, where one of the two is known; strangers are not written down. */
+/** Records that a LID and a number are one person, when one of the two is known. Strangers are not recorded. */
 export async function learnMapping(db: Db, account: string, mapping: { lid: string; pn: string }): Promise<void> {
   await db.transaction().execute((tx) => joined(tx, account, mapping));
 }
@@ -81,7 +80,7 @@ async function matching(db: Db | Tx, account: string, forms: Forms): Promise<Con
   return rows.map(toContact);
 }
 
-/** Brings the rows of these forms together; undefined when there is none. */
+/** Merges the rows of these addresses; undefined when there are none. */
 async function joined(tx: Tx, account: string, forms: Forms): Promise<Contact | undefined> {
   const [first, second] = await matching(tx, account, forms);
   if (!first) return undefined;

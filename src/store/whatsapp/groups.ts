@@ -20,7 +20,7 @@ export async function saveGroups(db: Db, account: string, groups: readonly Group
     .execute();
 }
 
-/** What is stored about a group is out of date: it is asked for again before the next send. */
+/** The stored data of a group are outdated, and are fetched before the next send. */
 export async function outdateGroup(db: Db, account: string, jid: string): Promise<void> {
   await db
     .updateTable('wa_groups')

@@ -3,7 +3,7 @@ import { type Selectable, sql } from 'kysely';
 import { type Db, json, type Tx } from '../postgres/database.ts';
 import type { WaInboxTable } from './tables.ts';
 
-/** The key of a message on WhatsApp: an id alone is unique neither in a group nor over two linked accounts. JIDs without device suffix. */
+/** The key of a message on WhatsApp. An id alone is unique neither in a group nor over two linked accounts. JIDs without device suffix. */
 export interface MessageKey {
   account: string;
   chat: string;
@@ -20,7 +20,7 @@ export interface NewReceived extends MessageKey {
 export interface Waiting extends NewReceived {
   seq: number;
   receivedAt: Date;
-  /** set when it was put off once already */
+  /** set when it was already delayed once */
   notBefore: Date | null;
   attempts: number;
 }
@@ -29,16 +29,16 @@ export interface Handled extends Waiting {
   inboxId: string | null;
 }
 
-/** How long a stub waits for its content before the person is told that a message could not be read, milliseconds. */
+/** How long a stub waits for its content before the person is told that a message could not be read, in ms. */
 export const STUB_PATIENCE_MS = 120_000;
 
-/** More than any id has. A longer one fits into no index, and would make the transaction of its ratchet step fail for ever. */
+/** Longer than any real id. A longer one fits no index, and would make the transaction of its ratchet state fail for ever. */
 const LONGEST_ID = 200;
 const keyId = (id: string): string => (id.length <= LONGEST_ID ? id : `long_${createHash('sha256').update(id).digest('hex')}`);
 
 /**
- * Stores what was decrypted, in the transaction of its ratchet step. A message that is there already changes nothing,
- * unless only its stub was: then the content replaces it and the row is handled again.
+ * Stores a decrypted message, in the transaction of its ratchet state. An existing message does not change, unless it is only a stub: then the content replaces
+ * it, and the row is handled again.
  */
 export async function storeReceived(tx: Db | Tx, rows: readonly NewReceived[]): Promise<void> {
   for (const row of rows) {
@@ -82,7 +82,7 @@ export async function storedContent(db: Db, key: MessageKey): Promise<Buffer | n
   return row?.content ?? null;
 }
 
-/** Rows after `after` that are to be handled now, in the order of their arrival, without those that the caller has in hand and those of chats that are `full`. */
+/** Rows after `after` to handle now, in the order of arrival, without rows that the caller already has and rows of chats that are `full`. */
 export async function waiting(
   db: Db,
   account: string,
@@ -96,7 +96,7 @@ export async function waiting(
     .where('handled_at', 'is', null)
     .where('seq', '>', after)
     .where((e) => e.or([e('not_before', 'is', null), e('not_before', '<=', sql<Date>`now()`)]))
-    // a subquery, which is hashed: comparing each row of a flood with each in hand would take seconds
+    // a subquery, which is hashed: comparing each row of a flood with each one in memory would take seconds
     .where(sql<boolean>`seq not in (select unnest(${[...inHand]}::bigint[]))`)
     .where(sql<boolean>`chat <> all(${[...full]}::text[])`)
     .orderBy('seq')
@@ -105,7 +105,7 @@ export async function waiting(
   return rows.map(toHandled);
 }
 
-/** Every row with this message id, whichever form of the address it came under; the caller checks whose it is. */
+/** Every row with this message id, under any form of the address; the caller checks whose it is. */
 export async function received(db: Db | Tx, account: string, messageId: string): Promise<Handled[]> {
   const rows = await db.selectFrom('wa_inbox').selectAll().where('account', '=', account).where('message_id', '=', messageId).orderBy('seq').execute();
   return rows.map(toHandled);
@@ -128,12 +128,12 @@ const toHandled = (row: Selectable<WaInboxTable>): Handled => ({
 });
 
 /**
- * Ends rows with the reason; in the transaction of what they became, where they became something. Of what became nothing only the
- * key stays, which a repeated delivery is known by: what people write to each other on a shared number is not ours to keep.
+ * Ends rows with the reason, in the transaction of what they became. Of a row that became nothing, only the key stays, to recognise a repeated delivery:
+ * people's messages to each other on a shared number are not kept.
  */
 export async function markHandled(tx: Db | Tx, seqs: readonly number[], verdict: string, inboxId: string | null = null): Promise<void> {
   if (seqs.length === 0) return;
-  // a stub stays one, so that its content is still taken when it comes
+  // a stub stays a stub, so that its content is still accepted
   const emptied = { content: sql<Buffer | null>`case when content is null then null else ''::bytea end`, attrs: json({}) };
   await tx
     .updateTable('wa_inbox')
@@ -142,7 +142,7 @@ export async function markHandled(tx: Db | Tx, seqs: readonly number[], verdict:
     .execute();
 }
 
-/** Counts an attempt before it is made: what kills this process is known by it afterwards. */
+/** Counts an attempt before it is made, so that a message that kills this process is recognised. */
 export async function countAttempt(db: Db, seq: number): Promise<void> {
   await db
     .updateTable('wa_inbox')
@@ -151,7 +151,7 @@ export async function countAttempt(db: Db, seq: number): Promise<void> {
     .execute();
 }
 
-/** Leaves rows waiting, unseen until then. `failed` counts an attempt. */
+/** Delays rows until then. `failed` counts an attempt. */
 export async function putOff(db: Db, seqs: readonly number[], until: Date, failed = false): Promise<void> {
   if (seqs.length === 0) return;
   await db
@@ -162,7 +162,7 @@ export async function putOff(db: Db, seqs: readonly number[], until: Date, faile
     .execute();
 }
 
-/** An edit before the message was read: the row holds from now on what the person means. */
+/** An edit before the message was read: the row holds the new text from now on. */
 export async function replaceContent(tx: Db | Tx, seq: number, content: Buffer): Promise<void> {
   await tx.updateTable('wa_inbox').set({ content }).where('seq', '=', seq).execute();
 }
@@ -173,11 +173,11 @@ export interface OurMessage {
   content: Buffer;
   /** of the chat that it was sent to */
   address: string;
-  /** what it asks, or null */
+  /** its question, or null */
   question: { id: string; threadId: string; kind: 'question' | 'approval'; options: string[]; open: boolean } | null;
 }
 
-/** A message of ours by its id, with what it asks; undefined when we did not send it. */
+/** A message of ours by its id, with its question; undefined when we did not send it. */
 export async function ourMessage(db: Db, account: string, messageId: string): Promise<OurMessage | undefined> {
   const row = await db
     .selectFrom('wa_sends')
@@ -196,7 +196,7 @@ export async function ourMessage(db: Db, account: string, messageId: string): Pr
   return { messageId: message_id, content, address, question };
 }
 
-/** Who wrote the messages that began a turn: JIDs of group members, `fromMe` for the linked account itself. Not those who steered it later. */
+/** The authors of the messages that began a turn, without those who steered it later: JIDs of group members, `fromMe` for the linked account itself. */
 export async function authorsOfTurn(db: Db | Tx, account: string, turnId: string): Promise<Array<Pick<MessageKey, 'participant' | 'fromMe'>>> {
   const rows = await db
     .selectFrom('inbox')

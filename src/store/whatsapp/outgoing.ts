@@ -4,7 +4,7 @@ import { argumentsEvidence } from '../../domain/text/evidence.ts';
 import { canonicalUser } from '../../domain/whatsapp/identity.ts';
 import type { Db } from '../postgres/database.ts';
 
-/** What is known about an outbox row that is about to be sent to WhatsApp: the question it asks, the message it answers, where it goes. */
+/** An outbox row that is about to be sent to WhatsApp: its question, the message that it answers, and where it goes. */
 
 export interface Asked {
   id: string;
@@ -12,12 +12,12 @@ export interface Asked {
   prompt: string;
   options: string[];
   number: number;
-  /** a coding task asks it: its message is complete, with what the container says marked as such */
+  /** a coding task asks it: the message is complete, with the container's words quoted */
   ofTask: boolean;
-  /** what an approval is decided by, as far as this message shows it, and how many characters follow */
+  /** what an approval is decided by, as much as this message shows, and how many characters follow */
   evidence: string | null;
   rest: number;
-  /** this row reminds of a question that was asked before */
+  /** this row is a reminder of a question */
   reminder: boolean;
 }
 export interface OutgoingRow {
@@ -83,7 +83,7 @@ async function askedBy(db: Db, id: string, turnId: string): Promise<Asked | null
     const asks = outboxIdOf(turnId, question.id);
     if (id !== asks && id !== `${asks}_reminder`) continue;
     const { id: questionId, kind, prompt, options, number, shown } = question;
-    // rows from before the evidence was kept have the arguments
+    // rows from before evidence was stored have the arguments
     const evidence = question.evidence ?? (kind === 'approval' && question.args ? argumentsEvidence(question.args) : null);
     const end = question.evidence === null ? (evidence?.length ?? 0) : shown;
     return {
@@ -101,7 +101,7 @@ async function askedBy(db: Db, id: string, turnId: string): Promise<Asked | null
   return null;
 }
 
-/** The JID to send to for a chat's address: the form that its person wrote from last, also when two contacts became one; a group is its own address. */
+/** The JID for a chat's address: the form that its person last wrote from, even if two contacts became one; a group's own address. */
 export async function replyJid(db: Db, account: string, address: string): Promise<string> {
   const contact = await db
     .selectFrom('wa_contacts')
@@ -116,8 +116,8 @@ export async function replyJid(db: Db, account: string, address: string): Promis
 }
 
 /**
- * The message that an outbox row answers: the one that began its turn, and the newest where several were joined. A reply
- * without a turn of the model belongs to the inbox row that names it.
+ * The message that an outbox row answers: the one that began its turn, or the newest of several joined ones. A reply without a turn of the model answers the
+ * inbox row that names it.
  */
 export async function answered(db: Db, account: string, row: Pick<OutgoingRow, 'id' | 'turnId'>): Promise<Quotable | null> {
   const received = db
@@ -125,7 +125,7 @@ export async function answered(db: Db, account: string, row: Pick<OutgoingRow, '
     .innerJoin('wa_inbox', 'wa_inbox.inbox_id', 'inbox.id')
     .select(['wa_inbox.message_id', 'wa_inbox.participant', 'wa_inbox.from_me', 'wa_inbox.content'])
     .where('wa_inbox.account', '=', account)
-    // neither a stub nor one whose content is gone
+    // not a stub, and not one whose content was deleted
     .where(sql<boolean>`octet_length(wa_inbox.content) > 0`);
   const asReply = received.where(sql<boolean>`inbox.arrival ->> 'kind' = 'reply'`).where(sql<boolean>`inbox.arrival ->> 'outboxId' = ${row.id}`);
   const ofTurn = received.where('inbox.turn_id', '=', row.turnId).where(sql<boolean>`inbox.arrival ->> 'kind' = 'turn'`);
@@ -136,18 +136,18 @@ export async function answered(db: Db, account: string, row: Pick<OutgoingRow, '
   return null;
 }
 
-/** Where a progress report stands among those of its turn. */
+/** The position of a progress report among those of its turn. */
 export interface ProgressState {
-  /** its turn is over, or a newer report waits: it is not worth sending */
+  /** its turn is over, or a newer report waits, so it need not be sent */
   stale: boolean;
-  /** the turn's message that reports are written into, when it was sent after `since` */
+  /** the turn's message that reports are edited into, if it was sent after `since` */
   into: { messageId: string; jid: string } | null;
   lastSentAt: Date | null;
 }
 export async function progressState(db: Db, row: Pick<OutgoingRow, 'id' | 'turnId'>, since: Date): Promise<ProgressState> {
   if (!row.turnId) return { stale: false, into: null, lastSentAt: null };
   const turn = await db.selectFrom('turns').select('status').where('id', '=', row.turnId).executeTakeFirst();
-  // the reports of a coding task go by its own id in place of a turn's
+  // reports of a coding task share its id in place of a turn's
   const task = turn ? undefined : await db.selectFrom('tasks').select('ended_at').where('id', '=', row.turnId).executeTakeFirst();
   const running = turn ? turn.status === 'in_progress' : task?.ended_at === null;
   const newer = await db
@@ -177,16 +177,16 @@ export async function progressState(db: Db, row: Pick<OutgoingRow, 'id' | 'turnI
   };
 }
 
-/** Ends an outbox row that is not worth sending any more. */
+/** Ends an outbox row that need not be sent any more. */
 export async function dropOutgoing(db: Db, id: string, why: string): Promise<void> {
   await db.updateTable('outbox').set({ state: 'dropped', error: why }).where('id', '=', id).where('state', '=', 'queued').execute();
 }
 
-/** A file that a reply brings: only one of the reply's own thread, so that no chat can be made to show another one's. */
+/** A file of a reply. It must be of the reply's own thread, so that no chat shows another chat's file. */
 export const sendableAttachment = (db: Db, id: string, threadId: string) =>
   db.selectFrom('attachments').select(['id', 'kind', 'mime', 'name', 'data']).where('id', '=', id).where('thread_id', '=', threadId).executeTakeFirst();
 
-/** Whether two addresses are one person's: the same user, or both forms of a contact. */
+/** Whether two addresses belong to one person: the same user, or both forms of a contact. */
 export async function samePersonKnown(db: Db, account: string, one: string, other: string): Promise<boolean> {
   const [a, b] = [canonicalUser(one), canonicalUser(other)];
   if (a === b) return true;

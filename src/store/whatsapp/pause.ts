@@ -1,12 +1,12 @@
 import type { Db } from '../postgres/database.ts';
 
-/** Sending stopped by WhatsApp itself, for an account or for one chat: nothing leaves before `until`. */
+/** A stop of sending by WhatsApp, for an account or a chat: nothing is sent before `until`. */
 export interface SendPause {
   until: Date;
   why: string;
 }
 
-/** Stops all sends of an account. A longer pause that is there already stays. */
+/** Stops all sends of an account. An existing longer pause stays. */
 export async function pauseSends(db: Db, account: string, pause: SendPause): Promise<void> {
   await db
     .updateTable('wa_accounts')
@@ -27,7 +27,7 @@ export async function sendPause(db: Db, account: string, now = new Date()): Prom
   return row ? { until: row.sends_paused_until!, why: row.sends_paused_why ?? 'WhatsApp restricted sending.' } : null;
 }
 
-/** Stops the sends to one chat, and counts the chats of the account that are stopped now. */
+/** Stops the sends to one chat. Returns how many chats of the account are stopped now. */
 export async function pauseChat(db: Db, account: string, jid: string, { until, why }: SendPause, now = new Date()): Promise<number> {
   await db
     .insertInto('wa_chat_pauses')

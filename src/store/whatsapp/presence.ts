@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
 import type { Db } from '../postgres/database.ts';
 
-/** A queued message that waits for longer than this does not mean that somebody is writing. */
+/** A queued message that waits longer than this does not count as being written. */
 const WRITING_MS = 120_000;
 
-/** Addresses of WhatsApp chats for which something is being worked out or written right now; not those that wait for their person. */
+/** Chats in which a turn is at work or a message is being sent, without those that wait for their person. */
 export async function busyChats(db: Db, limit: number): Promise<string[]> {
   const working = await db
     .selectFrom('turns')
@@ -41,7 +41,7 @@ export interface Unread {
   messageId: string;
 }
 
-/** Messages of the last day that became input and whose authors have not been shown that they were read. Nothing of strangers is among them. */
+/** Messages of the last day that became input and whose authors were not shown that they were read. It has none of strangers. */
 export async function unreadInput(db: Db, account: string, limit: number): Promise<Unread[]> {
   const rows = await db
     .selectFrom('wa_inbox')

@@ -1,16 +1,16 @@
 import { sql } from 'kysely';
 import type { Db } from '../postgres/database.ts';
 
-/** How long the content of messages stays, days. Repeats, edits, deletions, quotes and retries all come within it. */
+/** How long the content of messages stays, in days. Repeats, edits, deletions, quotes and retries all come within it. */
 export const KEPT_DAYS = 30;
-/** Rows of one statement, so that none of them holds others up for long. */
+/** Rows of one statement, so that none of them blocks others for long. */
 const AT_ONCE = 2_000;
 
 const EMPTY = sql<Buffer>`''::bytea`;
 
 /**
- * Empties what was received and handled, and what was sent, before `before`; what was said stays in the conversation. The keys of both stay for
- * ever: a repetition is known by them. What an open question was asked with stays, too. Returns the number of rows.
+ * Deletes the content of received, handled and sent messages from before `before`. The conversation keeps its texts. Keys of messages stay for ever, to
+ * recognise repetitions. What asks an open question stays too. Returns the number of rows.
  */
 export async function pruneContent(db: Db, account: string, before: Date): Promise<number> {
   let pruned = 0;
@@ -30,7 +30,7 @@ async function pruneReceived(db: Db, account: string, before: Date): Promise<num
         .select('old.seq')
         .where('old.account', '=', account)
         .where('old.handled_at', '<', before)
-        // a stub stays one, so that its content is still taken when it comes
+        // a stub stays a stub, so that its content is still accepted
         .where(sql<boolean>`octet_length(old.content) > 0`)
         .limit(AT_ONCE),
     )

@@ -4,7 +4,7 @@ import type { Db, Tx } from '../postgres/database.ts';
 import type { WaSendTable } from './tables.ts';
 import { dropUploads } from './uploads.ts';
 
-/** What is sent for one outbox row, in parts, and what became of each. */
+/** The parts that are sent for one outbox row, and what happened to each. */
 
 export interface NewSend {
   messageId: string;
@@ -51,13 +51,13 @@ export async function sendsOf(db: Db | Tx, outboxId: string): Promise<Send[]> {
   return (await db.selectFrom('wa_sends').selectAll().where('outbox_id', '=', outboxId).orderBy('part').execute()).map(toSend);
 }
 
-/** A message of ours by its id, also long after it was sent: what answers a retry, a vote, a reaction and the question "is this ours?". */
+/** A message of ours by its id, even long after it was sent. It answers retries, votes, reactions and the question "is this ours?". */
 export async function findSend(db: Db | Tx, account: string, messageId: string): Promise<Send | undefined> {
   const row = await db.selectFrom('wa_sends').selectAll().where('message_id', '=', messageId).where('account', '=', account).executeTakeFirst();
   return row && toSend(row);
 }
 
-/** Stores all parts in one transaction, once: another attempt that made parts at the same time gets the ones that were first. */
+/** Stores all parts in one transaction, once. An attempt that made parts at the same time gets the parts that were first. */
 export async function addSends(db: Db, account: string, outboxId: string, sends: readonly NewSend[], counters: Counters): Promise<Send[]> {
   return await db.transaction().execute(async (tx) => {
     await tx.selectFrom('outbox').select('id').where('id', '=', outboxId).forUpdate().executeTakeFirst();
@@ -93,7 +93,7 @@ export async function addSends(db: Db, account: string, outboxId: string, sends:
   });
 }
 
-/** Counts an attempt before the bytes leave. False when there is nothing to send any more: it was accepted meanwhile, or its outbox row was dropped. */
+/** Counts an attempt before its bytes are sent. False when there is nothing left to send: it was accepted meanwhile, or its outbox row was dropped. */
 export async function beginAttempt(db: Db, messageId: string): Promise<boolean> {
   const row = await db
     .updateTable('wa_sends')
@@ -106,7 +106,7 @@ export async function beginAttempt(db: Db, messageId: string): Promise<boolean> 
   return row !== undefined;
 }
 
-/** Whether another message to this address was attempted since the last one that arrived, and is not known to have arrived itself. */
+/** Whether another message to this address was attempted after the last one that arrived, and may not have arrived. */
 export async function hasLostAttempt(db: Db, { account, jid, messageId }: Pick<Send, 'account' | 'jid' | 'messageId'>): Promise<boolean> {
   const to = db.selectFrom('wa_sends').where('account', '=', account).where('jid', '=', jid);
   const last = await to.select((e) => e.fn.max('sent_at').as('at')).executeTakeFirst();
@@ -121,7 +121,7 @@ export async function hasLostAttempt(db: Db, { account, jid, messageId }: Pick<S
   return lost !== undefined;
 }
 
-/** WhatsApp's server has taken the message. Returns the ids that were ours and not known to be taken. */
+/** WhatsApp's server has accepted the message. Returns the ids that are ours and were not known to be accepted. */
 export async function markAccepted(db: Db, account: string, messageIds: readonly string[], at?: Date): Promise<void> {
   if (messageIds.length === 0) return;
   await db
@@ -134,7 +134,7 @@ export async function markAccepted(db: Db, account: string, messageIds: readonly
   await markDelivered(db, messageIds, at);
 }
 
-/** A question counts as shown when the server has every message of it. `at`: by the clock of the server, which is the clock of what people write back. */
+/** A question counts as shown when the server has every message of it. `at`: by the server's clock, which also dates the answers. */
 async function markDelivered(db: Db, messageIds: readonly string[], at?: Date): Promise<void> {
   await db
     .updateTable('questions')
@@ -156,7 +156,7 @@ async function markDelivered(db: Db, messageIds: readonly string[], at?: Date): 
     .execute();
 }
 
-/** A receipt of a recipient. States only go forward; in a group the first recipient counts. A receipt also proves that the server took the message. */
+/** A recipient's receipt. States only move forward; in a group the first recipient counts. A receipt also proves that the server accepted the message. */
 export async function markReceipt(db: Db, account: string, messageIds: readonly string[], state: 'delivered' | 'read', at: Date): Promise<void> {
   if (messageIds.length === 0) return;
   const before: Array<WaSendTable['state']> = state === 'delivered' ? ['queued', 'sent', 'failed'] : ['queued', 'sent', 'failed', 'delivered'];
@@ -176,7 +176,7 @@ export async function markReceipt(db: Db, account: string, messageIds: readonly 
   await markDelivered(db, messageIds);
 }
 
-/** WhatsApp refused a message that it had taken at first. */
+/** WhatsApp refused a message that it had first accepted. */
 export async function markRefusedLater(db: Db, account: string, messageId: string, error: string): Promise<void> {
   await db
     .updateTable('wa_sends')
@@ -187,7 +187,7 @@ export async function markRefusedLater(db: Db, account: string, messageId: strin
     .execute();
 }
 
-/** Gives an outbox row up with the reason: its parts that are not sent yet will not be. */
+/** Gives up an outbox row, with the reason. Its unsent parts will not be sent. */
 export async function giveUp(db: Db, outboxId: string, error: string): Promise<void> {
   await db.transaction().execute(async (tx) => {
     await tx.updateTable('wa_sends').set({ state: 'failed', error }).where('outbox_id', '=', outboxId).where('state', '=', 'queued').execute();
@@ -196,7 +196,7 @@ export async function giveUp(db: Db, outboxId: string, error: string): Promise<v
   });
 }
 
-/** Times at which messages left since `since`, oldest first: pacing goes on where the last process was. */
+/** Times of messages sent since `since`, oldest first, so that pacing continues after a restart. */
 export async function sentSince(db: Db, account: string, since: Date): Promise<number[]> {
   const rows = await db
     .selectFrom('wa_sends')
@@ -209,7 +209,7 @@ export async function sentSince(db: Db, account: string, since: Date): Promise<n
   return rows.map((row) => row.sent_at!.getTime()).reverse();
 }
 
-/** Messages since `since` by what became of them: of an account, or of one chat. */
+/** Messages since `since` by their state: of an account, or of one chat. */
 export async function deliveryFigures(db: Db | Tx, of: { account: string } | { chatId: string }, since: Date): Promise<DeliveryFigures> {
   let query = db
     .selectFrom('wa_sends')

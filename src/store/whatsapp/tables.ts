@@ -15,7 +15,7 @@ export interface WaAccountTable {
   /** digits to pair with by code instead of QR, null for QR */
   pair_phone: string | null;
   state: WhatsAppState;
-  /** what the phone scans, or null; gone as soon as it is used or out of date */
+  /** what the phone scans, or null; removed when it is used or outdated */
   qr: string | null;
   pairing_code: string | null;
   last_error: string | null;
@@ -45,7 +45,7 @@ export interface WaAccountTable {
   chunked_count: Generated<number>;
   fallback_split_count: Generated<number>;
 }
-/** Credentials, encrypted: whoever has them has the account. */
+/** Credentials, encrypted: they are the account. */
 export interface WaCredsTable {
   account: string;
   data: Buffer;
@@ -64,7 +64,7 @@ export interface WaKeyTable {
 export interface WaInboxTable {
   seq: Generated<number>;
   account: string;
-  /** the five columns that make a message the same one: a device suffix is never part of them */
+  /** these five columns identify a message; a device suffix is never part of them */
   chat: string;
   participant: string;
   from_me: boolean;
@@ -74,31 +74,31 @@ export interface WaInboxTable {
   /** attributes of the stanza (t, notify, sender_pn, sender_lid, participant_pn, recipient, addressing_mode, offline, edit) */
   attrs: ColumnType<Record<string, string>, string, string>;
   received_at: Created;
-  /** not looked at before this: a stub that waits for its content, an author over the rate limit, a failure that is tried again */
+  /** not handled before this: a stub that waits for its content, an author over the rate limit, a failure that is retried */
   not_before: Date | null;
   /** how often handling it failed */
   attempts: Generated<number>;
   handled_at: Date | null;
-  /** why it was handled as it was: turn, steer, answer, stop, reply, stranger, not_addressed, echo, owner_typed, old, duplicate, empty, ... */
+  /** how it was handled: turn, steer, answer, stop, reply, stranger, not_addressed, echo, owner_typed, old, duplicate, empty, ... */
   verdict: string | null;
   /** the inbox row that it became */
   inbox_id: string | null;
   /** when its author was shown that it was read */
   read_sent_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
 }
-/** People: LID and phone number of one person are one row. */
+/** People: LID and phone number of one person are in one row. */
 export interface WaContactTable {
   id: Generated<number>;
   account: string;
   lid: string | null;
   pn: string | null;
   name: string | null;
-  /** address of the chat that was made for this person first: it stays when another form of the address shows up */
+  /** address of the first chat of this person; it stays when another form of the address appears */
   chat_address: string;
   /** the form that the last message came from, which is the form to reply to */
   reply_jid: string;
 }
-/** One stanza that is to be sent; a long reply has several. */
+/** One stanza to be sent; a long reply has several. */
 export interface WaSendTable {
   /** `3EB0` and 18 hex digits, derived from outbox id and part: the same on every attempt */
   message_id: string;
@@ -120,22 +120,22 @@ export interface WaSendTable {
   /** the message whose text this stanza replaces */
   edits: string | null;
 }
-/** A message whose file is uploaded, while other messages of its outbox row are still to be made. */
+/** A message with an uploaded file, while other messages of its outbox row are not made yet. */
 export interface WaUploadTable {
   outbox_id: string;
-  /** what makes the file the same at another attempt */
+  /** identifies the file at another attempt */
   file: string;
   /** proto.Message bytes, with the key of the uploaded file */
   content: Buffer;
 }
-/** A chat that WhatsApp does not let us write to for a while. */
+/** A chat to which WhatsApp does not let us write for a while. */
 export interface WaChatPauseTable {
   account: string;
   jid: string;
   until: Date;
   why: string;
 }
-/** Who is in a group: asked for once an hour at most, because WhatsApp refuses frequent queries. */
+/** Members of a group. They are asked for at most once an hour, because WhatsApp refuses frequent queries. */
 export interface WaGroupTable {
   account: string;
   jid: string;

@@ -1,6 +1,6 @@
 import type { Db, Tx } from '../postgres/database.ts';
 
-/** Messages with a file that was uploaded, until all messages of their outbox row are made: a process that dies in between leaves them to the next. */
+/** Messages with an uploaded file, until all messages of their outbox row are made. If the process dies in between, the next one uses them. */
 
 /** proto.Message bytes by what makes the file the same at another attempt. */
 export async function uploadsOf(db: Db, outboxId: string): Promise<Map<string, Buffer>> {
