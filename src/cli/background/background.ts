@@ -23,11 +23,11 @@ export interface Call {
 
 export interface Up {
   state: RunState;
-  /** as it is after a first start has asked */
+  /** as it is after the questions of a first start */
   config: Config;
-  /** this call has started it; otherwise it ran, or somebody else was just starting it */
+  /** this call has started it; otherwise it ran already, or another process was starting it */
   began: boolean;
-  /** a service manager runs it, so that no terminal's leaving ends it */
+  /** a service manager runs it, so that leaving a terminal does not end it */
   isService: boolean;
 }
 
@@ -38,7 +38,7 @@ export interface Up {
 export async function ensureUp(call: Call, report: Reporter, signal: AbortSignal): Promise<Up> {
   const home = call.config.FETCH_HOME;
   const service = installedService(home);
-  // just after a log-in its manager is at it: a claim of ours would be in its way
+  // just after a log-in the service manager is starting it; a claim of ours would block that
   const isAtIt = service !== null && ['running', 'starting'].includes((await service.state()).state);
   const config = isAtIt ? null : await orAborted(signal, prepare(call, report));
   if (config === null)
@@ -48,13 +48,13 @@ export async function ensureUp(call: Call, report: Reporter, signal: AbortSignal
   try {
     return { state: await untilServing({ home, report, signal, from, hasEnded: launched.hasEnded }), config, began: true, isService: service !== null };
   } catch (error) {
-    // a manager would try again and again what has just been told as failed
+    // a service manager would keep retrying what was just reported as failed
     if (signal.aborted || (await launched.hasEnded())) await launched.end();
     throw error;
   }
 }
 
-/** What is done before anything is started, with the home claimed; null when another process has it. */
+/** What happens before a start, with the home claimed; null when another process has it. */
 async function prepare({ config, reload }: Call, report: Reporter): Promise<Config | null> {
   const home = config.FETCH_HOME;
   ensureHome(home);
@@ -66,12 +66,12 @@ async function prepare({ config, reload }: Call, report: Reporter): Promise<Conf
     throw error;
   }
   try {
-    // of one that was started by an older release, or whose claim was removed
+    // from an older release, or after its claim was removed
     if (await liveRunState(home)) return null;
-    // before anything is asked: a person who has to change a port should not have to answer twice
+    // before any question, so that a person who must change a port need not answer twice
     await freeTheWay(config, report);
     const asked = await (await import('../setup/setup.ts')).firstStart(config);
-    // the one thing that takes minutes, while somebody looks
+    // the only step that takes minutes, done while somebody watches
     if (!config.TEMPORAL_ADDRESS) report.done(`Temporal server ${(await embeddedServer(home, report)).server}`);
     return asked ? reload() : config;
   } finally {
@@ -81,11 +81,11 @@ async function prepare({ config, reload }: Call, report: Reporter): Promise<Conf
 
 interface Launched {
   hasEnded(): Promise<boolean> | boolean;
-  /** resolves when it is gone */
+  /** resolves when the process is gone */
   end(): Promise<void>;
 }
 
-/** A process of its own session, which no terminal takes along. */
+/** A process in its own session, so that no terminal ends it. */
 function launchProcess(config: Config, flags: Record<string, string>): Launched {
   const { file, args, env } = ownCommand(['start'], childEnvironment({ ...flags, FETCH_HOME: config.FETCH_HOME }));
   const log = openSync(logFile(config.FETCH_HOME, 'fetch'), 'a', 0o600);
@@ -103,7 +103,7 @@ function launchProcess(config: Config, flags: Record<string, string>): Launched 
   return {
     hasEnded: () => over,
     async end() {
-      // by itself: it may not have claimed the home yet
+      // the process itself is signalled, because it may not have claimed the home yet
       if (!over) child.kill('SIGTERM');
       await gone;
     },

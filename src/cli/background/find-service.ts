@@ -8,7 +8,7 @@ import { launchdService } from './launchd.ts';
 import { type Launch, type Service, ServiceError } from './service.ts';
 import { systemdService } from './systemd.ts';
 
-/** Named after its home, where that is not the usual one: two homes have two services. */
+/** Named after its home, unless that is the usual one, so that two homes have two services. */
 export function serviceName(home: string): string {
   if (home === fetchHome({}, {})) return 'fetch';
   const readable = basename(home)
@@ -17,7 +17,7 @@ export function serviceName(home: string): string {
   return `fetch-${readable || 'home'}-${createHash('sha256').update(home).digest('hex').slice(0, 8)}`;
 }
 
-/** The service of this home, installed or not; null where no manager that we know runs. */
+/** The service of this home, installed or not; null when there is no known service manager. */
 export function serviceOf(home: string): Service | null {
   const name = serviceName(home);
   if (process.platform === 'darwin') return launchdService(name);
@@ -29,7 +29,10 @@ export const installedService = (home: string): Service | null => {
   return service && existsSync(service.file) ? service : null;
 };
 
-/** `fetch start` with this runtime and this program, and no setting but the home: the others are read from its .env, and no secret leaves it. */
+/**
+ * `fetch start` with this runtime and program, and only the home as a setting. Other settings are read from the home's .env, so no secret gets into the service
+ * file.
+ */
 export function launchOf(config: Config): Launch {
   const home = config.FETCH_HOME;
   const { file, args } = ownCommand(['start'], {});
@@ -39,7 +42,7 @@ export function launchOf(config: Config): Launch {
   };
 }
 
-/** For a machine without such a manager: what its user can do. */
+/** What the user can do on a machine without a known service manager. */
 export function withoutManager(config: Config): ServiceError {
   const { file, args, env } = launchOf(config);
   const up = [file, args[0]!, 'up', '--home', config.FETCH_HOME].map((part) => (/^[\w./:\\-]+$/.test(part) ? part : `"${part}"`)).join(' ');

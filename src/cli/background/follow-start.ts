@@ -6,15 +6,15 @@ import { logFile } from '../instance/role-log.ts';
 import { homeHolder } from '../instance/start-lock.ts';
 import { liveRunState, type RoleName, type RoleStatus, type RunState } from '../instance/state-file.ts';
 
-/** It has not come up; `message` says why. */
+/** The instance did not come up; `message` says why. */
 export class StartError extends Error {
   override readonly name = 'StartError';
 }
 
 const LOOK_MS = 50;
-/** Between a claim that is given up and the next one, or until a service manager has begun. */
+/** Between two claims, or until a service manager has begun. */
 const NOBODY_MS = 3_000;
-/** What takes minutes is fetched before: a start that is not ready by then needs a person. */
+/** Downloads are done before, so a start that is not ready by then needs a person. */
 const PATIENCE_MS = 180_000;
 const NAMES: Record<RoleName, string> = {
   temporal: 'Temporal server',
@@ -27,29 +27,29 @@ const NAMES: Record<RoleName, string> = {
 const SERVERS: readonly RoleName[] = ['temporal', 'postgres'];
 const NEEDED: readonly RoleName[] = ['worker', 'gateway', 'api'];
 
-/** Where the log of the home ends now: what a start says stands behind it. */
+/** The present end of the home's log: what a start says comes after it. */
 export const logEnd = (home: string): number => statSync(logFile(home, 'fetch'), { throwIfNoEntry: false })?.size ?? 0;
 
 export interface Following {
   home: string;
   report: Reporter;
   signal: AbortSignal;
-  /** where its words begin in the log; null: another terminal or program has them */
+  /** where its messages begin in the log; null: another terminal or program shows them */
   from: number | null;
-  /** true once it has ended without serving; when left out, it has when nobody holds the home */
+  /** true once it has ended without serving; when unset, that is when nobody holds the home */
   hasEnded?: () => Promise<boolean> | boolean;
 }
 
-/** Follows a start that another process makes, until its APIs serve. Throws StartError, or the signal's reason. */
+/** Follows a start in another process, until its APIs serve. Throws StartError, or the signal's reason. */
 export async function untilServing({ home, report, signal, from, hasEnded = nobodyHolds(home) }: Following): Promise<RunState> {
   const before = await liveRunState(home);
-  // how it came up is old news
+  // the messages of its start are no longer of interest
   if (before && isServing(before)) return before;
   const hear = listener(home, from, report);
   const tell = teller(report);
   for (const end = Date.now() + PATIENCE_MS; ; await pause(LOOK_MS)) {
     signal.throwIfAborted();
-    // looked at first: what it said on its way out is in the log by then
+    // checked first: by then the log has its last message
     const over = await hasEnded();
     const said = hear();
     const state = await liveRunState(home);
@@ -64,7 +64,7 @@ export async function untilServing({ home, report, signal, from, hasEnded = nobo
   }
 }
 
-/** Passes the warnings of its log on as they come. Returns what it has said for a person so far: that is no JSON, an error of the start for example. */
+/** Passes on the warnings in its log. Returns its messages that are not JSON, for example an error of the start. */
 function listener(home: string, from: number | null, report: Reporter): () => string {
   const news = from === null ? () => [] : tailOf(home, 'fetch', from);
   const plain: string[] = [];
@@ -81,7 +81,7 @@ const isUp = (roles: RoleStatus[], name: RoleName): boolean =>
   roles.some((role) => role.name === name && (role.state === 'ready' || role.state === 'external'));
 const isServing = ({ roles }: RunState): boolean => NEEDED.every((name) => isUp(roles, name));
 
-/** Says of each role once that it is there, each time that it could not start, and what is being waited for. */
+/** Reports each role once when it is ready, each failed start of it, and what is being waited for. */
 function teller(report: Reporter): (state: RunState) => void {
   const told = new Set<string>();
   let progress: string | null = null;
@@ -102,7 +102,7 @@ function teller(report: Reporter): (state: RunState) => void {
   };
 }
 
-/** null: for nothing */
+/** null: nothing */
 function waitText(roles: RoleStatus[]): string | null {
   const hasServers = SERVERS.every((name) => isUp(roles, name));
   const waits = (hasServers ? NEEDED : SERVERS).filter((name) => !isUp(roles, name));

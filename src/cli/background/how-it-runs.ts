@@ -2,16 +2,16 @@ import { isAlive } from '../instance/process-identity.ts';
 import { readRunState } from '../instance/state-file.ts';
 import { installedService } from './find-service.ts';
 
-/** Who runs the instance of a home, and whether it comes back by itself. */
+/** Who runs the instance of a home, and whether it starts again by itself. */
 export interface HowItRuns {
   /** `foreground`: a terminal, a container, a supervisor of the person's own. null: nothing runs */
   by: 'service' | 'background' | 'foreground' | null;
   pid: number | null;
-  /** where the supervisor writes what it has to say, as far as that is ours */
+  /** the supervisor's log, if it is ours */
   log: string | null;
-  /** the installed service, by the name that its manager knows */
+  /** the installed service, by its manager's name */
   service: string | null;
-  /** what keeps an installed service from running while nobody is logged in */
+  /** why an installed service does not run while nobody is logged in */
   bound: { text: string; mend: string | null } | null;
 }
 

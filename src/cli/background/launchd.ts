@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { childEnvironment } from '../../config.ts';
 import { type Launch, type Service, ServiceError } from './service.ts';
 
-/** A launch agent of this user; for root, a daemon of the machine. Written after the manual: it was not run on a Mac yet. */
+/** A launch agent of this user; for root, a daemon of the machine. Written from the manual; it was not run on a Mac yet. */
 export function launchdService(name: string): Service {
   const uid = process.getuid?.() ?? 0;
   const label = `fetch-durable.${name}`;
@@ -38,7 +38,7 @@ export function launchdService(name: string): Service {
       return { pid, state: pid === null ? 'failed' : 'running' };
     },
     async start() {
-      // one that ended is still loaded, maybe with an older file
+      // a service that ended is still loaded, perhaps from an older file
       if ((await loaded()) !== null) await steer('bootout', `${domain}/${label}`);
       await steer('bootstrap', domain, file);
     },
@@ -70,7 +70,7 @@ export function plistText(label: string, { file, args, env, folder, log, stopSec
 
 const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
-/** What ProgramArguments names, but for the command's own name at the end. */
+/** The programs in ProgramArguments, without the command at the end. */
 function programsOf(plist: string): string[] {
   const line = plist.split('\n').find((each) => each.startsWith('<key>ProgramArguments</key>')) ?? '';
   const strings = line.split('<string>').slice(1, -1);

@@ -1,4 +1,4 @@
-/** What a service manager is to run. */
+/** What a service manager must run. */
 export interface Launch {
   /** absolute */
   file: string;
@@ -9,7 +9,7 @@ export interface Launch {
   stopSeconds: number;
 }
 
-/** How the manager sees it now. `failed`: it ended by itself, and the manager may be about to start it again. */
+/** The manager's view. `failed`: it ended by itself, and the manager may be about to start it again. */
 export interface ServiceState {
   pid: number | null;
   state: 'running' | 'starting' | 'failed' | 'stopped';
@@ -17,25 +17,25 @@ export interface ServiceState {
 
 /** The instance of one home as a service of this machine. Methods throw ServiceError. */
 export interface Service {
-  /** as its manager knows it */
+  /** its name in the service manager */
   name: string;
-  /** the file that tells the manager of it */
+  /** its file for the service manager */
   file: string;
-  /** a whole new file, and the start at log-in or with the machine; what runs is not touched */
+  /** writes the file and enables the start at log-in or boot; a running instance is not touched */
   install(launch: Launch): Promise<void>;
-  /** no start any more; what runs is not touched */
+  /** disables the start; a running instance is not touched */
   remove(): Promise<void>;
   state(): Promise<ServiceState>;
   start(): Promise<void>;
-  /** asks for the end and does not wait for it */
+  /** asks it to end, and does not wait */
   stop(): Promise<void>;
   /** the programs that its file names: runtime, entry */
   programs(): string[];
-  /** What keeps it from running while nobody is logged in, with the command that changes this; null when it does run then. */
+  /** Why it does not run while nobody is logged in, with the command that changes this; null when it does. */
   bound(): { text: string; mend: string | null } | null;
 }
 
-/** A service cannot be installed or steered; `message` says what to do. */
+/** A service cannot be installed or controlled; `message` says what to do. */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';
 }

@@ -7,10 +7,10 @@ import { promisify } from 'node:util';
 import { childEnvironment } from '../../config.ts';
 import { type Launch, type Service, ServiceError, type ServiceState } from './service.ts';
 
-/** A user manager that lingering has just begun needs this long at most. */
+/** Longest start time of a user manager after lingering was turned on. */
 const MANAGER_MS = 10_000;
 
-/** A unit of the user's own manager; for root, one of the system. */
+/** A unit of the user's own manager; for root, a unit of the system. */
 export function systemdService(name: string): Service {
   const uid = process.getuid?.() ?? 0;
   const system = uid === 0;
@@ -18,7 +18,7 @@ export function systemdService(name: string): Service {
   const env = childEnvironment({});
   const file = system ? join('/etc/systemd/system', unit) : join(env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'systemd', 'user', unit);
   const runtime = `/run/user/${uid}`;
-  // a shell that su or cron has made does not know where its user's manager is
+  // a shell of su or cron does not know where the user's manager is
   const call = async (...args: string[]): Promise<string> => {
     const place = !system && existsSync(runtime) ? { XDG_RUNTIME_DIR: runtime } : {};
     return (await promisify(execFile)('systemctl', [...(system ? [] : ['--user']), ...args], { env: { ...env, ...place }, timeout: 90_000 })).stdout;
@@ -49,7 +49,7 @@ export function systemdService(name: string): Service {
       return stateOf(Object.fromEntries(shown.split('\n').map((line) => line.split('=', 2) as [string, string])));
     },
     async start() {
-      // it may have failed too often for its manager
+      // it may have failed too often for the manager to start it
       await call('reset-failed', unit).catch(() => {});
       await steer('start', unit);
     },
@@ -115,7 +115,7 @@ WantedBy=${system ? 'multi-user.target' : 'default.target'}
 `;
 }
 
-/** What ExecStart names, but for the command's own name at the end. */
+/** The programs in ExecStart, without the command at the end. */
 const programsOf = (unit: string): string[] => {
   const line = unit.split('\n').find((each) => each.startsWith('ExecStart=')) ?? '';
   const quotedParts = line.split('"').filter((_, index) => index % 2 === 1);

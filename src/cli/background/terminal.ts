@@ -15,7 +15,7 @@ export async function run(call: Call): Promise<void> {
   const { runtime, temporalUi } = up.state.urls;
   const where = `Runtime API ${runtime}${temporalUi ? `, Temporal Web UI ${temporalUi}` : ''}`;
   report.done(up.began ? `Ready. ${where}` : `A chat with what runs already (process ${up.state.supervisor.pid}). ${where}`);
-  // the end of the input may be seen before the signal that says why
+  // the end of the input may come before the signal that explains it
   const why = await Promise.race([openChat(up).then(() => (process.stdin.readableEnded || process.stdin.destroyed ? 'closed' : 'left')), ending.ended]);
   await leave(up, why, ending);
 }
@@ -26,12 +26,12 @@ async function openChat({ config, state }: Up): Promise<void> {
   await chat({ baseUrl: state.urls.runtime, token, home: config.FETCH_HOME, offer: whatsappOf(config) });
 }
 
-/** Who leaves, and by which way, decides what becomes of an instance that this terminal has started; one that ran before runs on. */
+/** Decides what happens to the instance when a person leaves: only one that this terminal started may be stopped. */
 async function leave(up: Up, why: End, ending: Ending): Promise<void> {
   const { config, state } = up;
   const now = await liveRunState(config.FETCH_HOME);
   if (!now) return say(`Fetch does not run any more (${config.FETCH_HOME}): somebody stopped it, or its log says why: fetch logs fetch`);
-  // somebody else may have started another one since
+  // another process may have started a new one since
   const isOurs = up.began && !up.isService && now.supervisor.pid === state.supervisor.pid;
   if (!isOurs || !(await isToStop(config, why, ending)))
     return say(`Fetch runs on in the background (process ${now.supervisor.pid}). Chat: fetch chat  End: fetch stop`);
@@ -47,7 +47,7 @@ async function isToStop(config: Config, why: End, ending: Ending): Promise<boole
   return answer === 'stop' || answer === 'terminated';
 }
 
-/** The setting, or the answer to a question that is asked once. A question that is not answered keeps it running, and is asked again. */
+/** The setting, or the answer to a question that is asked once. Without an answer it keeps running, and the question is asked again. */
 async function choice(config: Config): Promise<'keep' | 'stop'> {
   if (config.FETCH_ON_LEAVE !== 'ask') return config.FETCH_ON_LEAVE;
   const answer = await confirm({ message: 'Keep Fetch running in the background, so that schedules and tasks go on?' });
@@ -62,15 +62,15 @@ async function choice(config: Config): Promise<'keep' | 'stop'> {
   return chosen;
 }
 
-/** `left`: by the person, in the chat. `closed`: the window is gone. `terminated`: a signal that means the end of it all. */
+/** `left`: the person left the chat. `closed`: the window is gone. `terminated`: a signal ends everything. */
 type End = 'left' | 'closed' | 'terminated';
 interface Ending {
-  /** aborts at a signal while it starts */
+  /** aborts at a signal during the start */
   starting: AbortSignal;
   /** it has come up */
   serves(): void;
   ended: Promise<End>;
-  /** aborts at the next signal from now on */
+  /** aborts at the next signal */
   again(): AbortSignal;
 }
 
@@ -79,16 +79,16 @@ function onEnd(onLeave: Config['FETCH_ON_LEAVE']): Ending {
   let serves = false;
   const ended = new Promise<End>((resolve) => {
     const end = (why: End) => {
-      // a window that is closed early leaves what it has started to itself
+      // if the window is closed early, what it started goes on
       if (!serves && why === 'closed' && onLeave !== 'stop') process.exit();
       starting.abort(new Error('Stopped while starting.'));
       resolve(why);
     };
     process.on('SIGTERM', () => end('terminated'));
-    // a terminal without raw mode makes a signal of Ctrl-C: in a chat it interrupts a turn, and the chat sees to that
+    // a terminal without raw mode turns Ctrl-C into a signal; in a chat that interrupts a turn, and the chat handles it
     process.on('SIGINT', () => serves || end('terminated'));
     process.on('SIGHUP', () => end('closed'));
-    // bin/fetch.js was killed, which runs this process where Node is older
+    // bin/fetch.js, which runs this process on an older Node, was killed
     process.on('disconnect', () => end('closed'));
   });
   return {

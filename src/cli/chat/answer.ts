@@ -4,14 +4,14 @@ import type { Screen } from './screen/types.ts';
 const LIVE_CHARACTERS = 600;
 
 /**
- * The answer that is being written. Finished lines scroll away and the last one stays live, so that what a person types
- * is never torn. A completed item has the whole text: what was missed of the stream (attached late) is filled in from it.
+ * The answer that is being written. Finished lines scroll up and the last one stays live, so that typed text is never torn. A completed item has the whole
+ * text, which fills in what was missed of the stream.
  */
 export class AnswerStream {
   readonly #screen: Screen;
   readonly #reasoning: boolean;
   #itemId: string | null = null;
-  /** everything received, as received: compared with the completed text */
+  /** everything received, unchanged, to compare with the completed text */
   #raw = '';
   #rest = '';
   #fence = false;
@@ -35,13 +35,13 @@ export class AnswerStream {
       for (const line of lines) this.#screen.print(this.#screen.colors.dim(line));
       return;
     }
-    // without a terminal nothing can be taken back, so an answer is shown when it is complete
+    // without a terminal nothing can be taken back, so only a complete answer is shown
     if (!this.#screen.interactive) return;
     if (this.#itemId !== null && this.#itemId !== itemId) return;
     this.#itemId = itemId;
     this.#raw += delta;
     this.#write(plain(delta));
-    // a paragraph that is taller than the terminal could not be redrawn: its end is shown until the line is finished
+    // a paragraph taller than the terminal cannot be redrawn, so its end is shown until the line is finished
     const tail = this.#rest.length > LIVE_CHARACTERS ? `…${this.#rest.slice(-LIVE_CHARACTERS)}` : this.#rest;
     this.#screen.partial(styleLine(tail, this.#fence, this.#screen.colors));
   }
@@ -70,7 +70,7 @@ export class AnswerStream {
     this.#fence = this.#itemId === null ? false : fenceOfStream;
   }
 
-  /** Ends an answer that broke off; true when some of it was shown. */
+  /** Ends an interrupted answer; true when part of it was shown. */
   breakOff(itemId: string): boolean {
     if (this.#itemId !== itemId) return false;
     this.#flush();

@@ -14,7 +14,7 @@ export interface PendingApproval {
   tool_name: string;
   description: string;
   intent_summary: string | null;
-  /** what it is decided by, as far as it is shown at first, and how many characters follow */
+  /** what it is decided by, as much as is shown at first, and how many characters follow */
   evidence?: string;
   evidence_rest?: number;
 }
@@ -27,7 +27,7 @@ export interface ThreadDetail {
   pending_user_inputs?: PendingUserInput[];
 }
 
-/** The server answered, and the answer is no. `status` is the HTTP status; `message` is the server's own sentence. */
+/** The server refused. `status` is the HTTP status; `message` is the server's own sentence. */
 export class ApiError extends Error {
   readonly status: number;
   constructor(status: number, message: string) {
@@ -35,27 +35,27 @@ export class ApiError extends Error {
     this.name = 'ApiError';
     this.status = status;
   }
-  /** whether the same request can succeed later without being changed */
+  /** whether the same request may succeed later */
   get passing(): boolean {
     return this.status >= 500 || this.status === 429 || this.status === 408;
   }
 }
 
-/** Told about each wait: `attempt` counts from 1, `delayMs` is the time until the next try. */
+/** Called for each wait: `attempt` counts from 1, `delayMs` is the time until the next attempt. */
 export type OnWait = (wait: { attempt: number; delayMs: number; reason: string }) => void;
 export interface ClientOptions {
   baseUrl: string;
   token: string;
-  /** longest wait between two tries of a message; ms */
+  /** longest wait between two attempts to send a message; ms */
   maxDelayMs?: number;
-  /** an event stream that is silent for this long is taken for dead; the server sends a keepalive every 15 s; ms */
+  /** an event stream that is silent for this long counts as dead; the server sends a keep-alive every 15 s; ms */
   silenceMs?: number;
 }
 export interface ApiClient {
   consoleThread(signal?: AbortSignal): Promise<ThreadRecord & { things_to_try?: string[] }>;
   /** the end of the thread, with everything that runs or waits for an answer */
   detail(threadId: string, signal?: AbortSignal, lastTurns?: number): Promise<ThreadDetail>;
-  /** Resolves when the server has stored the message. Tries again with the same key for as long as the server cannot be reached. */
+  /** Resolves when the server has stored the message. Retries with the same key while the server cannot be reached. */
   say(
     threadId: string,
     text: string,
@@ -63,20 +63,20 @@ export interface ApiClient {
     options?: { onWait?: OnWait; signal?: AbortSignal; displayed?: Displayed[] },
   ): Promise<Record<string, unknown>>;
   interrupt(threadId: string, turnId: string, signal?: AbortSignal): Promise<TurnRecord>;
-  /** Every event after `sinceSeq`, each once and in order, for as long as `signal` allows; connects again from the last one seen. */
+  /** Every event after `sinceSeq`, once and in order, until `signal` aborts. Reconnects after the last event seen. */
   events(threadId: string, sinceSeq: number, signal: AbortSignal, onState?: (state: 'connected' | 'reconnecting') => void): AsyncGenerator<EventEnvelope, void>;
 }
 
-/** Above what the chat shows of the past, as one turn can hold several messages of a person. */
+/** More than the chat shows of the past, because one turn can hold several messages. */
 const SHOWN_TURNS = 10;
 const FIRST_DELAY_MS = 250;
-/** A dropped stream hides what happens now, so it is tried more often than a message. */
+/** A dropped stream hides what happens now, so it is retried more often than a message. */
 const MAX_STREAM_DELAY_MS = 3_000;
 
 export function apiClient(options: ClientOptions): ApiClient {
   const base = options.baseUrl.replace(/(?<!\/)\/+$/, '');
   const maxDelayMs = options.maxDelayMs ?? 60_000;
-  /** waits that end early when the server shows itself again */
+  /** waits that end early when the server is reachable again */
   const sleepers = new Set<() => void>();
 
   async function open(path: string, init: RequestInit = {}): Promise<Response> {
@@ -104,7 +104,7 @@ export function apiClient(options: ClientOptions): ApiClient {
 
   return {
     consoleThread: (signal) => json<ThreadRecord & { things_to_try?: string[] }>('/v1/console', { signal }),
-    // a screen shows the end: of a thread of years nothing else is fetched
+    // the screen shows only the end of a thread, so nothing older is fetched
     detail: (id, signal, lastTurns = SHOWN_TURNS) => json<ThreadDetail>(`${thread(id)}?last_turns=${lastTurns}`, { signal }),
     interrupt: (id, turnId, signal) => json<TurnRecord>(`${thread(id)}/turns/${encodeURIComponent(turnId)}/interrupt`, { method: 'POST', signal }),
 
@@ -115,7 +115,7 @@ export function apiClient(options: ClientOptions): ApiClient {
             method: 'POST',
             headers: { 'content-type': 'application/json', 'idempotency-key': key },
             body: JSON.stringify({ text, displayed }),
-            // a request that hangs is repeated: with the same key that is safe
+            // a hanging request is repeated, which is safe with the same key
             signal: AbortSignal.any([AbortSignal.timeout(30_000), ...(signal ? [signal] : [])]),
           });
         } catch (error) {
@@ -142,7 +142,7 @@ export function apiClient(options: ClientOptions): ApiClient {
             attempt = 0;
             const event = JSON.parse(data) as EventEnvelope;
             if (event.seq <= last) continue;
-            // moved before the yield: the reader of the event has it, also when the connection drops in the meantime
+            // updated before the yield, because the reader has the event even if the connection drops now
             last = event.seq;
             yield event;
           }
@@ -163,7 +163,7 @@ export function apiClient(options: ClientOptions): ApiClient {
 
 const backoff = (attempt: number, max: number): number => Math.min(max, FIRST_DELAY_MS * 2 ** Math.min(attempt - 1, 20));
 
-/** One sentence about why a request failed, from the depths of undici if need be. */
+/** One sentence about why a request failed, from the innermost cause if needed. */
 export function reasonOf(error: unknown): string {
   if (error instanceof ApiError) return `${error.message} (HTTP ${error.status})`;
   if (!(error instanceof Error)) return String(error);

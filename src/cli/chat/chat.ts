@@ -11,7 +11,7 @@ import { type Seen, seenOf } from './seen.ts';
 import { typed } from './typed.ts';
 import { ChatView } from './view.ts';
 
-/** What comes from the keyboard, or another input. Until the thread is there, lines are kept and Ctrl-C leaves. */
+/** Keyboard or other input. Until the thread is ready, lines are kept and Ctrl-C leaves. */
 interface Keyboard {
   take(text: string): void;
   interrupt(): void;
@@ -85,7 +85,7 @@ function openScreen(options: ChatOptions, home: string, early: string[], leave: 
   return { screen, keyboard };
 }
 
-/** Shows what the thread holds, as far as this terminal has not shown it before. */
+/** Shows the part of the thread that this terminal has not shown. */
 function show(detail: ThreadDetail, view: ChatView, seen: Seen | null): void {
   view.attach(detail, seen?.before);
   for (const { ended_at, started_at } of detail.items) seen?.upTo(timeOf(ended_at ?? started_at));
@@ -102,14 +102,14 @@ async function follow(api: ApiClient, detail: ThreadDetail, view: ChatView, seen
   })) {
     view.handle(event);
     seen?.upTo(timeOf(event.timestamp));
-    // an item may end after its event: that has the time at which its transaction began
+    // an item may end later than its event says, which has the start time of its transaction
     seen?.upTo(timeOf((event.payload as { item?: ItemRecord }).item?.ended_at));
   }
 }
 
 const timeOf = (at: string | null | undefined): number => Date.parse(at ?? '') || 0;
 
-/** The end of the thread, back to what a terminal has shown before, as far as one answer holds it. */
+/** The end of the thread, back to what a terminal has shown, as much as one answer holds. */
 async function unseenDetail(api: ApiClient, threadId: string, seenAt: number | null, signal: AbortSignal): Promise<ThreadDetail> {
   const detail = await api.detail(threadId, signal);
   const oldest = Date.parse(detail.turns[0]?.created_at ?? '');

@@ -12,6 +12,6 @@ export function greeting(things: readonly string[], { whatsapp, colors }: { what
     .join('\n');
 }
 
-/** A message that asks for WhatsApp. While a question is open the bare word may be its answer. */
+/** A message that asks for WhatsApp. While a question is open, the bare word may be its answer. */
 export const asksForWhatsApp = (text: string, asked: boolean): boolean =>
   /^\/(?:whatsapp|pair)$/i.test(text) || (!asked && /^(?:(?:link|connect|pair) )?whatsapp[.!]?$|^pair$/i.test(text));

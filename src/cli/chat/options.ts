@@ -1,9 +1,9 @@
 import type { ScreenInput, ScreenOutput } from './screen/types.ts';
 
-/** Something that goes on beside the chat and can be left with /skip. */
+/** An activity beside the chat, which /skip ends. */
 export interface ChatOffer {
   pending(): boolean;
-  /** the person has begun to write: what was offered is not shown again and again */
+  /** the person has begun to write, so the offer is not repeated */
   hush(): void;
   skip(): Promise<void>;
 }
@@ -14,15 +14,15 @@ export interface ChatOptions {
   token: string;
   input?: ScreenInput;
   output?: ScreenOutput;
-  /** a terminal that knows no escape sequences; as TERM says by default */
+  /** the terminal has no escape sequences; by default as TERM says */
   dumb?: boolean;
   /** called once, when the chat has ended */
   onLeave?: () => void;
-  /** where the history of typed lines lies; FETCH_HOME by default */
+  /** folder of the history of typed lines; FETCH_HOME by default */
   home?: string;
   /** show what the model thinks, dimmed */
   reasoning?: boolean;
-  /** begins to link WhatsApp, when the person asks for it; `print` writes above the line that is being typed, on a screen of this size */
+  /** begins to link WhatsApp when the person asks for it; `print` writes above the line that is being typed, on a screen of this size */
   offer?: (print: (text: string) => void, signal: AbortSignal, size: () => { columns: number; rows: number }) => Promise<ChatOffer>;
   /** ends the chat from outside */
   signal?: AbortSignal;

@@ -1,14 +1,14 @@
 import type { ItemRecord } from '../../contracts/records.ts';
 import { plain } from './screen/text.ts';
 
-/** Something that was said, as far as it is shown again. `at`: ms since the epoch. */
+/** An earlier message that is shown again. `at`: ms since the epoch. */
 export interface PastMessage {
   by: 'person' | 'agent' | 'note' | 'error';
   text: string;
   at: number;
 }
 
-/** The same words, however often they came: a schedule says the same every hour. */
+/** Equal messages, counted: a schedule says the same every hour. */
 export interface CollapsedMessage extends PastMessage {
   times: number;
   last: number;
@@ -24,7 +24,7 @@ export function saidIn(items: readonly ItemRecord[]): PastMessage[] {
   });
 }
 
-/** Each text once, where it came first. */
+/** Each text once, where it first came. */
 export function collapsed(said: readonly PastMessage[]): CollapsedMessage[] {
   const told = new Map<string, CollapsedMessage>();
   for (const one of said) {
@@ -42,7 +42,7 @@ export const whenTold = ({ at, times, last }: CollapsedMessage, now: number): st
 
 const WEEK_DAYS = 6;
 
-/** A time as it is said: `07:00`, `yesterday 23:10`, `Mon 09:05`, `3 Nov 09:05`. In the time zone of this machine. */
+/** A time for people: `07:00`, `yesterday 23:10`, `Mon 09:05`, `3 Nov 09:05`, in the time zone of this machine. */
 export function clock(at: number, now: number): string {
   const date = new Date(at);
   const time = `${String(date.getHours()).padStart(2, '0')}:${String(date.getMinutes()).padStart(2, '0')}`;

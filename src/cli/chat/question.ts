@@ -16,7 +16,7 @@ export function approvalText(approval: PendingApproval, { bold, dim, yellow }: C
   const { description, intent_summary: intent, evidence, evidence_rest: rest } = approval;
   return [
     `${yellow('? ')}${bold(plain(description))}`,
-    // the words of the model come first, so that nothing of it stands where the answers are offered
+    // the model's words come first, so that none of them is among the offered answers
     ...(intent ? indented(`It says: ${intent}`, '  │ ').map(dim) : []),
     ...(evidence ? indented(evidence.replace(/\n$/, ''), '  ') : []),
     dim(rest ? `  ${rest} characters follow: more to read on, then yes / no / skip` : '  yes / no / skip / yes all'),
@@ -28,10 +28,10 @@ const indented = (text: string, margin: string): string[] =>
     .split('\n')
     .map((line) => margin + line);
 
-/** Ids of other questions are those of calls, which no model chooses. */
+/** Ids of other questions are ids of calls, which no model chooses. */
 export const isOfTask = ({ id }: { id: string }): boolean => id.startsWith('tsk_');
 
-/** Whether a message that was shown says a question already, as those of coding tasks do. Margins and breaks of lines do not matter. */
+/** Whether a shown message already contains a question, as those of coding tasks do. Margins and line breaks do not count. */
 export function says(message: string, asked: PendingUserInput | PendingApproval): boolean {
   const texts = 'description' in asked ? [asked.description] : asked.request.questions.map(({ question }) => question);
   const bare = squeezed(message);

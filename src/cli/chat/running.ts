@@ -1,6 +1,6 @@
 import { elapsed } from './screen/text.ts';
 
-/** What a thread is doing now, kept from its events, for one status line. Times are ms since the epoch. */
+/** What a thread is doing, kept from its events, for one status line. Times are ms since the epoch. */
 export class Running {
   readonly turns = new Map<string, number>();
   readonly #tools = new Map<string, { label: string; turnId: string; since: number }>();
@@ -19,7 +19,7 @@ export class Running {
   startTool(itemId: string, tool: { label: string; turnId: string; since: number }): void {
     this.#tools.set(itemId, tool);
   }
-  /** Ends a tool; gives when it started. */
+  /** Ends a tool; returns when it started. */
   endTool(itemId: string, at: number): number | undefined {
     const since = this.#tools.get(itemId)?.since;
     this.#tools.delete(itemId);
@@ -40,9 +40,9 @@ export class Running {
     return this.#questions.has(questionId);
   }
 
-  /** What is going on, and what of it changes with every second. */
+  /** What is running, and the part of it that changes every second. */
   status(now: number): { what: string; detail?: string } {
-    // a coding task asks while no turn runs
+    // a coding task asks without a running turn
     if (this.#questions.size > 0) return { what: 'waiting for your answer' };
     if (this.turns.size === 0) return { what: '' };
     const tools = [...this.#tools.values()];

@@ -1,14 +1,14 @@
 import { type ChatSession, send } from './sending.ts';
 
-/** Commands that concern what runs now: they do not wait until it is over. */
+/** Commands about what runs now; they do not wait for its end. */
 const AT_ONCE = /^\/?(stop|status)$/i;
 const LOOK_MS = 50;
-/** how often the server is asked whether a question is open, while a turn runs on; ms */
+/** how often the server is asked whether a question is open, while a turn runs; ms */
 const ASK_MS = 500;
 
 /**
- * A chat without a terminal: a line is sent when what the last one asked for is over (a turn ended, a reply or a
- * question came), so that `printf 'deploy\n1\n' | fetch chat` answers the question. After the last line it leaves.
+ * A chat without a terminal. It sends a line when the previous one is done (a turn ended, or a reply or question came), so that `printf 'deploy\n1\n' | fetch
+ * chat` answers the question. After the last line it leaves.
  */
 export function scripted(session: ChatSession): { line: (text: string) => void; end: () => void } {
   const { api, threadId, view, signal, leave } = session;
@@ -19,7 +19,7 @@ export function scripted(session: ChatSession): { line: (text: string) => void; 
   let sending: Promise<boolean> = Promise.resolve(true);
   let urgent: Promise<void> = Promise.resolve();
 
-  /** Until something came back and either no turn runs or the person is asked. */
+  /** Waits until something came back, and either no turn runs or the person is asked. */
   const settled = async (before: number): Promise<void> => {
     for (let asked = 0; !left; await pause(LOOK_MS)) {
       if (view.progress === before) continue;
@@ -29,7 +29,7 @@ export function scripted(session: ChatSession): { line: (text: string) => void; 
       if (await waitsForPerson()) return;
     }
   };
-  /** The server knows best whether a question is open; the view, whether the person has seen it. */
+  /** The server knows whether a question is open, the view whether the person has seen it. */
   const waitsForPerson = async (): Promise<boolean> => {
     const now = await api.detail(threadId, signal).catch(() => null);
     const open = [...(now?.pending_user_inputs ?? []), ...(now?.pending_approvals ?? [])];
@@ -53,7 +53,7 @@ export function scripted(session: ChatSession): { line: (text: string) => void; 
       else await sayAndSettle(text);
     }
     await urgent;
-    // a turn of before is still answered; an open question keeps
+    // an earlier turn is still answered, and a question stays open
     while (ended && !left && waiting.length === 0 && view.running.turns.size > 0 && !(await waitsForPerson())) await pause(ASK_MS);
     busy = false;
     if (waiting.length > 0) return pump();

@@ -1,7 +1,7 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Until when a terminal has shown a thread; by the clock of the server, ms since the epoch. */
+/** Until when a terminal has shown a thread, by the server's clock, in ms since the epoch. */
 export interface Seen {
   readonly before: number | null;
   /** everything up to then was shown */
@@ -12,7 +12,7 @@ export interface Seen {
 
 const EVERY_MS = 2_000;
 
-/** Kept in a file of the home, so that the next terminal knows what came while nobody looked. What cannot be read or written costs the times, not the chat. */
+/** Kept in a file of the home, so that the next terminal knows what came while none was open. If it cannot be read or written, only the times are lost. */
 export function seenOf(home: string, threadId: string): Seen {
   const file = join(home, 'chat-seen');
   let before: number | null = null;
@@ -33,7 +33,7 @@ export function seenOf(home: string, threadId: string): Seen {
       writeFileSync(`${file}.${process.pid}`, `${JSON.stringify({ thread: threadId, at })}\n`, { mode: 0o600 });
       renameSync(`${file}.${process.pid}`, file);
     } catch {
-      // see above
+      // as said above
     }
   };
   return {

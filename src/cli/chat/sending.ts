@@ -4,7 +4,7 @@ import { type ApiClient, reasonOf } from './api-client.ts';
 import type { Screen } from './screen/types.ts';
 import type { ChatView } from './view.ts';
 
-/** A chat that is connected with its thread. */
+/** A chat that is connected to its thread. */
 export interface ChatSession {
   api: ApiClient;
   threadId: string;
@@ -14,7 +14,7 @@ export interface ChatSession {
   leave(): void;
 }
 
-/** Sends a message until it is taken; false when the server refused it. `displayed`: the questions that were on the screen when it was written. */
+/** Sends a message until it is accepted; false when the server refused it. `displayed`: the questions on the screen when it was written. */
 export async function send({ api, threadId, view, signal }: ChatSession, text: string, displayed?: Displayed[]): Promise<boolean> {
   view.expectEcho(text);
   let told = false;

@@ -4,10 +4,10 @@ import type { ChatOffer, ChatOptions } from './options.ts';
 import { rememberMessage } from './screen/history.ts';
 import { type ChatSession, send } from './sending.ts';
 
-/** Ctrl-C interrupts; once more within this time it leaves. */
+/** A first Ctrl-C interrupts; a second one within this time leaves. */
 const AGAIN_MS = 2_000;
 
-/** What a person types at a terminal: messages, the few words for the chat itself, and Ctrl-C. */
+/** What a person types at a terminal: messages, the words for the chat itself, and Ctrl-C. */
 export function typed(session: ChatSession, { home, offer: begin }: { home: string; offer: ChatOptions['offer'] }) {
   const { screen, view, signal, leave } = session;
   let queue: Promise<unknown> = Promise.resolve();
@@ -43,9 +43,9 @@ export function typed(session: ChatSession, { home, offer: begin }: { home: stri
     rememberMessage(home, text);
     if (isForTheChat(text)) return;
     offer?.hush();
-    // what the person has before them as they write: the message may have to wait
+    // what is on the screen now, because sending may have to wait
     const displayed = view.displayed();
-    // one after the other: messages arrive in the order they were written, also when the first has to be repeated
+    // one at a time, so that messages arrive in order, even if the first must be repeated
     queue = queue.then(() => send(session, text, displayed));
   };
   return { take, interrupt: interruptOrLeave(session) };
@@ -69,7 +69,7 @@ function interruptOrLeave({ api, threadId, screen, view, signal, leave }: ChatSe
     }
     view.note('interrupting… (Ctrl-C again leaves)');
     api.interrupt(threadId, turnId, signal).catch((error) => {
-      // 409: it has ended in the meantime, which is what was wanted
+      // 409: it has ended meanwhile, as wanted
       if (!signal.aborted && !(error instanceof ApiError && error.status === 409)) view.problem(`Could not interrupt: ${reasonOf(error)}`);
     });
   };

@@ -8,30 +8,30 @@ import { sentText } from './screen/terminal-screen.ts';
 import { elapsed, gist, oneLine, plain } from './screen/text.ts';
 import type { Screen } from './screen/types.ts';
 
-/** How long a message of this terminal is expected to come back as an event; ms. */
+/** How long the event of a message from this terminal is awaited; ms. */
 const ECHO_MS = 60_000;
 const RECENT_ITEMS = 6;
-/** messages that came while nobody looked, equal ones counted once */
+/** messages that came while no terminal was open; equal ones count once */
 const MOST_FRESH = 30;
 const KEPT_SAID = 40;
-/** After a silence of this long the next message has its time; ms. */
+/** After this silence the next message is shown with its time; ms. */
 const SILENCE_MS = 10 * 60_000;
 
-/** Turns the events of a thread into what a person reads. */
+/** Turns the events of a thread into text for a person. */
 export class ChatView {
   readonly running = new Running();
-  /** counts what a person was waiting for: answers, questions, ends of turns */
+  /** counts what a person waits for: answers, questions, ends of turns */
   progress = 0;
   readonly #screen: Screen;
   readonly #answer: AnswerStream;
-  /** questions that were shown, and when; by the clock that nobody sets */
+  /** shown questions, with the time by a clock that nobody can set */
   readonly #shown = new Map<string, number>();
-  /** what was said last while somebody looked, whole: the question of a coding task stands in it */
+  /** the latest messages of this session, whole, because a coding task's question is in one */
   #lastSaid: Array<{ turnId: string; text: string }> = [];
   /** when something last happened on the screen */
   #lookedAt = Date.now();
   #echoes: Array<{ text: string; until: number }> = [];
-  /** turn whose answer broke off: the next one in it starts over */
+  /** turn whose answer was interrupted: the next answer in it starts over */
   #brokeOff: string | null = null;
 
   constructor(screen: Screen, options: { reasoning?: boolean } = {}) {
@@ -39,7 +39,7 @@ export class ChatView {
     this.#answer = new AnswerStream(screen, options.reasoning ?? false);
   }
 
-  /** A message that was typed here is on the screen already. */
+  /** A message that was typed here is already on the screen. */
   expectEcho(text: string): void {
     this.#lookedAt = Date.now();
     this.#echoes.push({ text, until: Date.now() + ECHO_MS });
@@ -51,7 +51,7 @@ export class ChatView {
     return index >= 0;
   }
 
-  /** The last of what was said before, what came while nobody looked, what runs, and what waits for an answer. */
+  /** Shows the end of the past, what came while no terminal was open, what runs, and what waits for an answer. */
   attach(detail: ThreadDetail, seenAt: number | null = null): void {
     if (this.#screen.interactive) this.#past(saidIn(detail.items), seenAt ?? Number.POSITIVE_INFINITY);
     for (const turn of detail.turns) if (isRunning(turn)) this.running.startTurn(turn.id, timeOf(turn.started_at));
@@ -79,7 +79,7 @@ export class ChatView {
     this.note('──');
   }
 
-  /** The open questions that are on the screen, and for how long by now: a bare yes is about these. */
+  /** The open questions on the screen, and for how long: a bare yes is about these. */
   displayed(): Array<{ id: string; ms: number }> {
     return [...this.#shown].filter(([id]) => this.running.isOpen(id)).map(([id, at]) => ({ id, ms: Math.round(performance.now() - at) }));
   }
@@ -155,7 +155,7 @@ export class ChatView {
     }
   }
 
-  /** Says when a message came to a terminal that stood open, unless it came in a conversation. */
+  /** Shows the time of a message at an open terminal, unless it is part of a conversation. */
   #markTime(at: number): void {
     if (this.#screen.interactive && Date.now() - this.#lookedAt > SILENCE_MS) this.note(`${clock(at, Date.now())}:`);
     this.#lookedAt = Date.now();
@@ -205,7 +205,7 @@ export class ChatView {
     this.progress++;
     if (this.#shown.has(asked.id)) return;
     this.#shown.set(asked.id, performance.now());
-    // a coding task says its question as a message, in a turn in which nothing else speaks: one is enough. What a model says hides no question
+    // a coding task sends its question as a message in its own turn, so it is not shown twice. A model's text never hides a question
     if (isOfTask(asked) && this.#lastSaid.some((said) => said.turnId === turnId && says(said.text, asked))) return;
     const { colors } = this.#screen;
     this.#screen.print('request' in asked ? questionText(asked, colors) : approvalText(asked, colors));

@@ -5,7 +5,7 @@ import { ApiError, apiClient, reasonOf } from '../chat/api-client.ts';
 import { chat } from '../chat/chat.ts';
 import type { ChatOptions } from '../chat/options.ts';
 
-/** `fetch chat`: attaches this terminal to a running instance. Throws an Error whose message is ready for a person. */
+/** `fetch chat`: connects this terminal to a running instance. Throws an Error whose message is for a person. */
 export async function run(config: Config): Promise<void> {
   const { baseUrl, token } = runningInstance(config);
   try {
@@ -25,12 +25,12 @@ export async function run(config: Config): Promise<void> {
 export const whatsappOf =
   (config: Config): NonNullable<ChatOptions['offer']> =>
   async (...beside) => {
-    // a chat is to begin at once, and few ask for this
+    // loaded only when asked for, so that a chat begins at once
     const [{ offerPairing }, { whatsappClientOf }] = await Promise.all([import('./pair.ts'), import('../setup/whatsapp-client.ts')]);
     return offerPairing(await whatsappClientOf(config), ...beside);
   };
 
-/** Where the instance of this home answers, and with which token. */
+/** Address and token of this home's running instance. */
 function runningInstance(config: Config): { baseUrl: string; token: string } {
   const read = (name: string): string | undefined => {
     try {
@@ -43,9 +43,9 @@ function runningInstance(config: Config): { baseUrl: string; token: string } {
   try {
     baseUrl = (JSON.parse(read('run.json') ?? '{}') as { urls?: { runtime?: string } }).urls?.runtime;
   } catch {
-    // being written, or torn by a crash: the configured address is as good
+    // being written, or torn by a crash; the configured address will do
   }
-  // an address to listen on is not always one to connect to
+  // an address to listen on may not be one to connect to
   const host = config.FETCH_HOST === '0.0.0.0' || config.FETCH_HOST === '::' ? '127.0.0.1' : config.FETCH_HOST;
   baseUrl ??= `http://${host.includes(':') ? `[${host}]` : host}:${config.FETCH_RUNTIME_PORT}`;
   const token = config.runtimeToken ?? read('runtime-token');

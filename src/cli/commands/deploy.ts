@@ -7,9 +7,9 @@ import { CONVERSATION, wakeSignal } from '../../contracts/signals.ts';
 import { startPatchedOver } from '../../intake/reconcile/start-over.ts';
 import { connectTemporal } from '../roles/connect.ts';
 
-/** `fetch deploy`: which build of the worker does the work. Each command says what is so afterwards. */
+/** `fetch deploy`: which build of the worker does the work. Each command reports the resulting state. */
 
-/** Woken conversations show on the next list a moment later; those with a running turn take longer than anybody waits here. */
+/** Woken conversations appear in the next list a moment later; those with a running turn take longer than this waits. */
 const WAKING_MS = 15_000;
 
 type Steps = ReturnType<typeof deploymentOf>;
@@ -73,11 +73,11 @@ export const drain = (config: Config, build: string, { move }: { move?: boolean 
     return pinned > 0;
   });
 
-/** A chat that sleeps on an old build goes on with the current one when something happens to it, however many weeks later. */
+/** Wakes a chat that sleeps on an old build, so that it moves to the current one now and not at its next message. */
 async function wake(deployment: Steps, temporal: Client, build: string): Promise<void> {
   let woken = 0;
   for await (const { workflowId } of deployment.pinnedRuns(build, CONVERSATION)) {
-    // it may have gone on by itself meanwhile
+    // it may have continued by itself
     await temporal.workflow
       .getHandle(workflowId)
       .signal(wakeSignal)
@@ -99,7 +99,7 @@ async function wake(deployment: Steps, temporal: Client, build: string): Promise
   }
 }
 
-/** The older code cannot continue a run that did something only the newer code does: such a run begins again from the records. */
+/** Older code cannot continue a run that did something new: such a run starts again from the records. */
 export const rollback = (config: Config, build: string): Promise<void> =>
   onDeployment(config, async (deployment, temporal) => {
     const before = (await deployment.read()).builds.filter(({ id, role }) => role !== 'old' && id !== build);
@@ -119,7 +119,7 @@ export const off = (config: Config): Promise<void> =>
     say('Workers without a build do the work.');
   });
 
-/** For workers without a build, before an older release of them is started. */
+/** For workers without a build, before an older release of them starts. */
 export const startOver = (config: Config): Promise<void> =>
   onDeployment(config, async (_deployment, temporal) => {
     const ended = await startPatchedOver(temporal, 'an older release is about to start: begins again from the records');

@@ -17,7 +17,7 @@ import { answersOn, isPortFree, portHolder } from '../instance/ports.ts';
 import { postgresVersion, SERVER_PACKAGE } from '../instance/postgres.ts';
 import { temporalEndpoint } from '../roles/temporal-connection.ts';
 
-/** A model that thinks for longer than this is not worth the wait of a look. */
+/** A check does not wait longer than this for a model. */
 const MODEL_PATIENCE_MS = 20_000;
 
 type Check = (config: Config) => Promise<Finding | Finding[]>;
@@ -49,7 +49,7 @@ export async function diagnose(config: Config): Promise<Finding[]> {
   return (await Promise.all(checks.map((check) => check(config)))).flat();
 }
 
-/** `fetch doctor`; the exit code is 1 when something that is needed is missing. */
+/** `fetch doctor`; the exit code is 1 when something needed is missing. */
 export async function run(config: Config, options: { json?: boolean }): Promise<void> {
   process.exitCode = printFindings(await diagnose(config), options);
 }
@@ -74,7 +74,7 @@ async function homeFinding(home: string): Promise<Finding> {
       if (!statSync(folder).isDirectory()) throw new Error(`${folder} is not a folder`);
       break;
     } catch (error) {
-      // not made yet: its parent has to allow that
+      // it does not exist yet, so its parent must allow creating it
       const parent = folder.slice(0, Math.max(1, folder.lastIndexOf('/')));
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || parent === folder) throw error;
       folder = parent;
@@ -124,7 +124,7 @@ async function postgresAt(url: string): Promise<Finding> {
   return ok('postgres', null, `the server at ${new URL(url).host}`);
 }
 
-/** One real completion: an endpoint that lists its models to everybody may still refuse the key. */
+/** One real completion, because an endpoint may list its models to everybody and still refuse the key. */
 async function modelFinding(config: Config): Promise<Finding> {
   const { endpointOf, PRACTICE } = await import('../../adapters/model/endpoint.ts');
   const endpoint = endpointOf(config);
@@ -149,7 +149,7 @@ async function program(name: string, args: string[], need: string, mend: string)
   }
 }
 
-/** Whether it runs, and comes back, while nobody looks. */
+/** Whether it runs and restarts without a terminal. */
 async function runsFinding(config: Config): Promise<Finding> {
   const how = await howItRuns(config.FETCH_HOME);
   const warning = (detail: string, mend: string | null): Finding => ({ name: 'runs', state: 'warning', version: null, detail, mend });
@@ -161,7 +161,7 @@ async function runsFinding(config: Config): Promise<Finding> {
   return ok('runs', null, how.by === null ? `not now${how.service ? `; the service ${how.service} starts it` : ''}` : howText(how));
 }
 
-/** Ports count as right when they are free, or when our own instance holds them. */
+/** A port is fine when it is free or our own instance holds it. */
 async function portFindings(config: Config): Promise<Finding[]> {
   const { running } = await readStatus(config);
   return Promise.all(

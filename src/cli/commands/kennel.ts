@@ -5,9 +5,9 @@ import type { Config } from '../../config.ts';
 import { printFindings } from '../findings/finding.ts';
 import { kennelFindings } from '../findings/kennel.ts';
 
-/** `fetch kennel …`: the containers of this host, without an instance that runs. */
+/** `fetch kennel …`: the containers of this host, without a running instance. */
 
-/** Builds what commands and the practice agent need, and the images of these agents. */
+/** Builds the image for commands and the practice agent, and the images of these agents. */
 export async function build(config: Config, agents: string[], options: { fresh?: boolean }): Promise<void> {
   const kennel = openKennel(config);
   await kennel.ready();

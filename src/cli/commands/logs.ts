@@ -11,16 +11,16 @@ const TAIL_BYTES = 256 * 1024;
 export interface LogOptions {
   follow?: boolean;
   lines: number;
-  /** for a program: nothing is left out, and nothing is made readable */
+  /** for a program: complete and unformatted */
   json?: boolean;
 }
 
-/** `fetch logs`: the last lines of one role or of all, in the order of time; with `follow`, what comes after them, until Ctrl-C. */
+/** `fetch logs`: the last lines of one role or of all, by time; with `follow`, also new ones, until Ctrl-C. */
 export async function run(config: Config, role: LogName | undefined, options: LogOptions): Promise<void> {
   const { follow, lines, json } = options;
   const colors = pc.createColors(Boolean(process.stdout.isTTY) && pc.isColorSupported);
   const tails = (role ? logsOf(role) : LOG_NAMES).map((name) => tailOf(config.FETCH_HOME, name));
-  /** What is new in all of them. Lines of one moment stay in the order of their file. */
+  /** New lines of all roles. Lines of one moment keep the order of their file. */
   const news = (): LogLine[] =>
     tails
       .flatMap((tail) => tail())
@@ -43,10 +43,10 @@ export async function run(config: Config, role: LogName | undefined, options: Lo
   });
 }
 
-/** What the workers of the engine say of themselves matters to nobody while it is no error. */
+/** Messages of Temporal's workers matter only when they are errors. */
 const isNoise = ({ fields, level }: LogLine): boolean => fields.sdkComponent !== undefined && level !== 'error' && level !== 'fatal';
 
-/** A reader that returns whole new lines of a role each time it is called; from the end of the file when `begin` is not given. */
+/** Returns a reader that returns new whole lines of a role at each call; from the end of the file when `begin` is unset. */
 export function tailOf(home: string, role: LogName, begin: number | null = null): () => LogLine[] {
   const file = logFile(home, role);
   let offset = begin;
@@ -58,7 +58,7 @@ export function tailOf(home: string, role: LogName, begin: number | null = null)
     try {
       const { size } = fstatSync(fd);
       if (offset === null) offset = Math.max(0, size - TAIL_BYTES);
-      // it was rotated: begin with the new one
+      // the log was rotated, so begin with the new file
       if (size < offset) offset = 0;
       const buffer = Buffer.alloc(size - offset);
       readSync(fd, buffer, 0, buffer.length, offset);

@@ -11,7 +11,7 @@ export interface PairOptions {
   number?: 'shared' | 'dedicated';
 }
 
-/** `fetch pair`: shows the QR or the code, renewed as WhatsApp renews it, until the phone has linked this device. */
+/** `fetch pair`: shows the QR or code, and its renewals, until the phone has linked this device. */
 export async function run(config: Config, options: PairOptions): Promise<void> {
   const phone = options.phone === undefined ? null : phoneToPair(options.phone);
   const client = await whatsappClientOf(config);
@@ -26,7 +26,7 @@ export async function run(config: Config, options: PairOptions): Promise<void> {
       screen.clear();
       return say(linkedText(view));
     }
-    // asking has cleared what was needed before, so what is needed now is about this attempt
+    // the request has cleared earlier needs, so what is needed now is about this attempt
     if (view.wanted !== 'on' || view.needs !== null) {
       screen.clear();
       throw new WhatsAppClientError(notLinked(view));
@@ -34,12 +34,12 @@ export async function run(config: Config, options: PairOptions): Promise<void> {
     screen.show(shownText(view, sizeOf(process.stdout)));
   }
   screen.clear();
-  // given up: nothing is kept of an attempt that no phone has accepted
+  // given up: nothing is kept of an attempt that no phone accepted
   if (!isLinked(await client.view())) await client.stop();
   say('Not linked. `fetch pair` shows a new code.');
 }
 
-/** `fetch unpair`: logs out, which removes this device from the list on the phone. */
+/** `fetch unpair`: logs out, which removes this device from the phone's list. */
 export async function unpair(config: Config): Promise<void> {
   const client = await whatsappClientOf(config);
   const before = await client.view();
@@ -52,8 +52,8 @@ export async function unpair(config: Config): Promise<void> {
 }
 
 /**
- * The pairing beside a chat, begun when the person has asked for WhatsApp: shown until it is linked, left or given up, and never in the way of
- * what is typed. `write` prints above the line that is being typed.
+ * Pairing beside a chat, begun when the person asked for WhatsApp. It is shown until it is linked, skipped or given up, and never disturbs typing. `write`
+ * prints above the line that is being typed.
  */
 export function offerPairing(client: WhatsAppClient, write: (text: string) => void, signal: AbortSignal, size: () => ScreenSize): ChatOffer {
   let pending = true;
@@ -83,7 +83,7 @@ export function offerPairing(client: WhatsAppClient, write: (text: string) => vo
       if (!until.aborted) write(`WhatsApp cannot be linked now: ${error.message}`);
     })
     .finally(() => {
-      // nothing is kept of an attempt that no phone has accepted
+      // nothing is kept of an attempt that no phone accepted
       if (pending && signal.aborted) void client.stop().catch(() => {});
       pending = false;
     });
@@ -100,7 +100,7 @@ export function offerPairing(client: WhatsAppClient, write: (text: string) => vo
   };
 }
 
-/** Why it ended without a phone, as the gateway says it. */
+/** Why it ended without a phone, as the gateway says. */
 const notLinked = (view: WhatsAppView): string => view.lastError ?? 'WhatsApp was not linked: it was stopped from elsewhere.';
 
 const isLinked = (view: WhatsAppView): boolean => view.state === 'authenticated' && view.phone !== null;
@@ -127,10 +127,10 @@ interface ScreenSize {
   columns: number;
   rows: number;
 }
-/** What is no terminal has room for everything. */
+/** Output that is not a terminal has space for everything. */
 const sizeOf = ({ columns = Number.POSITIVE_INFINITY, rows = Number.POSITIVE_INFINITY }: Partial<ScreenSize>): ScreenSize => ({ columns, rows });
 
-/** Shows one text in place of the last, where the output is a terminal; elsewhere one after the other. */
+/** On a terminal, shows each text in place of the last; elsewhere one after the other. */
 function qrScreen(output: NodeJS.WriteStream): { show(text: string): void; clear(): void } {
   let last = '';
   const clear = (): void => {

@@ -5,19 +5,19 @@ import { logReporter } from '../instance/progress.ts';
 import { ownLog, rotateOwnLog } from '../instance/role-log.ts';
 import type { RoleStatus } from '../instance/state-file.ts';
 
-/** `fetch start`: on a terminal a chat with an instance in the background, a service that logs JSON lines without one. */
+/** `fetch start`: on a terminal, a chat with an instance in the background; elsewhere, a service that logs JSON lines. */
 export async function run(config: Config, reload: () => Config, flags: Record<string, string>): Promise<void> {
-  // a terminal window that is closed takes its streams along (main.ts sees to the output)
+  // closing a terminal window closes its streams (main.ts handles the output)
   process.stdin.on('error', () => {});
   if (process.stdin.isTTY && process.stdout.isTTY) {
     await (await import('../background/terminal.ts')).run({ config, reload, flags });
   } else {
     ensureHome(config.FETCH_HOME);
-    // for the life of this process, and before anything is ended
+    // for the life of this process, and before anything is stopped
     await claimOrExplain(config.FETCH_HOME);
     await asService(config);
   }
-  // the channel to a parent and an open terminal would hold a process that has nothing left to do
+  // the channel to a parent and an open terminal would keep a finished process alive
   process.exit();
 }
 
@@ -59,7 +59,7 @@ async function asService(config: Config): Promise<void> {
   log.info('stopped');
 }
 
-/** Settles at the first thing that asks the whole to end: a signal, or the end of the process that carries this one. `again`: what the next signal does. */
+/** Settles at the first reason to stop: a signal, or the end of the parent process. `again`: what the next signal does. */
 function onEnd(): { signal: AbortSignal; ended: Promise<string>; again(then: () => void): void } {
   const controller = new AbortController();
   const ended = new Promise<string>((resolve) => {

@@ -6,19 +6,19 @@ import { endProcess, isAlive, type ProcessIdentity, waitUntilGone } from '../ins
 import { claimHome, HeldError, homeHolder } from '../instance/start-lock.ts';
 import { endLeftovers, readRunState, removeRunState } from '../instance/state-file.ts';
 
-/** For the supervisor's own end, and for one that is so early in its start that it has no roles. */
+/** For the supervisor's own end, and for one that has no roles yet. */
 const OWN_MS = 5_000;
-/** What is under way is told about when it takes longer than this. */
+/** Running work is mentioned when it takes longer than this. */
 const TELL_MS = 2_000;
 
 export interface StopOptions {
-  /** wait for nothing that is under way */
+  /** do not wait for running work */
   now?: boolean;
-  /** the same, said later */
+  /** the same, requested later */
   hurried?: AbortSignal;
 }
 
-/** `fetch stop`: ends the supervisor, which ends its roles in order once their work has ended; what is left of a killed one is ended too. */
+/** `fetch stop`: stops the supervisor, which stops its roles in order once their work has ended. It also removes what a killed supervisor left. */
 export async function run(config: Config, options: StopOptions = {}): Promise<void> {
   const home = config.FETCH_HOME;
   const supervisor = await runningSupervisor(home);
@@ -30,7 +30,7 @@ export async function run(config: Config, options: StopOptions = {}): Promise<vo
   else process.stdout.write(ended.length > 0 ? `Ended what a killed start had left running: ${ended.join(', ')}.\n` : `Nothing runs for ${home}.\n`);
 }
 
-/** Where a service manager runs it, that one is asked: it would start again what ends otherwise. Returns the service that was asked. */
+/** If a service manager runs it, that one is asked, because it would restart it otherwise. Returns the service that was asked. */
 async function askToEnd(home: string, supervisor: ProcessIdentity | null): Promise<Service | null> {
   const service = installedService(home);
   const { pid, state } = (await service?.state()) ?? { pid: null, state: 'stopped' };
@@ -39,7 +39,7 @@ async function askToEnd(home: string, supervisor: ProcessIdentity | null): Promi
       await service.stop();
       return service;
     } catch {
-      // the manager cannot be reached from here; an end in order is not followed by another start
+      // the manager cannot be reached from here; a clean end is not followed by a restart
     }
   }
   if (supervisor) terminate(supervisor.pid);
@@ -49,7 +49,7 @@ async function askToEnd(home: string, supervisor: ProcessIdentity | null): Promi
 async function waitForEnd(home: string, supervisor: ProcessIdentity, { now, hurried }: StopOptions): Promise<void> {
   const limitMs = (readRunState(home)?.stopMs ?? 0) + OWN_MS;
   const hurry = () => terminate(supervisor.pid);
-  // the second word: nothing is waited for any more
+  // the second request: nothing is waited for
   hurried?.addEventListener('abort', hurry, { once: true });
   if (now) {
     await pause(100);
@@ -66,19 +66,19 @@ function terminate(pid: number): void {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EPERM') throw new Error(`Process ${pid} belongs to another user. Run fetch stop as that user.`);
-    // it ended in this moment
+    // it ended just now
     if (code !== 'ESRCH') throw error;
   }
 }
 
-/** The one that has its roles on record, or one that is so early in its start that nothing is. */
+/** The supervisor with recorded roles, or one that has recorded nothing yet. */
 async function runningSupervisor(home: string): Promise<ProcessIdentity | null> {
   const state = readRunState(home);
   if (state && (await isAlive(state.supervisor))) return state.supervisor;
   return await homeHolder(home);
 }
 
-/** With the home claimed: a start that begins in this moment must not lose the roles that it has just put on record. */
+/** With the home claimed, so that a start at this moment does not lose the roles that it has just recorded. */
 async function cleanUp(home: string): Promise<string[]> {
   if (!readRunState(home)) return [];
   let claim: { release(): void } | null = null;
@@ -86,7 +86,7 @@ async function cleanUp(home: string): Promise<string[]> {
     claim = await claimHome(home);
   } catch (error) {
     if (error instanceof HeldError) return [];
-    // a home that cannot be written, a full disk say, must not keep what runs from being ended
+    // a home that cannot be written (a full disk) must not prevent the stop
   }
   const ended = await endLeftovers(home);
   removeRunState(home);

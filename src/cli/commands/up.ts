@@ -12,7 +12,7 @@ export interface UpOptions {
   notAtLogin?: boolean;
 }
 
-/** `fetch up`: an instance that runs on when this terminal is closed. Returns when it serves. */
+/** `fetch up`: an instance that keeps running when this terminal is closed. Returns when it serves. */
 export async function run(call: Call, options: UpOptions): Promise<void> {
   const home = call.config.FETCH_HOME;
   if (options.notAtLogin) return void (await removeService(home));
@@ -21,7 +21,7 @@ export async function run(call: Call, options: UpOptions): Promise<void> {
   const report = personReporter();
   const ending = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ending.abort(new Error('Stopped while starting.')));
-  // what is being started needs no terminal
+  // the instance needs no terminal
   process.once('SIGHUP', () => process.exit());
   if (service) await install(service, call);
   const { state, began } = await ensureUp(call, report, ending.signal);
@@ -30,7 +30,7 @@ export async function run(call: Call, options: UpOptions): Promise<void> {
   if (service && how.by !== 'service') say('What runs now goes on. To let the service take over at once: fetch stop, then fetch up.');
   if (service && how.bound) say(`! ${how.bound.text}.${how.bound.mend ? ` To change that: ${how.bound.mend}` : ''}`);
   say('Chat: fetch chat  Look: fetch status, fetch logs  End: fetch stop');
-  // an open terminal would hold a process that has nothing left to do
+  // an open terminal would keep a finished process alive
   process.exit();
 }
 
@@ -42,7 +42,7 @@ async function install(service: Service, call: Call): Promise<void> {
   say(`Installed ${service.file}`);
 }
 
-/** A service has the settings of FETCH_HOME/.env and no others: what this shell alone knows would be missing. */
+/** A service has only the settings of FETCH_HOME/.env, so those of this shell would be missing. */
 async function offerToKeep({ config, flags }: Call): Promise<void> {
   const elsewhere = settingsElsewhere(flags);
   const names = Object.keys(elsewhere);

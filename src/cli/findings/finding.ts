@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 
-/** `warning`: works, with less. `mend` is a command, or null when there is nothing to mend. */
+/** `warning`: works with restrictions. `mend`: a command that fixes it, or null. */
 export interface Finding {
   name: string;
   state: 'ok' | 'warning' | 'missing';
@@ -9,7 +9,7 @@ export interface Finding {
   mend: string | null;
 }
 
-/** Prints findings for a person, or as one JSON object; returns the exit code: 1 when something that is needed is missing. */
+/** Prints findings for a person, or as one JSON object. Returns the exit code: 1 when something needed is missing. */
 export function printFindings(findings: Finding[], options: { json?: boolean }): 0 | 1 {
   const code = findings.some(({ state }) => state === 'missing') ? 1 : 0;
   if (options.json) {

@@ -18,10 +18,10 @@ const finding = (name: string, state: Finding['state'], version: string | null, 
   mend,
 });
 
-/** A disk that the images and the work of some tasks fit on. */
+/** Disk space for the images and the work of some tasks. */
 const ROOM_BYTES = 5e9;
 
-/** One line about coding tasks for `fetch doctor`. Never `missing`: everything else works without them. */
+/** One line about coding tasks for `fetch doctor`. Never `missing`, because everything else works without them. */
 export async function kennelFinding(config: Config): Promise<Finding> {
   try {
     const kennel = openKennel(config);
@@ -33,7 +33,7 @@ export async function kennelFinding(config: Config): Promise<Finding> {
   }
 }
 
-/** `fetch kennel doctor`: every part is tried, the last one in a real container. */
+/** `fetch kennel doctor`: tries every part, the last one in a real container. */
 export async function kennelFindings(config: Config): Promise<Finding[]> {
   let kennel: OpenKennel;
   let facts: EngineFacts;
@@ -116,7 +116,7 @@ function disk(home: string): Finding {
   }
 }
 
-/** Never `ok`: a log-in inside of a container is less than a key outside. */
+/** Never `ok`, because a log-in inside a container is less safe than a key outside. */
 const logins = (config: Config): Finding[] =>
   [...loginsOf(config.FETCH_KENNEL_LOGINS)].map(([name, path]) => {
     const problem = loginProblem(name, path);
@@ -125,7 +125,7 @@ const logins = (config: Config): Finding[] =>
       : finding(`log-in ${name}`, 'warning', null, `${path}: ${loginWarning(name)}`);
   });
 
-/** Prints what the walls of a container look like from inside. */
+/** Prints the restrictions of a container as seen from inside. */
 const LOOK = `const fs = require('node:fs');
 const status = fs.readFileSync('/proc/self/status', 'utf8');
 let writable = true;

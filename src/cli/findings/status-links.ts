@@ -10,7 +10,7 @@ const LISTS = {
   failed: `AgentPhase = "failed" OR ExecutionStatus = "Failed"`,
 };
 
-/** Lines of `fetch status` that lead into the Temporal Web UI: what waits, what failed, and what spent most today. */
+/** Lines of `fetch status` with links to the Temporal Web UI: what waits, what failed, and what spent most today. */
 export async function statusLinks(config: Config, ui: string): Promise<string[]> {
   const workflows = `${ui}/namespaces/${encodeURIComponent(config.TEMPORAL_NAMESPACE)}/workflows`;
   const lists = Object.entries(LISTS).map(([name, query]) => `${name} ${workflows}?query=${encodeURIComponent(query)}`);
@@ -30,7 +30,7 @@ async function dearest(config: Config, workflows: string): Promise<string[]> {
         `dearest today ${row.unpriced > 0 ? 'at most ' : ''}$${(Number(row.micro_usd) / 1e6).toFixed(4)} ${workflows}/${encodeURIComponent(row.workflow_id)}`,
     );
   } catch {
-    // a database that is away is told of by its role
+    // its role reports that the database is away
     return [];
   } finally {
     await store?.close();

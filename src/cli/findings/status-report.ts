@@ -9,7 +9,7 @@ export interface StatusReport {
   urls: Urls;
 }
 
-/** What runs for this home. After the supervisor is gone its roles are `stopped`, whatever the record says. */
+/** What runs for this home. When the supervisor is gone, its roles are `stopped`, whatever is recorded. */
 export async function readStatus(config: Config): Promise<StatusReport & { running: boolean }> {
   const home = config.FETCH_HOME;
   const state = readRunState(home);

@@ -4,14 +4,14 @@ import { whatsappClientOf } from '../setup/whatsapp-client.ts';
 
 /** WhatsApp as `fetch status --json` shows it; times are RFC 3339 UTC. */
 export interface WhatsAppStatus extends Pick<WhatsAppReport, 'state' | 'number' | 'sendsPausedUntil' | 'lastError'> {
-  /** masked: status is what people paste into a report */
+  /** masked, because people paste the status into reports */
   phone: string | null;
   today: DeliveryFigures;
 }
 
 const PATIENCE_MS = 2_000;
 
-/** How WhatsApp stands; null where the running instance does not tell. */
+/** The state of WhatsApp; null when the running instance does not tell. */
 export async function whatsappStatus(config: Config): Promise<WhatsAppStatus | null> {
   try {
     const { state, number, sendsPausedUntil, lastError, phone, today } = await (await whatsappClientOf(config)).view(AbortSignal.timeout(PATIENCE_MS));

@@ -6,7 +6,7 @@ const DAY_MS = 86_400_000;
 /** WhatsApp logs linked devices out when the phone was unused for 14 days. */
 const WARN_DAYS = 10;
 
-/** How the WhatsApp channel stands, as the running instance tells; what needs a person comes with what to do. */
+/** The state of the WhatsApp channel, from the running instance, with what a person must do. */
 export async function whatsappFinding(config: Config): Promise<Finding> {
   const name = 'whatsapp';
   const finding = (state: Finding['state'], detail: string, mend: string | null = null): Finding => ({ name, state, version: null, detail, mend });

@@ -1,10 +1,10 @@
-/** The text that a person is writing, with the cursor at an offset of it. Knows no terminal. */
+/** The text that is being written, with the cursor's offset. It knows nothing about terminals. */
 export class Editor {
   text = '';
   cursor = 0;
-  /** messages of before, newest first */
+  /** earlier messages, newest first */
   readonly #history: string[];
-  /** which of them is shown; -1 is what the person is writing */
+  /** which of them is shown; -1: the text that is being written */
   #back = -1;
   #draft = '';
   #killed = '';
@@ -22,7 +22,7 @@ export class Editor {
     this.set(this.text.slice(0, this.cursor) + text + this.text.slice(this.cursor), this.cursor + text.length);
   }
 
-  /** Gives what was written, and begins with nothing. */
+  /** Returns the text, and begins with an empty one. */
   take(): string {
     const { text } = this;
     this.set('');
@@ -31,7 +31,7 @@ export class Editor {
     return text;
   }
 
-  /** False for a key that means nothing here. */
+  /** False for a key without a meaning here. */
   press({ name, ctrl, meta }: { name?: string; ctrl?: boolean; meta?: boolean }): boolean {
     const key = `${ctrl ? 'ctrl-' : ''}${meta ? 'alt-' : ''}${name ?? ''}`;
     const act = this.#keys[key];
@@ -143,12 +143,12 @@ export class Editor {
   }
 }
 
-/** No character that a person sees is longer; looking at more would make each key slower in a long text. */
+/** No visible character is longer; a larger value would make each key slower in a long text. */
 const NEAR = 64;
 const segmenter = new Intl.Segmenter();
 const firstOf = (text: string): string | undefined => segmenter.segment(text)[Symbol.iterator]().next().value?.segment;
 const lastOf = (text: string): string | undefined => [...segmenter.segment(text)].at(-1)?.segment;
-/** The offset in another line behind as many characters. */
+/** The same column in another line. */
 const sameColumn = (before: string, line: string): number =>
   [...segmenter.segment(line)].slice(0, [...segmenter.segment(before)].length).reduce((sum, { segment }) => sum + segment.length, 0);
 const isWord = (character: string): boolean => /[\p{L}\p{N}\p{M}_\p{Cs}]/u.test(character);

@@ -5,10 +5,10 @@ const KEEP = 500;
 
 /** A message of several lines is one line of the file. */
 const LINE_SEPARATOR = '\u2028';
-/** What is longer was pasted, and is not typed again. */
+/** A longer text was pasted, and nobody recalls it. */
 const LONGEST = 4_000;
 
-/** Messages that were typed before, newest first. A history that cannot be read is no reason to fail. */
+/** Typed messages, newest first. Empty when the history cannot be read. */
 export function loadHistory(home: string): string[] {
   const file = join(home, 'chat-history');
   try {
@@ -35,6 +35,6 @@ export function rememberMessage(home: string, text: string): void {
   try {
     appendFileSync(join(home, 'chat-history'), `${line}\n`, { mode: 0o600 });
   } catch {
-    // a full disk or a read-only home costs the history, not the chat
+    // a full disk or a read-only home costs only the history
   }
 }

@@ -12,18 +12,18 @@ export interface Key {
 
 /** What a person does at the keyboard. */
 export interface KeyListener {
-  /** text to put in: a typed character, or all of a paste */
+  /** text to insert: a typed character, or a whole paste */
   text(text: string): void;
   key(key: Key): void;
 }
 
 const PASTE_END = '\x1b[201~';
-/** A paste comes without a pause: what comes later is typed, and the end of the paste was lost. */
+/** A paste has no pauses. What comes later is typed, and the end of the paste was lost. */
 const LOST_MS = 2_000;
 
 /**
- * Reads keys until `stop`. A terminal that brackets its pastes gives each of them as one text, however its bytes are cut into chunks; Node puts
- * characters and escape sequences together. A paste may not drive the terminal: it is cleaned.
+ * Reads keys until `stop`. With bracketed paste, each paste arrives as one text, whatever its chunks; Node joins characters and escape sequences. A paste is
+ * cleaned, because it must not control the terminal.
  */
 export function readKeys(input: ScreenInput, listener: KeyListener): { stop(): void } {
   let pasted: string | null = null;
@@ -40,7 +40,7 @@ export function readKeys(input: ScreenInput, listener: KeyListener): { stop(): v
     if (pasted !== null) {
       if (key.name === 'paste-end') return endPaste();
       pasted += key.sequence ?? character ?? '';
-      // Node gives up on a sequence whose rest comes late; then its characters come one by one
+      // Node gives up on a sequence whose rest is late; then its characters come one by one
       if (pasted.endsWith(PASTE_END)) {
         pasted = pasted.slice(0, -PASTE_END.length);
         endPaste();

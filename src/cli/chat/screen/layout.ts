@@ -1,6 +1,6 @@
 import stringWidth from 'fast-string-width';
 
-/** A row of a laid out text: the characters from `start` to `end`. */
+/** A row of a text: the characters from `start` to `end`. */
 export interface Row {
   start: number;
   end: number;
@@ -11,8 +11,8 @@ const STYLE = /\x1b\[[0-9;]{0,20}m/y;
 const TAB = '    ';
 
 /**
- * Columns that one character of a person takes at most. Terminals disagree about emoji that are joined of several: a row must not overflow on
- * any of them, because a row that the terminal breaks by itself is counted by nobody.
+ * Most columns of one visible character. Terminals disagree about joined emoji. A row must not overflow on any terminal, because a row that the terminal breaks
+ * itself is not counted.
  */
 export function columnsOf(grapheme: string): number {
   if (grapheme === '\t') return TAB.length;
@@ -22,10 +22,10 @@ export function columnsOf(grapheme: string): number {
   return Math.max(apart, stringWidth(grapheme));
 }
 
-/** What a text is drawn as: a tab ends where the terminal likes, so it is drawn with spaces. */
+/** How a text is drawn: a tab's width depends on the terminal, so spaces replace it. */
 export const drawn = (text: string): string => text.replaceAll('\t', TAB);
 
-/** The characters of one line as a person sees them, each with the columns that it takes; styles take none. */
+/** The visible characters of a line, each with its columns; styles have none. */
 function* piecesOf(line: string): Generator<{ text: string; at: number; columns: number }> {
   for (let at = 0; at < line.length; ) {
     STYLE.lastIndex = at;
@@ -48,23 +48,23 @@ export function widthOf(line: string): number {
   return width;
 }
 
-/** Scripts without spaces between words: a line may be broken at any of their characters. */
+/** Scripts without spaces between words: a line may be broken at any character. */
 const IDEOGRAPH = /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u;
 
 /**
- * The rows of one line: broken behind a space, or inside of a word that is longer than a row. `hang`: columns that the rows after the first have
- * less. `trimmed`: spaces at the end of a row will not be drawn, so they need no room.
+ * The rows of one line, broken behind a space, or inside a word that is longer than a row. `hang`: by how many columns the rows after the first are narrower.
+ * `trimmed`: spaces at the end of a row are not drawn, so they need no columns.
  */
 export function rowsOf(line: string, width: number, { hang = 0, trimmed = false } = {}): Row[] {
   const rows: Row[] = [];
   let row: Row = { start: 0, end: 0 };
   let used = 0;
-  /** where the row may end, and the columns that it has by then */
+  /** where the row may end, and its columns up to there */
   let space: { end: number; used: number } | null = null;
   for (const { text, at, columns } of piecesOf(line)) {
-    // what stands behind the space may itself leave too little room
+    // the text behind the space may not fit either
     while (used > 0 && !(trimmed && text === ' ') && used + columns > (rows.length === 0 ? width : width - hang)) {
-      // a space that does not fit breaks the row where it stands
+      // a space that does not fit breaks the row there
       const end = space && text !== ' ' ? space : { end: at, used };
       rows.push({ start: row.start, end: end.end });
       row = { start: end.end, end: at };
@@ -80,11 +80,11 @@ export function rowsOf(line: string, width: number, { hang = 0, trimmed = false 
   return rows;
 }
 
-/** A row has room for any one character. */
+/** A row fits at least one character. */
 const NARROWEST = 16;
 const LIST = /^\s{0,20}(?:(?:[-*•✓✗?│›]|\d{1,3}[.)]) {1,4})?/;
 
-/** Text for a terminal of `width` columns: every line broken at words, the rows of a list's point below its first word. */
+/** Text for a terminal of `width` columns: lines broken at words, further rows of a list item below its first word. */
 export function wrap(text: string, width: number): string {
   return drawn(text)
     .split('\n')

@@ -3,12 +3,12 @@ import type { Colors } from 'picocolors/types.js';
 import { goesOn, messageOf, nextLine } from '../message.ts';
 import type { Screen, ScreenOptions } from './types.ts';
 
-/** A line that cannot be taken back is for what lasts. */
+/** A line that cannot be taken back is only for what lasts. */
 const LASTS_MS = 500;
 
 /**
- * A screen on which nothing is taken back: a script, or a terminal that knows no escape sequences. A script's line is a message; a person may
- * write one of several lines.
+ * A screen on which nothing can be taken back: a script, or a terminal without escape sequences. Each line of a script is a message; a person may write a
+ * message of several lines.
  */
 export function plainScreen({ input, output, onMessage, onInterrupt, onEnd }: ScreenOptions, colors: Colors, interactive: boolean): Screen {
   const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
@@ -24,7 +24,7 @@ export function plainScreen({ input, output, onMessage, onInterrupt, onEnd }: Sc
   });
   lines.on('error', () => lines.close());
   lines.once('close', onEnd);
-  // without raw mode the terminal makes a signal of Ctrl-C
+  // without raw mode the terminal turns Ctrl-C into a signal
   if (interactive) process.on('SIGINT', onInterrupt);
   return {
     interactive,

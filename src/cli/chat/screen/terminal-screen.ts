@@ -14,8 +14,8 @@ const KEPT_LINES = 12;
 const BRACKETED_PASTE = { on: '\x1b[?2004h', off: '\x1b[?2004l' };
 
 /**
- * A terminal. What is finished scrolls up; the live area below it is drawn again at every change, from its first row on. No row of it is as wide
- * as the terminal, so its height is what was counted, whatever the terminal takes an emoji for.
+ * A terminal. Finished text scrolls up. The live area below is redrawn at every change, from its first row. No row is as wide as the terminal, so the counted
+ * height is right, whatever width an emoji has.
  */
 export function terminalScreen({ input, output, history, onMessage, onInterrupt, onEnd }: ScreenOptions, colors: Colors): Screen {
   const editor = new Editor(history);
@@ -45,7 +45,7 @@ export function terminalScreen({ input, output, history, onMessage, onInterrupt,
     const next = layOut();
     const up = next.rows.length - 1 - next.cursor;
     const above = finished === undefined ? '' : `${wrap(finished, width())}\n`;
-    // the row of the cursor is written twice: behind its own beginning the cursor stands right by any terminal's measure
+    // the cursor's row is written twice: after its own beginning the cursor is right on any terminal
     output.write(`${erase()}${above}${next.rows.join('\n')}${up > 0 ? `\x1b[${up}A` : ''}\r${next.column}`);
     live = next;
   };
@@ -53,8 +53,8 @@ export function terminalScreen({ input, output, history, onMessage, onInterrupt,
   const onResize = (): void => {
     const before = size.columns;
     measure();
-    // A terminal that became narrower has broken the rows that are wider than it is now. Not all of them break the row of the cursor: to
-    // count it once leaves a row too many on the others, and takes none away that was said before.
+    // a narrower terminal has broken the rows that are now too wide. Not all terminals break the cursor's row; counting it once leaves one row too many on the
+    // others, but never removes earlier text.
     if (size.columns < before) live.cursor = live.rows.slice(0, live.cursor).reduce((sum, row) => sum + Math.max(1, Math.ceil(widthOf(row) / size.columns)), 0);
     draw();
   };
@@ -62,14 +62,14 @@ export function terminalScreen({ input, output, history, onMessage, onInterrupt,
   const send = () => {
     if (editor.cursor === editor.text.length && goesOn(editor.text)) return editor.set(nextLine(editor.text));
     const text = messageOf(editor.take());
-    // an empty line is a way to push away what was read
+    // an empty line pushes away what was read
     draw(text === '' ? PROMPT : sentText(text));
     onMessage(text);
   };
 
   const onKey = (key: Key) => {
     if (closed) return;
-    // what was typed before the terminal was raw comes with line feeds: the terminal made them of Enter
+    // text typed before raw mode has line feeds, which the terminal made of Enter
     const enter = key.name === 'return' || key.name === 'enter';
     if (key.ctrl && key.name === 'c') return onInterrupt();
     if (key.ctrl && key.name === 'd' && editor.text === '') return onEnd();
@@ -94,7 +94,7 @@ export function terminalScreen({ input, output, history, onMessage, onInterrupt,
     },
   });
   const ended = (): void => onEnd();
-  // a window that is closed takes the terminal away
+  // closing the window removes the terminal
   input.on('end', ended).on('close', ended).on('error', ended);
   output.on('resize', onResize);
   input.setRawMode?.(true);
@@ -132,7 +132,7 @@ export function terminalScreen({ input, output, history, onMessage, onInterrupt,
       input.off('end', ended).off('close', ended);
       output.off('resize', onResize);
       output.write(`${erase()}${BRACKETED_PASTE.off}`);
-      // a terminal that is gone has no mode to put back
+      // a terminal that is gone has no mode to restore
       try {
         input.setRawMode?.(false);
       } catch {}
@@ -141,7 +141,7 @@ export function terminalScreen({ input, output, history, onMessage, onInterrupt,
   };
 }
 
-/** What is being typed, as far as `most` rows show it, with the row of the cursor and what stands in it before the cursor. */
+/** The typed text in at most `most` rows, with the cursor's row and the text before the cursor in it. */
 function typedRows(editor: Editor, width: number, most: number): { rows: string[]; cursor: number; before: string } {
   const rows: Array<{ text: string; start: number }> = [];
   let at = 0;
@@ -158,7 +158,7 @@ function typedRows(editor: Editor, width: number, most: number): { rows: string[
   return { rows: shown, cursor: cursor - first, before: lead(cursor) + drawn(here.text.slice(0, editor.cursor - here.start)) };
 }
 
-/** A message that was sent, as it stays on the screen. */
+/** A sent message, as it stays on the screen. */
 export function sentText(text: string): string {
   const lines = text.split('\n');
   const kept = lines.length > KEPT_LINES + 1 ? [...lines.slice(0, KEPT_LINES), `… (${lines.length} lines)`] : lines;

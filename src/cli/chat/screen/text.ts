@@ -2,8 +2,8 @@ import { stripVTControlCharacters } from 'node:util';
 import type { Colors } from 'picocolors/types.js';
 
 /**
- * Text from elsewhere (a model, a web page, another person) may not drive the terminal: no escape sequence, control
- * character or bidirectional override gets through. Newlines and tabs stay.
+ * Foreign text (from a model, a web page, another person) must not control the terminal: no escape sequence, control character or bidirectional override gets
+ * through. Newlines and tabs stay.
  */
 export const plain = (text: string): string =>
   stripVTControlCharacters(text)
@@ -24,14 +24,14 @@ export function elapsed(ms: number): string {
   return minutes < 60 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** The argument of a tool call that says most about it, for one line. */
+/** The most informative argument of a tool call, for one line. */
 export function gist(input: unknown, max = 60): string {
   const values = input && typeof input === 'object' ? Object.values(input) : [input];
   const first = values.find((value) => typeof value === 'string' && value.trim() !== '');
   return typeof first === 'string' ? oneLine(first, max) : '';
 }
 
-/** Bold, code and headings of markdown for one line of a terminal; `fence` tells whether the line lies in a code block. */
+/** Bold, code and headings of markdown for one line of a terminal; `fence`: the line is in a code block. */
 export function styleLine(line: string, fence: boolean, colors: Colors): string {
   if (!colors.isColorSupported) return line;
   if (fence || isFence(line)) return colors.cyan(line);

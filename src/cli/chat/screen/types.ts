@@ -2,20 +2,20 @@ import type { Readable, Writable } from 'node:stream';
 import type { Colors } from 'picocolors/types.js';
 
 /**
- * What a chat draws on. On a terminal the lines that are finished scroll up, and below them stays a live area of three
- * parts: the line that is being written, what is running now, and what the person types. Elsewhere only finished lines exist.
+ * What a chat draws on. On a terminal, finished lines scroll up above a live area of three parts: the line that is being written, what runs now, and what the
+ * person types. Elsewhere there are only finished lines.
  */
 export interface Screen {
-  /** a person sits there */
+  /** a person uses it */
   readonly interactive: boolean;
   readonly colors: Colors;
   /** finished text, above the live area */
   print(text: string): void;
-  /** the line that is being written; replaces the last one */
+  /** the line that is being written; replaces the previous one */
   partial(text: string): void;
-  /** what is running now, one line; '' for nothing. `detail` changes all the time: it is shown only where a line can be taken back. */
+  /** what runs now, in one line; empty for nothing. `detail` changes constantly, so it is shown only where a line can be taken back. */
   status(what: string, detail?: string): void;
-  /** forgets what is being typed; false when that was nothing */
+  /** clears what is being typed; false when there was nothing */
   clearInput(): boolean;
   /** whole lines, as large as the screen is */
   readonly size: { columns: number; rows: number };
@@ -28,9 +28,9 @@ export type ScreenOutput = Writable & { isTTY?: boolean; columns?: number; rows?
 export interface ScreenOptions {
   input: ScreenInput;
   output: ScreenOutput;
-  /** it knows no escape sequences; as TERM says by default */
+  /** the terminal has no escape sequences; by default as TERM says */
   dumb?: boolean;
-  /** messages that were sent before, newest first */
+  /** sent messages, newest first */
   history: string[];
   onMessage(text: string): void;
   /** Ctrl-C */
