@@ -3,6 +3,7 @@ import { AGENT_NAMES } from '../../kennel/agents/registry.ts';
 import { type Config, ConfigError, configWarnings, loadConfig } from '../config.ts';
 import { VERSION } from '../installation.ts';
 import type { OwnRole } from './instance/state-file.ts';
+import type { Supervision } from './roles/own-roles.ts';
 
 /** The `fetch` command. Commands are imported when they run: `fetch status` must not load a workflow engine. */
 
@@ -41,7 +42,7 @@ const program = new Command('fetch')
   );
 
 /** What a supervisor starts. */
-const supervisedCommands = new Set(['worker', 'gateway', 'api', 'kennel-worker', 'roles', 'prepare']);
+const supervisedCommands = new Set(['worker', 'gateway', 'api', 'kennel-worker', 'roles']);
 
 /** A command with the setting flags, an example in its help, and its configuration parsed before it runs. */
 function command(name: string, description: string, example: string, run: (command: Command, args: string[]) => Runner, parent = program): Command {
@@ -64,19 +65,20 @@ function command(name: string, description: string, example: string, run: (comma
 }
 
 /** A command that brings no servers of its own. */
-const withServers = (name: string, description: string, run: (config: Config, args: string[]) => Promise<unknown>, example = name) =>
+const withServers = (name: string, description: string, run: (config: Config, args: string[], options: object) => Promise<unknown>, example = name) =>
   command(
     name,
     description,
     `TEMPORAL_ADDRESS=temporal:7233 DATABASE_URL=postgres://fetch:secret@db/fetch fetch ${example}`,
-    (_self, args) => async (config) => {
+    (self, args) => async (config) => {
       const missing = [config.TEMPORAL_ADDRESS ? null : 'TEMPORAL_ADDRESS', config.DATABASE_URL ? null : 'DATABASE_URL'].filter(Boolean);
       if (missing.length > 0)
         throw new ConfigError(missing.map((setting) => `${setting}: must be set for a single role ("fetch start" runs everything with servers of its own)`));
-      await run(config, args);
+      await run(config, args, self.opts());
     },
   );
-const rolesIn = async (config: Config, names: readonly OwnRole[]) => (await import('./roles/own-roles.ts')).runRoles(config, names);
+const rolesIn = async (config: Config, names: readonly OwnRole[], options: Supervision = {}) =>
+  (await import('./roles/own-roles.ts')).runRoles(config, names, options);
 
 command(
   'start',
@@ -100,9 +102,12 @@ withServers('kennel-worker', 'Run the host of workspaces and containers: coding 
 withServers(
   'roles',
   'Run several of these in one process, which takes less memory',
-  (config, args) => rolesIn(config, [...new Set(args as OwnRole[])]),
+  (config, args, options) => rolesIn(config, [...new Set(args as OwnRole[])], options),
   'roles gateway api kennel',
-).addArgument(new Argument('<role...>', 'the roles').choices(['worker', 'gateway', 'api', 'kennel']));
+)
+  .addArgument(new Argument('<role...>', 'the roles').choices(['worker', 'gateway', 'api', 'kennel']))
+  .addOption(new Option('--supervised', 'wait for the word of `fetch start`, which starts roles before the servers').hideHelp())
+  .addOption(new Option('--prepare', 'prepare the servers first').hideHelp());
 withServers('prepare', 'Prepare external servers once: namespace, search attributes, tables', async (config) =>
   (await import('./roles/prepare.ts')).run(config),
 );

@@ -3,14 +3,14 @@ import { type Row, round } from './figures.ts';
 import { diskOf, total, type Usage, usageByRole } from './processes.ts';
 import { steps } from './turns.ts';
 
-const CHATS = 10;
+const CHATS = 20;
 
 /** Memory of every role and disk of the instance, before and after turns in ten chats. */
 export const footprint: Part = {
   name: 'footprint',
   title: 'Memory (PSS) and disk (1 tool call a turn)',
   async run({ app, taker, pick }) {
-    const turns = pick(30, 300, 300);
+    const turns = pick(40, 300, 1000);
     const threads = await Promise.all(Array.from({ length: CHATS }, () => app.thread()));
     const idle = usageByRole(app);
     const disk = diskOf(app.home);

@@ -1,7 +1,8 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { until } from '../support/until.ts';
 import { type Bench, type Part, replaceWorker, warmUp } from './bench.ts';
 import { figures, type Row, round } from './figures.ts';
-import { usageByRole } from './processes.ts';
+import { total, usageByRole } from './processes.ts';
 import { steps } from './turns.ts';
 
 const QUESTION = [{ call: [['ask_user', { question: 'Go on?', options: ['yes', 'no'] }]] }, { say: 'gone on' }];
@@ -14,7 +15,7 @@ export const waiting: Part = {
   title: 'Chats that wait on a question',
   async run(bench) {
     const { app, taker, pick } = bench;
-    const count = pick(20, 300, 2000);
+    const count = pick(20, 300, 3000);
     const before = usageByRole(app);
     const threads: string[] = [];
     await lanes(
@@ -26,9 +27,20 @@ export const waiting: Part = {
       },
     );
     await until('every question is open', async () => (await openQuestions(bench)) === count, 900_000);
+    // what was only for the way there is given back by then
+    await pause(pick(5_000, 30_000, 60_000));
     const after = usageByRole(app);
     const grown = (role: string) => round((after[role]?.pssMb ?? 0) - (before[role]?.pssMb ?? 0), 1);
-    const rows: Row[] = [{ what: 'memory', chats: count, 'worker +MB': grown('worker'), 'temporal +MB': grown('temporal'), 'postgres +MB': grown('postgres') }];
+    const rows: Row[] = [
+      {
+        what: 'memory',
+        chats: count,
+        'all MB': round(total(after, 'pssMb'), 0),
+        'worker +MB': grown('worker'),
+        'temporal +MB': grown('temporal'),
+        'postgres +MB': grown('postgres'),
+      },
+    ];
 
     // a worker that has just started has no conversation in its cache: the wake-up replays it
     await replaceWorker(bench, 'SIGTERM');

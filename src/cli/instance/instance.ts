@@ -1,16 +1,14 @@
-import { spawn } from 'node:child_process';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { databaseVersion } from '../../../temporal/dev-server.ts';
 import { provideTemporal } from '../../../temporal/server.ts';
 import { BUILT_SERVER, CLI_VERSION, type TemporalBinary } from '../../../temporal/version.ts';
 import { type Config, ConfigError, childEnvironment } from '../../config.ts';
-import type { RoleMessage } from '../roles/role-process.ts';
 import { ensureHome } from './home.ts';
 import { type PortNeed, portHolder, requirePorts } from './ports.ts';
 import { clearStalePostmaster, databaseUrl, preparePostgres } from './postgres.ts';
 import { endProcess, startTimeOf } from './process-identity.ts';
-import { ownCommand, ownPrograms, postgresProgram, roleEnvironment, temporalProgram } from './programs.ts';
+import { ownPrograms, postgresProgram, roleEnvironment, temporalProgram } from './programs.ts';
 import type { Reporter } from './progress.ts';
 import { claimHome, HeldError } from './start-lock.ts';
 import { endLeftovers, liveRunState, type RoleStatus, readRunState, removeRunState, type Urls } from './state-file.ts';
@@ -117,26 +115,33 @@ export async function freeTheWay(config: Config, report: Reporter): Promise<void
 
 async function bringUp(config: Config, supervisor: Supervisor, report: Reporter, ui: UiAddress): Promise<void> {
   const home = config.FETCH_HOME;
-  const [temporalAddress, database] = await Promise.all([
+  const prepared = Promise.withResolvers<string>();
+  // the start may have failed before anybody waits for it
+  prepared.promise.catch(() => {});
+  const env = roleEnvironment(config, {
+    temporalAddress: config.TEMPORAL_ADDRESS ?? `127.0.0.1:${config.FETCH_TEMPORAL_PORT}`,
+    databaseUrl: config.DATABASE_URL ?? databaseUrl(home, config.FETCH_POSTGRES_PORT),
+  });
+  const servers = Promise.all([
     config.TEMPORAL_ADDRESS ? external('temporal', config.TEMPORAL_ADDRESS) : embeddedTemporal(),
-    config.DATABASE_URL ? external('postgres', new URL(config.DATABASE_URL).host, config.DATABASE_URL) : embeddedPostgres(),
+    config.DATABASE_URL ? external('postgres', new URL(config.DATABASE_URL).host) : embeddedPostgres(),
   ]);
-  const env = roleEnvironment(config, { temporalAddress, databaseUrl: database });
+  // they load their code while the servers come up, and connect when these answer
+  for (const program of ownPrograms(env, config, { servers, prepared })) supervisor.start(program);
+  await servers;
   report.progress({ text: 'Preparing namespace and tables' });
-  const warnings = await prepareOnce(env);
+  const warnings = await prepared.promise;
   if (warnings) report.warn(warnings);
   report.progress({ text: 'Starting worker, gateway and API' });
-  for (const program of ownPrograms(env, config)) supervisor.start(program);
   // a chat needs no containers: the kennel says by itself what it lacks
   await supervisor.whenReady('worker', 'gateway', 'api');
   report.done('Worker, gateway and API are ready');
 
-  function external(name: 'temporal' | 'postgres', address: string, value = address): string {
+  function external(name: 'temporal' | 'postgres', address: string): void {
     supervisor.external(name, address);
     report.done(`Using the ${name === 'temporal' ? 'Temporal server' : 'PostgreSQL'} at ${address}`);
-    return value;
   }
-  async function embeddedTemporal(): Promise<string> {
+  async function embeddedTemporal(): Promise<void> {
     report.progress({ text: 'Temporal server: looking for one' });
     const previous = databaseVersion(home);
     const binary = await embeddedServer(home, report);
@@ -148,14 +153,12 @@ async function bringUp(config: Config, supervisor: Supervisor, report: Reporter,
     supervisor.start(temporalProgram(config, binary, ui));
     await supervisor.whenReady('temporal');
     report.done(`Temporal server ${binary.server} (${binary.path})`);
-    return `127.0.0.1:${config.FETCH_TEMPORAL_PORT}`;
   }
-  async function embeddedPostgres(): Promise<string> {
+  async function embeddedPostgres(): Promise<void> {
     report.progress({ text: 'PostgreSQL: preparing the database' });
     supervisor.start(postgresProgram(config, await preparePostgres(home, config.FETCH_POSTGRES_PORT)));
     await supervisor.whenReady('postgres');
     report.done('PostgreSQL is ready');
-    return databaseUrl(home, config.FETCH_POSTGRES_PORT);
   }
 }
 
@@ -189,25 +192,4 @@ async function endOwnServer(config: Config): Promise<void> {
   if (!holder?.command.includes(`--db-filename ${join(config.FETCH_HOME, 'temporal-')}`)) return;
   const startTime = await startTimeOf(holder.pid);
   if (startTime) await endProcess({ pid: holder.pid, startTime });
-}
-
-/** Resolves with the warnings of the step, or null. */
-function prepareOnce(env: Record<string, string>): Promise<string | null> {
-  return new Promise((resolve, reject) => {
-    const { file, args } = ownCommand(['prepare'], env);
-    const child = spawn(file, args, { env, detached: true, stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
-    let message: RoleMessage | null = null;
-    let errors = '';
-    child.on('message', (next: RoleMessage) => {
-      message = next;
-    });
-    child.stderr!.on('data', (chunk: Buffer) => {
-      errors = (errors + chunk.toString()).slice(-2000);
-    });
-    child.once('error', reject);
-    child.once('close', () => {
-      if (message?.type === 'ready') resolve(message.address || null);
-      else reject(new Error(message?.error ?? (errors.trim() || 'The preparation of namespace and tables ended without a word.')));
-    });
-  });
 }

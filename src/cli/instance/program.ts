@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync } from 'node:fs';
-import type { RoleMessage } from '../roles/role-process.ts';
+import { type ProcessMessage, RELEASE } from '../roles/role-process.ts';
 import { startTimeOf } from './process-identity.ts';
 import type { ProgramSpec } from './programs.ts';
 import { lastErrorLine, openRoleLog } from './role-log.ts';
@@ -62,12 +62,13 @@ async function launch(program: Program): Promise<void> {
     watch(program, child, logOffset);
     if (child.pid === undefined) return;
     program.child = child;
+    // it may speak while its start time is looked up
+    if (spec.readiness === 'message') child.on('message', (message: ProcessMessage) => hear(program, child, message));
     for (const role of spec.roles) table.change(role, { state: 'starting', pid: child.pid, startTime: null });
     const startTime = await startTimeOf(child.pid);
     if (program.child !== child) return;
     for (const role of spec.roles) table.change(role, { startTime });
-    if (spec.readiness === 'message') child.on('message', (message: RoleMessage) => hear(program, child, message));
-    else await probe(program, child, spec.readiness);
+    if (spec.readiness !== 'message') await probe(program, child, spec.readiness);
   } catch (error) {
     retry(program, 0, (error as Error).message);
   }
@@ -100,7 +101,7 @@ function watch(program: Program, child: ChildProcess, logOffset: number): void {
     if (program.stopping) gone(program, 'stopped');
     else retry(program, Date.now() - startedAt, why);
   };
-  child.on('message', (message: RoleMessage) => {
+  child.on('message', (message: ProcessMessage) => {
     if (message.type === 'failed') told = message.error;
   });
   child.once('error', (error) => died(error.message));
@@ -109,11 +110,20 @@ function watch(program: Program, child: ChildProcess, logOffset: number): void {
   );
 }
 
-function hear({ table, spec, child: current, stopping }: Program, child: ChildProcess, message: RoleMessage): void {
+function hear(program: Program, child: ChildProcess, message: ProcessMessage): void {
+  const { table, spec, child: current, stopping } = program;
+  if (message.type === 'loaded') return void release(program, child);
+  if (message.role === 'prepare') spec.onPreparation?.(message);
   const role = spec.roles.find((name) => name === message.role);
   if (!role || current !== child || stopping) return;
   if (message.type === 'ready') table.change(role, { state: 'ready', address: message.address ?? spec.address });
   if (message.type === 'waits') table.change(role, { state: 'starting', lastError: message.error });
+}
+
+async function release({ spec }: Program, child: ChildProcess): Promise<void> {
+  // where the wait fails, the whole start does
+  await spec.after?.catch(() => new Promise(() => {}));
+  if (child.connected) child.send(RELEASE);
 }
 
 async function probe(program: Program, child: ChildProcess, isReady: () => Promise<boolean>): Promise<void> {

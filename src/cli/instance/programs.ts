@@ -3,6 +3,7 @@ import { devServerArguments } from '../../../temporal/dev-server.ts';
 import type { TemporalBinary } from '../../../temporal/version.ts';
 import { type Config, childEnvironment, serverEnvironment, settings } from '../../config.ts';
 import { PACKAGE_ROOT } from '../../installation.ts';
+import type { RoleMessage } from '../roles/role-process.ts';
 import { answersOn } from './ports.ts';
 import { acceptsConnections, clearStalePostmaster, type PostgresCommand } from './postgres.ts';
 import type { LogName } from './role-log.ts';
@@ -28,10 +29,14 @@ export interface ProgramSpec {
   stopLimitMs: number;
   /** runs before every start */
   before?: () => Promise<void>;
+  /** of our own: what its process waits for once its code is loaded */
+  after?: Promise<unknown>;
+  /** how the preparation of the servers ended, which is the first thing that this process does */
+  onPreparation?: (message: RoleMessage) => void;
 }
 
-/** A young generation of 16 MB and more is never given back: a process that waits most of the time needs no such (docs/performance.md). */
-const NODE_FLAGS = ['--max-semi-space-size=2'];
+/** V8 is made for servers with much memory: by default a heap may double before it is collected, and what it grew to is not given back (docs/performance.md). */
+const NODE_FLAGS = ['--max-semi-space-size=8', '--heap-growing-percent=30'];
 const ENTRY = join(PACKAGE_ROOT, 'bin', 'fetch.js');
 /** What only takes messages first, then side by side what may have steps under way, which need the servers to say how they ended, then these. */
 export const STOP_ORDER = ['messages', 'work', 'temporal', 'postgres'] as const;
@@ -76,19 +81,35 @@ export const postgresProgram = (config: Config, command: PostgresCommand): Progr
  * a process unless the setting says otherwise: each process of its own takes some 50 MB. The worker never shares: its model steps and workflows
  * are what keeps a processor busy.
  */
-export const ownPrograms = (env: Record<string, string>, config: Config): ProgramSpec[] =>
-  (config.FETCH_SEPARATE_PROCESSES ? ONE_EACH : TOGETHER).map((roles) => ownProgram(roles, env, config));
+export function ownPrograms(
+  env: Record<string, string>,
+  config: Config,
+  start: { servers: Promise<unknown>; prepared: PromiseWithResolvers<string> },
+): ProgramSpec[] {
+  const { servers, prepared } = start;
+  const [first, ...others] = config.FETCH_SEPARATE_PROCESSES ? ONE_EACH : TOGETHER;
+  const onPreparation = (message: RoleMessage) => {
+    if (message.type === 'ready') prepared.resolve(message.address ?? '');
+    if (message.type === 'failed') prepared.reject(new Error(message.error));
+  };
+  return [
+    { ...ownProgram(['--prepare'], first, env, config), after: servers, onPreparation },
+    ...others.map((roles) => ({ ...ownProgram([], roles, env, config), after: prepared.promise })),
+  ];
+}
 
-const ONE_EACH: ReadonlyArray<readonly OwnRole[]> = [['worker'], ['gateway'], ['api'], ['kennel']];
-const TOGETHER: ReadonlyArray<readonly OwnRole[]> = [['worker'], ['gateway', 'api', 'kennel']];
+type Together = readonly [OwnRole, ...OwnRole[]];
+// the first of them prepares the servers: it is the lighter one to load
+const TOGETHER: readonly [Together, ...Together[]] = [['gateway', 'api', 'kennel'], ['worker']];
+const ONE_EACH: readonly [Together, ...Together[]] = [['gateway'], ['worker'], ['api'], ['kennel']];
 
-function ownProgram(roles: readonly OwnRole[], env: Record<string, string>, config: Config): ProgramSpec {
+function ownProgram(flags: string[], roles: Together, env: Record<string, string>, config: Config): ProgramSpec {
   const [role] = roles;
   const alone = roles.length === 1;
   return {
     roles,
-    log: alone ? role! : 'roles',
-    ...ownCommand(['roles', ...roles], env),
+    log: alone ? role : 'roles',
+    ...ownCommand(['roles', '--supervised', ...flags, ...roles], env),
     readiness: 'message',
     address: null,
     stops: alone && (role === 'gateway' || role === 'api') ? 'messages' : 'work',

@@ -4,24 +4,19 @@ import { openStore } from '../../store/postgres/database.ts';
 import { roleProcess } from './role-process.ts';
 import { temporalEndpoint } from './temporal-connection.ts';
 
-/**
- * One step before the roles: namespace, search attributes and tables. A process of its own, so that the supervisor,
- * which lives as long as the instance, never loads the Temporal client and the query builder.
- */
+/** `fetch prepare`: one step before the roles, for servers that run elsewhere. */
 export async function run(config: Config): Promise<void> {
-  const { ready, failed } = roleProcess().role('prepare');
-  try {
-    if (!config.TEMPORAL_ADDRESS || !config.DATABASE_URL)
-      throw new Error('TEMPORAL_ADDRESS and DATABASE_URL must be set: this command prepares servers that run elsewhere.');
-    const [{ server, warnings }] = await Promise.all([prepareNamespace(temporalEndpoint(config), config.TEMPORAL_NAMESPACE), migrate(config.DATABASE_URL)]);
-    for (const warning of warnings) process.stderr.write(`${warning}\n`);
-    process.stdout.write(`Temporal ${server}, namespace ${config.TEMPORAL_NAMESPACE} and the tables are ready.\n`);
-    ready(warnings.join('\n'));
-    if (process.connected) process.disconnect();
-    process.exitCode = 0;
-  } catch (error) {
-    await failed(error);
-  }
+  const { server, warnings } = await prepareServers(config).catch(roleProcess().role('prepare').failed);
+  for (const warning of warnings) process.stderr.write(`${warning}\n`);
+  process.stdout.write(`Temporal ${server}, namespace ${config.TEMPORAL_NAMESPACE} and the tables are ready.\n`);
+}
+
+/** Namespace, search attributes and tables; does nothing where they are as they should be. */
+export async function prepareServers(config: Config): Promise<{ server: string; warnings: string[] }> {
+  if (!config.TEMPORAL_ADDRESS || !config.DATABASE_URL)
+    throw new Error('TEMPORAL_ADDRESS and DATABASE_URL must be set: this command prepares servers that run elsewhere.');
+  const [prepared] = await Promise.all([prepareNamespace(temporalEndpoint(config), config.TEMPORAL_NAMESPACE), migrate(config.DATABASE_URL)]);
+  return prepared;
 }
 
 async function migrate(url: string): Promise<void> {

@@ -21,7 +21,13 @@ export interface Role {
   onStop(stop: () => Promise<void> | void): void;
 }
 
+/** The whole process says that its code is loaded, and waits for the supervisor's word. */
+export type ProcessMessage = { type: 'loaded' } | RoleMessage;
+export const RELEASE = 'release';
+
 export interface RoleProcess {
+  /** Resolves when the servers are there; until then nothing is connected. */
+  released(): Promise<void>;
   role(name: Speaker): Role;
   /** what the roles share is closed after all of them have stopped */
   afterStop(close: () => Promise<void>): void;
@@ -68,12 +74,17 @@ export function roleProcess(graceMs = 0): RoleProcess {
       onStop: (each) => void stops.push(each),
     }),
     afterStop: (close) => void closes.push(close),
+    released: () =>
+      new Promise((resolve) => {
+        process.on('message', (word) => word === RELEASE && resolve());
+        void tell({ type: 'loaded' });
+      }),
   };
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-const tell = (message: RoleMessage): Promise<void> =>
+const tell = (message: ProcessMessage): Promise<void> =>
   new Promise((resolve) => {
     if (!process.send || !process.connected) return resolve();
     process.send(message, () => resolve());

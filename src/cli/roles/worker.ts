@@ -38,7 +38,7 @@ export async function run({ config, role, store, temporal, native }: RoleContext
     ...workerTimings(config),
     maxConcurrentActivityTaskExecutions: 100,
     // below the number of active chats everything stalls (measured), so well above it
-    maxCachedWorkflows: 1000,
+    maxCachedWorkflows: 250,
     ...(config.FETCH_BUILD_ID !== undefined && (await versioned(temporal, config.FETCH_BUILD_ID))),
   });
   const running = runToEnd(worker);
