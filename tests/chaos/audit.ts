@@ -21,7 +21,7 @@ export interface Findings {
 /** Clocks of the model and of the database are one; the row's time is that of the beginning of its transaction. */
 const STORED_SLACK_MS = 250;
 
-/** Waits until nothing is left to be sent or signalled, so that the audit looks at the end and not at the way there. */
+/** Waits until nothing is left to send or signal, so that the audit sees the final state. */
 export const settled = (db: Db): Promise<unknown> =>
   until(
     'everything is signalled and sent',
@@ -97,7 +97,7 @@ async function auditShown(db: Db, findings: Findings): Promise<void> {
   const count = (what: string) => void times.set(what, (times.get(what) ?? 0) + 1);
   for (const end of ends) {
     count(`the end of item ${end.item_id}`);
-    // what broke off and was begun anew is shown as interrupted
+    // an interrupted answer that was begun again is shown as interrupted
     if (end.kind === 'agent_message' && end.event === 'item.completed') count(`"${end.detail}" in turn ${end.turn_id}`);
   }
   for (const [what, shown] of times) if (shown > 1) findings.doubled.push(`${what} was shown ${shown} times`);

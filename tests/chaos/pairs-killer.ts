@@ -4,7 +4,7 @@ import { type Copy, PAIRED, type PairedRole, type Pairs } from '../support/pairs
 import { until } from '../support/until.ts';
 import type { Random } from './random.ts';
 
-/** `frozen`: the gateway that holds WhatsApp is stopped in its tracks until the other one has it, and goes on then. */
+/** `frozen`: the gateway with WhatsApp is stopped with SIGSTOP until the other one has taken over, and then goes on. */
 export type PairVictim = PairedRole | 'frozen';
 
 export interface PairKill {

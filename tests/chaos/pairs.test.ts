@@ -11,7 +11,7 @@ describe.skipIf(NO_DOCKER)('two of every role on one database and one Temporal s
     expect(result.kills.map(({ victim }) => victim).sort()).toEqual(
       [...['worker', 'gateway', 'api', 'kennel-worker'].flatMap((role) => [role, role]), 'frozen'].sort(),
     );
-    // of one that is frozen nobody can know that it is not at work: its lease has to end
+    // nobody can know that a frozen gateway is not at work, so its lease has to end
     const [frozen] = result.kills.filter(({ victim }) => victim === 'frozen');
     expect(frozen!.tookOverMs).toBeLessThan(30_000);
   });

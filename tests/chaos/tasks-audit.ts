@@ -114,7 +114,7 @@ async function auditReport(app: TaskWorld, what: string, task: Task, findings: F
   if (shown.length !== 1) (shown.length ? findings.doubled : findings.lost).push(`${what}: its report is shown ${shown.length} times`);
 }
 
-/** Every line of the container is stored once, in order; of a task that was cancelled the last may be missing: nobody followed it any more. */
+/** Every line of the container is stored once, in order. The last lines of a cancelled task may be missing, because nobody followed it then. */
 async function auditLog(app: TaskWorld, what: string, task: Task, findings: Findings, counts: TaskCounts): Promise<void> {
   const stored = await linesOf(app, task.id);
   counts.lines += stored.length;

@@ -110,7 +110,7 @@ function auditFile(
 
 const stepOf = (line: string): number => Number(/"step":(\d+)/.exec(line)?.[1]);
 
-/** True when the container of the step died and this command was the last thing that it was seen at: whether it was over nobody could tell. */
+/** True when the container of the run died and this command was the last thing seen of it: nobody can know whether it had ended. */
 function diedIn(command: string, step: number, log: readonly LogLine[]): boolean {
   const own = log.filter((line) => line.step === step);
   const ended = own.some((line) => line.type === 'ended' && line.outcome !== 'cancelled');

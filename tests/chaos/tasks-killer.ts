@@ -20,7 +20,7 @@ export interface TaskKill {
   victim: TaskVictim;
   /** epoch milliseconds */
   at: number;
-  /** ms until it serves again; of a container: until the task goes on in another, or is over; null for an operation */
+  /** ms until it serves again; for a container: until the task continues in another or is over; null for an operation */
   recoveryMs: number | null;
   /** of the kennel: ms until a line that was written after the kill is stored; null when no container wrote any */
   followedMs: number | null;
@@ -96,7 +96,7 @@ export function createTaskKiller(app: TestApp, random: Random): TaskKiller {
       `task ${taskId} goes on`,
       async () => {
         const task = await app.store.db.selectFrom('tasks').select(['step', 'state', 'ended_at']).where('id', '=', taskId).executeTakeFirstOrThrow();
-        // one that waits for its person, or is paused, goes on after that
+        // a task that waits for its person, or is paused, continues after that
         return task.ended_at !== null || task.step > Number(step) || task.state === 'waiting' || task.state === 'paused';
       },
       SERVES_MS,

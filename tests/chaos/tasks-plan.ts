@@ -11,7 +11,7 @@ export interface Plan {
   asks: Ask[];
   /** what it does to files, in the order of its clauses */
   effects: Effect[];
-  /** ms from its making to the word "stop"; null: nobody says it */
+  /** ms from its creation to the word "stop"; null: nobody says it */
   stopAfterMs: number | null;
   /** ms from its making to the word "pause", and from there to "resume" */
   pause: { afterMs: number; forMs: number } | null;

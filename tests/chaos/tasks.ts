@@ -34,7 +34,7 @@ export interface TaskChaosResult extends Findings, TaskCounts {
   kills: TaskKill[];
   /** kills of the engine that were left out */
   skipped: number;
-  /** requests for a task that had to be made again because the host had no containers at the moment */
+  /** requests for a task that had to be repeated because the host had no containers at that moment */
   refused: number;
   retries: number;
   seconds: number;

@@ -108,7 +108,7 @@ function next(fixture: WhatsAppFixture, event: Event, wanted: (stanza: Stanza) =
 const hasRow = async ({ db }: Store, id: string): Promise<boolean> =>
   (await db.selectFrom('wa_inbox').select('seq').where('message_id', '=', id).executeTakeFirst()) !== undefined;
 
-/** Blocks the insert into the inbox: whoever waits for it has written the ratchet step in the same transaction. */
+/** Blocks the insert into the inbox: a process that waits for it has written the ratchet state in the same transaction. */
 async function inTransaction(prey: Prey, { db }: Store): Promise<boolean> {
   for (const end = Date.now() + PATIENCE_MS; Date.now() < end; ) {
     const met = await db

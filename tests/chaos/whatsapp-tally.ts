@@ -26,7 +26,7 @@ export interface Tally {
   askedThoughStored: number;
   /** the same id on the wire more than once; shown once all the same */
   resent: number;
-  /** how often a phone had to link the client anew, the first time not counted */
+  /** how often a phone had to link the client again, without the first time */
   pairedAgain: number;
   problems: string[];
   kills: WhatsAppKill[];

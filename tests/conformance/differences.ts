@@ -63,7 +63,7 @@ export interface EventDifference {
   adds?: RegExp;
   /** that depends on timing, so it need not show */
   optional?: true;
-  /** a run of recorded labels, and what stands in its place */
+  /** a run of recorded labels, and its replacement */
   theirs?: string[];
   instead?: string[];
   /** recorded fields that ours lack, as `path:type` */

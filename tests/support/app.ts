@@ -70,12 +70,12 @@ export async function startTestApp(env: Record<string, string> = {}, place: Plac
     FETCH_POSTGRES_PORT: String(postgres),
     FETCH_RUNTIME_TOKEN: 'test-token',
     FETCH_ALLOW_PRIVATE_URLS: 'true',
-    // what is under way at the end of a test is nobody's
+    // work that still runs at the end of a test belongs to nobody
     FETCH_STOP_SECONDS: '5',
     OPENAI_BASE_URL: model.baseUrl,
     OPENAI_API_KEY: 'test-key',
     AGENT_MODEL: 'scripted',
-    // a script reads fast; whoever tests the time that a person needs sets it
+    // a script reads fast; a test of the time that a person needs sets it
     FETCH_READ_SECONDS: '0',
     ...env,
   };
@@ -106,7 +106,7 @@ export async function startTestApp(env: Record<string, string> = {}, place: Plac
   const start = async () => {
     ({ child, output } = spawnStart());
     await whenReady().catch((error) => {
-      // nobody would stop it any more
+      // nobody would stop it later
       child.kill('SIGTERM');
       throw error;
     });

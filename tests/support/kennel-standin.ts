@@ -27,7 +27,7 @@ export function kennelStandIn(db: Db): { activities: TaskActivities; release(nam
     if (what === 'ask') {
       const questionId = taskQuestionId(taskId, 'which');
       const question = await findQuestion(db, questionId);
-      // whoever reads from the beginning of the log finds the question again
+      // a reader from the beginning of the log finds the question again
       if (!question || (question.state === 'open' && offset === 0)) {
         if (!question)
           await storeLines(db, task, [{ seq: 1, step, at: new Date().toISOString(), type: 'question', id: 'which', question: 'Which?', options: [] }]);

@@ -26,7 +26,7 @@ export function openaiModel(options: OpenAIOptions): Model {
   return { name, fallback, baseUrl, kind, prices, complete: (request) => endpoint.complete(request), close: async () => {} };
 }
 
-/** An endpoint, and what its refusals have taught: it is not asked again for what it does not know. */
+/** An endpoint, and what its refusals have shown: it is not asked again for what it does not support. */
 class LearnedEndpoint {
   private readonly options: RequestOptions;
   /** models that take no pictures */

@@ -48,7 +48,7 @@ const asked = (turn: string) =>
 const answerOf = async (turn: string): Promise<string | undefined> =>
   (await app.store.db.selectFrom('outbox').select('body').where('turn_id', '=', turn).where('kind', '=', 'answer').orderBy('ord', 'desc').executeTakeFirst())
     ?.body;
-/** A turn that is over, in a chat whose conversation goes on running. */
+/** A finished turn, in a chat whose conversation keeps running. */
 async function talkedBefore(): Promise<string> {
   const thread = await app.thread();
   await app.ended(thread, await app.turn(thread, [{ say: 'hello' }]));
@@ -162,7 +162,7 @@ describe('a message that waits to be sent', () => {
   it('is left to the conversation that holds it, and given to its next run when that was terminated', async () => {
     const { store, config } = await besides();
     const intake = createIntake({ db: store.db, temporal, config, secret: 'secret' });
-    // nobody is linked: what is said on this channel waits in its queue
+    // no phone is linked, so messages of this channel wait in its queue
     const thread = await intake.channelThread('whatsapp', '15550001111@s.whatsapp.net');
     await intake.say({ threadId: thread.id, text: 'status', channelMessageId: 'one' });
     const workflowId = await workflowOf(thread.id);
@@ -256,7 +256,7 @@ describe('an order that comes before the workflow of its task', () => {
     await markOrdered(db, 'tsk_both', 'cancel');
     await markOrdered(db, 'tsk_both', 'resume');
     expect(await claimWorkspace(db, 'tsk_both')).toBe('cancel');
-    // a workflow that was put back to before the end of its task has nothing to wait for
+    // a workflow that was reset to before the end of its task has nothing to wait for
     await db.updateTable('tasks').set({ state: 'completed', ended_at: new Date() }).where('id', '=', 'tsk_both').execute();
     expect(await claimWorkspace(db, 'tsk_both')).toBe('cancel');
     expect(await claimWorkspace(db, 'tsk_none')).toBe('cancel');

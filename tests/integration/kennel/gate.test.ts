@@ -396,7 +396,7 @@ describe('the budget of a task', () => {
     ]);
     expect(providers.requests()).toHaveLength(before);
     expect((await ask(otherFolder, CALLS.anthropic.path(), CALLS.anthropic.body(false, { say: 'x' }))).status).toBe(200);
-    // the store knows what was used, so a gate that starts anew does
+    // the store has the usage, and so has a gate that starts again
     await gate.close(taskId);
     await gate.open({ taskId, folder, budget: { ...ROOM, tokens: 60 }, allow: [] });
     expect((await ask(folder, CALLS.anthropic.path(), CALLS.anthropic.body(false))).status).toBe(402);
@@ -542,7 +542,7 @@ describe('the egress socket', () => {
       const id = await newTask();
       await openGate({ config, gate }, { ...(await findTask(database.store.db, id))!, harness });
       const texts = await Promise.all(hosts.map(async (host) => (await connectTo(gateFolder(config, id), `${host}:443`)).text));
-      // nothing listens here: who is let through hears that
+      // nothing listens here, so a request that is let through gets that error
       return texts.map((text) => (/^HTTP\/1\.1 (403 Host not allowed|502)/.exec(text)?.[1] === '502' ? 'allowed' : 'refused'));
     };
     const hosts = ['api.anthropic.com', 'platform.claude.com', 'registry.example', 'api.openai.com', 'anthropic.com'];

@@ -28,7 +28,7 @@ afterAll(() => database?.close());
 
 type Call = [tool: string, args: Record<string, unknown>];
 
-/** What whoever writes a page cannot know, and the model does. */
+/** What the author of a page cannot know, but the model does. */
 const SECRET = 'sk-1234';
 /** What somebody may want who can write into what is read: every sink, and fetches in all the forms that carry a secret. */
 const wishes: Call[] = [

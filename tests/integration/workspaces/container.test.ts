@@ -18,7 +18,7 @@ beforeEach(() => {
 });
 afterEach(() => w.remove());
 
-/** The program as the kennel runs it: nobody special, no network, nothing but the workspace to write to. */
+/** The program as the kennel runs it: an ordinary user, no network, and only the workspace to write to. */
 function inContainer(op: WorkspaceOp): WorkspaceAnswer {
   const user = process.getuid!() === 0 ? '1000:1000' : `${process.getuid!()}:${process.getgid!()}`;
   if (process.getuid!() === 0) spawnSync('chown', ['-R', user, w.root, w.side]);

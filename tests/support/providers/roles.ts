@@ -21,7 +21,7 @@ const synonyms: Record<string, readonly string[]> = {
 
 type Call = [name: string, args: Record<string, unknown>];
 
-/** The call that fulfils a role with the tools that were offered; null when none of them can. */
+/** The call that fulfils a role with the offered tools; null when none can. */
 export function toolFor(role: Role, args: Record<string, unknown>, { tools, system }: Pick<Asked, 'tools' | 'system'>): Call | null {
   const rights = system.includes('escalated permissions') ? escalated : {};
   const tool = names[role].map((pattern) => tools.find((one) => pattern.test(one.name))).find((one) => one !== undefined);

@@ -12,7 +12,7 @@ export interface AgentStep extends Omit<ScriptStep, 'think' | 'call'> {
 
 export const script = (...steps: AgentStep[]): string => `SCRIPT:${JSON.stringify(steps)}`;
 
-/** The script that the conversation is in, and which of its steps is due; null when nobody has sent one. */
+/** The script of the conversation, and its next step; null when nobody has sent one. */
 export function due(asked: Asked): { text: string; at: number; step: AgentStep } | null {
   const from = asked.turns.findLastIndex((turn) => turn.role === 'user' && turn.text.includes('SCRIPT:['));
   if (from < 0) return null;

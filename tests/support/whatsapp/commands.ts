@@ -91,7 +91,7 @@ export function makeCommands(fixture: WhatsAppFixture, terminal: Terminal): (lin
     if (!found) throw new Error(`There is no message ${number ?? ''}.`);
     return found;
   };
-  /** whoever speaks now, when they are in the chat of the message; else the owner */
+  /** the person who speaks now, if they are in the chat of the message; else the owner */
   const reader = (target: ReceivedMessage): Contact | null => (speaker?.message(target.id) ? speaker : null);
 
   const commands: Record<string, (rest: string, words: string[]) => Promise<void> | void> = {

@@ -82,7 +82,7 @@ export class OwnPhone extends Handset {
     await this.#peerMessage({ protocolMessage: { type: Protocol.HISTORY_SYNC_NOTIFICATION, historySyncNotification: about } }, to);
   }
 
-  /** What linked devices say to their phone and nobody else; the one request that is answered is for messages without content. */
+  /** What linked devices say only to their phone; the one request that it answers is for messages without content. */
   async acceptPeerMessage(companion: Companion, id: string, message: proto.IMessage): Promise<void> {
     const wanted = message.protocolMessage?.peerDataOperationRequestMessage?.placeholderMessageResendRequest ?? [];
     if (!this.world.faults.answersPlaceholders) return;

@@ -31,7 +31,7 @@ export class SenderKeys {
     return (await new GroupSessionBuilder(this.#store).create(this.#name(group, this.#own))).serialize();
   }
 
-  /** True the first time: this device has to be given the key. */
+  /** True the first time: this device must get the key. */
   markGiven(group: string, device: string): boolean {
     const before = this.#given.size;
     return this.#given.add(`${group}|${device}`).size > before;

@@ -20,7 +20,7 @@ export interface SendFlags {
   at?: Date;
   /** the first delivery cannot be decrypted; resends can */
   corrupt?: boolean;
-  /** sent unencrypted, as nobody should accept it */
+  /** sent unencrypted, which nobody should accept */
   plaintext?: boolean;
   /** sent without content: the client has to ask the own phone for it */
   unavailable?: boolean;
@@ -49,7 +49,7 @@ export function transmit(world: World, from: Handset, sent: SentMessage): Promis
   });
 }
 
-/** The same message once more for one device, in a session started anew. */
+/** The same message once more for one device, in a new session. */
 export function retransmit(from: Handset, sent: SentMessage, companion: Companion, count: number): Promise<void> {
   return from.signal.inTurn(async () => {
     const { envelope, message } = sent;

@@ -136,7 +136,7 @@ export class SignalParty {
     };
   }
 
-  /** Starts a session anew from the other side's keys. Throws when their signed pre-key is not signed by their identity. */
+  /** Starts a new session from the other side's keys. Throws when their signed pre-key is not signed by their identity. */
   startSession(peer: Peer, bundle: Bundle): Promise<void> {
     return this.#alone(() => this.#start(peer, bundle));
   }

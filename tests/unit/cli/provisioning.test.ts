@@ -97,7 +97,7 @@ test('a download is checked, kept in the cache and reported with its size', asyn
 });
 
 test('a download with a wrong checksum is thrown away, and the failure lists what was tried and what to do', async () => {
-  // a Go that fails at once stands for a machine without a network
+  // a Go that fails at once simulates a machine without a network
   mkdirSync(join(root, 'gobin'));
   writeFileSync(join(root, 'gobin', 'go'), '#!/bin/sh\necho "no network" >&2; exit 1\n');
   chmodSync(join(root, 'gobin', 'go'), 0o755);

@@ -25,7 +25,7 @@ describe('the watch over memory', () => {
     ['first', first],
   ])('tells of each new kill, and explains a failure by it, with control groups of the %s version', async (_, text) => {
     const path = join(folder, 'counter');
-    // what an earlier step of the same control group has suffered is none of this one's
+    // events of an earlier run in the same control group do not count for this one
     writeFileSync(path, text(2));
     let told = 0;
     watch = new MemoryWatch(() => told++, [join(folder, 'missing'), path]);

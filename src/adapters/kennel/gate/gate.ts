@@ -18,23 +18,27 @@ import { openSocketFolder, type SocketFolder } from './socket.ts';
 
 export interface GateTask {
   taskId: string;
-  /** folder on the host for `model.sock` and `egress.sock`; made where it is missing */
+  /** folder on the host for `model.sock` and `egress.sock`; created if needed */
   folder: string;
   budget: TaskBudget;
   /** hosts besides the model: `example.com`, `*.example.com`, `example.com:8443` */
   allow: readonly string[];
 }
 
-/** The only ways out of containers: two unix sockets for each task, and no port. One gate for a host; it is opened again for every live task after a restart. */
+/**
+ * The only ways out of containers: two unix sockets for each task, and no port. A host has one gate. After a restart it is opened again for every live task.
+ */
 export interface Gate {
-  /** Opens the sockets of a task, or gives an open one another budget and allow-list. Throws for an entry of `allow` that is none, and where no socket can be made. */
+  /**
+   * Opens the sockets of a task, or gives an open task another budget and allow-list. Throws for a wrong entry of `allow`, and when no socket can be created.
+   */
   open(task: GateTask): Promise<void>;
-  /** Cuts what runs, stores what was counted and removes the sockets. Nothing happens for a task that is not open. */
+  /** Cuts running calls, stores what was counted and removes the sockets. Does nothing for a task that is not open. */
   close(taskId: string): Promise<void>;
   openTasks(): string[];
   /** Bytes through the tunnels of an open task; null for another. */
   traffic(taskId: string): Traffic | null;
-  /** Takes no more calls and lets those end that run, for at most so long. A call that is cut is paid for and asked again. */
+  /** Accepts no more calls, and lets running ones end within this time. A call that is cut is paid for, and the agent repeats it. */
   drain(ms: number): Promise<void>;
   /** Closes every task, at the end of the process. */
   closeAll(): Promise<void>;
@@ -52,12 +56,12 @@ export interface GateDeps {
 
 /** Milliseconds. */
 export interface GateTimes {
-  /** until the first byte of a model's answer: a call that is not streamed says nothing before it is done */
+  /** until the first byte of a model's answer; without streaming, that is when the answer is complete */
   modelHeaders: number;
-  /** between two pieces of a model's answer */
+  /** between two parts of a model's answer */
   modelIdle: number;
   egressIdle: number;
-  /** how long a call waits for a store that does not answer, before it is refused */
+  /** how long a call waits for a store that does not answer before it is refused */
   storeWait: number;
   /** how long `close` waits for it */
   settle: number;
@@ -82,7 +86,7 @@ export function createGate({ db, settings, log, times, allows = isPublicAddress,
   const dispatcher = new Agent({ connect: { timeout: 30_000 }, pipelining: 1 });
   const lookups = createSlots(LOOKUPS);
   const tasks = new Map<string, Open>();
-  // opening and closing of one task never overlap
+  // a task's open and close never overlap
   const turns = new KeyedMutex();
 
   async function open(task: GateTask): Promise<void> {
@@ -108,7 +112,7 @@ export function createGate({ db, settings, log, times, allows = isPublicAddress,
       await stopped(opened);
       throw error;
     }
-    // a failure to accept one connection is not the end of the others
+    // one connection that cannot be accepted must not end the others
     for (const server of [model.server, egress.server]) server.on('error', (error) => taskLog.warn({ error: error.message }, 'a socket of the gate failed'));
     tasks.set(task.taskId, opened);
   }

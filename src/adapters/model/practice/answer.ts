@@ -15,7 +15,7 @@ interface WireCall {
   function: { name: string; arguments: string };
 }
 
-/** `at`: the number of the step, which makes the ids of its calls. */
+/** `at`: the number of the step, from which the ids of its calls are made. */
 export const callsOf = (step: ScriptStep, at: number): WireCall[] =>
   (step.call ?? []).map(([name, args], index) => ({
     id: `call_${at}_${index}`,
@@ -23,7 +23,7 @@ export const callsOf = (step: ScriptStep, at: number): WireCall[] =>
     function: { name, arguments: typeof args === 'string' ? args : JSON.stringify(args ?? {}) },
   }));
 
-/** Four characters a token: exact enough to practise with, and the same every time. */
+/** Four characters a token: precise enough to practise with, and always the same. */
 export function usageOf(inputChars: number, step: ScriptStep): object {
   const reasoning = Math.ceil((step.think ?? '').length / 4);
   const prompt = Math.ceil(inputChars / 4);
@@ -51,7 +51,7 @@ export function completionOf(answer: PracticeAnswer): object {
   return { ...envelope, object: 'chat.completion', choices: [{ index: 0, message, finish_reason: finishReason(answer) }], usage };
 }
 
-/** Writes the answer as a stream, word by word; stops when the caller has gone. */
+/** Writes the answer as a stream, word by word; stops when the caller has left. */
 export async function streamAnswer(
   response: ServerResponse,
   answer: PracticeAnswer,
@@ -69,7 +69,7 @@ export async function streamAnswer(
     delta(part);
   }
   if (answer.step.cut) {
-    // after what was written has left, or the caller would see a connection that never answered
+    // after the written data has left, or the caller would see a connection without any answer
     response.write(': cut\n\n', () => response.destroy());
     return;
   }
@@ -84,20 +84,20 @@ const partsOf = ({ step, calls }: PracticeAnswer, pace: number): object[] => [
   ...calls.flatMap(callDeltas),
 ];
 
-/** Words with the space that follows. Where nothing is paced several make one part, because a chunk costs more than a word. */
+/** Words with the space behind them. Without a pace several make one part, because a chunk costs more than a word. */
 function words(text: string, pace: number): string[] {
   const single = text.match(/\S{1,40}\s*|\s+/g) ?? [];
   if (pace > 0) return single;
   return Array.from({ length: Math.ceil(single.length / 16) }, (_, at) => single.slice(at * 16, at * 16 + 16).join(''));
 }
 
-/** A call comes in two pieces, as real endpoints send it: the head, then the arguments. */
+/** A call comes in two chunks, as from real endpoints: the head, then the arguments. */
 const callDeltas = (call: WireCall, index: number): object[] => [
   { tool_calls: [{ index, id: call.id, type: call.type, function: { name: call.function.name, arguments: '' } }] },
   { tool_calls: [{ index, function: { arguments: call.function.arguments } }] },
 ];
 
-/** False when the caller went away meanwhile. */
+/** False when the caller left meanwhile. */
 function pause(ms: number, signal: AbortSignal): Promise<boolean> {
   if (signal.aborted) return Promise.resolve(false);
   return new Promise((resolve) => {

@@ -2,7 +2,7 @@ import type { ScriptStep } from './script.ts';
 import type { Situation } from './situation.ts';
 import type { Use } from './use.ts';
 
-/** Name of the routine and of the schedule that practice makes, so that it can also stop them. */
+/** Name of the routine and schedule that practice creates, so that it can also stop them. */
 const ROUTINE = 'practice-minute';
 const EVERY_MINUTE = '*/1 * * * *';
 
@@ -16,7 +16,7 @@ const HELP = `This is the practice model: no real model is configured, so nothin
 - "task: write notes.md hello; run ls": the practice agent follows what you say, step by step.
 Set OPENAI_API_KEY, OPENROUTER_API_KEY or OPENAI_BASE_URL, or run "fetch setup", for a real model.`;
 
-/** What the rules look at. `word` is the message in small letters. */
+/** The input of the rules. `word` is the message in lower case. */
 interface RuleInput extends Situation {
   text: string;
   word: string;
@@ -116,10 +116,10 @@ const count: Rule = ({ word }) => {
 const help: Rule = ({ word }) =>
   /^(help|hi|hello|hey|hallo|good (morning|evening|day)|start|what can you do|who are you|\?)\b|^\?/.test(word) || word === '' ? { say: HELP } : null;
 
-/** The first that knows a message answers it. */
+/** The first rule that knows a message answers it. */
 const RULES: readonly Rule[] = [ask, readPage, stopSchedule, schedule, listSchedules, progress, count, help];
 
-/** A conversation is to be summarised; null when that was not asked. */
+/** A summary was requested; null when it was not. */
 export const summaryStep = ({ system, user }: Situation): ScriptStep | null =>
   /summar|compact/i.test(system) ? { say: `Practice summary: ${clip(user.trim().replace(/\s+/g, ' '), 400)}` } : null;
 
@@ -147,7 +147,7 @@ const parsed = (text: string): Record<string, unknown> => {
 
 const answerOf = (result: string): string => String(parsed(result).answer ?? result).trim();
 
-/** The title of a fetched page: from JSON, a `Title:` line, a heading, else the first line. */
+/** The title of a fetched page: from JSON, a `Title:` line, a heading, or the first line. */
 function titleOf(result: string): string {
   const title =
     parsed(result).title ?? /^[ \t]*title:[ \t]*(\S.*)$/im.exec(result)?.[1] ?? /^#+\s+(.+)$/m.exec(result)?.[1] ?? result.trim().split('\n')[0] ?? '';

@@ -11,9 +11,9 @@ import type { OfferedTool } from './use.ts';
 export interface CompletionOptions {
   /** understand SCRIPT:[...] messages */
   scripts?: boolean;
-  /** milliseconds before each word of an answer that sets no pace of its own */
+  /** milliseconds before each word of an answer without its own pace */
   pace?: number;
-  /** parse only the latest message and what follows of a long request, so that a measurement is not one of this server; `roles` then lacks the rest */
+  /** of a long request, parse only the latest message and what follows, so that a benchmark does not measure this server; `roles` then lacks the rest */
   skim?: boolean;
   /** called at arrival and again when the state changes */
   ledger?: (entry: LedgerEntry) => void;
@@ -24,7 +24,7 @@ export interface CompletionOptions {
 /** Answers the completion requests of one server. */
 export class Completions {
   private readonly options: CompletionOptions;
-  /** how often a step failed on purpose, for `times` */
+  /** how often each step failed on purpose, for `times` */
   private readonly failures = new Map<string, number>();
   private count = 0;
 
@@ -32,7 +32,7 @@ export class Completions {
     this.options = options;
   }
 
-  /** An error that is thrown before the head is sent is what the caller is told. */
+  /** An error before the head is sent becomes the answer. */
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const raw = await readBody(request);
     this.options.heard?.(raw);
@@ -71,7 +71,7 @@ export class Completions {
     };
   }
 
-  /** The step that is due; without its failure when that has happened often enough. */
+  /** The next step; without its failure when that has happened often enough. */
   private stepOf(requestId: string, situation: Situation, tools: readonly OfferedTool[]): ScriptStep {
     const step = (this.options.scripts ? scriptedStep(situation) : null) ?? practiceStep(situation, tools);
     if (step.times === undefined || !(step.fail || step.hang || step.cut)) return step;

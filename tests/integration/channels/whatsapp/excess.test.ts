@@ -114,7 +114,7 @@ describe('too much, too old and too strange on WhatsApp', () => {
 
   it('reads every message of an outage, in its order, and says once that it does so in parts', async () => {
     const { Nils } = people;
-    // written at a pace that nobody would call a flood
+    // written at an ordinary pace
     const begun = Date.now() - 90 * 60_000;
     const texts = Array.from({ length: 200 }, (_, n) => `while you were away ${n}. ${'It was quiet. '.repeat(20).trim()}`);
     const left = unread(texts);

@@ -6,7 +6,7 @@ import { roleLog, script } from '../../../support/app.ts';
 import { until } from '../../../support/until.ts';
 import { ask, inward, shows } from '../../../support/whatsapp/inward.ts';
 
-/** The whole instance: what becomes of what people write to it. */
+/** The whole instance: what happens with people's messages. */
 
 const world = inward(['Ann', 'Ben', 'Cleo', 'Dora', 'Emil', 'Fay', 'Gus', 'Hana', 'Ivo', 'Joan', 'Nora', 'Otto', 'Rosa']);
 const { people, db, verdicts, shown, asked, verdictOf, turnsOf } = world;

@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net';
 import { domainToASCII } from 'node:url';
 
-/** What a container asks a tunnel to. `host` is in lower case, without the brackets of IPv6 and the dot of the root. */
+/** The target of a tunnel request. `host` is in lower case, without IPv6 brackets and without the final dot. */
 export interface Target {
   host: string;
   port: number;
@@ -9,11 +9,11 @@ export interface Target {
 
 export type AllowList = (target: Target) => boolean;
 
-/** Ports of an entry that names none. */
+/** Ports of an entry without a port. */
 const USUAL_PORTS = new Set([443, 80]);
 const HOST = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,62})(\.[a-z0-9_]([a-z0-9_-]{0,62}))*$/;
 
-/** The target of a CONNECT, `host:port`; null when it is none. */
+/** The target of a CONNECT, `host:port`; null when it is not valid. */
 export function parseTarget(text: string): Target | null {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]/@\s]+)):(\d{1,5})$/.exec(text);
   if (!match) return null;
@@ -30,8 +30,8 @@ function normal(name: string): string | null {
 }
 
 /**
- * Makes the rule of a list: `example.com`, `*.example.com` (every name below it, not itself), either with `:port`; ports 443 and 80
- * without one. Throws for an entry that is none, so that a mistake does not pass for a rule.
+ * The rule of a list: `example.com`, `*.example.com` (every name below it, not itself), each with an optional `:port`; without it, 443 and 80. Throws for a
+ * wrong entry, so that a mistake does not count as a rule.
  */
 export function allowList(entries: readonly string[]): AllowList {
   const rules = entries

@@ -20,7 +20,7 @@ const MAX_TUNNELS = 64;
 const MAX_CONNECTIONS = 256;
 const TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 10_000, keepAliveTimeout: 5000, maxHeaderSize: 8 * 1024 };
 
-/** The HTTP proxy behind one task's egress socket: CONNECT to allowed hosts, and nothing else. */
+/** The HTTP proxy behind one task's egress socket: only CONNECT, and only to allowed hosts. */
 export class EgressProxy {
   readonly server: Server;
   private readonly deps: EgressProxyDeps;
@@ -33,7 +33,7 @@ export class EgressProxy {
     this.server = createServer(TIMEOUTS);
     this.server.maxConnections = MAX_CONNECTIONS;
     this.server.on('request', (request, response) => this.refusePlain(request, response));
-    // what an HTTP server hands over on CONNECT is its socket
+    // for CONNECT, an HTTP server passes on its socket
     this.server.on('connect', (request, stream, head) => this.connect(request, stream as Socket, head));
   }
 
@@ -73,7 +73,7 @@ export class EgressProxy {
       this.note(target);
       deny(client, '403 Host not allowed by FETCH_KENNEL_EGRESS', `${target.host}:${target.port} is not allowed. ${howTo(target.host)}`);
     } else if (this.tunnels.size >= MAX_TUNNELS) deny(client, '503 Too many connections', `There are ${MAX_TUNNELS} connections already.`);
-    // a socket does not look a literal address up, so the guard would not see it
+    // a socket never looks up a literal address, so the guard would not see it
     else if (isIP(target.host) && !this.deps.allows(target.host)) this.block(target, client);
     else this.tunnel(target, client, head);
   }

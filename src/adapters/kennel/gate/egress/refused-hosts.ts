@@ -1,13 +1,13 @@
 import type { Refused } from '../../../../store/kennel/egress.ts';
 import type { Target } from './allow-list.ts';
 
-/** Counts the refusals of one task. A container can ask in vain thousands of times a second; the store hears of it once in `everyMs`. */
+/** Counts the refusals of one task. A container can make thousands of refused requests a second; the store is told once in `everyMs`. */
 export interface RefusedHosts {
-  /** True the first time for a host and port, which is when it is worth a line in a log. */
+  /** True the first time for a host and port, which is worth a log line. */
   count(target: Target): boolean;
-  /** More than anybody needs in a short time: who asks on is not even answered. */
+  /** More refusals than any program needs in a short time; further requests are not even answered. */
   tooMany(): boolean;
-  /** Stores what is left. Never throws: a count that is lost harms nobody. */
+  /** Stores the remaining counts. Never throws, because a lost count does no harm. */
   settle(): Promise<void>;
 }
 

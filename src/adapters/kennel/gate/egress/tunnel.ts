@@ -9,25 +9,25 @@ export interface TunnelDeps {
   /** which addresses tunnels may lead to */
   allows: AddressRule;
   resolve: Resolver;
-  /** look-ups occupy the few threads that this process has for them: they are shared among all tasks */
+  /** look-ups share the few threads that this process has for them, among all tasks */
   lookups: Slots;
-  /** a tunnel through which nothing passes is cut after this long, ms */
+  /** a tunnel without traffic is cut after this long, in ms */
   idleMs: number;
   log: Logger;
 }
 
 const CONNECT_MS = 15_000;
 
-/** Connects a client with a server, and tells the client when that cannot be. `onBlocked`: the name leads to an address that is not allowed. */
+/** Connects a client to a server, and tells the client when that fails. `onBlocked`: the name resolves to an address that is not allowed. */
 export function openTunnel(deps: TunnelDeps, target: Target, client: Socket, head: Buffer, onBlocked: () => void): Socket {
-  // connects to the very address that was checked: a name that answers differently the next time gains nothing
+  // connects to exactly the address that was checked, so a name that resolves differently the next time gains nothing
   const server = connect({ ...target, lookup: guardedLookup(inTurn(deps), deps.allows), autoSelectFamily: true, allowHalfOpen: true });
   let connected = false;
   const tooLong = setTimeout(() => server.destroy(Object.assign(new Error('time-out'), { code: 'ETIMEDOUT' })), CONNECT_MS);
   client.once('close', () => server.destroy());
   server.once('close', (failed) => {
     clearTimeout(tooLong);
-    // what was received goes out before the end; a client that does not read is ended by its own time-out
+    // received data is sent before the end; a client that does not read is ended by its own time-out
     if (failed && connected) client.destroy();
     else client.destroySoon();
     if (connected) deps.log.debug({ host: target.host, port: target.port, sent: server.bytesWritten, received: server.bytesRead }, 'tunnel closed');
@@ -44,7 +44,7 @@ export function openTunnel(deps: TunnelDeps, target: Target, client: Socket, hea
     server.setNoDelay(true);
     client.write('HTTP/1.1 200 Connection Established\r\n\r\n');
     if (head.length) server.write(head);
-    // `pipe` keeps backpressure, and ends one direction without the other
+    // `pipe` keeps backpressure, and can end one direction without the other
     client.pipe(server).pipe(client);
   });
   return server;

@@ -9,7 +9,7 @@ export interface Refusal {
 
 const KINDS: Record<Refusal['status'], { anthropic: string; openai: string; gemini: string }> = {
   400: { anthropic: 'invalid_request_error', openai: 'invalid_request_error', gemini: 'INVALID_ARGUMENT' },
-  // not 429 as the providers have it: every agent would try again, and no try can help
+  // not 429 as the providers have it, because every agent would retry, and no retry can help
   402: { anthropic: 'billing_error', openai: 'insufficient_quota', gemini: 'FAILED_PRECONDITION' },
   404: { anthropic: 'not_found_error', openai: 'invalid_request_error', gemini: 'NOT_FOUND' },
   413: { anthropic: 'request_too_large', openai: 'invalid_request_error', gemini: 'INVALID_ARGUMENT' },
@@ -19,7 +19,7 @@ const KINDS: Record<Refusal['status'], { anthropic: string; openai: string; gemi
   504: { anthropic: 'timeout_error', openai: 'server_error', gemini: 'DEADLINE_EXCEEDED' },
 };
 
-/** The body of a refusal in the shape in which the protocol's own errors come. */
+/** The body of a refusal, in the form of the protocol's own errors. */
 export function errorBody(protocol: Protocol | null, { status, message }: Refusal): unknown {
   const kind = KINDS[status];
   if (protocol === 'anthropic') return { type: 'error', error: { type: kind.anthropic, message } };
@@ -27,14 +27,14 @@ export function errorBody(protocol: Protocol | null, { status, message }: Refusa
   return { error: { message, type: kind.openai, param: null, code: kind.openai } };
 }
 
-/** Answers with a refusal; of an answer that has begun only the connection can be cut. */
+/** Answers with a refusal. If an answer has already begun, the connection is cut. */
 export function refuse(response: ServerResponse, protocol: Protocol | null, refusal: Refusal): void {
   if (response.headersSent) {
     response.destroy();
     return;
   }
   const body = Buffer.from(JSON.stringify(errorBody(protocol, refusal)));
-  // the rest of a request that is not read must not be taken for the next one
+  // the unread rest of a request must not be taken for the next request
   response.writeHead(refusal.status, { 'content-type': 'application/json', 'content-length': body.length, connection: 'close' });
   response.end(body);
 }

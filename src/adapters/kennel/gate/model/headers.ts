@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Redact } from './redact.ts';
 
-/** RFC 9110 section 7.6.1, and what some clients send besides. */
+/** Headers of RFC 9110 section 7.6.1, and some that clients also send. */
 const HOP_BY_HOP = [
   'connection',
   'keep-alive',
@@ -14,7 +14,7 @@ const HOP_BY_HOP = [
   'upgrade',
 ];
 
-/** Written again for the upstream, or not its business: the container's own credentials, cookies, accounts, and where a request came from. */
+/** Not sent on: headers that are written again for the upstream, and the container's own credentials, cookies, accounts, and origin of the request. */
 const NOT_SENT = new Set([
   ...HOP_BY_HOP,
   ...['host', 'content-length', 'expect', 'accept-encoding', 'cookie', 'cookie2'],
@@ -22,7 +22,7 @@ const NOT_SENT = new Set([
   ...['openai-organization', 'openai-project', 'forwarded', 'via', 'x-real-ip'],
 ]);
 
-/** Of an answer: cookies, and whose account it was. */
+/** Not passed back: cookies, and names of the account. */
 const NOT_ANSWERED = new Set([
   ...HOP_BY_HOP,
   ...['set-cookie', 'set-cookie2', 'anthropic-organization-id', 'openai-organization', 'openai-project', 'alt-svc', 'strict-transport-security'],
@@ -30,7 +30,7 @@ const NOT_ANSWERED = new Set([
 
 type Headers = Record<string, string | string[]>;
 
-/** Headers of a container's request as they go on. Compression is declined: usage is read from what passes through. */
+/** Headers of a container's request as they are sent on. Compression is declined, because usage is read from the answer. */
 export function sentHeaders(headers: IncomingHttpHeaders, credential: Record<string, string>): Headers {
   return { ...kept(headers, NOT_SENT, (name) => name.startsWith('x-forwarded-')), 'accept-encoding': 'identity', ...credential };
 }
@@ -42,7 +42,7 @@ export function answeredHeaders(headers: IncomingHttpHeaders, redact: Redact): H
 }
 
 function kept(headers: IncomingHttpHeaders, dropped: ReadonlySet<string>, also: (name: string) => boolean = () => false): Headers {
-  // what Connection names belongs to this connection alone
+  // headers that Connection names belong to this connection alone
   const named = new Set(
     String(headers.connection ?? '')
       .toLowerCase()

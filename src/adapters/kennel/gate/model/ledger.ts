@@ -8,18 +8,18 @@ export interface LedgerStore {
   add(increments: readonly ModelUsage[]): Promise<void>;
 }
 
-/** Usage of one task: what was counted and is not stored yet, and whether there is room for another call. */
+/** Usage of one task: what is counted but not stored yet, and whether the budget allows another call. */
 export interface Ledger {
-  /** Null when a call may be made. Waits a while for a store that does not answer, and then refuses. */
+  /** Null when a call is allowed. Waits a while for a store that does not answer, then refuses. */
   check(signal: AbortSignal): Promise<Refusal | null>;
-  /** Counts a call; it is stored at once, and again and again while the store does not take it. */
+  /** Counts a call. It is stored at once, and again until the store accepts it. */
   add(usage: ModelUsage): void;
   setBudget(budget: TaskBudget): void;
-  /** True when everything that was counted is stored; false when that did not succeed in time. Nothing may be added after it. */
+  /** True when everything counted is stored; false when that did not succeed in time. Nothing may be added afterwards. */
   settle(ms: number): Promise<boolean>;
 }
 
-/** Milliseconds between two tries of a store that does not answer. */
+/** Milliseconds between two attempts on a store that does not answer. */
 const RETRY_MS = 250;
 
 export function createLedger(store: LedgerStore, initial: TaskBudget, storeWaitMs: number): Ledger {
@@ -28,7 +28,7 @@ export function createLedger(store: LedgerStore, initial: TaskBudget, storeWaitM
   let storing: Promise<void> | null = null;
   let retry: NodeJS.Timeout | undefined;
 
-  // one statement at a time; it is never given up, for nobody could say then whether it counted
+  // one statement at a time, and none is given up, because nobody could know whether it counted
   const flush = (): Promise<void> => {
     if (storing) return storing.then(flush);
     if (!pending.size) return Promise.resolve();
@@ -102,7 +102,7 @@ function merge(into: Map<string, ModelUsage>, usage: ModelUsage): void {
   });
 }
 
-/** What a promise gives, or null when it fails or takes longer. */
+/** The result of a promise, or null when it fails or takes longer. */
 async function within<T>(promise: Promise<T>, ms: number): Promise<T | null> {
   const timer = new AbortController();
   try {

@@ -5,10 +5,10 @@ import type { ModelUsage } from '../../../../store/kennel/usage.ts';
 import type { Wire } from './routes.ts';
 import { READERS, type Seen } from './usage-readers.ts';
 
-/** Reads what a call used from its answer as that passes through. */
+/** Reads a call's usage from its answer as it passes through. */
 export interface Meter {
   feed(bytes: Uint8Array): void;
-  /** One call's usage; what the answer did not say (a cut stream, a server that does not count) is estimated, never free. */
+  /** The usage of one call. What the answer does not say (a cut stream, a server that does not count) is estimated, never free. */
   finish(): ModelUsage & { estimated: boolean };
 }
 
@@ -16,15 +16,15 @@ export interface MeterInput {
   wire: Wire;
   /** content type of the answer; null while there is none */
   contentType: string | null;
-  /** as the request named it; the answer's own name counts more */
+  /** as named in the request; the name in the answer has priority */
   model: string;
-  /** of the request's body, for an estimate */
+  /** size of the request's body, for an estimate */
   requestBytes: number;
-  /** of the endpoint that answers */
+  /** prices of the endpoint that answers */
   prices: PriceBook;
 }
 
-/** Bytes of an answer, or of one event of it, that are read for its usage. Longer ones are estimated. */
+/** Most bytes of an answer, or of one of its events, that are read for usage. Longer ones are estimated. */
 const MAX_READ = 32 * 1024 * 1024;
 /** English and code have about four characters a token; other scripts fewer */
 const CHARACTERS_PER_TOKEN = 3;
@@ -43,7 +43,7 @@ export function createMeter({ wire, contentType, model, requestBytes, prices }: 
       reader.end();
       if (!seen.complete) estimate(seen, requestBytes, bytes);
       const read = seen.fresh + seen.cached + seen.cacheWrites + seen.longCacheWrites;
-      // as the store has it: two names that differ there in nothing are one
+      // names that are equal in the store count as one
       const name = storableText(prefix(seen.model ?? model, MAX_MODEL_NAME)) || 'unknown';
       const { microUsd, unpriced } = costOfSeen([seen.model ?? model, model], seen, prices);
       return {
@@ -59,7 +59,7 @@ export function createMeter({ wire, contentType, model, requestBytes, prices }: 
   };
 }
 
-/** Writing to Anthropic's cache costs a quarter more than a fresh token, for an hour twice as much. */
+/** Writing to Anthropic's cache costs a quarter more than a fresh token; for an hour, twice as much. */
 function costOfSeen(names: readonly string[], seen: Seen, prices: PriceBook): Cost {
   const asFresh = Math.ceil(seen.fresh + seen.cacheWrites * 1.25 + seen.longCacheWrites * 2);
   return costOf(names, { inputTokens: asFresh + seen.cached, cachedTokens: seen.cached, outputTokens: seen.output, usd: seen.usd }, prices);
@@ -83,7 +83,7 @@ function eventStream(wire: Wire, seen: Seen): Reader {
     maxBufferSize: MAX_READ,
     onEvent: ({ data }) => readJson(data, wire, seen),
     onError: ({ type }) => {
-      // the parser takes no more then; the stream itself goes on
+      // the parser then accepts no more, but the stream itself goes on
       if (type === 'max-buffer-size-exceeded') readable = false;
     },
   });
@@ -118,7 +118,7 @@ function readJson(text: string, wire: Wire, seen: Seen): void {
   try {
     event = JSON.parse(text);
   } catch {
-    return; // `[DONE]`, or an answer that is none
+    return; // `[DONE]`, or not an answer
   }
   READERS[wire](event, seen);
 }

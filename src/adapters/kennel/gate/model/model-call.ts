@@ -16,22 +16,22 @@ import type { Upstream } from './upstreams.ts';
 export interface ModelCallDeps {
   ledger: Ledger;
   dispatcher: Dispatcher;
-  /** until the first byte of an answer, and between two pieces of it, ms */
+  /** until the first byte of an answer, and between two parts of it, in ms */
   headersMs: number;
   idleMs: number;
   log: Logger;
 }
 
-/** A call that may be made. */
+/** A call that is allowed. */
 export interface AllowedCall {
   route: Route;
   upstream: Upstream;
   body: { bytes: Buffer | null; model: string | null };
-  /** the caller has gone */
+  /** the caller has left */
   signal: AbortSignal;
 }
 
-/** Makes one call of an agent and passes the answer back, without the key in it. What it used is counted, however it ends. */
+/** Makes one call of an agent and passes the answer back, without the key in it. Its usage is counted, however it ends. */
 export class ModelCall {
   private readonly deps: ModelCallDeps;
   private readonly call: AllowedCall;
@@ -67,7 +67,7 @@ export class ModelCall {
       headersTimeout: this.deps.headersMs,
       bodyTimeout: this.deps.idleMs,
     }).catch((error: unknown) => {
-      // the model may have been at work all the while: what was asked is counted, or hanging up early would be free
+      // the model may have been at work all the time, so the request counts, or hanging up early would be free
       if (!neverArrived(error)) this.count(null);
       throw error;
     });
@@ -82,7 +82,7 @@ export class ModelCall {
         message: 'The model endpoint redirects elsewhere, which is not followed. Correct its base URL in the settings.',
       });
     }
-    // an error is not charged
+    // an error costs nothing
     if (status < 300) this.count(String(answer.headers['content-type'] ?? ''));
     const redact = createRedact(this.call.upstream.secrets);
     const headers = answeredHeaders(answer.headers, redact);
@@ -119,7 +119,10 @@ const meteredAndRedacted = (meter: Meter | null, redact: Redact) =>
     if (rest.length) yield rest;
   };
 
-/** Asked for none, but some servers in between compress all the same; the usage could not be read. Changes the headers to what is passed on. */
+/**
+ * No compression was requested, but some servers in between compress anyway, and then the usage could not be read. Changes the headers to those that are passed
+ * on.
+ */
 function decoderOf(headers: Record<string, string | string[]>): Transform | null {
   const encoding = String(headers['content-encoding'] ?? 'identity')
     .trim()

@@ -8,7 +8,7 @@ const NO_CONNECTION = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTU
 /** The endpoint has not seen the request, so it cannot have worked on it. */
 export const neverArrived = (error: unknown): boolean => NO_CONNECTION.has(codeOf(error)) || codeOf(error).startsWith('ERR_TLS');
 
-/** What the agent is told. Texts of our own only: an error's may hold an address or worse. */
+/** The text for the agent. Only our own texts, because an error's text may hold an address or worse. */
 export function explainFailure(error: unknown, deps: { headersMs: number; log: Logger }): Refusal {
   if (error instanceof TooLarge) return { status: 413, message: error.message };
   if (error instanceof errors.HeadersTimeoutError) {

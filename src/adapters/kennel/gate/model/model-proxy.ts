@@ -11,9 +11,9 @@ export interface ModelProxyDeps extends ModelCallDeps {
   upstreams: Record<Protocol, UpstreamOrWhy>;
 }
 
-/** Calls of one task that run at once; more wait. It also bounds by how much a budget can be overdrawn: calls that run are not cut. */
+/** Most calls of one task at once; more wait. It also limits how far a budget can be overdrawn, because running calls are not cut. */
 const MAX_CALLS = 8;
-/** Connections of one task; sub-agents and their keep-alives stay far below. */
+/** Most connections of one task; sub-agents and their keep-alives need far fewer. */
 const MAX_CONNECTIONS = 128;
 
 const NOT_SERVED =
@@ -39,12 +39,12 @@ export class ModelProxy {
     this.server.maxConnections = MAX_CONNECTIONS;
   }
 
-  /** Resolves when no call runs any more and all of them are counted. */
+  /** Resolves when no call is running and all calls are counted. */
   async idle(): Promise<void> {
     while (this.running.size) await Promise.allSettled(this.running);
   }
 
-  /** Takes no more calls; an agent asks again, and the next process answers. */
+  /** Accepts no more calls; the agent repeats them, and the next process answers. */
   close(): void {
     this.closing = true;
     this.server.close();
@@ -58,7 +58,7 @@ export class ModelProxy {
     response.on('error', () => {});
     let release: (() => void) | undefined;
     try {
-      // a connection that is kept alive outlives the socket that it came through
+      // a kept-alive connection outlives the socket that it came through
       if (this.closing) return refuse(response, protocol, { status: 503, message: 'This host is being restarted. Ask again.' });
       const route = routeOf(request.method, request.url ?? '');
       if (!route) return refuse(response, protocol, { status: 404, message: NOT_SERVED });

@@ -1,15 +1,15 @@
-/** Replaces secrets in what passes through, byte for byte, so that a stated length stays right. */
+/** Replaces secrets in a stream, byte for byte, so that a stated length stays right. */
 export interface Redact {
   text(value: string): string;
   /** the part of the stream that is certain; the rest waits for the next chunk */
   chunk(bytes: Uint8Array): Buffer;
-  /** what still waits, at the end of the stream */
+  /** the part that still waits, at the end of the stream */
   end(): Buffer;
 }
 
 /**
- * An endpoint that repeats the key it was given (in the text of an error, say) must not hand it to a container. A secret that is
- * cut between two chunks is found as well: as many bytes are held back as may be the beginning of one, and no more, so that a stream keeps flowing.
+ * An endpoint that repeats the key it was given (for example in an error) must not pass it to a container. A secret that is split over two chunks is found too:
+ * only bytes that may be the beginning of a secret are held back, so that the stream keeps flowing.
  */
 export function createRedact(secrets: readonly string[]): Redact {
   const needles = secrets.filter((secret) => secret.length >= 4).map((secret) => Buffer.from(secret));
@@ -34,7 +34,7 @@ export function createRedact(secrets: readonly string[]): Redact {
   };
 }
 
-/** Bytes at the end of `all` that are a beginning of `needle`. */
+/** Number of bytes at the end of `all` that may begin `needle`. */
 function beginning(all: Buffer, needle: Buffer): number {
   for (let length = Math.min(needle.length - 1, all.length); length > 0; length -= 1) {
     if (all.subarray(all.length - length).equals(needle.subarray(0, length))) return length;

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Refusal } from './errors.ts';
 import type { Wire } from './routes.ts';
 
-/** Bytes of a request; the providers' own limits are 20 to 32 MB. */
+/** Largest request in bytes; the providers' own limits are 20 to 32 MB. */
 export const MAX_REQUEST = 32 * 1024 * 1024;
 
 export class TooLarge extends Error {
@@ -13,7 +13,7 @@ export type ReadBody = { bytes: Buffer | null; model: string | null } | { refusa
 
 const said = (status: Refusal['status'], message: string): ReadBody => ({ refusal: { status, message } });
 
-/** Reads a request whole: it is small beside its answer, and its usage must be countable before it is sent. Throws TooLarge. */
+/** Reads a whole request: it is small compared with its answer, and must be countable before it is sent. Throws TooLarge. */
 export async function readBody(request: IncomingMessage, wire: Wire | null): Promise<ReadBody> {
   if (request.method === 'GET') return { bytes: null, model: null };
   if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') return said(415, 'Compressed requests are not passed on. Send it uncompressed.');
@@ -29,7 +29,7 @@ export async function readBody(request: IncomingMessage, wire: Wire | null): Pro
   return countable(Buffer.concat(chunks), wire);
 }
 
-/** Makes sure that the answer will say what it used. */
+/** Makes sure that the answer will report its usage. */
 function countable(bytes: Buffer, wire: Wire | null): ReadBody {
   if (!wire) return { bytes, model: null };
   let body: Record<string, unknown>;
@@ -40,7 +40,7 @@ function countable(bytes: Buffer, wire: Wire | null): ReadBody {
   }
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return said(400, 'The request is not a JSON object.');
   const model = typeof body.model === 'string' ? body.model : null;
-  // its answer comes later, by another call, and would be counted by nobody
+  // its answer comes later, through another call, and nobody would count it
   if (wire === 'responses' && body.background === true) return said(400, 'Background responses are not passed on. Leave `background` out.');
   if (wire === 'chat' && body.stream === true) {
     const options = typeof body.stream_options === 'object' && body.stream_options !== null ? body.stream_options : {};

@@ -1,20 +1,20 @@
-/** What a call speaks. `openai` has two: their usage is written in different places. */
+/** The protocol of a call. `openai` has two forms, which report usage differently. */
 export type Protocol = 'anthropic' | 'openai' | 'gemini';
 export type Wire = 'anthropic' | 'chat' | 'responses' | 'gemini';
 
 export interface Route {
   protocol: Protocol;
-  /** below the base URL of the protocol, with what is left of the query */
+  /** below the base URL of the protocol, with the rest of the query */
   path: string;
-  /** how its usage is written; null where nothing is charged */
+  /** how usage is reported; null when nothing is charged */
   wire: Wire | null;
-  /** the model, where the path names it */
+  /** the model, when the path names it */
   model: string | null;
 }
 
-// a segment begins with a letter or a digit, so there is no `..`, no empty one and nothing that is encoded
+// a segment begins with a letter or digit, so it cannot be `..`, empty or encoded
 const NAME = '[A-Za-z0-9][A-Za-z0-9._:@-]*';
-// here a colon parts the name from what is asked of it
+// here a colon separates the name from the operation
 const GEMINI_NAME = '[A-Za-z0-9][A-Za-z0-9._-]*';
 const GEMINI = '/v1(?:beta|alpha)?/models';
 
@@ -25,7 +25,7 @@ interface Rule {
   wire: Wire | null;
 }
 
-/** All that coding agents need of the three services; files, batches, fine-tuning, stored answers and accounts are not among it. */
+/** All that coding agents need of the three services, without files, batches, fine-tuning, stored answers and accounts. */
 const RULES: readonly Rule[] = [
   { protocol: 'anthropic', method: 'POST', path: /^\/v1\/messages$/, wire: 'anthropic' },
   { protocol: 'anthropic', method: 'POST', path: /^\/v1\/messages\/count_tokens$/, wire: null },
@@ -44,14 +44,14 @@ const PREFIXES: Record<Protocol, string> = { anthropic: '/anthropic', openai: '/
 /** Parameters of a query that carry a credential. */
 const CREDENTIALS = ['key', 'access_token', 'api_key', 'api-key', '$.xgafv'];
 
-/** The protocol that a path belongs to, allowed or not; null for none. Errors are written in its shape. */
+/** The protocol of a path, allowed or not; null for none. Errors have its form. */
 export function protocolOf(url: string): Protocol | null {
   const path = url.split('?', 1)[0]!;
   for (const [protocol, prefix] of Object.entries(PREFIXES)) if (path === prefix || path.startsWith(`${prefix}/`)) return protocol as Protocol;
   return null;
 }
 
-/** Where a request of a container goes; null for everything that is not on the list. */
+/** Where a container's request goes; null for everything that is not on the list. */
 export function routeOf(method: string | undefined, url: string): Route | null {
   const protocol = protocolOf(url);
   if (!protocol) return null;

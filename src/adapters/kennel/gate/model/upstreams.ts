@@ -18,26 +18,26 @@ export type UpstreamSettings = Pick<
 > &
   Partial<Pick<Config, 'FETCH_MODEL_PRICE'>>;
 
-/** A model endpoint with what opens it. */
+/** A model endpoint, with its credentials. */
 export interface Upstream {
   /** scheme, host and port */
   origin: string;
   /** path of the base URL, without a slash at its end */
   base: string;
-  /** header that carries the key; none where the endpoint needs no key */
+  /** header with the key; empty when the endpoint needs none */
   credential: Record<string, string>;
-  /** what must not be seen by a container, whatever the endpoint answers */
+  /** what a container must not see, whatever the endpoint answers */
   secrets: string[];
-  /** what its calls cost */
+  /** prices of its calls */
   prices: PriceBook;
 }
 
-/** An upstream, or one sentence that says which setting is missing. */
+/** An upstream, or one sentence about the missing setting. */
 export type UpstreamOrWhy = { upstream: Upstream } | { why: string };
 
 const DEFAULT_HOSTS = new Set(['api.anthropic.com', 'generativelanguage.googleapis.com']);
 
-/** The endpoint behind each protocol, as the settings have it. */
+/** The endpoint of each protocol, by the settings. */
 export function upstreamsOf(settings: UpstreamSettings): Record<Protocol, UpstreamOrWhy> {
   const openai = endpointOf(settings);
   const book = (baseUrl: string, ours: boolean) => priceBook(settings.FETCH_MODEL_PRICE, { ours, local: isLocalEndpoint(baseUrl) });
@@ -51,7 +51,7 @@ export function upstreamsOf(settings: UpstreamSettings): Record<Protocol, Upstre
 }
 
 function keyed(baseUrl: string, key: string | undefined, header: string, setting: string, book: (baseUrl: string, ours: boolean) => PriceBook): UpstreamOrWhy {
-  // an endpoint of one's own may need no key; the provider's always does
+  // one's own endpoint may need no key; the provider's always does
   if (!key && DEFAULT_HOSTS.has(new URL(baseUrl).hostname)) return { why: `No key for this model provider is configured: set ${setting}, and restart.` };
   return made(baseUrl, key, key ? { [header]: key } : {}, book(baseUrl, false));
 }

@@ -1,29 +1,29 @@
 import type { Wire } from './routes.ts';
 
-/** What the answers of a call have said of its usage so far. */
+/** What the answers of a call have said about its usage so far. */
 export interface Seen {
   model: string | null;
-  /** tokens read, without those of the two caches */
+  /** input tokens, without those of the two caches */
   fresh: number;
-  /** tokens read from the provider's cache */
+  /** input tokens from the provider's cache */
   cached: number;
-  /** tokens written to the cache for five minutes and for an hour: dearer than fresh ones */
+  /** tokens written to the cache for five minutes and for an hour, which cost more than fresh ones */
   cacheWrites: number;
   longCacheWrites: number;
   output: number;
-  /** US dollars, where the provider says them */
+  /** US dollars, when the provider reports them */
   usd: number | null;
-  /** the last figures are there; without them what is missing is estimated */
+  /** the final figures have come; without them the rest is estimated */
   complete: boolean;
   /** characters of the answer: text, thoughts and arguments of tool calls */
   characters: number;
 }
 
-// answers of strangers: everything may be missing or something else
+// answers from outside: anything may be missing or have another type
 type Any = Record<string, unknown>;
 const part = (value: unknown): Any => (typeof value === 'object' && value !== null ? (value as Any) : {});
 const list = (value: unknown): Any[] => (Array.isArray(value) ? value.map(part) : []);
-/** More than any call uses, and far from what PostgreSQL can add up. */
+/** More than any call uses, and far below what PostgreSQL can add up. */
 const MOST_TOKENS = 1_000_000_000;
 const MOST_USD = 100_000;
 const count = (value: unknown): number | null =>
@@ -31,7 +31,7 @@ const count = (value: unknown): number | null =>
 const letters = (...values: unknown[]): number => values.reduce<number>((sum, value) => sum + (typeof value === 'string' ? value.length : 0), 0);
 const named = (value: unknown): string | null => (typeof value === 'string' && value ? value : null);
 
-/** Takes one event of a stream, or a whole answer. */
+/** Reads one event of a stream, or a whole answer. */
 export const READERS: Record<Wire, (event: unknown, seen: Seen) => void> = { anthropic, chat, responses, gemini };
 
 function anthropic(event: unknown, seen: Seen): void {
@@ -78,7 +78,7 @@ function openai(usage: Any, seen: Seen, input: string, output: string, details: 
   if (read === null || written === null) return;
   seen.cached = Math.min(count(part(usage[details]).cached_tokens) ?? 0, read);
   seen.fresh = read - seen.cached;
-  // some leave reasoning out of what they say was written, and it is paid for: the total has it
+  // some do not count reasoning as output, but charge it; the total includes it
   seen.output = Math.max(written, (count(usage.total_tokens) ?? 0) - read);
   seen.usd = typeof usage.cost === 'number' && usage.cost > 0 ? Math.min(usage.cost, MOST_USD) : null;
   seen.complete = true;
@@ -100,7 +100,7 @@ function gemini(event: unknown, seen: Seen): void {
       for (const piece of list(part(candidate.content).parts)) seen.characters += letters(piece.text) + letters(JSON.stringify(piece.functionCall));
       if (candidate.finishReason && read !== null) seen.complete = true;
     }
-    // a prompt that was blocked has no candidate
+    // a blocked prompt has no candidate
     if (chunk.promptFeedback && read !== null) seen.complete = true;
   }
 }
