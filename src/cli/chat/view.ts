@@ -4,8 +4,8 @@ import type { PendingApproval, PendingUserInput, ThreadDetail } from './api-clie
 import { clock, collapsed, type PastMessage, saidIn, whenTold } from './past.ts';
 import { approvalText, isOfTask, questionText, says } from './question.ts';
 import { Running } from './running.ts';
-import { sentText } from './screen/terminal-screen.ts';
 import { elapsed, gist, oneLine, plain } from './screen/text.ts';
+import { sentText } from './screen/typed-rows.ts';
 import type { Screen } from './screen/types.ts';
 
 /** How long the event of a message from this terminal is awaited; ms. */
