@@ -3,6 +3,7 @@ import type { Effect } from '../contracts/conversation.ts';
 import type { TaskInput } from '../contracts/task.ts';
 import { taskInput } from '../intake/workflow-inputs.ts';
 import { isOver, taskOfCall } from '../store/kennel/tasks.ts';
+import { tools } from '../tools/registry.ts';
 import { endedByRestart, restarted, type Tool, type ToolContext, type ToolOutcome } from '../tools/tool.ts';
 import type { ActivityDeps } from './activity-deps.ts';
 import { isStoreAway } from './failure.ts';
@@ -49,7 +50,7 @@ export async function taskMadeBy(
   call: { id: string; name: string },
   ok: boolean,
 ): Promise<{ task?: TaskInput }> {
-  if (call.name !== 'task_create' || !ok) return {};
+  if (!ok || !tools.get(call.name)?.startsTask) return {};
   const task = await taskOfCall(db, call.id);
   return task && !isOver(task.state) ? { task: await taskInput(db, config, task) } : {};
 }

@@ -12,21 +12,11 @@ export interface ChannelCapabilities {
   screen: 'terminal' | 'client' | null;
   /** form of the address of a group chat; null: each chat has one person */
   groups: RegExp | null;
-  /** a sent message can be edited */
-  edits: boolean;
-  /** people can put an emoji on a message, also as the answer to a question */
-  reactions: boolean;
-  /** a choice can be shown as a poll */
-  polls: boolean;
-  /** shows that an answer is being written */
-  typing: boolean;
   /** files go in both directions */
   media: boolean;
-  /** the longest message that the channel takes, in characters; null: no limit */
-  textLimit: number | null;
 }
 
-const SCREEN = { groups: null, edits: false, reactions: false, polls: false, typing: false, media: false, textLimit: null } as const;
+const SCREEN = { groups: null, media: false } as const;
 
 export const CHANNELS = {
   console: { ...SCREEN, label: 'the terminal', screen: 'terminal' },
@@ -35,12 +25,7 @@ export const CHANNELS = {
     label: 'WhatsApp',
     screen: null,
     groups: /@g\.us$/,
-    edits: true,
-    reactions: true,
-    polls: true,
-    typing: true,
     media: true,
-    textLimit: 65_536,
   },
 } as const satisfies Record<string, ChannelCapabilities>;
 

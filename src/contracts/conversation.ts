@@ -65,6 +65,9 @@ export interface Carried {
   spentMicroUsd: number;
 }
 
+/** The tool that asks the person. Its calls are asked by the workflow, and their results are the person's words. */
+export const ASK_USER = 'ask_user';
+
 /** One tool call of a model step. Danger and effect are as `think` found them at that moment. */
 export interface CallVerdict {
   callId: string;

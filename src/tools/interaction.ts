@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ASK_USER } from '../contracts/conversation.ts';
 import { findCallOutput } from '../store/steps/calls.ts';
 import { messageOfChat } from '../store/steps/transcript.ts';
 import { excerpt } from './excerpt.ts';
@@ -7,7 +8,7 @@ import { defineTool, type Tool } from './tool.ts';
 const unique = (values: string[]): boolean => new Set(values.map((value) => value.trim().toLowerCase())).size === values.length;
 
 export const askUser = defineTool({
-  name: 'ask_user',
+  name: ASK_USER,
   reads: [],
   sends: [],
   description:

@@ -67,6 +67,8 @@ export interface Tool<S extends z.ZodType = z.ZodType> {
   anyHost?: boolean;
   /** needs a person or a turn, or would let a routine change or start routines by itself; it cannot be a routine step */
   notARoutineStep?: boolean;
+  /** a successful call has created a coding task, whose workflow must start */
+  startsTask?: boolean;
   /** how clients of the runtime API show its calls; as an ordinary tool call when unset */
   item?: Exclude<CallItemKind, 'tool_call'>;
   /** the question of an approval, in our words and never the model's. `at`: ` in demo` for a call in a workspace. When unset, the question names the tool. */

@@ -1,3 +1,4 @@
+import { ASK_USER } from '../../contracts/conversation.ts';
 import type { CallTaint, Sink, Source } from '../../contracts/taint.ts';
 import type { Called, DialogueMessage } from '../../domain/chat/context.ts';
 import { type Effect, type Provenance, taintOf, unionOf, urlsIn } from '../../domain/consent/taint.ts';
@@ -31,7 +32,7 @@ export function sourcesOf({ sources, messages, calls, files }: Pick<History, 'so
 function sourcesOfCall(call: Called, group: boolean): readonly Source[] {
   if (call.output === null) return [];
   // anybody who writes in a group may answer a question
-  if (call.name === 'ask_user') return group ? [{ kind: 'member', label: 'an answer in the group' }] : [];
+  if (call.name === ASK_USER) return group ? [{ kind: 'member', label: 'an answer in the group' }] : [];
   return call.sources ?? declaredSources(tools.get(call.name), call.args);
 }
 
@@ -48,7 +49,7 @@ function ownWords(messages: readonly DialogueMessage[], calls: History['calls'],
     if (message.role === 'user') return message.words ?? (message.sources?.length ? [] : message.content);
     return message.call_ids.flatMap((id) => {
       const call = calls.get(id);
-      if (call?.name !== 'ask_user' || call.output === null || group) return [];
+      if (call?.name !== ASK_USER || call.output === null || group) return [];
       const options = Array.isArray(call.args.options) ? call.args.options : [];
       return options.includes(call.output) ? [] : call.output;
     });

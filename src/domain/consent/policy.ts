@@ -1,4 +1,4 @@
-import type { Autonomy, Danger } from '../../contracts/conversation.ts';
+import { ASK_USER, type Autonomy, type Danger } from '../../contracts/conversation.ts';
 import type { DecidedBy } from '../../contracts/decision.ts';
 import type { CallTaint } from '../../contracts/taint.ts';
 
@@ -15,7 +15,7 @@ export const decide = (danger: Danger, autonomy: Autonomy, autoApprove: boolean)
 
 /** A question to the person is always asked, whatever policy says. So is a call that text of others may have caused, however much the chat trusts the agent. */
 export const policyOf = (call: { name: string; danger: Danger }, autonomy: Autonomy, autoApprove: boolean, taint: CallTaint | null = null): Verdict =>
-  call.name === 'ask_user' || (taint && taint.asks.length > 0) ? 'ask' : decide(call.danger, autonomy, autoApprove);
+  call.name === ASK_USER || (taint && taint.asks.length > 0) ? 'ask' : decide(call.danger, autonomy, autoApprove);
 
 /** Nobody is there when a schedule fires, so a call that would ask is refused. */
 export const decideUnattended = (danger: Danger, autonomy: Autonomy, taint: CallTaint | null = null): Exclude<Verdict, 'ask'> =>

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { jsonArrayFrom } from 'kysely/helpers/postgres';
-import type { Arrival, StepUsage, ThinkInput, ThinkResult } from '../../contracts/conversation.ts';
+import { type Arrival, ASK_USER, type StepUsage, type ThinkInput, type ThinkResult } from '../../contracts/conversation.ts';
 import { outboxId, stepKey } from '../../contracts/ids.ts';
 import { cut, derivedId, steerMessageId } from '../chats/ids.ts';
 import { deltaEvent, endItem, endItemRow, type ItemRow, insertItems, itemEvent, itemRow } from '../chats/items.ts';
@@ -153,7 +153,7 @@ async function storeOnThread(db: Db, input: ThinkInput, subject: StepSubject, an
 }
 
 /** A question to the person. What the model says with it is sent before. */
-export const asks = (calls: readonly NewCall[], { text }: Answer): boolean => text.trim() !== '' && calls.some(({ row }) => row.name === 'ask_user');
+export const asks = (calls: readonly NewCall[], { text }: Answer): boolean => text.trim() !== '' && calls.some(({ row }) => row.name === ASK_USER);
 
 function stepResult(
   { turnId, step }: ThinkInput,

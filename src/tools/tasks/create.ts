@@ -43,6 +43,7 @@ export const taskCreate = defineTool({
   schema,
   summarise: (args) => args.agent,
   workspaceOf: (args) => args.workspace,
+  startsTask: true,
   asks: ({ agent }, at) => `Let ${agent === 'auto' ? 'a coding agent' : shown(agent)} work${at}?`,
   run: create,
 });

@@ -1,5 +1,5 @@
 import { isCancellation } from '@temporalio/workflow';
-import type { AskResult, CallVerdict } from '../../contracts/conversation.ts';
+import { ASK_USER, type AskResult, type CallVerdict } from '../../contracts/conversation.ts';
 import type { Decision } from '../../contracts/decision.ts';
 import { awaitAnswer, decidedBySignalAlone, type PromiseSequence, readDecision } from '../shared/await-answer.ts';
 import { previewOn, records } from '../shared/policies.ts';
@@ -9,7 +9,7 @@ import type { Turn } from './turn-state.ts';
 export function* askAbout(turn: Turn, call: CallVerdict): PromiseSequence<Decision | undefined> {
   const { turnId, threadId, waits, board, decisions } = turn;
   const { callId } = call;
-  const kind = call.name === 'ask_user' ? 'question' : 'approval';
+  const kind = call.name === ASK_USER ? 'question' : 'approval';
   const what = kind === 'question' ? 'an answer' : `approval of ${call.name}`;
   if (kind === 'approval' && call.preview && call.queue)
     yield previewOn(call.queue, { callId, turnId, threadId }).catch((error) => {
