@@ -1,4 +1,5 @@
 import type Router from '@koa/router';
+import { Validator } from '@seriousme/openapi-schema-validator';
 import type Koa from 'koa';
 import { describe, expect, it } from 'vitest';
 import type { ApiDeps } from '../../../src/api/api-deps.ts';
@@ -30,6 +31,14 @@ describe.each([
   it('names what is routed and nothing else', () => {
     const documented = Object.entries(document.paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`));
     expect(documented.toSorted()).toEqual(routesOf(app()).toSorted());
+  });
+
+  it('is what the schema of OpenAPI 3.1 takes', async () => {
+    const validator = new Validator();
+    // a copy as it goes over the wire: the validator looks references up in what it is given
+    expect(await validator.validate(JSON.parse(JSON.stringify(document)))).toEqual({ valid: true });
+    expect(validator.version).toBe('3.1');
+    expect(await new Validator().validate({ ...document, paths: { '/v1': { get: { responses: 'none' } } } })).toMatchObject({ valid: false });
   });
 
   it('has only references that lead somewhere', () => {
