@@ -1,0 +1,69 @@
+import { z } from 'zod';
+import { meantBy, positive, whole } from './shapes.ts';
+
+/** How chats work: the person, consent, budgets and times. */
+export const chatSettings = {
+  FETCH_WORKSPACE: z.string().min(1).optional().describe('Folder that new threads work in; the current folder by default'),
+  FETCH_USER_NAME: z.string().trim().max(80).optional().describe('What to call the person'),
+  FETCH_TIME_ZONE: z
+    .string()
+    .trim()
+    .min(1)
+    .default('UTC')
+    .describe('IANA time zone of the person')
+    .superRefine((zone, context) => {
+      const zones = Intl.supportedValuesOf('timeZone');
+      if (!zones.includes(zone) && zone !== 'UTC') context.addIssue(`is not an IANA time zone such as Europe/Berlin${meantBy({ among: zones }, zone)}`);
+    }),
+  FETCH_AUTONOMY: z.enum(['supervised', 'cautious', 'autonomous']).default('cautious').describe('What runs without asking: see docs/consent.md'),
+  FETCH_READ_SECONDS: z.coerce
+    .number()
+    .min(0)
+    .max(60)
+    .default(2)
+    .describe('How long a question must have been shown before a bare yes or no counts for it; "yes 2" and a quote of it name it and need that, too'),
+  FETCH_MAX_STEPS: whole(25).describe('Model steps in a turn'),
+  FETCH_MAX_TOOL_CALLS: whole(60).describe('Tool calls in a turn'),
+  FETCH_MAX_TURN_TOKENS: whole(2_000_000).describe('Tokens in a turn'),
+  FETCH_MAX_TURN_USD: positive(5).describe('Money in a turn, US dollars'),
+  FETCH_MAX_DAY_TOKENS: whole(20_000_000).describe('Tokens of a chat in a day (UTC)'),
+  FETCH_MAX_DAY_USD: positive(25).describe('Money of a chat in a day (UTC), US dollars'),
+  FETCH_MAX_TURN_MINUTES: positive(240).describe('Wall time of a turn, not counting waits for a person'),
+  FETCH_CONTEXT_TOKENS: whole(48_000).describe('Tokens of history that a model step may see before it is summed up'),
+  FETCH_QUESTION_REMIND_HOURS: positive(24).describe('Remind once about an open question after this long'),
+  FETCH_QUESTION_EXPIRE_HOURS: positive(24 * 7).describe('An unanswered question expires after this long'),
+  FETCH_CATCHUP_HOURS: z.coerce
+    .number()
+    .min(1)
+    .max(24 * 30)
+    .default(24)
+    .describe('A cron that was due while nothing ran still runs when no more than this has passed; several of one cron run once, and say so'),
+  FETCH_SEPARATE_PROCESSES: z
+    .stringbool()
+    .default(false)
+    .describe('Gateway, API and kennel run in a process each, so that a crash of one takes none of the others along; this takes 150 MB more'),
+  FETCH_STOP_SECONDS: z.coerce
+    .number()
+    .min(1)
+    .max(3600)
+    .default(30)
+    .describe('A stop waits this long for model steps, commands and calls of agents that are under way; `fetch stop --now` does not'),
+  FETCH_ON_LEAVE: z
+    .enum(['ask', 'keep', 'stop'])
+    .default('ask')
+    .describe(
+      'When you leave the chat of `fetch start`, and that terminal had started Fetch: ask once, keep it running, or stop it. A window that is closed stops it with `stop` only',
+    ),
+  // a run has four events before it does anything: a limit below them would continue as new for ever
+  FETCH_MAX_HISTORY_EVENTS: z.coerce
+    .number()
+    .int()
+    .min(20)
+    .default(1500)
+    .describe('A conversation continues as new between turns above this many history events'),
+  FETCH_UI_TEXT: z
+    .enum(['on', 'off'])
+    .default('off')
+    .describe('on: the Temporal Web UI shows the first words of questions, and the file or command of an approval; off: their kind alone'),
+  FETCH_ALLOW_PRIVATE_URLS: z.stringbool().default(false).describe('Let web_fetch reach private addresses; for tests and trusted networks only'),
+} as const;

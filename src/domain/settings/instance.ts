@@ -1,0 +1,21 @@
+import { z } from 'zod';
+import { port, secret } from './shapes.ts';
+
+/** Where an instance lives, and how its APIs are reached. */
+export const instanceSettings = {
+  FETCH_HOME: z.string().min(1).describe('Where state lives (databases, logs, tokens); mode 0700'),
+  FETCH_RUNTIME_PORT: port(7878).describe('Runtime API: /v1, events'),
+  FETCH_STATUS_PORT: port(8765).describe('Status API: /api/status, /api/health'),
+  FETCH_TEMPORAL_PORT: port(7233).describe('Embedded Temporal server'),
+  FETCH_TEMPORAL_UI_PORT: port(8233).describe('Temporal Web UI of the embedded server'),
+  FETCH_POSTGRES_PORT: port(7432).describe('Embedded PostgreSQL'),
+  FETCH_HOST: z.string().default('127.0.0.1').describe('Address that the HTTP APIs bind to; loopback by default'),
+  FETCH_ALLOWED_HOSTS: z
+    .string()
+    .optional()
+    .describe('More names that the HTTP APIs are reached by, comma separated; localhost, the name of this machine and addresses always work'),
+  FETCH_RUNTIME_TOKEN: secret().describe('Bearer token of the runtime API; made and stored in FETCH_HOME/runtime-token when unset'),
+  DEEPSEEK_RUNTIME_TOKEN: secret().describe('The same, under the name that existing clients use'),
+  DEEPSEEK_CORS_ORIGINS: z.string().default('').describe('More origins that browsers may call from, comma separated'),
+  ADMIN_TOKEN: secret().describe('Bearer token of the status API; made and stored in FETCH_HOME/admin-token when unset'),
+} as const;

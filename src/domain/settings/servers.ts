@@ -1,0 +1,35 @@
+import { z } from 'zod';
+import { secret } from './shapes.ts';
+
+/** The servers that Fetch needs. */
+export const serversSettings = {
+  TEMPORAL_ADDRESS: z.string().trim().min(1).optional().describe('Use this Temporal server and start none'),
+  TEMPORAL_NAMESPACE: z.string().trim().min(1).default('default').describe('Temporal namespace'),
+  TEMPORAL_API_KEY: secret().describe('API key of TEMPORAL_ADDRESS, as Temporal Cloud has them; sent over TLS only'),
+  TEMPORAL_TLS: z.stringbool().optional().describe('Speak TLS with TEMPORAL_ADDRESS; by itself with an API key or any of the settings below'),
+  TEMPORAL_TLS_SERVER_CA_CERT_PATH: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('File with the certificates that vouch for the Temporal server; those of the system when unset'),
+  TEMPORAL_TLS_CLIENT_CERT_PATH: z.string().min(1).optional().describe('File with the certificate that the Temporal server knows us by'),
+  TEMPORAL_TLS_CLIENT_KEY_PATH: z.string().min(1).optional().describe('File with its key'),
+  TEMPORAL_TLS_SERVER_NAME: z.string().min(1).optional().describe('Name in the certificate of the Temporal server, where it is not that of the address'),
+  FETCH_BUILD_ID: z
+    .string()
+    .trim()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,60}$/, 'must be letters, digits, dots, hyphens and underscores')
+    .optional()
+    .describe(
+      'For `fetch worker` only: build of this worker, where builds run side by side. It gets no work before `fetch deploy current`: docs/operations.md',
+    ),
+  DATABASE_URL: z
+    .string()
+    .regex(/^postgres(ql)?:\/\//, 'must start with postgres:// or postgresql://')
+    .optional()
+    .describe('Use this PostgreSQL and start none'),
+  FETCH_PREPARE_STATEMENTS: z
+    .stringbool()
+    .default(true)
+    .describe('`false` prepares no statements: for a pooler in front of DATABASE_URL that gives each transaction another connection'),
+} as const;

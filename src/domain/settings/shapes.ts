@@ -1,0 +1,16 @@
+import { z } from 'zod';
+import type { WrongMember } from '../setting-lists.ts';
+import { nearest } from '../text/nearest.ts';
+
+/** Shapes that several settings have. */
+
+export const port = (fallback: number) => z.coerce.number().int().min(1).max(65535).default(fallback);
+export const positive = (fallback: number) => z.coerce.number().positive().default(fallback);
+export const whole = (fallback: number) => z.coerce.number().int().positive().default(fallback);
+export const secret = () => z.string().trim().min(1).optional();
+
+/** What was probably meant, as the end of a sentence without its dot. */
+export function meantBy({ meant, among = [] }: Pick<WrongMember, 'meant' | 'among'>, member = ''): string {
+  const near = meant ?? nearest(member, among)[0];
+  return near === undefined ? '' : `; did you mean ${near}?`;
+}
