@@ -17,7 +17,7 @@ export default defineConfig({
         test: {
           name: 'together',
           include: ['tests/**/*.test.ts'],
-          // agents of five makers take minutes each: `npm run test-agents`
+          // the coding agents of other makers take minutes each: `npm run test-agents`
           exclude: ['tests/agents/**', '**/node_modules/**', ...ALONE],
           // most of a file is waiting; a third on two cores would make time-outs lie
           maxWorkers: 2,
