@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { databaseUrl, removeCluster } from '../../src/cli/instance/postgres.ts';
+import { logFile, logsOf } from '../../src/cli/instance/role-log.ts';
 import { liveRunState, type RoleName, type RunState, readRunState } from '../../src/cli/instance/state-file.ts';
 import { childEnvironment } from '../../src/config.ts';
 import type { EventEnvelope } from '../../src/contracts/records.ts';
@@ -175,4 +176,10 @@ const isFree = (port: number): Promise<boolean> =>
     server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
   });
 
-export const roleLog = (app: TestApp, role: RoleName): string => readFileSync(join(app.home, 'logs', `${role}.log`), 'utf8');
+/** What a role has logged: in its own file, or in that of the process that it shares with others. */
+export const roleLog = (app: TestApp, role: RoleName): string =>
+  logsOf(role)
+    .map((name) => logFile(app.home, name))
+    .filter((file) => existsSync(file))
+    .map((file) => readFileSync(file, 'utf8'))
+    .join('');

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { containerUser } from '../../../src/adapters/kennel/docker/engine.ts';
 import type { Finding } from '../../../src/cli/findings/finding.ts';
 import { childEnvironment } from '../../../src/config.ts';
-import { FETCH_SETTING, startTestApp, type TestApp } from '../../support/app.ts';
+import { FETCH_SETTING, roleLog, startTestApp, type TestApp } from '../../support/app.ts';
 import { requireDocker } from '../../support/docker.ts';
 import { containersOf, findTask, inState, kennelReady, linesOf, startTask, workspace } from '../../support/kennel-app.ts';
 import { IS_ROOT } from '../../support/other-user.ts';
@@ -165,7 +165,7 @@ describe('a host with log-ins', () => {
   });
 
   it('warns of each once when it starts, and in "fetch kennel doctor", which says what is missing too', async () => {
-    const lines = readFileSync(join(app.home, 'logs', 'kennel.log'), 'utf8').split('\n');
+    const lines = roleLog(app, 'kennel').split('\n');
     const warned = lines.filter((line) => line.includes('enters its containers')).map((line) => JSON.parse(line) as Record<string, unknown>);
     expect(warned.map(({ harness, level, path }) => [harness, level, path])).toEqual([
       ['practice', 40, login()],
