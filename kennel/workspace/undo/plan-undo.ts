@@ -1,0 +1,103 @@
+import { othersOf } from '../checkpoint/besides.ts';
+import { pathsOf } from '../checkpoint/checkpoint.ts';
+import { firstParent, readResult } from '../checkpoint/conclude.ts';
+import { among } from '../checkpoint/others.ts';
+import { extraOf, factsOf, hadRepository, readRef, refOf, type Stored } from '../checkpoint/record.ts';
+import type { Repository } from '../git/git.ts';
+import { mergeTrees } from '../git/merge.ts';
+import { type Head, headOf } from '../git/repository.ts';
+import { takeSnapshot } from '../git/snapshot.ts';
+import { changedTree, diffTrees, entriesOf, isSubmodule, treeOf } from '../git/trees.ts';
+import { Refusal } from '../refusal.ts';
+import { planHead } from './move-head.ts';
+import { type Planning, stagedOf, stepOf, without } from './plan.ts';
+import { planBranch } from './plan-branch.ts';
+import { planFurther, type Task } from './take-back.ts';
+import type { UndoStep } from './undo-log.ts';
+
+export function planUndo(planning: Planning, chosen: Task[], notes: string[]): UndoStep {
+  const { repository } = planning;
+  const further = planFurther(repository, chosen);
+  if (chosen[0]!.before.worktree !== repository.worktree) return planBranch(planning, chosen[0]!, [...notes], further.refs);
+  // files that git did not look at before a task are taken back by themselves
+  const apart = among(chosen.flatMap(({ before }) => apartOf(repository, before)));
+  const trees = new Map(chosen.flatMap(({ before, after }) => [before, after]).map((state) => [state, strip(repository, state.tree, apart)]));
+  const snapshot = takeSnapshot(repository, { also: pathsOf(repository, [...trees.values()]), except: { untracked: apart, tracked: apart } });
+  const start = stagedOf(repository, snapshot);
+  let files = snapshot.tree;
+  let staged = start;
+  let head = headOf(repository);
+  const from = head;
+  let commits: UndoStep['commits'] = 'none';
+  const refs = new Map(further.refs.map(({ name, to }) => [Buffer.from(name, 'latin1').toString('utf8'), to]));
+  for (const { before, after } of chosen) {
+    files = without(repository, trees.get(after)!, files, trees.get(before)!, 'The files');
+    const next = headWithout(planning, { before, after }, head, refs);
+    if (next.how !== 'none') commits = commits === 'reverted' ? commits : next.how;
+    // of an index in a git folder that was unusable nothing is known
+    if (staged !== null && (hadRepository(after) || !hadRepository(before))) {
+      const stagedThen = stagedBeforeAndAfter(repository, before, after) ?? [treeOf(repository, next.commit), treeOf(repository, head.commit)];
+      staged = without(repository, stagedThen[1], staged, stagedThen[0], 'Staged changes of');
+    }
+    head = { commit: next.commit, branch: next.branch };
+    const inner = factsOf(repository, before).nested;
+    if (!inner && diffTrees(repository, before.tree, after.tree).some((change) => isSubmodule(change.from) || isSubmodule(change.to))) {
+      notes.push('Submodules are left as they are');
+    }
+  }
+  return {
+    ...stepOf(planning, from, head, commits, notes),
+    ...further,
+    kind: 'undo',
+    of: null,
+    keys: chosen.map(({ before }) => before.key),
+    filesFrom: snapshot.tree,
+    filesTo: files,
+    stagedFrom: start,
+    stagedTo: staged,
+  };
+}
+
+/** Paths that were there before a task, and that git did not look at. */
+function apartOf(repository: Repository, before: Stored): string[] {
+  const facts = factsOf(repository, before);
+  const known = [...othersOf(repository, before).keys(), ...(facts.named ?? []).map((entry) => entry.path)];
+  return facts.named ? known : facts.ignored;
+}
+
+/** A tree without some paths. */
+function strip(repository: Repository, tree: string, apart: (path: string) => boolean): string {
+  const gone = [...entriesOf(repository, tree).keys()].filter(apart);
+  return changedTree(
+    repository,
+    tree,
+    gone.map((path) => [path, null]),
+  );
+}
+
+/** The index before a task, and as its conclusion left it; null when it had conflicts. */
+function stagedBeforeAndAfter(repository: Repository, before: Stored, after: Stored): [string, string] | null {
+  const first = extraOf(repository, before.extra, 'staged');
+  const last = extraOf(repository, after.extra, 'staged');
+  if (!first || !last) return null;
+  const commit = readRef(repository, refOf(before.key, 'commit'));
+  if (!commit || (readResult(repository, before.key) ?? { commit }).commit !== commit) return [first, last];
+  return [first, mergeTrees(repository, treeOf(repository, firstParent(repository, commit)), last, treeOf(repository, commit)).tree];
+}
+
+function headWithout({ repository, op, by }: Planning, { before, after }: Task, head: Head, refs: ReadonlyMap<string, string | null>) {
+  if (repository.kept === 'beside' || !hadRepository(before)) return { ...head, how: 'none' as const };
+  const tip = tipOf(repository, before, after);
+  const message = (subject: string) => `Revert "${subject || before.key}"\n\nUndo of task ${before.key}.\n`;
+  const then = { commit: before.head, branch: before.branch };
+  return planHead(repository, head, tip, then, message, { ...op.author, seconds: by.seconds }, refs);
+}
+
+/** Where HEAD was when a task was concluded. */
+function tipOf(repository: Repository, before: Stored, after: Stored): Head {
+  const result = readResult(repository, before.key);
+  if (result) return { commit: result.tip, branch: result.branch };
+  if (!readRef(repository, refOf(before.key, 'result'))) throw new Refusal(`Task ${before.key} is still being concluded.`);
+  // the version before wrote some names so that they cannot be read again
+  return { commit: readRef(repository, refOf(before.key, 'commit')) ?? after.head, branch: after.branch };
+}
