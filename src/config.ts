@@ -31,7 +31,7 @@ export const settings = {
     .string()
     .regex(/^[0-9a-fA-F]{64}$/, 'must be 64 hex digits')
     .optional()
-    .describe('Key that WhatsApp credentials are encrypted with; made and stored in FETCH_HOME/encryption-key when unset'),
+    .describe('Key that encrypts the WhatsApp credentials; when unset, one is created in FETCH_HOME/encryption-key'),
   ...speechSettings,
   ...whatsappTestServer,
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal']).default('info').describe('Log level'),

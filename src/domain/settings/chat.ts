@@ -21,14 +21,14 @@ export const chatSettings = {
     .min(0)
     .max(60)
     .default(2)
-    .describe('How long a question must have been shown before a bare yes or no counts for it; "yes 2" and a quote of it name it and need that, too'),
+    .describe('How long a question must be shown before a yes or no counts for it, also with "yes 2" or a quote'),
   FETCH_MAX_STEPS: whole(25).describe('Model steps in a turn'),
   FETCH_MAX_TOOL_CALLS: whole(60).describe('Tool calls in a turn'),
   FETCH_MAX_TURN_TOKENS: whole(2_000_000).describe('Tokens in a turn'),
   FETCH_MAX_TURN_USD: positive(5).describe('Money in a turn, US dollars'),
   FETCH_MAX_DAY_TOKENS: whole(20_000_000).describe('Tokens of a chat in a day (UTC)'),
   FETCH_MAX_DAY_USD: positive(25).describe('Money of a chat in a day (UTC), US dollars'),
-  FETCH_MAX_TURN_MINUTES: positive(240).describe('Wall time of a turn, not counting waits for a person'),
+  FETCH_MAX_TURN_MINUTES: positive(240).describe('Time of a turn, without waits for a person'),
   FETCH_CONTEXT_TOKENS: whole(48_000).describe('Tokens of history that a model step may see before it is summed up'),
   FETCH_QUESTION_REMIND_HOURS: positive(24).describe('Remind once about an open question after this long'),
   FETCH_QUESTION_EXPIRE_HOURS: positive(24 * 7).describe('An unanswered question expires after this long'),
@@ -37,7 +37,7 @@ export const chatSettings = {
     .min(1)
     .max(24 * 30)
     .default(24)
-    .describe('A cron that was due while nothing ran still runs when no more than this has passed; several of one cron run once, and say so'),
+    .describe('A cron that was due while nothing ran still runs up to this long afterwards; several missed firings of a cron run once, and say so'),
   FETCH_SEPARATE_PROCESSES: z
     .stringbool()
     .default(false)
@@ -47,12 +47,12 @@ export const chatSettings = {
     .min(1)
     .max(3600)
     .default(30)
-    .describe('A stop waits this long for model steps, commands and calls of agents that are under way; `fetch stop --now` does not'),
+    .describe('How long a stop waits for running model steps, commands and calls of agents; `fetch stop --now` does not wait'),
   FETCH_ON_LEAVE: z
     .enum(['ask', 'keep', 'stop'])
     .default('ask')
     .describe(
-      'When you leave the chat of `fetch start`, and that terminal had started Fetch: ask once, keep it running, or stop it. A window that is closed stops it with `stop` only',
+      'When you leave the chat in the terminal that started Fetch: ask once, keep it running, or stop it. Closing the window stops it only with `stop`',
     ),
   // a run has four events before it does anything: a limit below them would continue as new for ever
   FETCH_MAX_HISTORY_EVENTS: z.coerce
@@ -64,6 +64,6 @@ export const chatSettings = {
   FETCH_UI_TEXT: z
     .enum(['on', 'off'])
     .default('off')
-    .describe('on: the Temporal Web UI shows the first words of questions, and the file or command of an approval; off: their kind alone'),
+    .describe('on: the Temporal Web UI shows the first words of questions, and the file or command of an approval; off: only their kind'),
   FETCH_ALLOW_PRIVATE_URLS: z.stringbool().default(false).describe('Let web_fetch reach private addresses; for tests and trusted networks only'),
 } as const;

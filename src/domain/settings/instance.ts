@@ -13,9 +13,9 @@ export const instanceSettings = {
   FETCH_ALLOWED_HOSTS: z
     .string()
     .optional()
-    .describe('More names that the HTTP APIs are reached by, comma separated; localhost, the name of this machine and addresses always work'),
-  FETCH_RUNTIME_TOKEN: secret().describe('Bearer token of the runtime API; made and stored in FETCH_HOME/runtime-token when unset'),
+    .describe('Further host names of the HTTP APIs, comma separated; localhost, the name of this machine and addresses always work'),
+  FETCH_RUNTIME_TOKEN: secret().describe('Bearer token of the runtime API; when unset, one is created in FETCH_HOME/runtime-token'),
   DEEPSEEK_RUNTIME_TOKEN: secret().describe('The same, under the name that existing clients use'),
   DEEPSEEK_CORS_ORIGINS: z.string().default('').describe('More origins that browsers may call from, comma separated'),
-  ADMIN_TOKEN: secret().describe('Bearer token of the status API; made and stored in FETCH_HOME/admin-token when unset'),
+  ADMIN_TOKEN: secret().describe('Bearer token of the status API; when unset, one is created in FETCH_HOME/admin-token'),
 } as const;

@@ -12,14 +12,14 @@ export const kennelSettings = {
     .string()
     .regex(/^[a-z0-9][a-z0-9-]{0,40}$/, 'must be lower-case letters, digits and hyphens')
     .default('local')
-    .describe('Name of this host among those that run containers; part of its task queue'),
+    .describe('Name of this host among the hosts with containers; part of its task queue'),
   FETCH_KENNEL_SLOTS: whole(4).describe('Coding tasks that this host runs at once; more wait'),
   FETCH_KENNEL_BASE: z.string().trim().min(1).default('node:24-bookworm-slim').describe('Image that the kennel image is built on'),
   FETCH_KENNEL_MEMORY_MB: z.coerce.number().int().min(256).default(4096).describe('Memory of a container'),
   FETCH_KENNEL_CPUS: positive(2).describe('Processors of a container'),
   FETCH_KENNEL_PIDS: z.coerce.number().int().min(32).default(512).describe('Processes of a container'),
-  FETCH_KENNEL_DISK_MB: whole(4096).describe('Room that the run folder of a task may take; a task that needs more is ended'),
-  FETCH_KENNEL_FREE_MB: whole(1024).describe('Coding tasks are ended when the disk of their host has less room than this left'),
+  FETCH_KENNEL_DISK_MB: whole(4096).describe('Disk space for the run folder of a task; a task that needs more is ended'),
+  FETCH_KENNEL_FREE_MB: whole(1024).describe('Coding tasks are ended when their host has less free disk space than this'),
   FETCH_KENNEL_AGENTS: z.string().default(AGENT_NAMES.join(',')).describe('Coding agents that may be used, comma separated, the preferred one first'),
   FETCH_KENNEL_EGRESS: z
     .string()
@@ -36,28 +36,32 @@ export const kennelSettings = {
     })
     .default('')
     .describe(
-      "Log-in files of agents on the kennel's host, used instead of a key: claude=/home/ada/.claude/.credentials.json, comma separated. They enter the agent's containers and no budget of tokens or money bounds it: read docs/kennel.md first",
+      "Log-in files of agents on the kennel's host, used instead of a key: claude=/home/ada/.claude/.credentials.json, comma separated. They get into the agent's containers, and no budget of tokens or money limits the agent: read docs/kennel.md first",
     ),
   FETCH_KENNEL_AWAY_SECONDS: positive(60).describe(
-    'A host that takes no work for this long is told about; after ten times as long its tasks go on at another host that has the workspace',
+    'People are told when a host takes no work for this long; after ten times as long its tasks move to another host that has the workspace',
   ),
   FETCH_TASK_MAX_TOKENS: whole(20_000_000).describe('Tokens of a coding task'),
   FETCH_TASK_MAX_USD: positive(10).describe('Money of a coding task, US dollars'),
   FETCH_TASK_MAX_DAY_TOKENS: whole(100_000_000).describe('Tokens of all coding tasks of a chat in a day (UTC)'),
   FETCH_TASK_MAX_DAY_USD: positive(50).describe('Money of all coding tasks of a chat in a day (UTC), US dollars'),
-  FETCH_TASK_MAX_LOG_LINES: whole(100_000).describe('Lines that the log of a coding task may have; a task that writes more is ended'),
+  FETCH_TASK_MAX_LOG_LINES: whole(100_000).describe('Most lines in the log of a coding task; a task that writes more is ended'),
   FETCH_TASK_MAX_LOG_MB: whole(64).describe('Size of the log of a coding task; a task that writes more is ended'),
-  FETCH_TASK_SILENCE_MINUTES: positive(15).describe('A coding agent that says nothing for this long is ended'),
+  FETCH_TASK_SILENCE_MINUTES: positive(15).describe('A coding agent that is silent for this long is ended'),
   FETCH_TASK_HOLD_MINUTES: positive(30).describe(
-    'A question of a coding agent keeps its container for this long; then it is ended, and goes on with the answer',
+    'How long a question of a coding agent keeps its container; then the container ends, and the session resumes with the answer',
   ),
-  FETCH_PROGRESS_SECONDS: z.coerce.number().min(0).default(60).describe('Least time between two progress messages of a task where a message cannot be edited'),
-  ANTHROPIC_API_KEY: secret().describe('Key for Claude Code; stays outside of the containers'),
+  FETCH_PROGRESS_SECONDS: z.coerce
+    .number()
+    .min(0)
+    .default(60)
+    .describe('Shortest time between two progress messages of a task, on channels where a message cannot be edited'),
+  ANTHROPIC_API_KEY: secret().describe('Key for Claude Code; never enters a container'),
   ANTHROPIC_BASE_URL: z.url().default('https://api.anthropic.com').describe('Endpoint for Claude Code'),
-  GEMINI_API_KEY: secret().describe('Key for Gemini CLI; stays outside of the containers'),
+  GEMINI_API_KEY: secret().describe('Key for Gemini CLI; never enters a container'),
   GOOGLE_GEMINI_BASE_URL: z.url().default('https://generativelanguage.googleapis.com').describe('Endpoint for Gemini CLI'),
   ...agentSettings,
-  GH_TOKEN: secret().describe('GitHub token for workspace_publish and workspace_sync; stays outside of the containers'),
+  GH_TOKEN: secret().describe('GitHub token for workspace_publish and workspace_sync; never enters a container'),
   GITHUB_API_URL: z.url().default('https://api.github.com').describe('GitHub API'),
   DOCKER_HOST: z.string().trim().min(1).optional().describe('Docker engine; the local socket by default'),
 } as const;

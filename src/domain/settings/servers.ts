@@ -5,16 +5,16 @@ import { secret } from './shapes.ts';
 export const serversSettings = {
   TEMPORAL_ADDRESS: z.string().trim().min(1).optional().describe('Use this Temporal server and start none'),
   TEMPORAL_NAMESPACE: z.string().trim().min(1).default('default').describe('Temporal namespace'),
-  TEMPORAL_API_KEY: secret().describe('API key of TEMPORAL_ADDRESS, as Temporal Cloud has them; sent over TLS only'),
-  TEMPORAL_TLS: z.stringbool().optional().describe('Speak TLS with TEMPORAL_ADDRESS; by itself with an API key or any of the settings below'),
+  TEMPORAL_API_KEY: secret().describe('API key of TEMPORAL_ADDRESS, for example of Temporal Cloud; sent only over TLS'),
+  TEMPORAL_TLS: z.stringbool().optional().describe('Use TLS with TEMPORAL_ADDRESS; automatic with an API key or any of the settings below'),
   TEMPORAL_TLS_SERVER_CA_CERT_PATH: z
     .string()
     .min(1)
     .optional()
-    .describe('File with the certificates that vouch for the Temporal server; those of the system when unset'),
-  TEMPORAL_TLS_CLIENT_CERT_PATH: z.string().min(1).optional().describe('File with the certificate that the Temporal server knows us by'),
+    .describe('File with the root certificates of the Temporal server; those of the system when unset'),
+  TEMPORAL_TLS_CLIENT_CERT_PATH: z.string().min(1).optional().describe('File with our client certificate for the Temporal server'),
   TEMPORAL_TLS_CLIENT_KEY_PATH: z.string().min(1).optional().describe('File with its key'),
-  TEMPORAL_TLS_SERVER_NAME: z.string().min(1).optional().describe('Name in the certificate of the Temporal server, where it is not that of the address'),
+  TEMPORAL_TLS_SERVER_NAME: z.string().min(1).optional().describe('Name in the certificate of the Temporal server, when it differs from the address'),
   FETCH_BUILD_ID: z
     .string()
     .trim()

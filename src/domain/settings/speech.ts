@@ -8,7 +8,7 @@ export const speechSettings = {
   TRANSCRIPTION_BASE_URL: z
     .url()
     .optional()
-    .describe('OpenAI-compatible endpoint that transcribes voice notes where whisper.cpp is missing; none is asked that is not named here'),
+    .describe('OpenAI-compatible endpoint that transcribes voice notes when whisper.cpp is missing; no other endpoint is used'),
   TRANSCRIPTION_API_KEY: secret().describe('Key for it; OPENAI_API_KEY when unset and it is the same host'),
   TRANSCRIPTION_MODEL: z.string().min(1).default('whisper-1').describe('Its model'),
 } as const;

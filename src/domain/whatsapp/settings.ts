@@ -23,13 +23,11 @@ export const whatsappSettings = {
   WHATSAPP_NUMBER: z
     .enum(['shared', 'dedicated'])
     .optional()
-    .describe(
-      "Whose number is linked: shared (the owner's own, everywhere but in the self chat the trigger is needed) or dedicated; settled at pairing when unset",
-    ),
+    .describe("Whose number is linked: shared (the owner's own; outside the self chat the trigger is needed) or dedicated; chosen at pairing when unset"),
   OWNER_PHONE_NUMBER: phones.optional().describe('The owner, international form; the linked account itself when unset'),
   TRUSTED_PHONE_NUMBERS: phones.optional().describe('More people who may use it, comma separated'),
   FETCH_TRIGGER: z.string().trim().min(1).default('@fetch').describe('Word that calls it in chats where people talk to each other'),
-  WHATSAPP_RATE_LIMIT: whole(30).describe('Messages of one author in a minute that are handled at once; more wait'),
+  WHATSAPP_RATE_LIMIT: whole(30).describe('Messages of one author that are handled in a minute; more wait'),
   WHATSAPP_TEXT_LIMIT: z.coerce
     .number()
     .int()
@@ -44,9 +42,9 @@ export const whatsappSettings = {
     .min(0)
     .max(60_000)
     .default(1000)
-    .describe('Least time between two WhatsApp messages, and at most as long again by chance before each; 0 turns all pacing off (for tests)'),
-  WHATSAPP_PER_MINUTE: whole(20).describe('WhatsApp messages sent in a minute at most; more wait'),
-  WHATSAPP_PER_DAY: whole(1000).describe('WhatsApp messages sent in a day at most; more wait, and it is said on the other channels'),
+    .describe('Shortest time between two WhatsApp messages, plus a random time of up to the same length; 0 turns all pacing off (for tests)'),
+  WHATSAPP_PER_MINUTE: whole(20).describe('Most WhatsApp messages sent in a minute; more wait'),
+  WHATSAPP_PER_DAY: whole(1000).describe('Most WhatsApp messages sent in a day; more wait, and the other channels say so'),
   WA_VERSION: z
     .string()
     .regex(/^\d+\.\d+\.\d+$/, 'must look like 2.3000.1043857760')
