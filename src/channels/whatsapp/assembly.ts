@@ -1,7 +1,7 @@
 import { KEPT_DAYS, pruneContent } from '../../store/whatsapp/prune.ts';
 import type { ChannelSender, Gateway } from '../channel.ts';
 import { learnMappings } from './inbound/identify.ts';
-import { startReceiver } from './inbound/receive.ts';
+import { Receiver } from './inbound/receive.ts';
 import { startConnection } from './link/connection.ts';
 import { loadBaileys, tolerateStrayRejections } from './link/library/baileys.ts';
 import { silenceConsole } from './link/library/silence.ts';
@@ -24,7 +24,7 @@ export function assemble(gateway: Gateway, account: string): { stop(): Promise<v
   tolerateStrayRejections(log);
   let connection: ReturnType<typeof startConnection> | null = null;
   const live: CurrentLive = () => connection?.live() ?? null;
-  const receiver = startReceiver({ ...deps, intake, live, receives: () => connection?.receives() ?? false });
+  const receiver = new Receiver({ ...deps, intake, live, receives: () => connection?.receives() ?? false });
   const groups = groupCache({ ...deps, live });
   const sender = whatsappSender({ ...deps, live, stuck: exit });
   const stopPruning = startPruning(deps);

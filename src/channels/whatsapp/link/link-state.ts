@@ -7,7 +7,7 @@ import type { Sealer } from '../ratchet/encryption.ts';
 import { type DesiredState, watchDesiredState } from './desired-state.ts';
 import type { Lease } from './lease.ts';
 import type { Baileys } from './library/baileys.ts';
-import { type AccountReports, createReports } from './reports.ts';
+import { AccountReports } from './reports.ts';
 import { type SocketCaches, type SocketQuestions, socketCaches } from './socket.ts';
 import type { WatchdogTimes } from './watchdog.ts';
 
@@ -69,7 +69,7 @@ export function createLink(deps: ConnectionDeps): LinkState {
     pollMs,
     stopping: new AbortController(),
     desired: watchDesiredState(deps.db, deps.account, pollMs),
-    reports: createReports(deps),
+    reports: new AccountReports(deps),
     caches: socketCaches(),
     silence: { reconnections: 0 },
     live: null,

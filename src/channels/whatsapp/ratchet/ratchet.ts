@@ -6,7 +6,7 @@ import type { MessageKey, NewReceived } from '../../../store/whatsapp/inbox.ts';
 import type { Baileys } from '../link/library/baileys.ts';
 import { createArrivalOrder } from './arrival-order.ts';
 import { INBOX } from './auth-state.ts';
-import { createStanzaReader, type StanzaReader } from './stanza-rows.ts';
+import { StanzaReader } from './stanza-rows.ts';
 
 type MakeRepository = SocketConfig['makeSignalRepository'];
 type Repository = ReturnType<MakeRepository>;
@@ -74,7 +74,7 @@ class SafeRatchet implements Ratchet {
   constructor(options: RatchetOptions) {
     this.options = options;
     this.now = options.now ?? Date.now;
-    this.reader = createStanzaReader(options);
+    this.reader = new StanzaReader(options);
     this.lastSettledAt = this.lastStanzaAt = this.now();
   }
 

@@ -2,7 +2,7 @@ import { Client, Connection } from '@temporalio/client';
 import { proto } from '@whiskeysockets/baileys';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { type Receiver, startReceiver } from '../../../../src/channels/whatsapp/inbound/receive.ts';
+import { Receiver } from '../../../../src/channels/whatsapp/inbound/receive.ts';
 import { loadConfig } from '../../../../src/config.ts';
 import type { Danger } from '../../../../src/contracts/conversation.ts';
 import { createIntake } from '../../../../src/intake/intake.ts';
@@ -35,7 +35,7 @@ beforeAll(async () => {
   await wish(db(), ACCOUNT, { wanted: 'on', numberMode: 'dedicated' });
   await db().updateTable('wa_accounts').set({ jid: '15559990000@s.whatsapp.net', lid: '9999@lid' }).execute();
   const intake = createIntake({ db: db(), temporal, config, secret: 'secret' });
-  receiver = startReceiver({ db: db(), config, log: pino({ level: 'silent' }), account: ACCOUNT, intake, live: () => null });
+  receiver = new Receiver({ db: db(), config, log: pino({ level: 'silent' }), account: ACCOUNT, intake, live: () => null });
 }, 60_000);
 afterAll(async () => {
   await receiver?.stop();
