@@ -12,7 +12,8 @@ let app: TestApp;
 let project: string;
 beforeAll(async () => {
   await requireDocker();
-  app = await startTestApp({ FETCH_STOP_SECONDS: '8' });
+  // one role at a time is replaced here
+  app = await startTestApp({ FETCH_STOP_SECONDS: '8', FETCH_SEPARATE_PROCESSES: 'true' });
   await kennelReady(app);
   project = (await workspace(app, 'demo')).path;
 }, 180_000);
