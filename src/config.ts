@@ -21,10 +21,146 @@ import { whatsappSettings, whatsappTestServer } from './domain/whatsapp/settings
 
 /** Each subject has a file in `src/domain/settings`; the order here is the order of the tables in the docs. */
 export const settings = {
+<<<<<<< HEAD
   ...instanceSettings,
   ...modelSettings,
   ...serversSettings,
   ...chatSettings,
+=======
+  FETCH_HOME: z.string().min(1).describe('Where state lives (databases, logs, tokens); mode 0700'),
+  FETCH_RUNTIME_PORT: port(7878).describe('Runtime API: /v1, events'),
+  FETCH_STATUS_PORT: port(8765).describe('Status API: /api/status, /api/health'),
+  FETCH_TEMPORAL_PORT: port(7233).describe('Embedded Temporal server'),
+  FETCH_TEMPORAL_UI_PORT: port(8233).describe('Temporal Web UI of the embedded server'),
+  FETCH_POSTGRES_PORT: port(7432).describe('Embedded PostgreSQL'),
+  FETCH_HOST: z.string().default('127.0.0.1').describe('Address that the HTTP APIs bind to; loopback by default'),
+  FETCH_ALLOWED_HOSTS: z
+    .string()
+    .optional()
+    .describe('More names that the HTTP APIs are reached by, comma separated; localhost, the name of this machine and addresses always work'),
+  FETCH_RUNTIME_TOKEN: secret().describe('Bearer token of the runtime API; made and stored in FETCH_HOME/runtime-token when unset'),
+  DEEPSEEK_RUNTIME_TOKEN: secret().describe('The same, under the name that existing clients use'),
+  DEEPSEEK_CORS_ORIGINS: z.string().default('').describe('More origins that browsers may call from, comma separated'),
+  ADMIN_TOKEN: secret().describe('Bearer token of the status API; made and stored in FETCH_HOME/admin-token when unset'),
+  OPENAI_BASE_URL: z.url().optional().describe('Any OpenAI-compatible endpoint (Ollama, vLLM, llama.cpp, ...)'),
+  OPENAI_API_KEY: secret().describe('Key for it, or for OpenAI itself'),
+  OPENROUTER_API_KEY: secret().describe('Key for OpenRouter; used when no OpenAI setting is there'),
+  AGENT_MODEL: z.string().trim().min(1).optional().describe('Model name. Where no key and no endpoint is configured, the practice model answers'),
+  FETCH_FALLBACK_MODEL: z.string().trim().min(1).optional().describe('A second model of the same endpoint that takes over when the first one fails'),
+  FETCH_MODEL_PRICE: z
+    .string()
+    .trim()
+    .superRefine((text, context) => {
+      const prices = readPrices(text);
+      if (typeof prices === 'string') context.addIssue(prices);
+    })
+    .optional()
+    .describe(
+      'Price of input, output and perhaps cached input, US dollars per million tokens: 0.5,2 for the endpoint of chats, some-model=0.5,2,0.05 for a model anywhere; more of them behind a ;',
+    ),
+  FETCH_MODEL_TELL_SECONDS: positive(30).describe('A wait for the model that is longer than this is told'),
+  FETCH_MODEL_SILENCE_SECONDS: positive(600).describe(
+    'A model endpoint that gives no answer for this long is given up; until half of it has passed, the first request is waited for: slow machines need minutes for a first word',
+  ),
+  FETCH_MODEL_WAIT_HOURS: z.coerce
+    .number()
+    .min(0)
+    .max(24 * 31)
+    .default(6)
+    .describe("A turn waits out the model's rate and usage limits for this long in all, which is no part of FETCH_MAX_TURN_MINUTES"),
+  TEMPORAL_ADDRESS: z.string().trim().min(1).optional().describe('Use this Temporal server and start none'),
+  TEMPORAL_NAMESPACE: z.string().trim().min(1).default('default').describe('Temporal namespace'),
+  TEMPORAL_API_KEY: secret().describe('API key of TEMPORAL_ADDRESS, as Temporal Cloud has them; sent over TLS only'),
+  TEMPORAL_TLS: z.stringbool().optional().describe('Speak TLS with TEMPORAL_ADDRESS; by itself with an API key or any of the settings below'),
+  TEMPORAL_TLS_SERVER_CA_CERT_PATH: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('File with the certificates that vouch for the Temporal server; those of the system when unset'),
+  TEMPORAL_TLS_CLIENT_CERT_PATH: z.string().min(1).optional().describe('File with the certificate that the Temporal server knows us by'),
+  TEMPORAL_TLS_CLIENT_KEY_PATH: z.string().min(1).optional().describe('File with its key'),
+  TEMPORAL_TLS_SERVER_NAME: z.string().min(1).optional().describe('Name in the certificate of the Temporal server, where it is not that of the address'),
+  FETCH_BUILD_ID: z
+    .string()
+    .trim()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,60}$/, 'must be letters, digits, dots, hyphens and underscores')
+    .optional()
+    .describe(
+      'For `fetch worker` only: build of this worker, where builds run side by side. It gets no work before `fetch deploy current`: docs/operations.md',
+    ),
+  DATABASE_URL: z
+    .string()
+    .regex(/^postgres(ql)?:\/\//, 'must start with postgres:// or postgresql://')
+    .optional()
+    .describe('Use this PostgreSQL and start none'),
+  FETCH_PREPARE_STATEMENTS: z
+    .stringbool()
+    .default(true)
+    .describe('`false` prepares no statements: for a pooler in front of DATABASE_URL that gives each transaction another connection'),
+  FETCH_WORKSPACE: z.string().min(1).optional().describe('Folder that new threads work in; the current folder by default'),
+  FETCH_USER_NAME: z.string().trim().max(80).optional().describe('What to call the person'),
+  FETCH_TIME_ZONE: z
+    .string()
+    .trim()
+    .min(1)
+    .default('UTC')
+    .describe('IANA time zone of the person')
+    .superRefine((zone, context) => {
+      const zones = Intl.supportedValuesOf('timeZone');
+      if (!zones.includes(zone) && zone !== 'UTC') context.addIssue(`is not an IANA time zone such as Europe/Berlin${meantBy({ among: zones }, zone)}`);
+    }),
+  FETCH_AUTONOMY: z.enum(['supervised', 'cautious', 'autonomous']).default('cautious').describe('What runs without asking: see docs/consent.md'),
+  FETCH_READ_SECONDS: z.coerce
+    .number()
+    .min(0)
+    .max(60)
+    .default(2)
+    .describe('How long a question must have been shown before a bare yes or no counts for it; "yes 2" and a quote of it name it and need that, too'),
+  FETCH_MAX_STEPS: whole(25).describe('Model steps in a turn'),
+  FETCH_MAX_TOOL_CALLS: whole(60).describe('Tool calls in a turn'),
+  FETCH_MAX_TURN_TOKENS: whole(2_000_000).describe('Tokens in a turn'),
+  FETCH_MAX_TURN_USD: positive(5).describe('Money in a turn, US dollars'),
+  FETCH_MAX_DAY_TOKENS: whole(20_000_000).describe('Tokens of a chat in a day (UTC)'),
+  FETCH_MAX_DAY_USD: positive(25).describe('Money of a chat in a day (UTC), US dollars'),
+  FETCH_MAX_TURN_MINUTES: positive(240).describe('Wall time of a turn, not counting waits for a person'),
+  FETCH_CONTEXT_TOKENS: whole(48_000).describe('Tokens of history that a model step may see before it is summed up'),
+  FETCH_QUESTION_REMIND_HOURS: positive(24).describe('Remind once about an open question after this long'),
+  FETCH_QUESTION_EXPIRE_HOURS: positive(24 * 7).describe('An unanswered question expires after this long'),
+  // a run has four events before it does anything: a limit below them would continue as new for ever
+  FETCH_CATCHUP_HOURS: z.coerce
+    .number()
+    .min(1)
+    .max(24 * 30)
+    .default(24)
+    .describe('A cron that was due while nothing ran still runs when no more than this has passed; several of one cron run once, and say so'),
+  FETCH_SEPARATE_PROCESSES: z
+    .stringbool()
+    .default(false)
+    .describe('Gateway, API and kennel run in a process each, so that a crash of one takes none of the others along. It takes some 90 MB more'),
+  FETCH_STOP_SECONDS: z.coerce
+    .number()
+    .min(1)
+    .max(3600)
+    .default(30)
+    .describe('A stop waits this long for model steps, commands and calls of agents that are under way; `fetch stop --now` does not'),
+  FETCH_ON_LEAVE: z
+    .enum(['ask', 'keep', 'stop'])
+    .default('ask')
+    .describe(
+      'When you leave the chat of `fetch start`, and that terminal had started Fetch: ask once, keep it running, or stop it. A window that is closed stops it with `stop` only',
+    ),
+  FETCH_MAX_HISTORY_EVENTS: z.coerce
+    .number()
+    .int()
+    .min(20)
+    .default(1500)
+    .describe('A conversation continues as new between turns above this many history events'),
+  FETCH_UI_TEXT: z
+    .enum(['on', 'off'])
+    .default('off')
+    .describe('on: the Temporal Web UI shows the first words of questions, and the file or command of an approval; off: their kind alone'),
+  FETCH_ALLOW_PRIVATE_URLS: z.stringbool().default(false).describe('Let web_fetch reach private addresses; for tests and trusted networks only'),
+>>>>>>> b76d570 (Say which processes there are, and what separate ones cost)
   ...whatsappSettings,
   ...kennelSettings,
   FETCH_ENCRYPTION_KEY: z

@@ -15,8 +15,6 @@ export interface ChaosOptions {
   /** chats that wait on a question all the while */
   waiting: number;
   schedule: boolean;
-  /** of a running instance; a new one otherwise */
-  app?: TestApp;
   onKill?: (kill: Kill) => void;
 }
 
@@ -31,11 +29,11 @@ export interface ChaosResult extends Findings {
 
 /** Lets scripted chats talk while processes are killed, then holds everything that was acknowledged against the ledgers. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
-  const app = options.app ?? (await startTestApp(processesOf(options.seed)));
+  const app = await startTestApp(processesOf(options.seed));
   try {
     return await talkAndKill(app, options);
   } finally {
-    if (!options.app) await app.close();
+    await app.close();
   }
 }
 
