@@ -41,7 +41,7 @@ export const chatSettings = {
   FETCH_SEPARATE_PROCESSES: z
     .stringbool()
     .default(false)
-    .describe('Gateway, API and kennel run in a process each, so that a crash of one takes none of the others along; this takes 150 MB more'),
+    .describe('Gateway, API and kennel run in a process each, so that a crash of one takes none of the others along. It takes some 90 MB more'),
   FETCH_STOP_SECONDS: z.coerce
     .number()
     .min(1)
