@@ -1,8 +1,9 @@
-import type { CompiledQuery } from 'kysely';
-import type { Db } from './database.ts';
+import type { CompiledQuery, Kysely } from 'kysely';
 import type { PooledDriver } from './driver.ts';
+import type { Database } from './schema.ts';
 
 /** Kysely waits for each statement before it sends the next, so statements that are sent at once bypass it. */
+type Db = Kysely<Database>;
 const drivers = new WeakMap<Db, PooledDriver>();
 
 export const keepDriver = (db: Db, driver: PooledDriver): void => void drivers.set(db, driver);
