@@ -26,7 +26,7 @@ const ended = await run.untilEnded();
 try {
   log.end({ type: 'ended', ...ended });
 } catch {
-  // whoever follows the log finds the container gone without a last line
+  // the reader of the log finds the container gone, without a last line
   process.exit(1);
 }
 process.exit(0);

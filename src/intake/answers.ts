@@ -124,7 +124,7 @@ async function decide(tx: ThreadTransaction, question: Question, { answer }: Ext
     return {
       reply: tainted
         ? 'Only the owner may approve this, because words of others here may have caused it. It waits for the owner.'
-        : 'Only the owner, or whoever asked for this, may approve it. It waits for one of them.',
+        : 'Only the owner, or the person who asked for this, may approve it. It waits for one of them.',
     };
   await decideQuestion(tx, question, answer, by);
   return { answer: arrivalOf(question, reply.inboxId, decision), question };

@@ -168,7 +168,7 @@ function place(repository: Repository, staged: string, change: Change): void {
   if (change.to!.mode !== '120000') {
     const usual = lstatSync(staged).mode & 0o666;
     const mode = old?.isFile() ? old.mode & 0o666 : usual;
-    // whoever may read the file may run it
+    // who may read the file may run it
     chmodSync(staged, change.to!.mode === '100755' ? mode | ((mode & 0o444) >> 2) : mode);
   }
   try {

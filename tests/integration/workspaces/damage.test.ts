@@ -98,7 +98,7 @@ const HARM: Record<string, { by: (w: Workspace) => void; says: RegExp }> = {
     },
     says: /deleted refs\/heads\/side, refs\/stash, refs\/tags\/v1/,
   },
-  'writes the history anew and lets git forget the old one': {
+  'writes the history again and lets git forget the old one': {
     by: (w) => {
       w.git('commit', '-q', '--amend', '-m', 'Never was');
       w.git('reset', '-q', '--hard', 'HEAD~1');

@@ -237,12 +237,12 @@ export function agentScenarios(agent: Differences): void {
       expect((await run.ended(LIMIT)).outcome).toBe('completed');
       const { sessionId } = await run.line('session');
       rmSync(join(run.folder, 'home'), { recursive: true });
-      await run.begin('Go on.', { sessionId, restartPrompt: script(write('two.txt', 'two\n'), { say: 'Begun anew.' }) });
+      await run.begin('Go on.', { sessionId, restartPrompt: script(write('two.txt', 'two\n'), { say: 'Begun again.' }) });
       const ended = await run.ended(LIMIT);
       expect(ended.outcome, ended.reason).toBe('completed');
       expect(await run.line('session')).toMatchObject({ resumed: false });
       expect(run.files()).toEqual(['one.txt', 'two.txt']);
-      expect(run.said()).toBe('Begun anew.');
+      expect(run.said()).toBe('Begun again.');
     });
   });
 }

@@ -91,7 +91,7 @@ describe('a terminal', () => {
     expect(sent).toEqual(['help', 'status']);
   });
 
-  test('is drawn anew when its size changes', async () => {
+  test('is drawn again when its size changes', async () => {
     const { screen, type, lines, resize } = open({ columns: 60 });
     screen.print('said before');
     type('a line that is typed and that has some fifty characters');

@@ -40,7 +40,7 @@ describe('what arrives', () => {
     expect(stored[0]).toMatchObject({ chat: bob.lid, from_me: false, attrs: expect.objectContaining({ sender_pn: bob.pn, notify: 'Bob' }) });
   });
 
-  it('and comes again because its receipt was lost is acknowledged, and nobody is asked to send it anew', async () => {
+  it('and comes again because its receipt was lost is acknowledged, and nobody is asked to send it again', async () => {
     await linked();
     const bob = world.fixture.contact('Bob');
     const group = world.fixture.group('Friends', [bob]);

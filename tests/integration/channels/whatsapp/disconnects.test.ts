@@ -19,7 +19,7 @@ describe('each way that a connection ends', () => {
     const gateway = await linked();
     const before = gateway.connection.live();
     end();
-    await until('it is connected anew', () => gateway.connection.live() !== null && gateway.connection.live() !== before, 15_000);
+    await until('it is connected again', () => gateway.connection.live() !== null && gateway.connection.live() !== before, 15_000);
     expect(logins()).toBe(2);
     expect((await gateway.rowWith('it says so', (row) => row.state === 'authenticated')).last_error).toBeNull();
   });
@@ -104,7 +104,7 @@ describe('each way that a connection ends', () => {
       await bob.send(`message ${close}`);
       await until('the message has come', () => gateway.stored() > stored, 10_000);
       world.fixture.disconnect('tcp');
-      await until(`it is connected anew after close ${close}`, () => gateway.connection.live() !== null && gateway.connection.live() !== before, 12_000);
+      await until(`it is connected again after close ${close}`, () => gateway.connection.live() !== null && gateway.connection.live() !== before, 12_000);
     }
   });
 

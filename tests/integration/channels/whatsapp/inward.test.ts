@@ -155,7 +155,7 @@ describe('changed messages on WhatsApp', () => {
     expect(asked('forget this')).toHaveLength(0);
   });
 
-  it('are thought about anew when they change while the model answers, and stop the turn when they are deleted', async () => {
+  it('are thought about again when they change while the model answers, and stop the turn when they are deleted', async () => {
     const { Cleo } = people;
     const slow = (text: string) => script([{ say: `${text} ${'word '.repeat(40)}`, pace: 100 }]);
     const { id } = await Cleo.send(slow('to the old text'));

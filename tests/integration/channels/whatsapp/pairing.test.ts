@@ -62,7 +62,7 @@ describe('WhatsApp in a running instance', () => {
     expect((await status()).state).toBe('disconnected');
   });
 
-  it('shows its QR to this machine, and its picture to whoever has the token', async () => {
+  it('shows its QR to this machine, and its picture to those who have the token', async () => {
     expect(await ask('POST', '/api/whatsapp/start')).toMatchObject({ status: 200, body: { success: true } });
     const { qrCode, qrUrl } = await stateIs('qr_pending');
     expect(qrCode).toContain('linked_devices#');

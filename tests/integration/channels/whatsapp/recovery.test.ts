@@ -14,7 +14,7 @@ it('an open connection on which nothing arrives is tried, renewed, and then has 
   const before = logins();
   world.fixture.faults.holdInbound(true);
   const { id } = await world.fixture.contact('Bob').send('can you hear me?');
-  await until('it connects anew', () => logins() > before, 15_000);
+  await until('it connects again', () => logins() > before, 15_000);
   world.fixture.faults.holdInbound(false);
   await until('the message is stored', async () => (await rows()).includes(id), 15_000);
   expect(gateway.exits).toEqual([]);
@@ -51,13 +51,13 @@ it('a connection on which a message arrives that is never decrypted ends the pro
   expect((await rows()).filter((each) => each === id)).toHaveLength(1);
 });
 
-it('408, a line that goes silent: is noticed by itself, and connects anew without a new link', async () => {
+it('408, a line that goes silent: is noticed by itself, and connects again without a new link', async () => {
   const gateway = await linked({ keepAliveMs: 500 });
   const before = logins();
   world.fixture.disconnect('silent');
   const row = await gateway.rowWith('the line is found dead', (now) => now.last_code === 408, 30_000);
   expect(row.needs).toBeNull();
-  await until('it connects anew', () => logins() > before, 15_000);
+  await until('it connects again', () => logins() > before, 15_000);
   const { id } = await world.fixture.contact('Bob').send('can you hear me?');
   await until('the message is stored', async () => (await rows()).includes(id), 15_000);
   expect(gateway.exits).toEqual([]);

@@ -99,4 +99,4 @@ export class EgressProxy {
 }
 
 const howTo = (host: string): string =>
-  `To allow it, whoever runs this instance adds ${host} to FETCH_KENNEL_EGRESS and restarts. It is on record that it was asked for.`;
+  `To allow it, the person who runs this instance adds ${host} to FETCH_KENNEL_EGRESS and restarts. It is on record that it was asked for.`;
