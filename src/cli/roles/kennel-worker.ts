@@ -22,14 +22,13 @@ import type { Db } from '../../store/postgres/database.ts';
 import { hostIdentity } from './host-identity.ts';
 import { leaseHolder } from './lease-holder.ts';
 import type { RoleContext } from './role-context.ts';
-import type { Role } from './role-process.ts';
 import { drained, graceMs, runToEnd, workerTimings } from './temporal-runtime.ts';
 
 /**
  * The role of a host that has workspaces and runs containers: follows coding tasks, runs tools of the kennel, holds the gate, and
  * ends containers that nobody needs. Any number of hosts may have one each. It runs without an engine too, and says what is missing.
  */
-export async function run({ config, role, store, temporal, native }: RoleContext): Promise<void> {
+export async function run({ config, role, alone, store, temporal, native }: RoleContext): Promise<void> {
   const log = createLog('kennel', config.LOG_LEVEL);
   for (const [harness, path] of loginsOf(config.FETCH_KENNEL_LOGINS)) log.warn({ harness, path }, loginWarning(harness));
   const kennel = openKennel(config);
@@ -39,7 +38,7 @@ export async function run({ config, role, store, temporal, native }: RoleContext
   const holder = await leaseHolder();
   const claim = { host, identity: await hostIdentity(config.FETCH_HOME), holder: holder.id, ttlMs: leaseMs(config) };
   // two machines of one name would take each other's tasks
-  while (!(await hasTaken(store.db, claim, holder, role))) await pause(TAKE_AGAIN_MS);
+  while (!(await hasTaken(store.db, claim, holder, alone ? role.failed : role.waits))) await pause(TAKE_AGAIN_MS);
   const fence = createFence({ db: store.db, config, kennel, gate, host });
   const said = (what: string) => (error: Error) => log.error({ error: error.message }, what);
   const lease = keepHost({
@@ -85,14 +84,14 @@ export async function run({ config, role, store, temporal, native }: RoleContext
   await running;
 }
 
-/** A host whose name another machine has says so, and does nothing until the name is free. */
-async function hasTaken(db: Db, claim: HostClaim, holder: LeaseHolder, role: Role): Promise<boolean> {
+/** A host whose name another machine has ends when it is alone in its process. Otherwise it waits until the name is free: the other roles go on. */
+async function hasTaken(db: Db, claim: HostClaim, holder: LeaseHolder, taken: (error: HostTaken) => unknown): Promise<boolean> {
   try {
     await takeHost(db, claim, holder.isDead);
     return true;
   } catch (error) {
     if (!(error instanceof HostTaken)) throw error;
-    role.waits(error);
+    await taken(error);
     return false;
   }
 }

@@ -41,7 +41,7 @@ export async function runRoles(config: Config, names: readonly OwnRole[], { supe
     max: Math.max(...names.map((name) => ROLES[name].databaseConnections)) + FURTHER_CONNECTIONS * (names.length - 1),
   });
   host.afterStop(close);
-  await Promise.all(loaded.map(({ name, run }) => run({ config, role: host.role(name), ...connections })));
+  await Promise.all(loaded.map(({ name, run }) => run({ config, role: host.role(name), alone: names.length === 1, ...connections })));
 }
 
 async function prepareFirst(config: Config, { ready, failed }: Role): Promise<void> {

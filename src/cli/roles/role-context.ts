@@ -16,4 +16,6 @@ export interface Connections {
 export interface RoleContext extends Connections {
   config: Config;
   role: Role;
+  /** no other role runs in this process */
+  alone: boolean;
 }

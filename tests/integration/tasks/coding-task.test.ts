@@ -139,7 +139,7 @@ describe('a coding task', () => {
     renameSync(path, join(app.home, 'moved-away'));
     await app.say(thread, 'stop');
     await inState(app, id, 'cancelled');
-    expect((await findTask(app, id)).result?.summary).toMatch(/could not be looked at/);
+    expect((await findTask(app, id)).result?.summary).toMatch(/Its changes could not be read, and were not committed/);
   });
 
   it('is undone and done again by words', async () => {
