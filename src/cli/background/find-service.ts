@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import { type Config, fetchHome, serviceEnvironment } from '../../config.ts';
-import { longestStopMs, ownCommand } from '../instance/programs.ts';
+import { ENTRY, longestStopMs, ownCommand } from '../instance/programs.ts';
 import { logFile } from '../instance/role-log.ts';
 import { launchdService } from './launchd.ts';
 import { type Launch, type Service, ServiceError } from './service.ts';
@@ -44,8 +44,8 @@ export function launchOf(config: Config): Launch {
 
 /** What the user can do on a machine without a known service manager. */
 export function withoutManager(config: Config): ServiceError {
-  const { file, args, env } = launchOf(config);
-  const up = [file, args[0]!, 'up', '--home', config.FETCH_HOME].map((part) => (/^[\w./:\\-]+$/.test(part) ? part : `"${part}"`)).join(' ');
+  const { file, env } = launchOf(config);
+  const up = [file, ENTRY, 'up', '--home', config.FETCH_HOME].map((part) => (/^[\w./:\\-]+$/.test(part) ? part : `"${part}"`)).join(' ');
   if (process.platform === 'win32')
     return new ServiceError(
       `Fetch cannot install a service on Windows. This task does it (not tried): schtasks /create /tn ${serviceName(config.FETCH_HOME)} /sc onlogon /tr '${up}'`,

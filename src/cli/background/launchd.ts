@@ -4,7 +4,7 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { childEnvironment } from '../../config.ts';
-import { type Launch, type Service, ServiceError } from './service.ts';
+import { type Launch, programsAmong, type Service, ServiceError } from './service.ts';
 
 /** A launch agent of this user; for root, a daemon of the machine. Written from the manual; it was not run on a Mac yet. */
 export function launchdService(name: string): Service {
@@ -70,9 +70,9 @@ export function plistText(label: string, { file, args, env, folder, log, stopSec
 
 const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
-/** The programs in ProgramArguments, without the command at the end. */
+/** The programs in ProgramArguments. */
 function programsOf(plist: string): string[] {
   const line = plist.split('\n').find((each) => each.startsWith('<key>ProgramArguments</key>')) ?? '';
-  const strings = line.split('<string>').slice(1, -1);
-  return strings.map((text) => text.split('</string>')[0]!.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&'));
+  const strings = line.split('<string>').slice(1);
+  return programsAmong(strings.map((text) => text.split('</string>')[0]!.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&')));
 }

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { childEnvironment } from '../../config.ts';
-import { type Launch, type Service, ServiceError, type ServiceState } from './service.ts';
+import { type Launch, programsAmong, type Service, ServiceError, type ServiceState } from './service.ts';
 
 /** Longest start time of a user manager after lingering was turned on. */
 const MANAGER_MS = 10_000;
@@ -115,11 +115,11 @@ WantedBy=${system ? 'multi-user.target' : 'default.target'}
 `;
 }
 
-/** The programs in ExecStart, without the command at the end. */
+/** The programs in ExecStart. */
 const programsOf = (unit: string): string[] => {
   const line = unit.split('\n').find((each) => each.startsWith('ExecStart=')) ?? '';
   const quotedParts = line.split('"').filter((_, index) => index % 2 === 1);
-  return quotedParts.slice(0, -1).map((part) => part.replaceAll('%%', '%').replaceAll('$$', '$'));
+  return programsAmong(quotedParts.map((part) => part.replaceAll('%%', '%').replaceAll('$$', '$')));
 };
 
 const specifiers = (text: string): string => {

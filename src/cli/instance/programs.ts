@@ -37,7 +37,7 @@ export interface ProgramSpec {
 
 /** V8 is made for servers with much memory: by default a heap may double before it is collected, and what it grew to is not given back (docs/performance.md). */
 const NODE_FLAGS = ['--max-semi-space-size=8', '--heap-growing-percent=30'];
-const ENTRY = join(PACKAGE_ROOT, 'bin', 'fetch.js');
+export const ENTRY = join(PACKAGE_ROOT, 'bin', 'fetch.js');
 /** What only takes messages first, then side by side what may have steps under way, which need the servers to say how they ended, then these. */
 export const STOP_ORDER = ['messages', 'work', 'temporal', 'postgres'] as const;
 /** What a role takes to close beyond the time that its work is given. */

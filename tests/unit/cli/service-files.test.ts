@@ -4,7 +4,7 @@ import { DOMParser } from 'linkedom';
 import { expect, test } from 'vitest';
 import { serviceName } from '../../../src/cli/background/find-service.ts';
 import { plistText } from '../../../src/cli/background/launchd.ts';
-import { type Launch, ServiceError } from '../../../src/cli/background/service.ts';
+import { type Launch, programsAmong, ServiceError } from '../../../src/cli/background/service.ts';
 import { unitText } from '../../../src/cli/background/systemd.ts';
 import { serviceEnvironment, settingsElsewhere } from '../../../src/config.ts';
 
@@ -25,6 +25,10 @@ test('a unit cannot be made to hold another line by a name', () => {
   const text = unitText(launch, false);
   expect(text).toContain('Environment="FETCH_HOME=/home/ada/\\"x\\" & y"');
   expect(() => unitText({ ...launch, folder: '/home/ada\nExecStart=/bin/evil' }, false)).toThrow(ServiceError);
+});
+
+test('flags of the runtime are no programs that must be there', () => {
+  expect(programsAmong(['/usr/bin/node', '--max-semi-space-size=8', '/opt/fetch/bin/fetch.js', 'start'])).toEqual(['/usr/bin/node', '/opt/fetch/bin/fetch.js']);
 });
 
 test('two homes have two services', () => {
