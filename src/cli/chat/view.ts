@@ -26,7 +26,7 @@ export class ChatView {
   readonly #answer: AnswerStream;
   /** shown questions, with the time by a clock that nobody can set */
   readonly #shown = new Map<string, number>();
-  /** the latest messages of this session, whole, because a coding task's question is in one */
+  /** the latest messages of this chat window, whole, because a coding task's question is in one */
   #lastSaid: Array<{ turnId: string; text: string }> = [];
   /** when something last happened on the screen */
   #lookedAt = Date.now();

@@ -38,10 +38,6 @@ export const chatSettings = {
     .max(24 * 30)
     .default(24)
     .describe('A cron that was due while nothing ran still runs up to this long afterwards; several missed firings of a cron run once, and say so'),
-  FETCH_SEPARATE_PROCESSES: z
-    .stringbool()
-    .default(false)
-    .describe('Gateway, API and kennel run in a process each, so that a crash of one takes none of the others along. It takes some 90 MB more'),
   FETCH_STOP_SECONDS: z.coerce
     .number()
     .min(1)

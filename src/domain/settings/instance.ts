@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { port, secret } from './shapes.ts';
 
-/** Where an instance lives, and how its APIs are reached. */
+/** Where an instance lives, how its APIs are reached, and which processes it has. */
 export const instanceSettings = {
   FETCH_HOME: z.string().min(1).describe('Where state lives (databases, logs, tokens); mode 0700'),
   FETCH_RUNTIME_PORT: port(7878).describe('Runtime API: /v1, events'),
@@ -18,4 +18,8 @@ export const instanceSettings = {
   DEEPSEEK_RUNTIME_TOKEN: secret().describe('The same, under the name that existing clients use'),
   DEEPSEEK_CORS_ORIGINS: z.string().default('').describe('More origins that browsers may call from, comma separated'),
   ADMIN_TOKEN: secret().describe('Bearer token of the status API; when unset, one is created in FETCH_HOME/admin-token'),
+  FETCH_SEPARATE_PROCESSES: z
+    .stringbool()
+    .default(false)
+    .describe('Gateway, API and kennel run in a process each, so that a crash of one takes none of the others along. It takes some 90 MB more'),
 } as const;
