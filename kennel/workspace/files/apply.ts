@@ -106,14 +106,19 @@ function oidOfFile(repository: Repository, path: Buffer, size: number): string {
   return hash.digest('hex');
 }
 
-/** Something that stays is where a folder is needed. */
-function blocked(repository: Repository, path: string, gone: Set<string>): boolean {
+/** What stands where a path needs a folder. */
+export function inTheWayOf(repository: Repository, path: string): string | null {
   for (const folder of foldersOf(path)) {
     const stats = lstatSync(onDisk(repository.root, folder), { throwIfNoEntry: false });
-    if (!stats) return false;
-    if (!stats.isDirectory()) return !gone.has(folder);
+    if (!stats) return null;
+    if (!stats.isDirectory()) return folder;
   }
-  return false;
+  return null;
+}
+
+function blocked(repository: Repository, path: string, gone: Set<string>): boolean {
+  const other = inTheWayOf(repository, path);
+  return other !== null && !gone.has(other);
 }
 
 /** A folder that has only folders left when `gone` is removed. */

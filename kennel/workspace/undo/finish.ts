@@ -2,7 +2,7 @@ import type { Undone, WorkspaceAnswer } from '../../../src/contracts/workspace-o
 import { applyToFolder } from '../checkpoint/git-folder.ts';
 import { readRef } from '../checkpoint/record.ts';
 import { named } from '../checkpoint/report.ts';
-import { applyChanges } from '../files/apply.ts';
+import { applyChanges, inTheWayOf } from '../files/apply.ts';
 import { shown } from '../files/names.ts';
 import { kept, type Repository } from '../git/git.ts';
 import { utf8 } from '../git/process.ts';
@@ -27,8 +27,7 @@ export function finish(repository: Repository, step: UndoStep, by: Signature, re
   }
   if (refused.length > 0) notes.push(`${named(refused)} changed in the meantime and stay as they are`);
   const others = changesOf(repository, step.othersFrom, step.othersTo);
-  const stay = applyChanges(repository, others, false).refused;
-  if (stay.length > 0) notes.push(`${named(stay)} changed since the task and stay as they are`);
+  notes.push(...leftNotes(repository, applyChanges(repository, others, false).refused, step.kind));
   if (step.kind === 'undo') {
     const lost = remakeEmpty(repository, step.folders ?? [], step.pipes ?? []);
     if (lost.length > 0) notes.push(`Empty folders or pipes could not be made again: ${named(lost)}`);
@@ -52,6 +51,19 @@ export function finish(repository: Repository, step: UndoStep, by: Signature, re
   const done = { ...step, notes, done: true };
   writeStep(repository, done, by, stored);
   return answer(repository, done);
+}
+
+/** Files that git does not look at and that are left as they are, each with its reason. */
+function leftNotes(repository: Repository, paths: string[], kind: UndoStep['kind']): string[] {
+  const away = new Map(paths.map((path) => [path, inTheWayOf(repository, path)]));
+  const changed = paths.filter((path) => away.get(path) === null);
+  const kept = paths.filter((path) => away.get(path) !== null);
+  const others = [...new Set(kept.map((path) => away.get(path)!))];
+  const again = kind === 'undo' ? '"redo" and then "undo" again' : '"undo" and then "redo" again';
+  return [
+    ...(changed.length > 0 ? [`${named(changed)} changed since the task and stay as they are`] : []),
+    ...(kept.length > 0 ? [`${named(kept)} could not be put back, because ${named(others)} is in the way: move it away, and say ${again}`] : []),
+  ];
 }
 
 export function answer(repository: Repository, step: UndoStep): WorkspaceAnswer {

@@ -195,6 +195,21 @@ test('an ignored file that the person changed since stays, and the rest is undon
   expect(w.read('run.log') + w.read('a.txt')).toBe('three\na\n');
 });
 
+test('an ignored file whose folder became an ignored file comes back once that is moved away', () => {
+  const w = keep(Workspace.repository({ 'a.txt': 'a\n', '.gitignore': 'build\n' }));
+  w.write({ 'build/keys.txt': 'mine\n' });
+  w.checkpoint('t1');
+  w.write({ build: null });
+  w.write({ build: 'by the task, or by what the person ran beside it\n' });
+  expect(w.conclude('t1').output).toContain('Ignored files are gone: build/keys.txt');
+  expect(w.undo().output).toContain('build/keys.txt could not be put back, because build is in the way: move it away, and say "redo" and then "undo" again.');
+  expect(w.read('build')).toContain('by the task');
+  w.write({ build: null });
+  w.undo('redo');
+  expect(w.undo().ok).toBe(true);
+  expect(w.read('build/keys.txt')).toBe('mine\n');
+});
+
 test('a large ignored file is told by its name when it is gone', () => {
   const w = keep(Workspace.repository({ 'a.txt': 'a\n', '.gitignore': '*.bin\n' }));
   w.write({ 'data.bin': Buffer.alloc(5 * 1024 * 1024) });

@@ -80,10 +80,12 @@ function stateWithout(w: Workspace, paths: string[]): State {
   return state;
 }
 
-/** A file cannot come back where a folder with a file in it stands now, if that file may be the person's. */
-const withoutFilesAbove = (start: State, left: string[]): State => ({
+/** A file cannot come back where a file that may be the person's needs a folder, or stands where a folder was. */
+const withoutPlacesTaken = (start: State, left: string[]): State => ({
   ...start,
-  files: Object.fromEntries(Object.entries(start.files).filter(([path]) => !left.some((other) => other.startsWith(`${path}/`)))),
+  files: Object.fromEntries(
+    Object.entries(start.files).filter(([path]) => !left.some((other) => other.startsWith(`${path}/`) || path.startsWith(`${other}/`))),
+  ),
 });
 
 interface Scenario {
@@ -157,7 +159,7 @@ test('over random edits of person and task, no byte of the person is lost by con
         }
         if (after.length === 0) {
           const left = [...ignoredThen, ...newIgnored(w, start)];
-          expect(stateWithout(w, left)).toEqual(withoutFilesAbove(start, left));
+          expect(stateWithout(w, left)).toEqual(withoutPlacesTaken(start, left));
         }
         const back = w.files();
         for (const path of new Set([...Object.keys(now.files), ...Object.keys(concluded.files)])) {
@@ -221,6 +223,19 @@ test('over random edits of person and task, no byte of the person is lost by con
             ],
             before: [],
             task: [{ path: 'd/x.txt', kind: 'write', stage: false }],
+            commits: false,
+            after: [],
+          },
+        ],
+        // the task makes a file of a folder, and the person's rules ignore both
+        [
+          {
+            committed: [
+              { path: '.gitignore', kind: 'write', stage: false },
+              { path: 'd/x.txt', kind: 'write', stage: false },
+            ],
+            before: [],
+            task: [{ path: 'd', kind: 'write', stage: false }],
             commits: false,
             after: [],
           },
