@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { devServerArguments } from '../../../temporal/dev-server.ts';
 import type { TemporalBinary } from '../../../temporal/version.ts';
 import { type Config, childEnvironment, serverEnvironment, settings } from '../../config.ts';
@@ -36,7 +37,7 @@ export interface ProgramSpec {
 }
 
 /** V8 is made for servers with much memory: by default a heap may double before it is collected, and what it grew to is not given back (docs/performance.md). */
-const NODE_FLAGS = ['--max-semi-space-size=8', '--heap-growing-percent=30'];
+const NODE_FLAGS = ['--max-semi-space-size=8', `--import=${pathToFileURL(join(PACKAGE_ROOT, 'bin', 'idle-memory.js'))}`];
 export const ENTRY = join(PACKAGE_ROOT, 'bin', 'fetch.js');
 /** What only takes messages first, then side by side what may have steps under way, which need the servers to say how they ended, then these. */
 export const STOP_ORDER = ['messages', 'work', 'temporal', 'postgres'] as const;
