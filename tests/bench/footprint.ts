@@ -1,17 +1,20 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Part } from './bench.ts';
 import { type Row, round } from './figures.ts';
 import { diskOf, total, type Usage, usageByRole } from './processes.ts';
 import { steps } from './turns.ts';
 
 const CHATS = 20;
+const MINUTE_MS = 60_000;
 
-/** Memory of every role and disk of the instance, before and after turns in ten chats. */
+/** Memory of every role and disk of the instance: a minute after its start, at the end of turns in twenty chats, and a minute later. */
 export const footprint: Part = {
   name: 'footprint',
   title: 'Memory (PSS) and disk (1 tool call a turn)',
   async run({ app, taker, pick }) {
     const turns = pick(40, 300, 1000);
     const threads = await Promise.all(Array.from({ length: CHATS }, () => app.thread()));
+    await sleep(MINUTE_MS);
     const idle = usageByRole(app);
     const disk = diskOf(app.home);
     await Promise.all(
@@ -20,8 +23,10 @@ export const footprint: Part = {
       }),
     );
     const after = usageByRole(app);
-    const rows: Row[] = Object.keys(after).map((role) => row(role, idle[role], after[role], turns));
-    rows.push(row('all', sum(idle), sum(after), turns));
+    await sleep(MINUTE_MS);
+    const later = usageByRole(app);
+    const rows: Row[] = Object.keys(after).map((role) => row(role, idle[role], after[role], later[role], turns));
+    rows.push(row('all', sum(idle), sum(after), sum(later), turns));
     const grown = diskOf(app.home);
     for (const place of Object.keys(disk) as Array<keyof typeof disk>)
       rows.push({
@@ -34,10 +39,11 @@ export const footprint: Part = {
   },
 };
 
-const row = (role: string, idle: Usage | undefined, after: Usage | undefined, turns: number): Row => ({
+const row = (role: string, idle: Usage | undefined, after: Usage | undefined, later: Usage | undefined, turns: number): Row => ({
   role,
   'idle MB': round(idle?.pssMb ?? 0, 0),
   'after MB': round(after?.pssMb ?? 0, 0),
+  'a minute later MB': round(later?.pssMb ?? 0, 0),
   'CPU ms per turn': round(((after?.cpuMs ?? 0) - (idle?.cpuMs ?? 0)) / turns, 1),
 });
 

@@ -10,7 +10,7 @@ interface Piece {
 
 /** The history is cached, so the messages of a thread are the same objects in every request. Each is serialised once. */
 const pieces = new WeakMap<ModelMessage, Piece>();
-const toolPieces = new WeakMap<readonly ModelTool[], Piece>();
+const toolJsons = new WeakMap<ModelTool, string>();
 
 /** The body of a chat completion. `promptChars` is for the estimate when the endpoint reports no usage. */
 export function wireBody(
@@ -39,13 +39,16 @@ function messagePiece(message: ModelMessage): Piece {
   return piece;
 }
 
+/** Declarations are the same objects in every request, lists of them are not: a chat has those that its settings allow. */
 function toolsPiece(tools: readonly ModelTool[]): Piece {
-  const known = toolPieces.get(tools);
-  if (known) return known;
-  const json = JSON.stringify(tools.map((tool) => ({ type: 'function', function: tool })));
-  const piece = { json, counted: json.length };
-  toolPieces.set(tools, piece);
-  return piece;
+  const json = `[${tools.map(toolJson).join(',')}]`;
+  return { json, counted: json.length };
+}
+
+function toolJson(tool: ModelTool): string {
+  const json = toolJsons.get(tool) ?? JSON.stringify({ type: 'function', function: tool });
+  toolJsons.set(tool, json);
+  return json;
 }
 
 function wireMessage(message: ModelMessage): object {
