@@ -1,3 +1,5 @@
+import { duration, LONGEST_WAIT_MS, seconds, untilClock, waitInWords } from '../../domain/model/reset-words.ts';
+
 /**
  * When a refused request may be repeated, as the endpoint says it: in headers, in the body, or in words. The forms come from the documentation of OpenAI,
  * Azure, Anthropic, Gemini and OpenRouter, and from answers that were seen.
@@ -13,13 +15,12 @@ export interface Refusal {
   error?: unknown;
   /** the error text */
   text?: string;
+  /** for clock times in the text that name no zone */
+  zone?: string;
 }
 
-/** The longest window of providers is a month, so anything beyond is a mistake. */
-const LONGEST_MS = 32 * 86_400_000;
-
 /** Milliseconds from `now` until the endpoint may be asked again; undefined when it names no plausible time. */
-export function waitOf({ headers, error, text = '' }: Refusal, now: number = Date.now()): number | undefined {
+export function waitOf({ headers, error, text = '', zone }: Refusal, now: number = Date.now()): number | undefined {
   // an absolute time is by the server's clock
   const clock = Date.parse(headers?.get('date') ?? '');
   const their = Number.isFinite(clock) ? clock : now;
@@ -29,9 +30,9 @@ export function waitOf({ headers, error, text = '' }: Refusal, now: number = Dat
     seconds(header('retry-after')) ?? until(header('retry-after'), their),
     ...inBody(error, their),
     ...windows(header, their),
-    inWords(text),
+    waitInWords(text, now, zone),
   ];
-  const wait = named.find((ms) => ms !== undefined && ms > 0 && ms <= LONGEST_MS);
+  const wait = named.find((ms) => ms !== undefined && ms > 0 && ms <= LONGEST_WAIT_MS);
   return wait === undefined ? undefined : Math.ceil(wait);
 }
 
@@ -65,7 +66,7 @@ function inBody(error: unknown, their: number): Array<number | undefined> {
   const passed = (wanted: string) => passedOn.find(([name]) => name === wanted)?.[1];
   // the delay beside a daily quota is not that of the day
   const daily = list(details).some(({ violations }) => list(violations).some(({ quotaId }) => String(quotaId).includes('PerDay')));
-  if (daily) return [untilMidnight('America/Los_Angeles', their)];
+  if (daily) return [untilClock('12am', their, 'America/Los_Angeles')];
   return [
     ...list(details).map(({ retryDelay }) => duration(word(retryDelay))),
     epoch(word(resets_at), their),
@@ -75,34 +76,10 @@ function inBody(error: unknown, their: number): Array<number | undefined> {
   ];
 }
 
-/** "Please try again in 11.054s", "retry in 2h 15m", "in 5 days 22 hours 11 minutes". */
-function inWords(text: string): number | undefined {
-  const said = /\b(?:try again|retry|resets?|available)[^.\d]{0,20}(?:in|after) {0,2}(\d[\w., ]{0,80})/i.exec(text.slice(0, 2_000))?.[1];
-  return said === undefined ? undefined : duration(said);
-}
-
-const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-/** `1m30.5s`, `6m0s`, `12ms`, `2 hours 5 minutes`: the sum of these, up to the first thing that is no duration. */
-function duration(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  if (/^[\d.]+$/.test(text)) return seconds(text);
-  let sum: number | undefined;
-  const piece = /[\s,]{0,3}(?:and )?(\d{1,9}(?:\.\d{1,9})?) {0,2}(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?)(?![a-z])/iy;
-  for (let found = piece.exec(text); found; found = piece.exec(text)) {
-    const unit = found[2]!.toLowerCase();
-    sum = (sum ?? 0) + Number(found[1]) * UNITS[unit === 'ms' || unit.startsWith('milli') ? 'ms' : unit[0]!]!;
-  }
-  return sum;
-}
-
 const number = (text: string | undefined): number | undefined => {
   const value = text === undefined ? Number.NaN : Number(text);
   return Number.isFinite(value) ? value : undefined;
 };
-
-const seconds = (text: string | undefined): number | undefined => (text !== undefined && /^[\d.]+$/.test(text) ? scaled(number(text), 1_000) : undefined);
-const scaled = (value: number | undefined, by: number): number | undefined => (value === undefined ? undefined : value * by);
 
 /** An HTTP date or an RFC 3339 time. For anything else, `Date.parse` would guess. */
 function until(text: string | undefined, their: number): number | undefined {
@@ -117,11 +94,4 @@ function epoch(text: string | undefined, their: number): number | undefined {
   if (value === undefined) return undefined;
   if (value >= 1e12) return value - their;
   return value >= 1e9 ? value * 1_000 - their : value * 1_000;
-}
-
-/** By wall clock time, so it is an hour off on the two days a year when the clock changes. */
-function untilMidnight(timeZone: string, now: number): number {
-  const parts = new Intl.DateTimeFormat('en-GB', { timeZone, hourCycle: 'h23', hour: 'numeric', minute: 'numeric', second: 'numeric' }).formatToParts(now);
-  const of = (type: string) => Number(parts.find((each) => each.type === type)?.value);
-  return 86_400_000 - (of('hour') * 3_600 + of('minute') * 60 + of('second')) * 1_000;
 }

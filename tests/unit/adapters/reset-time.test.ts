@@ -50,6 +50,12 @@ test.each([
   expect(of({ text })).toBe(ms);
 });
 
+test('a clock in the text is read by the zone that is passed in, and after what headers name', () => {
+  expect(of({ text: 'Usage limit reached, try again at 3:05 PM.', zone: 'Europe/Berlin' })).toBe((6 * 60 + 5) * 60_000);
+  expect(of({ text: 'Usage limit reached, try again at 3:05 PM.' })).toBe((7 * 60 + 5) * 60_000);
+  expect(of({ text: 'Usage limit reached, try again at 3:05 PM.', headers: { 'retry-after': '60' } })).toBe(60_000);
+});
+
 test.each([
   '0',
   '-5',
