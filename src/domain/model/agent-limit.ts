@@ -62,7 +62,7 @@ function read(sentence: string): Read {
   const last = asked || line.startsWith('The ') ? undefined : end?.[1];
   const numbers = [asked?.[1], last, front?.[1]].map(Number).filter((number) => number >= 300 && number <= 599);
   const inner = front ? text.slice(front[0].length) : text;
-  const message = /"message": ?"([^"\\]{1,600})/.exec(inner)?.[1];
+  const message = inner.startsWith('{') ? /"message": ?"([^"\\]{1,600})/.exec(inner)?.[1] : undefined;
   return { texts: [text, inner, ...(message ? [message] : [])], status: numbers.at(-1) ?? null, category: end?.[2] ?? null };
 }
 

@@ -165,6 +165,7 @@ const OTHERS = [
   `${ERROR} (-32603): Internal error: The rate limit exceeded handler threw`,
   `${ERROR} (-32603): Internal error: 429 files were not found`,
   `${ERROR} (-32602): Invalid params: overloaded`,
+  `${ERROR} (-32603): Internal error: the test got {"error":{"message":"Rate limit exceeded"}}`,
   // the task's own budget, told by the gate
   'unexpected status 402 Payment Required: The budget for this task is used up: 1 of 1 calls. Stop here; what was done so far is kept. (raise it), url: http://127.0.0.1:4010/openai/v1/responses (connection)',
   `${ERROR} (402): {"error":{"code":402,"message":"The budget for this task is used up: 1 of 1 calls. Stop here; what was done so far is kept."}}`,
