@@ -16,7 +16,7 @@ export const CHAT_CHANNEL = 'ChatChannel';
 /** money spent by the chat so far, or by the task */
 export const SPEND_MICRO_USD = 'SpendMicroUsd';
 export const AGENT_THREAD = 'AgentThread';
-/** the kind alone: `question`, `approval`, `workspace` or `resume` */
+/** the kind alone: `question`, `approval`, `workspace`, `resume` or `limit` */
 export const AGENT_WAITS_FOR = 'AgentWaitsFor';
 /** Signals of a coding task: its open question was decided; the workspace that it waits for may be free. */
 export const decidedSignal = 'decided';

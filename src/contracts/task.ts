@@ -39,6 +39,8 @@ export interface CarriedTask {
   unsent: Array<{ summary: string; outboxId: string }>;
   /** null while it waits for its workspace */
   work: CarriedWork | null;
+  /** the agent that works now, when a person has chosen another one */
+  harness?: AgentName;
 }
 
 export interface CarriedWork {
@@ -47,6 +49,17 @@ export interface CarriedWork {
   offset: number;
   deaths: number;
   asked: { id: string; title: string } | null;
+  limited?: LimitedSoFar;
+}
+
+/** How long a task waited for limits of its model. */
+export interface LimitedSoFar {
+  /** in all, ms */
+  waitedMs: number;
+  /** waits after each of which the model refused again */
+  inVain: number;
+  /** the end that the person was told of, ms since the epoch */
+  toldUntil: number | null;
 }
 
 export interface TaskLimits {
@@ -58,6 +71,8 @@ export interface TaskLimits {
   holdMs: number;
   /** a host that takes no work for this long counts as away */
   awayMs: number;
+  /** longest time in all that it waits for usage limits */
+  limitedMs?: number;
   /** continue-as-new above this many history events */
   maxHistoryEvents?: number;
 }
@@ -75,12 +90,25 @@ export type Followed = { offset: number; spent: TaskSpending } /** nothing is ne
   | { what: 'ended'; outcome: RunOutcome; reason: string }
   /** the container is gone without a last line: killed, out of memory, or the host restarted */
   | { what: 'gone'; reason: string; oom: boolean }
+  /** its model refuses it until then, in ms since the epoch: its container only wastes its time */
+  | ({ what: 'limit' } & ModelLimit)
   | { what: 'silent' }
   /** the working time is used up */
   | { what: 'timeout' }
   /** money, tokens or disk space are used up */
   | { what: 'budget'; reason: string }
 );
+
+/** `limit`: a rate or usage limit. `overload`: the endpoint has too much to do, which is a matter of minutes. `budget`: the owner's own limit of a day. */
+export type LimitKind = 'limit' | 'overload' | 'budget';
+
+export interface ModelLimit {
+  kind: LimitKind;
+  /** ms since the epoch */
+  opensAt: number;
+  /** the model said so, or it is the end of a budget's day */
+  named: boolean;
+}
 
 export interface FollowInput {
   taskId: string;
@@ -90,6 +118,8 @@ export interface FollowInput {
   /** working time that is left, in ms */
   remainingMs: number;
   progressMs: number;
+  /** the workflow waits for limits; one of an earlier release ends the task at them */
+  waitsForLimits?: true;
 }
 
 export interface BeginInput {
@@ -98,6 +128,12 @@ export interface BeginInput {
   holdMs: number;
   /** the first run of a workflow: files, HEAD and index are saved before the agent starts */
   checkpoint: boolean;
+  waitsForLimits?: true;
+}
+
+/** The container was not started, because the agent could only be refused. */
+export interface HeldBack {
+  limit: ModelLimit;
 }
 
 export interface Concluded {
@@ -108,12 +144,18 @@ export interface Concluded {
   waiting: string[];
 }
 
+/** An earlier release returns nothing. */
+export interface Prepared {
+  /** the agent that the image is for: a person may have chosen another one */
+  harness: AgentName;
+}
+
 /** Activities that run on the host of the task, on `kennel-<host>`. */
 export interface TaskActivities {
   /** prepares the image, and the worktree where the task has one; idempotent */
-  prepareTask(input: { taskId: string }): Promise<void>;
+  prepareTask(input: { taskId: string }): Promise<Prepared | undefined>;
   /** starts the container of a run, or finds it, while the workspace is checkpointed (a second call finds both); retried while the host has no free slot */
-  beginStep(input: BeginInput): Promise<void>;
+  beginStep(input: BeginInput): Promise<HeldBack | undefined>;
   /** follows the log until the workflow is needed; heartbeats carry the offset */
   follow(input: FollowInput): Promise<Followed>;
   /** writes the decision where the runner reads it */
@@ -139,6 +181,8 @@ export interface TaskRecordActivities {
   expireForTask(questionId: string): Promise<boolean>;
   /** tells the person that the host of a task does not answer; returns the outbox id, one for each task and reason */
   tellTask(input: { taskId: string; key: string; text: string }): Promise<string>;
+  /** The task now waits for a limit. `tell`: returns the outbox id of the message that says so. */
+  limitTask(input: { taskId: string; key: string; limit: ModelLimit; tell: boolean }): Promise<string | null>;
   /** another live host that has the workspace, when the task's own host has been away for long; the task then belongs to that host */
   moveTask(input: { taskId: string; from: string }): Promise<string | null>;
 }

@@ -30,6 +30,7 @@ export async function taskInput(db: Db, config: Config, task: Task): Promise<Tas
       silenceMs: Math.round(config.FETCH_TASK_SILENCE_MINUTES * MINUTE_MS),
       holdMs: Math.round(config.FETCH_TASK_HOLD_MINUTES * MINUTE_MS),
       awayMs: Math.round(config.FETCH_KENNEL_AWAY_SECONDS * 1000),
+      limitedMs: Math.round(config.FETCH_TASK_WAIT_DAYS * 24 * HOUR_MS),
       maxHistoryEvents: config.FETCH_MAX_HISTORY_EVENTS,
     },
     waits: questionWaits(config),

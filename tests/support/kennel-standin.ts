@@ -51,8 +51,11 @@ export function kennelStandIn(db: Db): { activities: TaskActivities; release(nam
   return {
     release: (name) => void released.add(name),
     activities: {
-      prepareTask: async () => {},
-      beginStep: async ({ taskId, step }) => await setTaskState(db, taskId, 'running', { step }),
+      prepareTask: async ({ taskId }) => ({ harness: (await found(taskId)).harness }),
+      beginStep: async ({ taskId, step }) => {
+        await setTaskState(db, taskId, 'running', { step });
+        return undefined;
+      },
       follow,
       passOn: async () => {},
       endStep: async () => {},

@@ -3,7 +3,7 @@ import { hasModel } from '../../../kennel/agents/registry.ts';
 import { loginProblem } from '../../adapters/kennel/login.ts';
 import type { Config } from '../../config.ts';
 import { type AgentName, type RunSpec, worktreeOf } from '../../contracts/kennel.ts';
-import type { BeginInput } from '../../contracts/task.ts';
+import type { BeginInput, HeldBack, Prepared } from '../../contracts/task.ts';
 import { modelOf } from '../../domain/tasks/agents.ts';
 import { loginsOf } from '../../domain/tasks/logins.ts';
 import { chatAutonomy } from '../../store/chats/threads.ts';
@@ -14,27 +14,32 @@ import { requireHeld } from '../host/lease.ts';
 import { openGate } from './gate.ts';
 import { onceMore, passOn, promptOfRun, unheardAnswer } from './prompt-of-run.ts';
 import { runFolder, sendCommand } from './run/folder.ts';
+import { limitOfLogin } from './run/model-limit.ts';
 import { GONE_FACTOR } from './task-records.ts';
 import { AUTHOR, workspaceOf, worktreeOption } from './task-workspace.ts';
 
 /** Before the first run: the image of the agent, and the worktree if the task has its own. */
-export async function prepareTask({ db, config, kennel, draining }: KennelDeps, task: Task): Promise<void> {
+export async function prepareTask({ db, config, kennel, draining }: KennelDeps, task: Task): Promise<Prepared> {
   loginOf(config, task.harness);
   await kennel.ready();
   // the next process completes a half-built image from its layers
   const stopped = AbortSignal.any([cancellationSignal(), draining]);
   await kennel.provide(task.harness, (text) => void setTaskNews(db, task.id, text).catch(() => {}), stopped);
-  if (!task.worktree) return;
+  const prepared = { harness: task.harness };
+  if (!task.worktree) return prepared;
   const workspace = workspaceOf(config, task);
   const added = await kennel.workspaceOp(workspace, { op: 'worktree', action: 'add', key: task.id, author: AUTHOR }, { label: `${task.id} worktree` });
   if (!added.ok) throw fail('NotFound', added.output);
+  return prepared;
 }
 
 /** Starts the container of a run. Its agent begins once the checkpoint exists. */
-export async function beginStep(deps: KennelDeps, task: Task, input: BeginInput): Promise<void> {
+export async function beginStep(deps: KennelDeps, task: Task, input: BeginInput): Promise<HeldBack | undefined> {
   const { db, config, kennel } = deps;
   const folder = runFolder(config, task.id);
   const login = loginOf(config, task.harness);
+  const limit = input.waitsForLimits ? await limitOfLogin(deps, task) : null;
+  if (limit) return { limit };
   await openGate(deps, task);
   const spec = await specOf(deps, task, input, login !== undefined);
   const workspace = workspaceOf(config, task);
@@ -55,6 +60,7 @@ export async function beginStep(deps: KennelDeps, task: Task, input: BeginInput)
   // before the agent begins: a task of step 0 has changed nothing
   await setTaskState(db, task.id, 'running', { step: input.step });
   await sendCommand(folder, { id: `${task.id}_begin_${token}`, step: input.step, type: 'begin', token });
+  return undefined;
 }
 
 /** What the runner must do in this run. An answer that the agent has not heard is written for it too. */

@@ -13,6 +13,7 @@ import { asFailure, fail } from '../failure.ts';
 import { HEARTBEAT_MS } from '../heartbeat.ts';
 import { type Read, readLog, runFolder, watchLog } from './run/folder.ts';
 import { containerGone, diskBreach, folderBreach, logBreach, type Stop, spendingBreach, timeBreach } from './run/limits.ts';
+import { endedAtLimit, loginAnswered, modelLimit } from './run/model-limit.ts';
 import { createLogPace } from './run/log-pace.ts';
 import { createTaskProgress } from './task-progress.ts';
 
@@ -65,7 +66,7 @@ export const createFollow =
         const stop = stopLine(read.lines, input.step);
         const taken = stop ? read.lines.indexOf(stop) + 1 : read.lines.length;
         await progress(await store(at, task, read.lines.slice(0, taken)));
-        if (stop) return await followed(at, read.ends[taken - 1]!, asFollowed(task, stop, showsText(deps)));
+        if (stop) return await followed(at, read.ends[taken - 1]!, (await limitBehind(at, task, stop)) ?? asFollowed(task, stop, showsText(deps)));
         const waitMs = pace.took(taken, read.offset - at.offset);
         at.lines += taken;
         at.offset = read.offset;
@@ -128,8 +129,9 @@ async function look(at: Following, read: Read): Promise<Stop | null> {
   if (now - at.checkedAt >= CHECK_MS) {
     at.checkedAt = now;
     const end =
+      (input.waitsForLimits ? await modelLimit(db, input.taskId) : null) ??
       logBreach(config, at.lines, read.size) ??
-      (await spendingBreach(config, db, input.taskId)) ??
+      (await spendingBreach(config, db, input)) ??
       (await diskBreach(config, folder)) ??
       (await timeBreach(folder, read, { deadline: at.deadline, began: at.began, silenceMs: input.silenceMs })) ??
       (await containerGone(kennel, config, input, folder, read));
@@ -139,6 +141,13 @@ async function look(at: Following, read: Read): Promise<Stop | null> {
   if (now - at.measuredAt < MEASURE_MS) return null;
   at.measuredAt = now;
   return await folderBreach(config, folder);
+}
+
+/** The limit at which an agent failed; null when it ended for another reason. */
+async function limitBehind({ deps, input }: Following, task: Task, line: StopLine): Promise<Stop | null> {
+  if (line.type !== 'ended') return null;
+  if (line.outcome === 'completed') await loginAnswered(deps, task);
+  return input.waitsForLimits && line.outcome === 'failed' ? await endedAtLimit(deps, task, line) : null;
 }
 
 async function followed({ deps, input }: Following, offset: number, stop: Stop): Promise<Followed> {

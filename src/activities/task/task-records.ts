@@ -1,9 +1,10 @@
 import type { Config } from '../../config.ts';
 import type { TaskRecordActivities } from '../../contracts/task.ts';
-import { moveTask } from '../../store/kennel/hosts.ts';
+import { limitNotice, limitStatus, otherAgents } from '../../domain/tasks/limit-notice.ts';
+import { listHosts, moveTask } from '../../store/kennel/hosts.ts';
 import { tellOfTask } from '../../store/kennel/task-news.ts';
 import { askForTask } from '../../store/kennel/task-questions.ts';
-import { claimWorkspace, findTask, setTaskState, type Task } from '../../store/kennel/tasks.ts';
+import { claimWorkspace, findTask, setTaskLimited, setTaskState, type Task } from '../../store/kennel/tasks.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import { expireQuestion, remindQuestion } from '../../store/questions/decide.ts';
 import { fail } from '../failure.ts';
@@ -33,6 +34,17 @@ export function createTaskRecords({ db, config }: { db: Db; config: Config }): T
     moveTask: recording(({ taskId, from }: Parameters<TaskRecordActivities['moveTask']>[0]) =>
       moveTask(db, taskId, from, config.FETCH_KENNEL_AWAY_SECONDS * GONE_FACTOR),
     ),
+    limitTask: recording(async ({ taskId, key, limit, tell }: Parameters<TaskRecordActivities['limitTask']>[0]) => {
+      const found = await task(taskId);
+      const zone = config.FETCH_TIME_ZONE;
+      let outboxId: string | null = null;
+      if (tell) {
+        const others = otherAgents(found, (await listHosts(db)).find(({ host }) => host === found.host)?.harnesses ?? [], config);
+        outboxId = await tellOfTask(db, found, key, limitNotice(found, limit, { zone, others }));
+      }
+      await setTaskLimited(db, taskId, new Date(limit.opensAt), limitStatus(found, limit, zone));
+      return outboxId;
+    }),
     tellTask: recording(async ({ taskId, key, text }: Parameters<TaskRecordActivities['tellTask']>[0]) => await tellOfTask(db, await task(taskId), key, text)),
   };
 }

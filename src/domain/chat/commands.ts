@@ -1,3 +1,4 @@
+import { type AgentName, isAgent } from '../../../kennel/agents/registry.ts';
 import { SINKS, type Sink } from '../../contracts/taint.ts';
 import { optionOf, reactionAnswer } from './reactions.ts';
 
@@ -55,6 +56,8 @@ export function parseCommand(text: string): Command | null {
 export interface TaskOrder {
   order: 'cancel' | 'pause' | 'resume';
   taskId: string | null;
+  /** go on at once, although the model is at its limit: with the same agent, or with this one */
+  now?: { agent: AgentName | null };
 }
 
 const orderWords: Record<string, TaskOrder['order']> = {
@@ -70,6 +73,8 @@ export function parseTaskOrder(text: string): TaskOrder | null {
   if (isTooLong(text)) return null;
   const plain = withoutFullStop(text.trim().toLowerCase()).replace(/\s+/g, ' ');
   const [, words = '', taskId = null] = /^([^ ]+(?: [^ ]+){0,3}?)(?: (?:task )?(tsk_[a-z0-9]+))?$/.exec(plain) ?? [];
+  const [isNow, agent = ''] = /^\/?now(?: (?:with )?([a-z]+))?$/.exec(words) ?? [];
+  if (isNow) return agent === '' || isAgent(agent) ? { order: 'resume', taskId, now: { agent: agent === '' ? null : agent } } : null;
   const order = orderWords[words] ?? (parseCommand(words) === 'stop' ? ('cancel' as const) : null);
   return order && { order, taskId };
 }

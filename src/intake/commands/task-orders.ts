@@ -1,7 +1,10 @@
 import type { Arrival } from '../../contracts/conversation.ts';
-import { parseTaskOrder } from '../../domain/chat/commands.ts';
+import { factsOf } from '../../../kennel/agents/registry.ts';
+import { parseTaskOrder, type TaskOrder } from '../../domain/chat/commands.ts';
 import { cut } from '../../store/chats/ids.ts';
-import { markOrdered, type Task, tasksOfChat } from '../../store/kennel/tasks.ts';
+import { listHosts } from '../../store/kennel/hosts.ts';
+import { openLimits } from '../../store/kennel/limits.ts';
+import { isLimited, markOrdered, setAgent, type Task, tasksOfChat } from '../../store/kennel/tasks.ts';
 import type { Tx } from '../../store/postgres/database.ts';
 
 /**
@@ -15,23 +18,40 @@ export async function taskOrder(
   const order = parseTaskOrder(said.text);
   if (!order || (order.order === 'cancel' && !order.taskId && said.turnRuns)) return null;
   const live = await tasksOfChat(tx, said.chatId, { live: true, limit: 50 });
-  const fitting = order.taskId ? live.filter((task) => task.id === order.taskId) : meant(live, order.order);
+  const fitting = order.taskId ? live.filter((task) => task.id === order.taskId) : meant(live, order);
   const [task] = fitting;
   if (task && fitting.length === 1) {
+    const problem = await goOnNow(tx, task, order);
+    if (problem) return { reply: problem };
     await markOrdered(tx, task.id, order.order);
     return { kind: 'task', inboxId: said.inboxId, taskId: task.id, order: order.order };
   }
   if (order.taskId) return { reply: `No task ${order.taskId} is running in this chat.${live.length > 0 ? ` There is: ${list(live)}` : ''}` };
   // no task could be meant: the words are for the model, or for the reply that nothing runs
   if (fitting.length === 0) return null;
-  return { reply: `Which one? ${list(fitting)}\nSay for example: ${order.order} ${fitting[0]!.id}` };
+  return { reply: `Which one? ${list(fitting)}\nSay for example: ${order.now ? said.text.trim() : order.order} ${fitting[0]!.id}` };
+}
+
+/** A task that waits for its model is to go on at once. Returns why it cannot. */
+async function goOnNow(tx: Tx, task: Task, { order, now }: TaskOrder): Promise<string | null> {
+  if (order !== 'resume' || !isLimited(task)) return now ? `Task ${task.id} does not wait for a limit of its model.` : null;
+  const agent = now?.agent ?? task.harness;
+  if (agent === task.harness) {
+    await openLimits(tx);
+    return null;
+  }
+  const ready = (await listHosts(tx)).find(({ host }) => host === task.host)?.harnesses.find(({ name }) => name === agent);
+  if (!ready?.ready) return ready?.why ?? `${factsOf(agent).label} is not ready on the host of task ${task.id}.`;
+  await setAgent(tx, task.id, agent);
+  return null;
 }
 
 /** The tasks that an order without an id can mean. A pause means tasks at work first, then tasks that wait for their workspace. */
-function meant(live: readonly Task[], order: 'cancel' | 'pause' | 'resume'): Task[] {
+function meant(live: readonly Task[], { order, now }: TaskOrder): Task[] {
   if (order === 'cancel') return [...live];
   const held = (task: Task) => task.state === 'paused' || task.pausing;
-  if (order === 'resume') return live.filter(held);
+  if (now) return live.filter(isLimited);
+  if (order === 'resume') return live.filter((task) => held(task) || isLimited(task));
   const going = live.filter((task) => !held(task));
   const working = going.filter((task) => task.state !== 'queued');
   return working.length > 0 ? working : going;

@@ -4,7 +4,7 @@ import { CODING_TASK, decidedSignal, orderedSignal } from '../../contracts/signa
 import type { TaskInput } from '../../contracts/task.ts';
 import { taskPage } from '../../domain/tasks/page.ts';
 import { cut } from '../../store/chats/ids.ts';
-import { isOver, orderedOf, type TaskWithQuestion } from '../../store/kennel/tasks.ts';
+import { isLimited, isOver, orderedOf, type TaskWithQuestion } from '../../store/kennel/tasks.ts';
 import { type IntakeDeps, signalTask } from '../signal.ts';
 import { taskInput } from '../workflow-inputs.ts';
 import type { Holdings } from './holdings.ts';
@@ -48,9 +48,11 @@ async function begin({ db, temporal, config }: IntakeDeps, task: TaskWithQuestio
   const { question } = task;
   const input: TaskInput = {
     ...(await taskInput(db, config, task)),
-    firstStep: Math.max(task.step, 1),
+    // the run that met a limit has ended
+    firstStep: Math.max(task.step, 1) + Number(isLimited(task)),
     ...(how === 'completed' && { ended: await endOf(temporal, task) }),
     ...(task.state === 'waiting' &&
+      !isLimited(task) &&
       question && {
         parked: {
           questionId: question.id,

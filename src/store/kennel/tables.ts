@@ -1,6 +1,6 @@
 import type { ColumnType, Generated } from 'kysely';
 import type { AgentName, LogLine } from '../../contracts/kennel.ts';
-import type { TaskState } from '../../contracts/task.ts';
+import type { LimitKind, TaskState } from '../../contracts/task.ts';
 import type { ConcludedChanges, Profile } from '../../contracts/workspace-ops.ts';
 import type { Json, NullableJson } from '../postgres/columns.ts';
 
@@ -77,6 +77,25 @@ export interface TaskTable {
   created_at: Seen;
   started_at: Date | null;
   ended_at: Date | null;
+  /** until when its model refuses it: known from its last call while it works, and what it waits for while its state is `waiting` */
+  limited_until: ColumnType<Date | null, Date | null | undefined, Date | null>;
+  limited_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
+  limited_kind: ColumnType<LimitKind | null, LimitKind | null | undefined, LimitKind | null>;
+  limited_named: ColumnType<boolean | null, boolean | null | undefined, boolean | null>;
+}
+/** A limit that all tasks with the same account share. The row goes when the endpoint answers again. */
+export interface ModelLimitTable {
+  /** origin of the endpoint, or `login:<agent>` */
+  account: string;
+  model: string;
+  kind: LimitKind;
+  until: Date;
+  /** the endpoint named the time */
+  named: boolean;
+  /** how often it refused again after the time was over */
+  waits: Generated<number>;
+  /** one caller asks whether the limit is over; others wait until then for what it learns */
+  trying_until: ColumnType<Date | null, Date | null | undefined, Date | null>;
 }
 /** The log of a run as it was read. A line is stored once, also after crashes. */
 export interface TaskLogTable {
@@ -126,4 +145,5 @@ export interface KennelDatabase {
   task_usage: TaskUsageTable;
   task_egress: TaskEgressTable;
   task_spending: TaskSpendingTable;
+  model_limits: ModelLimitTable;
 }

@@ -1,6 +1,7 @@
 import type { ExpressionBuilder, Selectable } from 'kysely';
 import { jsonObjectFrom } from 'kysely/helpers/postgres';
 import type { Decision } from '../../contracts/decision.ts';
+import type { AgentName } from '../../contracts/kennel.ts';
 import type { TaskState } from '../../contracts/task.ts';
 import { derivedId } from '../chats/ids.ts';
 import { addItem } from '../chats/items.ts';
@@ -152,10 +153,23 @@ async function claim(db: Db, task: Task): Promise<boolean> {
 export async function setTaskState(db: Db | Tx, id: string, state: TaskState, change: { last?: string; step?: number } = {}): Promise<void> {
   await db
     .updateTable('tasks')
-    .set({ state, ...change, ...(state === 'paused' && { pausing: false }) })
+    .set({ state, ...change, ...(state === 'paused' && { pausing: false }), ...(state === 'running' && { limited_until: null, limited_at: null }) })
     .where('id', '=', id)
     .where('ended_at', 'is', null)
     .execute();
+}
+
+/** The task waits for its model. `what`: for `status`. */
+export async function setTaskLimited(db: Db | Tx, id: string, until: Date, what: string): Promise<void> {
+  await db.updateTable('tasks').set({ state: 'waiting', last: what, limited_until: until }).where('id', '=', id).where('ended_at', 'is', null).execute();
+}
+
+/** Waits for a limit, and for nobody's answer. */
+export const isLimited = ({ state, limited_until }: Pick<Task, 'state' | 'limited_until'>): boolean => state === 'waiting' && limited_until !== null;
+
+/** Another agent goes on with the task, in a session of its own. */
+export async function setAgent(db: Db | Tx, id: string, harness: AgentName): Promise<void> {
+  await db.updateTable('tasks').set({ harness, session_id: null }).where('id', '=', id).where('ended_at', 'is', null).execute();
 }
 
 /** Records a person's order. It holds even if no workflow hears of it yet. A cancellation is final. */

@@ -17,6 +17,7 @@ import * as requestKeys from './migrations/0017-request-keys.ts';
 import * as turnModes from './migrations/0018-turn-modes.ts';
 import * as modelWaits from './migrations/0019-model-waits.ts';
 import * as requiredConditions from './migrations/0020-required-conditions.ts';
+import * as modelLimits from './migrations/0021-model-limits.ts';
 
 /**
  * Versioned migrations, oldest first. Never edit a published one: add the next. The previous release must work with what a migration leaves (new tables; new
@@ -40,6 +41,7 @@ const migrations: Record<string, Migration> = {
   '0018_turn_modes': turnModes,
   '0019_model_waits': modelWaits,
   '0020_required_conditions': requiredConditions,
+  '0021_model_limits': modelLimits,
 };
 
 /** A newer version has changed the database so that this version cannot use it. It must not be touched. */

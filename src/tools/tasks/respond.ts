@@ -5,7 +5,7 @@ import { chooseOption } from '../../domain/chat/commands.ts';
 import { onThread } from '../../store/chats/thread-transaction.ts';
 import { reachOf } from '../../store/kennel/shares.ts';
 import { latestQuestionOfTask } from '../../store/kennel/task-questions.ts';
-import { type Task, tasksOfChat } from '../../store/kennel/tasks.ts';
+import { isLimited, type Task, tasksOfChat } from '../../store/kennel/tasks.ts';
 import { answerQuestion } from '../../store/questions/decide.ts';
 import { openQuestion } from '../../store/questions/questions.ts';
 import { defineTool, type ToolContext, type ToolOutcome } from '../tool.ts';
@@ -34,7 +34,7 @@ export const taskRespond = defineTool({
 async function waitingTask(context: ToolContext): Promise<Task | undefined> {
   const reach = await reachOf(context.db, context);
   const live = await tasksOfChat(context.db, context.chatId, { live: true, limit: 50 });
-  return live.find((task) => task.state === 'waiting' && (reach === null || reach.has(task.workspace)));
+  return live.find((task) => task.state === 'waiting' && !isLimited(task) && (reach === null || reach.has(task.workspace)));
 }
 
 async function respond({ db, temporal }: ToolContext, task: Task, response: string): Promise<ToolOutcome> {

@@ -45,5 +45,6 @@ export function listen(run: TaskRun): void {
 export function give(run: TaskRun, next: Order): void {
   if (run.over || isCancelled(run)) return;
   run.orders.order = next === 'resume' ? 'none' : next;
+  run.orders.goOn = next === 'resume';
   if (next !== 'resume') run.orders.interruptible?.cancel();
 }

@@ -1,7 +1,7 @@
 import { ActivityCancellationType, proxyActivities } from '@temporalio/workflow';
 import type { Decision } from '../../contracts/decision.ts';
 import { kennelQueue } from '../../contracts/ids.ts';
-import type { TaskActivities, TaskRecordActivities, TaskState } from '../../contracts/task.ts';
+import type { ModelLimit, TaskActivities, TaskRecordActivities, TaskState } from '../../contracts/task.ts';
 import { nonRetryableTypes } from '../../domain/failures.ts';
 import { patientRecords } from '../shared/patient.ts';
 import { HEARTBEAT_TIMEOUT } from '../shared/policies.ts';
@@ -62,5 +62,7 @@ export const taskRecords = {
   remind: (questionId: string): Promise<string | null> => local.remindForTask.executeWithOptions({ summary: 'remind of the open question' }, [questionId]),
   expire: (questionId: string): Promise<boolean> => local.expireForTask.executeWithOptions({ summary: 'nobody answered: the question expires' }, [questionId]),
   tell: (taskId: string, key: string, text: string): Promise<string> => local.tellTask.executeWithOptions({ summary: `tell: ${key}` }, [{ taskId, key, text }]),
+  limit: (input: { taskId: string; key: string; limit: ModelLimit; tell: boolean }): Promise<string | null> =>
+    local.limitTask.executeWithOptions({ summary: `waits for a limit until ${new Date(input.limit.opensAt).toISOString()}` }, [input]),
   move: (taskId: string, from: string): Promise<string | null> => local.moveTask.executeWithOptions({ summary: 'look for another host' }, [{ taskId, from }]),
 };

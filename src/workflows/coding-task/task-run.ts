@@ -1,4 +1,5 @@
 import { allHandlersFinished, type CancellationScope, patched, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
+import type { AgentName } from '../../contracts/kennel.ts';
 import type { CarriedTask, CarriedWork, Concluded, TaskActivities, TaskInput, TaskSpending, TaskState, TaskView } from '../../contracts/task.ts';
 import type { Decisions } from '../shared/await-answer.ts';
 import { canBeFailed, type Listed, list } from '../shared/search-attributes.ts';
@@ -24,6 +25,8 @@ export interface TaskRun {
   /** the host where it works now, and the activities there */
   host: { name: string; activities: TaskActivities };
   view: TaskView;
+  /** a person may choose another one while the first waits for its model */
+  harness: AgentName;
   /** what the agent was doing when last seen */
   doing: string;
   decisions: Decisions;
@@ -32,6 +35,8 @@ export interface TaskRun {
   mayBeFree: boolean;
   over: boolean;
   workedMs: number;
+  /** work since it last waited for a limit */
+  workedSinceLimitMs: number;
   spent: TaskSpending;
   outgoing: Outgoing;
 }
@@ -42,6 +47,8 @@ interface Orders {
   spoken: boolean;
   /** it is paused and nothing runs */
   held: boolean;
+  /** a person said to go on: a limit is waited for no longer */
+  goOn: boolean;
   pauses: number;
   /** what an order may interrupt */
   interruptible: CancellationScope | null;
@@ -59,13 +66,15 @@ export function beginRun(input: TaskInput): TaskRun {
   return {
     input,
     host: { name, activities: onHost(name, limits.awayMs) },
+    harness: carried?.harness ?? input.harness,
     view: { state: 'queued', doing: 'waits for its workspace', waitingFor: null, step: 0 },
     doing: 'works',
     decisions: { ...carried?.decisions },
-    orders: { order: 'none', spoken: false, held: false, pauses: carried?.pauses ?? 0, interruptible: null },
+    orders: { order: 'none', spoken: false, held: false, goOn: false, pauses: carried?.pauses ?? 0, interruptible: null },
     mayBeFree: false,
     over: false,
     workedMs: carried?.workedMs ?? 0,
+    workedSinceLimitMs: 0,
     spent: carried?.spent ?? { tokens: 0, microUsd: 0 },
     outgoing: { unsent: new Map(), sending: Promise.resolve() },
   };
@@ -75,8 +84,9 @@ export const isCancelled = ({ orders }: TaskRun): boolean => orders.order === 'c
 export const isPaused = ({ orders }: TaskRun): boolean => orders.order === 'pause';
 
 /** What the task carries over continue-as-new. */
-export const carriedBy = ({ host, decisions, workedMs, spent, orders, outgoing }: TaskRun, work: CarriedWork | null): CarriedTask => ({
+export const carriedBy = ({ host, harness, decisions, workedMs, spent, orders, outgoing }: TaskRun, work: CarriedWork | null): CarriedTask => ({
   host: host.name,
+  harness,
   decisions,
   workedMs,
   spent,
@@ -94,15 +104,15 @@ export function isRenewable({ input, orders, outgoing }: TaskRun): boolean {
 }
 
 /** What operators see. */
-export function show(run: TaskRun, state: TaskState, doing: string, waitingFor: string | null = null): void {
-  const { input, host, view, spent, workedMs } = run;
-  if (state !== view.state) list(phaseOf(state), { channel: input.channel, thread: null, waitsFor: WAITS_FOR[state] ?? null, spentMicroUsd: spent.microUsd });
+export function show(run: TaskRun, state: TaskState, doing: string, waitingFor: string | null = null, waitsFor = WAITS_FOR[state] ?? null): void {
+  const { input, harness, host, view, spent, workedMs } = run;
+  if (state !== view.state) list(phaseOf(state), { channel: input.channel, thread: null, waitsFor, spentMicroUsd: spent.microUsd });
   Object.assign(view, { state, doing, waitingFor });
   setCurrentDetails(
     [
       `**${state}**: ${doing}`,
       '',
-      `- ${input.harness} in workspace \`${input.workspace}\` on host \`${host.name}\`, step ${view.step}`,
+      `- ${harness} in workspace \`${input.workspace}\` on host \`${host.name}\`, step ${view.step}`,
       `- spent $${(spent.microUsd / 1_000_000).toFixed(4)}, ${spent.tokens} tokens, as the gate counted`,
       `- worked ${Math.round(workedMs / 1000)} s of ${Math.round(input.limits.workMs / 1000)} s`,
     ].join('\n'),

@@ -1,6 +1,7 @@
-import type { CarriedWork, Followed } from '../../contracts/task.ts';
+import type { CarriedWork, Followed, HeldBack, ModelLimit } from '../../contracts/task.ts';
 import { onItsHost } from './host.ts';
-import { tell } from './messages.ts';
+import { untilOpen } from './limit.ts';
+import { enter, tell } from './messages.ts';
 import { insist, unlessOrdered, unpaused } from './orders.ts';
 import { afterAnswer, answered, ask } from './questions.ts';
 import { CANCELLED, type End, isRenewable, type Renewal, show, type TaskRun } from './task-run.ts';
@@ -12,11 +13,8 @@ const PROGRESS_MS = 60_000;
 
 /** Runs one container after the other until the task is done. A `step` is the number of a run. `carried`: where the workflow run before this one stopped. */
 export async function work(run: TaskRun, carried?: CarriedWork): Promise<End | Renewal> {
-  const { taskId, limits, parked, firstStep = 1 } = run.input;
-  if (!carried) {
-    show(run, 'running', 'looks for its image and its working tree');
-    if (!(await insist(run, null, (host) => host.prepareTask({ taskId })))) return CANCELLED;
-  }
+  const { taskId, parked, firstStep = 1 } = run.input;
+  if (!carried && !(await prepare(run))) return CANCELLED;
   const first = carried?.first ?? (parked ? await afterAnswer(run, parked) : firstStep);
   if (first === null) return CANCELLED;
   const at: CarriedWork = carried ? { ...carried } : { first, step: first, offset: 0, deaths: 0, asked: null };
@@ -24,9 +22,13 @@ export async function work(run: TaskRun, carried?: CarriedWork): Promise<End | R
     const { step } = at;
     run.view.step = step;
     if (starts) {
-      const checkpoint = step === first;
-      show(run, 'running', checkpoint ? 'makes a checkpoint and starts the container' : 'starts the container');
-      if (!(await insist(run, step, (host) => host.beginStep({ taskId, step, holdMs: limits.holdMs, checkpoint })))) return CANCELLED;
+      const begun = await begin(run, at);
+      if (begun === 'cancelled') return CANCELLED;
+      if (begun) {
+        const end = await afterLimit(run, at, begun.limit);
+        if (end) return end;
+        continue;
+      }
       starts = false;
     }
     if (isRenewable(run)) return { renew: at };
@@ -44,6 +46,14 @@ export async function work(run: TaskRun, carried?: CarriedWork): Promise<End | R
     if (followed.what === 'question' || followed.what === 'permission') {
       at.asked = { id: followed.questionId, title: followed.title };
       if (!(await ask(run, step, at.asked))) return CANCELLED;
+      continue;
+    }
+    if (followed.what === 'limit') {
+      await onItsHost(run, (host) => host.endStep({ taskId, step }));
+      const end = await afterLimit(run, at, followed);
+      if (end) return end;
+      at.step += 1;
+      starts = true;
       continue;
     }
     const end = endedByItself(followed, at);
@@ -64,11 +74,47 @@ export async function work(run: TaskRun, carried?: CarriedWork): Promise<End | R
   }
 }
 
+/** Starts the container of a run, unless its model is known to refuse. */
+async function begin(run: TaskRun, { first, step }: CarriedWork): Promise<HeldBack | 'cancelled' | undefined> {
+  const { taskId, limits } = run.input;
+  const checkpoint = step === first;
+  show(run, 'running', checkpoint ? 'makes a checkpoint and starts the container' : 'starts the container');
+  let held: HeldBack | undefined;
+  const begun = await insist(run, step, async (host) => {
+    held = await host.beginStep({ taskId, step, holdMs: limits.holdMs, checkpoint, waitsForLimits: true });
+  });
+  return begun ? held : 'cancelled';
+}
+
+/** Waits until the model takes requests again, and prepares what comes then: a person may have chosen another agent. Returns how the task ends; null when it goes on. */
+async function afterLimit(run: TaskRun, at: CarriedWork, limit: ModelLimit): Promise<End | null> {
+  const { harness, orders } = run;
+  const end = await untilOpen(run, at, limit);
+  if (end) return end;
+  if (!(await prepare(run))) return CANCELLED;
+  if (orders.spoken) {
+    orders.spoken = false;
+    const how = run.harness === harness ? 'tries again now.' : `goes on with ${run.harness}.`;
+    await tell(run, `now${at.step}`, `Task ${run.input.taskId} ${how}`);
+  }
+  await enter(run, 'running', 'goes on after the limit of its model');
+  return null;
+}
+
+/** Looks for what the containers need; false when the task is cancelled. */
+async function prepare(run: TaskRun): Promise<boolean> {
+  const { taskId } = run.input;
+  show(run, 'running', 'looks for its image and its working tree');
+  return await insist(run, null, async (host) => {
+    run.harness = (await host.prepareTask({ taskId }))?.harness ?? run.harness;
+  });
+}
+
 /** Follows the log until something happens; 'ordered' when a cancellation or a pause interrupted it. */
 async function follow(run: TaskRun, { step, offset }: CarriedWork): Promise<Followed | 'ordered'> {
   const { taskId, limits } = run.input;
   const from = Date.now();
-  const input = { taskId, step, offset, silenceMs: limits.silenceMs, remainingMs: Math.max(limits.workMs - run.workedMs, 0), progressMs: PROGRESS_MS };
+  const input = { taskId, step, offset, silenceMs: limits.silenceMs, remainingMs: Math.max(limits.workMs - run.workedMs, 0), progressMs: PROGRESS_MS, waitsForLimits: true as const };
   try {
     return await unlessOrdered(run, () =>
       onItsHost(run, (host) => {
@@ -78,10 +124,11 @@ async function follow(run: TaskRun, { step, offset }: CarriedWork): Promise<Foll
     );
   } finally {
     run.workedMs += Date.now() - from;
+    run.workedSinceLimitMs += Date.now() - from;
   }
 }
 
-type Over = Exclude<Followed, { what: 'progress' | 'question' | 'permission' }>;
+type Over = Exclude<Followed, { what: 'progress' | 'question' | 'permission' | 'limit' }>;
 
 const isParked = (followed: Over): boolean => followed.what === 'ended' && followed.outcome === 'parked';
 
@@ -94,7 +141,7 @@ function endedByItself(followed: Over, { asked }: CarriedWork): End | null {
 }
 
 /** Why a run is over. `final`: another container would not help. */
-function whyOver({ input: { harness, limits } }: TaskRun, followed: Over): { reason: string; final: boolean } {
+function whyOver({ harness, input: { limits } }: TaskRun, followed: Over): { reason: string; final: boolean } {
   switch (followed.what) {
     case 'ended':
       return { reason: followed.reason, final: false };

@@ -4,6 +4,7 @@ import { allowList } from '../../../src/adapters/kennel/gate/egress/allow-list.t
 import { EgressProxy } from '../../../src/adapters/kennel/gate/egress/egress-proxy.ts';
 import { createRefusedHosts } from '../../../src/adapters/kennel/gate/egress/refused-hosts.ts';
 import { createLedger } from '../../../src/adapters/kennel/gate/model/ledger.ts';
+import { createLimits } from '../../../src/adapters/kennel/gate/model/limits.ts';
 import { ModelProxy } from '../../../src/adapters/kennel/gate/model/model-proxy.ts';
 import { upstreamsOf } from '../../../src/adapters/kennel/gate/model/upstreams.ts';
 import { createSlots } from '../../../src/adapters/kennel/gate/slots.ts';
@@ -49,7 +50,8 @@ export async function startTestGate(folder: string, origin: string): Promise<Tes
     FETCH_FALLBACK_MODEL: undefined,
   });
   const dispatcher = new Agent({ pipelining: 1 });
-  const model = new ModelProxy({ upstreams, ledger, dispatcher, headersMs: 600_000, idleMs: 300_000, log });
+  const limits = createLimits({ known: async () => null, mayTry: async () => true, refused: async () => {}, held: async () => {}, answered: async () => {} });
+  const model = new ModelProxy({ upstreams, ledger, limits, dispatcher, headersMs: 600_000, idleMs: 300_000, log });
   const refused = createRefusedHosts(async (refusals) => void hosts.push(...refusals.map(({ host, port }) => `${host}:${port}`)));
   const egress = new EgressProxy({
     allowed: () => allowList([]),

@@ -1,10 +1,11 @@
 import type { Kennel } from '../../../adapters/kennel/kennel.ts';
 import type { Config } from '../../../config.ts';
-import type { Followed } from '../../../contracts/task.ts';
+import type { Followed, FollowInput } from '../../../contracts/task.ts';
 import { breachText, taskBreach, taskBudget } from '../../../domain/model/budgets.ts';
 import { budgetUse } from '../../../store/kennel/usage.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 import { lastWritten, type Read, readLog } from './folder.ts';
+import { dayLimit } from './model-limit.ts';
 import { folderMegabytes, freeMegabytes } from './size.ts';
 
 /** What ends a run besides its own last line. */
@@ -32,9 +33,10 @@ export async function folderBreach({ FETCH_KENNEL_DISK_MB }: Config, folder: str
   return megabytes > FETCH_KENNEL_DISK_MB ? overBudget(`Its folder took ${megabytes} MB; FETCH_KENNEL_DISK_MB allows ${FETCH_KENNEL_DISK_MB}.`) : null;
 }
 
-export async function spendingBreach(config: Config, db: Db, taskId: string): Promise<Stop | null> {
-  const breach = taskBreach(taskBudget(config), await budgetUse(db, taskId));
-  return breach ? overBudget(breachText(breach)) : null;
+export async function spendingBreach(config: Config, db: Db, { taskId, waitsForLimits }: FollowInput): Promise<Stop | null> {
+  const used = await budgetUse(db, taskId);
+  const breach = taskBreach(taskBudget(config), used);
+  return breach && ((waitsForLimits ? dayLimit(config, used) : null) ?? overBudget(breachText(breach)));
 }
 
 /** A workspace has no size limit, and the database may be on the same disk. */

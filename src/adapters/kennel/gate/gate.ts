@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { Agent } from 'undici';
 import type { TaskBudget } from '../../../domain/model/budgets.ts';
 import { addRefusals } from '../../../store/kennel/egress.ts';
+import { forgetLimit, limitOf, mayTryLimit, noteLimit, noteRefusal } from '../../../store/kennel/limits.ts';
 import { addTaskUsage, budgetUse } from '../../../store/kennel/usage.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 import { KeyedMutex } from '../../keyed-mutex.ts';
@@ -11,6 +12,7 @@ import { type AllowList, allowList } from './egress/allow-list.ts';
 import { EgressProxy, type Traffic } from './egress/egress-proxy.ts';
 import { createRefusedHosts, type RefusedHosts } from './egress/refused-hosts.ts';
 import { createLedger, type Ledger } from './model/ledger.ts';
+import { createLimits, type LimitStore } from './model/limits.ts';
 import { ModelProxy } from './model/model-proxy.ts';
 import { type UpstreamSettings, upstreamsOf } from './model/upstreams.ts';
 import { createSlots } from './slots.ts';
@@ -101,7 +103,8 @@ export function createGate({ db, settings, log, times, allows = isPublicAddress,
     const taskLog = log.child({ taskId: task.taskId });
     const ledger = createLedger({ usage: () => budgetUse(db, task.taskId), add: (rows) => addTaskUsage(db, task.taskId, rows) }, task.budget, time.storeWait);
     const refused = createRefusedHosts((rows) => addRefusals(db, task.taskId, rows));
-    const model = new ModelProxy({ upstreams, ledger, dispatcher, headersMs: time.modelHeaders, idleMs: time.modelIdle, log: taskLog });
+    const limits = createLimits(limitStore(db, task.taskId));
+    const model = new ModelProxy({ upstreams, ledger, limits, dispatcher, headersMs: time.modelHeaders, idleMs: time.modelIdle, log: taskLog });
     const egress = new EgressProxy({ allowed: () => opened.allowed, allows, resolve, lookups, refused, idleMs: time.egressIdle, log: taskLog });
     const sockets = openSocketFolder(task.folder);
     const opened: Open = { folder: task.folder, sockets, model, egress, ledger, refused, allowed };
@@ -144,6 +147,17 @@ export function createGate({ db, settings, log, times, allows = isPublicAddress,
     },
   };
 }
+
+const limitStore = (db: Db, taskId: string): LimitStore => ({
+  known: (at) => limitOf(db, at),
+  mayTry: (at, forMs) => mayTryLimit(db, at, forMs),
+  refused: async (at, refused) => await noteRefusal(db, taskId, await noteLimit(db, at, refused)),
+  held: (limit) => noteRefusal(db, taskId, limit),
+  answered: async (at, wasLimited) => {
+    if (wasLimited) await forgetLimit(db, at);
+    await noteRefusal(db, taskId, null);
+  },
+});
 
 async function stopped({ model, egress, sockets }: Open): Promise<void> {
   egress.cut();

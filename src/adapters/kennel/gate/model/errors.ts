@@ -3,8 +3,10 @@ import type { Protocol } from './routes.ts';
 
 /** An answer of the gate itself. `message` is one or two sentences for people who read the agent's output. */
 export interface Refusal {
-  status: 400 | 402 | 404 | 413 | 415 | 502 | 503 | 504;
+  status: 400 | 402 | 404 | 413 | 415 | 429 | 502 | 503 | 504;
   message: string;
+  /** when a repetition makes sense */
+  retryAfterS?: number;
 }
 
 const KINDS: Record<Refusal['status'], { anthropic: string; openai: string; gemini: string }> = {
@@ -14,6 +16,7 @@ const KINDS: Record<Refusal['status'], { anthropic: string; openai: string; gemi
   404: { anthropic: 'not_found_error', openai: 'invalid_request_error', gemini: 'NOT_FOUND' },
   413: { anthropic: 'request_too_large', openai: 'invalid_request_error', gemini: 'INVALID_ARGUMENT' },
   415: { anthropic: 'invalid_request_error', openai: 'invalid_request_error', gemini: 'INVALID_ARGUMENT' },
+  429: { anthropic: 'rate_limit_error', openai: 'rate_limit_exceeded', gemini: 'RESOURCE_EXHAUSTED' },
   502: { anthropic: 'api_error', openai: 'server_error', gemini: 'INTERNAL' },
   503: { anthropic: 'api_error', openai: 'server_error', gemini: 'UNAVAILABLE' },
   504: { anthropic: 'timeout_error', openai: 'server_error', gemini: 'DEADLINE_EXCEEDED' },
@@ -35,6 +38,7 @@ export function refuse(response: ServerResponse, protocol: Protocol | null, refu
   }
   const body = Buffer.from(JSON.stringify(errorBody(protocol, refusal)));
   // the unread rest of a request must not be taken for the next request
+  if (refusal.retryAfterS !== undefined) response.setHeader('retry-after', refusal.retryAfterS);
   response.writeHead(refusal.status, { 'content-type': 'application/json', 'content-length': body.length, connection: 'close' });
   response.end(body);
 }

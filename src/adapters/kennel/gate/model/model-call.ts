@@ -4,9 +4,11 @@ import { pipeline } from 'node:stream/promises';
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
 import type { Logger } from 'pino';
 import { type Dispatcher, request as send } from 'undici';
+import type { Limited } from '../../../../store/kennel/limits.ts';
 import { refuse } from './errors.ts';
 import { answeredHeaders, sentHeaders } from './headers.ts';
 import type { Ledger } from './ledger.ts';
+import { type Limits, maySayLimit } from './limits.ts';
 import { createMeter, type Meter } from './meter.ts';
 import { neverArrived } from './model-failure.ts';
 import { createRedact, type Redact } from './redact.ts';
@@ -15,6 +17,7 @@ import type { Upstream } from './upstreams.ts';
 
 export interface ModelCallDeps {
   ledger: Ledger;
+  limits: Limits;
   dispatcher: Dispatcher;
   /** until the first byte of an answer, and between two parts of it, in ms */
   headersMs: number;
@@ -27,9 +30,14 @@ export interface AllowedCall {
   route: Route;
   upstream: Upstream;
   body: { bytes: Buffer | null; model: string | null };
+  /** what its limits belong to */
+  limited: Limited;
   /** the caller has left */
   signal: AbortSignal;
 }
+
+/** Longest error text that is read for what it says of a limit. */
+const ERROR_BYTES = 256 * 1024;
 
 /** Makes one call of an agent and passes the answer back, without the key in it. Its usage is counted, however it ends. */
 export class ModelCall {
@@ -84,14 +92,36 @@ export class ModelCall {
     }
     // an error costs nothing
     if (status < 300) this.count(String(answer.headers['content-type'] ?? ''));
+    if (status < 500 && !maySayLimit(status)) this.deps.limits.answered(this.call.limited);
     const redact = createRedact(this.call.upstream.secrets);
     const headers = answeredHeaders(answer.headers, redact);
     const decoder = decoderOf(headers);
+    // what a limit says is on record before the agent hears of it, and ends
+    if (maySayLimit(status)) return await this.passRefusal(answer, { status, headers, decoder, redact }, response);
     response.writeHead(status, headers);
     response.flushHeaders();
     const through = meteredAndRedacted(this.meter, redact);
     if (decoder) await pipeline(answer.body, decoder, through, response);
     else await pipeline(answer.body, through, response);
+  }
+
+  private async passRefusal(
+    answer: Dispatcher.ResponseData,
+    { status, headers, decoder, redact }: { status: number; headers: Record<string, string | string[]>; decoder: Transform | null; redact: Redact },
+    response: ServerResponse,
+  ): Promise<void> {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    for await (const chunk of decoder ? answer.body.pipe(decoder) : answer.body) {
+      size += (chunk as Buffer).length;
+      chunks.push(chunk as Buffer);
+      if (size > ERROR_BYTES) throw new Error('The error text of the model endpoint is too long.');
+    }
+    const text = Buffer.concat(chunks).toString();
+    await this.deps.limits.refused(this.call.limited, { status, headers: answer.headers, text });
+    const body = Buffer.from(redact.text(text));
+    response.writeHead(status, { ...headers, 'content-length': String(body.length) });
+    response.end(body);
   }
 
   /** From here on the call is paid for. */

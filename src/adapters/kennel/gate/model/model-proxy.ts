@@ -69,7 +69,10 @@ export class ModelProxy {
       if (refusal) return refuse(response, protocol, refusal);
       const body = await readBody(request, route.wire);
       if ('refusal' in body) return refuse(response, protocol, body.refusal);
-      await new ModelCall(deps, { route, upstream: to.upstream, body, signal: gone.signal }).run(request, response);
+      const limited = { account: to.upstream.origin, model: route.model ?? body.model ?? '' };
+      const atLimit = route.wire && (await deps.limits.check(limited, gone.signal));
+      if (atLimit) return refuse(response, protocol, atLimit);
+      await new ModelCall(deps, { route, upstream: to.upstream, body, limited, signal: gone.signal }).run(request, response);
     } catch (error) {
       if (gone.signal.aborted) return;
       refuse(response, protocol, explainFailure(error, deps));

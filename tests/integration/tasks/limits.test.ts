@@ -1,0 +1,132 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { startTestApp, type TestApp } from '../../support/app.ts';
+import { requireDocker } from '../../support/docker.ts';
+import { containersOf, findTask, inState, kennelReady, linesOf, startTask, workspace } from '../../support/kennel-app.ts';
+import { type LimitedEndpoint, MODEL_CALLER, startLimitedEndpoint } from '../../support/limited-endpoint.ts';
+import { until } from '../../support/until.ts';
+
+let app: TestApp;
+let endpoint: LimitedEndpoint;
+
+beforeAll(async () => {
+  await requireDocker();
+  endpoint = await startLimitedEndpoint();
+  app = await startTestApp({ FETCH_AUTONOMY: 'autonomous', ANTHROPIC_BASE_URL: endpoint.url, FETCH_PROGRESS_SECONDS: '0' });
+  await kennelReady(app);
+}, 600_000);
+afterAll(async () => {
+  await app?.close();
+  await endpoint?.close();
+});
+// one account: what a test left known of it must not hold up the next
+afterEach(async () => {
+  endpoint.refuse(null);
+  await app.store.db.deleteFrom('model_limits').execute();
+});
+
+const begun = async (name: string, goal: string) => {
+  const { path, git } = await workspace(app, name);
+  writeFileSync(join(path, 'ask.mjs'), MODEL_CALLER);
+  git('add', '.');
+  git('commit', '-qm', 'a program that asks the model');
+  return { path, ...(await startTask(app, goal, { workspace: name })) };
+};
+const GOAL = 'write a.txt a; run node ask.mjs; append b.txt b';
+const limited = (id: string) =>
+  until(
+    `task ${id} waits for its model`,
+    async () => {
+      const task = await findTask(app, id);
+      if (task.ended_at) throw new Error(`it is ${task.state}: ${task.reason}`);
+      return task.state === 'waiting' && task.limited_until ? task : null;
+    },
+    60_000,
+  );
+const told = async (id: string) =>
+  (await app.store.db.selectFrom('outbox').select('body').where('kind', '=', 'notice').where('body', 'like', `%${id}%`).orderBy('created_at').execute()).map(
+    ({ body }) => body,
+  );
+
+describe('a task whose model is at its limit', () => {
+  it('waits without a container, says so once, and goes on by itself in the session that it has', async () => {
+    const opensAt = Date.now() + 25_000;
+    endpoint.refuse({ status: 429, headers: { 'retry-after': '25' }, until: opensAt });
+    const before = endpoint.requests().length;
+    const { id, thread, path } = await begun('sleeps', GOAL);
+    const waiting = await limited(id);
+    expect(Math.abs(waiting.limited_until!.getTime() - opensAt)).toBeLessThan(10_000);
+    expect(containersOf(id)).toEqual([]);
+    expect(await told(id)).toEqual([expect.stringMatching(/is at its limit until \d\d:\d\d UTC\. I go on then; .*`now` tries at once, `stop` ends it\.$/)]);
+    await app.ended(thread, await app.turn(thread, [{ call: [['task_status', { taskId: id }]] }, { say: '$LAST' }]));
+    expect((await app.detail(thread)).items.at(-1)?.detail).toMatch(/waits for the limit of practice agent, which ends at/);
+
+    // another task with the same account learns of it without asking
+    const other = await begun('shares', GOAL);
+    await limited(other.id);
+    expect(endpoint.requests().length - before).toBe(1);
+
+    for (const each of [id, other.id]) await inState(app, each, 'completed');
+    expect(Date.now() - opensAt).toBeLessThan(60_000);
+    expect(readFileSync(join(path, 'answers.txt'), 'utf8')).toBe('answered\n');
+    expect((await told(id)).filter((text) => text.includes('limit'))).toHaveLength(1);
+    const steps = await linesOf(app, id);
+    // the file was written once, and the session went on
+    expect(steps.filter((line) => line.type === 'tool' && line.title.startsWith('write a.txt') && line.status === 'completed')).toHaveLength(1);
+    expect(steps.findLast((line) => line.type === 'session')).toMatchObject({ step: 2, resumed: true });
+    expect(await app.store.db.selectFrom('model_limits').selectAll().execute()).toEqual([]);
+  });
+
+  it('is ended by no death and no restart of any process while it waits', async () => {
+    const opensAt = Date.now() + 30_000;
+    endpoint.refuse({ status: 429, headers: { 'retry-after': '30' }, until: opensAt });
+    const { id, path } = await begun('killed', GOAL);
+    await until('it was refused', () => endpoint.requests().some(({ at, answered }) => !answered && at > opensAt - 30_000));
+    app.kill('kennel');
+    await limited(id);
+    app.kill('worker');
+    app.kill('temporal');
+    await app.stop();
+    await app.start();
+    await inState(app, id, 'completed', 120_000);
+    expect(readFileSync(join(path, 'answers.txt'), 'utf8')).toBe('answered\n');
+    expect(readFileSync(join(path, 'b.txt'), 'utf8')).toBe('b\n');
+    expect((await told(id)).filter((text) => text.includes('at its limit'))).toHaveLength(1);
+  });
+
+  it('has its container ended although its agent would ask on for hours, and goes on at once when it is told to', async () => {
+    endpoint.refuse({ status: 429, headers: { 'retry-after': '7200' }, until: Date.now() + 7_200_000 });
+    const { id, thread, path } = await begun('told', 'run node ask.mjs again; append b.txt b');
+    await limited(id);
+    expect(containersOf(id)).toEqual([]);
+    const asked = endpoint.requests().length;
+    // too early: it is told that there is no answer yet
+    expect((await app.say(thread, 'now')).kind).toBe('task');
+    await until('it has asked again', () => endpoint.requests().length > asked);
+    await until('it waits again', async () => (await told(id)).filter((text) => text.includes('at its limit')).length === 2);
+    endpoint.refuse(null);
+    await limited(id);
+    expect((await app.say(thread, 'now')).kind).toBe('task');
+    await inState(app, id, 'completed');
+    expect(readFileSync(join(path, 'answers.txt'), 'utf8')).toBe('answered\n');
+    expect((await told(id)).filter((text) => text === `Task ${id} tries again now.`)).toHaveLength(2);
+  });
+
+  it('ends while it waits when the person says stop', async () => {
+    endpoint.refuse({ status: 529, body: { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }, until: Date.now() + 7_200_000 });
+    const { id, thread } = await begun('stopped', GOAL);
+    await limited(id);
+    expect(await told(id)).toEqual([expect.stringContaining('is overloaded. I try again by myself until it answers')]);
+    await app.say(thread, 'stop');
+    const task = await inState(app, id, 'cancelled');
+    expect(task.result?.changes?.files.map(({ path }) => path)).toContain('a.txt');
+  });
+
+  it('fails at once where waiting cannot help', async () => {
+    const error = { type: 'billing_error', message: 'Your credit balance is too low to access the API.' };
+    endpoint.refuse({ status: 402, body: { type: 'error', error }, until: Date.now() + 7_200_000 });
+    const { id } = await begun('unpaid', GOAL);
+    await inState(app, id, 'failed');
+  });
+});
