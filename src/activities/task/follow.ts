@@ -13,8 +13,8 @@ import { asFailure, fail } from '../failure.ts';
 import { HEARTBEAT_MS } from '../heartbeat.ts';
 import { type Read, readLog, runFolder, watchLog } from './run/folder.ts';
 import { containerGone, diskBreach, folderBreach, logBreach, type Stop, spendingBreach, timeBreach } from './run/limits.ts';
-import { endedAtLimit, loginAnswered, modelLimit } from './run/model-limit.ts';
 import { createLogPace } from './run/log-pace.ts';
+import { endedAtLimit, loginAnswered, modelLimit } from './run/model-limit.ts';
 import { createTaskProgress } from './task-progress.ts';
 
 /** How often a log is looked at besides each time it grows. */

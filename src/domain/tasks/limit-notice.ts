@@ -19,7 +19,9 @@ export function limitStatus({ harness }: Pick<Limited, 'harness'>, limit: ModelL
   const { label } = factsOf(harness);
   if (limit.kind === 'budget') return `waits for the new day of its budget, ${opens(limit, zone)}`;
   if (limit.kind === 'overload') return `waits for the model of ${label}, which is overloaded; asks again at ${opens(limit, zone)}`;
-  return limit.named ? `waits for the limit of ${label}, which ends at ${opens(limit, zone)}` : `waits for the limit of ${label}; asks again at ${opens(limit, zone)}`;
+  return limit.named
+    ? `waits for the limit of ${label}, which ends at ${opens(limit, zone)}`
+    : `waits for the limit of ${label}; asks again at ${opens(limit, zone)}`;
 }
 
 /** The one message about a wait. `others`: agents that could go on instead. */
@@ -37,7 +39,11 @@ export function limitNotice({ id, harness, workspace }: Limited, limit: ModelLim
 }
 
 /** Ready agents that use another account than this one, the preferred one first. */
-export function otherAgents({ harness }: Pick<Limited, 'harness'>, ready: readonly Readiness[], { FETCH_KENNEL_LOGINS }: { FETCH_KENNEL_LOGINS: string }): AgentName[] {
+export function otherAgents(
+  { harness }: Pick<Limited, 'harness'>,
+  ready: readonly Readiness[],
+  { FETCH_KENNEL_LOGINS }: { FETCH_KENNEL_LOGINS: string },
+): AgentName[] {
   const logins = loginsOf(FETCH_KENNEL_LOGINS);
   const accountOf = (name: AgentName): string => (logins.has(name) ? `login ${name}` : (factsOf(name).model?.protocol ?? ''));
   return ready.filter(({ name, ready: isReady }) => isReady && hasModel(name) && accountOf(name) !== accountOf(harness)).map(({ name }) => name);

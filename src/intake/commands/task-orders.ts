@@ -1,5 +1,5 @@
-import type { Arrival } from '../../contracts/conversation.ts';
 import { factsOf } from '../../../kennel/agents/registry.ts';
+import type { Arrival } from '../../contracts/conversation.ts';
 import { parseTaskOrder, type TaskOrder } from '../../domain/chat/commands.ts';
 import { cut } from '../../store/chats/ids.ts';
 import { listHosts } from '../../store/kennel/hosts.ts';

@@ -19,6 +19,9 @@ export interface KnownLimit {
   named: boolean;
 }
 
+/** A limit that nobody has asked about for this long says nothing any more. */
+const FORGOTTEN_MS = 86_400_000;
+
 const inMs = (ms: number) => sql<Date>`now() + ${Math.ceil(ms)} * interval '1 millisecond'`;
 const msUntil = (column: 'until' | 'limited_until') => sql<number>`(extract(epoch from ${sql.ref(column)} - now()) * 1000)::float8`;
 
@@ -71,6 +74,8 @@ export async function noteLimit(db: Db, { account, model }: Limited, refused: Re
       .values({ account, model, ...now })
       .onConflict((c) => c.columns(['account', 'model']).doUpdateSet(now))
       .execute();
+    // agents name models as they like
+    await tx.deleteFrom('model_limits').where('until', '<', inMs(-FORGOTTEN_MS)).execute();
     return { ...limit, opensInMs: waitMs };
   });
 }
@@ -82,11 +87,7 @@ export async function forgetLimit(db: Db, { account, model }: Limited): Promise<
 
 /** A person wants the endpoints to be asked now. */
 export async function openLimits(tx: Tx): Promise<void> {
-  await tx
-    .updateTable('model_limits')
-    .set({ until: sql<Date>`now()`, trying_until: null })
-    .where('until', '>', sql<Date>`now()`)
-    .execute();
+  await tx.updateTable('model_limits').set({ until: sql<Date>`now()`, trying_until: null }).where('until', '>', sql<Date>`now()`).execute();
 }
 
 /** Records that a task was refused while it works; null when it got an answer. */

@@ -114,7 +114,15 @@ async function prepare(run: TaskRun): Promise<boolean> {
 async function follow(run: TaskRun, { step, offset }: CarriedWork): Promise<Followed | 'ordered'> {
   const { taskId, limits } = run.input;
   const from = Date.now();
-  const input = { taskId, step, offset, silenceMs: limits.silenceMs, remainingMs: Math.max(limits.workMs - run.workedMs, 0), progressMs: PROGRESS_MS, waitsForLimits: true as const };
+  const input = {
+    taskId,
+    step,
+    offset,
+    silenceMs: limits.silenceMs,
+    remainingMs: Math.max(limits.workMs - run.workedMs, 0),
+    progressMs: PROGRESS_MS,
+    waitsForLimits: true as const,
+  };
   try {
     return await unlessOrdered(run, () =>
       onItsHost(run, (host) => {

@@ -18,6 +18,7 @@ import { refusalsOf } from '../../../src/store/kennel/egress.ts';
 import { findTask } from '../../../src/store/kennel/tasks.ts';
 import { taskSpendingToday, usageOf } from '../../../src/store/kennel/usage.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { type LimitedEndpoint, startLimitedEndpoint } from '../../support/limited-endpoint.ts';
 import { script } from '../../support/providers/script.ts';
 import { type Providers, startProviders } from '../../support/providers/server.ts';
 import { until } from '../../support/until.ts';
@@ -48,6 +49,8 @@ beforeEach(() => {
 });
 afterEach(async () => {
   for (const item of open.splice(0).reverse()) await item.close();
+  // tests share their account
+  await database.store.db.deleteFrom('model_limits').execute();
   rmSync(home, { recursive: true, force: true });
 });
 
@@ -374,6 +377,63 @@ describe('the real keys', () => {
     expect(answer.headers).not.toHaveProperty('content-encoding');
     await gate.close(taskId);
     expect(await used()).toMatchObject({ inputTokens: 11, outputTokens: 7 });
+  });
+});
+
+describe('the limit of a model', () => {
+  const call = (folder: string, model = 'm') => ask(folder, '/anthropic/v1/messages', { model, max_tokens: 10, messages: [{ role: 'user', content: 'x' }] });
+  const limitedUntil = async (taskId: string) => (await findTask(database.store.db, taskId))?.limited_until;
+  let endpoint: LimitedEndpoint;
+  beforeEach(async () => {
+    endpoint = await startLimitedEndpoint();
+    open.push(endpoint);
+  });
+
+  it('is known to all tasks of its account: ten of them do not ask ten times, neither before nor right after its end', async () => {
+    const until3s = Date.now() + 3_000;
+    endpoint.refuse({ status: 429, headers: { 'retry-after': '3' }, until: until3s });
+    const first = await opened({ origin: endpoint.url });
+    expect((await call(first.folder)).status).toBe(429);
+    expect((await limitedUntil(first.taskId))!.getTime()).toBeGreaterThan(until3s - 1_500);
+    const others = await Promise.all(Array.from({ length: 10 }, () => opened({ origin: endpoint.url })));
+    const refused = await Promise.all(others.map(({ folder }) => call(folder)));
+    expect(refused.map(({ status }) => status)).toEqual(refused.map(() => 429));
+    expect(refused.map(({ headers }) => Number(headers['retry-after']))).toEqual(
+      refused.map(() => expect.toSatisfy((seconds: number) => seconds >= 1 && seconds <= 4)),
+    );
+    expect(JSON.parse(refused[0]!.text)).toMatchObject({ type: 'error', error: { type: 'rate_limit_error' } });
+    expect(endpoint.requests()).toHaveLength(1);
+    // other models of the account have limits of their own
+    await call(first.folder, 'another');
+    expect(endpoint.requests()).toHaveLength(2);
+
+    await until('its time is over', () => Date.now() > until3s + 500, 10_000);
+    endpoint.refuse({ status: 429, headers: { 'retry-after': '2' }, until: until3s + 2_500 });
+    const again = await Promise.all(others.map(({ folder }) => call(folder)));
+    expect(again.map(({ status }) => status)).toEqual(again.map(() => 429));
+    expect(endpoint.requests()).toHaveLength(3);
+    await until('its time is over again', async () => (await call(others[0]!.folder)).status === 200, 20_000);
+    expect((await Promise.all(others.map(({ folder }) => call(folder)))).map(({ status }) => status)).toEqual(others.map(() => 200));
+    await until('nothing is known of it any more', async () => (await limitedUntil(others[0]!.taskId)) === null, 5_000);
+  });
+
+  it('grows while nothing says when it ends, and is no limit where waiting cannot help', async () => {
+    endpoint.refuse({ status: 429, until: Number.POSITIVE_INFINITY });
+    const { folder, taskId } = await opened({ origin: endpoint.url });
+    const waits: number[] = [];
+    for (let asked = 1; asked <= 2; asked++) {
+      await until(`it is asked ${asked} times`, async () => (await call(folder, 'slow')).status === 429 && endpoint.requests().length >= asked, 20_000);
+      waits.push((await limitedUntil(taskId))!.getTime() - Date.now());
+    }
+    expect(waits[1]!).toBeGreaterThan(waits[0]! + 5_000);
+    const unpaid = await opened({ origin: endpoint.url });
+    endpoint.refuse({
+      status: 429,
+      body: { error: { type: 'insufficient_quota', code: 'insufficient_quota', message: 'No credit.' } },
+      until: Number.POSITIVE_INFINITY,
+    });
+    expect((await call(unpaid.folder, 'unpaid')).status).toBe(429);
+    expect(await limitedUntil(unpaid.taskId)).toBeNull();
   });
 });
 

@@ -11,7 +11,7 @@ let app: TestApp;
 let endpoint: LimitedEndpoint;
 
 beforeAll(async () => {
-  await requireDocker();
+  await requireDocker('opencode');
   endpoint = await startLimitedEndpoint();
   app = await startTestApp({ FETCH_AUTONOMY: 'autonomous', ANTHROPIC_BASE_URL: endpoint.url, FETCH_PROGRESS_SECONDS: '0' });
   await kennelReady(app);
@@ -111,6 +111,25 @@ describe('a task whose model is at its limit', () => {
     await inState(app, id, 'completed');
     expect(readFileSync(join(path, 'answers.txt'), 'utf8')).toBe('answered\n');
     expect((await told(id)).filter((text) => text === `Task ${id} tries again now.`)).toHaveLength(2);
+  });
+
+  it('goes on with another agent in the same working tree when the person names one', async () => {
+    endpoint.refuse({ status: 429, headers: { 'retry-after': '7200' }, until: Date.now() + 7_200_000 });
+    const { id, thread, path } = await begun('switched', GOAL);
+    await limited(id);
+    expect(await told(id)).toEqual([expect.stringMatching(/`now \w+` goes on with [\w ]+, `now` tries at once/)]);
+    await app.say(thread, 'now gemini');
+    await until('what Gemini CLI lacks is told', async () => (await app.detail(thread)).items.some(({ detail }) => detail?.includes('needs GEMINI_API_KEY')));
+    expect((await app.say(thread, 'now opencode')).kind).toBe('task');
+    await until(
+      'the other agent has begun',
+      async () => (await linesOf(app, id)).some((line) => line.type === 'started' && line.harness === 'opencode'),
+      120_000,
+    );
+    expect(await told(id)).toContain(`Task ${id} goes on with opencode.`);
+    await until('it is over, or can be stopped', async () => (await findTask(app, id)).ended_at ?? (await app.say(thread, 'stop')));
+    await until('it is over', async () => (await findTask(app, id)).ended_at, 60_000);
+    expect(readFileSync(join(path, 'a.txt'), 'utf8')).toBe('a\n');
   });
 
   it('ends while it waits when the person says stop', async () => {

@@ -9,16 +9,27 @@ describe('an order to a coding task', () => {
     ['PAUSE', { order: 'pause', taskId: null }],
     ['resume tsk_ab12', { order: 'resume', taskId: 'tsk_ab12' }],
     ['/continue', { order: 'resume', taskId: null }],
+    ['now', { order: 'resume', taskId: null, now: { agent: null } }],
+    ['Now codex.', { order: 'resume', taskId: null, now: { agent: 'codex' } }],
+    ['now with opencode tsk_ab12', { order: 'resume', taskId: 'tsk_ab12', now: { agent: 'opencode' } }],
   ])('is the whole message: %s', (text, order) => {
     expect(parseTaskOrder(text)).toEqual(order);
   });
 
-  it.each(['stop the music', 'please pause here and think', 'resume writing the parser', 'tsk_ab12', '', 'continue', 'yes'])(
-    'is not found in: "%s"',
-    (text) => {
-      expect(parseTaskOrder(text)).toBeNull();
-    },
-  );
+  it.each([
+    'stop the music',
+    'please pause here and think',
+    'resume writing the parser',
+    'tsk_ab12',
+    '',
+    'continue',
+    'yes',
+    'now what',
+    'now you',
+    'right now',
+  ])('is not found in: "%s"', (text) => {
+    expect(parseTaskOrder(text)).toBeNull();
+  });
 });
 
 describe('a word of trust', () => {

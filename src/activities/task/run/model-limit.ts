@@ -1,7 +1,7 @@
-import { limitInFailure } from '../../../domain/model/agent-limit.ts';
 import type { Config } from '../../../config.ts';
 import type { LogLine } from '../../../contracts/kennel.ts';
 import type { ModelLimit } from '../../../contracts/task.ts';
+import { limitInFailure } from '../../../domain/model/agent-limit.ts';
 import { type TaskUsed, taskBreach, taskBudget } from '../../../domain/model/budgets.ts';
 import { loginsOf } from '../../../domain/tasks/logins.ts';
 import { forgetLimit, type KnownLimit, type Limited, limitOf, noteLimit, refusalOf } from '../../../store/kennel/limits.ts';

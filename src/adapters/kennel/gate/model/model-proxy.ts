@@ -69,7 +69,7 @@ export class ModelProxy {
       if (refusal) return refuse(response, protocol, refusal);
       const body = await readBody(request, route.wire);
       if ('refusal' in body) return refuse(response, protocol, body.refusal);
-      const limited = { account: to.upstream.origin, model: route.model ?? body.model ?? '' };
+      const limited = { account: to.upstream.origin, model: (route.model ?? body.model ?? '').slice(0, 200) };
       const atLimit = route.wire && (await deps.limits.check(limited, gone.signal));
       if (atLimit) return refuse(response, protocol, atLimit);
       await new ModelCall(deps, { route, upstream: to.upstream, body, limited, signal: gone.signal }).run(request, response);
