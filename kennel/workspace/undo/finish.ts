@@ -13,48 +13,48 @@ import { diffTrees, type Signature } from '../git/trees.ts';
 import { Refusal } from '../refusal.ts';
 import { moveHead } from './move-head.ts';
 import { changesOf, remakeEmpty, setStashes } from './take-back.ts';
-import { stepRef, type UndoStep, writeStep } from './undo-log.ts';
+import { type UndoRecord, undoRef, writeUndoRecord } from './undo-log.ts';
 
-/** Does what a step says, as far as it is not done yet. */
-export function finish(repository: Repository, step: UndoStep, by: Signature, resumed: boolean): WorkspaceAnswer {
-  const ref = stepRef(step.n);
+/** Does what a record says, as far as it is not done yet. */
+export function finish(repository: Repository, record: UndoRecord, by: Signature, resumed: boolean): WorkspaceAnswer {
+  const ref = undoRef(record.n);
   const stored = readRef(repository, ref)!;
-  const { refused } = applyChanges(repository, diffTrees(repository, step.filesFrom, step.filesTo), !resumed);
-  const notes = [...step.notes];
+  const { refused } = applyChanges(repository, diffTrees(repository, record.filesFrom, record.filesTo), !resumed);
+  const notes = [...record.notes];
   if (refused.length > 0 && !resumed) {
     kept(repository, ['update-ref', '-d', ref, stored]);
     throw new Refusal(`${named(refused)} changed at this moment, or something that git does not keep is in the way. Nothing was changed; try again.`);
   }
   if (refused.length > 0) notes.push(`${named(refused)} changed in the meantime and stay as they are`);
-  const others = changesOf(repository, step.othersFrom, step.othersTo);
-  notes.push(...leftNotes(repository, applyChanges(repository, others, false).refused, step.kind));
-  if (step.kind === 'undo') {
-    const lost = remakeEmpty(repository, step.folders ?? [], step.pipes ?? []);
+  const others = changesOf(repository, record.othersFrom, record.othersTo);
+  notes.push(...leftNotes(repository, applyChanges(repository, others, false).refused, record.kind));
+  if (record.kind === 'undo') {
+    const lost = remakeEmpty(repository, record.folders ?? [], record.pipes ?? []);
     if (lost.length > 0) notes.push(`Empty folders or pipes could not be made again: ${named(lost)}`);
   }
   if (repository.kept === 'workspace') {
-    const own = applyToFolder(repository, changesOf(repository, step.folderFrom, step.folderTo));
+    const own = applyToFolder(repository, changesOf(repository, record.folderFrom, record.folderTo));
     if (own.length > 0) notes.push(`${named(own)} in the git folder changed since the task and stay as they are`);
     giveObjects(
       repository,
-      (step.refs ?? []).map((ref) => ref.to),
+      (record.refs ?? []).map((ref) => ref.to),
     );
-    const left = setRefs(repository, step.refs ?? []);
+    const left = setRefs(repository, record.refs ?? []);
     if (left.length > 0) notes.push(`${named(left)} changed since the task and stay as they are`);
-    setStashes(repository, step);
-    const from = { commit: step.headFrom, branch: step.branchFrom };
-    const to = { commit: step.headTo, branch: step.branchTo };
-    if (moveHead(repository, headOf(repository), from, to, `fetch: ${step.kind} ${step.keys.join(' ')}`)) {
-      if (step.stagedFrom && step.stagedTo) restage(repository, diffTrees(repository, step.stagedFrom, step.stagedTo));
+    setStashes(repository, record);
+    const from = { commit: record.headFrom, branch: record.branchFrom };
+    const to = { commit: record.headTo, branch: record.branchTo };
+    if (moveHead(repository, headOf(repository), from, to, `fetch: ${record.kind} ${record.keys.join(' ')}`)) {
+      if (record.stagedFrom && record.stagedTo) restage(repository, diffTrees(repository, record.stagedFrom, record.stagedTo));
     } else notes.push('HEAD was moved in the meantime and stays where it is');
   }
-  const done = { ...step, notes, done: true };
-  writeStep(repository, done, by, stored);
+  const done = { ...record, notes, done: true };
+  writeUndoRecord(repository, done, by, stored);
   return answer(repository, done);
 }
 
 /** Files that git does not look at and that are left as they are, each with its reason. */
-function leftNotes(repository: Repository, paths: string[], kind: UndoStep['kind']): string[] {
+function leftNotes(repository: Repository, paths: string[], kind: UndoRecord['kind']): string[] {
   const away = new Map(paths.map((path) => [path, inTheWayOf(repository, path)]));
   const changed = paths.filter((path) => away.get(path) === null);
   const kept = paths.filter((path) => away.get(path) !== null);
@@ -66,22 +66,25 @@ function leftNotes(repository: Repository, paths: string[], kind: UndoStep['kind
   ];
 }
 
-export function answer(repository: Repository, step: UndoStep): WorkspaceAnswer {
-  const others = changesOf(repository, step.othersFrom, step.othersTo).map((change) => change.path);
-  const files = [...diffTrees(repository, step.filesFrom, step.filesTo).map((change) => change.path), ...others.filter((path) => !/(^|\/)\.git\//.test(path))];
-  const verb = step.kind === 'undo' ? 'Undid' : 'Did again';
+export function answer(repository: Repository, record: UndoRecord): WorkspaceAnswer {
+  const others = changesOf(repository, record.othersFrom, record.othersTo).map((change) => change.path);
+  const files = [
+    ...diffTrees(repository, record.filesFrom, record.filesTo).map((change) => change.path),
+    ...others.filter((path) => !/(^|\/)\.git\//.test(path)),
+  ];
+  const verb = record.kind === 'undo' ? 'Undid' : 'Did again';
   const how = {
     moved:
-      step.branchFrom === step.branchTo
-        ? `The branch ${step.kind === 'undo' ? 'went back to' : 'is at'} ${step.headTo?.slice(0, 10) ?? 'no commit'}.`
-        : `HEAD is on ${step.branchTo ?? 'a detached HEAD'} again.`,
-    reverted: `Commit ${step.headTo?.slice(0, 10)} takes it back, as there are later or published commits.`,
-    none: (step.refs ?? []).length > 0 ? `${named(step.refs!.map((ref) => ref.name))} ${step.refs!.length === 1 ? 'is' : 'are'} as before it.` : '',
-  }[step.commits];
-  const which = `${verb} ${step.keys.length === 1 ? `task ${step.keys[0]}` : `${step.keys.length} tasks`}`;
+      record.branchFrom === record.branchTo
+        ? `The branch ${record.kind === 'undo' ? 'went back to' : 'is at'} ${record.headTo?.slice(0, 10) ?? 'no commit'}.`
+        : `HEAD is on ${record.branchTo ?? 'a detached HEAD'} again.`,
+    reverted: `Commit ${record.headTo?.slice(0, 10)} takes it back, as there are later or published commits.`,
+    none: (record.refs ?? []).length > 0 ? `${named(record.refs!.map((ref) => ref.name))} ${record.refs!.length === 1 ? 'is' : 'are'} as before it.` : '',
+  }[record.commits];
+  const which = `${verb} ${record.keys.length === 1 ? `task ${record.keys[0]}` : `${record.keys.length} tasks`}`;
   const what = files.length === 0 ? 'no file changes.' : `${files.length} ${files.length === 1 ? 'file' : 'files'}: ${named(files)}.`;
-  const data: Undone = { keys: step.keys, files: files.slice(0, 500).map((path) => shown(utf8(path))), commits: step.commits, head: step.headTo };
-  const back = step.kind === 'undo' ? ' It can be taken back with "redo".' : '';
-  const notes = step.notes.length > 0 ? ` ${step.notes.join('. ')}.` : '';
+  const data: Undone = { keys: record.keys, files: files.slice(0, 500).map((path) => shown(utf8(path))), commits: record.commits, head: record.headTo };
+  const back = record.kind === 'undo' ? ' It can be taken back with "redo".' : '';
+  const notes = record.notes.length > 0 ? ` ${record.notes.join('. ')}.` : '';
   return { ok: true, output: `${which}; ${what}${how ? ` ${how}` : ''}${notes}${back}`, data: { ...data } };
 }

@@ -6,12 +6,12 @@ import { utf8 } from '../git/process.ts';
 import { headOf } from '../git/repository.ts';
 import { emptyTree } from '../git/trees.ts';
 import { Refusal } from '../refusal.ts';
-import { type Planning, stepOf } from './plan.ts';
+import { type Planning, recordOf } from './plan.ts';
 import type { Task } from './take-back.ts';
-import type { UndoStep } from './undo-log.ts';
+import type { UndoRecord } from './undo-log.ts';
 
 /** A task in a worktree has left a branch, and nothing else. */
-export function planBranch(planning: Planning, { before, after }: Task, notes: string[], refs: UndoStep['refs'] = []): UndoStep {
+export function planBranch(planning: Planning, { before, after }: Task, notes: string[], refs: UndoRecord['refs'] = []): UndoRecord {
   const { repository } = planning;
   const { key } = before;
   const branch = after.branch;
@@ -30,7 +30,7 @@ export function planBranch(planning: Planning, { before, after }: Task, notes: s
   } else notes.push('Its branch is gone already');
   const none = emptyTree(repository);
   return {
-    ...stepOf(planning, head, head, 'none', notes),
+    ...recordOf(planning, head, head, 'none', notes),
     refs: changes,
     kind: 'undo',
     of: null,

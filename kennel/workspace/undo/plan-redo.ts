@@ -3,12 +3,12 @@ import { headOf } from '../git/repository.ts';
 import { takeSnapshot } from '../git/snapshot.ts';
 import { Refusal } from '../refusal.ts';
 import { planHead } from './move-head.ts';
-import { type Planning, stagedOf, stepOf, without } from './plan.ts';
-import { standing, type UndoStep } from './undo-log.ts';
+import { type Planning, recordOf, stagedOf, without } from './plan.ts';
+import { standing, type UndoRecord } from './undo-log.ts';
 
-export function planRedo(planning: Planning): UndoStep {
-  const { repository, all, by } = planning;
-  const { last } = standing(all, repository.worktree);
+export function planRedo(planning: Planning): UndoRecord {
+  const { repository, log, by } = planning;
+  const { last } = standing(log, repository.worktree);
   if (!last) throw new Refusal('There is no undo to take back.');
   const snapshot = takeSnapshot(repository, { also: pathsOf(repository, [last.filesFrom, last.filesTo]) });
   const start = stagedOf(repository, snapshot);
@@ -21,7 +21,7 @@ export function planRedo(planning: Planning): UndoStep {
   const files = without(repository, last.filesTo, snapshot.tree, last.filesFrom, 'The files');
   const staged = start && last.stagedTo && last.stagedFrom ? without(repository, last.stagedTo, start, last.stagedFrom, 'Staged changes of') : start;
   return {
-    ...stepOf(planning, head, next, next.how, []),
+    ...recordOf(planning, head, next, next.how, []),
     ...(last.othersFrom && last.othersTo && { othersFrom: last.othersTo, othersTo: last.othersFrom }),
     ...(last.stashes && { stashes: { from: last.stashes.to, to: last.stashes.from } }),
     ...(last.folderFrom && last.folderTo && { folderFrom: last.folderTo, folderTo: last.folderFrom }),

@@ -10,12 +10,12 @@ import { takeSnapshot } from '../git/snapshot.ts';
 import { changedTree, diffTrees, entriesOf, isSubmodule, treeOf } from '../git/trees.ts';
 import { Refusal } from '../refusal.ts';
 import { planHead } from './move-head.ts';
-import { type Planning, stagedOf, stepOf, without } from './plan.ts';
+import { type Planning, recordOf, stagedOf, without } from './plan.ts';
 import { planBranch } from './plan-branch.ts';
 import { planFurther, type Task } from './take-back.ts';
-import type { UndoStep } from './undo-log.ts';
+import type { UndoRecord } from './undo-log.ts';
 
-export function planUndo(planning: Planning, chosen: Task[], notes: string[]): UndoStep {
+export function planUndo(planning: Planning, chosen: Task[], notes: string[]): UndoRecord {
   const { repository } = planning;
   const further = planFurther(repository, chosen);
   if (chosen[0]!.before.worktree !== repository.worktree) return planBranch(planning, chosen[0]!, [...notes], further.refs);
@@ -28,7 +28,7 @@ export function planUndo(planning: Planning, chosen: Task[], notes: string[]): U
   let staged = start;
   let head = headOf(repository);
   const from = head;
-  let commits: UndoStep['commits'] = 'none';
+  let commits: UndoRecord['commits'] = 'none';
   const refs = new Map(further.refs.map(({ name, to }) => [Buffer.from(name, 'latin1').toString('utf8'), to]));
   for (const { before, after } of chosen) {
     files = without(repository, trees.get(after)!, files, trees.get(before)!, 'The files');
@@ -46,7 +46,7 @@ export function planUndo(planning: Planning, chosen: Task[], notes: string[]): U
     }
   }
   return {
-    ...stepOf(planning, from, head, commits, notes),
+    ...recordOf(planning, from, head, commits, notes),
     ...further,
     kind: 'undo',
     of: null,

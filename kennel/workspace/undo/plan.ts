@@ -6,7 +6,7 @@ import type { Head } from '../git/repository.ts';
 import type { Snapshot } from '../git/snapshot.ts';
 import type { Signature } from '../git/trees.ts';
 import { Refusal } from '../refusal.ts';
-import type { UndoStep } from './undo-log.ts';
+import type { UndoRecord } from './undo-log.ts';
 
 export interface Undoing {
   what: 'one' | 'all' | 'redo';
@@ -15,18 +15,18 @@ export interface Undoing {
   task?: string;
 }
 
-/** What every plan starts from: the steps so far, and what is asked, by whom. */
+/** What every plan starts from: the undo log so far, and what is asked, by whom. */
 export interface Planning {
   repository: Repository;
-  all: UndoStep[];
+  log: UndoRecord[];
   op: Undoing;
   by: Signature;
 }
 
-/** What a step of each kind has. */
-export function stepOf({ repository, all, op, by }: Planning, from: Head, to: Head, commits: UndoStep['commits'], notes: string[]) {
+/** What a record of each kind has. */
+export function recordOf({ repository, log, op, by }: Planning, from: Head, to: Head, commits: UndoRecord['commits'], notes: string[]) {
   return {
-    n: (all.at(-1)?.n ?? 0) + 1,
+    n: (log.at(-1)?.n ?? 0) + 1,
     request: op.key ?? null,
     worktree: repository.worktree,
     headFrom: from.commit,

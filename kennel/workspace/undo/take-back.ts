@@ -9,11 +9,11 @@ import { foldersOf } from '../git/merge.ts';
 import { run, utf8 } from '../git/process.ts';
 import { onDisk } from '../git/snapshot.ts';
 import { type Change, changedTree, diffTrees, type Entry, emptyTree, entriesOf } from '../git/trees.ts';
-import type { UndoStep } from './undo-log.ts';
+import type { UndoRecord } from './undo-log.ts';
 
 /** What undo takes back beside files, HEAD and index: refs, files that git does not look at, files of git itself, empty folders, pipes. */
-export type Further = Required<Pick<UndoStep, 'refs' | 'othersFrom' | 'othersTo' | 'folderFrom' | 'folderTo' | 'folders' | 'pipes'>> &
-  Pick<UndoStep, 'stashes'>;
+export type Further = Required<Pick<UndoRecord, 'refs' | 'othersFrom' | 'othersTo' | 'folderFrom' | 'folderTo' | 'folders' | 'pipes'>> &
+  Pick<UndoRecord, 'stashes'>;
 
 export interface Task {
   before: Stored;
@@ -67,9 +67,9 @@ function stashesOf(repository: Repository, state: Stored): string | null {
 }
 
 /** Stashes but the newest are in the log of their ref alone, which git writes itself whenever the ref is set. */
-export function setStashes(repository: Repository, step: UndoStep): void {
-  const { stashes } = step;
-  const ref = step.refs?.find(({ name }) => name === 'refs/stash');
+export function setStashes(repository: Repository, record: UndoRecord): void {
+  const { stashes } = record;
+  const ref = record.refs?.find(({ name }) => name === 'refs/stash');
   if (!stashes || !ref || readOwnRef(repository, ref.name) !== ref.to) return;
   const root = { ...repository, root: repository.commonDir };
   const now = entryOnDisk(root, STASHES);

@@ -3,7 +3,7 @@ import type { Repository } from '../git/git.ts';
 import { commitTree, type Signature } from '../git/trees.ts';
 
 /** One undo or redo, `refs/fetch/undo/<n>`: from one state of files, HEAD and index to another. It is stored before anything is changed. */
-export interface UndoStep {
+export interface UndoRecord {
   n: number;
   kind: 'undo' | 'redo';
   /** the undo that a redo takes back */
@@ -24,7 +24,7 @@ export interface UndoStep {
   stagedFrom: string | null;
   stagedTo: string | null;
   notes: string[];
-  /** further changes; missing in steps of the version before. Trees of `others` and of the git folder hold what changes alone */
+  /** further changes; missing in records of the version before. Trees of `others` and of the git folder hold what changes alone */
   refs?: Array<{ name: string; from: string | null; to: string | null }>;
   othersFrom?: string;
   othersTo?: string;
@@ -40,45 +40,45 @@ export interface UndoStep {
   at: number;
 }
 
-export const stepRef = (n: number): string => `refs/fetch/undo/${n}`;
+export const undoRef = (n: number): string => `refs/fetch/undo/${n}`;
 
-/** Every step of one place, the oldest first. */
-export function steps(repository: Repository): UndoStep[] {
-  return records<UndoStep>(repository, 'refs/fetch/undo/*')
-    .filter((step) => typeof step.n === 'number')
+/** Every record of one place, the oldest first. */
+export function readUndoLog(repository: Repository): UndoRecord[] {
+  return records<UndoRecord>(repository, 'refs/fetch/undo/*')
+    .filter((record) => typeof record.n === 'number')
     .sort((a, b) => a.n - b.n);
 }
 
 /** What is undone now, and the undo that `redo` would take back. */
-export function standing(all: UndoStep[], worktree: string | null): { undone: Set<string>; last: UndoStep | null } {
-  const stack: UndoStep[] = [];
-  for (const step of all) {
-    if (step.worktree !== worktree) continue;
-    if (step.kind === 'undo') stack.push(step);
+export function standing(log: UndoRecord[], worktree: string | null): { undone: Set<string>; last: UndoRecord | null } {
+  const stack: UndoRecord[] = [];
+  for (const record of log) {
+    if (record.worktree !== worktree) continue;
+    if (record.kind === 'undo') stack.push(record);
     else {
-      const at = stack.findIndex((undo) => undo.n === step.of);
+      const at = stack.findIndex((undo) => undo.n === record.of);
       if (at >= 0) stack.splice(at, 1);
     }
   }
-  return { undone: new Set(stack.flatMap((step) => step.keys)), last: stack.at(-1) ?? null };
+  return { undone: new Set(stack.flatMap((record) => record.keys)), last: stack.at(-1) ?? null };
 }
 
-/** Writes a step; all that it names is reachable from its ref then. */
-export function writeStep(repository: Repository, step: UndoStep, by: Signature, old: string | null): string {
+/** Writes a record; all that it names is reachable from its ref then. */
+export function writeUndoRecord(repository: Repository, record: UndoRecord, by: Signature, old: string | null): string {
   const trees = {
-    files: step.filesTo,
-    'staged-from': step.stagedFrom,
-    'staged-to': step.stagedTo,
-    'others-from': step.othersFrom ?? null,
-    'others-to': step.othersTo ?? null,
-    'folder-from': step.folderFrom ?? null,
-    'folder-to': step.folderTo ?? null,
+    files: record.filesTo,
+    'staged-from': record.stagedFrom,
+    'staged-to': record.stagedTo,
+    'others-from': record.othersFrom ?? null,
+    'others-to': record.othersTo ?? null,
+    'folder-from': record.folderFrom ?? null,
+    'folder-to': record.folderTo ?? null,
   };
   const keeper = commitTree(repository, extraTree(repository, trees, {}), [], 'What goes with an undo\n', by);
-  const heads = repository.borrows ? [] : [step.headFrom, step.headTo];
+  const heads = repository.borrows ? [] : [record.headFrom, record.headTo];
   const parents = [...heads, keeper].filter((commit) => commit !== null);
-  const title = `${step.done ? '' : 'Begin to '}${step.kind} ${step.keys.join(', ')}`;
-  const commit = commitTree(repository, step.filesFrom, parents, `${title}\n\n${JSON.stringify(step)}\n`, by);
-  writeRef(repository, stepRef(step.n), commit, old);
+  const title = `${record.done ? '' : 'Begin to '}${record.kind} ${record.keys.join(', ')}`;
+  const commit = commitTree(repository, record.filesFrom, parents, `${title}\n\n${JSON.stringify(record)}\n`, by);
+  writeRef(repository, undoRef(record.n), commit, old);
   return commit;
 }

@@ -15,7 +15,7 @@ import type { Undoing } from './plan.ts';
 import { planRedo } from './plan-redo.ts';
 import { planUndo } from './plan-undo.ts';
 import type { Task } from './take-back.ts';
-import { standing, steps, type UndoStep, writeStep } from './undo-log.ts';
+import { readUndoLog, standing, type UndoRecord, writeUndoRecord } from './undo-log.ts';
 
 /**
  * Takes tasks back, or the last undo. What the person changed since is kept by three-way merges of files, commits and index; where
@@ -24,25 +24,25 @@ import { standing, steps, type UndoStep, writeStep } from './undo-log.ts';
 export function undo(place: Place, op: Undoing): WorkspaceAnswer {
   const history = openHistory(place, false);
   if (!history || states(history, 'before').length === 0) throw new Refusal('There is nothing to undo: no task has worked in this workspace.');
-  const all = steps(history);
+  const log = readUndoLog(history);
   const by: Signature = { ...op.author, seconds: now() };
-  const begun = all.find((step) => !step.done && step.worktree === history.worktree);
+  const begun = log.find((record) => !record.done && record.worktree === history.worktree);
   if (begun) return finish(history, begun, by, true);
-  const asked = op.key ? all.find((step) => step.request === op.key) : undefined;
+  const asked = op.key ? log.find((record) => record.request === op.key) : undefined;
   if (asked) return answer(history, asked);
-  const chosen = op.what === 'redo' ? [] : chooseTasks(history, all, op);
+  const chosen = op.what === 'redo' ? [] : chooseTasks(history, log, op);
   const { repository, notes } = wholeAgain(place, history, chosen);
   checkCalm(repository);
   takeHistory(repository);
-  const planning = { repository, all, op, by };
-  const step = op.what === 'redo' ? planRedo(planning) : planUndo(planning, chosen, notes);
-  writeStep(repository, step, by, null);
-  return finish(repository, step, by, false);
+  const planning = { repository, log, op, by };
+  const record = op.what === 'redo' ? planRedo(planning) : planUndo(planning, chosen, notes);
+  writeUndoRecord(repository, record, by, null);
+  return finish(repository, record, by, false);
 }
 
 /** The tasks that are to be taken back, the newest first. */
-function chooseTasks(repository: Repository, all: UndoStep[], op: Undoing): Task[] {
-  const { undone } = standing(all, repository.worktree);
+function chooseTasks(repository: Repository, log: UndoRecord[], op: Undoing): Task[] {
+  const { undone } = standing(log, repository.worktree);
   const afters = new Map(states(repository, 'after').map((after) => [after.key, after]));
   const tasks = states(repository, 'before')
     .filter((before) => (op.task === undefined ? before.worktree === repository.worktree : before.key === op.task) && !undone.has(before.key))
