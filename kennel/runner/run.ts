@@ -10,11 +10,13 @@ import { Updates } from './agent/updates.ts';
 import { followCommands } from './log/commands.ts';
 import type { RunLog } from './log/log.ts';
 import { Sanitiser } from './log/sanitiser.ts';
+import { baseEnvironment, type Endpoints, profileContext } from './profile/context.ts';
 import { profileOf } from './profile/find.ts';
 import type { Profile, ProfileContext } from './profile/profile.ts';
-import { MCP_SERVER, serveAskHuman } from './questions/ask-human.ts';
+import { serveAskHuman } from './questions/ask-human.ts';
 import { PendingQuestions } from './questions/pending-questions.ts';
 import type { Settings } from './settings.ts';
+import { StartToken } from './start-token.ts';
 import { DiskWatch } from './watch/disk-watch.ts';
 import { HostWatch } from './watch/host-watch.ts';
 import { MemoryWatch } from './watch/memory-watch.ts';
@@ -37,9 +39,7 @@ export class Run {
   private readonly log: RunLog;
   private readonly earlier: Map<string, string>;
   private readonly decided = Promise.withResolvers<Ended>();
-  private readonly begun = Promise.withResolvers<void>();
-  /** this container was told to begin, so it may write the log */
-  private ownsLog: boolean;
+  private readonly start: StartToken;
   private readonly closers: Array<() => void> = [];
   private turn: AgentTurn | null = null;
   private agent: AgentProcess | null = null;
@@ -54,8 +54,8 @@ export class Run {
 
   constructor(spec: RunSpec, settings: Settings, log: RunLog, earlier: Map<string, string>) {
     this.spec = spec;
-    this.ownsLog = !spec.waits;
     this.settings = settings;
+    this.start = new StartToken(settings.token, spec.waits === true);
     this.log = log;
     this.earlier = earlier;
     this.sanitiser = new Sanitiser([this.dummyKey], settings.env);
@@ -80,7 +80,7 @@ export class Run {
   async cancel(reason: string, patience = CANCEL): Promise<void> {
     if (this.cancelled) return;
     // nothing has begun that must be ended, and another container of this run may be writing the log
-    if (!this.ownsLog) process.exit(0);
+    if (!this.start.confirmed) process.exit(0);
     this.cancelled = reason;
     this.pending?.close();
     await this.turn?.cancel();
@@ -89,16 +89,52 @@ export class Run {
   }
 
   private async begin(): Promise<void> {
-    const { spec, settings, log } = this;
+    const { spec, settings } = this;
     const profile = await profileOf(spec.harness);
     this.profile = profile;
+    const endpoints = await this.openEndpoints(profile);
+    await this.followCommands(endpoints.pending);
+    // the protocol's library takes as long to load as an agent to start, so both happen in parallel
+    const library = import('./agent/turn.ts');
+    await this.start.untilConfirmed();
+    this.log.write({ type: 'started', harness: spec.harness, version: versionOf(profile) });
+    if (this.cancelled) return;
+
+    const context = profileContext(spec, settings, endpoints, this.dummyKey);
+    if (spec.sessionId) await profile.beforeResume?.(context, spec.sessionId);
+    if (this.cancelled) return;
+    const { agent, updates, explain } = this.startAgent(profile, context);
+    const { AgentTurn } = await library;
+    const turn = new AgentTurn({ spec, profile, context, agent, pending: endpoints.pending, updates, sanitiser: this.sanitiser });
+    this.turn = turn;
+    // when tools of a dead agent hold its output open, the stream never closes by itself
+    void agent.exited.then(() => pause(500)).then(() => turn.close());
+    const failure = await turn.run();
+    if (this.cancelled) this.end('cancelled', this.cancelled);
+    else if (this.parked) this.end('parked', 'A question waits for its answer.');
+    else if (failure) this.end('failed', explain(failure));
+    else this.end('completed', 'The agent ended its turn.');
+  }
+
+  /** Opens what the agent connects to, and learns which secrets must never be in the log. */
+  private async openEndpoints(profile: Profile): Promise<Endpoints & { pending: PendingQuestions }> {
+    const { spec, settings } = this;
     mkdirSync(settings.home, { recursive: true });
     const hidden = spec.login ? copyLogin(settings.login, join(settings.home, profile.login)) : [];
     const [model, egress] = await Promise.all([
       forwardSocket(settings.modelPort, settings.modelSocket),
       forwardSocket(settings.egressPort, settings.egressSocket),
     ]);
-    const pending = new PendingQuestions({
+    const pending = this.openQuestions();
+    const askHuman = await serveAskHuman(pending, () => this.sanitiser);
+    this.sanitiser = new Sanitiser([this.dummyKey, askHuman.token, ...hidden], settings.env);
+    this.closers.push(model.close, egress.close, askHuman.close);
+    return { model, egress, askHuman, pending };
+  }
+
+  private openQuestions(): PendingQuestions {
+    const { log, spec } = this;
+    this.pending = new PendingQuestions({
       write: (event) => {
         this.updates?.flush();
         return log.write(event);
@@ -108,56 +144,30 @@ export class Run {
       earlier: this.earlier,
       onParked: () => void this.park(),
     });
-    this.pending = pending;
-    const mcp = await serveAskHuman(pending, () => this.sanitiser);
-    this.sanitiser = new Sanitiser([this.dummyKey, mcp.token, ...hidden], settings.env);
-    // commands from before this container started were meant for an earlier one
-    let upToDate = false;
+    return this.pending;
+  }
+
+  /** Returns when the commands from before this container are read: decisions from the time without a container are among them. */
+  private async followCommands(pending: PendingQuestions): Promise<void> {
     const commands = followCommands(
-      settings.commands,
-      spec.step,
+      this.settings.commands,
+      this.spec.step,
       (command) => {
         if (command.type === 'cancel') void this.cancel('Cancelled.');
-        else if (command.type === 'begin') {
-          if (!spec.waits || this.ownsLog) return;
-          if (command.token === settings.token) {
-            this.ownsLog = true;
-            this.begun.resolve();
-            // an engine that died while it started this container left it behind
-          } else if (upToDate) process.exit(1);
-        } else pending.take(command);
+        else if (command.type === 'begin') this.start.take(command.token);
+        else pending.take(command);
       },
       () => process.exit(1),
     );
-    this.closers.push(model.close, egress.close, mcp.close, () => commands.close());
-    // decisions from the time without a container
+    this.closers.push(() => commands.close());
     await commands.settle();
-    upToDate = true;
-    // the protocol's library takes as long to load as an agent to start, so both happen in parallel
-    const library = import('./agent/turn.ts');
-    if (!this.ownsLog) await this.begun.promise;
-    log.write({ type: 'started', harness: spec.harness, version: versionOf(profile) });
-    if (this.cancelled) return;
+    this.start.caughtUp();
+  }
 
-    const proxy = `http://127.0.0.1:${egress.port}`;
-    const workspace = spec.worktree ? join(settings.workspace, spec.worktree) : settings.workspace;
-    const context: ProfileContext = {
-      home: settings.home,
-      workspace,
-      model: spec.model,
-      login: spec.login === true,
-      dummyKey: this.dummyKey,
-      modelBase: `http://127.0.0.1:${model.port}`,
-      egressProxy: proxy,
-      mcp: { name: MCP_SERVER, url: mcp.url, token: mcp.token },
-      permissions: spec.permissions,
-      resuming: spec.sessionId !== null,
-      root: process.getuid?.() === 0,
-      env: settings.env,
-    };
-    if (spec.sessionId) await profile.beforeResume?.(context, spec.sessionId);
-    if (this.cancelled) return;
-    const updates = new Updates(log, this.sanitiser, profile, workspace);
+  /** Starts the agent, and the watches over what may end or freeze it. `explain` adds the cause that a watch has seen to a failure. */
+  private startAgent(profile: Profile, context: ProfileContext) {
+    const { spec, settings } = this;
+    const updates = new Updates(this.log, this.sanitiser, profile, context.workspace);
     this.updates = updates;
     const memory = new MemoryWatch(() => updates.note('warn', 'The container ran out of memory, and a process in it was ended.'));
     const disk = new DiskWatch(settings.run, (reason) => this.end('failed', reason));
@@ -165,7 +175,7 @@ export class Run {
       () => memory.close(),
       () => disk.close(),
     );
-    const agent = new AgentProcess(profile.command(context), settings.home, workspace, { ...settings.env, ...proxies(proxy) });
+    const agent = new AgentProcess(profile.command(context), settings.home, context.workspace, baseEnvironment(context));
     this.agent = agent;
     if (spec.freezeAfterMs !== undefined)
       this.watch = new HostWatch({
@@ -173,16 +183,7 @@ export class Run {
         freezeAfterMs: spec.freezeAfterMs,
         freeze: (frozen) => agent.freeze(frozen, settings.contained),
       });
-    const { AgentTurn } = await library;
-    const turn = new AgentTurn({ spec, profile, context, agent, pending, updates, sanitiser: this.sanitiser });
-    this.turn = turn;
-    // when tools of a dead agent hold its output open, the stream never closes by itself
-    void agent.exited.then(() => pause(500)).then(() => turn.close());
-    const failure = await turn.run();
-    if (this.cancelled) this.end('cancelled', this.cancelled);
-    else if (this.parked) this.end('parked', 'A question waits for its answer.');
-    else if (failure) this.end('failed', disk.explain(memory.explain(failure)));
-    else this.end('completed', 'The agent ended its turn.');
+    return { agent, updates, explain: (failure: string) => disk.explain(memory.explain(failure)) };
   }
 
   /** A question has waited long enough: the agent may finish what does not need the answer. */
@@ -205,11 +206,6 @@ export class Run {
     if (ended.outcome === 'failed' && stderr) this.updates?.note('warn', `Last on stderr:\n${stderr}`);
     for (const close of this.closers) close();
   }
-}
-
-function proxies(proxy: string): Record<string, string> {
-  const none = '127.0.0.1,localhost,::1';
-  return { HTTP_PROXY: proxy, HTTPS_PROXY: proxy, http_proxy: proxy, https_proxy: proxy, NO_PROXY: none, no_proxy: none };
 }
 
 function versionOf(profile: Profile): string | null {
