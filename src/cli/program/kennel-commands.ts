@@ -1,0 +1,30 @@
+import { Argument } from 'commander';
+import { AGENT_NAMES } from '../../../kennel/agents/registry.ts';
+import { command, program } from './program.ts';
+
+export function addKennelCommands(): void {
+  const kennel = program.command('kennel').description('Look after the containers that coding tasks run in').exitOverride();
+  command(
+    'build',
+    'Build the images now, so that no task waits for them: what every task needs, and that of each named agent',
+    'fetch kennel build claude codex',
+    (self, args) => async (config) => (await import('../commands/kennel.ts')).build(config, args, self.opts()),
+    kennel,
+  )
+    .addArgument(new Argument('[agent...]', 'agents').choices([...AGENT_NAMES, 'all']))
+    .option('--fresh', 'fetch the base image again and build every layer again, for updates of the system');
+  command(
+    'doctor',
+    'Try the Docker engine, the images, and a container; exit code 1 when coding tasks cannot run',
+    'fetch kennel doctor --json',
+    (self) => async (config) => (await import('../commands/kennel.ts')).doctor(config, self.opts()),
+    kennel,
+  ).option('--json', 'print JSON');
+  command(
+    'ps',
+    'List the containers of tasks',
+    'fetch kennel ps --json',
+    (self) => async (config) => (await import('../commands/kennel.ts')).ps(config, self.opts()),
+    kennel,
+  ).option('--json', 'print JSON');
+}
