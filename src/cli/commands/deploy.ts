@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
-import { DeployError, type Deployment, deploymentOf } from '../../../temporal/deployment.ts';
+import { DeployError, type Deployment, WorkerDeployment } from '../../../temporal/deployment.ts';
 import type { Config } from '../../config.ts';
 import { AGENT_QUEUE } from '../../contracts/ids.ts';
 import { CONVERSATION, wakeSignal } from '../../contracts/signals.ts';
@@ -12,12 +12,10 @@ import { connectTemporal } from '../roles/connect.ts';
 /** Woken conversations appear in the next list a moment later; those with a running turn take longer than this waits. */
 const WAKING_MS = 15_000;
 
-type Steps = ReturnType<typeof deploymentOf>;
-
-async function onDeployment<T>(config: Config, act: (deployment: Steps, temporal: Client) => Promise<T>): Promise<T> {
+async function onDeployment<T>(config: Config, act: (deployment: WorkerDeployment, temporal: Client) => Promise<T>): Promise<T> {
   const { temporal, close } = await connectTemporal(config);
   try {
-    return await act(deploymentOf({ temporal, taskQueue: AGENT_QUEUE }), temporal);
+    return await act(new WorkerDeployment(temporal, AGENT_QUEUE), temporal);
   } finally {
     await close();
   }
@@ -74,7 +72,7 @@ export const drain = (config: Config, build: string, { move }: { move?: boolean 
   });
 
 /** Wakes a chat that sleeps on an old build, so that it moves to the current one now and not at its next message. */
-async function wake(deployment: Steps, temporal: Client, build: string): Promise<void> {
+async function wake(deployment: WorkerDeployment, temporal: Client, build: string): Promise<void> {
   let woken = 0;
   for await (const { workflowId } of deployment.pinnedRuns(build, CONVERSATION)) {
     // it may have continued by itself

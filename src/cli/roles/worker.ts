@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
 import { Worker, type WorkerOptions } from '@temporalio/worker';
-import { deploymentOf } from '../../../temporal/deployment.ts';
+import { WorkerDeployment } from '../../../temporal/deployment.ts';
 import { createRoutineActivities } from '../../activities/routine/routine.ts';
 import { createTaskRecords } from '../../activities/task/task-records.ts';
 import { createAct } from '../../activities/turn/act.ts';
@@ -59,7 +59,7 @@ async function versioned(temporal: Client, buildId: string): Promise<Pick<Worker
 /** Temporal reports no error where no build is current, or another one: such a worker would wait in silence. */
 async function warnWhenIdle(temporal: Client, config: Config): Promise<void> {
   const log = createLog('worker', config.LOG_LEVEL);
-  const found = await deploymentOf({ temporal, taskQueue: AGENT_QUEUE })
+  const found = await new WorkerDeployment(temporal, AGENT_QUEUE)
     .read()
     .catch((error: Error) => void log.debug({ error: error.message }, 'this server says nothing of deployments'));
   const reason = found ? idleReason(config.FETCH_BUILD_ID, found) : null;

@@ -5,7 +5,7 @@ import { current, drain, off, rollback } from '../../../src/cli/commands/deploy.
 import { buildWorkflowBundle, entryOf } from '../../../src/cli/roles/workflow-bundle.ts';
 import { AGENT_QUEUE } from '../../../src/contracts/ids.ts';
 import { CODING_TASK } from '../../../src/contracts/signals.ts';
-import { deploymentOf } from '../../../temporal/deployment.ts';
+import { WorkerDeployment } from '../../../temporal/deployment.ts';
 import { releaseBundle } from '../../replay/frozen.ts';
 import { findings, goOn, populate, populateSchedule, reconcileNow, reconcileOften, workflowsOf, write } from '../../support/deployment-scenes.ts';
 import { type Releases, startReleases } from '../../support/releases.ts';
@@ -66,7 +66,7 @@ describe('an embedded server that begins with an empty file, as another minor ve
 });
 
 describe('builds side by side', () => {
-  const builds = () => deploymentOf({ temporal: releases.temporal, taskQueue: AGENT_QUEUE }).read();
+  const builds = () => new WorkerDeployment(releases.temporal, AGENT_QUEUE).read();
   const build = async (id: string) => (await builds()).builds.find((each) => each.id === id);
   const within = async (bundle: 'versioned', interceptors: string[] = []) => await buildWorkflowBundle(entryOf(bundle), interceptors);
 
@@ -114,8 +114,7 @@ describe('builds side by side', () => {
   const pinnedTo = (id: string): Promise<string[]> =>
     until('what is pinned is listed', async () => {
       const listed: string[] = [];
-      for await (const { workflowId } of deploymentOf({ temporal: releases.temporal, taskQueue: AGENT_QUEUE }).pinnedRuns(id, CODING_TASK))
-        listed.push(workflowId);
+      for await (const { workflowId } of new WorkerDeployment(releases.temporal, AGENT_QUEUE).pinnedRuns(id, CODING_TASK)) listed.push(workflowId);
       return listed.length > 0 ? listed : null;
     });
 
