@@ -1,6 +1,8 @@
 import type { EventEnvelope, ItemRecord, ThreadRecord, TurnRecord } from '../../contracts/records.ts';
 import type { Displayed } from '../../intake/intake.ts';
 import { serverSentData } from './api-client-sse.ts';
+import { ApiError, reasonOf, request, type Server } from './api-request.ts';
+import { Sleepers } from './sleepers.ts';
 
 /** A question that waits for an answer: payload of `user_input.required`. */
 export interface PendingUserInput {
@@ -27,159 +29,125 @@ export interface ThreadDetail {
   pending_user_inputs?: PendingUserInput[];
 }
 
-/** The server refused. `status` is the HTTP status; `message` is the server's own sentence. */
-export class ApiError extends Error {
-  readonly status: number;
-  constructor(status: number, message: string) {
-    super(message);
-    this.name = 'ApiError';
-    this.status = status;
-  }
-  /** whether the same request may succeed later */
-  get passing(): boolean {
-    return this.status >= 500 || this.status === 429 || this.status === 408;
-  }
-}
-
 /** Called for each wait: `attempt` counts from 1, `delayMs` is the time until the next attempt. */
 export type OnWait = (wait: { attempt: number; delayMs: number; reason: string }) => void;
-export interface ClientOptions {
-  baseUrl: string;
-  token: string;
+export interface ClientOptions extends Server {
   /** longest wait between two attempts to send a message; ms */
   maxDelayMs?: number;
   /** an event stream that is silent for this long counts as dead; the server sends a keep-alive every 15 s; ms */
   silenceMs?: number;
 }
-export interface ApiClient {
-  consoleThread(signal?: AbortSignal): Promise<ThreadRecord & { things_to_try?: string[] }>;
-  /** the end of the thread, with everything that runs or waits for an answer */
-  detail(threadId: string, signal?: AbortSignal, lastTurns?: number): Promise<ThreadDetail>;
-  /** Resolves when the server has stored the message. Retries with the same key while the server cannot be reached. */
-  say(
-    threadId: string,
-    text: string,
-    idempotencyKey: string,
-    options?: { onWait?: OnWait; signal?: AbortSignal; displayed?: Displayed[] },
-  ): Promise<Record<string, unknown>>;
-  interrupt(threadId: string, turnId: string, signal?: AbortSignal): Promise<TurnRecord>;
-  /** Every event after `sinceSeq`, once and in order, until `signal` aborts. Reconnects after the last event seen. */
-  events(threadId: string, sinceSeq: number, signal: AbortSignal, onState?: (state: 'connected' | 'reconnecting') => void): AsyncGenerator<EventEnvelope, void>;
+export interface SayOptions {
+  onWait?: OnWait;
+  signal?: AbortSignal;
+  displayed?: Displayed[];
 }
+export type OnState = (state: 'connected' | 'reconnecting') => void;
 
 /** More than the chat shows of the past, because one turn can hold several messages. */
 const SHOWN_TURNS = 10;
 const FIRST_DELAY_MS = 250;
 /** A dropped stream hides what happens now, so it is retried more often than a message. */
 const MAX_STREAM_DELAY_MS = 3_000;
+/** A message that was not taken by then is sent again. */
+const SAY_MS = 30_000;
 
-export function apiClient(options: ClientOptions): ApiClient {
-  const base = options.baseUrl.replace(/(?<!\/)\/+$/, '');
-  const maxDelayMs = options.maxDelayMs ?? 60_000;
-  /** waits that end early when the server is reachable again */
-  const sleepers = new Set<() => void>();
-
-  async function open(path: string, init: RequestInit = {}): Promise<Response> {
-    const headers = { authorization: `Bearer ${options.token}`, ...(init.headers as Record<string, string> | undefined) };
-    const response = await fetch(base + path, { ...init, headers });
-    if (response.ok) return response;
-    throw new ApiError(response.status, await errorMessage(response));
-  }
-  const json = async <T>(path: string, init?: RequestInit): Promise<T> => (await open(path, init)).json() as Promise<T>;
-  const thread = (id: string) => `/v1/threads/${encodeURIComponent(id)}`;
-
-  const sleep = (ms: number, signal?: AbortSignal): Promise<void> =>
-    new Promise((resolve) => {
-      const done = () => {
-        clearTimeout(timer);
-        sleepers.delete(done);
-        signal?.removeEventListener('abort', done);
-        resolve();
-      };
-      const timer = setTimeout(done, ms);
-      sleepers.add(done);
-      signal?.addEventListener('abort', done);
-      if (signal?.aborted) done();
-    });
-
-  return {
-    consoleThread: (signal) => json<ThreadRecord & { things_to_try?: string[] }>('/v1/console', { signal }),
-    // the screen shows only the end of a thread, so nothing older is fetched
-    detail: (id, signal, lastTurns = SHOWN_TURNS) => json<ThreadDetail>(`${thread(id)}?last_turns=${lastTurns}`, { signal }),
-    interrupt: (id, turnId, signal) => json<TurnRecord>(`${thread(id)}/turns/${encodeURIComponent(turnId)}/interrupt`, { method: 'POST', signal }),
-
-    async say(id, text, key, { onWait, signal, displayed } = {}) {
-      for (let attempt = 1; ; attempt++) {
-        try {
-          return await json<Record<string, unknown>>(`${thread(id)}/messages`, {
-            method: 'POST',
-            headers: { 'content-type': 'application/json', 'idempotency-key': key },
-            body: JSON.stringify({ text, displayed }),
-            // a hanging request is repeated, which is safe with the same key
-            signal: AbortSignal.any([AbortSignal.timeout(30_000), ...(signal ? [signal] : [])]),
-          });
-        } catch (error) {
-          if (signal?.aborted || (error instanceof ApiError && !error.passing)) throw error;
-          const delayMs = backoff(attempt, maxDelayMs);
-          onWait?.({ attempt, delayMs, reason: reasonOf(error) });
-          await sleep(delayMs, signal);
-        }
-      }
-    },
-
-    async *events(id, sinceSeq, signal, onState) {
-      let last = sinceSeq;
-      for (let attempt = 1; !signal.aborted; attempt++) {
-        const connection = new AbortController();
-        const stop = () => connection.abort();
-        signal.addEventListener('abort', stop);
-        const watchdog = setTimeout(stop, options.silenceMs ?? 45_000);
-        try {
-          const response = await open(`${thread(id)}/events?since_seq=${last}`, { headers: { accept: 'text/event-stream' }, signal: connection.signal });
-          onState?.('connected');
-          for (const wake of [...sleepers]) wake();
-          for await (const data of serverSentData(response.body!, () => watchdog.refresh())) {
-            attempt = 0;
-            const event = JSON.parse(data) as EventEnvelope;
-            if (event.seq <= last) continue;
-            // updated before the yield, because the reader has the event even if the connection drops now
-            last = event.seq;
-            yield event;
-          }
-        } catch (error) {
-          if (error instanceof ApiError && !error.passing && !signal.aborted) throw error;
-        } finally {
-          clearTimeout(watchdog);
-          signal.removeEventListener('abort', stop);
-          connection.abort();
-        }
-        if (signal.aborted) return;
-        onState?.('reconnecting');
-        await sleep(backoff(Math.max(attempt, 1), MAX_STREAM_DELAY_MS), signal);
-      }
-    },
-  };
+/** Where a reader of events is. */
+interface EventCursor {
+  threadId: string;
+  /** the last event that the reader has */
+  seq: number;
+  /** connections in a row that brought nothing */
+  attempt: number;
 }
+
+export class ApiClient {
+  private readonly options: ClientOptions;
+  /** woken when the server is reachable again */
+  private readonly sleepers = new Sleepers();
+
+  constructor(options: ClientOptions) {
+    this.options = options;
+  }
+
+  consoleThread(signal?: AbortSignal): Promise<ThreadRecord & { things_to_try?: string[] }> {
+    return this.json('/v1/console', { signal });
+  }
+
+  /** The end of the thread, with everything that runs or waits for an answer. The screen shows nothing older, so nothing older is fetched. */
+  detail(threadId: string, signal?: AbortSignal, lastTurns = SHOWN_TURNS): Promise<ThreadDetail> {
+    return this.json(`${pathOf(threadId)}?last_turns=${lastTurns}`, { signal });
+  }
+
+  interrupt(threadId: string, turnId: string, signal?: AbortSignal): Promise<TurnRecord> {
+    return this.json(`${pathOf(threadId)}/turns/${encodeURIComponent(turnId)}/interrupt`, { method: 'POST', signal });
+  }
+
+  /** Resolves when the server has stored the message. Retries with the same key while the server cannot be reached. */
+  async say(threadId: string, text: string, idempotencyKey: string, { onWait, signal, displayed }: SayOptions = {}): Promise<Record<string, unknown>> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.json(`${pathOf(threadId)}/messages`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', 'idempotency-key': idempotencyKey },
+          body: JSON.stringify({ text, displayed }),
+          // a hanging request is repeated, which is safe with the same key
+          signal: AbortSignal.any([AbortSignal.timeout(SAY_MS), ...(signal ? [signal] : [])]),
+        });
+      } catch (error) {
+        if (signal?.aborted || (error instanceof ApiError && !error.passing)) throw error;
+        const delayMs = backoff(attempt, this.options.maxDelayMs ?? 60_000);
+        onWait?.({ attempt, delayMs, reason: reasonOf(error) });
+        await this.sleepers.sleep(delayMs, signal);
+      }
+    }
+  }
+
+  /** Every event after `sinceSeq`, once and in order, until `signal` aborts. Reconnects after the last event seen. */
+  async *events(threadId: string, sinceSeq: number, signal: AbortSignal, onState?: OnState): AsyncGenerator<EventEnvelope, void> {
+    const cursor: EventCursor = { threadId, seq: sinceSeq, attempt: 1 };
+    for (; !signal.aborted; cursor.attempt++) {
+      try {
+        yield* this.eventsOfConnection(cursor, signal, onState);
+      } catch (error) {
+        if (error instanceof ApiError && !error.passing && !signal.aborted) throw error;
+      }
+      if (signal.aborted) return;
+      onState?.('reconnecting');
+      await this.sleepers.sleep(backoff(Math.max(cursor.attempt, 1), MAX_STREAM_DELAY_MS), signal);
+    }
+  }
+
+  private async *eventsOfConnection(cursor: EventCursor, signal: AbortSignal, onState?: OnState): AsyncGenerator<EventEnvelope, void> {
+    const connection = new AbortController();
+    const stop = () => connection.abort();
+    signal.addEventListener('abort', stop);
+    const watchdog = setTimeout(stop, this.options.silenceMs ?? 45_000);
+    try {
+      const path = `${pathOf(cursor.threadId)}/events?since_seq=${cursor.seq}`;
+      const response = await request(this.options, path, { headers: { accept: 'text/event-stream' }, signal: connection.signal });
+      onState?.('connected');
+      this.sleepers.wake();
+      for await (const data of serverSentData(response.body!, () => watchdog.refresh())) {
+        cursor.attempt = 0;
+        const event = JSON.parse(data) as EventEnvelope;
+        if (event.seq <= cursor.seq) continue;
+        // updated before the yield, because the reader has the event even if the connection drops now
+        cursor.seq = event.seq;
+        yield event;
+      }
+    } finally {
+      clearTimeout(watchdog);
+      signal.removeEventListener('abort', stop);
+      connection.abort();
+    }
+  }
+
+  private async json<T>(path: string, init: RequestInit): Promise<T> {
+    return (await (await request(this.options, path, init)).json()) as T;
+  }
+}
+
+const pathOf = (threadId: string): string => `/v1/threads/${encodeURIComponent(threadId)}`;
 
 const backoff = (attempt: number, max: number): number => Math.min(max, FIRST_DELAY_MS * 2 ** Math.min(attempt - 1, 20));
-
-/** One sentence about why a request failed, from the innermost cause if needed. */
-export function reasonOf(error: unknown): string {
-  if (error instanceof ApiError) return `${error.message} (HTTP ${error.status})`;
-  if (!(error instanceof Error)) return String(error);
-  if (error.name === 'TimeoutError') return 'no answer in time';
-  const cause = error.cause as { code?: string; message?: string } | undefined;
-  if (cause?.code === 'ECONNREFUSED') return 'nothing listens there';
-  return cause?.message || cause?.code || error.message;
-}
-
-async function errorMessage(response: Response): Promise<string> {
-  const body = await response.text().catch(() => '');
-  try {
-    const message = (JSON.parse(body) as { error?: { message?: string } }).error?.message;
-    if (message) return message;
-  } catch {
-    // not JSON: errors of the HTTP layer are plain text
-  }
-  return body.trim().slice(0, 300) || response.statusText || 'the request failed';
-}

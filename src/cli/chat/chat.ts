@@ -1,6 +1,7 @@
 import { fetchHome } from '../../config.ts';
 import type { ItemRecord } from '../../contracts/records.ts';
-import { type ApiClient, ApiError, apiClient, type ThreadDetail } from './api-client.ts';
+import { ApiClient, type ThreadDetail } from './api-client.ts';
+import { ApiError } from './api-request.ts';
 import { greeting } from './greeting.ts';
 import type { ChatOptions } from './options.ts';
 import { loadHistory } from './screen/history.ts';
@@ -25,7 +26,7 @@ interface Keyboard {
  */
 export async function chat(options: ChatOptions): Promise<void> {
   const home = options.home ?? fetchHome();
-  const api = apiClient(options);
+  const api = new ApiClient(options);
   const leaving = new AbortController();
   const signal = options.signal ? AbortSignal.any([leaving.signal, options.signal]) : leaving.signal;
   const leave = () => leaving.abort();

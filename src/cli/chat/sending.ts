@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Displayed } from '../../intake/intake.ts';
-import { type ApiClient, reasonOf } from './api-client.ts';
+import type { ApiClient } from './api-client.ts';
+import { reasonOf } from './api-request.ts';
 import type { Screen } from './screen/types.ts';
 import type { ChatView } from './view.ts';
 

@@ -1,4 +1,4 @@
-import { ApiError, reasonOf } from './api-client.ts';
+import { ApiError, reasonOf } from './api-request.ts';
 import { asksForWhatsApp } from './greeting.ts';
 import type { ChatOffer, ChatOptions } from './options.ts';
 import { rememberMessage } from './screen/history.ts';

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../../config.ts';
-import { ApiError, apiClient, reasonOf } from '../chat/api-client.ts';
+import { ApiClient } from '../chat/api-client.ts';
+import { ApiError, reasonOf } from '../chat/api-request.ts';
 import { chat } from '../chat/chat.ts';
 import type { ChatOptions } from '../chat/options.ts';
 
@@ -9,7 +10,7 @@ import type { ChatOptions } from '../chat/options.ts';
 export async function run(config: Config): Promise<void> {
   const { baseUrl, token } = runningInstance(config);
   try {
-    await apiClient({ baseUrl, token }).consoleThread(AbortSignal.timeout(10_000));
+    await new ApiClient({ baseUrl, token }).consoleThread(AbortSignal.timeout(10_000));
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) {
       throw new Error(

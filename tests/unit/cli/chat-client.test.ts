@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { ApiError, apiClient } from '../../../src/cli/chat/api-client.ts';
+import { ApiClient } from '../../../src/cli/chat/api-client.ts';
 import { serverSentData } from '../../../src/cli/chat/api-client-sse.ts';
+import { ApiError } from '../../../src/cli/chat/api-request.ts';
 import { chatServer, frame, until } from './chat-server.ts';
 
 let server: Awaited<ReturnType<typeof chatServer>>;
@@ -8,7 +9,7 @@ beforeEach(async () => {
   server = await chatServer();
 });
 afterEach(() => server.close());
-const client = (token = 'right', silenceMs?: number) => apiClient({ baseUrl: server.baseUrl, token, silenceMs });
+const client = (token = 'right', silenceMs?: number) => new ApiClient({ baseUrl: server.baseUrl, token, silenceMs });
 
 function follow(since = 0, silenceMs?: number) {
   const stop = new AbortController();
