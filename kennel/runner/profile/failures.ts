@@ -9,17 +9,19 @@ export function failureByError(turn: Turn): string | null {
   return null;
 }
 
-/** One line of an error, with the details that many agents put in `data`. */
+/** One line of an error, with the details that many agents put in `data`, and the kind that Claude Code's adapter names there. */
 export function sentence(error: { code: number; message: string; data?: unknown }): string {
   const data = error.data;
   let more = '';
+  let kind: unknown;
   if (typeof data === 'string') more = data;
   else if (data && typeof data === 'object') {
     const fields = data as Record<string, unknown>;
     for (const key of ['details', 'message', 'error']) if (typeof fields[key] === 'string' && !more) more = fields[key];
+    kind = fields.errorKind;
   }
   const text = more && !error.message.includes(more) ? `${error.message}: ${more}` : error.message;
-  return `The agent's request failed (${error.code}): ${text}`;
+  return `The agent's request failed (${error.code}): ${text}${typeof kind === 'string' && kind ? ` (${kind})` : ''}`;
 }
 
 /**
@@ -29,7 +31,7 @@ export function sentence(error: { code: number; message: string; data?: unknown 
 export const FAILURES_OPT_IN = { jetbrains: { air: { version: 1, capabilities: ['sessionFailure'] } } };
 
 interface Meta {
-  jetbrains?: { air?: { sessionFailure?: { category?: string; severity?: string; title?: string; details?: string } } };
+  jetbrains?: { air?: { sessionFailure?: { category?: string; severity?: string; title?: string; details?: string; actions?: unknown } } };
 }
 
 /** The failure in the result of a turn, in one sentence; null when there is none. */
@@ -37,5 +39,10 @@ export function sessionFailure(turn: Turn): string | null {
   const failure = (turn.response?._meta as Meta | null | undefined)?.jetbrains?.air?.sessionFailure;
   if (failure?.severity !== 'error') return null;
   const title = failure.title?.trim() || 'The agent could not go on';
-  return failure.category ? `${title} (${failure.category})` : title;
+  const category = isUsageLimit(failure) ? 'usage limit' : failure.category;
+  return category ? `${title} (${category})` : title;
 }
+
+/** The limit of an account. Those of a session and of its context have the same category, and advise another session. */
+const isUsageLimit = ({ category, actions }: { category?: string; actions?: unknown }): boolean =>
+  category === 'limit' && Array.isArray(actions) && !actions.includes('new_session');

@@ -11,6 +11,7 @@ export const PERSON: readonly RegExp[] = [
   /^You're out of (?:usage credits|extra usage)\b/i,
   /^Your org is out of usage\b/i,
   /^Credit balance is too low/i,
+  /^Usage credits ran out\b|^(?:Your claude\.ai login|Not logged in|Login expired).{0,120}\bit doesn't have enough credit\b/i,
   // Claude Code: the plan or its administrator
   /^Your seat type doesn't include\b/i,
   /^Your usage allocation has been disabled\b/i,
@@ -18,6 +19,7 @@ export const PERSON: readonly RegExp[] = [
   /^(?:Fable|Opus|Sonnet|Haiku)[\w. ]{0,20} requires usage credits\b/i,
   /^Usage is paused for your organization\b/i,
   /^Your organization has disabled\b/i,
+  /^Your account is on hold\b/i,
   /^This service is disabled for your org\b/i,
   // Claude Code: the log-in
   /^(?:Not logged in|Login expired|Session expired|Invalid API key|OAuth token)\b.{0,80}\brun \/login\b|^Please run \/login\b/i,

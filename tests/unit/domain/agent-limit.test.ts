@@ -37,6 +37,7 @@ const CLAUDE: Array<[string, string | number | null]> = [
   ['API Error: Request rejected (429) · Rate limit reached for x in organization org-x. Please try again in 42m11.054s. Visit y. (limit)', 2_531_054],
   ['Claude is temporarily rate limited. (limit)', 'later'],
   [`${ERROR} (-32603): Internal error (rate_limit)`, 'later'],
+  ['Words of a later version (usage limit)', 'later'],
   ['API Error: Repeated 529 Overloaded errors. The API is at capacity — this is usually temporary. Try again in a moment. (service)', 'overload'],
   ['API Error: 529 {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}} (service)', 'overload'],
   ['API Error: 529 Overloaded. This is a server-side issue, usually temporary — try again in a moment. (service)', 'overload'],
@@ -44,6 +45,9 @@ const CLAUDE: Array<[string, string | number | null]> = [
   ['Opus is experiencing high load, please use /model to switch to Sonnet (service)', 'overload'],
   [`${ERROR} (-32603): Internal error (overloaded)`, 'overload'],
   ['Credit balance is too low (limit)', 'person'],
+  ['API Error: Usage credits ran out before the response was finished. (service)', 'person'],
+  ["Your claude.ai login expired. Claude Code tried an API key instead, but it doesn't have enough credit. (usage limit)", 'person'],
+  ["Your account is on hold and can't use Claude Code. View details or appeal: https://example.com (usage limit)", 'person'],
   ["You've hit your monthly spend limit · raise it at claude.ai/settings/usage (limit)", 'person'],
   ["You've hit your monthly spend limit · resets Dec 1 (limit)", 'person'],
   ["You've hit your monthly spend limit · raise it at claude.ai/settings/usage · your weekly limit resets Mon 12:00am (limit)", hours(16)],
@@ -211,7 +215,7 @@ describe('the limit in a failure', () => {
   it('is none where a form stands in the middle of other words', () => {
     holds(
       fc.property(fc.stringMatching(/^[A-Z][a-z ]{3,60}$/), forms, (before, form) => {
-        expect(limitInFailure(`The tests failed: ${before}: ${form.replace(/ \([a-z_]+\)$/, '')}`, NOW)).toBeNull();
+        expect(limitInFailure(`The tests failed: ${before}: ${form.replace(/ \([a-z_ ]+\)$/, '')}`, NOW)).toBeNull();
       }),
     );
   });
