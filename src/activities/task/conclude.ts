@@ -1,5 +1,7 @@
 import { rm } from 'node:fs/promises';
+import { isAgent } from '../../../kennel/agents/registry.ts';
 import type { Concluded } from '../../contracts/task.ts';
+import { failureForPeople } from '../../domain/tasks/failure-advice.ts';
 import { reportText } from '../../domain/tasks/report.ts';
 import type { TaskResult } from '../../store/kennel/tables.ts';
 import { endTaskItems } from '../../store/kennel/task-log.ts';
@@ -49,8 +51,9 @@ async function closeGate({ config, gate }: KennelDeps, task: Task): Promise<void
   await rm(gateFolder(config, task.id), { recursive: true, force: true }).catch(() => {});
 }
 
-async function endedTask(deps: KennelDeps, task: Task, { state, reason }: Ending, gone: Promise<unknown>): Promise<Task> {
-  const { db } = deps;
+async function endedTask(deps: KennelDeps, task: Task, { state, reason: told }: Ending, gone: Promise<unknown>): Promise<Task> {
+  const { db, config } = deps;
+  const reason = state === 'failed' && isAgent(task.harness) ? failureForPeople(told, task.harness, config) : told;
   const result = await resultOf(deps, task, { state, reason, gone });
   await requireStillHere(deps, task);
   await closeTaskQuestions(db, task.id);

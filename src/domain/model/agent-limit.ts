@@ -17,7 +17,7 @@ const READ = 2_000;
  * names a clock without a zone. Only what an agent says at the beginning counts, because the rest may be text of others.
  */
 export function limitInFailure(sentence: string, now: number, zone = 'UTC'): AgentLimit | null {
-  const { texts, status, category } = read(sentence);
+  const { texts, status, category } = readFailure(sentence);
   if (texts.some((text) => OWN_BUDGET.test(text))) return null;
   const some = (phrases: readonly RegExp[]) => texts.some((text) => phrases.some((phrase) => phrase.test(text)));
   const timed = (overload: boolean): AgentLimit => ({ kind: 'wait', waitMs: waitIn(texts, now, zone, overload), overload });
@@ -43,7 +43,7 @@ const PERSON_KINDS: ReadonlySet<string | null> = new Set([
   'verification_required',
 ]);
 
-interface Read {
+export interface FailureParts {
   /** what the agent says, without what our runner puts around it; then the message inside of it, if there is one */
   texts: string[];
   /** HTTP status of the model call */
@@ -52,7 +52,7 @@ interface Read {
 }
 
 /** Takes the sentence apart: `The agent's request failed (code): text (category)`, `text (category)`, or `text (status)`. */
-function read(sentence: string): Read {
+export function readFailure(sentence: string): FailureParts {
   const line = `${sentence.slice(0, READ)}${sentence.slice(Math.max(READ, sentence.length - 60))}`.replace(/\s+/g, ' ').replaceAll('’', "'").trim();
   const asked = /^The agent's request failed \((-?\d{1,6})\): (?:Internal error(?:: |(?= \()))?/.exec(line);
   const end = / \((?:(\d{3})|([a-z_]{1,40}|usage limit))\)$/.exec(line);
