@@ -35,15 +35,15 @@ export async function workspace(
   return { path, git };
 }
 
-/** Starts a task in a thread of its own, with the practice agent unless another is named. */
+/** Starts a task in a thread of its own, with the practice agent unless another is named. `timeout: null` leaves it to the owner. */
 export async function startTask(
   app: TestApp,
   goal: string,
-  options: { workspace: string; agent?: AgentName; timeout?: number; thread?: string; worktree?: boolean },
+  options: { workspace: string; agent?: AgentName; timeout?: number | null; thread?: string; worktree?: boolean },
 ): Promise<{ thread: string; id: string }> {
   const thread = options.thread ?? (await app.thread());
   const { agent = 'practice', timeout = 120_000, worktree } = options;
-  const call = { goal, agent, workspace: options.workspace, timeout, ...(worktree && { worktree }) };
+  const call = { goal, agent, workspace: options.workspace, ...(timeout !== null && { timeout }), ...(worktree && { worktree }) };
   const turn = await app.turn(thread, [{ call: [['task_create', call]] }, { say: '$LAST' }]);
   await app.ended(thread, turn);
   const row = await app.store.db

@@ -8,6 +8,12 @@ export function clockTime(at: Date, timeZone: string, now: Date = new Date()): s
 
 const HOUR_MS = 3_600_000;
 
+/** A length of time in one unit: `90 s`, `45 min`, `4 h`, `2.5 h`. */
+export function span(ms: number): string {
+  if (ms < 120_000) return `${Math.round(ms / 1000)} s`;
+  return ms < 2 * HOUR_MS ? `${Math.round(ms / 60_000)} min` : `${Math.round(ms / (HOUR_MS / 10)) / 10} h`;
+}
+
 /** An age in the unit that people use: minutes, hours, or days from two days on. */
 export function ago(ms: number): string {
   if (ms >= 48 * HOUR_MS) return `${Math.floor(ms / (24 * HOUR_MS))} days ago`;

@@ -13,8 +13,8 @@ import { taskTool } from './task-of-chat.ts';
 import { shortGoal, taskView } from './view.ts';
 import { workspaceOfTask } from './workspace-of-task.ts';
 
-const DEFAULT_TIMEOUT_MS = 300_000;
-const MAX_TIMEOUT_MS = 24 * 3_600_000;
+const HOUR_MS = 3_600_000;
+const MAX_TIMEOUT_MS = 24 * HOUR_MS;
 
 const schema = z.strictObject({
   goal: z.string().trim().min(1).max(10_000).describe('Clear description of what is to be accomplished, with everything the agent must know'),
@@ -27,7 +27,12 @@ const schema = z.strictObject({
     .boolean()
     .default(false)
     .describe('Work beside other tasks of the workspace, in a git worktree on a branch of its own, in place of waiting for them'),
-  timeout: z.int().min(1_000).max(MAX_TIMEOUT_MS).default(DEFAULT_TIMEOUT_MS).describe('Time at work in milliseconds; waiting for a person does not count'),
+  timeout: z
+    .int()
+    .min(1_000)
+    .max(MAX_TIMEOUT_MS)
+    .optional()
+    .describe("Time at work in milliseconds, only where the person named a limit; the owner's default is hours"),
 });
 
 export const taskCreate = defineTool({
@@ -72,7 +77,7 @@ async function create(args: z.output<typeof schema>, context: ToolContext): Prom
     host: place.host,
     workspace: place.workspace,
     worktree: args.worktree,
-    timeout_ms: args.timeout,
+    timeout_ms: args.timeout ?? Math.round(context.config.FETCH_TASK_HOURS * HOUR_MS),
   });
   if (!task) return { ok: false, output: 'This chat has no thread yet.' };
   return {

@@ -1,4 +1,5 @@
 import type { CarriedWork, Followed, HeldBack, ModelLimit } from '../../contracts/task.ts';
+import { span } from '../../domain/text/when.ts';
 import { onItsHost } from './host.ts';
 import { untilOpen } from './limit.ts';
 import { enter, tell } from './messages.ts';
@@ -160,6 +161,9 @@ function whyOver({ harness, input: { limits } }: TaskRun, followed: Over): { rea
     case 'silent':
       return { reason: `${harness} said nothing for ${Math.round(limits.silenceMs / 60_000)} minutes and was ended.`, final: true };
     case 'timeout':
-      return { reason: `Its time (${Math.round(limits.workMs / 1000)} s of work) was used up. Start it again with a longer timeout to go on.`, final: true };
+      return {
+        reason: `Its time (${span(limits.workMs)} of work) was used up. Start it again to go on; FETCH_TASK_HOURS gives every task more time.`,
+        final: true,
+      };
   }
 }

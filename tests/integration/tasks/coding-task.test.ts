@@ -120,8 +120,15 @@ describe('a coding task', () => {
     await workspace(app, 'late');
     const { id } = await startTask(app, 'wait 600', { workspace: 'late', timeout: 3_000 });
     const task = await inState(app, id, 'failed');
-    expect(task.reason).toMatch(/time \(3 s of work\) was used up/);
+    expect(task.reason).toBe('Its time (3 s of work) was used up. Start it again to go on; FETCH_TASK_HOURS gives every task more time.');
     expect(containersOf(id)).toEqual([]);
+  });
+
+  it('may work for the hours of the owner where nobody named a limit', async () => {
+    await workspace(app, 'unhurried');
+    const { id } = await startTask(app, 'say done', { workspace: 'unhurried', timeout: null });
+    await inState(app, id, 'completed');
+    expect(Number((await findTask(app, id)).timeout_ms)).toBe(4 * 3_600_000);
   });
 
   it('says why it failed, and keeps what it did off the branch that is checked out', async () => {

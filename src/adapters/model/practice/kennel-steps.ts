@@ -2,8 +2,6 @@ import type { ScriptStep } from './script.ts';
 import type { Situation } from './situation.ts';
 import type { Use } from './use.ts';
 
-/** An hour: people who try it out kill things and come back. */
-const TIMEOUT_MS = 3_600_000;
 const DEMO = 'write hello.txt hello; wait 20; ask Which name shall it greet? | Ada | Grace; append hello.txt , {answer}; run cat hello.txt';
 
 /** What the practice model does with workspaces and coding tasks; null when a message is about something else. */
@@ -40,7 +38,6 @@ export function kennelStep({ user, step, last }: Situation, use: Use): ScriptSte
           [
             [['goal'], goal],
             [['agent'], agent.toLowerCase()],
-            [['timeout'], TIMEOUT_MS],
           ],
           'I hand this to a coding agent in a container.',
         );
