@@ -6,8 +6,8 @@ const INSIDE_WORDS: ReadonlyArray<readonly [RegExp, string]> = [
   // Codex appends the address of the call
   [/,? ?\(?\burl: https?:\/\/(?:127\.0\.0\.1|localhost|\[::1\])[^\s,)]*\)?/gi, ''],
   // advice about settings that only the inside has: Copilot CLI, Claude Code
-  [/ ?Check your COPILOT_PROVIDER_[^.]{1,200}\./g, ''],
-  [/ ?If it persists, check your inference gateway\b[^)]{0,100}\)\./g, ''],
+  [/\bCheck your COPILOT_PROVIDER_[A-Z_]{1,40}(?:,? (?:or )?COPILOT_PROVIDER_[A-Z_]{1,40}){0,4}\./g, ''],
+  [/\bIf it persists, check your inference gateway \([^)\s]{0,100}\)\./g, ''],
   [/\b(?:https?:\/\/)?(?:127\.0\.0\.1|localhost|\[::1\]):4010\b[^\s,)"'`]*/gi, 'its model endpoint'],
   [/\b(?:https?:\/\/)?(?:127\.0\.0\.1|localhost|\[::1\]):4011\b[^\s,)"'`]*/gi, 'its way to the network'],
   [/\b(?:https?:\/\/)?127\.0\.0\.1(?::\d{1,5})?[^\s,)"'`]*/gi, 'an address inside its container'],

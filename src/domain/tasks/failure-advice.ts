@@ -33,23 +33,22 @@ const SAYS_NOTHING = /^(?:.{0,60}Authentication required(?: \(-?\d{1,6}\))?\.?|\
 /** The gate says it where a setting is missing (`upstreams.ts`). */
 const MISSING = /No (?:key for this model provider|model) is configured[^:]{0,40}: set [A-Z_, a-z]{1,120}, and restart\./;
 
+/** Only what stands at the beginning counts, because the rest may be text of others. */
 const PHRASES: ReadonlyArray<readonly [Trouble, RegExp]> = [
   // our own gate (`model-failure.ts`)
-  ['address', /\bThe model endpoint (?:cannot be reached|redirects elsewhere)/],
-  [
-    'address',
-    /^(?:Unable to connect to API|Could not connect to (?:local )?model provider|Connection error\b|fetch failed\b|Cannot connect to API\b)|\bECONNREFUSED\b/i,
-  ],
-  ['money', /\b(?:credit balance is too low|insufficient[_ ](?:quota|balance|credits)|requires more credits|out of credits|billing_error|no quota)\b/i],
+  ['address', /^The model endpoint (?:cannot be reached|redirects elsewhere)/],
+  ['address', /^(?:Unable to connect to API|Cannot connect to API|Could not connect to (?:local )?model provider|Connection error|fetch failed)\b/i],
+  ['money', /^(?:Your |This request )?(?:credit balance is too low|insufficient[_ ](?:quota|balance|credits)|requires more credits|billing_error)\b/i],
+  ['money', /^(?:You're out of (?:usage )?credits|Your workspace is out of credits|(?:402 )?You have no quota)\b/i],
   // every agent, by the protocol (-32000)
   ['key', /^(?:The (?:agent did not start|session could not be resumed): )?Authentication required\b/i],
-  ['key', /\b(?:Invalid API key|Incorrect API key|API key not valid|invalid x-api-key|Authentication failed with provider|authentication_failed)\b/i],
+  ['key', /^(?:Invalid API key|Incorrect API key|API key not valid|invalid x-api-key|Authentication failed with provider|authentication_failed)\b/i],
+  // Claude Code with a log-in
+  ['key', /^(?:Not logged in|Login expired|Session expired|OAuth token|Please run \/login)\b/i],
   // OpenCode passes on the provider's message without its status: OpenRouter, DeepSeek, vLLM
   ['key', /^(?:Unauthorized|Forbidden|No auth credentials found|User not found|Invalid (?:authentication|token|credentials)|Authentication Fails)\b/i],
-  ['key', /\b(?:Not logged in|Login expired|Session expired|OAuth token)\b.{0,80}\brun \/login\b|^Please run \/login\b/i],
-  ['model', /\b(?:model_not_found|no such model|not a valid model|unknown model|invalid model name)\b/i],
-  ['model', /\bmodels?\b.{0,120}\b(?:does not exist|not found)\b/i],
-  ['model', /\bissue with the selected model\b/i],
+  ['model', /^(?:model_not_found|no such model|unknown model|invalid model name|There's an issue with the selected model)\b/i],
+  ['model', /^(?:The )?(?:requested )?models?\b.{0,120}\b(?:does not exist|not found)\b/i],
 ];
 
 function troubleIn(reason: string): Trouble | null {
