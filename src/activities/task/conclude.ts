@@ -12,6 +12,7 @@ import { type TaskUsage, usageOf } from '../../store/kennel/usage.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 import { forgetRun, gateFolder, runFolder } from './run/folder.ts';
 import { requireStillHere, resultOf } from './task-result.ts';
+import { workspaceOf } from './task-workspace.ts';
 
 type Ending = Pick<Concluded, 'state'> & { reason: string };
 
@@ -27,7 +28,7 @@ export async function conclude(deps: KennelDeps, task: Task, ending: Ending): Pr
   await gone;
   const result = ended.result!;
   const spent = await usageOf(db, task.id);
-  const text = reportOf(ended, ending.reason, spent);
+  const text = reportOf(deps, ended, ending.reason, spent);
   const outboxId = await tellOfTask(db, task, 'result', text, 'result');
   if (!before) logEnd(deps, ended, spent);
   // a session that will not be resumed is of no use; the host later removes what cannot be removed now
@@ -66,10 +67,11 @@ const filesChanged = ({ changes }: TaskResult): number => changes?.filesChanged 
 const secondsOf = ({ ended_at, started_at, created_at }: Task): number =>
   Math.round(((ended_at ?? new Date()).getTime() - (started_at ?? created_at).getTime()) / 1000);
 
-function reportOf(ended: Task, reason: string, spent: TaskUsage): string {
+function reportOf({ config }: KennelDeps, ended: Task, reason: string, spent: TaskUsage): string {
   const { id, goal, harness, workspace, worktree } = ended;
   const state = ended.state as Concluded['state'];
-  return reportText({ id, goal, harness, workspace, worktree, state, reason: ended.reason ?? reason, seconds: secondsOf(ended), spent, result: ended.result! });
+  const about = { id, goal, harness, workspace, folder: workspaceOf(config, ended), worktree, state, reason: ended.reason ?? reason };
+  return reportText({ ...about, seconds: secondsOf(ended), spent, result: ended.result! });
 }
 
 function logEnd({ log }: KennelDeps, ended: Task, { calls, tokens, microUsd }: TaskUsage): void {

@@ -9,6 +9,8 @@ export interface Report {
   goal: string;
   harness: string;
   workspace: string;
+  /** where the workspace is on its host */
+  folder: string;
   /** it worked on its own branch, beside the files of the workspace */
   worktree?: boolean;
   state: 'completed' | 'failed' | 'cancelled';
@@ -55,7 +57,7 @@ export function reportText(report: Report): string {
     testsText(result.tests),
     // the agent's words may be a stranger's, so they are quoted
     said.trim() ? `${report.harness} says:\n\n${blockQuote(said)}` : '',
-    `${report.harness} in ${report.workspace}, ${duration(report.seconds)}${spentText(report.spent)}.`,
+    `${report.harness} in ${report.workspace}, ${duration(report.seconds)}${spentText(report.spent)}.\nFolder: ${code(report.folder)}`,
   ];
   return parts.filter(Boolean).join('\n\n');
 }

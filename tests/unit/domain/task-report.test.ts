@@ -7,6 +7,7 @@ const report: Report = {
   goal: 'add rate limiting to the API',
   harness: 'claude',
   workspace: 'shop',
+  folder: '/home/ada/.fetch/workspaces/shop',
   state: 'completed',
   reason: '',
   seconds: 95,
@@ -29,7 +30,7 @@ const report: Report = {
 };
 
 describe('the report of a task', () => {
-  it('says what was asked, what changed, tests, time and cost, and how to see and undo it', () => {
+  it('says what was asked, what changed, tests, time, cost and folder, and how to see and undo it', () => {
     expect(reportText(report)).toBe(
       [
         'Task tsk_1 is done: "add rate limiting to the API"',
@@ -37,7 +38,7 @@ describe('the report of a task', () => {
         'See it: `git show abcdef012`. Undo it: say "undo".',
         'Tests fail (`npm test`):\n````\nnot ok 1\n```\nend\n````',
         'claude says:\n\n> Done.',
-        'claude in shop, 1 min 35 s, 1200 tokens in 3 model calls, $0.01.',
+        'claude in shop, 1 min 35 s, 1200 tokens in 3 model calls, $0.01.\nFolder: `/home/ada/.fetch/workspaces/shop`',
       ].join('\n\n'),
     );
   });
@@ -53,6 +54,7 @@ describe('the report of a task', () => {
 
   it('tells an added file from a deleted one on a phone, too, and keeps names as they are', () => {
     const text = toWhatsApp(reportText(report));
+    expect(text).toContain('`/home/ada/.fetch/workspaces/shop`');
     expect(text).toMatch(/added `new_file_name\.ts`[\s\S]*deleted `old\*\.ts`/);
   });
 
@@ -66,7 +68,7 @@ describe('the report of a task', () => {
 
   it('says once that a task was cancelled', () => {
     const cancelled = { ...report, state: 'cancelled' as const, reason: 'It was cancelled.', result: { changes: null, tests: null, said: '' } };
-    const end = 'claude in shop, 1 min 35 s, 1200 tokens in 3 model calls, $0.01.';
+    const end = 'claude in shop, 1 min 35 s, 1200 tokens in 3 model calls, $0.01.\nFolder: `/home/ada/.fetch/workspaces/shop`';
     expect(reportText(cancelled)).toBe(`Task tsk_1 was cancelled: "add rate limiting to the API"\n\n${end}`);
     expect(reportText({ ...cancelled, reason: 'It was cancelled before it began.' })).toBe(
       `Task tsk_1 was cancelled before it began: "add rate limiting to the API"\n\n${end}`,
