@@ -7,7 +7,7 @@ import { loadBaileys, tolerateStrayRejections } from './link/library/baileys.ts'
 import { silenceConsole } from './link/library/silence.ts';
 import { warnOfIdlePhone } from './link/phone-idle.ts';
 import type { CurrentLive, OnOpen, WhatsAppDeps } from './live.ts';
-import { groupCache } from './outbound/group-cache.ts';
+import { GroupCache } from './outbound/group-cache.ts';
 import { typing } from './outbound/presence.ts';
 import { getMessage, trackReceipts } from './outbound/receipts.ts';
 import { whatsappSender } from './outbound/send.ts';
@@ -25,7 +25,7 @@ export function assemble(gateway: Gateway, account: string): { stop(): Promise<v
   let connection: ReturnType<typeof startConnection> | null = null;
   const live: CurrentLive = () => connection?.live() ?? null;
   const receiver = new Receiver({ ...deps, intake, live, receives: () => connection?.receives() ?? false });
-  const groups = groupCache({ ...deps, live });
+  const groups = new GroupCache({ ...deps, live });
   const sender = whatsappSender({ ...deps, live, stuck: exit });
   const stopPruning = startPruning(deps);
   connection = startConnection({

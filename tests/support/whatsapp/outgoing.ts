@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll } from 'vitest';
 import { silenceConsole } from '../../../src/channels/whatsapp/link/library/silence.ts';
 import type { Live, WhatsAppDeps } from '../../../src/channels/whatsapp/live.ts';
-import { groupCache } from '../../../src/channels/whatsapp/outbound/group-cache.ts';
+import { GroupCache } from '../../../src/channels/whatsapp/outbound/group-cache.ts';
 import { messageIdOf } from '../../../src/channels/whatsapp/outbound/parts.ts';
 import { getMessage, trackReceipts } from '../../../src/channels/whatsapp/outbound/receipts.ts';
 import { whatsappSender } from '../../../src/channels/whatsapp/outbound/send.ts';
@@ -42,7 +42,7 @@ export function outgoing() {
   let live: Live | null = null;
   let closing: AbortController;
   let deps: WhatsAppDeps;
-  let groups: ReturnType<typeof groupCache>;
+  let groups: GroupCache;
   let stopTracking: undefined | (() => void | Promise<void>);
   let counter = 0;
 
@@ -149,7 +149,7 @@ export function outgoing() {
     fixture = await startWhatsAppFixture();
     deps = { db: db(), config: config(), log, account: ACCOUNT };
     await db().insertInto('wa_accounts').values({ account: ACCOUNT, wanted: 'on', state: 'authenticated' }).execute();
-    groups = groupCache({ ...deps, live: () => live });
+    groups = new GroupCache({ ...deps, live: () => live });
     client = await pairedClient(fixture, { config: { getMessage: getMessage(deps), cachedGroupMetadata: groups.cachedGroupMetadata, emitOwnEvents: true } });
   }, 60_000);
   afterAll(async () => {

@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { WASocket } from '@whiskeysockets/baileys';
-import type { Logger } from 'pino';
 import type { Live, OnOpen } from '../live.ts';
 import { ForeignServer } from './library/certificates.ts';
 import { followPairing, type PairingShow } from './pairing.ts';
@@ -50,87 +49,124 @@ const LOGOUT_MS = 10_000;
 /** Baileys' text when WhatsApp sends no more pairing codes. */
 const NO_MORE_CODES = /QR refs attempts ended/;
 
+/** State of one connection. */
+interface Connection {
+  options: AttemptOptions;
+  sock: WASocket;
+  openedAt: number | null;
+  worked: boolean;
+  pairingRefused: string | null;
+  /** aborted when it has ended */
+  over: AbortController;
+  /** end what `onOpen` began */
+  ends: Array<() => void | Promise<void>>;
+}
+
 /** One connection from its first byte to its close. A failure of the connection is returned, never thrown. */
 export async function attempt(options: AttemptOptions): Promise<Ended> {
-  const { auth, log, interrupt, baileys } = options;
-  const sock = makeSocket(options);
-  const over = new AbortController();
-  const ends: Array<() => void | Promise<void>> = [];
-  let openedAt: number | null = null;
-  let worked = false;
-  let refused: string | null = null;
-
-  const leave = async (): Promise<void> => {
-    if (options.wantsLogout() && openedAt !== null) await Promise.race([sock.logout().catch(() => {}), pause(LOGOUT_MS, undefined, { ref: false })]);
-    await endSocket(sock);
+  const { auth, interrupt } = options;
+  const connection: Connection = {
+    options,
+    sock: makeSocket(options),
+    openedAt: null,
+    worked: false,
+    pairingRefused: null,
+    over: new AbortController(),
+    ends: [],
   };
-
-  const closed = new Promise<{ error: unknown }>((resolve) => {
-    sock.ev.on('connection.update', (update) => {
-      if (update.isNewLogin) void auth.save().then(options.paired, () => {});
-      if (update.connection === 'open' && openedAt === null) {
-        openedAt = Date.now();
-        // connected only to log out
-        if (options.wantsLogout()) return void leave().catch(() => {});
-        const live = liveOf(sock, options, over.signal);
-        options.opened(live);
-        for (const opener of options.onOpen) open(opener, live, ends, log);
-      }
-      if (update.connection === 'close') resolve({ error: update.lastDisconnect?.error });
-    });
-  });
-  sock.ev.on('creds.update', () => {
+  const closed = untilClosed(connection);
+  connection.sock.ev.on('creds.update', () => {
     auth.touch();
     void auth.save().catch(() => {});
   });
-  if (!auth.paired()) {
-    followPairing(sock, {
-      creds: auth.creds,
-      phone: options.phone,
-      show: options.shown,
-      failed(error) {
-        refused = error.message;
-        void endSocket(sock, error);
-      },
-    });
-  }
-  for (const stanza of ['CB:message', 'CB:receipt', 'CB:ack'])
-    sock.ws.on(stanza, () => {
-      worked ||= openedAt !== null;
-    });
-  sock.ws.on('CB:message', ({ attrs }: { attrs: Record<string, string> }) => {
-    const { id = '', lid = '' } = auth.creds.me ?? {};
-    const from = attrs.participant ?? attrs.from;
-    if (baileys.areJidsSameUser(from, id) || baileys.areJidsSameUser(from, lid)) options.ownPhoneActed();
-  });
-
-  const onInterrupt = () => void leave().catch(() => {});
+  if (!auth.paired()) pair(connection);
+  watchTraffic(connection);
+  const onInterrupt = () => void leave(connection).catch(() => {});
   if (interrupt.aborted) onInterrupt();
   else interrupt.addEventListener('abort', onInterrupt, { once: true });
 
-  const { error } = await closed;
+  const error = await closed;
   interrupt.removeEventListener('abort', onInterrupt);
+  await endParts(connection);
+  await auth.save().catch(() => {});
+  return endedOf(connection, error);
+}
+
+/** Opens the channel when WhatsApp does. Returns the error of the close. */
+function untilClosed(connection: Connection): Promise<unknown> {
+  const { options, sock } = connection;
+  return new Promise((resolve) => {
+    sock.ev.on('connection.update', (update) => {
+      if (update.isNewLogin) void options.auth.save().then(options.paired, () => {});
+      if (update.connection === 'open' && connection.openedAt === null) {
+        connection.openedAt = Date.now();
+        // connected only to log out
+        if (options.wantsLogout()) return void leave(connection).catch(() => {});
+        const live = liveOf(connection);
+        options.opened(live);
+        for (const opener of options.onOpen) open(opener, live, connection);
+      }
+      if (update.connection === 'close') resolve(update.lastDisconnect?.error);
+    });
+  });
+}
+
+function pair(connection: Connection): void {
+  const { options, sock } = connection;
+  followPairing(sock, {
+    creds: options.auth.creds,
+    phone: options.phone,
+    show: options.shown,
+    failed(error) {
+      connection.pairingRefused = error.message;
+      void endSocket(sock, error);
+    },
+  });
+}
+
+function watchTraffic(connection: Connection): void {
+  const { sock, options } = connection;
+  for (const stanza of ['CB:message', 'CB:receipt', 'CB:ack'])
+    sock.ws.on(stanza, () => {
+      connection.worked ||= connection.openedAt !== null;
+    });
+  sock.ws.on('CB:message', ({ attrs }: { attrs: Record<string, string> }) => {
+    const { id = '', lid = '' } = options.auth.creds.me ?? {};
+    const from = attrs.participant ?? attrs.from;
+    const { areJidsSameUser } = options.baileys;
+    if (areJidsSameUser(from, id) || areJidsSameUser(from, lid)) options.ownPhoneActed();
+  });
+}
+
+/** Ends the connection from our side. */
+async function leave({ options, sock, openedAt }: Connection): Promise<void> {
+  if (options.wantsLogout() && openedAt !== null) await Promise.race([sock.logout().catch(() => {}), pause(LOGOUT_MS, undefined, { ref: false })]);
+  await endSocket(sock);
+}
+
+async function endParts({ options, over, ends }: Connection): Promise<void> {
   over.abort();
   for (const end of ends)
-    await Promise.resolve(end()).catch((problem: Error) => log.warn({ reason: problem.message }, 'could not end a part of the connection'));
-  await auth.save().catch(() => {});
+    await Promise.resolve(end()).catch((problem: Error) => options.log.warn({ reason: problem.message }, 'could not end a part of the connection'));
+}
+
+function endedOf({ options, openedAt, worked, pairingRefused }: Connection, error: unknown): Ended {
   const boom = error as { message?: string; output?: { statusCode?: number }; data?: { expire?: string; code?: unknown } } | undefined;
-  const systemCode = openedAt === null && typeof boom?.data?.code === 'string' ? boom.data.code : undefined;
   return {
     code: boom?.output?.statusCode,
-    interrupted: interrupt.aborted,
+    interrupted: options.interrupt.aborted,
     openForMs: openedAt === null ? 0 : Date.now() - openedAt,
     worked,
-    unreached: systemCode,
+    unreached: openedAt === null && typeof boom?.data?.code === 'string' ? boom.data.code : undefined,
     foreign: error instanceof ForeignServer ? error.message : undefined,
     expiresInMs: Number(boom?.data?.expire) > 0 ? Number(boom?.data?.expire) * 1000 : undefined,
     reason: boom?.message ?? '',
     unscanned: NO_MORE_CODES.test(boom?.message ?? ''),
-    pairingRefused: refused,
+    pairingRefused,
   };
 }
 
-function liveOf(sock: WASocket, { auth, account, baileys, number }: AttemptOptions, closed: AbortSignal): Live {
+function liveOf({ sock, options: { auth, account, baileys, number }, over }: Connection): Live {
   const me = auth.creds.me;
   const jid = baileys.jidNormalizedUser(me?.id ?? '');
   return {
@@ -138,15 +174,15 @@ function liveOf(sock: WASocket, { auth, account, baileys, number }: AttemptOptio
     account,
     me: { jid, lid: me?.lid ? baileys.jidNormalizedUser(me.lid) : null },
     number: typeof number === 'function' ? number(jid) : number,
-    closed,
+    closed: over.signal,
   };
 }
 
-function open(opener: OnOpen, live: Live, ends: Array<() => void | Promise<void>>, log: Logger): void {
+function open(opener: OnOpen, live: Live, { options, ends }: Connection): void {
   try {
     const end = opener(live);
     if (end) ends.push(end);
   } catch (error) {
-    log.error({ reason: (error as Error).message }, 'a part of the WhatsApp channel could not start with the connection');
+    options.log.error({ reason: (error as Error).message }, 'a part of the WhatsApp channel could not start with the connection');
   }
 }
