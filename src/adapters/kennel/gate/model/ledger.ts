@@ -8,86 +8,88 @@ export interface LedgerStore {
   add(increments: readonly ModelUsage[]): Promise<void>;
 }
 
-/** Usage of one task: what is counted but not stored yet, and whether the budget allows another call. */
-export interface Ledger {
-  /** Null when a call is allowed. Waits a while for a store that does not answer, then refuses. */
-  check(signal: AbortSignal): Promise<Refusal | null>;
-  /** Counts a call. It is stored at once, and again until the store accepts it. */
-  add(usage: ModelUsage): void;
-  setBudget(budget: TaskBudget): void;
-  /** True when everything counted is stored; false when that did not succeed in time. Nothing may be added afterwards. */
-  settle(ms: number): Promise<boolean>;
-}
-
 /** Milliseconds between two attempts on a store that does not answer. */
 const RETRY_MS = 250;
 
-export function createLedger(store: LedgerStore, initial: TaskBudget, storeWaitMs: number): Ledger {
-  let budget = initial;
-  let pending = new Map<string, ModelUsage>();
-  let storing: Promise<void> | null = null;
-  let retry: NodeJS.Timeout | undefined;
+/** Usage of one task: what is counted but not stored yet, and whether the budget allows another call. */
+export class Ledger {
+  private readonly store: LedgerStore;
+  private readonly storeWaitMs: number;
+  private budget: TaskBudget;
+  private pending = new Map<string, ModelUsage>();
+  private storing: Promise<void> | null = null;
+  private retry: NodeJS.Timeout | undefined;
 
-  // one statement at a time, and none is given up, because nobody could know whether it counted
-  const flush = (): Promise<void> => {
-    if (storing) return storing.then(flush);
-    if (!pending.size) return Promise.resolve();
-    const taken = pending;
-    pending = new Map();
-    storing = store
+  constructor(store: LedgerStore, budget: TaskBudget, storeWaitMs: number) {
+    this.store = store;
+    this.budget = budget;
+    this.storeWaitMs = storeWaitMs;
+  }
+
+  /** Null when a call is allowed. Waits a while for a store that does not answer, then refuses. */
+  async check(signal: AbortSignal): Promise<Refusal | null> {
+    const deadline = Date.now() + this.storeWaitMs;
+    for (;;) {
+      const used = await within(
+        this.flush().then(() => this.store.usage()),
+        Math.max(1, deadline - Date.now()),
+      );
+      signal.throwIfAborted();
+      if (used) return refusal(this.budget, used);
+      if (Date.now() + RETRY_MS > deadline) {
+        return { status: 503, message: 'The budget of this task cannot be checked now, because the database does not answer. Try again in a minute.' };
+      }
+      await pause(RETRY_MS, undefined, { signal });
+    }
+  }
+
+  /** Counts a call. It is stored at once, and again until the store accepts it. */
+  add(usage: ModelUsage): void {
+    merge(this.pending, usage);
+    void this.flush().catch(() => {});
+  }
+
+  setBudget(budget: TaskBudget): void {
+    this.budget = budget;
+  }
+
+  /** True when everything counted is stored; false when that did not succeed in time. Nothing may be added afterwards. */
+  async settle(ms: number): Promise<boolean> {
+    const deadline = Date.now() + ms;
+    for (;;) {
+      const stored = await within(
+        this.flush().then(() => true),
+        Math.max(1, deadline - Date.now()),
+      );
+      if (stored || Date.now() + RETRY_MS > deadline) break;
+      await pause(RETRY_MS);
+    }
+    clearTimeout(this.retry);
+    return !this.pending.size && !this.storing;
+  }
+
+  /** One statement at a time, and none is given up, because nobody could know whether it counted. */
+  private flush(): Promise<void> {
+    if (this.storing) return this.storing.then(() => this.flush());
+    if (!this.pending.size) return Promise.resolve();
+    const taken = this.pending;
+    this.pending = new Map();
+    this.storing = this.store
       .add([...taken.values()])
       .catch((error) => {
-        for (const usage of taken.values()) merge(pending, usage);
-        clearTimeout(retry);
-        retry = setTimeout(() => void flush().catch(() => {}), RETRY_MS * 4).unref();
+        for (const usage of taken.values()) merge(this.pending, usage);
+        clearTimeout(this.retry);
+        this.retry = setTimeout(() => void this.flush().catch(() => {}), RETRY_MS * 4).unref();
         throw error;
       })
       .finally(() => {
-        storing = null;
+        this.storing = null;
       });
-    return storing;
-  };
-
-  return {
-    async check(signal) {
-      const deadline = Date.now() + storeWaitMs;
-      for (;;) {
-        const left = deadline - Date.now();
-        const used = await within(
-          flush().then(() => store.usage()),
-          Math.max(1, left),
-        );
-        signal.throwIfAborted();
-        if (used) return refusal(budget, used);
-        if (Date.now() + RETRY_MS > deadline) {
-          return { status: 503, message: 'The budget of this task cannot be checked now, because the database does not answer. Try again in a minute.' };
-        }
-        await pause(RETRY_MS, undefined, { signal });
-      }
-    },
-    add(usage) {
-      merge(pending, usage);
-      void flush().catch(() => {});
-    },
-    setBudget(next) {
-      budget = next;
-    },
-    async settle(ms) {
-      const deadline = Date.now() + ms;
-      for (;;) {
-        const stored = await within(
-          flush().then(() => true),
-          Math.max(1, deadline - Date.now()),
-        );
-        if (stored) break;
-        if (Date.now() + RETRY_MS > deadline) break;
-        await pause(RETRY_MS);
-      }
-      clearTimeout(retry);
-      return !pending.size && !storing;
-    },
-  };
+    return this.storing;
+  }
 }
+
+export const createLedger = (store: LedgerStore, budget: TaskBudget, storeWaitMs: number): Ledger => new Ledger(store, budget, storeWaitMs);
 
 function merge(into: Map<string, ModelUsage>, usage: ModelUsage): void {
   const sum = into.get(usage.model) ?? { model: usage.model, calls: 0, inputTokens: 0, outputTokens: 0, microUsd: 0 };
