@@ -39,69 +39,83 @@ const repositoryOf = (value: unknown): Repository => {
   return { name, owner: owner.login, htmlUrl: html_url, cloneUrl: clone_url, private: hidden };
 };
 
-export function createGitHub({ token, apiUrl, signal }: { token: string; apiUrl: string; signal: AbortSignal }): GitHub {
-  const base = apiUrl.replace(/(?<!\/)\/+$/, '');
+interface GitHubAccess {
+  token: string;
+  apiUrl: string;
+  signal: AbortSignal;
+}
 
-  async function call(method: 'GET' | 'POST', path: string, body?: unknown): Promise<{ status: number; value: unknown }> {
-    let response: Response;
-    let answer: string;
-    try {
-      response = await fetch(base + path, {
-        method,
-        headers: {
-          authorization: `Bearer ${token}`,
-          accept: 'application/vnd.github+json',
-          'x-github-api-version': '2022-11-28',
-          'user-agent': 'fetch-durable',
-          ...(body !== undefined && { 'content-type': 'application/json' }),
-        },
-        signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-      });
-      answer = await response.text();
-    } catch (error) {
-      if (signal.aborted) throw error;
-      const { message, cause } = error as Error & { cause?: Error };
-      throw new GitHubAway(`GitHub cannot be reached at ${new URL(base).host}: ${cause?.message || message}.`);
-    }
-    const { status } = response;
-    if (status >= 500) throw new GitHubAway(`GitHub answered ${status}.`);
-    const value = parsed(answer);
-    if (status === 401) throw new GitHubRefusal('GitHub does not accept GH_TOKEN (401): it has expired or is not a token of this server.');
-    if (status === 429 || (status === 403 && response.headers.get('x-ratelimit-remaining') === '0')) {
-      const reset = Number(response.headers.get('x-ratelimit-reset'));
-      throw new GitHubRefusal(
-        `GitHub accepts no more requests for now${reset > 0 ? `, until ${new Date(reset * 1000).toISOString().slice(11, 16)} UTC` : ''}.`,
-      );
-    }
-    if (status === 403)
-      throw new GitHubRefusal(
-        `GH_TOKEN may not do this (403: ${said(value)}). It needs the scope repo, or as a fine-grained token the permissions Contents and Administration: read and write.`,
-      );
-    return { status, value };
-  }
+interface Answer {
+  status: number;
+  value: unknown;
+}
 
-  const path = ({ owner, name }: RepositoryName): string => `/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`;
-  const expect = ({ status, value }: { status: number; value: unknown }, wanted: number): unknown => {
-    if (status !== wanted) throw new GitHubRefusal(`GitHub answered ${status}: ${said(value)}.`);
-    return value;
-  };
-
+export function createGitHub(access: GitHubAccess): GitHub {
   return {
-    login: async () => z.object({ login: z.string() }).parse(expect(await call('GET', '/user'), 200)).login,
+    login: async () => z.object({ login: z.string() }).parse(expect(await call(access, 'GET', '/user'), 200)).login,
     async find(repository) {
-      const answer = await call('GET', path(repository));
+      const answer = await call(access, 'GET', pathOf(repository));
       return answer.status === 404 ? null : repositoryOf(expect(answer, 200));
     },
     async create({ name, description, private: hidden }) {
-      const answer = await call('POST', '/user/repos', { name, description, private: hidden, auto_init: false });
+      const answer = await call(access, 'POST', '/user/repos', { name, description, private: hidden, auto_init: false });
       if (answer.status === 422 && /already exists/i.test(JSON.stringify(answer.value))) return null;
       return repositoryOf(expect(answer, 201));
     },
     async isEmpty(repository) {
-      return z.array(z.unknown()).parse(expect(await call('GET', `${path(repository)}/branches?per_page=1`), 200)).length === 0;
+      return z.array(z.unknown()).parse(expect(await call(access, 'GET', `${pathOf(repository)}/branches?per_page=1`), 200)).length === 0;
     },
   };
+}
+
+/** Asks GitHub. Returns what the caller decides about; throws for what no caller can help. */
+async function call({ token, apiUrl, signal }: GitHubAccess, method: 'GET' | 'POST', path: string, body?: unknown): Promise<Answer> {
+  const base = apiUrl.replace(/(?<!\/)\/+$/, '');
+  let response: Response;
+  let text: string;
+  try {
+    response = await fetch(base + path, {
+      method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        accept: 'application/vnd.github+json',
+        'x-github-api-version': '2022-11-28',
+        'user-agent': 'fetch-durable',
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
+      signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    text = await response.text();
+  } catch (error) {
+    if (signal.aborted) throw error;
+    const { message, cause } = error as Error & { cause?: Error };
+    throw new GitHubAway(`GitHub cannot be reached at ${new URL(base).host}: ${cause?.message || message}.`);
+  }
+  const answer = { status: response.status, value: parsed(text) };
+  throwIfRefused(answer, response.headers);
+  return answer;
+}
+
+/** What says nothing about the request itself: the server, the token, the rate limit. */
+function throwIfRefused({ status, value }: Answer, headers: Headers): void {
+  if (status >= 500) throw new GitHubAway(`GitHub answered ${status}.`);
+  if (status === 401) throw new GitHubRefusal('GitHub does not accept GH_TOKEN (401): it has expired or is not a token of this server.');
+  if (status === 429 || (status === 403 && headers.get('x-ratelimit-remaining') === '0')) {
+    const reset = Number(headers.get('x-ratelimit-reset'));
+    throw new GitHubRefusal(`GitHub accepts no more requests for now${reset > 0 ? `, until ${new Date(reset * 1000).toISOString().slice(11, 16)} UTC` : ''}.`);
+  }
+  if (status === 403)
+    throw new GitHubRefusal(
+      `GH_TOKEN may not do this (403: ${said(value)}). It needs the scope repo, or as a fine-grained token the permissions Contents and Administration: read and write.`,
+    );
+}
+
+const pathOf = ({ owner, name }: RepositoryName): string => `/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`;
+
+function expect({ status, value }: Answer, wanted: number): unknown {
+  if (status !== wanted) throw new GitHubRefusal(`GitHub answered ${status}: ${said(value)}.`);
+  return value;
 }
 
 function parsed(text: string): unknown {
