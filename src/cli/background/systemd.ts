@@ -10,70 +10,89 @@ import { type Launch, programsAmong, type Service, ServiceError, type ServiceSta
 /** Longest start time of a user manager after lingering was turned on. */
 const MANAGER_MS = 10_000;
 
+interface Unit {
+  name: string;
+  file: string;
+  /** a unit of the machine, not of a user */
+  system: boolean;
+  env: NodeJS.ProcessEnv;
+}
+
 /** A unit of the user's own manager; for root, a unit of the system. */
 export function systemdService(name: string): Service {
-  const uid = process.getuid?.() ?? 0;
-  const system = uid === 0;
-  const unit = `${name}.service`;
-  const env = childEnvironment({});
-  const file = system ? join('/etc/systemd/system', unit) : join(env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'systemd', 'user', unit);
-  const runtime = `/run/user/${uid}`;
-  // a shell of su or cron does not know where the user's manager is
-  const call = async (...args: string[]): Promise<string> => {
-    const place = !system && existsSync(runtime) ? { XDG_RUNTIME_DIR: runtime } : {};
-    return (await promisify(execFile)('systemctl', [...(system ? [] : ['--user']), ...args], { env: { ...env, ...place }, timeout: 90_000 })).stdout;
-  };
-  const lingers = (): boolean => system || existsSync(join('/var/lib/systemd/linger', userInfo().username));
-  const steer = (...args: string[]) =>
-    call(...args).catch((error) => {
-      throw new ServiceError(`systemctl ${args.join(' ')}: ${(error.stderr || error.message).trim()}`);
-    });
-
+  const unit = unitOf(name);
   return {
-    name: unit,
-    file,
-    async install(launch) {
-      mkdirSync(dirname(file), { recursive: true });
-      writeFileSync(file, unitText(launch, system), { mode: 0o644 });
-      if (!lingers()) await promisify(execFile)('loginctl', ['--no-ask-password', 'enable-linger'], { env, timeout: 20_000 }).catch(() => {});
-      await reachManager();
-      await steer('enable', unit);
-    },
+    name: unit.name,
+    file: unit.file,
+    install: (launch) => install(unit, launch),
     async remove() {
-      await call('disable', unit).catch(() => {});
-      rmSync(file, { force: true });
-      await call('daemon-reload').catch(() => {});
+      await call(unit, 'disable', unit.name).catch(() => {});
+      rmSync(unit.file, { force: true });
+      await call(unit, 'daemon-reload').catch(() => {});
     },
     async state() {
-      const shown = await call('show', unit, '--property=MainPID,ActiveState,SubState').catch(() => '');
+      const shown = await call(unit, 'show', unit.name, '--property=MainPID,ActiveState,SubState').catch(() => '');
       return stateOf(Object.fromEntries(shown.split('\n').map((line) => line.split('=', 2) as [string, string])));
     },
     async start() {
       // it may have failed too often for the manager to start it
-      await call('reset-failed', unit).catch(() => {});
-      await steer('start', unit);
+      await call(unit, 'reset-failed', unit.name).catch(() => {});
+      await steer(unit, 'start', unit.name);
     },
-    stop: async () => void (await steer('stop', '--no-block', unit)),
-    programs: () => programsOf(readFileSync(file, 'utf8')),
+    stop: () => steer(unit, 'stop', '--no-block', unit.name),
+    programs: () => programsOf(readFileSync(unit.file, 'utf8')),
     bound: () =>
-      lingers()
+      lingers(unit)
         ? null
         : {
-            text: `the service ${unit} starts when ${userInfo().username} logs in and ends at log-out, because this user does not linger`,
+            text: `the service ${unit.name} starts when ${userInfo().username} logs in and ends at log-out, because this user does not linger`,
             mend: `sudo loginctl enable-linger ${userInfo().username}`,
           },
   };
+}
 
-  async function reachManager(): Promise<void> {
-    for (const end = Date.now() + (lingers() ? MANAGER_MS : 0); ; await pause(100)) {
-      try {
-        return void (await call('daemon-reload'));
-      } catch (error) {
-        if (Date.now() < end) continue;
-        throw new ServiceError(
-          `The service manager of this user cannot be reached (${((error as { stderr?: string }).stderr || (error as Error).message).trim()}). Log in as this user, not with su or sudo, or run: sudo loginctl enable-linger ${userInfo().username}. Then run "fetch up --at-login" again.`,
-        );
-      }
+const userId = (): number => process.getuid?.() ?? 0;
+
+function unitOf(service: string): Unit {
+  const name = `${service}.service`;
+  const system = userId() === 0;
+  const env = childEnvironment({});
+  const file = system ? join('/etc/systemd/system', name) : join(env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'systemd', 'user', name);
+  return { name, file, system, env };
+}
+
+async function install(unit: Unit, launch: Launch): Promise<void> {
+  mkdirSync(dirname(unit.file), { recursive: true });
+  writeFileSync(unit.file, unitText(launch, unit.system), { mode: 0o644 });
+  if (!lingers(unit)) await promisify(execFile)('loginctl', ['--no-ask-password', 'enable-linger'], { env: unit.env, timeout: 20_000 }).catch(() => {});
+  await reachManager(unit);
+  await steer(unit, 'enable', unit.name);
+}
+
+const lingers = ({ system }: Unit): boolean => system || existsSync(join('/var/lib/systemd/linger', userInfo().username));
+
+async function call({ system, env }: Unit, ...args: string[]): Promise<string> {
+  const runtime = `/run/user/${userId()}`;
+  // a shell of su or cron does not know where the user's manager is
+  const place = !system && existsSync(runtime) ? { XDG_RUNTIME_DIR: runtime } : {};
+  return (await promisify(execFile)('systemctl', [...(system ? [] : ['--user']), ...args], { env: { ...env, ...place }, timeout: 90_000 })).stdout;
+}
+
+async function steer(unit: Unit, ...args: string[]): Promise<void> {
+  await call(unit, ...args).catch((error) => {
+    throw new ServiceError(`systemctl ${args.join(' ')}: ${(error.stderr || error.message).trim()}`);
+  });
+}
+
+async function reachManager(unit: Unit): Promise<void> {
+  for (const end = Date.now() + (lingers(unit) ? MANAGER_MS : 0); ; await pause(100)) {
+    try {
+      return void (await call(unit, 'daemon-reload'));
+    } catch (error) {
+      if (Date.now() < end) continue;
+      throw new ServiceError(
+        `The service manager of this user cannot be reached (${((error as { stderr?: string }).stderr || (error as Error).message).trim()}). Log in as this user, not with su or sudo, or run: sudo loginctl enable-linger ${userInfo().username}. Then run "fetch up --at-login" again.`,
+      );
     }
   }
 }
