@@ -7,7 +7,7 @@ import type { ChatOptions } from './options.ts';
 import { loadHistory } from './screen/history.ts';
 import { createScreen } from './screen/screen.ts';
 import type { Screen } from './screen/types.ts';
-import { scripted } from './script.ts';
+import { ScriptedChat } from './script.ts';
 import { type Seen, seenOf } from './seen.ts';
 import { typed } from './typed.ts';
 import { ChatView } from './view.ts';
@@ -50,9 +50,9 @@ export async function chat(options: ChatOptions): Promise<void> {
     const session = { api, threadId: thread.id, screen, view, signal, leave };
     if (screen.interactive) Object.assign(keyboard, typed(session, { home, offer: options.offer }));
     else {
-      const script = scripted(session);
-      keyboard.take = script.line;
-      void aborted(keyboard.ended).then(script.end);
+      const script = new ScriptedChat(session);
+      keyboard.take = (text) => script.line(text);
+      void aborted(keyboard.ended).then(() => script.end());
     }
     for (const line of early.splice(0)) keyboard.take(line);
     await Promise.race([following, aborted(signal)]);
