@@ -3,8 +3,22 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AgentName, LogLine } from '../../src/contracts/kennel.ts';
 import type { Task } from '../../src/store/kennel/tasks.ts';
-import type { TestApp } from './app.ts';
+import { startTestApp, type TestApp } from './app.ts';
+import { requireDocker } from './docker.ts';
 import { until } from './until.ts';
+
+/** An instance that runs coding tasks without asking. */
+export async function startTaskApp(env: Record<string, string> = {}): Promise<TestApp> {
+  await requireDocker();
+  const app = await startTestApp({ FETCH_AUTONOMY: 'autonomous', ...env });
+  try {
+    await kennelReady(app);
+  } catch (error) {
+    await app.close();
+    throw error;
+  }
+  return app;
+}
 
 /** Waits until the host of an instance has containers; its own reason is the error where it has none. */
 export const kennelReady = (app: TestApp): Promise<unknown> =>

@@ -2,10 +2,10 @@ import type { Client } from '@temporalio/client';
 import type { Kennel } from '../../src/adapters/kennel/kennel.ts';
 import type { Config } from '../../src/config.ts';
 import { onThread } from '../../src/store/chats/thread-transaction.ts';
-import { createThread } from '../../src/store/chats/threads.ts';
 import { type Db, json } from '../../src/store/postgres/database.ts';
 import { openTurn } from '../../src/store/turns/turns.ts';
 import type { Tool, ToolContext, ToolOutcome } from '../../src/tools/tool.ts';
+import { newThread } from './thread.ts';
 
 /** Calls of tools as a worker makes them, without a workflow around: a chat with a turn, a row for each call, the tool's own `run`. */
 export interface ToolBench {
@@ -30,10 +30,8 @@ export interface BenchDeps {
 let calls = 0;
 
 export async function toolBench({ db, config, kennel, host, workspacesFolder, tools }: BenchDeps): Promise<ToolBench> {
-  const settings = { model: 'm', workspace: '/', mode: 'agent', allow_shell: false, trust_mode: false, auto_approve: false, archived: false };
-  const thread = await createThread(db, { ...settings, channel: 'api', autonomy: 'cautious', chatKey: (address) => address });
-  const { chat_id: chatId } = await db.selectFrom('threads').select('chat_id').where('id', '=', thread.id).executeTakeFirstOrThrow();
-  const turn = await onThread(db, thread.id, (tx) => openTurn(tx, { text: 'go' }));
+  const { threadId, chatId } = await newThread(db);
+  const turn = await onThread(db, threadId, (tx) => openTurn(tx, { text: 'go' }));
   const named = (name: string, args: unknown) => {
     const tool = tools.find((each) => each.name === name);
     if (!tool) throw new Error(`no tool ${name}`);
@@ -42,7 +40,7 @@ export async function toolBench({ db, config, kennel, host, workspacesFolder, to
   const context = (callId: string): ToolContext => ({
     callId,
     chatId,
-    threadId: thread.id,
+    threadId,
     turnId: turn.id,
     db,
     temporal: undefined as unknown as Client,
@@ -53,7 +51,7 @@ export async function toolBench({ db, config, kennel, host, workspacesFolder, to
     workspacesFolder,
   });
   return {
-    threadId: thread.id,
+    threadId,
     chatId,
     context,
     async call(name, raw, options = {}) {
@@ -66,7 +64,7 @@ export async function toolBench({ db, config, kennel, host, workspacesFolder, to
           id: callId,
           provider_id: callId,
           turn_id: turn.id,
-          thread_id: thread.id,
+          thread_id: threadId,
           item_id: `item_${callId}`,
           step: 1,
           position: 0,

@@ -2,10 +2,10 @@ import { sql } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';
-import { createThread } from '../../../src/store/chats/threads.ts';
 import { isDatabaseAway } from '../../../src/store/postgres/health.ts';
 import { ThreadBusy, ThreadQueue } from '../../../src/store/postgres/thread-queue.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { newThread } from '../../support/thread.ts';
 import { until } from '../../support/until.ts';
 
 /** A thread that somebody holds, as a process does that hangs in the middle of a transaction. */
@@ -22,12 +22,7 @@ afterAll(async () => {
   await database?.close();
 });
 
-let made = 0;
-const thread = async (): Promise<string> => {
-  const settings = { model: 'm', workspace: '/w', mode: 'agent', allow_shell: false, trust_mode: false, auto_approve: false, archived: false };
-  const key = `k${made++}`;
-  return (await createThread(database.store.db, { ...settings, channel: 'api', autonomy: 'cautious', chatKey: () => key })).id;
-};
+const thread = async (): Promise<string> => (await newThread(database.store.db)).threadId;
 const touch = (id: string) => onThread(database.store.db, id, async () => 'done');
 
 describe('a thread that is held by another process', () => {

@@ -13,7 +13,6 @@ import { createGate, type Gate, type GateDeps } from '../../../src/adapters/kenn
 import type { UpstreamSettings } from '../../../src/adapters/kennel/gate/model/upstreams.ts';
 import { loadConfig } from '../../../src/config.ts';
 import type { AgentName } from '../../../src/contracts/kennel.ts';
-import { createThread } from '../../../src/store/chats/threads.ts';
 import { refusalsOf } from '../../../src/store/kennel/egress.ts';
 import { findTask } from '../../../src/store/kennel/tasks.ts';
 import { taskSpendingToday, usageOf } from '../../../src/store/kennel/usage.ts';
@@ -21,6 +20,7 @@ import { startTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { type LimitedEndpoint, startLimitedEndpoint } from '../../support/limited-endpoint.ts';
 import { script } from '../../support/providers/script.ts';
 import { type Providers, startProviders } from '../../support/providers/server.ts';
+import { newThread } from '../../support/thread.ts';
 import { until } from '../../support/until.ts';
 
 const KEYS = { ANTHROPIC_API_KEY: 'real-anthropic-key-0001', GEMINI_API_KEY: 'real-gemini-key-0002', OPENAI_API_KEY: 'real-openai-key-0003' };
@@ -32,8 +32,7 @@ let threadId: string;
 beforeAll(async () => {
   database = await startTestDatabase();
   providers = await startProviders();
-  const settings = { model: 'm', workspace: '/', mode: 'agent', allow_shell: false, trust_mode: false, auto_approve: false, archived: false };
-  threadId = (await createThread(database.store.db, { ...settings, channel: 'api', autonomy: 'cautious', chatKey: (address) => address })).id;
+  ({ threadId } = await newThread(database.store.db));
 });
 afterAll(async () => {
   await providers?.close();

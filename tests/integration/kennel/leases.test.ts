@@ -7,7 +7,6 @@ import { HostTaken, keepHost, takeHost } from '../../../src/activities/host/leas
 import { routeToKennel } from '../../../src/activities/turn/kennel-routing.ts';
 import { findWorkspaces, identified } from '../../../src/adapters/workspaces.ts';
 import { loadConfig } from '../../../src/config.ts';
-import { createThread } from '../../../src/store/chats/threads.ts';
 import { moveTask, reportHost } from '../../../src/store/kennel/hosts.ts';
 import { holdHost } from '../../../src/store/kennel/leases.ts';
 import { claimWorkspace, insertTask } from '../../../src/store/kennel/tasks.ts';
@@ -16,6 +15,7 @@ import { openStore } from '../../../src/store/postgres/database.ts';
 import type { CheckedCall } from '../../../src/store/steps/new-calls.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { startPartition } from '../../support/partition.ts';
+import { newThread } from '../../support/thread.ts';
 import { until } from '../../support/until.ts';
 
 const log = pino({ level: 'silent' });
@@ -28,10 +28,7 @@ let count = 0;
 
 beforeAll(async () => {
   database = await startTestDatabase();
-  const settings = { model: 'm', workspace: '/', mode: 'agent', allow_shell: false, trust_mode: false, auto_approve: false, archived: false };
-  const { db } = database.store;
-  const thread = await createThread(db, { ...settings, channel: 'api', autonomy: 'cautious', chatKey: (address) => address });
-  chatId = (await db.selectFrom('threads').select('chat_id').where('id', '=', thread.id).executeTakeFirstOrThrow()).chat_id;
+  ({ chatId } = await newThread(database.store.db));
 });
 afterAll(() => database?.close());
 

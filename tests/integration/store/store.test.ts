@@ -4,11 +4,11 @@ import { readEvents } from '../../../src/store/chats/events.ts';
 import { chatKey } from '../../../src/store/chats/ids.ts';
 import { insertItems, itemRow } from '../../../src/store/chats/items.ts';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';
-import { createThread } from '../../../src/store/chats/threads.ts';
 import { openStore } from '../../../src/store/postgres/database.ts';
 import { addSpending, spentToday } from '../../../src/store/steps/spending.ts';
 import { closeTurn, openTurn, turnState } from '../../../src/store/turns/turns.ts';
 import { type ApiStack, startApi } from '../../conformance/api-stack.ts';
+import { newThread } from '../../support/thread.ts';
 
 let api: ApiStack;
 beforeAll(async () => {
@@ -16,17 +16,13 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => api?.close());
 
-const settings = { model: 'm', workspace: '/', mode: 'agent', allow_shell: false, trust_mode: false, auto_approve: false, archived: false };
-const newThread = async (): Promise<string> => {
-  const chatKey = (address: string) => address;
-  return (await createThread(api.store.db, { ...settings, channel: 'api', autonomy: 'cautious', chatKey })).id;
-};
+const freshThread = async (): Promise<string> => (await newThread(api.store.db)).threadId;
 const named = async (thread: string) => (await readEvents(api.store.db, thread, 0, 100)).map((event) => event.event);
 
 describe('a transaction on a thread', () => {
   it('numbers its events in the order in which they were appended, whatever was written between them', async () => {
     const { db } = api.store;
-    const thread = await newThread();
+    const thread = await freshThread();
     await onThread(db, thread, async (tx) => {
       tx.append({ event: 'one', payload: {} });
       tx.later((later) => later.updateTable('threads').set({ title: 'later' }).where('id', '=', thread));
@@ -39,7 +35,7 @@ describe('a transaction on a thread', () => {
   });
 
   it('leaves nothing behind when it fails, of what was sent and of what waited', async () => {
-    const thread = await newThread();
+    const thread = await freshThread();
     const failed = onThread(api.store.db, thread, async (tx) => {
       tx.append({ event: 'sent', payload: {} });
       await tx.sendPending();
@@ -51,7 +47,7 @@ describe('a transaction on a thread', () => {
   });
 
   it('wakes the readers of its thread once', async () => {
-    const thread = await newThread();
+    const thread = await freshThread();
     const woken: string[] = [];
     const stop = await api.store.listen((id) => void (id === thread && woken.push(id)));
     await onThread(api.store.db, thread, (tx) => {
@@ -63,7 +59,7 @@ describe('a transaction on a thread', () => {
 
   it('keeps the items of a turn in the order in which they were added', async () => {
     const { db } = api.store;
-    const thread = await newThread();
+    const thread = await freshThread();
     const record = await onThread(db, thread, async (tx) => {
       const turn = openTurn(tx, { text: 'go' });
       const kind = { turnId: turn.id, threadId: thread, kind: 'status', status: 'completed', summary: 's' } as const;
@@ -84,7 +80,7 @@ describe('a transaction on a thread', () => {
 describe('what a chat spent', () => {
   it('is counted for the chat and the day, also by steps that end at once', async () => {
     const { db } = api.store;
-    const threads = await Promise.all([newThread(), newThread()]);
+    const threads = await Promise.all([freshThread(), freshThread()]);
     const add = (thread: string) => onThread(db, thread, (tx) => addSpending(tx, tx.chatId, { tokens: 3, microUsd: 5, unpriced: 2 }));
     await Promise.all(Array.from({ length: 20 }, () => add(threads[0]!)));
     expect(await spentToday(db, `api/${threads[0]}`)).toEqual({ tokens: 60, microUsd: 100, unpriced: 40 });
@@ -95,7 +91,7 @@ describe('what a chat spent', () => {
 describe('prepared statements', () => {
   it('fail once when a newer version adds a column, and then go on', async () => {
     const { db } = api.store;
-    const thread = await newThread();
+    const thread = await freshThread();
     const read = () => db.selectFrom('threads').selectAll().where('id', '=', thread).executeTakeFirstOrThrow();
     await read();
     await sql`alter table threads add column added_later text`.execute(db);
@@ -108,7 +104,7 @@ describe('prepared statements', () => {
     ['are called as the query says', true, ['built_0_0', 'lock_thread']],
     ['are none where preparing is switched off', false, []],
   ])('%s', async (_, prepare, names) => {
-    const thread = await newThread();
+    const thread = await freshThread();
     const { db, close } = await openStore(api.databaseUrl, { max: 1, migrate: false, prepare });
     await onThread(db, thread, async () => {});
     await db.selectFrom('threads').select('id').where('id', '=', thread).execute();
@@ -121,8 +117,7 @@ describe('prepared statements', () => {
 describe('a chat', () => {
   it('is one for one address, also where two machines have keys of their own for ids', async () => {
     const { db } = api.store;
-    const at = (secret: string) =>
-      createThread(db, { ...settings, channel: 'console', address: 'main', autonomy: 'cautious', chatKey: (address) => chatKey(secret, 'console', address) });
+    const at = (secret: string) => newThread(db, { channel: 'console', address: 'main', chatKey: (address) => chatKey(secret, 'console', address) });
     await Promise.all([at('one'), at('two'), at('one'), at('two')]);
     const chats = await db.selectFrom('chats').select('id').where('channel', '=', 'console').execute();
     expect(chats).toHaveLength(1);

@@ -2,17 +2,14 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { roleLog, startTestApp, type TestApp } from '../../support/app.ts';
-import { requireDocker } from '../../support/docker.ts';
-import { containersOf, findTask, inState, kennelReady, linesOf, report, startTask, workspace } from '../../support/kennel-app.ts';
+import { roleLog, type TestApp } from '../../support/app.ts';
+import { containersOf, findTask, inState, linesOf, report, startTask, startTaskApp, workspace } from '../../support/kennel-app.ts';
 import { until } from '../../support/until.ts';
 
 let app: TestApp;
 
 beforeAll(async () => {
-  await requireDocker();
-  app = await startTestApp({ FETCH_AUTONOMY: 'autonomous' });
-  await kennelReady(app);
+  app = await startTaskApp();
 }, 600_000);
 afterAll(() => app?.close());
 

@@ -1,16 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApp, type TestApp } from '../../support/app.ts';
-import { requireDocker } from '../../support/docker.ts';
-import { containersOf, inState, kennelReady, startTask, workspace } from '../../support/kennel-app.ts';
+import type { TestApp } from '../../support/app.ts';
+import { containersOf, inState, startTask, startTaskApp, workspace } from '../../support/kennel-app.ts';
 
 /** More than any disk of today has. */
 const ALL_OF_IT = '1000000000';
 
 let app: TestApp;
 beforeAll(async () => {
-  await requireDocker();
-  app = await startTestApp({ FETCH_AUTONOMY: 'autonomous', FETCH_KENNEL_FREE_MB: ALL_OF_IT });
-  await kennelReady(app);
+  app = await startTaskApp({ FETCH_KENNEL_FREE_MB: ALL_OF_IT });
 }, 600_000);
 afterAll(async () => await app?.close());
 

@@ -1,15 +1,12 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Detail, startTestApp, type TestApp } from '../../support/app.ts';
-import { requireDocker } from '../../support/docker.ts';
-import { containersOf, inState, kennelReady, startTask, workspace } from '../../support/kennel-app.ts';
+import type { Detail, TestApp } from '../../support/app.ts';
+import { containersOf, inState, startTask, startTaskApp, workspace } from '../../support/kennel-app.ts';
 
 let app: TestApp;
 beforeAll(async () => {
-  await requireDocker();
-  app = await startTestApp({ FETCH_AUTONOMY: 'autonomous' });
-  await kennelReady(app);
+  app = await startTaskApp();
 }, 600_000);
 afterAll(() => app?.close());
 

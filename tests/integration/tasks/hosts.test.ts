@@ -6,9 +6,8 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { childEnvironment } from '../../../src/config.ts';
 import { forgetHost } from '../../../src/store/kennel/hosts.ts';
-import { FETCH_SETTING, startTestApp, type TestApp } from '../../support/app.ts';
-import { requireDocker } from '../../support/docker.ts';
-import { containersOf, findTask, inState, kennelReady, linesOf, startTask, workspace } from '../../support/kennel-app.ts';
+import { FETCH_SETTING, type TestApp } from '../../support/app.ts';
+import { containersOf, findTask, inState, linesOf, startTask, startTaskApp, workspace } from '../../support/kennel-app.ts';
 import { startPartition } from '../../support/partition.ts';
 import { until } from '../../support/until.ts';
 
@@ -51,9 +50,7 @@ const toldOf = async (id: string) =>
   (await app.store.db.selectFrom('outbox').select('body').where('id', 'like', `out_${id}_%`).orderBy('ord').execute()).map((row) => row.body).join('\n');
 
 beforeAll(async () => {
-  await requireDocker();
-  app = await startTestApp(AWAY);
-  await kennelReady(app);
+  app = await startTaskApp(AWAY);
 }, 600_000);
 afterAll(async () => {
   for (const child of workers) child.kill('SIGKILL');

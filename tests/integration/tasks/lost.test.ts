@@ -2,17 +2,14 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApp, type TestApp } from '../../support/app.ts';
-import { requireDocker } from '../../support/docker.ts';
-import { containersOf, inState, kennelReady, linesOf, startTask, workspace } from '../../support/kennel-app.ts';
+import type { TestApp } from '../../support/app.ts';
+import { containersOf, inState, linesOf, startTask, startTaskApp, workspace } from '../../support/kennel-app.ts';
 import { until } from '../../support/until.ts';
 
 let app: TestApp;
 
 beforeAll(async () => {
-  await requireDocker();
-  app = await startTestApp({ FETCH_AUTONOMY: 'autonomous' });
-  await kennelReady(app);
+  app = await startTaskApp();
 }, 600_000);
 afterAll(() => app?.close());
 

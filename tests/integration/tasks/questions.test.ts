@@ -1,18 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApp, type TestApp } from '../../support/app.ts';
-import { requireDocker } from '../../support/docker.ts';
-import { containersOf, findTask, inState, kennelReady, linesOf, startTask, workspace } from '../../support/kennel-app.ts';
+import type { TestApp } from '../../support/app.ts';
+import { containersOf, findTask, inState, linesOf, startTask, startTaskApp, workspace } from '../../support/kennel-app.ts';
 import { until } from '../../support/until.ts';
 
 let app: TestApp;
 
 beforeAll(async () => {
-  await requireDocker();
   // a question keeps its container for two seconds here
-  app = await startTestApp({ FETCH_AUTONOMY: 'autonomous', FETCH_TASK_HOLD_MINUTES: String(2 / 60) });
-  await kennelReady(app);
+  app = await startTaskApp({ FETCH_TASK_HOLD_MINUTES: String(2 / 60) });
 }, 600_000);
 afterAll(() => app?.close());
 

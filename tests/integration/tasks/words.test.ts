@@ -5,7 +5,6 @@ import { loadConfig } from '../../../src/config.ts';
 import type { LogLine } from '../../../src/contracts/kennel.ts';
 import { taskOrder } from '../../../src/intake/commands/task-orders.ts';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';
-import { createThread } from '../../../src/store/chats/threads.ts';
 import { reportHost } from '../../../src/store/kennel/hosts.ts';
 import { storeLines } from '../../../src/store/kennel/task-log.ts';
 import { askForTask } from '../../../src/store/kennel/task-questions.ts';
@@ -15,6 +14,7 @@ import type { Db } from '../../../src/store/postgres/database.ts';
 import { statusText } from '../../../src/store/turns/status-text.ts';
 import { taskTools } from '../../../src/tools/tasks/tasks.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { newThread } from '../../support/thread.ts';
 import { toolBench } from '../../support/tool-bench.ts';
 import { until } from '../../support/until.ts';
 
@@ -29,13 +29,9 @@ beforeAll(async () => {
 });
 afterAll(() => database?.close());
 
-async function newChat(): Promise<void> {
-  const { db } = database.store;
-  const settings = { model: 'm', workspace: '/', mode: 'agent', allow_shell: false, trust_mode: false, auto_approve: false, archived: false };
-  const thread = await createThread(db, { ...settings, channel: 'api', autonomy: 'cautious', chatKey: (address) => address });
-  const { chat_id: chatId } = await db.selectFrom('threads').select('chat_id').where('id', '=', thread.id).executeTakeFirstOrThrow();
-  chat = { threadId: thread.id, chatId };
-}
+const newChat = async (): Promise<void> => {
+  chat = await newThread(database.store.db);
+};
 
 async function task(state: Task['state'], workspace: string): Promise<Task> {
   const { db } = database.store;

@@ -2,12 +2,12 @@ import { proto } from '@whiskeysockets/baileys';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { getMessage } from '../../../../src/channels/whatsapp/outbound/receipts.ts';
 import { saveAttachment } from '../../../../src/store/chats/attachments.ts';
-import { createThread } from '../../../../src/store/chats/threads.ts';
 import { received, storeReceived } from '../../../../src/store/whatsapp/inbox.ts';
 import { pruneContent } from '../../../../src/store/whatsapp/prune.ts';
 import { prepareCall } from '../../../../src/tools/registry.ts';
 import type { ToolContext } from '../../../../src/tools/tool.ts';
 import { startTestDatabase, type TestDatabase } from '../../../support/database.ts';
+import { newThread } from '../../../support/thread.ts';
 
 const ACCOUNT = 'default';
 const ANN = '900001@lid';
@@ -20,13 +20,8 @@ let threadId: string;
 let chatId: string;
 const db = () => database.store.db;
 
-async function chat(address: string): Promise<{ threadId: string; chatId: string }> {
-  const settings = { model: 'm', workspace: '/', mode: 'agent', allow_shell: false, trust_mode: false, auto_approve: false, archived: false };
-  const chatKey = (of: string) => of.replace(/\W/g, '');
-  const { id } = await createThread(db(), { ...settings, channel: 'whatsapp', address, autonomy: 'cautious', chatKey });
-  const { chat_id } = await db().selectFrom('threads').select('chat_id').where('id', '=', id).executeTakeFirstOrThrow();
-  return { threadId: id, chatId: chat_id };
-}
+const chat = (address: string): Promise<{ threadId: string; chatId: string }> =>
+  newThread(db(), { channel: 'whatsapp', address, chatKey: (of) => of.replace(/\W/g, '') });
 
 beforeAll(async () => {
   database = await startTestDatabase();

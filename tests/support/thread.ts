@@ -1,0 +1,21 @@
+import { createThread, type NewThread } from '../../src/store/chats/threads.ts';
+import type { Db } from '../../src/store/postgres/database.ts';
+
+/** A thread of the API, unless something else is named, in a database without an instance. */
+export async function newThread(db: Db, named: Partial<NewThread> = {}): Promise<{ threadId: string; chatId: string }> {
+  const { id } = await createThread(db, {
+    channel: 'api',
+    model: 'm',
+    workspace: '/',
+    mode: 'agent',
+    allow_shell: false,
+    trust_mode: false,
+    auto_approve: false,
+    archived: false,
+    autonomy: 'cautious',
+    chatKey: (address) => address,
+    ...named,
+  });
+  const { chat_id } = await db.selectFrom('threads').select('chat_id').where('id', '=', id).executeTakeFirstOrThrow();
+  return { threadId: id, chatId: chat_id };
+}
