@@ -11,6 +11,12 @@ import { settleCall } from '../steps/calls.ts';
 import { remember } from '../steps/transcript.ts';
 import { closeTurn, openTurn, turnState } from './turns.ts';
 
+/** The output of a call that had no result when its turn ended. */
+const UNFINISHED = {
+  running: 'Stopped while it ran: its outcome is unknown.',
+  pending: 'Not run: the turn was stopped before.',
+};
+
 /** Ends a turn that did not end with an answer, and says why. Null when it had already ended. What was done is kept. */
 export async function finishTurn(db: Db, input: FinishInput): Promise<string | null> {
   const { turnId, threadId, status, failure } = input;
@@ -35,34 +41,8 @@ export async function finishTurn(db: Db, input: FinishInput): Promise<string | n
     const told = failure ? tellFailure(failure) : '';
     const body = status === 'interrupted' ? `Stopped.${kept}` : `${told || 'Something went wrong.'}${kept}`;
     // before the line that says why, so that a client that stops reading there has seen every call end
-    for (const call of calls) {
-      if (call.state !== 'done') {
-        const output = call.state === 'running' ? 'Stopped while it ran: its outcome is unknown.' : 'Not run: the turn was stopped before.';
-        await settleCall(tx, call.id, { ok: false, output });
-      }
-    }
-    await addItem(
-      tx,
-      status === 'interrupted'
-        ? {
-            id: derivedId('item_', turnId, 'end'),
-            turnId,
-            threadId,
-            kind: 'status',
-            status: 'completed',
-            summary: 'Request cancelled',
-            detail: 'Request cancelled',
-          }
-        : {
-            id: derivedId('item_', turnId, 'end'),
-            turnId,
-            threadId,
-            kind: 'error',
-            status: 'failed',
-            summary: told,
-            detail: told,
-          },
-    );
+    for (const { id, state } of calls) if (state !== 'done') await settleCall(tx, id, { ok: false, output: UNFINISHED[state] });
+    await addItem(tx, { id: derivedId('item_', turnId, 'end'), turnId, threadId, ...lineOf(status, told) });
     await now.insertInto('outbox').values({ id: out, chat_id: chatId, thread_id: threadId, turn_id: turnId, kind: 'notice', body }).execute();
     remember(tx, { id: derivedId('msg_', turnId, 'end'), turnId, role: 'assistant', content: `[${body}]` });
     await tx.sendPending();
@@ -73,6 +53,12 @@ export async function finishTurn(db: Db, input: FinishInput): Promise<string | n
     return out;
   });
 }
+
+/** The line that says why. */
+const lineOf = (status: FinishInput['status'], told: string) =>
+  status === 'interrupted'
+    ? { kind: 'status' as const, status: 'completed' as const, summary: 'Request cancelled', detail: 'Request cancelled' }
+    : { kind: 'error' as const, status: 'failed' as const, summary: told, detail: told };
 
 /**
  * Messages that came while the turn was ending, and that no model step has read, become a turn of their own, so that every acknowledged message is answered.

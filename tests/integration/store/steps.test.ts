@@ -4,17 +4,18 @@ import { readEvents } from '../../../src/store/chats/events.ts';
 import { freshId, steerItemId } from '../../../src/store/chats/ids.ts';
 import { receive } from '../../../src/store/chats/inbox.ts';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';
-import { createThread } from '../../../src/store/chats/threads.ts';
 import { openStore } from '../../../src/store/postgres/database.ts';
+import type { Answer } from '../../../src/store/steps/answer-writes.ts';
 import { beginCall, settle, settleBegun } from '../../../src/store/steps/calls.ts';
 import { callIdOf } from '../../../src/store/steps/new-calls.ts';
 import { loadSubject } from '../../../src/store/steps/step-subject.ts';
-import { type Answer, storeAnswer } from '../../../src/store/steps/steps.ts';
+import { storeAnswer } from '../../../src/store/steps/steps.ts';
 import { addSummary, loadHistory, remember } from '../../../src/store/steps/transcript.ts';
 import { finishTurn } from '../../../src/store/turns/finish.ts';
 import { openTurn } from '../../../src/store/turns/turns.ts';
 import { addUserItem } from '../../../src/store/turns/user-items.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { newThread } from '../../support/thread.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -22,9 +23,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => database?.close());
 
-const settings = { model: 'm', workspace: '/', mode: 'agent', allow_shell: false, trust_mode: false, auto_approve: false, archived: false };
-const newThread = async (): Promise<string> =>
-  (await createThread(database.store.db, { ...settings, channel: 'api', autonomy: 'cautious', chatKey: (address) => address })).id;
+const freshThread = async (): Promise<string> => (await newThread(database.store.db)).threadId;
 const begin = (threadId: string, text: string): Promise<string> => onThread(database.store.db, threadId, (tx) => openTurn(tx, { text }).id);
 const steer = (threadId: string, turnId: string, text: string): Promise<void> =>
   onThread(database.store.db, threadId, (tx) => addUserItem(tx, { id: freshId('item_'), turnId, text, announceStart: false }));
@@ -71,7 +70,7 @@ describe('a dialogue that is kept in memory', () => {
   };
 
   it('is what the database holds after whatever happens in the thread', async () => {
-    const thread = await newThread();
+    const thread = await freshThread();
     for (let round = 0; round < 3; round++) {
       const turn = await begin(thread, `question ${round}`);
       await asOthers(thread);
@@ -109,7 +108,7 @@ describe('a dialogue that is kept in memory', () => {
   });
 
   it('is the same objects again where a turn is over, and read again where one runs', async () => {
-    const thread = await newThread();
+    const thread = await freshThread();
     await think(thread, await begin(thread, 'one'), 1, 'first');
     await begin(thread, 'two');
     const [before, after] = [await loadHistory(database.store.db, thread), await loadHistory(database.store.db, thread)];
@@ -119,7 +118,7 @@ describe('a dialogue that is kept in memory', () => {
 
 describe('an answer of tool calls', () => {
   it('is stored once, also when two attempts have one', async () => {
-    const thread = await newThread();
+    const thread = await freshThread();
     const turn = await begin(thread, 'go');
     const stored = await Promise.all([think(thread, turn, 1, '', { calls: 1 }), think(thread, turn, 1, '', { calls: 2 })]);
     expect(stored[0]).toEqual(stored[1]);
@@ -130,7 +129,7 @@ describe('an answer of tool calls', () => {
 
   it('starts nothing once the turn was stopped, and is kept as paid', async () => {
     const { db } = database.store;
-    const thread = await newThread();
+    const thread = await freshThread();
     const turn = await begin(thread, 'go');
     const input = { threadId: thread, turnId: turn, step: 1 };
     const subject = (await loadSubject(db, input))!;
@@ -143,7 +142,7 @@ describe('an answer of tool calls', () => {
   });
 
   it('goes before what was written while the model thought', async () => {
-    const thread = await newThread();
+    const thread = await freshThread();
     const turn = await begin(thread, 'go');
     const readUpto = await read(thread);
     await steer(thread, turn, 'no, wait');
@@ -172,7 +171,7 @@ describe('what came while the model was answering', () => {
   for (const calls of [0, 1])
     it(`is answered in a turn of its own when this one fails after a step with ${calls === 0 ? 'no' : 'a'} call`, async () => {
       const { db } = database.store;
-      const thread = await newThread();
+      const thread = await freshThread();
       const turn = await begin(thread, 'go');
       const early = await write(thread, turn, 'and quickly');
       const readUpto = await read(thread);
@@ -193,7 +192,7 @@ describe('what came while the model was answering', () => {
 
   it('is consumed by the step that reads it, and asks for no further turn then', async () => {
     const { db } = database.store;
-    const thread = await newThread();
+    const thread = await freshThread();
     const turn = await begin(thread, 'go');
     const readUpto = await read(thread);
     const late = await write(thread, turn, 'and this');
@@ -206,7 +205,7 @@ describe('what came while the model was answering', () => {
 
   it('is stopped by a stop that came after it, and not by one that came before', async () => {
     const { db } = database.store;
-    const thread = await newThread();
+    const thread = await freshThread();
     const turn = await begin(thread, 'go');
     const readUpto = await read(thread);
     await write(thread, turn, 'before the stop');
@@ -231,7 +230,7 @@ describe('what came while the model was answering', () => {
 describe('the result of a call', () => {
   it('is the first one, and its item ends once', async () => {
     const { db } = database.store;
-    const thread = await newThread();
+    const thread = await freshThread();
     const turn = await begin(thread, 'go');
     await think(thread, turn, 1, '', { calls: 1 });
     const id = callIdOf(turn, 1, 0);
@@ -243,7 +242,7 @@ describe('the result of a call', () => {
   });
 
   it('wakes the readers of its thread once, when it can be read', async () => {
-    const thread = await newThread();
+    const thread = await freshThread();
     const turn = await begin(thread, 'go');
     await think(thread, turn, 1, '', { calls: 1 });
     const seen: string[][] = [];
