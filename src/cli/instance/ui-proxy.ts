@@ -40,62 +40,17 @@ export interface UiProxy {
   close(): Promise<void>;
 }
 
+interface Ui {
+  target: UiAddress;
+  /** what this address is called */
+  hosts: ReadonlySet<string>;
+  /** the cookie of a browser that knew the token */
+  pass: string;
+}
+
 export async function serveUi({ port, target, token }: { port: number; target: UiAddress; token: string }): Promise<UiProxy> {
-  const hosts = new Set([`127.0.0.1:${port}`, `localhost:${port}`]);
-  const pass = passOf(token);
-
-  function handle(incoming: IncomingMessage, response: ServerResponse): void {
-    const stranger = foreign(incoming);
-    const url = URL.parse(incoming.url ?? '/', `http://127.0.0.1:${port}`);
-    const given = url?.searchParams.get('token');
-    if (stranger) refuse(response, ...stranger);
-    else if (!url) refuse(response, 400, 'This is no address.');
-    else if (typeof given === 'string') enter(given, url, response);
-    else if (!hasPass(incoming.headers.cookie)) refuse(response, 401, 'This page needs a token. Run: fetch ui');
-    else forward(incoming, response);
-  }
-
-  /** A page of elsewhere that got here by a name of its own, or that writes to us. */
-  function foreign({ headers: { host = '', origin }, rawHeaders }: IncomingMessage): [number, string] | null {
-    const named = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host').length;
-    if (named !== 1 || !hosts.has(host)) return [421, 'This is the Web UI of a Temporal server on this machine, and it goes by another name.'];
-    return origin === undefined || hosts.has(origin.replace('http://', '')) ? null : [403, 'Another page may not use this.'];
-  }
-
-  /** The token is in the address once, and in no page that is looked at afterwards. */
-  function enter(given: string, url: URL, response: ServerResponse): void {
-    if (!equal(passOf(given), pass)) {
-      refuse(response, 403, 'This token is not the one of this instance. Run: fetch ui');
-      return;
-    }
-    url.searchParams.delete('token');
-    const cookie = `${COOKIE}=${pass}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${REMEMBERED_S}`;
-    // one slash: two would be the address of another host
-    const location = `/${url.pathname.replaceAll('//', '/').slice(1)}${url.search}`;
-    response.writeHead(303, { location, 'set-cookie': cookie, 'referrer-policy': 'no-referrer' }).end();
-  }
-
-  function hasPass(cookie = ''): boolean {
-    const sent = cookie.split(';').find((each) => each.trim().startsWith(`${COOKIE}=`));
-    return sent !== undefined && equal(sent.trim().slice(COOKIE.length + 1), pass);
-  }
-
-  function forward(incoming: IncomingMessage, response: ServerResponse): void {
-    const headers = { ...incoming.headers, host: `${target.ip}:${target.port}` };
-    // the UI compares it with its own host
-    delete headers.origin;
-    const outgoing = request({ host: target.ip, port: target.port, method: incoming.method, path: incoming.url, headers }, (answer) => {
-      response.writeHead(answer.statusCode ?? 502, { ...answer.headers, 'x-frame-options': 'DENY' });
-      answer.pipe(response);
-    });
-    outgoing.on('error', () =>
-      response.headersSent ? response.destroy() : refuse(response, 502, 'The Temporal server does not answer. Look at: fetch status'),
-    );
-    response.on('close', () => outgoing.destroy());
-    incoming.pipe(outgoing);
-  }
-
-  const server = createServer(handle);
+  const ui: Ui = { target, hosts: new Set([`127.0.0.1:${port}`, `localhost:${port}`]), pass: passOf(token) };
+  const server = createServer((incoming, response) => handle(ui, incoming, response));
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, '127.0.0.1', resolve);
@@ -107,6 +62,55 @@ export async function serveUi({ port, target, token }: { port: number; target: U
         server.closeAllConnections();
       }),
   };
+}
+
+function handle(ui: Ui, incoming: IncomingMessage, response: ServerResponse): void {
+  const stranger = foreign(ui, incoming);
+  const url = URL.parse(incoming.url ?? '/', 'http://127.0.0.1');
+  const given = url?.searchParams.get('token');
+  if (stranger) refuse(response, ...stranger);
+  else if (!url) refuse(response, 400, 'This is no address.');
+  else if (typeof given === 'string') enter(ui, given, url, response);
+  else if (!hasPass(ui, incoming.headers.cookie)) refuse(response, 401, 'This page needs a token. Run: fetch ui');
+  else forward(ui, incoming, response);
+}
+
+/** A page of elsewhere that got here by a name of its own, or that writes to us. */
+function foreign({ hosts }: Ui, { headers: { host = '', origin }, rawHeaders }: IncomingMessage): [number, string] | null {
+  const named = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host').length;
+  if (named !== 1 || !hosts.has(host)) return [421, 'This is the Web UI of a Temporal server on this machine, and it goes by another name.'];
+  return origin === undefined || hosts.has(origin.replace('http://', '')) ? null : [403, 'Another page may not use this.'];
+}
+
+/** The token is in the address once, and in no page that is looked at afterwards. */
+function enter({ pass }: Ui, given: string, url: URL, response: ServerResponse): void {
+  if (!equal(passOf(given), pass)) {
+    refuse(response, 403, 'This token is not the one of this instance. Run: fetch ui');
+    return;
+  }
+  url.searchParams.delete('token');
+  const cookie = `${COOKIE}=${pass}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${REMEMBERED_S}`;
+  // one slash: two would be the address of another host
+  const location = `/${url.pathname.replaceAll('//', '/').slice(1)}${url.search}`;
+  response.writeHead(303, { location, 'set-cookie': cookie, 'referrer-policy': 'no-referrer' }).end();
+}
+
+function hasPass({ pass }: Ui, cookie = ''): boolean {
+  const sent = cookie.split(';').find((each) => each.trim().startsWith(`${COOKIE}=`));
+  return sent !== undefined && equal(sent.trim().slice(COOKIE.length + 1), pass);
+}
+
+function forward({ target }: Ui, incoming: IncomingMessage, response: ServerResponse): void {
+  const headers = { ...incoming.headers, host: `${target.ip}:${target.port}` };
+  // the UI compares it with its own host
+  delete headers.origin;
+  const outgoing = request({ host: target.ip, port: target.port, method: incoming.method, path: incoming.url, headers }, (answer) => {
+    response.writeHead(answer.statusCode ?? 502, { ...answer.headers, 'x-frame-options': 'DENY' });
+    answer.pipe(response);
+  });
+  outgoing.on('error', () => (response.headersSent ? response.destroy() : refuse(response, 502, 'The Temporal server does not answer. Look at: fetch status')));
+  response.on('close', () => outgoing.destroy());
+  incoming.pipe(outgoing);
 }
 
 const equal = (one: string, other: string): boolean => one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other));
