@@ -62,8 +62,9 @@ describe('a conversation', () => {
 
   it('lets exactly one of simultaneous starts win', async () => {
     const thread = await app.thread();
+    // the turn must outlast the starts: a late one may begin the next turn
     const answers = await Promise.all(
-      Array.from({ length: 6 }, (_, n) => app.request('POST', `/v1/threads/${thread}/turns`, { prompt: `SCRIPT:[{"say":"${n}","pace":100}]` })),
+      Array.from({ length: 6 }, (_, n) => app.request('POST', `/v1/threads/${thread}/turns`, { prompt: `SCRIPT:[{"say":"${n}","pace":3000}]` })),
     );
     expect(answers.map((answer) => answer.status).sort()).toEqual([201, 409, 409, 409, 409, 409]);
     const turn = (answers.find((answer) => answer.status === 201)!.body as { turn: { id: string } }).turn.id;
