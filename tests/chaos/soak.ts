@@ -14,6 +14,7 @@ const USAGE = `Kills processes of a whole instance at random while scripted chat
   --whatsapp    people write on a local WhatsApp instead; the library's default is put through the same
   --messages N  messages that they write (default 300; with --whatsapp)
   --pairs       two of every role on one database and one Temporal server are killed in turn instead; --chats, --tasks and --messages say what goes on
+  --limits N    so many tasks for each kind of limit wait for their model instead
   --tasks N     people have so many coding tasks done in containers instead
   --engine N    so many of the kills hit the Docker engine itself, where nothing else runs on it (with --tasks; default 0)
   --keep DIR    keeps the logs and what else a defect is found by there (with --pairs, --whatsapp or --tasks)`;
@@ -51,6 +52,7 @@ if (import.meta.main) {
       messages: { type: 'string', default: '300' },
       pairs: { type: 'boolean', default: false },
       tasks: { type: 'string' },
+      limits: { type: 'string' },
       engine: { type: 'string', default: '0' },
       keep: { type: 'string' },
       help: { type: 'boolean', short: 'h' },
@@ -72,6 +74,10 @@ if (import.meta.main) {
     count += 1;
     console.log(`${count}/${kills} ${victim}: answered again after ${recoveryMs} ms`);
   };
+  if (values.limits) {
+    const { soakLimits } = await import('./limits-soak.ts');
+    process.exit(await soakLimits({ seed, kills, tasks: Number(values.limits) }));
+  }
   if (values.pairs) {
     const { soakPairs } = await import('./pairs-soak.ts');
     process.exit(await soakPairs({ seed, kills, chats, tasks: Number(values.tasks ?? 30), messages: Number(values.messages), keep: values.keep }));

@@ -1,5 +1,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
+
+const ANY = '*';
 
 /** How the endpoint refuses: status, headers, body. */
 export interface Refusing {
@@ -10,39 +13,45 @@ export interface Refusing {
   until: number;
 }
 
+export interface AskedEndpoint {
+  /** ms since the epoch */
+  at: number;
+  model: string;
+  answered: boolean;
+}
+
 /** A model endpoint (Anthropic Messages) with a limit that a test sets. It keeps what was asked of it. */
 export interface LimitedEndpoint {
   url: string;
-  refuse(how: Refusing | null): void;
-  /** when each request came, and whether it was answered */
-  requests(): Array<{ at: number; answered: boolean }>;
+  /** `model`: one alone; otherwise each that has no limit of its own */
+  refuse(how: Refusing | null, model?: string): void;
+  requests(): AskedEndpoint[];
   close(): Promise<void>;
 }
 
 export async function startLimitedEndpoint(): Promise<LimitedEndpoint> {
-  let refusing: Refusing | null = null;
-  const asked: Array<{ at: number; answered: boolean }> = [];
-  const server = createServer((request, response) => {
-    request.resume();
+  const refusing = new Map<string, Refusing | null>();
+  const asked: AskedEndpoint[] = [];
+  const server = createServer(async (request, response) => {
     const at = Date.now();
-    const refuses = refusing !== null && at < refusing.until ? refusing : null;
-    asked.push({ at, answered: !refuses });
+    const { model = '' } = (await json(request).catch(() => ({}))) as { model?: string };
+    const limit = refusing.get(refusing.has(model) ? model : ANY);
+    const refuses = limit && at < limit.until ? limit : null;
+    asked.push({ at, model, answered: !refuses });
     response.writeHead(refuses?.status ?? 200, { 'content-type': 'application/json', ...refuses?.headers });
     const usage = { input_tokens: 1, output_tokens: 1 };
     response.end(
       JSON.stringify(
         refuses
           ? (refuses.body ?? { type: 'error', error: { type: 'rate_limit_error', message: 'This request would exceed your account’s rate limit.' } })
-          : { id: 'msg_1', type: 'message', role: 'assistant', model: 'm', content: [{ type: 'text', text: 'done' }], usage },
+          : { id: 'msg_1', type: 'message', role: 'assistant', model, content: [{ type: 'text', text: 'done' }], usage },
       ),
     );
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    refuse: (how) => {
-      refusing = how;
-    },
+    refuse: (how, model = ANY) => void refusing.set(model, how),
     requests: () => [...asked],
     close: () =>
       new Promise((resolve) => {
@@ -52,15 +61,15 @@ export async function startLimitedEndpoint(): Promise<LimitedEndpoint> {
   };
 }
 
-/** A program that calls the model once from inside of a container, or again and again until it gets an answer. It notes each answer in a file. */
+/** A program that calls a model from inside of a container: `ask.mjs MODEL`, or with `again` until it gets an answer. It notes the answer in a file. */
 export const MODEL_CALLER = `
 import { appendFileSync } from 'node:fs';
-const [again] = process.argv.slice(2);
+const [model = 'm', again] = process.argv.slice(2);
 for (;;) {
   const answer = await fetch(process.env.PRACTICE_MODEL_URL + '/anthropic/v1/messages', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'm', max_tokens: 10, messages: [{ role: 'user', content: 'Go on.' }] }),
+    body: JSON.stringify({ model, max_tokens: 10, messages: [{ role: 'user', content: 'Go on.' }] }),
   });
   await answer.text();
   if (answer.ok) break;

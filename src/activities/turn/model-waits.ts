@@ -6,6 +6,7 @@ import { clockTime } from '../../domain/text/when.ts';
 import { signalArrival } from '../../intake/signal.ts';
 import { endWaits, type ModelWait, noteWait } from '../../store/steps/model-waits.ts';
 import type { ActivityDeps } from '../activity-deps.ts';
+import { DayBudgetSpent } from './day-budget.ts';
 
 export const patienceLimits = ({ config }: Pick<ActivityDeps, 'config'>): PatienceLimits => ({
   silenceMs: config.FETCH_MODEL_SILENCE_SECONDS * 1_000,
@@ -53,6 +54,11 @@ export class ModelWaits {
     const { waitMs, next, what } = verdict;
     if ((what === 'limit' ? next.waitedMs : next.triedMs) < this.#tellMs) return;
     const opens = new Date(Date.now() + waitMs);
+    if (error instanceof DayBudgetSpent) {
+      const { opensAt, breach } = error;
+      const tell = `${error.message} I go on at ${this.#time(opensAt)}, when the day is over; raise ${breach.raise} and restart to go on sooner, \`stop\` ends it.`;
+      return await this.#note({ kind: 'limit', what: `the next day of its budget, at ${this.#time(opensAt)}`, until: opensAt, tell });
+    }
     if (what === 'silence') {
       const why = cut(error.message.replace(/\s+/g, ' '), REASON_CHARS);
       const tell = `The model at ${this.#host} gives no answer; I try again until ${this.#time(this.#givenUpAt)}. \`stop\` ends it. (It said: ${why})`;

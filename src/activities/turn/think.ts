@@ -1,7 +1,7 @@
 import { activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity';
 import { type Model, ModelError } from '../../adapters/model/model.ts';
 import type { ThinkInput, ThinkResult } from '../../contracts/conversation.ts';
-import { breachText, dayBreach } from '../../domain/model/budgets.ts';
+import { dayBreach } from '../../domain/model/budgets.ts';
 import { afterFailure, type Patience, patienceFrom } from '../../domain/model/patience.ts';
 import { endStaleAnswers } from '../../store/chats/items.ts';
 import { tellDelay } from '../../store/steps/model-waits.ts';
@@ -11,6 +11,7 @@ import type { ActivityDeps } from '../activity-deps.ts';
 import { asFailure, fail, finalOf } from '../failure.ts';
 import { beat } from '../heartbeat.ts';
 import { answerWith } from './answer.ts';
+import { DayBudgetSpent } from './day-budget.ts';
 import { logEndedTurn } from './end-line.ts';
 import { ModelWaits, patienceLimits } from './model-waits.ts';
 
@@ -110,7 +111,7 @@ const closed = (subject: StepSubject): ThinkResult => ({
 function refuseOverBudget({ config }: ActivityDeps, subject: StepSubject): void {
   const limits = { tokens: config.FETCH_MAX_DAY_TOKENS, microUsd: Math.round(config.FETCH_MAX_DAY_USD * 1_000_000) };
   const breach = dayBreach(limits, subject.spentToday);
-  if (breach) throw fail('BudgetExceeded', breachText(breach));
+  if (breach) throw new DayBudgetSpent(breach);
 }
 
 const modelFor = (model: Model, subject: StepSubject): string => {

@@ -97,7 +97,7 @@ describe('a task whose model is at its limit', () => {
 
   it('has its container ended although its agent would ask on for hours, and goes on at once when it is told to', async () => {
     endpoint.refuse({ status: 429, headers: { 'retry-after': '7200' }, until: Date.now() + 7_200_000 });
-    const { id, thread, path } = await begun('told', 'run node ask.mjs again; append b.txt b');
+    const { id, thread, path } = await begun('told', 'run node ask.mjs m again; append b.txt b');
     await limited(id);
     expect(containersOf(id)).toEqual([]);
     const asked = endpoint.requests().length;

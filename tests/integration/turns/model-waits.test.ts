@@ -67,6 +67,23 @@ describe('a rate limit', () => {
   });
 });
 
+describe('the budget of a day', () => {
+  it('that is used up is waited for, told once with the way to raise it, and ends nothing', async () => {
+    const thread = await app.thread();
+    const first = await app.turn(thread, [{ say: 'spent' }]);
+    await app.ended(thread, first);
+    const { chat_id } = await app.store.db.selectFrom('threads').select('chat_id').where('id', '=', thread).executeTakeFirstOrThrow();
+    await app.store.db.updateTable('spending').set({ tokens: 1_000_000_000 }).where('chat_id', '=', chat_id).execute();
+    const turn = await app.turn(thread, [{ say: 'tomorrow' }]);
+    const { body } = await told(turn, /^The budget for tokens of this chat today is used up/);
+    expect(body).toMatch(/I go on at .*, when the day is over; raise FETCH_MAX_DAY_TOKENS and restart to go on sooner, `stop` ends it\.$/);
+    expect(await statusLine(thread)).toMatch(/^Waiting for the next day of its budget, at /);
+    expect(app.model.asked(turn)).toBe(0);
+    await app.say(thread, 'stop');
+    expect((await app.ended(thread, turn, 10_000)).status).toBe('interrupted');
+  });
+});
+
 describe('an endpoint that says nothing', () => {
   it('is told, and given up in the end; what was done is kept', async () => {
     const thread = await app.thread();

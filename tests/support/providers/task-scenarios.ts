@@ -24,7 +24,7 @@ const crowding = `python3 -c 'import os, time; [os.fork() or (globals().update(m
 const ENDINGS = /^Task \S+ (is done|has failed|was cancelled)/;
 
 /** The same tasks for each agent, in a whole instance: from the order in a chat to the report there. */
-export function taskScenarios({ name: agent, model }: Differences): void {
+export function taskScenarios({ name: agent, model, sideQuestions }: Differences): void {
   let app: TestApp;
   let providers: Providers;
   const slots = semaphore(2);
@@ -64,18 +64,18 @@ export function taskScenarios({ name: agent, model }: Differences): void {
         .filter((entry) => entry.step !== null && (step === undefined || entry.step === step) && entry.user.includes(goal))
         .map((entry) => entry.last)
         .join('\n');
-    return { path, thread, id, heard };
+    return { path, thread, id, goal, heard };
   };
 
   /** The task when it is over: once, with one report, one last line, no container and no home left. */
-  const over = async (id: string, thread: string): Promise<Task> => {
+  const over = async (id: string, thread: string, runs = 1): Promise<Task> => {
     const task = await until(`task ${id} is over`, async () => ((await findTask(app, id)).ended_at ? await findTask(app, id) : null), LIMIT);
     await inState(app, id, task.state);
     const reported = async () =>
       (await app.detail(thread)).items.filter(({ kind, detail }) => kind === 'agent_message' && detail?.startsWith(`Task ${id} `) && ENDINGS.test(detail));
     await until('it is reported', async () => (await reported()).length > 0);
     expect(await reported()).toHaveLength(1);
-    expect((await linesOf(app, id)).filter(({ type }) => type === 'ended').length).toBeLessThanOrEqual(1);
+    expect((await linesOf(app, id)).filter(({ type }) => type === 'ended').length).toBeLessThanOrEqual(runs);
     expect(containersOf(id)).toEqual([]);
     const folder = join(app.home, 'kennel/runs', id);
     await until('its home is removed', () => !existsSync(join(folder, 'home')));
@@ -112,6 +112,41 @@ export function taskScenarios({ name: agent, model }: Differences): void {
       expect(lines.filter(({ type }) => type === 'question')).toHaveLength(1);
       expect(heard()).toMatch(/blue/);
     }, 900_000);
+
+    it.each([
+      ['at its limit for longer than an agent should ask', { fail: 429, retryAfter: 75, times: 1 }, 75_000],
+      ['overloaded, and says nothing of a time', { fail: 529, times: 2 }, 0],
+    ])(
+      'sleeps while its model is %s, and goes on in its session after the workers were killed',
+      async (_, refusal, opensInMs) => {
+        const { path, thread, id, goal, heard } = await begin(
+          `limited-${refusal.fail}`,
+          write('one.txt', 'one\n'),
+          { ...refusal, ...write('two.txt', 'two\n') },
+          { say: 'All done.' },
+        );
+        const refusedAt = await until('its model refuses', () => providers.requests().find((entry) => entry.status === refusal.fail)?.at, LIMIT);
+        if (opensInMs > 0) {
+          await until('it waits without a container', async () => (await findTask(app, id)).state === 'waiting' && containersOf(id).length === 0, LIMIT);
+          app.kill('kennel');
+          app.kill('worker');
+          await app.whenReady();
+        }
+        const task = await over(id, thread, 6);
+        expect(task.state, task.reason ?? '').toBe('completed');
+        expect(task.ended_at!.getTime() - refusedAt - opensInMs).toBeLessThan(60_000 + 30_000);
+        expect(task.result?.changes?.files.map((file) => file.path).sort()).toEqual(['one.txt', 'two.txt']);
+        expect(readFileSync(join(path, 'two.txt'), 'utf8')).toBe('two\n');
+        // no step that was finished is done again
+        expect(heard(0).trim()).toBe('');
+        const first = providers.requests().filter((entry) => entry.step === 0 && entry.user.includes(goal));
+        expect(first.length).toBeLessThanOrEqual(1 + sideQuestions);
+        const told = (await app.detail(thread)).items.filter(({ detail }) => detail?.startsWith(`Task ${id} in `));
+        expect(told.length).toBeLessThanOrEqual(1);
+        if (opensInMs > 0) expect(told).toHaveLength(1);
+      },
+      900_000,
+    );
 
     scenario('goes on when a command of it takes all the memory: only the command is ended', async () => {
       const { thread, id, heard } = await begin('eating', shell(eating), write('after.txt', 'after\n'), { say: 'All done.' });
