@@ -8,6 +8,8 @@ import { CANCELLED, type End, isCancelled, isPaused, show, type TaskRun } from '
 
 /** For runs whose input does not say it: a weekly limit and a day more. */
 const LONGEST_MS = 8 * 86_400_000;
+/** Nobody needs to know of a shorter wait. */
+const SHORT_MS = 10_000;
 /** A person is told again when a wait became this much longer. */
 const LONGER_MS = 3_600_000;
 /** Work this long shows that a limit was really over. */
@@ -25,7 +27,7 @@ export async function untilOpen(run: TaskRun, at: CarriedWork, limit: ModelLimit
   const opensAt = Math.max(limit.opensAt, from + limitWaitMs(limit.kind, null, before.inVain));
   const waitedMs = before.waitedMs + opensAt - from;
   if (waitedMs > (limits.limitedMs ?? LONGEST_MS)) return { state: 'failed', reason: tooLong(limits.limitedMs ?? LONGEST_MS, opensAt) };
-  const tell = before.toldUntil === null || opensAt - before.toldUntil > LONGER_MS;
+  const tell = waitedMs > SHORT_MS && (before.toldUntil === null || opensAt - before.toldUntil > LONGER_MS);
   at.limited = { waitedMs, inVain: before.inVain + 1, toldUntil: tell ? opensAt : before.toldUntil };
   run.orders.goOn = false;
   const isOver = () => run.orders.goOn || isCancelled(run);
@@ -35,7 +37,10 @@ export async function untilOpen(run: TaskRun, at: CarriedWork, limit: ModelLimit
     const outboxId = await taskRecords.limit({ taskId, key: `limit${at.step}`, limit: { ...limit, opensAt }, tell: telling });
     if (outboxId) send(run, 'send notice', outboxId);
     await condition(() => isOver() || isPaused(run), Math.max(opensAt - Date.now(), 1), { summary: `waits for the limit of ${run.harness}` });
-    if (isPaused(run) && !(await unpaused(run, null))) return CANCELLED;
+    if (!isPaused(run)) continue;
+    if (!(await unpaused(run, null))) return CANCELLED;
+    // the end of a pause is no word about the limit
+    run.orders.goOn = false;
   }
   run.workedSinceLimitMs = 0;
   // who asked for it is told what came of it

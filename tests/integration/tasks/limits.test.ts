@@ -136,6 +136,7 @@ describe('a task whose model is at its limit', () => {
     endpoint.refuse({ status: 529, body: { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }, until: Date.now() + 7_200_000 });
     const { id, thread } = await begun('stopped', GOAL);
     await limited(id);
+    await until('a wait that lasts is told', async () => (await told(id)).length > 0, 60_000);
     expect(await told(id)).toEqual([expect.stringContaining('is overloaded. I try again by myself until it answers')]);
     await app.say(thread, 'stop');
     const task = await inState(app, id, 'cancelled');

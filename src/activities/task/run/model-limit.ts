@@ -25,6 +25,8 @@ const SETTLE_MS = 2_000;
 /** An agent that fails this long after a limit opened, and was not answered since, has failed because of it. Agents try again for some tens of seconds. */
 const RECENT_MS = 120_000;
 const DAY_MS = 86_400_000;
+/** The day is the database's, whose clock may be late. */
+const SKEW_MS = 30_000;
 
 /** The limit that stands in the way of a working agent; null when there is none, or a short one. */
 export async function modelLimit(db: Db, taskId: string): Promise<AtLimit | null> {
@@ -70,5 +72,5 @@ export function dayLimit(config: Config, used: TaskUsed): AtLimit | null {
   const own = { ...budget, dayTokens: Number.POSITIVE_INFINITY, dayMicroUsd: Number.POSITIVE_INFINITY };
   // what the task itself may use does not come back tomorrow
   if (taskBreach(own, used) || !taskBreach(budget, used)) return null;
-  return { what: 'limit', kind: 'budget', named: true, opensAt: (Math.floor(Date.now() / DAY_MS) + 1) * DAY_MS };
+  return { what: 'limit', kind: 'budget', named: true, opensAt: (Math.floor(Date.now() / DAY_MS) + 1) * DAY_MS + SKEW_MS };
 }
