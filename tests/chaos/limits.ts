@@ -10,9 +10,8 @@ import { until } from '../support/until.ts';
 import { kill, processesOf, type Victim } from './killer.ts';
 import { type Random, seeded } from './random.ts';
 
-/** Kinds of limits, on a clock on which two hours, five hours and a week are a minute. */
-const WINDOW_MS = 60_000;
-const opening = (): number => Date.now() + WINDOW_MS;
+/** Kinds of limits, on a clock on which two hours, five hours and a week are a few minutes. */
+const windowMs = (kills: number): number => 60_000 + kills * 2_000;
 const seconds = (at: number): string => String(Math.ceil(at / 1_000));
 const subscription = (until: number, claim: string): Refusing => ({
   status: 429,
@@ -23,12 +22,12 @@ const subscription = (until: number, claim: string): Refusing => ({
   },
   until: Math.ceil(until / 1_000) * 1_000,
 });
-const KINDS: Record<string, () => Refusing> = {
-  header: () => ({ status: 429, headers: { 'retry-after': seconds(WINDOW_MS) }, until: opening() }),
-  'five hours': () => subscription(opening(), 'five_hour'),
-  week: () => subscription(opening(), 'seven_day'),
-  overload: () => ({ status: 529, body: { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }, until: opening() }),
-  'no hint': () => ({ status: 429, until: opening() }),
+const KINDS: Record<string, (until: number) => Refusing> = {
+  header: (until) => ({ status: 429, headers: { 'retry-after': seconds(until - Date.now()) }, until }),
+  'five hours': (until) => subscription(until, 'five_hour'),
+  week: (until) => subscription(until, 'seven_day'),
+  overload: (until) => ({ status: 529, body: { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }, until }),
+  'no hint': (until) => ({ status: 429, until }),
 };
 const VICTIMS: readonly Victim[] = ['worker', 'gateway', 'api', 'kennel', 'postgres', 'temporal', 'supervisor'];
 /** Longest time from the end of a limit to the answer to a task that waited for it. */
@@ -62,20 +61,26 @@ export async function runLimitChaos({ seed, tasks, kills }: LimitChaosOptions): 
     for (const kind of Object.keys(KINDS)) for (let at = 0; at < tasks; at++) made.push(await begin(app, kind, at));
     const opensAt: Record<string, number> = {};
     for (const [kind, limit] of Object.entries(KINDS)) {
-      const refusing = limit();
+      const refusing = limit(Date.now() + windowMs(kills));
       opensAt[kind] = refusing.until;
       endpoint.refuse(refusing, modelOf(kind));
     }
     // the tasks wait for this file before they ask
     for (const { path } of made) writeFileSync(join(path, 'go'), '');
     const hit = await killAll(app, random, kills, made);
-    await until('every task is over', async () => (await Promise.all(made.map(({ id }) => findTask(app, id)))).every((task) => task.ended_at), 600_000);
-    return { kills: hit, ...(await auditLimits(app, endpoint, made, opensAt)) };
+    const quietAt = Date.now();
+    await until('every task is over, and reported', async () => (await Promise.all(made.map(({ id }) => isReported(app, id)))).every(Boolean), 600_000);
+    // while processes die, nobody can go on
+    const from = Object.fromEntries(Object.entries(opensAt).map(([kind, at]) => [kind, Math.max(at, quietAt)]));
+    return { kills: hit, ...(await auditLimits(app, endpoint, made, from)) };
   } finally {
     await app.close();
     await endpoint.close();
   }
 }
+
+const isReported = async (app: TestApp, id: string): Promise<boolean> =>
+  (await app.store.db.selectFrom('outbox').select('id').where('id', '=', `out_${id}_result`).executeTakeFirst()) !== undefined;
 
 interface Made {
   id: string;
