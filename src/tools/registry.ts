@@ -9,6 +9,7 @@ import { workflowTools } from './routines/workflows.ts';
 import { taskTools } from './tasks/tasks.ts';
 import type { Tool } from './tool.ts';
 import { webTools } from './web.ts';
+import { bringInTools } from './workspace/bring-in.ts';
 import { fileTools } from './workspace/files.ts';
 import { gitTools } from './workspace/git.ts';
 import { githubTools } from './workspace/github.ts';
@@ -17,7 +18,7 @@ import { workspaceTools } from './workspace/workspaces.ts';
 
 // The model reads the families in this order, which prompt caches count on: a new one goes to the end of `later`.
 const earlier: Tool[] = [...interactionTools, ...attachmentTools, ...webTools];
-const later: Tool[] = [...workspaceTools, ...fileTools, ...gitTools, ...shellTools, ...githubTools, ...taskTools];
+const later: Tool[] = [...workspaceTools, ...fileTools, ...gitTools, ...shellTools, ...githubTools, ...taskTools, ...bringInTools];
 const routineTools: Tool[] = workflowTools(
   (name) => tools.get(name),
   () => tools.keys(),

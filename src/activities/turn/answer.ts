@@ -18,6 +18,7 @@ import { routeToKennel } from './kennel-routing.ts';
 import { systemPrompt } from './prompt.ts';
 import { withTaint } from './provenance.ts';
 import { StepStream } from './step-stream.ts';
+import { answerOfWords } from './words.ts';
 
 /** Asks one model and stores its answer. Asks once more with a smaller context when the endpoint accepts less than expected. */
 export async function answerWith(deps: ActivityDeps, modelName: string, input: ThinkInput, subject: StepSubject, history: History): Promise<ThinkResult> {
@@ -50,14 +51,24 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
   const access = accessOf(subject.turn, subject.thread);
   const stream = new StepStream(db, { threadId, turnId }, [key, attempt, modelName, budgetTokens]);
   try {
-    const answer = await model.complete({
-      model: modelName,
-      messages: toModelMessages(systemPrompt(config, subject), history.summary, history.messages, history.calls, history.files, shownOfMessage(budgetTokens)),
-      tools: modelTools(access),
-      signal,
-      onDelta: (kind, delta) => stream.add(kind, delta),
-      requestId: `${key}#${attempt}`,
-    });
+    const messages = toModelMessages(
+      systemPrompt(config, subject),
+      history.summary,
+      history.messages,
+      history.calls,
+      history.files,
+      shownOfMessage(budgetTokens),
+    );
+    const answer =
+      answerOfWords(messages, { key, modelName }) ??
+      (await model.complete({
+        model: modelName,
+        messages,
+        tools: modelTools(access),
+        signal,
+        onDelta: (kind, delta) => stream.add(kind, delta),
+        requestId: `${key}#${attempt}`,
+      }));
     await stream.endReasoning();
     const { usage } = answer;
     const cost = costOf([answer.model, modelName], usage, model.prices);

@@ -1,8 +1,7 @@
-import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { childEnvironment } from '../../config.ts';
+import { credentials, type Ended, git, withoutToken } from './host-git.ts';
 
 /**
  * Pushes from this process, because the token must not enter a container. Only the commits of the workspace are used: they come as a bundle and go through a
@@ -49,63 +48,9 @@ export async function pushBundle({ bundle, url, branch, everything, token, signa
   }
 }
 
-/** Settings of one process: the token goes only to this server, follows no redirect, and is in no file and no argument. */
-function credentials(url: string, token: string): Record<string, string> {
-  const { origin, protocol } = new URL(url);
-  const settings: Array<[string, string]> = [
-    [`http.${origin}/.extraHeader`, `Authorization: Basic ${Buffer.from(`x-access-token:${token}`).toString('base64')}`],
-    ['http.followRedirects', 'false'],
-    ['credential.helper', ''],
-    ['core.hooksPath', '/dev/null'],
-  ];
-  return {
-    GIT_ALLOW_PROTOCOL: protocol.replace(':', ''),
-    GIT_CONFIG_COUNT: String(settings.length),
-    ...Object.fromEntries(
-      settings.flatMap(([key, value], at) => [
-        [`GIT_CONFIG_KEY_${at}`, key],
-        [`GIT_CONFIG_VALUE_${at}`, value],
-      ]),
-    ),
-  };
-}
-
-interface Ended {
-  code: number | null;
-  out: string;
-  said: string;
-}
-
-const PASSED = /^(PATH|https?_proxy|all_proxy|no_proxy|SSL_CERT_FILE|SSL_CERT_DIR|GIT_SSL_CAINFO|CURL_CA_BUNDLE)$/i;
-
-/** Runs git with its own environment. */
-function git(home: string, args: string[], extra: Record<string, string>, signal: AbortSignal): Promise<Ended> {
-  const passed = Object.fromEntries(Object.entries(childEnvironment({})).filter(([name]) => PASSED.test(name)));
-  const env = {
-    ...passed,
-    HOME: home,
-    LC_ALL: 'C',
-    GIT_CONFIG_NOSYSTEM: '1',
-    GIT_CONFIG_GLOBAL: '/dev/null',
-    GIT_TERMINAL_PROMPT: '0',
-    GIT_ASKPASS: 'false',
-    ...extra,
-  };
-  return new Promise((resolve, reject) => {
-    const child = spawn('git', args, { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'], signal });
-    const [out, errors]: [string[], string[]] = [[], []];
-    child.stdout.setEncoding('utf8').on('data', (piece: string) => void out.push(piece));
-    child.stderr.setEncoding('utf8').on('data', (piece: string) => void errors.push(piece));
-    child.on('error', (error: NodeJS.ErrnoException) =>
-      error.code === 'ENOENT' ? resolve({ code: null, out: '', said: 'git is not installed on this host.' }) : reject(error),
-    );
-    child.on('close', (code) => resolve({ code, out: out.join(''), said: errors.join('').trim().slice(-2000) }));
-  });
-}
-
 /** Why a push was refused, as a sentence for known cases. */
 function refusal({ out, said }: Ended, token: string): string {
-  const text = `${said}\n${out}`.replaceAll(token, '***').replaceAll(Buffer.from(`x-access-token:${token}`).toString('base64'), '***');
+  const text = withoutToken(`${said}\n${out}`, token);
   if (/\[rejected\][^\n[]*(fetch first|non-fast-forward)/.test(text))
     return 'GitHub has commits on this branch that the workspace does not have. Nothing was overwritten; push to another branch, or bring them in first.';
   if (/workflow. scope/.test(text)) return 'GitHub refuses changes of .github/workflows by this token: it needs the scope workflow.';

@@ -1,4 +1,5 @@
 import { ApiError, reasonOf } from './api-request.ts';
+import { asOpened } from './dragged.ts';
 import { asksForWhatsApp } from './greeting.ts';
 import type { ChatOffer, ChatOptions } from './options.ts';
 import { rememberMessage } from './screen/history.ts';
@@ -39,7 +40,8 @@ export function typed(session: ChatSession, { home, offer: begin }: { home: stri
   };
 
   const take = (written: string): void => {
-    const text = written.trim();
+    // a path may be the answer to a question
+    const text = view.running.isAsked ? written.trim() : asOpened(written.trim());
     rememberMessage(home, text);
     if (isForTheChat(text)) return;
     offer?.hush();

@@ -20,29 +20,12 @@ export interface NewWorkspace {
 
 /** It is made in another folder and moved when complete, so that the folder of workspaces never holds half a workspace. */
 export async function create(context: ToolContext, site: Site, { name, template, description, initGit }: NewWorkspace): Promise<ToolOutcome> {
-  const { db, callId, chatId } = context;
-  const { workspaces, leftOut } = await findWorkspaces(site.folder);
-  const taken = [...workspaces, ...leftOut].find((each) => sameName(each.name, name));
-  const intent = await intentOf(db, callId);
-  let path = workspaces.find((each) => each.name === name)?.path;
-  const mine = path !== undefined && intent?.placed !== undefined && intent.placed === (await folderId(path));
-  if (taken && !mine)
-    return {
-      ok: false,
-      output: `There is ${taken.name === name ? 'already something called' : 'already'} ${taken.name} among the workspaces. Choose another name.`,
-    };
-  if (!mine || path === undefined) {
-    await provide(context, site.kennel);
-    const staged = await stageWorkspace(site.folder, callId);
-    const made = await operate({ kennel: site.kennel, path: staged }, { op: 'create', template, name, description, git: initGit, author: AUTHOR }, context);
-    if (!made.ok) {
-      await unstage(staged);
-      return { ok: false, output: made.output };
-    }
-    await noteIntent(db, callId, { placed: await folderId(staged) });
-    path = await placeWorkspace(site.folder, staged, name);
-  }
-  const at: Opened = { ...site, name, path };
+  const { db, chatId } = context;
+  const placed = await placeOnce(context, site, name, (staged) =>
+    operate({ kennel: site.kennel, path: staged }, { op: 'create', template, name, description, git: initGit, author: AUTHOR }, context),
+  );
+  if ('ok' in placed) return placed;
+  const at = placed;
   const profile = await look(context, at);
   await shareWithMakers(db, context.turnId, name);
   const active = await selectIfNone(db, chatId, { host: site.host, name });
@@ -56,6 +39,38 @@ export async function create(context: ToolContext, site: Site, { name, template,
     output: lines.join('\n'),
     metadata: { ...dataOf(at, profile), template, active, ...(published?.metadata && { github: published.metadata }) },
   };
+}
+
+/**
+ * Makes a workspace once: `fill` fills a folder beside the others, which is then moved to its place. A second attempt of the same call finds what the first one
+ * placed.
+ */
+export async function placeOnce(
+  context: ToolContext,
+  site: Site,
+  name: string,
+  fill: (staged: string) => Promise<{ ok: boolean; output: string }>,
+): Promise<Opened | ToolOutcome> {
+  const { db, callId } = context;
+  const { workspaces, leftOut } = await findWorkspaces(site.folder);
+  const taken = [...workspaces, ...leftOut].find((each) => sameName(each.name, name));
+  const intent = await intentOf(db, callId);
+  const known = workspaces.find((each) => each.name === name)?.path;
+  if (known !== undefined && intent?.placed !== undefined && intent.placed === (await folderId(known))) return { ...site, name, path: known };
+  if (taken)
+    return {
+      ok: false,
+      output: `There is ${taken.name === name ? 'already something called' : 'already'} ${taken.name} among the workspaces. Choose another name.`,
+    };
+  await provide(context, site.kennel);
+  const staged = await stageWorkspace(site.folder, callId);
+  const made = await fill(staged);
+  if (!made.ok) {
+    await unstage(staged);
+    return { ok: false, output: made.output };
+  }
+  await noteIntent(db, callId, { placed: await folderId(staged) });
+  return { ...site, name, path: await placeWorkspace(site.folder, staged, name) };
 }
 
 /** Why a workspace cannot be deleted now. */

@@ -14,6 +14,7 @@ import { reachOf } from '../../../src/store/kennel/shares.ts';
 import { forgetWorkspace, recordWorkspaces, selectWorkspace } from '../../../src/store/kennel/workspaces.ts';
 import { taskTools } from '../../../src/tools/tasks/tasks.ts';
 import type { Tool } from '../../../src/tools/tool.ts';
+import { bringInTools } from '../../../src/tools/workspace/bring-in.ts';
 import { fileTools } from '../../../src/tools/workspace/files.ts';
 import { workspaceTools } from '../../../src/tools/workspace/workspaces.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
@@ -24,7 +25,7 @@ import { type ToolBench, toolBench } from '../../support/tool-bench.ts';
 const HOST = 'here';
 const folder = mkdtempSync(join(tmpdir(), 'fetch-shares-'));
 const config = { FETCH_KENNEL_AGENTS: 'practice', TRUSTED_PHONE_NUMBERS: '491701234567,491707654321' } as unknown as Config;
-const tools: Tool[] = [...workspaceTools, ...fileTools, ...taskTools];
+const tools: Tool[] = [...workspaceTools, ...bringInTools, ...fileTools, ...taskTools];
 let database: TestDatabase;
 let count = 0;
 
@@ -98,6 +99,14 @@ it('lets the owner reach everything, and somebody else nothing before it is shar
   expect(await order('unshare demo with +491701234567')).toBe('demo is no longer shared with +491701234567.');
   // it is active in his chat, and there no more
   expect((await his.call('file_read', { path: 'a.txt' })).output).toBe('There is no workspace yet. Make one with workspace_create.');
+});
+
+it('lets nobody but the owner bring in a folder of the machine', async () => {
+  const [own, his] = [await bench(), await bench()];
+  await writes(own, owner);
+  await writes(his, ben);
+  expect(await his.call('workspace_clone', { from: '/etc' })).toEqual({ ok: false, output: 'Only the owner brings in projects.' });
+  expect((await own.call('workspace_clone', { from: '/etc' })).output).toMatch(/^\/etc is not a git repository/);
 });
 
 it('holds a turn of several people to what is shared with all of them, also one that the owner began', async () => {

@@ -14,6 +14,7 @@ import {
   trashWorkspace,
 } from '../../../src/adapters/workspaces.ts';
 import type { ToolContext } from '../../../src/tools/tool.ts';
+import { bringInTools } from '../../../src/tools/workspace/bring-in.ts';
 import { commandOutcome, printed } from '../../../src/tools/workspace/command-text.ts';
 import { fileTools } from '../../../src/tools/workspace/files.ts';
 import { gitTools } from '../../../src/tools/workspace/git.ts';
@@ -21,7 +22,7 @@ import { githubTools } from '../../../src/tools/workspace/github.ts';
 import { shellTools } from '../../../src/tools/workspace/shell.ts';
 import { workspaceTools } from '../../../src/tools/workspace/workspaces.ts';
 
-const tools = [...workspaceTools, ...fileTools, ...shellTools, ...gitTools, ...githubTools];
+const tools = [...workspaceTools, ...fileTools, ...shellTools, ...gitTools, ...githubTools, ...bringInTools];
 const named = (name: string) => tools.find((tool) => tool.name === name)!;
 
 describe('the tools of the kennel', () => {
@@ -50,6 +51,7 @@ describe('the tools of the kennel', () => {
       git_commit: 'MODERATE',
       git_branch: 'MODERATE',
       undo: 'MODERATE',
+      workspace_clone: 'MODERATE',
     });
   });
 
@@ -58,7 +60,7 @@ describe('the tools of the kennel', () => {
       expect(tool.runsIn).toBe('kennel');
       expect([tool.name, tool.effect]).toEqual([tool.name, ['shell_run', 'app_run'].includes(tool.name) ? 'once' : 'idempotent']);
     }
-    expect(tools.filter((tool) => tool.anyHost).map((tool) => tool.name)).toEqual(['workspace_list', 'workspace_select']);
+    expect(tools.filter((tool) => tool.anyHost).map((tool) => tool.name)).toEqual(['workspace_list', 'workspace_select', 'workspace_clone']);
   });
 
   it('are declared to the model with a strict object schema', () => {

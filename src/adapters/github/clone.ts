@@ -1,0 +1,93 @@
+import { lstat, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { credentials, type Ended, git, withoutToken } from './host-git.ts';
+import { parseRemote, webHost } from './remote.ts';
+
+/**
+ * Fetches a repository into an empty folder, without its files: these are checked out in a container, because a repository of others decides what happens then.
+ */
+export interface Clone {
+  /** https address, or absolute path of a folder of this host */
+  from: string;
+  into: string;
+  token: string | undefined;
+  /** of GitHub's API: the token goes to its server and no other */
+  apiUrl: string;
+  signal: AbortSignal;
+}
+
+export type Cloned = { ok: true } | { ok: false; why: string };
+
+export const isFolder = (from: string): boolean => from.startsWith('/');
+
+/** An address that can be fetched without keys of ssh; `from` itself where it is one already. */
+export function fetchableAddress(from: string, apiUrl: string): string | null {
+  const repository = parseRemote(from, webHost(apiUrl));
+  if (repository) return `${new URL(apiUrl).protocol}//${webHost(apiUrl)}/${repository.owner}/${repository.name}.git`;
+  const url = URL.parse(from);
+  return url && /^https?:$/.test(url.protocol) && !url.username && !url.password ? from : null;
+}
+
+export async function cloneInto({ from, into, token, apiUrl, signal }: Clone): Promise<Cloned> {
+  const local = isFolder(from);
+  const missing = local ? await folderProblem(from) : null;
+  if (missing) return { ok: false, why: missing };
+  const home = await mkdtemp(join(tmpdir(), 'fetch-clone-'));
+  try {
+    const known = !local && token !== undefined && new URL(from).host === webHost(apiUrl);
+    const env = known ? credentials(from, token) : { GIT_ALLOW_PROTOCOL: local ? 'file' : 'http:https' };
+    const settings = join(home, 'settings');
+    // the folder may belong to somebody else than this process; git reads this in no other place
+    await writeFile(settings, local ? `[safe]\n\tdirectory = *\n` : '');
+    const args = ['clone', '--quiet', '--no-checkout', '--template=', '--no-recurse-submodules', '--no-hardlinks', '--', from, into];
+    const ended = await git(home, args, { ...env, GIT_CONFIG_GLOBAL: settings }, signal);
+    if (ended.code !== 0) return { ok: false, why: local ? `${from} could not be copied: ${lastLine(ended.said)}` : refusal(from, ended, token, apiUrl) };
+    if (local) await keepOrigin(home, { from, into }, { GIT_CONFIG_GLOBAL: settings }, signal);
+    return { ok: true };
+  } finally {
+    await rm(home, { recursive: true, force: true });
+  }
+}
+
+async function folderProblem(path: string): Promise<string | null> {
+  const stat = await lstat(path).catch(() => null);
+  if (!stat) return `There is no folder ${path} on the machine that runs the containers.`;
+  if (!stat.isDirectory()) return `${path} is not a folder.`;
+  const inside = await Promise.all(['.git', 'HEAD'].map((name) => lstat(join(path, name)).catch(() => null)));
+  return inside.some((entry) => entry !== null)
+    ? null
+    : `${path} is not a git repository. Make it one there: git init, git add -A, git commit -m first. Then open it again.`;
+}
+
+/** The copy pushes to where the folder pushes, when that is a server: the path of the folder means nothing in a container. */
+async function keepOrigin(home: string, { from, into }: { from: string; into: string }, env: Record<string, string>, signal: AbortSignal): Promise<void> {
+  const { out } = await git(home, ['-C', from, 'config', '--get', 'remote.origin.url'], env, signal);
+  const origin = out.trim();
+  const url = URL.parse(origin);
+  const plain =
+    url && /^(?:https?|ssh):$/.test(url.protocol) ? origin.replace(/^(https?:\/\/)[^/@]*@/, '$1') : /^[\w.-]+@[\w.-]+:/.test(origin) ? origin : null;
+  const change = plain ? ['remote', 'set-url', 'origin', plain] : ['remote', 'remove', 'origin'];
+  await git(home, ['-C', into, ...change], env, signal);
+}
+
+const lastLine = (said: string): string =>
+  said
+    .trim()
+    .split('\n')
+    .at(-1)
+    ?.replace(/^(?:fatal|error): /, '')
+    .slice(0, 300) ?? '';
+
+/** Why an address cannot be cloned, as a sentence for known cases. */
+function refusal(from: string, { said }: Ended, token: string | undefined, apiUrl: string): string {
+  const text = withoutToken(said, token);
+  if (/Authentication failed|could not read Username|terminal prompts disabled|\b40[134]\b|not found/i.test(text)) {
+    if (new URL(from).host !== webHost(apiUrl)) return `${from} does not exist, or wants a log-in. Clone it yourself, then say: open FOLDER.`;
+    return token
+      ? `${from} does not exist, or GH_TOKEN may not read it.`
+      : `${from} does not exist, or is private. For a private repository set GH_TOKEN to a token that may read it, and restart.`;
+  }
+  if (/Could not resolve host/i.test(text)) return `${new URL(from).host} cannot be found: check the address and the network of this machine.`;
+  return `${from} could not be cloned: ${lastLine(text)}`;
+}
