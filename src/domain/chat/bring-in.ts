@@ -41,7 +41,7 @@ function fromFileUrl(url: string): string | null {
 export function nameFrom(from: string): string | null {
   const last =
     from
-      .replace(/[?#].*$/, '')
+      .split(/[?#]/, 1)[0]!
       .split(/[/:]/)
       .findLast((part) => part !== '' && part !== '.git') ?? '';
   const plain = last
