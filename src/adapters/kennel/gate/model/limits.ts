@@ -34,11 +34,12 @@ export interface Limits {
 /** How long others wait for the answer to the first call after a limit. */
 const TRY_MS = 30_000;
 const LOOK_MS = 500;
+/** How long a store that does not answer is tried. */
+const STORE_MS = 30_000;
 /** Statuses by which endpoints report limits and overload; an account without credit has some of them, too. */
 const LIMIT_STATUSES: ReadonlySet<number> = new Set([402, 429, 503, 529]);
 export const maySayLimit = (status: number): boolean => LIMIT_STATUSES.has(status);
 
-/** A store that does not answer stops nobody here: the endpoint itself refuses then. */
 export function createLimits(store: LimitStore): Limits {
   const limited = new Set<string>();
   let wasRefused = false;
@@ -60,7 +61,7 @@ export function createLimits(store: LimitStore): Limits {
         limited.add(keyOf(at));
         if (known.opensInMs > 0) {
           wasRefused = true;
-          await store.held(known).catch(() => {});
+          await stored(() => store.held(known));
           return limitRefusal(known.opensInMs);
         }
         if (Date.now() >= deadline || (await store.mayTry(at, TRY_MS).catch(() => true))) return null;
@@ -71,9 +72,20 @@ export function createLimits(store: LimitStore): Limits {
       if (!refused) return answered(at);
       limited.add(keyOf(at));
       wasRefused = true;
-      await store.refused(at, refused).catch(() => {});
+      await stored(() => store.refused(at, refused));
     },
   };
+}
+
+/** An agent that hears of a refusal may end at once: what its task waits for must be on record by then. A store that stays away stops nobody. */
+async function stored(write: () => Promise<void>): Promise<void> {
+  for (const deadline = Date.now() + STORE_MS; ; await pause(LOOK_MS)) {
+    try {
+      return await write();
+    } catch {
+      if (Date.now() >= deadline) return;
+    }
+  }
 }
 
 const limitRefusal = (opensInMs: number): Refusal => {
