@@ -128,6 +128,17 @@ describe('a coding task', () => {
     expect(Number((await findTask(app, id)).timeout_ms)).toBe(4 * 3_600_000);
   });
 
+  it('says nothing of the inside of its container when it fails', async () => {
+    await workspace(app, 'outside');
+    const { id } = await startTask(app, 'fail cannot open /run/fetch/home/x at http://127.0.0.1:4010/openai/v1', { workspace: 'outside' });
+    const { reason } = await inState(app, id, 'failed');
+    expect(reason).toContain('cannot open its own folder at its model endpoint');
+    expect(reason).not.toMatch(/\/run\/fetch|127\.0\.0\.1/);
+    const told = await report(app, id);
+    expect(told).toContain(reason);
+    expect(told).toContain(`Folder: \`${join(app.home, 'workspaces/outside')}\``);
+  });
+
   it('says why it failed, and keeps what it did off the branch that is checked out', async () => {
     const { git } = await workspace(app, 'failing');
     const { id } = await startTask(app, 'write x.txt x; fail the disk is on fire', { workspace: 'failing' });
