@@ -20,8 +20,8 @@ type AtLimit = { what: 'limit' } & ModelLimit;
 
 /** A shorter wait is left to the agent, which tries again by itself. */
 const HOLD_MS = 60_000;
-/** A call to another model may have got its answer right after the refusal. */
-const SETTLE_MS = 2_000;
+/** Most agents give up by themselves within this time, and save their session then: Gemini CLI that is ended before has none. Another call may be answered, too. */
+const SETTLE_MS = 20_000;
 /** An agent that fails this long after a limit opened, and was not answered since, has failed because of it. Agents try again for some tens of seconds. */
 const RECENT_MS = 120_000;
 const DAY_MS = 86_400_000;
