@@ -160,8 +160,8 @@ export interface TaskActivities {
   follow(input: FollowInput): Promise<Followed>;
   /** writes the decision where the runner reads it */
   passOn(input: { taskId: string; step: number; questionId: string }): Promise<void>;
-  /** ends the container and checks that it is gone */
-  endStep(input: { taskId: string; step: number }): Promise<void>;
+  /** ends the container and checks that it is gone; `kills`: without telling the agent, so that its turn is interrupted and not taken back */
+  endStep(input: { taskId: string; step: number; kills?: true }): Promise<void>;
   setPaused(input: { taskId: string; step: number; paused: boolean }): Promise<boolean>;
   /** commit, differences, tests, report: all that must exist when the person is told */
   conclude(input: { taskId: string; state: Concluded['state']; reason: string }): Promise<Concluded>;

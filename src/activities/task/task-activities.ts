@@ -30,15 +30,15 @@ export function createTaskActivities(deps: KennelDeps): TaskActivities {
     beginStep: ofTask((task, input) => beginStep(deps, task, input)),
     follow: createFollow(deps),
     passOn: ofTask((task, { step, questionId }) => passOn(deps, task, step, questionId)),
-    endStep: ofTask((task, { step }) => endStep(deps, task, step), true),
+    endStep: ofTask((task, { step, kills }) => endStep(deps, task, step, kills), true),
     setPaused: ofTask((task, { step, paused }) => deps.kennel.setPaused(task.id, step, paused)),
     conclude: ofTask((task, input) => conclude(deps, task, input), true),
   };
 }
 
-/** Tells the agent to stop, and checks that its container is gone. */
-async function endStep({ config, kennel }: KennelDeps, task: Task, step: number): Promise<void> {
-  const container = await kennel.inspect(task.id, step);
+/** Tells the agent to stop, unless its container is to be killed, and checks that the container is gone. */
+async function endStep({ config, kennel }: KennelDeps, task: Task, step: number, kills = false): Promise<void> {
+  const container = kills ? null : await kennel.inspect(task.id, step);
   if (container && container.state !== 'exited') {
     // a frozen process receives nothing
     if (container.state === 'paused') await kennel.setPaused(task.id, step, false);

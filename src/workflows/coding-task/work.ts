@@ -50,7 +50,8 @@ export async function work(run: TaskRun, carried?: CarriedWork): Promise<End | R
       continue;
     }
     if (followed.what === 'limit') {
-      await onItsHost(run, (host) => host.endStep({ taskId, step }));
+      // an agent that is told to stop may take its turn back: Gemini CLI removes the whole of it from its session
+      await onItsHost(run, (host) => host.endStep({ taskId, step, kills: true }));
       const end = await afterLimit(run, at, followed);
       if (end) return end;
       at.step += 1;

@@ -114,7 +114,7 @@ export function taskScenarios({ name: agent, model, sideQuestions }: Differences
     }, 900_000);
 
     it.each([
-      ['at its limit for longer than an agent should ask', { fail: 429, retryAfter: 75, times: 1 }, 75_000],
+      ['at its limit for longer than an agent should ask', { fail: 429, retryAfter: 110, times: 1 }, 110_000],
       ['overloaded, and says nothing of a time', { fail: 529, times: 2 }, 0],
     ])(
       'sleeps while its model is %s, and goes on in its session after the workers were killed',
