@@ -1,7 +1,8 @@
 import { lstat, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { credentials, type Ended, git, withoutToken } from './host-git.ts';
+import { isPublicAddress, literalAddress, systemResolver } from '../web/address-guard.ts';
+import { configured, credentials, type Ended, git, isProxied, withoutToken } from './host-git.ts';
 import { parseRemote, webHost } from './remote.ts';
 
 /**
@@ -35,8 +36,8 @@ export async function cloneInto({ from, into, token, apiUrl, signal }: Clone): P
   if (missing) return { ok: false, why: missing };
   const home = await mkdtemp(join(tmpdir(), 'fetch-clone-'));
   try {
-    const known = !local && token !== undefined && new URL(from).host === webHost(apiUrl);
-    const env = known ? credentials(from, token) : { GIT_ALLOW_PROTOCOL: local ? 'file' : 'http:https' };
+    const env = local ? { GIT_ALLOW_PROTOCOL: 'file' } : await reach(new URL(from), token, apiUrl);
+    if (typeof env === 'string') return { ok: false, why: env };
     const settings = join(home, 'settings');
     // the folder may belong to somebody else than this process; git reads this in no other place
     await writeFile(settings, local ? `[safe]\n\tdirectory = *\n` : '');
@@ -48,6 +49,24 @@ export async function cloneInto({ from, into, token, apiUrl, signal }: Clone): P
   } finally {
     await rm(home, { recursive: true, force: true });
   }
+}
+
+/**
+ * How git reaches a server, or why it may not. The owner's GitHub server may be anywhere; any other must have a public address, and git is held to the one that
+ * was looked at: it runs on this host, whose private network is nothing for a model or a page.
+ */
+async function reach(url: URL, token: string | undefined, apiUrl: string): Promise<Record<string, string> | string> {
+  if (url.host === webHost(apiUrl)) return token === undefined ? { GIT_ALLOW_PROTOCOL: 'http:https' } : credentials(url.href, token);
+  // a redirect would lead past this
+  const settings: Array<[string, string]> = [['http.followRedirects', 'false']];
+  const literal = literalAddress(url.hostname);
+  const addresses = literal ? [literal] : (await systemResolver(url.hostname).catch(() => [])).map(({ address }) => address);
+  if (addresses.length === 0 && !isProxied()) return `${url.host} cannot be found: check the address and the network of this machine.`;
+  const open = addresses.find((address) => isPublicAddress(address));
+  if (addresses.length > 0 && !open) return `${url.host} is not on the public internet. Clone it yourself, then say: open FOLDER.`;
+  const port = url.port || (url.protocol === 'https:' ? 443 : 80);
+  if (open && !literal) settings.push(['http.curloptResolve', `${url.hostname}:${port}:${open.includes(':') ? `[${open}]` : open}`]);
+  return { GIT_ALLOW_PROTOCOL: 'http:https', ...configured(settings) };
 }
 
 async function folderProblem(path: string): Promise<string | null> {
@@ -88,6 +107,6 @@ function refusal(from: string, { said }: Ended, token: string | undefined, apiUr
       ? `${from} does not exist, or GH_TOKEN may not read it.`
       : `${from} does not exist, or is private. For a private repository set GH_TOKEN to a token that may read it, and restart.`;
   }
-  if (/Could not resolve host/i.test(text)) return `${new URL(from).host} cannot be found: check the address and the network of this machine.`;
+  if (/\b30[12378]\b/.test(text)) return `${from} has moved. Clone the address that it leads to.`;
   return `${from} could not be cloned: ${lastLine(text)}`;
 }

@@ -20,17 +20,22 @@ export function credentials(url: string, token: string): Record<string, string> 
     ['credential.helper', ''],
     ['core.hooksPath', '/dev/null'],
   ];
-  return {
-    GIT_ALLOW_PROTOCOL: protocol.replace(':', ''),
-    GIT_CONFIG_COUNT: String(settings.length),
-    ...Object.fromEntries(
-      settings.flatMap(([key, value], at) => [
-        [`GIT_CONFIG_KEY_${at}`, key],
-        [`GIT_CONFIG_VALUE_${at}`, value],
-      ]),
-    ),
-  };
+  return { GIT_ALLOW_PROTOCOL: protocol.replace(':', ''), ...configured(settings) };
 }
+
+/** Settings of one process, as its environment. */
+export const configured = (settings: ReadonlyArray<readonly [key: string, value: string]>): Record<string, string> => ({
+  GIT_CONFIG_COUNT: String(settings.length),
+  ...Object.fromEntries(
+    settings.flatMap(([key, value], at) => [
+      [`GIT_CONFIG_KEY_${at}`, key],
+      [`GIT_CONFIG_VALUE_${at}`, value],
+    ]),
+  ),
+});
+
+/** Names may have no address on this host then: the proxy knows them. */
+export const isProxied = (): boolean => Object.keys(childEnvironment({})).some((name) => /^(?:https?|all)_proxy$/i.test(name));
 
 /** What git said, without the token. */
 export const withoutToken = (text: string, token: string | undefined): string =>

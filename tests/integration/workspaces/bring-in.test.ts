@@ -95,7 +95,10 @@ describe.skipIf(!engine)('a project that exists already', () => {
     [home, /is not a git repository\. Make it one there: git init/],
     ['git@git.example.com:shop.git', /give the https address/],
     ['ext::sh -c id', /give the https address/],
-    ['http://127.0.0.1:9/shop', /could not be cloned/],
+    ['http://127.0.0.1:9/shop', /127\.0\.0\.1:9 is not on the public internet\. Clone it yourself, then say: open FOLDER/],
+    ['http://localhost:9/shop', /is not on the public internet/],
+    ['http://[::ffff:169.254.169.254]/shop', /is not on the public internet/],
+    ['https://nowhere.invalid/shop', /nowhere\.invalid cannot be found/],
   ])('%s: says what is wrong', async (from, problem) => {
     const before = readdirSync(folder);
     expect(await bench.call('workspace_clone', { from, name: 'wrong' })).toMatchObject({ ok: false, output: expect.stringMatching(problem) });
