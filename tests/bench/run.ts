@@ -16,7 +16,7 @@ import { manyChats } from './many-chats.ts';
 import { manyRows } from './many-rows.ts';
 import { recovery } from './recovery.ts';
 import { turnCost } from './turn-cost.ts';
-import { waiting } from './waiting.ts';
+import { sleeping, waiting } from './waiting.ts';
 import { whatsappInbound } from './whatsapp-inbound.ts';
 import { whatsappMemory } from './whatsapp-memory.ts';
 import { whatsappTurn } from './whatsapp-turn.ts';
@@ -26,7 +26,7 @@ import { whatsappTurn } from './whatsapp-turn.ts';
  * the kennel need a Docker engine.
  */
 const parts: Part[] = [
-  ...[coldStart, footprint, turnCost, anatomy, longChat, manyChats, manyRows, waiting, recovery, kills],
+  ...[coldStart, footprint, turnCost, anatomy, longChat, manyChats, manyRows, sleeping, waiting, recovery, kills],
   ...[whatsappTurn, whatsappInbound, whatsappMemory],
   ...[kennelStart, kennelMemory, kennelSize, kennelReattach],
 ];

@@ -9,39 +9,16 @@ const QUESTION = [{ call: [['ask_user', { question: 'Go on?', options: ['yes', '
 /** so many requests are on their way at once while the chats are filled and woken */
 const LANES = 50;
 
-/** Chats that wait for a person: what they cost while they wait, how one is woken cold, and what happens when all are written to at once. */
+/** Chats that wait for a person: how one is woken cold, and what happens when all are written to at once. */
 export const waiting: Part = {
   name: 'waiting',
   title: 'Chats that wait on a question',
   async run(bench) {
     const { app, taker, pick } = bench;
-    const count = pick(20, 300, 3000);
-    const before = usageByRole(app);
-    const threads: string[] = [];
-    await lanes(
-      Array.from({ length: count }, (_, at) => at),
-      async () => {
-        const thread = await app.thread();
-        await app.turn(thread, QUESTION);
-        threads.push(thread);
-      },
-    );
-    await until('every question is open', async () => (await openQuestions(bench)) === count, 900_000);
-    // what was only for the way there is given back by then
-    await pause(pick(5_000, 30_000, 60_000));
-    const after = usageByRole(app);
-    const grown = (role: string) => round((after[role]?.pssMb ?? 0) - (before[role]?.pssMb ?? 0), 1);
-    const rows: Row[] = [
-      {
-        what: 'memory',
-        chats: count,
-        'all MB': round(total(after, 'pssMb'), 0),
-        'worker +MB': grown('worker'),
-        'temporal +MB': grown('temporal'),
-        'postgres +MB': grown('postgres'),
-      },
-    ];
-
+    // those of another part sleep on
+    const others = await turnsWithQuestion(bench);
+    const threads = await fallAsleep(bench, pick(20, 300, 2000));
+    const rows: Row[] = [];
     // a worker that has just started has no conversation in its cache: the wake-up replays it
     await replaceWorker(bench, 'SIGTERM');
     await warmUp(bench, 3);
@@ -54,7 +31,9 @@ export const waiting: Part = {
     await taker.take(interactive, steps(0));
     const begun = Date.now();
     let waking = true;
-    const all = lanes(threads, (thread) => app.say(thread, 'yes').then(() => {})).then(() => until('every turn has ended', () => noneRuns(bench), 900_000));
+    const all = lanes(threads, (thread) => app.say(thread, 'yes').then(() => {})).then(() =>
+      until('every turn has ended', async () => (await turnsWithQuestion(bench)) === others, 900_000),
+    );
     const ended = all.finally(() => {
       waking = false;
     });
@@ -73,13 +52,47 @@ export const waiting: Part = {
   },
 };
 
+/** Memory of everything a minute after chats have gone to sleep on a question. */
+export const sleeping: Part = {
+  name: 'sleeping',
+  title: 'Memory while chats wait on a question',
+  async run(bench) {
+    const count = bench.pick(20, 300, 3000);
+    const before = usageByRole(bench.app);
+    await fallAsleep(bench, count);
+    await pause(bench.pick(5_000, 30_000, 60_000));
+    const after = usageByRole(bench.app);
+    const row = (role: string, from: number, to: number): Row => ({ role, chats: count, 'before MB': round(from, 0), 'asleep MB': round(to, 0) });
+    return [
+      ...Object.keys(after).map((role) => row(role, before[role]?.pssMb ?? 0, after[role]!.pssMb)),
+      row('all', total(before, 'pssMb'), total(after, 'pssMb')),
+    ];
+  },
+};
+
+/** Lets so many chats ask a question. Returns their threads. */
+async function fallAsleep(bench: Bench, count: number): Promise<string[]> {
+  const before = await openQuestions(bench);
+  const threads: string[] = [];
+  await lanes(
+    Array.from({ length: count }, (_, at) => at),
+    async () => {
+      const thread = await bench.app.thread();
+      await bench.app.turn(thread, QUESTION);
+      threads.push(thread);
+    },
+  );
+  await until('every question is open', async () => (await openQuestions(bench)) === before + count, 900_000);
+  return threads;
+}
+
 const openQuestions = async ({ app }: Bench): Promise<number> =>
   (await app.store.db.selectFrom('questions').select('id').where('state', '=', 'open').execute()).length;
 
-/** apart from the interactive chat, which has turns of its own */
-const noneRuns = async ({ app }: Bench): Promise<boolean> => {
-  const running = app.store.db.selectFrom('turns').innerJoin('questions', 'questions.turn_id', 'turns.id').select('turns.id');
-  return (await running.where('turns.status', '=', 'in_progress').execute()).length === 0;
+/** in progress; the interactive chat has none */
+const turnsWithQuestion = async ({ app }: Bench): Promise<number> => {
+  const turns = app.store.db.selectFrom('turns').innerJoin('questions', 'questions.turn_id', 'turns.id').select('turns.id');
+  return (await turns.where('turns.status', '=', 'in_progress').execute()).length;
 };
 
 async function wake({ app }: Bench, thread: string): Promise<number> {
