@@ -63,9 +63,8 @@ export async function runLimitChaos({ seed, tasks, kills }: LimitChaosOptions): 
     for (const kind of Object.keys(KINDS)) for (let at = 0; at < tasks; at++) made.push(await begin(app, kind, at));
     const opensAt: Record<string, number> = {};
     for (const [kind, limit] of Object.entries(KINDS)) {
-      const refusing = limit(Date.now() + windowMs(kills));
-      opensAt[kind] = refusing.until;
-      endpoint.refuse(refusing, modelOf(kind));
+      endpoint.refuse(limit(Date.now() + windowMs(kills)), modelOf(kind));
+      opensAt[kind] = endpoint.endsAt(modelOf(kind));
     }
     // the tasks wait for this file before they ask
     for (const { path } of made) writeFileSync(join(path, 'go'), '');

@@ -10,7 +10,9 @@ export interface Refusing {
   headers?: Record<string, string>;
   body?: unknown;
   /** ms since the epoch */
-  until: number;
+  until?: number;
+  /** ms from the first request that it meets; for ever when neither is given */
+  forMs?: number;
 }
 
 export interface AskedEndpoint {
@@ -25,6 +27,8 @@ export interface LimitedEndpoint {
   url: string;
   /** `model`: one alone; otherwise each that has no limit of its own */
   refuse(how: Refusing | null, model?: string): void;
+  /** when what was set last ends: Infinity before its first request */
+  endsAt(model?: string): number;
   requests(): AskedEndpoint[];
   close(): Promise<void>;
 }
@@ -36,7 +40,8 @@ export async function startLimitedEndpoint(): Promise<LimitedEndpoint> {
     const at = Date.now();
     const { model = '' } = (await json(request).catch(() => ({}))) as { model?: string };
     const limit = refusing.get(refusing.has(model) ? model : ANY);
-    const refuses = limit && at < limit.until ? limit : null;
+    if (limit?.forMs !== undefined) limit.until ??= at + limit.forMs;
+    const refuses = limit && at < (limit.until ?? Number.POSITIVE_INFINITY) ? limit : null;
     asked.push({ at, model, answered: !refuses });
     response.writeHead(refuses?.status ?? 200, { 'content-type': 'application/json', ...refuses?.headers });
     const usage = { input_tokens: 1, output_tokens: 1 };
@@ -51,7 +56,8 @@ export async function startLimitedEndpoint(): Promise<LimitedEndpoint> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    refuse: (how, model = ANY) => void refusing.set(model, how),
+    refuse: (how, model = ANY) => void refusing.set(model, how && { ...how }),
+    endsAt: (model = ANY) => refusing.get(model)?.until ?? Number.POSITIVE_INFINITY,
     requests: () => [...asked],
     close: () =>
       new Promise((resolve) => {
