@@ -1,7 +1,6 @@
 import { ModelError } from '../../adapters/model/model.ts';
-import { type Breach, breachFigures } from '../../domain/model/budgets.ts';
+import { type Breach, breachFigures, nextDay } from '../../domain/model/budgets.ts';
 
-const DAY_MS = 86_400_000;
 /** A restart may have raised the budget: it is looked at this often. */
 const LOOK_MS = 10 * 60_000;
 
@@ -11,7 +10,7 @@ export class DayBudgetSpent extends ModelError {
   readonly breach: Breach;
 
   constructor(breach: Breach, now: number = Date.now()) {
-    const opensAt = (Math.floor(now / DAY_MS) + 1) * DAY_MS;
+    const opensAt = nextDay(now);
     super('ModelRateLimited', `The budget for ${breach.budget} is used up: ${breachFigures(breach)}`, { retryAfterMs: Math.min(opensAt - now, LOOK_MS) });
     this.name = 'DayBudgetSpent';
     this.opensAt = new Date(opensAt);

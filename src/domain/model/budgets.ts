@@ -101,6 +101,10 @@ export function taskBreach(limits: TaskBudget, used: TaskUsed): Breach | null {
   return null;
 }
 
+const DAY_MS = 86_400_000;
+/** When the budgets of a day begin anew, midnight UTC, in ms since the epoch. */
+export const nextDay = (now: number = Date.now()): number => (Math.floor(now / DAY_MS) + 1) * DAY_MS;
+
 export const breachText = (breach: Breach): string =>
   `The budget for ${breach.budget} is used up: ${breachFigures(breach)} Raise ${breach.raise} and restart to go further; what was done so far is kept.`;
 

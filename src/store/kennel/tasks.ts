@@ -149,11 +149,11 @@ async function claim(db: Db, task: Task): Promise<boolean> {
   }
 }
 
-/** Changes the state of a task that is not over. */
+/** Changes the state of a task that is not over. What its model refused before is over with it; a pause keeps what it waits for. */
 export async function setTaskState(db: Db | Tx, id: string, state: TaskState, change: { last?: string; step?: number } = {}): Promise<void> {
   await db
     .updateTable('tasks')
-    .set({ state, ...change, ...(state === 'paused' && { pausing: false }), ...(state === 'running' && { limited_until: null, limited_at: null }) })
+    .set({ state, ...change, ...(state === 'paused' && { pausing: false }), ...(state !== 'paused' && { limited_until: null, limited_at: null }) })
     .where('id', '=', id)
     .where('ended_at', 'is', null)
     .execute();

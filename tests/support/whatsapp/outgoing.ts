@@ -11,9 +11,9 @@ import type { SenderDeps } from '../../../src/channels/whatsapp/outbound/sending
 import { loadConfig } from '../../../src/config.ts';
 import { findOutgoing, markSent } from '../../../src/store/chats/outbox.ts';
 import type { OutboxTable } from '../../../src/store/chats/tables.ts';
-import { createThread } from '../../../src/store/chats/threads.ts';
 import { sendsOf } from '../../../src/store/whatsapp/sends.ts';
 import { startTestDatabase, type TestDatabase } from '../database.ts';
+import { newThread } from '../thread.ts';
 import { until } from '../until.ts';
 import { pairedClient, type TestClient } from './client.ts';
 import type { Contact } from './contact.ts';
@@ -80,21 +80,8 @@ export function outgoing() {
     return { ...(await chatAt(contact.lid)), contact };
   }
   async function chatAt(address: string): Promise<Chat> {
-    const thread = await createThread(db(), {
-      channel: 'whatsapp',
-      address,
-      model: 'auto',
-      workspace: '/',
-      mode: 'agent',
-      allow_shell: false,
-      trust_mode: false,
-      auto_approve: false,
-      archived: false,
-      autonomy: 'cautious',
-      chatKey: (of) => of.replace(/\W/g, ''),
-    });
-    const { chat_id } = await db().selectFrom('threads').select('chat_id').where('id', '=', thread.id).executeTakeFirstOrThrow();
-    return { chatId: chat_id, threadId: thread.id, contact: null, jid: address };
+    const chat = await newThread(db(), { channel: 'whatsapp', address, model: 'auto', chatKey: (of) => of.replace(/\W/g, '') });
+    return { ...chat, contact: null, jid: address };
   }
   async function turnOf(chat: Chat, status: 'in_progress' | 'completed' = 'completed'): Promise<string> {
     const id = `turn_${++counter}`;

@@ -2,7 +2,7 @@ import type { Config } from '../../../config.ts';
 import type { LogLine } from '../../../contracts/kennel.ts';
 import type { ModelLimit } from '../../../contracts/task.ts';
 import { limitInFailure } from '../../../domain/model/agent-limit.ts';
-import { type TaskUsed, taskBreach, taskBudget } from '../../../domain/model/budgets.ts';
+import { nextDay, type TaskUsed, taskBreach, taskBudget } from '../../../domain/model/budgets.ts';
 import { loginsOf } from '../../../domain/tasks/logins.ts';
 import { forgetLimit, type KnownLimit, type Limited, limitOf, noteLimit, refusalOf } from '../../../store/kennel/limits.ts';
 import type { Task } from '../../../store/kennel/tasks.ts';
@@ -20,11 +20,10 @@ type AtLimit = { what: 'limit' } & ModelLimit;
 
 /** A shorter wait is left to the agent, which tries again by itself. */
 const HOLD_MS = 60_000;
-/** Most agents give up by themselves within this time, and save their session then: Gemini CLI that is ended before has none. Another call may be answered, too. */
+/** Most agents give up by themselves within this time, and end in order. Another call of them may be answered, too. */
 const SETTLE_MS = 20_000;
 /** An agent that fails this long after a limit opened, and was not answered since, has failed because of it. Agents try again for some tens of seconds. */
 const RECENT_MS = 120_000;
-const DAY_MS = 86_400_000;
 /** The day is the database's, whose clock may be late. */
 const SKEW_MS = 30_000;
 
@@ -72,5 +71,5 @@ export function dayLimit(config: Config, used: TaskUsed): AtLimit | null {
   const own = { ...budget, dayTokens: Number.POSITIVE_INFINITY, dayMicroUsd: Number.POSITIVE_INFINITY };
   // what the task itself may use does not come back tomorrow
   if (taskBreach(own, used) || !taskBreach(budget, used)) return null;
-  return { what: 'limit', kind: 'budget', named: true, opensAt: (Math.floor(Date.now() / DAY_MS) + 1) * DAY_MS + SKEW_MS };
+  return { what: 'limit', kind: 'budget', named: true, opensAt: nextDay() + SKEW_MS };
 }
