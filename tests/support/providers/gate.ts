@@ -3,7 +3,7 @@ import { Agent } from 'undici';
 import { allowList } from '../../../src/adapters/kennel/gate/egress/allow-list.ts';
 import { EgressProxy } from '../../../src/adapters/kennel/gate/egress/egress-proxy.ts';
 import { createRefusedHosts } from '../../../src/adapters/kennel/gate/egress/refused-hosts.ts';
-import { createLedger } from '../../../src/adapters/kennel/gate/model/ledger.ts';
+import { Ledger } from '../../../src/adapters/kennel/gate/model/ledger.ts';
 import { createLimits } from '../../../src/adapters/kennel/gate/model/limits.ts';
 import { ModelProxy } from '../../../src/adapters/kennel/gate/model/model-proxy.ts';
 import { upstreamsOf } from '../../../src/adapters/kennel/gate/model/upstreams.ts';
@@ -30,7 +30,7 @@ export async function startTestGate(folder: string, origin: string): Promise<Tes
   const hosts: string[] = [];
   const sum = (field: 'calls' | 'inputTokens' | 'outputTokens'): number => rows.reduce((total, row) => total + row[field], 0);
   const used = () => ({ calls: sum('calls'), inputTokens: sum('inputTokens'), outputTokens: sum('outputTokens') });
-  const ledger = createLedger(
+  const ledger = new Ledger(
     {
       usage: async () => ({ tokens: used().inputTokens + used().outputTokens, microUsd: 0, today: { tokens: 0, microUsd: 0 } }),
       add: async (increments) => void rows.push(...increments),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createRefusedHosts } from '../../../src/adapters/kennel/gate/egress/refused-hosts.ts';
-import { createLedger, type LedgerStore } from '../../../src/adapters/kennel/gate/model/ledger.ts';
+import { Ledger, type LedgerStore } from '../../../src/adapters/kennel/gate/model/ledger.ts';
 import { createSlots } from '../../../src/adapters/kennel/gate/slots.ts';
 import type { Refused } from '../../../src/store/kennel/egress.ts';
 import type { ModelUsage } from '../../../src/store/kennel/usage.ts';
@@ -33,7 +33,7 @@ function memory() {
 describe('the ledger of a task', () => {
   it('allows calls until the tokens or the money are used up, and says which', async () => {
     const { store } = memory();
-    const ledger = createLedger(store, { ...DAY, tokens: 100, microUsd: 50 }, 1000);
+    const ledger = new Ledger(store, { ...DAY, tokens: 100, microUsd: 50 }, 1000);
     expect(await ledger.check(signal)).toBeNull();
     ledger.add(used(99));
     expect(await ledger.check(signal)).toBeNull();
@@ -47,7 +47,7 @@ describe('the ledger of a task', () => {
 
   it('allows none when the tasks of the chat have used up their day, and says which budget that is', async () => {
     const { state, store } = memory();
-    const ledger = createLedger(store, { ...DAY, tokens: 100, microUsd: 50 }, 1000);
+    const ledger = new Ledger(store, { ...DAY, tokens: 100, microUsd: 50 }, 1000);
     state.today = { tokens: 10_000, microUsd: 0 };
     expect(await ledger.check(signal)).toMatchObject({ status: 402, message: expect.stringContaining('FETCH_TASK_MAX_DAY_TOKENS') });
     state.today = { tokens: 0, microUsd: 5_000 };
@@ -57,13 +57,13 @@ describe('the ledger of a task', () => {
   it.each(['down', 'hangs'] as const)('refuses a call when the store is unreachable (%s) for too long', async (how) => {
     const { state, store } = memory();
     state[how] = true;
-    expect(await createLedger(store, { ...DAY, tokens: 100, microUsd: 50 }, 300).check(signal)).toMatchObject({ status: 503 });
+    expect(await new Ledger(store, { ...DAY, tokens: 100, microUsd: 50 }, 300).check(signal)).toMatchObject({ status: 503 });
   });
 
   it('loses and doubles nothing that it counted while the store was down', async () => {
     const { state, store } = memory();
     state.down = true;
-    const ledger = createLedger(store, { ...DAY, tokens: 100, microUsd: 50 }, 5000);
+    const ledger = new Ledger(store, { ...DAY, tokens: 100, microUsd: 50 }, 5000);
     ledger.add(used(60));
     ledger.add(used(40));
     const waiting = ledger.check(signal);
@@ -77,7 +77,7 @@ describe('the ledger of a task', () => {
   it('says when the last figures could not be stored', async () => {
     const { state, store } = memory();
     state.down = true;
-    const ledger = createLedger(store, { ...DAY, tokens: 100, microUsd: 50 }, 300);
+    const ledger = new Ledger(store, { ...DAY, tokens: 100, microUsd: 50 }, 300);
     ledger.add(used(60));
     expect(await ledger.settle(300)).toBe(false);
   });

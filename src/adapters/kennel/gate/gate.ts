@@ -11,7 +11,7 @@ import { type AddressRule, isPublicAddress, type Resolver, systemResolver } from
 import { type AllowList, allowList } from './egress/allow-list.ts';
 import { EgressProxy, type Traffic } from './egress/egress-proxy.ts';
 import { createRefusedHosts, type RefusedHosts } from './egress/refused-hosts.ts';
-import { createLedger, type Ledger } from './model/ledger.ts';
+import { Ledger } from './model/ledger.ts';
 import { createLimits, type LimitStore } from './model/limits.ts';
 import { ModelProxy } from './model/model-proxy.ts';
 import { type UpstreamSettings, upstreamsOf } from './model/upstreams.ts';
@@ -101,7 +101,7 @@ export function createGate({ db, settings, log, times, allows = isPublicAddress,
     }
     if (known) await shut(task.taskId);
     const taskLog = log.child({ taskId: task.taskId });
-    const ledger = createLedger({ usage: () => budgetUse(db, task.taskId), add: (rows) => addTaskUsage(db, task.taskId, rows) }, task.budget, time.storeWait);
+    const ledger = new Ledger({ usage: () => budgetUse(db, task.taskId), add: (rows) => addTaskUsage(db, task.taskId, rows) }, task.budget, time.storeWait);
     const refused = createRefusedHosts((rows) => addRefusals(db, task.taskId, rows));
     const limits = createLimits(limitStore(db, task.taskId));
     const model = new ModelProxy({ upstreams, ledger, limits, dispatcher, headersMs: time.modelHeaders, idleMs: time.modelIdle, log: taskLog });

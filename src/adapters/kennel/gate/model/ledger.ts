@@ -89,8 +89,6 @@ export class Ledger {
   }
 }
 
-export const createLedger = (store: LedgerStore, budget: TaskBudget, storeWaitMs: number): Ledger => new Ledger(store, budget, storeWaitMs);
-
 function merge(into: Map<string, ModelUsage>, usage: ModelUsage): void {
   const sum = into.get(usage.model) ?? { model: usage.model, calls: 0, inputTokens: 0, outputTokens: 0, microUsd: 0 };
   const unpriced = (sum.unpriced ?? 0) + (usage.unpriced ?? 0);
