@@ -148,6 +148,8 @@ export interface Concluded {
 export interface Prepared {
   /** the agent that the image is for: a person may have chosen another one */
   harness: AgentName;
+  /** outbox id of a question that nothing waits for */
+  ask?: string;
 }
 
 /** Activities that run on the host of the task, on `kennel-<host>`. */

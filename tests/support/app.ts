@@ -78,6 +78,8 @@ export async function startTestApp(env: Record<string, string> = {}, place: Plac
     AGENT_MODEL: 'scripted',
     // a script reads fast; a test of the time that a person needs sets it
     FETCH_READ_SECONDS: '0',
+    // whoever runs the tests may have a name in git, and would be asked about it
+    GIT_CONFIG_GLOBAL: '/dev/null',
     ...env,
   };
   const baseUrl = `http://127.0.0.1:${runtime}`;

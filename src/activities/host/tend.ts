@@ -1,8 +1,10 @@
 import { readdir, rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { AGENT_NAMES } from '../../../kennel/agents/registry.ts';
+import { gitIdentityOfUser } from '../../adapters/git-identity.ts';
 import { loginProblem } from '../../adapters/kennel/login.ts';
 import { emptyTrash, findWorkspaces, identified } from '../../adapters/workspaces.ts';
+import type { Author } from '../../contracts/workspace-ops.ts';
 import { missingFor } from '../../domain/tasks/agents.ts';
 import { loginsOf } from '../../domain/tasks/logins.ts';
 import { reportHost } from '../../store/kennel/hosts.ts';
@@ -29,6 +31,8 @@ type Tending = KennelDeps & {
   /** the sockets that an earlier process left are removed */
   socketsCleared: boolean;
   stopped: boolean;
+  /** read once: it changes seldom */
+  git: Promise<Author | null>;
   timer?: NodeJS.Timeout;
 };
 
@@ -46,7 +50,7 @@ const chores = {
  * began, and ends containers of tasks that are over. Returns a function that stops it.
  */
 export function tendHost(deps: KennelDeps & { log: Logger }): () => void {
-  const tending: Tending = { ...deps, forgotten: new Set(), droppedAt: 0, socketsCleared: false, stopped: false };
+  const tending: Tending = { ...deps, forgotten: new Set(), droppedAt: 0, socketsCleared: false, stopped: false, git: gitIdentityOfUser() };
   void round(tending);
   return () => {
     tending.stopped = true;
@@ -71,7 +75,7 @@ async function doChores(tending: Tending): Promise<void> {
     await chore(tending).catch((error: Error) => tending.log.warn({ error: error.message }, `could not ${what}; the next round tries again`));
 }
 
-async function report({ db, config, kennel, host }: KennelDeps): Promise<void> {
+async function report({ db, config, kennel, host, git }: Tending): Promise<void> {
   const problem = await kennel.ready().then(
     () => null,
     (error: Error) => error.message,
@@ -84,7 +88,7 @@ async function report({ db, config, kennel, host }: KennelDeps): Promise<void> {
     const why = !allowed.includes(name) ? 'It is not among FETCH_KENNEL_AGENTS.' : lacks;
     return { name, ready: why === null, why };
   });
-  await reportHost(db, { host, slots: config.FETCH_KENNEL_SLOTS, ready: problem === null, problem, harnesses });
+  await reportHost(db, { host, slots: config.FETCH_KENNEL_SLOTS, ready: problem === null, problem, harnesses, git: await git });
 }
 
 /** A folder that a person put there is a workspace too, so the folders decide and not the table. */

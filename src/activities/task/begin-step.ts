@@ -4,10 +4,15 @@ import { loginProblem } from '../../adapters/kennel/login.ts';
 import type { Config } from '../../config.ts';
 import { type AgentName, type RunSpec, worktreeOf } from '../../contracts/kennel.ts';
 import type { BeginInput, HeldBack, Prepared } from '../../contracts/task.ts';
+import type { Author } from '../../contracts/workspace-ops.ts';
+import { askWhoSigns } from '../../domain/chat/sign-off.ts';
 import { modelOf } from '../../domain/tasks/agents.ts';
 import { loginsOf } from '../../domain/tasks/logins.ts';
 import { chatAutonomy } from '../../store/chats/threads.ts';
+import { asksWhoSigns, gitIdentity, signatureOf } from '../../store/kennel/signatures.ts';
+import { tellOfTask } from '../../store/kennel/task-news.ts';
 import { findTask, setTaskNews, setTaskState, type Task } from '../../store/kennel/tasks.ts';
+import type { Db } from '../../store/postgres/database.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 import { fail } from '../failure.ts';
 import { requireHeld } from '../host/lease.ts';
@@ -25,12 +30,20 @@ export async function prepareTask({ db, config, kennel, draining }: KennelDeps, 
   // the next process completes a half-built image from its layers
   const stopped = AbortSignal.any([cancellationSignal(), draining]);
   await kennel.provide(task.harness, (text) => void setTaskNews(db, task.id, text).catch(() => {}), stopped);
-  const prepared = { harness: task.harness };
+  const ask = await askOnce(db, task);
+  const prepared: Prepared = { harness: task.harness, ...(ask && { ask }) };
   if (!task.worktree) return prepared;
   const workspace = workspaceOf(config, task);
   const added = await kennel.workspaceOp(workspace, { op: 'worktree', action: 'add', key: task.id, author: AUTHOR }, { label: `${task.id} worktree` });
   if (!added.ok) throw fail('NotFound', added.output);
   return prepared;
+}
+
+/** The message that asks whose name the commits shall have, with the first task of the owner; undefined for any other. */
+async function askOnce(db: Db, task: Task): Promise<string | undefined> {
+  if (task.step > 0) return undefined;
+  const own = await gitIdentity(db, task.host);
+  return own && (await asksWhoSigns(db, task)) ? await tellOfTask(db, task, 'sign', askWhoSigns(own)) : undefined;
 }
 
 /** Starts the container of a run. Its agent begins once the checkpoint exists. */
@@ -52,7 +65,14 @@ export async function beginStep(deps: KennelDeps, task: Task, input: BeginInput)
   let token: string;
   requireHeld(deps, task);
   try {
-    token = await kennel.start({ spec, runFolder: folder, workspace, ...(login !== undefined && { login }), env: {}, onSlot });
+    token = await kennel.start({
+      spec,
+      runFolder: folder,
+      workspace,
+      ...(login !== undefined && { login }),
+      env: committer((await signatureOf(db, task.chat_id)) ?? AUTHOR),
+      onSlot,
+    });
   } finally {
     await remembered;
   }
@@ -100,6 +120,14 @@ function loginOf({ FETCH_KENNEL_LOGINS }: Config, agent: AgentName): string | un
   if (problem) throw fail('NotFound', problem);
   return path;
 }
+
+/** Commits that the agent makes itself are by the same person. */
+const committer = ({ name, email }: Author): Record<string, string> => ({
+  GIT_AUTHOR_NAME: name,
+  GIT_AUTHOR_EMAIL: email,
+  GIT_COMMITTER_NAME: name,
+  GIT_COMMITTER_EMAIL: email,
+});
 
 async function checkpoint({ kennel }: KennelDeps, task: Task, workspace: string): Promise<void> {
   const operation = { ...worktreeOption(task), op: 'checkpoint', key: task.id, author: AUTHOR } as const;

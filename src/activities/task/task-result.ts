@@ -3,7 +3,9 @@ import { KennelFull, KennelUnavailable } from '../../adapters/kennel/kennel.ts';
 import { worktreeOf } from '../../contracts/kennel.ts';
 import type { Concluded } from '../../contracts/task.ts';
 import type { ConcludedChanges, WorkspaceAnswer } from '../../contracts/workspace-ops.ts';
+import { signedOff } from '../../domain/chat/sign-off.ts';
 import { cut, prefix } from '../../domain/text/storable.ts';
+import { signatureOf } from '../../store/kennel/signatures.ts';
 import type { TaskResult } from '../../store/kennel/tables.ts';
 import { lastSaid } from '../../store/kennel/task-log.ts';
 import { findTask, type Task } from '../../store/kennel/tasks.ts';
@@ -37,11 +39,13 @@ export async function resultOf(deps: KennelDeps, task: Task, end: { state: Concl
     return { summary: reason, changes: null, tests: null, said };
   }
   await requireStillHere(deps, task);
+  const by = await signatureOf(db, task.chat_id);
+  const message = signedOff(commitMessage(task), by);
   const concluded = await afterAll(
     () =>
       kennel.workspaceOp(
         workspace,
-        { ...worktreeOption(task), op: 'conclude', key: task.id, message: commitMessage(task), author: AUTHOR, keepOnBranchOnly: state !== 'completed' },
+        { ...worktreeOption(task), op: 'conclude', key: task.id, message, author: by ?? AUTHOR, keepOnBranchOnly: state !== 'completed' },
         // this container starts while the agent's is removed, and looks at the files when nothing writes them any more
         { label: `${task.id} conclude`, after: gone, kept: task.id },
       ),

@@ -3,6 +3,7 @@ import type { Config } from '../../config.ts';
 import type { Identity } from '../../contracts/decision.ts';
 import { askAgainText, parseAskAgain, parseAutonomy, parseCommand, parseShare } from '../../domain/chat/commands.ts';
 import { helpText, type SetUp } from '../../domain/chat/help.ts';
+import { parseSignOff } from '../../domain/chat/sign-off.ts';
 import { mayTrust } from '../../domain/consent/policy.ts';
 import type { ThreadTransaction } from '../../store/chats/thread-transaction.ts';
 import { listHosts } from '../../store/kennel/hosts.ts';
@@ -14,6 +15,7 @@ import { statusText } from '../../store/turns/status-text.ts';
 import type { Meant } from '../once.ts';
 import { addStop } from '../stop-and-steer.ts';
 import { share } from './sharing.ts';
+import { signOff } from './sign-off.ts';
 import { taskOrder } from './task-orders.ts';
 
 /** A message that may be a command. */
@@ -53,12 +55,14 @@ async function wordReply({ now, threadId, chatId }: ThreadTransaction, config: C
   }
 }
 
-/** `ask again`, `share demo with …`, `supervised`, `cautious`, `autonomous` */
+/** `ask again`, `share demo with …`, `sign as …`, `supervised`, `cautious`, `autonomous` */
 async function trustReply({ now, threadId, chatId }: ThreadTransaction, config: Config, { text, by, shared }: CommandMessage): Promise<string | null> {
   const sink = parseAskAgain(text);
   if (sink !== undefined) return askAgainText(await takeGrantsBack(now, chatId, sink));
   const order = parseShare(text);
   if (order) return await share(now, config, order, mayTrust(by));
+  const sign = parseSignOff(text);
+  if (sign) return await signOff(now, sign, { chatId, owned: mayTrust(by), shared });
   const autonomy = parseAutonomy(text);
   // while a question is open, the bare word is its answer
   if (!autonomy || (!text.trim().startsWith('/') && (await isAsked(now, threadId)))) return null;

@@ -1,4 +1,5 @@
 import { type Selectable, sql } from 'kysely';
+import type { Author } from '../../contracts/workspace-ops.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
 import type { KennelHostTable } from './tables.ts';
 
@@ -14,10 +15,11 @@ export const HOST_GONE_MS = 30_000;
 /** A host's regular report about itself; times are the database's. */
 export async function reportHost(
   db: Db,
-  host: Pick<KennelHostTable, 'host' | 'slots' | 'ready' | 'problem'> & { harnesses: KennelHost['harnesses'] },
+  host: Pick<KennelHostTable, 'host' | 'slots' | 'ready' | 'problem'> & { harnesses: KennelHost['harnesses']; git?: Author | null },
 ): Promise<void> {
+  const git = host.git === undefined ? {} : { git_name: host.git?.name ?? null, git_email: host.git?.email ?? null };
   const ready = host.ready ? { ready_at: sql<Date>`now()` } : {};
-  const said = { slots: host.slots, ready: host.ready, problem: host.problem, harnesses: json(host.harnesses), seen_at: sql<Date>`now()`, ...ready };
+  const said = { slots: host.slots, ready: host.ready, problem: host.problem, harnesses: json(host.harnesses), seen_at: sql<Date>`now()`, ...ready, ...git };
   await db
     .insertInto('kennel_hosts')
     .values({ host: host.host, ...said })

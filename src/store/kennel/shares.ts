@@ -24,7 +24,7 @@ export const listShares = (tx: Db | Tx) => tx.selectFrom('workspace_shares').sel
 export type Reach = ReadonlySet<string> | null;
 
 /** Words of others, as the index has them. */
-const ofOthers = sql<boolean>`(written_by @> '[{"role": "trusted"}]' or written_by @> '[{"role": "member"}]')`;
+export const ofOthers = sql<boolean>`(written_by @> '[{"role": "trusted"}]' or written_by @> '[{"role": "member"}]')`;
 
 /** A routine run has no turn: it follows the words of everybody who ever wrote in its chat. */
 export async function reachOf(db: Db, { chatId, turnId }: { chatId: string; turnId: string }): Promise<Reach> {

@@ -25,6 +25,9 @@ export interface KennelHostTable {
   lease_until: ColumnType<Date | null, Date | null | undefined, Date | null>;
   /** when an engine answered last */
   ready_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
+  /** what git there says of the user who runs it */
+  git_name: ColumnType<string | null, string | null | undefined, string | null>;
+  git_email: ColumnType<string | null, string | null | undefined, string | null>;
 }
 /** Workspaces as their host last saw them; the folders themselves decide. */
 export interface WorkspaceTable {
@@ -136,6 +139,13 @@ export interface WorkspaceShareTable {
   person: string;
   shared_at: Seen;
 }
+/** Who the commits are by; without a name, Fetch. `asked_by`: the task that asked for it. */
+export interface SignatureTable {
+  person: string;
+  name: string | null;
+  email: string | null;
+  asked_by: ColumnType<string | null, string | null | undefined, string | null>;
+}
 export interface KennelDatabase {
   kennel_hosts: KennelHostTable;
   workspaces: WorkspaceTable;
@@ -146,4 +156,5 @@ export interface KennelDatabase {
   task_egress: TaskEgressTable;
   task_spending: TaskSpendingTable;
   model_limits: ModelLimitTable;
+  signatures: SignatureTable;
 }

@@ -18,6 +18,7 @@ import * as turnModes from './migrations/0018-turn-modes.ts';
 import * as modelWaits from './migrations/0019-model-waits.ts';
 import * as requiredConditions from './migrations/0020-required-conditions.ts';
 import * as modelLimits from './migrations/0021-model-limits.ts';
+import * as signatures from './migrations/0025-signatures.ts';
 
 /**
  * Versioned migrations, oldest first. Never edit a published one: add the next. The previous release must work with what a migration leaves (new tables; new
@@ -42,6 +43,7 @@ const migrations: Record<string, Migration> = {
   '0019_model_waits': modelWaits,
   '0020_required_conditions': requiredConditions,
   '0021_model_limits': modelLimits,
+  '0025_signatures': signatures,
 };
 
 /** A newer version has changed the database so that this version cannot use it. It must not be touched. */

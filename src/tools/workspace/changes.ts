@@ -3,6 +3,7 @@ import type { Template } from '../../contracts/workspace-ops.ts';
 import { sameName } from '../../domain/tasks/workspace-names.ts';
 import { intentOf, noteIntent } from '../../store/kennel/intents.ts';
 import { shareWithMakers } from '../../store/kennel/shares.ts';
+import { signatureOf } from '../../store/kennel/signatures.ts';
 import { activeWorkspace, forgetWorkspace, selectIfNone, tasksIn } from '../../store/kennel/workspaces.ts';
 import type { ToolContext, ToolOutcome } from '../tool.ts';
 import { publishNew } from './github.ts';
@@ -21,8 +22,9 @@ export interface NewWorkspace {
 /** It is made in another folder and moved when complete, so that the folder of workspaces never holds half a workspace. */
 export async function create(context: ToolContext, site: Site, { name, template, description, initGit }: NewWorkspace): Promise<ToolOutcome> {
   const { db, chatId } = context;
+  const author = (await signatureOf(db, chatId)) ?? AUTHOR;
   const placed = await placeOnce(context, site, name, (staged) =>
-    operate({ kennel: site.kennel, path: staged }, { op: 'create', template, name, description, git: initGit, author: AUTHOR }, context),
+    operate({ kennel: site.kennel, path: staged }, { op: 'create', template, name, description, git: initGit, author }, context),
   );
   if ('ok' in placed) return placed;
   const at = placed;

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { KEY } from '../../contracts/workspace-ops.ts';
+import { signedOff } from '../../domain/chat/sign-off.ts';
 import { branchProblem } from '../../domain/tasks/workspace-names.ts';
 import { intentOf, noteIntent } from '../../store/kennel/intents.ts';
+import { signatureOf } from '../../store/kennel/signatures.ts';
 import { tasksIn } from '../../store/kennel/workspaces.ts';
 import { named } from '../approval-words.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
@@ -132,7 +134,8 @@ const commit = (context: ToolContext, workspace: string | undefined, message: st
   changeWorkspace(context, workspace, async (at) => {
     const again = (await intentOf(context.db, context.callId)) !== null;
     await noteIntent(context.db, context.callId, { commits: message });
-    const answer = await operate(at, { op: 'git-commit', message, ...(paths && { paths }), author: AUTHOR }, context);
+    const by = await signatureOf(context.db, context.chatId);
+    const answer = await operate(at, { op: 'git-commit', message: signedOff(message, by), ...(paths && { paths }), author: by ?? AUTHOR }, context);
     if (answer.ok || !again) return outcomeOf(answer, at);
     const log = await operate(at, { op: 'git-log', limit: 1 }, context);
     return outcomeOf(log.ok && log.output.includes(message.split('\n')[0]!) ? { ...log, output: `Committed.\n${log.output}` } : answer, at);

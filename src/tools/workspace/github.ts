@@ -3,8 +3,10 @@ import { createGitHub, GitHubAway, GitHubRefusal, type Repository } from '../../
 import { pushBundle } from '../../adapters/github/push.ts';
 import { parseRemote, type RepositoryName, webHost } from '../../adapters/github/remote.ts';
 import type { Profile } from '../../contracts/workspace-ops.ts';
+import { signedOff } from '../../domain/chat/sign-off.ts';
 import { branchProblem } from '../../domain/tasks/workspace-names.ts';
 import { intentOf, noteIntent } from '../../store/kennel/intents.ts';
+import { signatureOf } from '../../store/kennel/signatures.ts';
 import { named } from '../approval-words.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { noteRemote, withBundle } from './bundle.ts';
@@ -178,7 +180,8 @@ async function commit(context: ToolContext, at: Opened, git: Git, message: strin
     [...(git.modified > 0 ? [`update ${files(git.modified)}`] : []), ...(git.untracked > 0 ? [`add ${files(git.untracked)}`] : [])]
       .join(', ')
       .replace(/^./, (first) => first.toUpperCase());
-  const answer = await operate(at, { op: 'git-commit', message: subject, paths: ['.'], author: AUTHOR }, context);
+  const by = await signatureOf(context.db, context.chatId);
+  const answer = await operate(at, { op: 'git-commit', message: signedOff(subject, by), paths: ['.'], author: by ?? AUTHOR }, context);
   if (!answer.ok) return { ok: false, output: answer.output };
   const head = String(answer.data?.commit ?? '');
   // in the state before, a new folder is one entry

@@ -27,7 +27,7 @@ const OP_MS = 120_000;
 /** Time limit of every kennel tool: the first one waits until the image is built. */
 export const WITH_IMAGE_MS = 20 * 60_000;
 
-/** Author of the commits. */
+/** Author of what is stored beside the person's history, and of commits that nobody signs. */
 export const AUTHOR: Author = { name: 'Fetch', email: 'fetch@localhost' };
 
 const noNull = (text: string): boolean => !text.includes('\0');

@@ -2,7 +2,7 @@ import type { CarriedWork, Followed, HeldBack, ModelLimit } from '../../contract
 import { span } from '../../domain/text/when.ts';
 import { onItsHost } from './host.ts';
 import { untilOpen } from './limit.ts';
-import { enter, tell } from './messages.ts';
+import { enter, send, tell } from './messages.ts';
 import { insist, unlessOrdered, unpaused } from './orders.ts';
 import { afterAnswer, answered, ask } from './questions.ts';
 import { CANCELLED, type End, isRenewable, type Renewal, show, type TaskRun } from './task-run.ts';
@@ -108,7 +108,9 @@ async function prepare(run: TaskRun): Promise<boolean> {
   const { taskId } = run.input;
   show(run, 'running', 'looks for its image and its working tree');
   return await insist(run, null, async (host) => {
-    run.harness = (await host.prepareTask({ taskId }))?.harness ?? run.harness;
+    const prepared = await host.prepareTask({ taskId });
+    run.harness = prepared?.harness ?? run.harness;
+    if (prepared?.ask) send(run, 'send question', prepared.ask);
   });
 }
 
