@@ -22,6 +22,8 @@ export interface ToolContext {
   config: Config;
   /** aborted on interrupt and time-out; every request and process must obey it */
   signal: AbortSignal;
+  /** tells the person what takes long, on channels where they do not see the output of calls */
+  progress?: (doing: string) => Promise<void>;
   /** This and the next two are set only where kennel tools run. The containers of this host */
   kennel?: Kennel;
   /** name of this host */

@@ -16,6 +16,7 @@ import type { Db } from '../../store/postgres/database.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 import { fail } from '../failure.ts';
 import { requireHeld } from '../host/lease.ts';
+import { createProgress, taskProgress } from '../progress.ts';
 import { openGate } from './gate.ts';
 import { onceMore, passOn, promptOfRun, unheardAnswer } from './prompt-of-run.ts';
 import { runFolder, sendCommand } from './run/folder.ts';
@@ -24,12 +25,15 @@ import { GONE_FACTOR } from './task-records.ts';
 import { AUTHOR, workspaceOf, worktreeOption } from './task-workspace.ts';
 
 /** Before the first run: the image of the agent, and the worktree if the task has its own. */
-export async function prepareTask({ db, config, kennel, draining }: KennelDeps, task: Task): Promise<Prepared> {
+export async function prepareTask(deps: KennelDeps, task: Task): Promise<Prepared> {
+  const { db, config, kennel, draining } = deps;
   loginOf(config, task.harness);
   await kennel.ready();
   // the next process completes a half-built image from its layers
   const stopped = AbortSignal.any([cancellationSignal(), draining]);
-  await kennel.provide(task.harness, (text) => void setTaskNews(db, task.id, text).catch(() => {}), stopped);
+  const progress = createProgress(deps, taskProgress(task), 0);
+  const told = (text: string) => void Promise.all([setTaskNews(db, task.id, text), progress(text)]).catch(() => {});
+  await kennel.provide(task.harness, told, stopped);
   const ask = await askOnce(db, task);
   const prepared: Prepared = { harness: task.harness, ...(ask && { ask }) };
   if (!task.worktree) return prepared;

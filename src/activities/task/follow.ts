@@ -11,11 +11,11 @@ import { usageOf } from '../../store/kennel/usage.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 import { asFailure, fail } from '../failure.ts';
 import { HEARTBEAT_MS } from '../heartbeat.ts';
+import { createProgress, taskProgress } from '../progress.ts';
 import { type Read, readLog, runFolder, watchLog } from './run/folder.ts';
 import { containerGone, diskBreach, folderBreach, logBreach, type Stop, spendingBreach, timeBreach } from './run/limits.ts';
 import { createLogPace } from './run/log-pace.ts';
 import { endedAtLimit, loginAnswered, modelLimit } from './run/model-limit.ts';
-import { createTaskProgress } from './task-progress.ts';
 
 /** How often a log is looked at besides each time it grows. */
 const LOOK_MS = 200;
@@ -55,7 +55,7 @@ export const createFollow =
     const log = watchLog(at.folder, signal);
     try {
       const task = await taskToFollow(deps, input.taskId);
-      const progress = createTaskProgress(deps, task);
+      const progress = createProgress(deps, taskProgress(task));
       const pace = createLogPace();
       at.lines = await countLines(deps.db, task.id);
       for (;;) {

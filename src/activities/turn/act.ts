@@ -5,6 +5,7 @@ import { tools } from '../../tools/registry.ts';
 import type { ActivityDeps, HostDeps } from '../activity-deps.ts';
 import { fail } from '../failure.ts';
 import { beating } from '../heartbeat.ts';
+import { createProgress } from '../progress.ts';
 import { runTool, taskMadeBy } from '../run-tool.ts';
 import { declaredSources } from './provenance.ts';
 
@@ -26,7 +27,9 @@ export const createAct = (deps: Omit<ActivityDeps, 'model'> & Partial<HostDeps>)
     if (policy === 'refuse' || (policy === 'ask' && !allowed)) return await keep(deps, call, { ok: false, output: notAllowed(call.name) });
     const tool = tools.get(call.name);
     if (!tool) return await keep(deps, call, { ok: false, output: `The tool ${call.name} is no longer there.` });
-    const context = { ...hostOf(deps), callId: call.id, chatId, threadId: call.thread_id, turnId: call.turn_id, db, temporal, config };
+    const place = { chatId, threadId: call.thread_id };
+    const progress = createProgress(deps, (text) => ({ ...place, of: call.turn_id, text }), 0);
+    const context = { ...hostOf(deps), ...place, callId: call.id, turnId: call.turn_id, db, temporal, config, progress };
     const outcome = await runTool(tool, call.effect, call.args, context);
     return await keep(deps, call, { ...outcome, sources: declaredSources(tool, call.args) });
   });

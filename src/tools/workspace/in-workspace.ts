@@ -135,6 +135,7 @@ export async function provide(context: ToolContext, kennel: Kennel): Promise<voi
   const told = (line: string) => {
     shown ??= streamOutput(context.db, context);
     shown.push(`${line}\n`);
+    void context.progress?.(line).catch(() => {});
   };
   try {
     await kennel.provide('tools', told, context.signal);

@@ -1,0 +1,44 @@
+import type { Arrival } from '../contracts/conversation.ts';
+import { signalArrival } from '../intake/signal.ts';
+import { type ProgressReport, recordProgress } from '../store/chats/progress.ts';
+import type { Task } from '../store/kennel/tasks.ts';
+import type { ActivityDeps } from './activity-deps.ts';
+
+type ProgressDeps = Pick<ActivityDeps, 'db' | 'temporal' | 'config'>;
+/** Gets what is being done, or null when nothing new is known. */
+export type Progress = (doing: string | null) => Promise<void>;
+
+/**
+ * Tells a chat what a task or a turn does, at most one message per interval. Screens follow the items; a phone gets a message that is edited, or another one. A
+ * progress message that a crash loses does not matter: the next one says more. `firstMs`: when the first one may be sent. Never throws for a server that is away.
+ */
+export function createProgress({ db, temporal, config }: ProgressDeps, reportOf: (doing: string) => ProgressReport, firstMs?: number): Progress {
+  const everyMs = config.FETCH_PROGRESS_SECONDS * 1000;
+  let nextAt = Date.now() + (firstMs ?? everyMs);
+  let pending: string | null = null;
+  return async (doing) => {
+    pending = doing ?? pending;
+    if (pending === null || everyMs === 0 || Date.now() < nextAt) return;
+    nextAt = Date.now() + everyMs;
+    const report = reportOf(pending);
+    pending = null;
+    const row = await recordProgress(db, report);
+    if (!row) return;
+    const arrival: Arrival = { kind: 'reply', inboxId: row.outboxId, outboxId: row.outboxId };
+    await signalArrival(
+      { db, temporal, config },
+      { inboxId: row.outboxId, arrival, chatId: report.chatId, channel: row.channel, workflowId: row.workflowId },
+    ).catch(() => {});
+  };
+}
+
+/** What a task does. */
+export const taskProgress = (task: Task) => (doing: string) => {
+  const minutes = Math.floor((Date.now() - (task.started_at ?? task.created_at).getTime()) / 60_000);
+  return {
+    chatId: task.chat_id,
+    threadId: task.thread_id,
+    of: task.id,
+    text: `Task ${task.id} (${task.harness} in ${task.workspace}), ${minutes} min: ${doing}`,
+  };
+};
