@@ -1,6 +1,6 @@
 import type { Channel } from './ids.ts';
 
-/** `answered`: a question got an answer. `allow`/`deny`: an approval got its decision. */
+/** `answered`: a question got an answer, or a plan got words that change it. `allow`/`deny`: an approval or a plan got its decision. */
 export type Decision = 'answered' | 'allow' | 'deny';
 
 /** Who wrote or decided something: the identity by which the channel knows a person. It is stored and never sent anywhere. */

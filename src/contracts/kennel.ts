@@ -60,6 +60,8 @@ export interface RunSpec {
   worktree?: string;
   /** ms without a host process (seen at `INSIDE.modelSocket`) after which the agent is frozen until a host process is back */
   freezeAfterMs?: number;
+  /** the agent makes a plan: the workspace is mounted read only, and the agent is in its own mode for plans where it has one */
+  plan?: true;
   /** start nothing of the agent before the command `begin` with the token of this container */
   waits?: boolean;
 }
@@ -83,6 +85,8 @@ export type LogEvent =
   /** a tool call of the agent, once for each change; `title` is one line */
   | { type: 'tool'; id: string; title: string; kind: string; status: 'pending' | 'in_progress' | 'completed' | 'failed'; detail?: string; paths?: string[] }
   | { type: 'plan'; entries: Array<{ content: string; status: string }> }
+  /** the plan that the agent hands in with a tool of its own; without this line its plan is the last message of the run */
+  | { type: 'proposal'; text: string }
   /** the agent asks the person (`ask_human`) and waits */
   | { type: 'question'; id: string; question: string; options: string[] }
   /** the agent wants to do something that needs consent, and waits; `command` or `diff` as far as known */

@@ -21,6 +21,8 @@ export interface TaskInput {
   firstStep?: number;
   /** the question that it waited for when its workflow was lost: its session is ended, and resumed with the answer */
   parked?: { questionId: string; title: string; decided?: Decision };
+  /** It begins with a plan, and changes nothing before a person has agreed to it. `handedIn`: its workflow was lost while the plan of the first run waited for that. */
+  plan?: { handedIn?: true };
   /** it had ended before its records were restored to an earlier time; only its report is still to do */
   ended?: { state: Concluded['state']; reason: string };
   /** set when the task has continued as new */
@@ -50,6 +52,8 @@ export interface CarriedWork {
   deaths: number;
   asked: { id: string; title: string } | null;
   limited?: LimitedSoFar;
+  /** no plan is agreed to yet: its runs can only read */
+  plans?: true;
 }
 
 /** How long a task waited for limits of its model. */
@@ -129,6 +133,8 @@ export interface BeginInput {
   /** the first run of a workflow: files, HEAD and index are saved before the agent starts */
   checkpoint: boolean;
   waitsForLimits?: true;
+  /** it can only read, and hands in a plan */
+  plan?: true;
 }
 
 /** The container was not started, because the agent could only be refused. */
@@ -169,6 +175,15 @@ export interface TaskActivities {
   conclude(input: { taskId: string; state: Concluded['state']; reason: string }): Promise<Concluded>;
 }
 
+/** The question that asks for a yes to a plan; `decided` when there is one already. */
+export interface PlanAsked {
+  questionId: string;
+  outboxId: string;
+  decided?: Decision;
+  /** nobody answered in time */
+  expired?: true;
+}
+
 /** Local activities: they use only our own store. */
 export interface TaskRecordActivities {
   /**
@@ -179,6 +194,8 @@ export interface TaskRecordActivities {
   setTaskState(input: { taskId: string; state: TaskState; note?: string }): Promise<void>;
   /** opens the question; `decided` when the answer is already there */
   askForTask(input: { taskId: string; questionId: string }): Promise<{ outboxId: string; decided?: Decision }>;
+  /** Stores the plan that a run has handed in, and asks for a yes to it. Null when the run said nothing. */
+  askForPlan(input: { taskId: string; step: number }): Promise<PlanAsked | null>;
   remindForTask(questionId: string): Promise<string | null>;
   expireForTask(questionId: string): Promise<boolean>;
   /** tells the person that the host of a task does not answer; returns the outbox id, one for each task and reason */

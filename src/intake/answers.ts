@@ -1,5 +1,6 @@
 import type { Arrival } from '../contracts/conversation.ts';
 import type { DecidedBy } from '../contracts/decision.ts';
+import { parseApproval } from '../domain/chat/commands.ts';
 import { type Asked, type Meaning, meaningOf } from '../domain/chat/replies.ts';
 import { mayApprove, mayTrust } from '../domain/consent/policy.ts';
 import type { ThreadTransaction } from '../store/chats/thread-transaction.ts';
@@ -45,10 +46,12 @@ export async function answerInput(deps: IntakeDeps, request: InputAnswers): Prom
   const text = request.answers.map((answer) => answer.value || answer.label).join('\n');
   await once(deps, { threadId, id, body: text }, async (tx, { inboxId, by }) => {
     const question = await openQuestion(tx.now, threadId, inputId);
-    if (question?.kind !== 'question')
+    if (!question || question.kind === 'approval')
       throw new IntakeError('not_found', `no pending user input with id '${inputId}' on thread ${threadId}: it was answered, has expired, or never was`);
-    await answerQuestion(tx, question, text, by);
-    return { arrival: arrivalOf(question, inboxId, 'answered'), turnId: question.turn_id };
+    const decided = question.kind === 'plan' ? parseApproval(text) : null;
+    if (decided) await decideQuestion(tx, question, decided, by);
+    else await answerQuestion(tx, question, text, by);
+    return { arrival: arrivalOf(question, inboxId, decided?.decision ?? 'answered'), turnId: question.turn_id };
   });
 }
 

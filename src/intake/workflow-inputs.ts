@@ -2,6 +2,7 @@ import type { Config } from '../config.ts';
 import type { ConversationInput, TurnLimits, Waits } from '../contracts/conversation.ts';
 import type { TaskInput } from '../contracts/task.ts';
 import { channelOfChat } from '../store/chats/threads.ts';
+import { wordsToPlan } from '../store/kennel/task-plans.ts';
 import type { Task } from '../store/kennel/tasks.ts';
 import type { Db } from '../store/postgres/database.ts';
 
@@ -34,6 +35,7 @@ export async function taskInput(db: Db, config: Config, task: Task): Promise<Tas
       maxHistoryEvents: config.FETCH_MAX_HISTORY_EVENTS,
     },
     waits: questionWaits(config),
+    ...(task.planning && (await wordsToPlan(db, task))?.decision !== 'allow' && { plan: {} }),
   };
 }
 

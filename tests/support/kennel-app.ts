@@ -53,11 +53,18 @@ export async function workspace(
 export async function startTask(
   app: TestApp,
   goal: string,
-  options: { workspace: string; agent?: AgentName; timeout?: number | null; thread?: string; worktree?: boolean },
+  options: { workspace: string; agent?: AgentName; timeout?: number | null; thread?: string; worktree?: boolean; plan?: boolean },
 ): Promise<{ thread: string; id: string }> {
   const thread = options.thread ?? (await app.thread());
-  const { agent = 'practice', timeout = 120_000, worktree } = options;
-  const call = { goal, agent, workspace: options.workspace, ...(timeout !== null && { timeout }), ...(worktree && { worktree }) };
+  const { agent = 'practice', timeout = 120_000, worktree, plan } = options;
+  const call = {
+    goal,
+    agent,
+    workspace: options.workspace,
+    ...(timeout !== null && { timeout }),
+    ...(worktree && { worktree }),
+    ...(plan !== undefined && { plan }),
+  };
   const turn = await app.turn(thread, [{ call: [['task_create', call]] }, { say: '$LAST' }]);
   await app.ended(thread, turn);
   const row = await app.store.db

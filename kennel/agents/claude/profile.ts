@@ -36,6 +36,7 @@ export const profile: Profile = {
   }),
 
   mode: (context) => (context.permissions === 'run' ? 'bypassPermissions' : 'default'),
+  planMode: 'plan',
   failure: (turn) => sessionFailure(turn) ?? failureByError(turn),
   afterCancel: 'wait',
 };

@@ -45,6 +45,7 @@ export const profile: Profile = {
 
   beforeResume: async (context, sessionId) => renameEarlier(join(context.home, '.gemini/tmp'), sessionId.slice(0, 8)),
   mode: (context) => (context.permissions === 'run' ? 'yolo' : 'default'),
+  planMode: 'plan',
   text: (text) => (text.startsWith('[MODE_UPDATE]') ? 'nothing' : 'words'),
   failure: failureByError,
   usage: (response) => {

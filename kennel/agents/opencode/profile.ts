@@ -26,6 +26,7 @@ export const profile: Profile = {
   }),
 
   mode: () => null,
+  planMode: 'plan',
   failure: failureByError,
   afterCancel: 'wait',
 };

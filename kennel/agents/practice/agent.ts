@@ -7,6 +7,7 @@ import { Readable, Writable } from 'node:stream';
 import * as acp from '@agentclientprotocol/sdk';
 import { type AskServer, askHuman } from './ask.ts';
 import { type Clause, clauseOf, clausesOf, UNDERSTOOD } from './goal.ts';
+import { changedBy, planOf } from './plan.ts';
 import { loadSession, type Session, saveSession } from './session.ts';
 import { appendOnce, runShell, waitSeconds, writeWhole } from './work.ts';
 
@@ -68,6 +69,7 @@ function find(id: string): Live {
 /** A prompt is a goal. For an unfinished session it is the answer that it waits for, or the same goal again, to continue. */
 async function prompt(one: Live, text: string, client: acp.AgentContext): Promise<acp.StopReason> {
   const { session } = one;
+  if (one.mode === 'plan') return await makePlan(one, text, client);
   const unfinished = session.done < session.clauses.length;
   if (!unfinished && text !== session.goal) {
     session.goal = text;
@@ -87,6 +89,26 @@ async function prompt(one: Live, text: string, client: acp.AgentContext): Promis
   }
   await client.notify('session/update', { sessionId: session.id, update: { sessionUpdate: 'plan', entries: plan(session) } });
   await tell(client, session.id, `Done: ${session.clauses.length} of ${session.clauses.length}.`);
+  return 'end_turn';
+}
+
+/** Looks around and hands in a plan, which changes with the words that come for it. The work begins with the next prompt in another mode. */
+async function makePlan(one: Live, text: string, client: acp.AgentContext): Promise<acp.StopReason> {
+  const { session } = one;
+  if (session.goal === '') {
+    session.goal = text;
+    session.clauses = clausesOf(text);
+  } else if (text !== session.goal && text !== session.change) {
+    session.change = text;
+    session.clauses = changedBy(session.clauses, text);
+  }
+  saveSession(session);
+  for (const clause of session.clauses.map((each) => clauseOf(each, []))) {
+    if (clause?.verb === 'look') await look(one, clause.command, client);
+    if (one.cancel.signal.aborted) return 'cancelled';
+  }
+  await client.notify('session/update', { sessionId: session.id, update: { sessionUpdate: 'plan', entries: plan(session) } });
+  await tell(client, session.id, planOf(session.clauses));
   return 'end_turn';
 }
 
@@ -127,6 +149,7 @@ async function work(one: Live, text: string, client: acp.AgentContext): Promise<
     if (!(await waitSeconds(clause.seconds, session, save, second, one.cancel.signal))) return 'cancelled';
     await tool({ status: 'completed' });
   }
+  if (clause.verb === 'look') await look(one, clause.command, client);
   if (clause.verb === 'run') await shell(one, clause.command, client);
   if (clause.verb === 'allow?') {
     if (one.mode !== 'run' && !(await allowed(one, clause.command, client))) {
@@ -169,6 +192,13 @@ async function allowed(one: Live, command: string, client: acp.AgentContext): Pr
   });
   if (outcome.outcome === 'cancelled') one.cancel.abort();
   return outcome.outcome === 'selected' && outcome.optionId === 'yes';
+}
+
+/** A command whose failure changes nothing. */
+async function look(one: Live, command: string, client: acp.AgentContext): Promise<void> {
+  const tool = await begin(one, client, command, 'read', { rawInput: { command } });
+  const { code, output } = await runShell(command, one.cwd, () => {}, one.cancel.signal);
+  await tool({ status: code === 0 ? 'completed' : 'failed', content: [words(output)] });
 }
 
 async function shell(one: Live, command: string, client: acp.AgentContext): Promise<void> {

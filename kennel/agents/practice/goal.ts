@@ -3,12 +3,12 @@
 export type Clause =
   | { verb: 'write' | 'append'; file: string; text: string }
   | { verb: 'wait'; seconds: number }
-  | { verb: 'run' | 'allow?'; command: string }
+  | { verb: 'run' | 'allow?' | 'look'; command: string }
   | { verb: 'ask'; question: string; options: string[] }
   | { verb: 'fail' | 'say'; text: string };
 
 export const UNDERSTOOD =
-  'I understand, parted by semicolons: write FILE TEXT, append FILE TEXT, wait SECONDS, run COMMAND, allow? COMMAND, ask QUESTION | OPTION | OPTION, say TEXT, fail TEXT. {answer} stands for the last answer.';
+  'I understand, parted by semicolons: write FILE TEXT, append FILE TEXT, wait SECONDS, run COMMAND, allow? COMMAND, look COMMAND (also while I plan; it may fail), ask QUESTION | OPTION | OPTION, say TEXT, fail TEXT. {answer} stands for the last answer.';
 
 /** Texts of the clauses, without empty ones. */
 export function clausesOf(goal: string): string[] {
@@ -36,6 +36,7 @@ export function clauseOf(text: string, answers: string[]): Clause | null {
     }
     case 'run':
     case 'allow?':
+    case 'look':
       return rest ? { verb, command: rest } : null;
     case 'ask': {
       const [question = '', ...options] = rest.split('|').map((part) => part.trim());

@@ -15,6 +15,7 @@ export const profile: Profile = {
     files: [],
   }),
   mode: (context) => (context.permissions === 'run' ? 'run' : null),
+  planMode: 'plan',
   failure: failureByError,
   afterCancel: 'wait',
 };

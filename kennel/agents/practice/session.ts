@@ -9,6 +9,8 @@ export interface Session {
   /** clauses that are finished */
   done: number;
   answers: string[];
+  /** what a person said last to its plan */
+  change?: string;
   /** the clause at work, with what is needed to continue in the middle of it */
   begun: { size?: number; elapsed?: number; asked?: boolean } | null;
 }

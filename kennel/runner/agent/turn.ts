@@ -6,7 +6,8 @@ import type { Sanitiser } from '../log/sanitiser.ts';
 import type { Profile, ProfileContext, Turn } from '../profile/profile.ts';
 import { fillForm } from '../questions/elicitation-form.ts';
 import type { PendingQuestions } from '../questions/pending-questions.ts';
-import { allowAny, CANCELLED, choose, isAskHuman } from './permissions.ts';
+import { allowAny, CANCELLED, choose, isAskHuman, isEdit } from './permissions.ts';
+import { isPlan, planIn } from './plan.ts';
 import type { AgentProcess } from './process.ts';
 import { stdioStream } from './transport.ts';
 import type { Updates } from './updates.ts';
@@ -16,6 +17,9 @@ import type { Updates } from './updates.ts';
  * host
  */
 const START = 180_000;
+
+/** more than a person reads */
+const PLAN_CHARS = 30_000;
 
 export interface TurnOptions {
   spec: RunSpec;
@@ -118,7 +122,7 @@ export class AgentTurn {
     if (typeof sessionId !== 'string' || !sessionId || sessionId.length > 200) throw new Error('it gave its session no usable id');
     this.sessionId = sessionId;
     updates.say({ type: 'session', sessionId, resumed });
-    const modeId = profile.mode(context);
+    const modeId = (spec.plan && profile.planMode) || profile.mode(context);
     if (modeId) await this.inTime('session/set_mode', { sessionId, modeId });
   }
 
@@ -169,7 +173,9 @@ export class AgentTurn {
     const { spec, profile, pending, updates, sanitiser } = this.options;
     const options = Array.isArray(request.options) ? request.options : [];
     const toolCall = request.toolCall ?? ({} as acp.ToolCallUpdate);
-    if (spec.permissions === 'run') return allowAny(options);
+    if (spec.plan && isPlan(toolCall)) return this.takePlan(toolCall, options);
+    // while it plans, an edit fails by itself and the agent goes on; some end their turn when one is refused
+    if (spec.permissions === 'run' || (spec.plan && isEdit(toolCall))) return allowAny(options);
     if ((profile.asksHuman ?? isAskHuman)(toolCall)) return allowAny(options);
     const call = updates.tools.upsert(toolCall);
     updates.flush();
@@ -186,6 +192,14 @@ export class AgentTurn {
     // by the protocol, a cancelled request ends the turn; the agent asks again when its session is resumed
     if (reply.what === 'parked') void this.cancel();
     return reply.what === 'answer' ? choose(options, reply.text === 'allow' ? 'allow' : 'deny') : CANCELLED;
+  }
+
+  /** The agent hands in its plan and asks for a yes, which comes in another run. */
+  private takePlan(toolCall: acp.ToolCallUpdate, options: acp.PermissionOption[]): acp.RequestPermissionResponse {
+    const { updates, sanitiser } = this.options;
+    const text = planIn(toolCall);
+    if (text) updates.say({ type: 'proposal', text: sanitiser.detail(text, PLAN_CHARS) });
+    return choose(options, 'deny');
   }
 
   private async form(request: acp.CreateElicitationRequest): Promise<acp.CreateElicitationResponse> {

@@ -16,6 +16,8 @@ export interface Profile {
   command(context: ProfileContext): AgentCommand;
   /** `modeId` for `session/set_mode` after the session is there, or null where command or files settle it. */
   mode(context: ProfileContext): string | null;
+  /** `modeId` for a run that makes a plan: its own mode for that, in place of `mode`; unset where it has none. The workspace is read only in any case. */
+  planMode?: string;
   /** which request goes on with a session; `load` replays its history, which the runner does not log */
   resume: 'load' | 'resume';
   /** Runs before the agent is started for a resumed session: workarounds on the files under HOME. May wait. */
@@ -59,6 +61,8 @@ export interface ProfileContext {
   /** `ask_human`: already in `mcpServers` of the session as the HTTP server `fetch`; here for agents that want it in a file */
   mcp: { name: string; url: string; token: string };
   permissions: 'ask' | 'run';
+  /** it makes a plan, and cannot write in the workspace */
+  plan: boolean;
   resuming: boolean;
   /** uid 0 */
   root: boolean;

@@ -18,7 +18,7 @@ import { fail } from '../failure.ts';
 import { requireHeld } from '../host/lease.ts';
 import { createProgress, taskProgress } from '../progress.ts';
 import { openGate } from './gate.ts';
-import { onceMore, passOn, promptOfRun, unheardAnswer } from './prompt-of-run.ts';
+import { passOn, promptsOfRun, unheardAnswer } from './prompt-of-run.ts';
 import { runFolder, sendCommand } from './run/folder.ts';
 import { limitOfLogin } from './run/model-limit.ts';
 import { GONE_FACTOR } from './task-records.ts';
@@ -81,8 +81,8 @@ export async function beginStep(deps: KennelDeps, task: Task, input: BeginInput)
     await remembered;
   }
   requireHeld(deps, (await findTask(db, task.id)) ?? task);
-  // before the agent begins: a task of step 0 has changed nothing
-  await setTaskState(db, task.id, 'running', { step: input.step });
+  // before the agent begins: a task of step 0, or one that plans, has changed nothing
+  await setTaskState(db, task.id, 'running', { step: input.step, ...(!input.plan && { planning: false }) });
   await sendCommand(folder, { id: `${task.id}_begin_${token}`, step: input.step, type: 'begin', token });
   return undefined;
 }
@@ -92,7 +92,7 @@ async function specOf({ db, config }: KennelDeps, task: Task, input: BeginInput,
   // an agent that repeats its question gets the answer at once
   const unheard = await unheardAnswer(db, task);
   if (unheard) await passOn({ db, config }, task, input.step, unheard.id);
-  const prompt = await promptOfRun(config, task, input, unheard);
+  const { prompt, restartPrompt } = await promptsOfRun({ db, config }, task, input, unheard);
   const goesOn = input.step > 1 && task.session_id !== null;
   const autonomy = (await chatAutonomy(db, task.chat_id))?.autonomy ?? 'supervised';
   return {
@@ -103,7 +103,7 @@ async function specOf({ db, config }: KennelDeps, task: Task, input: BeginInput,
     prompt,
     sessionId: goesOn ? task.session_id : null,
     // an agent without a model takes every word as it stands
-    ...(goesOn && hasModel(task.harness) && { restartPrompt: [onceMore(task), ...(unheard ? [prompt] : [])].join('\n\n') }),
+    ...(goesOn && hasModel(task.harness) && { restartPrompt }),
     model: modelOf(task.harness, config),
     // the container is the sandbox, so only a supervised chat is asked about every action
     permissions: autonomy === 'supervised' ? 'ask' : 'run',
@@ -111,6 +111,7 @@ async function specOf({ db, config }: KennelDeps, task: Task, input: BeginInput,
     ...(login && { login: true }),
     ...(task.worktree && { worktree: worktreeOf(task.id) }),
     freezeAfterMs: freezeAfterMs(config),
+    ...(input.plan && { plan: true as const }),
     waits: true,
   };
 }

@@ -71,7 +71,7 @@ function reportOf({ config }: KennelDeps, ended: Task, reason: string, spent: Ta
   const { id, goal, harness, workspace, worktree } = ended;
   const state = ended.state as Concluded['state'];
   const about = { id, goal, harness, workspace, folder: workspaceOf(config, ended), worktree, state, reason: ended.reason ?? reason };
-  return reportText({ ...about, seconds: secondsOf(ended), spent, result: ended.result! });
+  return reportText({ ...about, planned: ended.plan !== null && !ended.planning, seconds: secondsOf(ended), spent, result: ended.result! });
 }
 
 function logEnd({ log }: KennelDeps, ended: Task, { calls, tokens, microUsd }: TaskUsage): void {

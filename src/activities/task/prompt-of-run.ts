@@ -3,11 +3,13 @@ import type { Config } from '../../config.ts';
 import type { Command } from '../../contracts/kennel.ts';
 import type { BeginInput } from '../../contracts/task.ts';
 import { unsettledLine } from '../../store/kennel/task-log.ts';
+import { wordsToPlan } from '../../store/kennel/task-plans.ts';
 import { findQuestion, taskQuestionId } from '../../store/kennel/task-questions.ts';
 import type { Task } from '../../store/kennel/tasks.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import { isAllowed, type Question } from '../../store/questions/questions.ts';
 import { fail } from '../failure.ts';
+import { aboutPlan } from './plan-of-run.ts';
 import { readLog, runFolder, sendCommand } from './run/folder.ts';
 
 /** What an agent is told: its prompt at the beginning of a run, and the answers to its questions. */
@@ -41,9 +43,27 @@ export async function unheardAnswer(db: Db, task: Task): Promise<Question | unde
   return question && question.state !== 'open' ? question : undefined;
 }
 
-export async function promptOfRun(config: Config, task: Task, input: BeginInput, unheard: Question | undefined): Promise<string> {
+/** `unheard`: an answer that the agent has not heard. `restartPrompt`: for a session of its own when the one to resume is lost. */
+export async function promptsOfRun(
+  { db, config }: Stores,
+  task: Task,
+  input: BeginInput,
+  unheard: Question | undefined,
+): Promise<Record<'prompt' | 'restartPrompt', string>> {
+  const said = await wordsToPlan(db, task);
   // an agent without a model takes every word literally
-  if (!hasModel(task.harness)) return unheard?.kind === 'question' ? (unheard.answer ?? NOBODY) : task.goal;
+  if (!hasModel(task.harness)) {
+    const prompt = unheard?.kind === 'question' ? (unheard.answer ?? NOBODY) : said?.decision === 'answered' ? said.words : task.goal;
+    return { prompt, restartPrompt: prompt };
+  }
+  // a session that knows the plan is told only what the person says to it
+  const before = said && !unheard && task.session_id ? [] : [await promptOfRun(config, task, input, unheard)];
+  const prompt = [...before, ...aboutPlan(task, input, { said, heard: !unheard, knows: task.session_id !== null })].join('\n\n');
+  const anew = [onceMore(task), ...aboutPlan(task, input, { said, heard: true, knows: false }), ...(unheard ? before : [])].join('\n\n');
+  return { prompt, restartPrompt: anew };
+}
+
+async function promptOfRun(config: Config, task: Task, input: BeginInput, unheard: Question | undefined): Promise<string> {
   if (unheard?.kind === 'approval')
     return isAllowed(unheard)
       ? `${unheard.prompt}\nThe person has allowed it. Go on.`
@@ -55,4 +75,4 @@ export async function promptOfRun(config: Config, task: Task, input: BeginInput,
   return begun ? onceMore(task) : task.goal;
 }
 
-export const onceMore = (task: Task): string => `${task.goal}\n\n(An earlier attempt at this was interrupted: look at what is done already before you go on.)`;
+const onceMore = (task: Task): string => `${task.goal}\n\n(An earlier attempt at this was interrupted: look at what is done already before you go on.)`;

@@ -3,6 +3,7 @@ import type { TaskRecordActivities } from '../../contracts/task.ts';
 import { limitNotice, limitStatus, otherAgents } from '../../domain/tasks/limit-notice.ts';
 import { listHosts, moveTask } from '../../store/kennel/hosts.ts';
 import { tellOfTask } from '../../store/kennel/task-news.ts';
+import { askForPlan } from '../../store/kennel/task-plans.ts';
 import { askForTask } from '../../store/kennel/task-questions.ts';
 import { claimWorkspace, findTask, setTaskLimited, setTaskState, type Task } from '../../store/kennel/tasks.ts';
 import type { Db } from '../../store/postgres/database.ts';
@@ -29,6 +30,7 @@ export function createTaskRecords({ db, config }: { db: Db; config: Config }): T
       const found = await task(taskId);
       return await askForTask(db, found, questionId.slice(taskId.length + 1));
     }),
+    askForPlan: recording(async ({ taskId, step }: Parameters<TaskRecordActivities['askForPlan']>[0]) => await askForPlan(db, await task(taskId), step)),
     remindForTask: recording((questionId: string) => remindQuestion(db, questionId)),
     expireForTask: recording((questionId: string) => expireQuestion(db, questionId)),
     moveTask: recording(({ taskId, from }: Parameters<TaskRecordActivities['moveTask']>[0]) =>

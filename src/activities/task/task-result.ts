@@ -33,10 +33,10 @@ export async function resultOf(deps: KennelDeps, task: Task, end: { state: Concl
   const workspace = workspaceOf(config, task);
   const leaveWorktree = () =>
     kennel.workspaceOp(workspace, { op: 'worktree', action: 'remove', key: task.id, author: AUTHOR }, { label: `${task.id} worktree` });
-  // the agent never began, so nothing changed
-  if (task.step === 0) {
+  // the agent never began, or could only read, so nothing changed
+  if (task.step === 0 || task.planning) {
     if (task.worktree && task.started_at !== null) await leaveWorktree().catch(() => {});
-    return { summary: reason, changes: null, tests: null, said };
+    return { summary: reason, changes: null, tests: null, said: task.plan ? '' : said };
   }
   await requireStillHere(deps, task);
   const by = await signatureOf(db, task.chat_id);

@@ -102,7 +102,7 @@ function configuration(context: RunContext, image: string, run: StartRun, token:
       user,
       output: 'short',
       mounts: [
-        mount(run.workspace, INSIDE.workspace),
+        mount(run.workspace, INSIDE.workspace, run.spec.plan === true),
         mount(run.runFolder, INSIDE.run),
         mount(join(run.runFolder, 'gate'), `${INSIDE.run}/gate`, true),
         mount(join(run.runFolder, 'spec.json'), INSIDE.spec, true),

@@ -1,3 +1,4 @@
+import { parseBringIn } from './bring-in.ts';
 import { type ApprovalAnswer, chooseOption, isStrayNumber, isTooLong, numberIn, parseApproval } from './commands.ts';
 
 /** What the meaning of a reply depends on: an open question. */
@@ -5,7 +6,7 @@ export interface Asked {
   id: string;
   /** shown with the question when several are open; never changes while it is open */
   number: number;
-  kind: 'question' | 'approval';
+  kind: 'question' | 'approval' | 'plan';
   options: readonly string[];
   /** when the channel showed it; null when it was not shown yet */
   deliveredAt: Date | null;
@@ -61,7 +62,7 @@ export function meaningOf(reply: string, open: readonly Asked[], written: Writte
     if (shown.length > 1) return { kind: 'which', questions: idsOf(shown) };
     return only && read.includes(only) ? answer(only, reply) : { kind: 'too early', questions: idsOf(shown.length > 0 ? shown : open) };
   }
-  const asking = shown.filter(({ kind }) => kind === 'question');
+  const asking = shown.filter(({ kind }) => kind === 'question' || (kind === 'plan' && !isForModel(reply)));
   if (asking.length > 1) return { kind: 'which', questions: idsOf(asking) };
   if (asking[0]) return answer(asking[0], reply);
   return shown.length > 0 ? { kind: 'unclear', questions: idsOf(shown) } : null;
@@ -75,6 +76,8 @@ function answer(question: Asked, reply: string): Meaning {
   if (isMore(reply)) return { kind: 'more', question: question.id };
   const { word, unread } = withoutUnread(reply);
   const decided = parseApproval(word);
+  // a number says nothing to a plan
+  if (!decided && question.kind === 'plan' && numberIn(reply) === null) return { kind: 'answers', question: question.id, text: reply.trim() };
   if (!decided) return { kind: 'unclear', questions: [question.id] };
   if (decided.decision === 'allow' && question.unread && !unread) return { kind: 'unread', question: question.id };
   return { kind: 'decides', question: question.id, answer: decided };
@@ -112,5 +115,9 @@ const isBare = (reply: string, open: readonly Asked[]): boolean =>
   isDecision(reply) ||
   numberIn(reply) !== null ||
   open.some(({ options }) => options.some((option) => option.trim().toLowerCase() === reply.trim().toLowerCase()));
+
+/** Words that ask for something else, and change no plan. */
+const isForModel = (reply: string): boolean =>
+  /^\s{0,20}\/?plan\s{0,5}:/i.test(reply) || parseBringIn(reply) !== null || /^\/?(?:undo|redo)\b/i.test(reply.trim());
 
 const idsOf = (questions: readonly Asked[]): string[] => questions.map(({ id }) => id);

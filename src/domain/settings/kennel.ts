@@ -48,6 +48,7 @@ export const kennelSettings = {
   FETCH_TASK_MAX_LOG_LINES: whole(100_000).describe('Most lines in the log of a coding task; a task that writes more is ended'),
   FETCH_TASK_MAX_LOG_MB: whole(64).describe('Size of the log of a coding task; a task that writes more is ended'),
   FETCH_TASK_HOURS: positive(4).describe('Time at work of a coding task for which nobody named a limit; waiting for a person or a slot does not count'),
+  FETCH_PLAN_ABOVE_CHARS: whole(2_000).describe('A coding task whose goal is longer than this begins with a plan, unless the person or the chat wants none'),
   FETCH_TASK_SILENCE_MINUTES: positive(15).describe('A coding agent that is silent for this long is ended'),
   FETCH_TASK_WAIT_DAYS: positive(8).describe('Longest time in all that a coding task waits for usage limits of its model'),
   FETCH_TASK_HOLD_MINUTES: positive(30).describe(

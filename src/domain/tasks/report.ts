@@ -13,6 +13,8 @@ export interface Report {
   folder: string;
   /** it worked on its own branch, beside the files of the workspace */
   worktree?: boolean;
+  /** it followed a plan that the person had agreed to */
+  planned?: boolean;
   state: 'completed' | 'failed' | 'cancelled';
   reason: string;
   seconds: number;
@@ -53,6 +55,7 @@ export function reportText(report: Report): string {
   const parts = [
     `Task ${report.id} ${headline}: "${inline(report.goal, 200)}"`,
     ...(saysMore(report) ? [inline(report.reason, 1_000)] : []),
+    ...(report.planned ? ['It followed the plan that you agreed to.'] : []),
     changesText(report),
     testsText(result.tests),
     // the agent's words may be a stranger's, so they are quoted

@@ -3,9 +3,11 @@ import type { Config } from '../../config.ts';
 import type { Identity } from '../../contracts/decision.ts';
 import { askAgainText, parseAskAgain, parseAutonomy, parseCommand, parseShare } from '../../domain/chat/commands.ts';
 import { helpText, type SetUp } from '../../domain/chat/help.ts';
+import { parsePlanPreference, planPreferenceText } from '../../domain/chat/plan-words.ts';
 import { parseSignOff } from '../../domain/chat/sign-off.ts';
 import { mayTrust } from '../../domain/consent/policy.ts';
 import type { ThreadTransaction } from '../../store/chats/thread-transaction.ts';
+import { setPlanFirst } from '../../store/chats/threads.ts';
 import { listHosts } from '../../store/kennel/hosts.ts';
 import type { Db, Tx } from '../../store/postgres/database.ts';
 import { isAsked } from '../../store/questions/questions.ts';
@@ -55,7 +57,7 @@ async function wordReply({ now, threadId, chatId }: ThreadTransaction, config: C
   }
 }
 
-/** `ask again`, `share demo with …`, `sign as …`, `supervised`, `cautious`, `autonomous` */
+/** `ask again`, `share demo with …`, `sign as …`, `plan on`, `supervised`, `cautious`, `autonomous` */
 async function trustReply({ now, threadId, chatId }: ThreadTransaction, config: Config, { text, by, shared }: CommandMessage): Promise<string | null> {
   const sink = parseAskAgain(text);
   if (sink !== undefined) return askAgainText(await takeGrantsBack(now, chatId, sink));
@@ -63,10 +65,17 @@ async function trustReply({ now, threadId, chatId }: ThreadTransaction, config: 
   if (order) return await share(now, config, order, mayTrust(by));
   const sign = parseSignOff(text);
   if (sign) return await signOff(now, sign, { chatId, owned: mayTrust(by), shared });
+  const plans = parsePlanPreference(text);
+  if (plans) return plans === 'on' || mayTrust(by) ? await preferPlans(now, threadId, plans) : 'Only the owner lets tasks begin without a plan.';
   const autonomy = parseAutonomy(text);
   // while a question is open, the bare word is its answer
   if (!autonomy || (!text.trim().startsWith('/') && (await isAsked(now, threadId)))) return null;
   return await trust(now, { threadId, chatId, autonomy, shared, owned: mayTrust(by) });
+}
+
+async function preferPlans(tx: Tx, threadId: string, plans: 'on' | 'off' | 'auto'): Promise<string> {
+  await setPlanFirst(tx, threadId, { on: true, off: false, auto: null }[plans]);
+  return planPreferenceText[plans];
 }
 
 /** What is set up right now: help mentions only that. */

@@ -46,14 +46,16 @@ function lacks(ordered: 'cancel' | 'pause' | null, missing: readonly string[]): 
 /** Starts the workflow again. It finds the container by its label and the log lines by their numbers, so it continues where it was. */
 async function begin({ db, temporal, config }: IntakeDeps, task: TaskWithQuestion, how: 'completed' | 'lost'): Promise<boolean> {
   const { question } = task;
+  const waits = task.state === 'waiting' && !isLimited(task);
   const input: TaskInput = {
     ...(await taskInput(db, config, task)),
     // the run that met a limit has ended
     firstStep: Math.max(task.step, 1) + Number(isLimited(task)),
     ...(how === 'completed' && { ended: await endOf(temporal, task) }),
-    ...(task.state === 'waiting' &&
-      !isLimited(task) &&
-      question && {
+    ...(waits && question?.kind === 'plan' && { plan: { handedIn: true as const } }),
+    ...(waits &&
+      question &&
+      question.kind !== 'plan' && {
         parked: {
           questionId: question.id,
           title: config.FETCH_UI_TEXT === 'on' ? cut(question.prompt, 60) : 'a question',

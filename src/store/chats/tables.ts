@@ -33,6 +33,8 @@ export interface ThreadTable {
   system_prompt: string | null;
   task_id: string | null;
   title: string | null;
+  /** whether coding tasks begin with a plan; null leaves it to the model and to the size of the goal */
+  plan_first: ColumnType<boolean | null, boolean | null | undefined, boolean | null>;
   latest_turn_id: string | null;
   created_at: Created;
   updated_at: ColumnType<Date, Date | undefined, Date>;

@@ -63,7 +63,7 @@ export async function threadDetail(db: Db, id: string, page: DetailPage = {}): P
         items: turns.flatMap((turn) => (byTurn.get(turn.id) ?? []).map(toItemRecord)),
         latest_seq: await latestSeq(tx, id),
         pending_approvals: await Promise.all(open.filter((q) => q.kind === 'approval').map((q) => approvalRequest(tx, q))),
-        pending_user_inputs: open.filter((q) => q.kind === 'question').map((q) => ({ ...inputRequest(q), turn_id: q.turn_id })),
+        pending_user_inputs: open.filter((q) => q.kind !== 'approval').map((q) => ({ ...inputRequest(q), turn_id: q.turn_id })),
         ...(more && turns[0] && { more_before: turns[0].id }),
       };
     });

@@ -3,7 +3,7 @@ import type { Autonomy } from '../../contracts/conversation.ts';
 import { type Channel, conversationId } from '../../contracts/ids.ts';
 import type { ThreadRecord } from '../../contracts/records.ts';
 import type { ToolAccess } from '../../domain/consent/tool-access.ts';
-import type { Db } from '../postgres/database.ts';
+import type { Db, Tx } from '../postgres/database.ts';
 import { freshId } from './ids.ts';
 import { type RequestKey, takeForThread } from './request-keys.ts';
 import type { ThreadTable } from './tables.ts';
@@ -22,6 +22,11 @@ export const chatAccess = async (db: Db, chatId: string): Promise<ToolAccess | n
     .limit(1)
     .executeTakeFirst()) ?? null;
 
+/** Whether coding tasks of a thread begin with a plan; null leaves it to the model and to the size of the goal. */
+export async function setPlanFirst(tx: Tx, threadId: string, first: boolean | null): Promise<void> {
+  await tx.updateTable('threads').set({ plan_first: first }).where('id', '=', threadId).execute();
+}
+
 export interface NewThread {
   channel: Channel;
   /** the chat's address on its channel; an API thread is its own chat */
@@ -32,6 +37,7 @@ export interface NewThread {
   allow_shell: boolean;
   trust_mode: boolean;
   auto_approve: boolean;
+  plan_first?: boolean | null;
   archived: boolean;
   system_prompt?: string | null;
   task_id?: string | null;
@@ -89,6 +95,7 @@ export async function createThread(db: Db, input: NewThread): Promise<ThreadReco
         trust_mode: input.trust_mode,
         auto_approve: input.auto_approve,
         archived: input.archived,
+        plan_first: input.plan_first ?? null,
         system_prompt: input.system_prompt || null,
         task_id: input.task_id ?? null,
         title: null,

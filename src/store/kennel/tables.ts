@@ -46,6 +46,14 @@ export interface TaskResult {
   tests: { command: string; ok: boolean; output: string } | null;
   said: string;
 }
+/** What an agent means to do. */
+export interface TaskPlan {
+  /** number of the run that has handed it in */
+  step: number;
+  text: string;
+  /** what it would create, change or delete, as it says itself */
+  files: string[];
+}
 export interface TaskTable {
   id: string;
   chat_id: string;
@@ -85,6 +93,10 @@ export interface TaskTable {
   limited_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
   limited_kind: ColumnType<LimitKind | null, LimitKind | null | undefined, LimitKind | null>;
   limited_named: ColumnType<boolean | null, boolean | null | undefined, boolean | null>;
+  /** nothing is changed yet: its plan has no yes, or its first run after the yes has not begun */
+  planning: Generated<boolean>;
+  /** the plan that was handed in last */
+  plan: NullableJson<TaskPlan>;
 }
 /** A limit that all tasks with the same account share. The row goes when the endpoint answers again. */
 export interface ModelLimitTable {

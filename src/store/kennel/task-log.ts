@@ -145,14 +145,28 @@ export async function countLines(db: Db, taskId: string): Promise<number> {
 const SAID_PIECES = 500;
 const SAID_CHARS = 20_000;
 
-/** The agent's last message, as much of it as a person would read. */
-export async function lastSaid(db: Db, taskId: string): Promise<string> {
+/** The agent's last message, as much of it as a person would read; with `step`, the last of this run. */
+export async function lastSaid(db: Db, taskId: string, step: number | null = null): Promise<string> {
   const { rows } = await sql<{ text: string }>`
     select line ->> 'text' as text from task_log
-    where task_id = ${taskId} and line ->> 'type' = 'text' and line ->> 'messageId' = (
-      select line ->> 'messageId' from task_log where task_id = ${taskId} and line ->> 'type' = 'text' order by seq desc limit 1)
+    where task_id = ${taskId} and step = coalesce(${step}, step) and line ->> 'type' = 'text' and line ->> 'messageId' = (
+      select line ->> 'messageId' from task_log where task_id = ${taskId} and step = coalesce(${step}, step) and line ->> 'type' = 'text' order by seq desc limit 1)
     order by seq limit ${SAID_PIECES}`.execute(db);
   return cut(rows.map((row) => row.text).join(''), SAID_CHARS);
+}
+
+/** The plan that a run handed in with a tool; null when it used none. */
+export async function handedIn(db: Db, taskId: string, step: number): Promise<string | null> {
+  const row = await db
+    .selectFrom('task_log')
+    .select('line')
+    .where('task_id', '=', taskId)
+    .where('step', '=', step)
+    .where(sql<boolean>`line ->> 'type' = 'proposal'`)
+    .orderBy('seq', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return row?.line.type === 'proposal' ? row.line.text : null;
 }
 
 /** The line of a question or permission that the run has asked. */

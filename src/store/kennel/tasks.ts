@@ -19,7 +19,7 @@ export const isOver = (state: TaskState): boolean => state === 'completed' || st
 export type NewTask = Pick<
   Task,
   'id' | 'chat_id' | 'call_id' | 'workflow_id' | 'goal' | 'agent' | 'harness' | 'host' | 'workspace' | 'worktree' | 'timeout_ms'
->;
+> & { planning?: boolean };
 
 /**
  * The row of a new task, and its own turn under which its progress is shown, because the turn that asked for it ends long before. A second call with the same
@@ -89,7 +89,9 @@ export const liveTaskIds = async (db: Db): Promise<Set<string>> =>
   new Set((await db.selectFrom('tasks').select('id').where('ended_at', 'is', null).execute()).map(({ id }) => id));
 
 /** A task with its latest question, if its workflow should know of it. */
-export type TaskWithQuestion = Task & { question: { id: string; prompt: string; state: Question['state']; decision: Decision | null } | null };
+export type TaskWithQuestion = Task & {
+  question: { id: string; kind: Question['kind']; prompt: string; state: Question['state']; decision: Decision | null } | null;
+};
 
 /** Tasks that should have a workflow: not over, and created at least `ageMs` ago. By id, starting after `after`. */
 export const settledTasks = (db: Db, ageMs: number, after: string, limit: number): Promise<TaskWithQuestion[]> =>
@@ -100,7 +102,7 @@ export const settledTasks = (db: Db, ageMs: number, after: string, limit: number
       jsonObjectFrom(
         e
           .selectFrom('questions')
-          .select(['questions.id', 'questions.prompt', 'questions.state', 'questions.decision'])
+          .select(['questions.id', 'questions.kind', 'questions.prompt', 'questions.state', 'questions.decision'])
           .whereRef('questions.task_id', '=', 'tasks.id')
           .orderBy('questions.asked_at', 'desc')
           .limit(1),
@@ -150,7 +152,7 @@ async function claim(db: Db, task: Task): Promise<boolean> {
 }
 
 /** Changes the state of a task that is not over. What its model refused before is over with it; a pause keeps what it waits for. */
-export async function setTaskState(db: Db | Tx, id: string, state: TaskState, change: { last?: string; step?: number } = {}): Promise<void> {
+export async function setTaskState(db: Db | Tx, id: string, state: TaskState, change: { last?: string; step?: number; planning?: false } = {}): Promise<void> {
   await db
     .updateTable('tasks')
     .set({ state, ...change, ...(state === 'paused' && { pausing: false }), ...(state !== 'paused' && { limited_until: null, limited_at: null }) })

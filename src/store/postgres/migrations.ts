@@ -18,6 +18,7 @@ import * as turnModes from './migrations/0018-turn-modes.ts';
 import * as modelWaits from './migrations/0019-model-waits.ts';
 import * as requiredConditions from './migrations/0020-required-conditions.ts';
 import * as modelLimits from './migrations/0021-model-limits.ts';
+import * as plans from './migrations/0024-plans.ts';
 import * as signatures from './migrations/0025-signatures.ts';
 
 /**
@@ -43,6 +44,7 @@ const migrations: Record<string, Migration> = {
   '0019_model_waits': modelWaits,
   '0020_required_conditions': requiredConditions,
   '0021_model_limits': modelLimits,
+  '0024_plans': plans,
   '0025_signatures': signatures,
 };
 

@@ -33,7 +33,11 @@ export interface Verdict {
 export async function decideQuestion(tx: ThreadTransaction, question: Question, it: Verdict, by: Identity): Promise<void> {
   const { decision, remember, skip = false, always } = it;
   await decided(tx.now, question, { state: 'answered', decision, answer: decision, remember: remember && decision === 'allow', by });
-  tx.append({ event: 'approval.decided', turnId: question.turn_id, payload: { approval_id: question.id, decision, remember } });
+  tx.append(
+    question.kind === 'plan'
+      ? { event: 'user_input.answered', turnId: question.turn_id, payload: { input_id: question.id } }
+      : { event: 'approval.decided', turnId: question.turn_id, payload: { approval_id: question.id, decision, remember } },
+  );
   if (decision === 'allow' && always) await giveGrant(tx.now, question.chat_id, always, question.id);
   if (decision === 'allow' && remember) {
     await tx.now.updateTable('threads').set({ auto_approve: true }).where('id', '=', question.thread_id).execute();
@@ -55,7 +59,7 @@ export async function expireQuestion(db: Db, questionId: string): Promise<boolea
   return await onThread(db, asked, async (tx) => {
     const current = await openQuestion(tx.now, asked, questionId);
     if (!current) return false;
-    await decided(tx.now, current, { state: 'expired', decision: current.kind === 'approval' ? 'deny' : 'answered', answer: null, by: null });
+    await decided(tx.now, current, { state: 'expired', decision: current.kind === 'question' ? 'answered' : 'deny', answer: null, by: null });
     const waited = Math.round((Date.now() - current.asked_at.getTime()) / 1000);
     tx.append(
       current.kind === 'approval'

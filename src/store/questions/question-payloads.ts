@@ -6,12 +6,27 @@ import type { QuestionTable } from '../turns/tables.ts';
 type Question = Selectable<QuestionTable>;
 
 /** Payload of `user_input.required`, and of an open question in a thread's detail. */
-export const inputRequest = (question: Pick<Question, 'id' | 'prompt' | 'options'>) => ({
-  id: question.id,
+export const inputRequest = ({
+  id,
+  kind,
+  prompt,
+  options,
+  evidence,
+}: Pick<Question, 'id' | 'prompt' | 'options'> & Partial<Pick<Question, 'kind' | 'evidence'>>) => ({
+  id,
   request: {
-    questions: [{ header: 'Question', id: question.id, question: question.prompt, options: question.options.map((label) => ({ label, description: '' })) }],
+    questions: [
+      kind === 'plan'
+        ? { header: 'Plan', id, question: [prompt, evidence].filter(Boolean).join('\n\n'), options: PLAN_ANSWERS }
+        : { header: 'Question', id, question: prompt, options: options.map((label) => ({ label, description: '' })) },
+    ],
   },
 });
+
+const PLAN_ANSWERS = [
+  { label: 'yes', description: 'the work begins' },
+  { label: 'no', description: 'the task ends, and nothing is changed; any other words change the plan' },
+];
 
 /** Screens get the same page as phones. */
 export const shownEvidence = ({ evidence, shown }: Pick<Question, 'evidence' | 'shown'>): { evidence?: string; evidence_rest?: number } =>

@@ -14,9 +14,9 @@ export async function openQuestion(tx: Tx, threadId: string, id?: string): Promi
   return await query.orderBy('asked_at', 'desc').limit(1).executeTakeFirst();
 }
 
-/** The thread of an approval, open or not. */
+/** The thread of an approval or of a plan, open or not. */
 export const threadOfApproval = async (db: Db, id: string): Promise<string | undefined> =>
-  (await db.selectFrom('questions').select('thread_id').where('id', '=', id).where('kind', '=', 'approval').executeTakeFirst())?.thread_id;
+  (await db.selectFrom('questions').select('thread_id').where('id', '=', id).where('kind', 'in', ['approval', 'plan']).executeTakeFirst())?.thread_id;
 
 /** The stored decision; null while the question is open, or when it was never asked. */
 export async function decisionOf(db: Db, id: string): Promise<Decision | null> {

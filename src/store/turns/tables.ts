@@ -108,7 +108,8 @@ export interface QuestionTable {
   /** the call that asks; null when a coding task does */
   call_id: string | null;
   task_id: string | null;
-  kind: 'question' | 'approval';
+  /** `plan`: a yes starts the work, a no ends the task, other words change the plan */
+  kind: 'question' | 'approval' | 'plan';
   prompt: string;
   options: Json<string[]>;
   state: 'open' | 'answered' | 'expired' | 'cancelled';

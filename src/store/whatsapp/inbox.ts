@@ -174,7 +174,7 @@ export interface OurMessage {
   /** of the chat that it was sent to */
   address: string;
   /** its question, or null */
-  question: { id: string; threadId: string; kind: 'question' | 'approval'; options: string[]; open: boolean } | null;
+  question: { id: string; threadId: string; kind: 'question' | 'approval' | 'plan'; options: string[]; open: boolean } | null;
 }
 
 /** A message of ours by its id, with its question; undefined when we did not send it. */

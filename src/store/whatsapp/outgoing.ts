@@ -8,7 +8,7 @@ import type { Db } from '../postgres/database.ts';
 
 export interface Asked {
   id: string;
-  kind: 'question' | 'approval';
+  kind: 'question' | 'approval' | 'plan';
   prompt: string;
   options: string[];
   number: number;

@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { AGENT_NAMES } from '../../../kennel/agents/registry.ts';
 import { taskWorkflowId } from '../../contracts/ids.ts';
+import { parsePlanFirst } from '../../domain/chat/plan-words.ts';
 import { breachText, taskBreach, taskBudget } from '../../domain/model/budgets.ts';
 import { chooseAgent } from '../../domain/tasks/agents.ts';
+import { planWishes } from '../../store/kennel/task-plans.ts';
 import { insertTask } from '../../store/kennel/tasks.ts';
 import { taskSpendingToday } from '../../store/kennel/usage.ts';
 import { shown } from '../approval-words.ts';
@@ -27,6 +29,12 @@ const schema = z.strictObject({
     .boolean()
     .default(false)
     .describe('Work beside other tasks of the workspace, in a git worktree on a branch of its own, in place of waiting for them'),
+  plan: z
+    .boolean()
+    .optional()
+    .describe(
+      'True: the agent first hands in a plan, and changes nothing before the person agrees. For what is big or unclear: many parts, a migration, a new design. False: the person wants none',
+    ),
   timeout: z
     .int()
     .min(1_000)
@@ -53,6 +61,13 @@ export const taskCreate = defineTool({
   run: create,
 });
 
+/** Whether a task begins with a plan. The word of the person comes first, then the chat's preference, then the model, then the size of the goal. */
+async function plansFirst({ db, config, threadId, turnId }: ToolContext, { plan, goal }: Pick<z.output<typeof schema>, 'plan' | 'goal'>): Promise<boolean> {
+  const { preferred, words } = await planWishes(db, threadId, turnId);
+  if (words.some((said) => parsePlanFirst(said) !== null)) return true;
+  return preferred ?? plan ?? goal.length > config.FETCH_PLAN_ABOVE_CHARS;
+}
+
 async function create(args: z.output<typeof schema>, context: ToolContext): Promise<ToolOutcome> {
   const place = await awaitEngine(context, () => workspaceOfTask(context, args.workspace));
   if ('problem' in place) return { ok: false, output: place.problem };
@@ -65,6 +80,7 @@ async function create(args: z.output<typeof schema>, context: ToolContext): Prom
   const today = await taskSpendingToday(context.db, context.chatId);
   const breach = taskBreach(taskBudget(context.config), { tokens: 0, microUsd: 0, today });
   if (breach) return { ok: false, output: breachText(breach) };
+  const planning = await plansFirst(context, args);
   const id = idFromCall('tsk_', context.callId);
   const task = await insertTask(context.db, {
     id,
@@ -77,12 +93,13 @@ async function create(args: z.output<typeof schema>, context: ToolContext): Prom
     host: place.host,
     workspace: place.workspace,
     worktree: args.worktree,
+    planning,
     timeout_ms: args.timeout ?? Math.round(context.config.FETCH_TASK_HOURS * HOUR_MS),
   });
   if (!task) return { ok: false, output: 'This chat has no thread yet.' };
   return {
     ok: true,
-    output: `Created task ${id}: '${shortGoal(args.goal)}' → ${chosen.agent} in ${place.workspace}. Its report comes to this chat; nothing has to be polled.`,
+    output: `Created task ${id}: '${shortGoal(args.goal)}' → ${chosen.agent} in ${place.workspace}. ${planning ? 'It begins with a plan, which comes to this chat and waits for the yes of the person; nothing is changed before. ' : ''}Its report comes to this chat; nothing has to be polled.`,
     metadata: { task: await taskView(context, task) },
   };
 }

@@ -1,7 +1,7 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { z } from 'zod';
 import { decidedSignal } from '../../contracts/signals.ts';
-import { chooseOption } from '../../domain/chat/commands.ts';
+import { chooseOption, parseApproval } from '../../domain/chat/commands.ts';
 import { onThread } from '../../store/chats/thread-transaction.ts';
 import { reachOf } from '../../store/kennel/shares.ts';
 import { latestQuestionOfTask } from '../../store/kennel/task-questions.ts';
@@ -42,6 +42,8 @@ async function respond({ db, temporal }: ToolContext, task: Task, response: stri
   if (!asked) return { ok: false, output: `Task ${task.id} has not asked anything.` };
   if (asked.kind === 'approval')
     return { ok: false, output: `Task ${task.id} wants consent, and only the person can give it: they answer yes or no to the question itself.` };
+  if (asked.kind === 'plan' && parseApproval(response))
+    return { ok: false, output: `The plan of task ${task.id} waits for a yes, and only the person can give it: they answer its message themselves.` };
   const answered = await onThread(db, task.thread_id, async (tx) => {
     const question = await openQuestion(tx.now, task.thread_id, asked.id);
     if (question) await answerQuestion(tx, question, chooseOption(question.options, response), { role: 'agent' });

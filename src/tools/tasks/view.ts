@@ -29,6 +29,7 @@ export async function taskView({ db }: Pick<ToolContext, 'db'>, task: Task): Pro
     createdAt: task.created_at.toISOString(),
     startedAt: task.started_at?.toISOString() ?? null,
     completedAt: task.ended_at?.toISOString() ?? null,
+    plan: task.plan && { text: task.plan.text, files: task.plan.files, agreed: !task.planning },
     lastProgress: task.last,
     reason: task.reason,
     usage: await usageOf(db, task.id),

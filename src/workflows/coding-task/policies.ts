@@ -1,7 +1,7 @@
 import { ActivityCancellationType, proxyActivities } from '@temporalio/workflow';
 import type { Decision } from '../../contracts/decision.ts';
 import { kennelQueue } from '../../contracts/ids.ts';
-import type { ModelLimit, TaskActivities, TaskRecordActivities, TaskState } from '../../contracts/task.ts';
+import type { ModelLimit, PlanAsked, TaskActivities, TaskRecordActivities, TaskState } from '../../contracts/task.ts';
 import { nonRetryableTypes } from '../../domain/failures.ts';
 import { patientRecords } from '../shared/patient.ts';
 import { HEARTBEAT_TIMEOUT } from '../shared/policies.ts';
@@ -59,6 +59,8 @@ export const taskRecords = {
     local.setTaskState.executeWithOptions({ summary: doing.slice(0, 100) }, [{ taskId, state }]),
   ask: (taskId: string, questionId: string, title: string): Promise<{ outboxId: string; decided?: Decision }> =>
     local.askForTask.executeWithOptions({ summary: `ask: ${title}` }, [{ taskId, questionId }]),
+  askForPlan: (taskId: string, step: number): Promise<PlanAsked | null> =>
+    local.askForPlan.executeWithOptions({ summary: 'ask for a yes to the plan' }, [{ taskId, step }]),
   remind: (questionId: string): Promise<string | null> => local.remindForTask.executeWithOptions({ summary: 'remind of the open question' }, [questionId]),
   expire: (questionId: string): Promise<boolean> => local.expireForTask.executeWithOptions({ summary: 'nobody answered: the question expires' }, [questionId]),
   tell: (taskId: string, key: string, text: string): Promise<string> => local.tellTask.executeWithOptions({ summary: `tell: ${key}` }, [{ taskId, key, text }]),

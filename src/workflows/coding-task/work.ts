@@ -4,6 +4,7 @@ import { onItsHost } from './host.ts';
 import { untilOpen } from './limit.ts';
 import { enter, send, tell } from './messages.ts';
 import { insist, unlessOrdered, unpaused } from './orders.ts';
+import { untilAgreed } from './plan.ts';
 import { afterAnswer, answered, ask } from './questions.ts';
 import { CANCELLED, type End, isRenewable, type Renewal, show, type TaskRun } from './task-run.ts';
 
@@ -14,11 +15,15 @@ const PROGRESS_MS = 60_000;
 
 /** Runs one container after the other until the task is done. A `step` is the number of a run. `carried`: where the workflow run before this one stopped. */
 export async function work(run: TaskRun, carried?: CarriedWork): Promise<End | Renewal> {
-  const { taskId, parked, firstStep = 1 } = run.input;
+  const { taskId, parked, plan, firstStep = 1 } = run.input;
   if (!carried && !(await prepare(run))) return CANCELLED;
   const first = carried?.first ?? (parked ? await afterAnswer(run, parked) : firstStep);
   if (first === null) return CANCELLED;
-  const at: CarriedWork = carried ? { ...carried } : { first, step: first, offset: 0, deaths: 0, asked: null };
+  const at: CarriedWork = carried ? { ...carried } : { first, step: first, offset: 0, deaths: 0, asked: null, ...(plan && { plans: true }) };
+  if (!carried && plan?.handedIn) {
+    const end = await untilAgreed(run, at);
+    if (end) return end;
+  }
   for (let starts = !carried; ; ) {
     const { step } = at;
     run.view.step = step;
@@ -58,6 +63,12 @@ export async function work(run: TaskRun, carried?: CarriedWork): Promise<End | R
       starts = true;
       continue;
     }
+    if (at.plans && followed.what === 'ended' && followed.outcome === 'completed') {
+      const end = await untilAgreed(run, at);
+      if (end) return end;
+      starts = true;
+      continue;
+    }
     const end = endedByItself(followed, at);
     if (end) return end;
     await onItsHost(run, (host) => host.endStep({ taskId, step }));
@@ -77,13 +88,13 @@ export async function work(run: TaskRun, carried?: CarriedWork): Promise<End | R
 }
 
 /** Starts the container of a run, unless its model is known to refuse. */
-async function begin(run: TaskRun, { first, step }: CarriedWork): Promise<HeldBack | 'cancelled' | undefined> {
+async function begin(run: TaskRun, { first, step, plans }: CarriedWork): Promise<HeldBack | 'cancelled' | undefined> {
   const { taskId, limits } = run.input;
-  const checkpoint = step === first;
+  const checkpoint = step === first && !plans;
   show(run, 'running', checkpoint ? 'makes a checkpoint and starts the container' : 'starts the container');
   let held: HeldBack | undefined;
   const begun = await insist(run, step, async (host) => {
-    held = await host.beginStep({ taskId, step, holdMs: limits.holdMs, checkpoint, waitsForLimits: true });
+    held = await host.beginStep({ taskId, step, holdMs: limits.holdMs, checkpoint, waitsForLimits: true, ...(plans && { plan: true }) });
   });
   return begun ? held : 'cancelled';
 }

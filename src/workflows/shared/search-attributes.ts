@@ -17,7 +17,7 @@ const spentKey = defineSearchAttributeKey(SPEND_MICRO_USD, 'INT');
 export interface Listed {
   channel: Channel;
   thread: string | null;
-  waitsFor: 'question' | 'approval' | 'workspace' | 'resume' | 'limit' | null;
+  waitsFor: 'question' | 'approval' | 'workspace' | 'resume' | 'limit' | 'plan' | null;
   spentMicroUsd: number;
 }
 

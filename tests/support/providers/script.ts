@@ -6,6 +6,8 @@ import { type Role, toolFor } from './roles.ts';
 export interface AgentStep extends Omit<ScriptStep, 'think' | 'call'> {
   /** what the agent is to do, in words that hold for every CLI: translated into the tool that this CLI offers */
   do?: Array<[role: Role, args: Record<string, unknown>]>;
+  /** the same with what the CLI offers of it: an agent that may only read offers less, and a step of which nothing is left is passed over */
+  tries?: Array<[role: Role, args: Record<string, unknown>]>;
   /** a tool of the CLI by its own name */
   call?: Array<[name: string, args: Record<string, unknown>]>;
 }
@@ -23,7 +25,8 @@ export function due(asked: Asked): { text: string; at: number; step: AgentStep }
   } catch (error) {
     return { text, at: 0, step: { say: `This script is not valid JSON: ${(error as Error).message}` } };
   }
-  const at = stepAfter(asked.turns.slice(from + 1));
+  let at = stepAfter(asked.turns.slice(from + 1));
+  while (steps[at]?.tries?.every(([role, args]) => toolFor(role, args, asked) === null)) at += 1;
   return { text, at, step: steps[at] ?? { say: 'The script is over.' } };
 }
 
@@ -35,6 +38,9 @@ export function replyTo(asked: Asked, step: AgentStep, at: number, n: number): R
   const last = asked.turns.findLast((turn) => turn.role === 'tool')?.text ?? '';
   const wanted: Array<[string, Record<string, unknown>] | string> = [
     ...(step.call ?? []),
+    ...(step.tries ?? []).flatMap(([role, args]) =>
+      [toolFor(role, args, asked) ?? []].flatMap((call) => (call.length > 0 ? [call as [string, Record<string, unknown>]] : [])),
+    ),
     ...(step.do ?? []).map(([role, args]) => toolFor(role, args, asked) ?? `This agent offers no tool to ${role}.`),
   ];
   const missing = wanted.filter((one) => typeof one === 'string');

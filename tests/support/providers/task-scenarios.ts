@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { modelSetting } from '../../../src/domain/tasks/agent-settings.ts';
@@ -53,10 +53,11 @@ export function taskScenarios({ name: agent, model, sideQuestions }: Differences
     await providers?.close();
   });
 
-  const begin = async (name: string, ...steps: AgentStep[]) => {
+  const begin = async (name: string, first: AgentStep | { plan: true }, ...more: AgentStep[]) => {
     const { path } = await workspace(app, name);
-    const goal = script(...steps);
-    const { thread, id } = await startTask(app, goal, { workspace: name, agent, timeout: LIMIT });
+    const plan = 'plan' in first;
+    const goal = script(...(plan ? [] : [first]), ...more);
+    const { thread, id } = await startTask(app, goal, { workspace: name, agent, timeout: LIMIT, ...(plan && { plan }) });
     /** what its model was told by its tools, before a step of the script or at all */
     const heard = (step?: number): string =>
       providers
@@ -65,6 +66,22 @@ export function taskScenarios({ name: agent, model, sideQuestions }: Differences
         .map((entry) => entry.last)
         .join('\n');
     return { path, thread, id, goal, heard };
+  };
+
+  /** The message with the plan that waits for a yes, when it is the given one in number. */
+  const planOf = async (thread: string, id: string, count: number): Promise<string> => {
+    const plans = () => app.store.db.selectFrom('questions').selectAll().where('task_id', '=', id).where('kind', '=', 'plan').orderBy('asked_at').execute();
+    const { turn_id } = await until(
+      `plan ${count} of task ${id}`,
+      async () => {
+        const task = await findTask(app, id);
+        if (task.ended_at) throw new Error(`it is ${task.state}: ${task.reason}`);
+        const all = await plans();
+        return all.length === count && task.state === 'waiting' ? all.at(-1)! : null;
+      },
+      LIMIT,
+    );
+    return (await app.detail(thread)).items.find((item) => item.turn_id === turn_id && item.kind === 'agent_message')?.detail ?? '';
   };
 
   /** The task when it is over: once, with one report, one last line, no container and no home left. */
@@ -147,6 +164,38 @@ export function taskScenarios({ name: agent, model, sideQuestions }: Differences
       },
       900_000,
     );
+
+    scenario('plans with nothing but reading, changes its plan, and does after the yes what was agreed to', async () => {
+      const early: AgentStep = { tries: [['write', { path: '/workspace/early.txt', text: 'early\n' }]] };
+      const shells: AgentStep = { tries: [['shell', { command: 'touch /workspace/early2.txt; rm /workspace/README.md; echo tried' }]] };
+      const { path, thread, id } = await begin('planning', { plan: true }, early, shells, { say: 'I would write one.txt.\n\nFiles:\n- one.txt\n' });
+      const plan = await planOf(thread, id, 1);
+      expect(plan).toContain('> I would write one.txt.');
+      expect(plan).toContain('It would touch:\n- `one.txt`\n');
+      expect(containersOf(id)).toEqual([]);
+      expect(readdirSync(path).sort()).toEqual(['.git', 'README.md']);
+      app.kill('kennel');
+      app.kill('worker');
+      await until('it answers again', () => app.detail(thread).catch(() => null));
+      // the model of the second run and of the third is told the same: it tries at once, and may only later
+      const changed = script(
+        { tries: [['write', { path: '/workspace/two.txt', text: 'two\n' }]] },
+        { say: 'I would write two.txt.\n\nFiles:\n- `two.txt` (new)\n' },
+      );
+      expect((await app.say(thread, changed)).kind).toBe('answer');
+      expect(await planOf(thread, id, 2)).toContain('It would touch:\n- `two.txt`\n');
+      expect(readdirSync(path).sort()).toEqual(['.git', 'README.md']);
+      const sessions = new Set((await linesOf(app, id)).flatMap((line) => (line.type === 'session' ? [line.sessionId] : [])));
+      expect((await app.say(thread, 'yes')).kind).toBe('answer');
+      const task = await over(id, thread, 3);
+      expect(task.state, task.reason ?? '').toBe('completed');
+      expect(task.result?.changes?.files.map((file) => file.path)).toEqual(['two.txt']);
+      expect(readFileSync(join(path, 'two.txt'), 'utf8')).toBe('two\n');
+      expect(await report(app, id)).toContain('It followed the plan that you agreed to.');
+      // one session from the first run to the last
+      expect(sessions.size).toBe(1);
+      expect((await linesOf(app, id)).flatMap((line) => (line.type === 'session' ? [line.resumed] : []))).toEqual([false, true, true]);
+    });
 
     scenario('goes on when a command of it takes all the memory: only the command is ended', async () => {
       const { thread, id, heard } = await begin('eating', shell(eating), write('after.txt', 'after\n'), { say: 'All done.' });

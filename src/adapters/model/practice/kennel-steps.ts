@@ -28,6 +28,19 @@ export function kennelStep({ user, step, last }: Situation, use: Use): ScriptSte
   if (selected) return step > 0 ? told : use('workspace_select', [[['name'], selected]], 'I switch.');
   if (/^(?:list )?workspaces$/.test(word)) return step > 0 ? told : use('workspace_list', [], 'I look.');
 
+  const planned = /^plan:\s*([\s\S]+)$/i.exec(text)?.[1];
+  if (planned)
+    return step > 0
+      ? told
+      : use(
+          'task_create',
+          [
+            [['goal'], planned],
+            [['agent'], 'practice'],
+          ],
+          'I have a plan made first.',
+        );
+
   const task = /^(?:start a |start |new )?task(?: with (\w+))?(?::\s*([\s\S]+))?$/i.exec(text);
   if (task) {
     const [, agent = 'practice', goal = DEMO] = task;
