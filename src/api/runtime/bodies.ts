@@ -16,7 +16,6 @@ export const createThreadRequest = z
     allow_shell: flag(),
     trust_mode: flag(),
     auto_approve: flag(),
-    plan_first: flag().describe('Whether coding tasks begin with a plan that waits for a yes; by the size of the goal when left out'),
     // the only flag that may be absent but not null
     archived: z.boolean().default(false),
     system_prompt: text(),

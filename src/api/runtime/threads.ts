@@ -32,7 +32,6 @@ export const postThread = endpoint({
       allow_shell: body.allow_shell ?? false,
       trust_mode: body.trust_mode ?? false,
       auto_approve: body.auto_approve ?? false,
-      plan_first: body.plan_first ?? null,
       archived: body.archived,
       system_prompt: body.system_prompt ?? null,
       task_id: body.task_id ?? null,

@@ -37,7 +37,6 @@ export interface NewThread {
   allow_shell: boolean;
   trust_mode: boolean;
   auto_approve: boolean;
-  plan_first?: boolean | null;
   archived: boolean;
   system_prompt?: string | null;
   task_id?: string | null;
@@ -95,7 +94,6 @@ export async function createThread(db: Db, input: NewThread): Promise<ThreadReco
         trust_mode: input.trust_mode,
         auto_approve: input.auto_approve,
         archived: input.archived,
-        plan_first: input.plan_first ?? null,
         system_prompt: input.system_prompt || null,
         task_id: input.task_id ?? null,
         title: null,

@@ -168,7 +168,7 @@ export function taskScenarios({ name: agent, model, sideQuestions }: Differences
     scenario('plans with nothing but reading, changes its plan, and does after the yes what was agreed to', async () => {
       const early: AgentStep = { tries: [['write', { path: '/workspace/early.txt', text: 'early\n' }]] };
       const shells: AgentStep = { tries: [['shell', { command: 'touch /workspace/early2.txt; rm /workspace/README.md; echo tried' }]] };
-      const { path, thread, id } = await begin('planning', { plan: true }, early, shells, { say: 'I would write one.txt.\n\nFiles:\n- one.txt\n' });
+      const { path, thread, id, goal } = await begin('planning', { plan: true }, early, shells, { say: 'I would write one.txt.\n\nFiles:\n- one.txt\n' });
       const plan = await planOf(thread, id, 1);
       expect(plan).toContain('> I would write one.txt.');
       expect(plan).toContain('It would touch:\n- `one.txt`\n');
@@ -189,7 +189,8 @@ export function taskScenarios({ name: agent, model, sideQuestions }: Differences
       expect((await app.say(thread, 'yes')).kind).toBe('answer');
       const task = await over(id, thread, 3);
       expect(task.state, task.reason ?? '').toBe('completed');
-      expect(task.result?.changes?.files.map((file) => file.path)).toEqual(['two.txt']);
+      const told = providers.requests().filter(({ user }) => user.includes(goal) || user.includes(changed)).map(({ step, tools, last }) => ({ step, last, tools: tools.length }));
+      expect(task.result?.changes?.files.map((file) => file.path), JSON.stringify(told, null, 1)).toEqual(['two.txt']);
       expect(readFileSync(join(path, 'two.txt'), 'utf8')).toBe('two\n');
       expect(await report(app, id)).toContain('It followed the plan that you agreed to.');
       // one session from the first run to the last
