@@ -189,8 +189,14 @@ export function taskScenarios({ name: agent, model, sideQuestions }: Differences
       expect((await app.say(thread, 'yes')).kind).toBe('answer');
       const task = await over(id, thread, 3);
       expect(task.state, task.reason ?? '').toBe('completed');
-      const told = providers.requests().filter(({ user }) => user.includes(goal) || user.includes(changed)).map(({ step, tools, last }) => ({ step, last, tools: tools.length }));
-      expect(task.result?.changes?.files.map((file) => file.path), JSON.stringify(told, null, 1)).toEqual(['two.txt']);
+      const told = providers
+        .requests()
+        .filter(({ user }) => user.includes(goal) || user.includes(changed))
+        .map(({ step, tools, last }) => ({ step, last, tools: tools.length }));
+      expect(
+        task.result?.changes?.files.map((file) => file.path),
+        JSON.stringify(told, null, 1),
+      ).toEqual(['two.txt']);
       expect(readFileSync(join(path, 'two.txt'), 'utf8')).toBe('two\n');
       expect(await report(app, id)).toContain('It followed the plan that you agreed to.');
       // one session from the first run to the last
