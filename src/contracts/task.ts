@@ -96,6 +96,8 @@ export type Followed = { offset: number; spent: TaskSpending } /** nothing is ne
   | { what: 'gone'; reason: string; oom: boolean }
   /** its model refuses it until then, in ms since the epoch: its container only wastes its time */
   | ({ what: 'limit' } & ModelLimit)
+  /** it waits for hosts that a person must allow */
+  | { what: 'egress'; questionId: string; title: string }
   | { what: 'silent' }
   /** the working time is used up */
   | { what: 'timeout' }
@@ -124,6 +126,8 @@ export interface FollowInput {
   progressMs: number;
   /** the workflow waits for limits; one of an earlier release ends the task at them */
   waitsForLimits?: true;
+  /** the workflow asks about hosts */
+  asksForHosts?: true;
 }
 
 export interface BeginInput {
@@ -196,6 +200,8 @@ export interface TaskRecordActivities {
   askForTask(input: { taskId: string; questionId: string }): Promise<{ outboxId: string; decided?: Decision }>;
   /** Stores the plan that a run has handed in, and asks for a yes to it. Null when the run said nothing. */
   askForPlan(input: { taskId: string; step: number }): Promise<PlanAsked | null>;
+  /** opens the question about all hosts that the task waits for; `decided` when nothing is to be asked any more */
+  askForHosts(input: { taskId: string; questionId: string }): Promise<{ outboxId: string; decided?: Decision }>;
   remindForTask(questionId: string): Promise<string | null>;
   expireForTask(questionId: string): Promise<boolean>;
   /** tells the person that the host of a task does not answer; returns the outbox id, one for each task and reason */

@@ -4,9 +4,11 @@ import { parseApproval } from '../domain/chat/commands.ts';
 import { type Asked, type Meaning, meaningOf } from '../domain/chat/replies.ts';
 import { mayApprove, mayTrust } from '../domain/consent/policy.ts';
 import type { ThreadTransaction } from '../store/chats/thread-transaction.ts';
+import { isAboutHosts } from '../store/kennel/egress-questions.ts';
 import { answerQuestion, decideQuestion } from '../store/questions/decide.ts';
 import { howToAnswer, readOn } from '../store/questions/question-text.ts';
 import { dangerOf, openQuestion, openQuestions, type Question, threadOfApproval } from '../store/questions/questions.ts';
+import { answerHosts, HOW_TO_ANSWER_HOSTS } from './host-answers.ts';
 import { IntakeError } from './intake-error.ts';
 import type { Approver, Displayed, MessageId } from './message.ts';
 import { once } from './once.ts';
@@ -50,6 +52,7 @@ export async function answerInput(deps: IntakeDeps, request: InputAnswers): Prom
       throw new IntakeError('not_found', `no pending user input with id '${inputId}' on thread ${threadId}: it was answered, has expired, or never was`);
     const decided = question.kind === 'plan' ? parseApproval(text) : null;
     if (decided) await decideQuestion(tx, question, decided, by);
+    else if (isAboutHosts(question)) await requireVerdict(tx, question, text, by);
     else await answerQuestion(tx, question, text, by);
     return { arrival: arrivalOf(question, inboxId, decided?.decision ?? 'answered'), turnId: question.turn_id };
   });
@@ -91,6 +94,7 @@ export async function answerOpen(tx: ThreadTransaction, reply: Reply): Promise<A
       return await decide(tx, named(meaning.question), meaning, reply);
     case 'answers': {
       const question = named(meaning.question);
+      if (isAboutHosts(question)) return await hostsAnswered(tx, question, meaning.text, reply);
       await answerQuestion(tx, question, meaning.text, reply.by);
       return { answer: arrivalOf(question, reply.inboxId, 'answered'), question };
     }
@@ -113,6 +117,18 @@ export async function answerOpen(tx: ThreadTransaction, reply: Reply): Promise<A
     case 'unclear':
       return { unclear: stillOpen(meaning.questions.map(named)) };
   }
+}
+
+async function hostsAnswered(tx: ThreadTransaction, question: Question, text: string, reply: Reply): Promise<Answered> {
+  const answered = await answerHosts(tx, question, text, reply);
+  if (answered === 'unclear') return { unclear: `This is still open, and nothing is sent there before a yes:\n${list([question])}\n${HOW_TO_ANSWER_HOSTS}` };
+  return answered === 'answered' ? { answer: arrivalOf(question, reply.inboxId, 'answered'), question } : answered;
+}
+
+/** A program's answer about hosts must be a verdict. */
+async function requireVerdict(tx: ThreadTransaction, question: Question, text: string, by: DecidedBy): Promise<void> {
+  const answered = await answerHosts(tx, question, text, { by });
+  if (answered !== 'answered') throw new IntakeError('invalid', answered === 'unclear' ? HOW_TO_ANSWER_HOSTS : answered.reply);
 }
 
 async function decide(tx: ThreadTransaction, question: Question, { answer }: Extract<Meaning, { kind: 'decides' }>, reply: Reply): Promise<Answered> {

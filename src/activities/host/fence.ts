@@ -2,6 +2,7 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Kennel } from '../../adapters/kennel/kennel.ts';
 import type { Config } from '../../config.ts';
+import { waitsForHosts } from '../../store/kennel/egress-questions.ts';
 import { findTask, isOver } from '../../store/kennel/tasks.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 
@@ -46,8 +47,8 @@ export function createFence({ db, config, kennel, gate, host }: FenceDeps): Fenc
   async function settle({ taskId, step, state }: Awaited<ReturnType<Kennel['list']>>[number]): Promise<void> {
     const task = await findTask(db, taskId);
     if (!task || isOver(task.state) || task.host !== host) await kennel.remove(taskId);
-    // a container that a person paused stays paused
-    else if (state === 'paused' && task.state !== 'paused') await kennel.setPaused(taskId, step, false);
+    // a container that a person paused stays paused, and so does one whose programs wait for hosts
+    else if (state === 'paused' && task.state !== 'paused' && !(await waitsForHosts(db, taskId))) await kennel.setPaused(taskId, step, false);
   }
 }
 

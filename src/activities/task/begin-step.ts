@@ -8,6 +8,7 @@ import type { Author } from '../../contracts/workspace-ops.ts';
 import { askWhoSigns } from '../../domain/chat/sign-off.ts';
 import { modelOf } from '../../domain/tasks/agents.ts';
 import { loginsOf } from '../../domain/tasks/logins.ts';
+import { mirrorEnvironment } from '../../domain/tasks/mirrors.ts';
 import { chatAutonomy } from '../../store/chats/threads.ts';
 import { asksWhoSigns, gitIdentity, signatureOf } from '../../store/kennel/signatures.ts';
 import { tellOfTask } from '../../store/kennel/task-news.ts';
@@ -74,7 +75,7 @@ export async function beginStep(deps: KennelDeps, task: Task, input: BeginInput)
       runFolder: folder,
       workspace,
       ...(login !== undefined && { login }),
-      env: committer((await signatureOf(db, task.chat_id)) ?? AUTHOR),
+      env: { ...committer((await signatureOf(db, task.chat_id)) ?? AUTHOR), ...mirrorEnvironment(config.FETCH_KENNEL_MIRRORS) },
       onSlot,
     });
   } finally {

@@ -3,6 +3,7 @@ import { isAgent } from '../../../kennel/agents/registry.ts';
 import type { Concluded } from '../../contracts/task.ts';
 import { failureForPeople } from '../../domain/tasks/failure-advice.ts';
 import { reportText } from '../../domain/tasks/report.ts';
+import { type Reached, reachedBy } from '../../store/kennel/egress.ts';
 import type { TaskResult } from '../../store/kennel/tables.ts';
 import { endTaskItems } from '../../store/kennel/task-log.ts';
 import { taskOutboxId, tellOfTask } from '../../store/kennel/task-news.ts';
@@ -28,7 +29,7 @@ export async function conclude(deps: KennelDeps, task: Task, ending: Ending): Pr
   await gone;
   const result = ended.result!;
   const spent = await usageOf(db, task.id);
-  const text = reportOf(deps, ended, ending.reason, spent);
+  const text = reportOf(deps, ended, { reason: ending.reason, spent, reached: await reachedBy(db, task.id) });
   const outboxId = await tellOfTask(db, task, 'result', text, 'result');
   if (!before) logEnd(deps, ended, spent);
   // a session that will not be resumed is of no use; the host later removes what cannot be removed now
@@ -67,11 +68,11 @@ const filesChanged = ({ changes }: TaskResult): number => changes?.filesChanged 
 const secondsOf = ({ ended_at, started_at, created_at }: Task): number =>
   Math.round(((ended_at ?? new Date()).getTime() - (started_at ?? created_at).getTime()) / 1000);
 
-function reportOf({ config }: KennelDeps, ended: Task, reason: string, spent: TaskUsage): string {
+function reportOf({ config }: KennelDeps, ended: Task, { reason, spent, reached }: { reason: string; spent: TaskUsage; reached: Reached[] }): string {
   const { id, goal, harness, workspace, worktree } = ended;
   const state = ended.state as Concluded['state'];
   const about = { id, goal, harness, workspace, folder: workspaceOf(config, ended), worktree, state, reason: ended.reason ?? reason };
-  return reportText({ ...about, planned: ended.plan !== null && !ended.planning, seconds: secondsOf(ended), spent, result: ended.result! });
+  return reportText({ ...about, planned: ended.plan !== null && !ended.planning, seconds: secondsOf(ended), spent, reached, result: ended.result! });
 }
 
 function logEnd({ log }: KennelDeps, ended: Task, { calls, tokens, microUsd }: TaskUsage): void {

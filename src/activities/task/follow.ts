@@ -4,6 +4,7 @@ import type { LogLine } from '../../contracts/kennel.ts';
 import type { Followed, FollowInput } from '../../contracts/task.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
 import { cut } from '../../store/chats/ids.ts';
+import { dueEgress } from '../../store/kennel/egress-questions.ts';
 import { countLines, doing, storeLines } from '../../store/kennel/task-log.ts';
 import { taskQuestionId } from '../../store/kennel/task-questions.ts';
 import { findTask, isOver, type Task } from '../../store/kennel/tasks.ts';
@@ -71,7 +72,7 @@ export const createFollow =
         at.lines += taken;
         at.offset = read.offset;
         // also while more lines wait: a flood must not keep a task from its limits
-        const end = await look(at, read);
+        const end = await look(at, read, task);
         if (end) return await followed(at, at.offset, end);
         if (!read.more) await log.grown(LOOK_MS);
         else if (waitMs > 0) await pause(Math.min(waitMs, CHECK_MS), undefined, { signal });
@@ -122,7 +123,7 @@ async function store(at: Following, task: Task, lines: LogLine[]): Promise<strin
 }
 
 /** Checks now and then for what ends a run besides its own last line. */
-async function look(at: Following, read: Read): Promise<Stop | null> {
+async function look(at: Following, read: Read, task: Task): Promise<Stop | null> {
   const { deps, input, folder } = at;
   const { config, db, kennel } = deps;
   const now = Date.now();
@@ -134,13 +135,20 @@ async function look(at: Following, read: Read): Promise<Stop | null> {
       (await spendingBreach(config, db, input)) ??
       (await diskBreach(config, folder)) ??
       (await timeBreach(folder, read, { deadline: at.deadline, began: at.began, silenceMs: input.silenceMs })) ??
-      (await containerGone(kennel, config, input, folder, read));
+      (await containerGone(kennel, config, input, folder, read)) ??
+      (input.asksForHosts ? await hostsWanted(at, task) : null);
     if (end) return end;
     if (at.said && now - at.began >= input.progressMs) return { what: 'progress', doing: at.said };
   }
   if (now - at.measuredAt < MEASURE_MS) return null;
   at.measuredAt = now;
   return await folderBreach(config, folder);
+}
+
+/** The question about hosts that programs of the task wait for. */
+async function hostsWanted({ deps }: Following, task: Task): Promise<Stop | null> {
+  const due = await dueEgress(deps.db, task);
+  return due && { what: 'egress', questionId: due.questionId, title: showsText(deps) ? inline(due.hosts, 60) : 'hosts to reach' };
 }
 
 /** The limit at which an agent failed; null when it ended for another reason. */

@@ -7,13 +7,14 @@ import type { Task } from '../../store/kennel/tasks.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 import { gateFolder } from './run/folder.ts';
 
-/** Opens the way out of a task's containers: own sockets, own budget, and only the allowed hosts. */
+/** Opens the way out of a task's containers: own sockets, own budget, and only the hosts that the setting or a person allows. */
 export async function openGate({ config, gate }: Pick<KennelDeps, 'config' | 'gate'>, task: Task): Promise<void> {
   await gate.open({
     taskId: task.id,
     folder: gateFolder(config, task.id),
     budget: taskBudget(config),
     allow: allowedHosts(config, task.harness),
+    at: { host: task.host, workspace: task.workspace },
   });
 }
 

@@ -2,6 +2,7 @@ import { hasModel } from '../../../kennel/agents/registry.ts';
 import type { Config } from '../../config.ts';
 import type { Command } from '../../contracts/kennel.ts';
 import type { BeginInput } from '../../contracts/task.ts';
+import { hostsAnswered } from '../../store/kennel/egress-questions.ts';
 import { unsettledLine } from '../../store/kennel/task-log.ts';
 import { wordsToPlan } from '../../store/kennel/task-plans.ts';
 import { findQuestion, taskQuestionId } from '../../store/kennel/task-questions.ts';
@@ -51,13 +52,14 @@ export async function promptsOfRun(
   unheard: Question | undefined,
 ): Promise<Record<'prompt' | 'restartPrompt', string>> {
   const said = await wordsToPlan(db, task);
+  const hosts = await hostsAnswered(db, task);
   // an agent without a model takes every word literally
   if (!hasModel(task.harness)) {
     const prompt = unheard?.kind === 'question' ? (unheard.answer ?? NOBODY) : said?.decision === 'answered' ? said.words : task.goal;
     return { prompt, restartPrompt: prompt };
   }
   // a session that knows the plan is told only what the person says to it
-  const before = said && !unheard && task.session_id ? [] : [await promptOfRun(config, task, input, unheard)];
+  const before = said && !unheard && task.session_id ? [] : [hosts && !unheard && task.session_id ? hosts : await promptOfRun(config, task, input, unheard)];
   const prompt = [...before, ...aboutPlan(task, input, { said, heard: !unheard, knows: task.session_id !== null })].join('\n\n');
   const anew = [onceMore(task), ...aboutPlan(task, input, { said, heard: true, knows: false }), ...(unheard ? before : [])].join('\n\n');
   return { prompt, restartPrompt: anew };

@@ -1,10 +1,11 @@
 import type { Config } from '../../config.ts';
 import type { TaskRecordActivities } from '../../contracts/task.ts';
 import { limitNotice, limitStatus, otherAgents } from '../../domain/tasks/limit-notice.ts';
+import { askAboutHosts, isAboutHosts, settleHosts } from '../../store/kennel/egress-questions.ts';
 import { listHosts, moveTask } from '../../store/kennel/hosts.ts';
 import { tellOfTask } from '../../store/kennel/task-news.ts';
 import { askForPlan } from '../../store/kennel/task-plans.ts';
-import { askForTask } from '../../store/kennel/task-questions.ts';
+import { askForTask, findQuestion } from '../../store/kennel/task-questions.ts';
 import { claimWorkspace, findTask, setTaskLimited, setTaskState, type Task } from '../../store/kennel/tasks.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import { expireQuestion, remindQuestion } from '../../store/questions/decide.ts';
@@ -31,8 +32,16 @@ export function createTaskRecords({ db, config }: { db: Db; config: Config }): T
       return await askForTask(db, found, questionId.slice(taskId.length + 1));
     }),
     askForPlan: recording(async ({ taskId, step }: Parameters<TaskRecordActivities['askForPlan']>[0]) => await askForPlan(db, await task(taskId), step)),
+    askForHosts: recording(async ({ taskId, questionId }: Parameters<TaskRecordActivities['askForHosts']>[0]) =>
+      askAboutHosts(db, await task(taskId), questionId),
+    ),
     remindForTask: recording((questionId: string) => remindQuestion(db, questionId)),
-    expireForTask: recording((questionId: string) => expireQuestion(db, questionId)),
+    expireForTask: recording(async (questionId: string) => {
+      const expired = await expireQuestion(db, questionId);
+      const question = await findQuestion(db, questionId);
+      if (question && question.state !== 'open' && isAboutHosts(question)) await settleHosts(db, question);
+      return expired;
+    }),
     moveTask: recording(({ taskId, from }: Parameters<TaskRecordActivities['moveTask']>[0]) =>
       moveTask(db, taskId, from, config.FETCH_KENNEL_AWAY_SECONDS * GONE_FACTOR),
     ),

@@ -16,6 +16,7 @@ import type { Config } from '../../config.ts';
 import { kennelQueue } from '../../contracts/ids.ts';
 import { loginWarning } from '../../domain/tasks/agents.ts';
 import { loginsOf } from '../../domain/tasks/logins.ts';
+import { mirrorsOf } from '../../domain/tasks/mirrors.ts';
 import { createLog } from '../../log.ts';
 import type { HostClaim } from '../../store/kennel/leases.ts';
 import type { Db } from '../../store/postgres/database.ts';
@@ -32,7 +33,7 @@ export async function run({ config, role, alone, store, temporal, native }: Role
   const log = createLog('kennel', config.LOG_LEVEL);
   for (const [harness, path] of loginsOf(config.FETCH_KENNEL_LOGINS)) log.warn({ harness, path }, loginWarning(harness));
   const kennel = openKennel(config);
-  const gate = createGate({ db: store.db, settings: config, log });
+  const gate = createGate({ db: store.db, settings: config, log, mirrors: mirrorsOf(config.FETCH_KENNEL_MIRRORS) });
   const host = config.FETCH_KENNEL_HOST;
   const draining = new AbortController();
   const holder = await leaseHolder();

@@ -99,6 +99,17 @@ export function parseShare(text: string): ShareOrder | null {
   return { what: word.toLowerCase() as 'share' | 'unshare', workspace, person };
 }
 
+/** What is asked of the list of hosts that tasks may reach, when the whole message says it. `port` null: every port. */
+export type EgressOrder = { what: 'list' } | { what: 'remove'; host: string; port: number | null };
+
+export function parseEgress(text: string): EgressOrder | null {
+  if (isTooLong(text)) return null;
+  const plain = withoutFullStop(text.trim().toLowerCase());
+  if (/^\/?egress$/.test(plain)) return { what: 'list' };
+  const [, host, port] = /^\/?egress (?:remove|revoke|forget) ([a-z0-9._-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::(\d{1,5}))?$/.exec(plain) ?? [];
+  return host === undefined ? null : { what: 'remove', host: host.replace(/^\[|\]$/g, ''), port: port === undefined ? null : Number(port) };
+}
+
 /** What a whole message decides about an approval. `remember`: further requests of this thread are allowed as well. */
 export interface ApprovalAnswer {
   decision: 'allow' | 'deny';

@@ -32,6 +32,7 @@ const help = [
   '- `status` says what is running, what it waits for and what it has used',
   '- a message while I work steers me at the next step',
   '- a question is answered by its number, by a word, or in your own words; it waits for you',
+  '- `egress` lists the hosts that tasks here may reach; `egress remove example.com` takes one back. A task that wants another host asks you',
   '- `share demo with +49 170 1234567` lets somebody whom you trust use a workspace; `unshare` takes it back, `shares` lists them',
   '- `/new` begins a new conversation: what was said and read before is left behind',
   '- `supervised`, `cautious` and `autonomous` set how much I do without asking; `supervised` also takes back a `yes all`',

@@ -3,6 +3,7 @@ import { AGENT_NAMES } from '../../../kennel/agents/registry.ts';
 import { egressHost, membersOf } from '../setting-lists.ts';
 import { agentSettings } from '../tasks/agent-settings.ts';
 import { loginsProblem } from '../tasks/logins.ts';
+import { mirrorsProblem } from '../tasks/mirrors.ts';
 import { meantBy, positive, secret, whole } from './shapes.ts';
 
 /** Workspaces, containers and coding tasks. */
@@ -27,7 +28,17 @@ export const kennelSettings = {
       for (const wrong of membersOf(text).flatMap((member) => egressHost(member) ?? [])) context.addIssue(`${wrong.problem}${meantBy(wrong)}`);
     })
     .default('')
-    .describe('Hosts that containers may reach besides the model, comma separated; *.example.com includes every name below it'),
+    .describe('Hosts that containers may reach besides the model without a question, comma separated; *.example.com includes every name below it'),
+  FETCH_KENNEL_MIRRORS: z
+    .string()
+    .superRefine((text, context) => {
+      const problem = mirrorsProblem(text);
+      if (problem) context.addIssue(problem);
+    })
+    .default('')
+    .describe(
+      'Registries of yours that package managers in containers use: npm=http://10.0.0.5:4873,pip=https://pypi.example.com/simple,go=... Exactly these hosts and ports may be private and speak plain HTTP; a person is still asked once, unless FETCH_KENNEL_EGRESS lists them',
+    ),
   FETCH_KENNEL_LOGINS: z
     .string()
     .superRefine((text, context) => {

@@ -1,6 +1,7 @@
 import { moneyText } from '../model/price-book.ts';
 import { blockQuote, codeFence, inline, visible } from '../text/foreign-text.ts';
 import { prefix } from '../text/storable.ts';
+import { shownHost } from './egress.ts';
 
 /** The message that a person gets when a task is over: the request, the changes, tests, time, cost, and how to see or undo it. */
 
@@ -18,6 +19,8 @@ export interface Report {
   state: 'completed' | 'failed' | 'cancelled';
   reason: string;
   seconds: number;
+  /** hosts that its programs reached, and bytes out and in */
+  reached?: ReadonlyArray<{ host: string; port: number; connections: number; sent: number; received: number }>;
   spent: { calls: number; inputTokens: number; outputTokens: number; microUsd: number; unpriced?: number };
   result: {
     changes: {
@@ -60,6 +63,7 @@ export function reportText(report: Report): string {
     testsText(result.tests),
     // the agent's words may be a stranger's, so they are quoted
     said.trim() ? `${report.harness} says:\n\n${blockQuote(said)}` : '',
+    reachedText(report.reached ?? []),
     `${report.harness} in ${report.workspace}, ${duration(report.seconds)}${spentText(report.spent)}.\nFolder: ${code(report.folder)}`,
   ];
   return parts.filter(Boolean).join('\n\n');
@@ -85,6 +89,21 @@ function testsText(tests: Report['result']['tests']): string {
   if (tests.ok) return `Tests pass (${code(tests.command)}).`;
   const end = visible(tests.output).split('\n').slice(-TEST_LINES_SHOWN).join('\n');
   return `Tests fail (${code(tests.command)}):\n${codeFence(end)}`;
+}
+
+const HOSTS_SHOWN = 8;
+
+function reachedText(reached: NonNullable<Report['reached']>): string {
+  if (reached.length === 0) return '';
+  const shown = reached.slice(0, HOSTS_SHOWN).map((one) => `${shownHost(one)} (${size(one.sent)} out, ${size(one.received)} in)`);
+  const more = reached.slice(HOSTS_SHOWN);
+  const rest = more.length > 0 ? [`and ${more.length} more (${size(more.reduce((sum, { sent }) => sum + sent, 0))} out)`] : [];
+  return `Reached: ${[...shown, ...rest].join(', ')}.`;
+}
+
+function size(bytes: number): string {
+  if (bytes < 1_000) return `${bytes} bytes`;
+  return bytes < 1_000_000 ? `${Math.round(bytes / 1_000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
 }
 
 /** As code, because a name may hold markup or a line end. */

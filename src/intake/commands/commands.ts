@@ -1,7 +1,7 @@
 import { endpointOf } from '../../adapters/model/endpoint.ts';
 import type { Config } from '../../config.ts';
 import type { Identity } from '../../contracts/decision.ts';
-import { askAgainText, parseAskAgain, parseAutonomy, parseCommand, parseShare } from '../../domain/chat/commands.ts';
+import { askAgainText, parseAskAgain, parseAutonomy, parseCommand, parseEgress, parseShare } from '../../domain/chat/commands.ts';
 import { helpText, type SetUp } from '../../domain/chat/help.ts';
 import { parsePlanPreference, planPreferenceText } from '../../domain/chat/plan-words.ts';
 import { parseSignOff } from '../../domain/chat/sign-off.ts';
@@ -16,6 +16,7 @@ import { beginAnew, trust } from '../../store/turns/replies.ts';
 import { statusText } from '../../store/turns/status-text.ts';
 import type { Meant } from '../once.ts';
 import { addStop } from '../stop-and-steer.ts';
+import { egress } from './egress.ts';
 import { share } from './sharing.ts';
 import { signOff } from './sign-off.ts';
 import { taskOrder } from './task-orders.ts';
@@ -57,7 +58,7 @@ async function wordReply({ now, threadId, chatId }: ThreadTransaction, config: C
   }
 }
 
-/** `ask again`, `share demo with …`, `sign as …`, `plan on`, `supervised`, `cautious`, `autonomous` */
+/** `ask again`, `share demo with …`, `sign as …`, `plan on`, `egress`, `supervised`, `cautious`, `autonomous` */
 async function trustReply({ now, threadId, chatId }: ThreadTransaction, config: Config, { text, by, shared }: CommandMessage): Promise<string | null> {
   const sink = parseAskAgain(text);
   if (sink !== undefined) return askAgainText(await takeGrantsBack(now, chatId, sink));
@@ -67,6 +68,8 @@ async function trustReply({ now, threadId, chatId }: ThreadTransaction, config: 
   if (sign) return await signOff(now, sign, { chatId, owned: mayTrust(by), shared });
   const plans = parsePlanPreference(text);
   if (plans) return plans === 'on' || mayTrust(by) ? await preferPlans(now, threadId, plans) : 'Only the owner lets tasks begin without a plan.';
+  const hosts = parseEgress(text);
+  if (hosts) return await egress(now, config, hosts, { chatId, owned: mayTrust(by) });
   const autonomy = parseAutonomy(text);
   // while a question is open, the bare word is its answer
   if (!autonomy || (!text.trim().startsWith('/') && (await isAsked(now, threadId)))) return null;

@@ -1,8 +1,9 @@
 import type { ColumnType, Generated } from 'kysely';
+import type { DecidedBy } from '../../contracts/decision.ts';
 import type { AgentName, LogLine } from '../../contracts/kennel.ts';
 import type { LimitKind, TaskState } from '../../contracts/task.ts';
 import type { ConcludedChanges, Profile } from '../../contracts/workspace-ops.ts';
-import type { Json, NullableJson } from '../postgres/columns.ts';
+import type { Created, Json, NullableJson } from '../postgres/columns.ts';
 
 /** When a row was created or last seen. */
 type Seen = ColumnType<Date, Date | undefined, Date>;
@@ -135,7 +136,40 @@ export interface TaskEgressTable {
   host: string;
   port: number;
   refused: Generated<number>;
+  /** tunnels that have ended, and their bytes out and in */
+  connections: Generated<number>;
+  sent: Generated<number>;
+  received: Generated<number>;
   last_at: Seen;
+}
+/** A host that a task asked for without a rule. */
+export interface EgressAskTable {
+  task_id: string;
+  host: string;
+  port: number;
+  /** the program, as it calls itself */
+  tool: string | null;
+  asked_at: Seen;
+  /** null until it is part of a question */
+  question_id: string | null;
+}
+/** What a person decided about a host. Of the rules that are not revoked the latest counts. */
+export interface EgressRuleTable {
+  id: string;
+  kennel_host: string;
+  workspace: string;
+  /** null: for every task of the workspace */
+  task_id: string | null;
+  host: string;
+  port: number;
+  allowed: boolean;
+  /** a "once" ends then */
+  until: ColumnType<Date | null, Date | null | undefined, Date | null>;
+  question_id: string;
+  /** null when nobody answered in time */
+  decided_by: NullableJson<DecidedBy>;
+  created_at: Created;
+  revoked_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
 }
 /** What the coding tasks of a chat used on a day (UTC): the sum of `task_usage`, by the day of the call. */
 export interface TaskSpendingTable {
@@ -166,6 +200,8 @@ export interface KennelDatabase {
   task_log: TaskLogTable;
   task_usage: TaskUsageTable;
   task_egress: TaskEgressTable;
+  egress_asks: EgressAskTable;
+  egress_rules: EgressRuleTable;
   task_spending: TaskSpendingTable;
   model_limits: ModelLimitTable;
   signatures: SignatureTable;

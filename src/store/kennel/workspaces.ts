@@ -43,9 +43,20 @@ export async function saveWorkspace(db: Db, workspace: { host: string; name: str
 export async function forgetWorkspace(db: Db, host: string, name: string): Promise<void> {
   await db.deleteFrom('workspaces').where('host', '=', host).where('name', '=', name).execute();
   await db.updateTable('chats').set({ workspace: null, workspace_host: null }).where('workspace_host', '=', host).where('workspace', '=', name).execute();
+  await db.updateTable('egress_rules').set({ revoked_at: new Date() }).where('kennel_host', '=', host).where('workspace', '=', name).execute();
   // a later workspace of the same name is shared with nobody
   const other = await db.selectFrom('workspaces').select('host').where('name', '=', name).limit(1).executeTakeFirst();
   if (!other) await db.deleteFrom('workspace_shares').where('workspace', '=', name).execute();
+}
+
+/** The workspaces that a chat works in: the active one, and those of its latest tasks. */
+export async function workspacesOfChat(db: Db | Tx, chatId: string): Promise<ActiveWorkspace[]> {
+  const { rows } = await sql<ActiveWorkspace>`
+    select workspace_host as host, workspace as name from chats where id = ${chatId} and workspace is not null
+    union
+    (select host, workspace from tasks where chat_id = ${chatId} order by created_at desc limit 50)
+    order by name, host`.execute(db);
+  return rows;
 }
 
 export interface ActiveWorkspace {

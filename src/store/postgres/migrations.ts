@@ -20,6 +20,7 @@ import * as requiredConditions from './migrations/0020-required-conditions.ts';
 import * as modelLimits from './migrations/0021-model-limits.ts';
 import * as plans from './migrations/0024-plans.ts';
 import * as signatures from './migrations/0025-signatures.ts';
+import * as egress from './migrations/0026-egress.ts';
 
 /**
  * Versioned migrations, oldest first. Never edit a published one: add the next. The previous release must work with what a migration leaves (new tables; new
@@ -46,6 +47,7 @@ const migrations: Record<string, Migration> = {
   '0021_model_limits': modelLimits,
   '0024_plans': plans,
   '0025_signatures': signatures,
+  '0026_egress': egress,
 };
 
 /** A newer version has changed the database so that this version cannot use it. It must not be touched. */

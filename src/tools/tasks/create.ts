@@ -47,7 +47,7 @@ export const taskCreate = defineTool({
   ...taskTool,
   name: 'task_create',
   reads: [],
-  // the agent acts on this text, and reaches the hosts that FETCH_KENNEL_EGRESS opens
+  // the agent acts on this text, and reaches the hosts that the owner lists or a person has allowed
   sends: ['task'],
   sent: (args) => ({ texts: [args.goal] }),
   description:

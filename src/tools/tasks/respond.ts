@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { decidedSignal } from '../../contracts/signals.ts';
 import { chooseOption, parseApproval } from '../../domain/chat/commands.ts';
 import { onThread } from '../../store/chats/thread-transaction.ts';
+import { isAboutHosts } from '../../store/kennel/egress-questions.ts';
 import { reachOf } from '../../store/kennel/shares.ts';
 import { latestQuestionOfTask } from '../../store/kennel/task-questions.ts';
 import { isLimited, type Task, tasksOfChat } from '../../store/kennel/tasks.ts';
@@ -40,6 +41,8 @@ async function waitingTask(context: ToolContext): Promise<Task | undefined> {
 async function respond({ db, temporal }: ToolContext, task: Task, response: string): Promise<ToolOutcome> {
   const asked = await latestQuestionOfTask(db, task.id);
   if (!asked) return { ok: false, output: `Task ${task.id} has not asked anything.` };
+  if (isAboutHosts(asked))
+    return { ok: false, output: `Task ${task.id} wants to reach hosts, and only the person can allow that: they answer the question itself.` };
   if (asked.kind === 'approval')
     return { ok: false, output: `Task ${task.id} wants consent, and only the person can give it: they answer yes or no to the question itself.` };
   if (asked.kind === 'plan' && parseApproval(response))

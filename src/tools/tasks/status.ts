@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { moneyText } from '../../domain/model/price-book.ts';
+import { shownHost } from '../../domain/tasks/egress.ts';
 import { duration, saysMore } from '../../domain/tasks/report.ts';
 import { refusalsOf } from '../../store/kennel/egress.ts';
 import { openQuestionOfTask } from '../../store/kennel/task-questions.ts';
@@ -36,7 +37,9 @@ async function statusText({ db }: ToolContext, task: Task): Promise<string> {
   if (task.reason && saysMore({ state: task.state, reason: task.reason })) lines.push(task.reason);
   const refused = await refusalsOf(db, task.id, 5);
   if (refused.length > 0)
-    lines.push(`Refused on the network: ${refused.map((row) => `${row.host}:${row.port} (${row.refused}x)`).join(', ')}. FETCH_KENNEL_EGRESS allows hosts.`);
+    lines.push(
+      `Refused on the network: ${refused.map((row) => `${shownHost(row)} (${row.refused}x)`).join(', ')}. The person sees and changes this with "egress".`,
+    );
   if (task.result?.said) lines.push(task.result.said);
   return lines.join('\n');
 }

@@ -61,6 +61,8 @@ export const taskRecords = {
     local.askForTask.executeWithOptions({ summary: `ask: ${title}` }, [{ taskId, questionId }]),
   askForPlan: (taskId: string, step: number): Promise<PlanAsked | null> =>
     local.askForPlan.executeWithOptions({ summary: 'ask for a yes to the plan' }, [{ taskId, step }]),
+  askForHosts: (taskId: string, questionId: string, title: string): Promise<{ outboxId: string; decided?: Decision }> =>
+    local.askForHosts.executeWithOptions({ summary: `ask: ${title}` }, [{ taskId, questionId }]),
   remind: (questionId: string): Promise<string | null> => local.remindForTask.executeWithOptions({ summary: 'remind of the open question' }, [questionId]),
   expire: (questionId: string): Promise<boolean> => local.expireForTask.executeWithOptions({ summary: 'nobody answered: the question expires' }, [questionId]),
   tell: (taskId: string, key: string, text: string): Promise<string> => local.tellTask.executeWithOptions({ summary: `tell: ${key}` }, [{ taskId, key, text }]),

@@ -11,7 +11,7 @@ export interface Asked {
   title: string;
 }
 
-const questionOf = (run: TaskRun, { id }: Asked): Question => ({ id, decisions: run.decisions, isOver: () => isCancelled(run) });
+export const questionOf = (run: TaskRun, { id }: Asked): Question => ({ id, decisions: run.decisions, isOver: () => isCancelled(run) });
 
 /** Asks the person and passes the decision on. A question that is held too long stays open without its container. False when cancelled. */
 export async function ask(run: TaskRun, step: number, asked: Asked): Promise<boolean> {

@@ -1,5 +1,6 @@
 import type { CarriedWork, Followed, HeldBack, ModelLimit } from '../../contracts/task.ts';
 import { span } from '../../domain/text/when.ts';
+import { askForHosts } from './egress.ts';
 import { onItsHost } from './host.ts';
 import { untilOpen } from './limit.ts';
 import { enter, send, tell } from './messages.ts';
@@ -52,6 +53,13 @@ export async function work(run: TaskRun, carried?: CarriedWork): Promise<End | R
     if (followed.what === 'question' || followed.what === 'permission') {
       at.asked = { id: followed.questionId, title: followed.title };
       if (!(await ask(run, step, at.asked))) return CANCELLED;
+      continue;
+    }
+    if (followed.what === 'egress') {
+      const next = await askForHosts(run, step, { id: followed.questionId, title: followed.title });
+      if (next === 'cancelled') return CANCELLED;
+      starts = next === 'resumes';
+      at.step += Number(starts);
       continue;
     }
     if (followed.what === 'limit') {
@@ -137,6 +145,7 @@ async function follow(run: TaskRun, { step, offset }: CarriedWork): Promise<Foll
     remainingMs: Math.max(limits.workMs - run.workedMs, 0),
     progressMs: PROGRESS_MS,
     waitsForLimits: true as const,
+    asksForHosts: true as const,
   };
   try {
     return await unlessOrdered(run, () =>
@@ -151,7 +160,7 @@ async function follow(run: TaskRun, { step, offset }: CarriedWork): Promise<Foll
   }
 }
 
-type Over = Exclude<Followed, { what: 'progress' | 'question' | 'permission' | 'limit' }>;
+type Over = Exclude<Followed, { what: 'progress' | 'question' | 'permission' | 'egress' | 'limit' }>;
 
 const isParked = (followed: Over): boolean => followed.what === 'ended' && followed.outcome === 'parked';
 

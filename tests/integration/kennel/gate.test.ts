@@ -598,25 +598,32 @@ describe('the egress socket', () => {
     const answers = async (harness: AgentName, hosts: string[]) => {
       const id = await newTask();
       await openGate({ config, gate }, { ...(await findTask(database.store.db, id))!, harness });
-      const texts = await Promise.all(hosts.map(async (host) => (await connectTo(gateFolder(config, id), `${host}:443`)).text));
-      // nothing listens here, so a request that is let through gets that error
-      return texts.map((text) => (/^HTTP\/1\.1 (403 Host not allowed|502)/.exec(text)?.[1] === '502' ? 'allowed' : 'refused'));
+      const asked = () => database.store.db.selectFrom('egress_asks').select('host').where('task_id', '=', id).execute();
+      return await Promise.all(
+        hosts.map(async (host) => {
+          // nothing listens here, so a request that is let through gets that error
+          const through = connectTo(gateFolder(config, id), `${host}:443`).then(({ text }) => (text.startsWith('HTTP/1.1 502') ? 'allowed' : text));
+          const held = until('it is asked for', async () => (await asked()).some((ask) => ask.host === host) && 'asked for');
+          held.catch(() => {});
+          return await Promise.race([through, held]);
+        }),
+      );
     };
     const hosts = ['api.anthropic.com', 'platform.claude.com', 'registry.example', 'api.openai.com', 'anthropic.com'];
-    expect(await answers('claude', hosts)).toEqual(['allowed', 'allowed', 'allowed', 'refused', 'refused']);
+    expect(await answers('claude', hosts)).toEqual(['allowed', 'allowed', 'allowed', 'asked for', 'asked for']);
     for (const other of ['codex', 'opencode', 'practice'] as const)
-      expect(await answers(other, hosts)).toEqual(['refused', 'refused', 'allowed', 'refused', 'refused']);
+      expect(await answers(other, hosts)).toEqual(['asked for', 'asked for', 'allowed', 'asked for', 'asked for']);
   });
 
-  it('refuses what is not on the list with how to allow it, and keeps a record', async () => {
+  it('refuses what is not on the list where nobody can be asked, and keeps a record', async () => {
     const { folder, gate, taskId } = await opened({ gate: loopback, allow: ['registry.example'] });
     for (let at = 0; at < 3; at += 1) {
       const { text } = await connectTo(folder, 'evil.example:443');
-      expect(text).toMatch(/^HTTP\/1\.1 403 .*FETCH_KENNEL_EGRESS[\s\S]*evil\.example/);
+      expect(text).toMatch(/^HTTP\/1\.1 403 [\s\S]*has not allowed evil\.example/);
     }
     expect((await connectTo(folder, 'registry.example:22')).text).toMatch(/^HTTP\/1\.1 403 /);
     expect((await tunnel(folder, 'GET http://other.example/data?x=1 HTTP/1.1\r\nHost: other.example\r\n\r\n')).text).toMatch(
-      /^HTTP\/1\.1 403 [\s\S]*FETCH_KENNEL_EGRESS/,
+      /^HTTP\/1\.1 403 [\s\S]*use https/,
     );
     expect((await tunnel(folder, 'GET http://registry.example/ HTTP/1.1\r\nHost: registry.example\r\n\r\n')).text).toMatch(/^HTTP\/1\.1 403 [\s\S]*use https/);
     expect((await connectTo(folder, 'nonsense')).text).toMatch(/^HTTP\/1\.1 400 /);
@@ -625,6 +632,7 @@ describe('the egress socket', () => {
       { host: 'evil.example', port: 443, refused: 3 },
       { host: 'other.example', port: 80, refused: 1 },
       { host: 'registry.example', port: 22, refused: 1 },
+      { host: 'registry.example', port: 80, refused: 1 },
     ]);
   });
 

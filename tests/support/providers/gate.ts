@@ -1,8 +1,10 @@
 import pino from 'pino';
 import { Agent } from 'undici';
+import { createAdmission } from '../../../src/adapters/kennel/gate/egress/admission.ts';
 import { allowList } from '../../../src/adapters/kennel/gate/egress/allow-list.ts';
 import { EgressProxy } from '../../../src/adapters/kennel/gate/egress/egress-proxy.ts';
 import { createRefusedHosts } from '../../../src/adapters/kennel/gate/egress/refused-hosts.ts';
+import { createTrafficCount } from '../../../src/adapters/kennel/gate/egress/traffic.ts';
 import { Ledger } from '../../../src/adapters/kennel/gate/model/ledger.ts';
 import { createLimits } from '../../../src/adapters/kennel/gate/model/limits.ts';
 import { ModelProxy } from '../../../src/adapters/kennel/gate/model/model-proxy.ts';
@@ -54,8 +56,10 @@ export async function startTestGate(folder: string, origin: string): Promise<Tes
   const model = new ModelProxy({ upstreams, ledger, limits, dispatcher, headersMs: 600_000, idleMs: 300_000, log });
   const refused = createRefusedHosts(async (refusals) => void hosts.push(...refusals.map(({ host, port }) => `${host}:${port}`)));
   const egress = new EgressProxy({
-    allowed: () => allowList([]),
-    allows: isPublicAddress,
+    admission: createAdmission({ listed: () => allowList([]), store: null }),
+    traffic: createTrafficCount(async () => {}),
+    isPlain: () => false,
+    allows: (address) => isPublicAddress(address),
     resolve: systemResolver,
     lookups: createSlots(1),
     refused,

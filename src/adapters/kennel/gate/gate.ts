@@ -2,15 +2,19 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { Agent } from 'undici';
 import type { TaskBudget } from '../../../domain/model/budgets.ts';
-import { addRefusals } from '../../../store/kennel/egress.ts';
+import type { MirrorAddress } from '../../../domain/tasks/mirrors.ts';
+import { addRefusals, addTraffic } from '../../../store/kennel/egress.ts';
+import { noteAsk, rulesOfTask } from '../../../store/kennel/egress-rules.ts';
 import { forgetLimit, limitOf, mayTryLimit, noteLimit, noteRefusal } from '../../../store/kennel/limits.ts';
 import { addTaskUsage, budgetUse } from '../../../store/kennel/usage.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 import { KeyedMutex } from '../../keyed-mutex.ts';
 import { type AddressRule, isPublicAddress, type Resolver, systemResolver } from '../../web/address-guard.ts';
-import { type AllowList, allowList } from './egress/allow-list.ts';
+import { type AdmissionStore, createAdmission } from './egress/admission.ts';
+import { type AllowList, allowList, type Target } from './egress/allow-list.ts';
 import { EgressProxy, type Traffic } from './egress/egress-proxy.ts';
 import { createRefusedHosts, type RefusedHosts } from './egress/refused-hosts.ts';
+import { createTrafficCount, type TrafficCount } from './egress/traffic.ts';
 import { Ledger } from './model/ledger.ts';
 import { createLimits, type LimitStore } from './model/limits.ts';
 import { ModelProxy } from './model/model-proxy.ts';
@@ -25,6 +29,8 @@ export interface GateTask {
   budget: TaskBudget;
   /** hosts besides the model: `example.com`, `*.example.com`, `example.com:8443` */
   allow: readonly string[];
+  /** Whose rules count besides. Without it nobody is asked, and other hosts are refused. */
+  at?: { host: string; workspace: string };
 }
 
 /**
@@ -53,6 +59,8 @@ export interface GateDeps {
   times?: Partial<GateTimes>;
   /** which addresses tunnels may lead to; public ones by default */
   allows?: AddressRule;
+  /** servers of the owner, which may have private addresses */
+  mirrors?: readonly MirrorAddress[];
   resolve?: Resolver;
 }
 
@@ -78,11 +86,17 @@ interface Open {
   model: ModelProxy;
   egress: EgressProxy;
   ledger: Ledger;
+  traffic: TrafficCount;
   refused: RefusedHosts;
   allowed: AllowList;
 }
 
-export function createGate({ db, settings, log, times, allows = isPublicAddress, resolve = systemResolver }: GateDeps): Gate {
+export function createGate({ db, settings, log, times, allows = isPublicAddress, mirrors = [], resolve = systemResolver }: GateDeps): Gate {
+  const mirrorAt = (target: Target): MirrorAddress | undefined => mirrors.find(({ host, port }) => host === target.host && port === target.port);
+  const reach = {
+    allows: (address: string, target: Target) => allows(address) || mirrorAt(target) !== undefined,
+    isPlain: (target: Target) => mirrorAt(target)?.plain === true,
+  };
   const time = { ...TIMES, ...times };
   const upstreams = upstreamsOf(settings);
   const dispatcher = new Agent({ connect: { timeout: 30_000 }, pipelining: 1 });
@@ -105,9 +119,11 @@ export function createGate({ db, settings, log, times, allows = isPublicAddress,
     const refused = createRefusedHosts((rows) => addRefusals(db, task.taskId, rows));
     const limits = createLimits(limitStore(db, task.taskId));
     const model = new ModelProxy({ upstreams, ledger, limits, dispatcher, headersMs: time.modelHeaders, idleMs: time.modelIdle, log: taskLog });
-    const egress = new EgressProxy({ allowed: () => opened.allowed, allows, resolve, lookups, refused, idleMs: time.egressIdle, log: taskLog });
+    const traffic = createTrafficCount((rows) => addTraffic(db, task.taskId, rows));
+    const admission = createAdmission({ listed: () => opened.allowed, store: task.at ? admissionStore(db, { id: task.taskId, ...task.at }) : null });
+    const egress = new EgressProxy({ ...reach, admission, traffic, resolve, lookups, refused, idleMs: time.egressIdle, log: taskLog });
     const sockets = openSocketFolder(task.folder);
-    const opened: Open = { folder: task.folder, sockets, model, egress, ledger, refused, allowed };
+    const opened: Open = { folder: task.folder, sockets, model, egress, ledger, traffic, refused, allowed };
     try {
       await sockets.listen(model.server, 'model.sock');
       await sockets.listen(egress.server, 'egress.sock');
@@ -125,7 +141,7 @@ export function createGate({ db, settings, log, times, allows = isPublicAddress,
     if (!task) return;
     tasks.delete(taskId);
     await stopped(task);
-    const [stored] = await Promise.all([task.ledger.settle(time.settle), task.refused.settle()]);
+    const [stored] = await Promise.all([task.ledger.settle(time.settle), task.refused.settle(), task.traffic.settle()]);
     if (!stored) log.error({ taskId }, 'the usage of the last calls of a task could not be stored');
   }
 
@@ -148,6 +164,15 @@ export function createGate({ db, settings, log, times, allows = isPublicAddress,
   };
 }
 
+function admissionStore(db: Db, task: { id: string; host: string; workspace: string }): AdmissionStore {
+  // one after the other: counting what was asked for and adding to it must not interleave
+  const asking = new KeyedMutex();
+  return {
+    rules: () => rulesOfTask(db, task),
+    ask: (target, tool) => asking.run(task.id, () => noteAsk(db, task.id, target, tool)),
+  };
+}
+
 const limitStore = (db: Db, taskId: string): LimitStore => ({
   known: (at) => limitOf(db, at),
   mayTry: (at, forMs) => mayTryLimit(db, at, forMs),
@@ -160,7 +185,7 @@ const limitStore = (db: Db, taskId: string): LimitStore => ({
 });
 
 async function stopped({ model, egress, sockets }: Open): Promise<void> {
-  egress.cut();
+  const cut = egress.cut();
   await Promise.all(
     [model.server, egress.server].map(
       (server) =>
@@ -170,6 +195,7 @@ async function stopped({ model, egress, sockets }: Open): Promise<void> {
         }),
     ),
   );
+  await cut;
   await model.idle();
   sockets.close();
 }

@@ -1,13 +1,20 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { isIP, type Socket } from 'node:net';
-import { type AllowList, parseTarget, type Target } from './allow-list.ts';
+import { egressWords, toolName } from '../../../../domain/tasks/egress.ts';
+import type { Admission } from './admission.ts';
+import { parseTarget, type Target } from './allow-list.ts';
 import { deny } from './deny.ts';
+import { forwardPlain } from './plain.ts';
 import type { RefusedHosts } from './refused-hosts.ts';
+import type { TrafficCount } from './traffic.ts';
 import { openTunnel, type TunnelDeps } from './tunnel.ts';
 
 export interface EgressProxyDeps extends TunnelDeps {
-  allowed: () => AllowList;
+  admission: Admission;
   refused: RefusedHosts;
+  traffic: TrafficCount;
+  /** mirrors of the owner that speak plain HTTP */
+  isPlain: (target: Target) => boolean;
 }
 
 /** Bytes that went through all tunnels of a task. */
@@ -19,73 +26,108 @@ export interface Traffic {
 const MAX_TUNNELS = 64;
 const MAX_CONNECTIONS = 256;
 const TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 10_000, keepAliveTimeout: 5000, maxHeaderSize: 8 * 1024 };
+/** A rule that is taken back cuts its tunnels within this time. */
+const REVIEW_MS = 1_000;
+/** A client whose container is frozen says nothing while a person is asked. */
+const HELD_MS = 2 * 3_600_000;
 
-/** The HTTP proxy behind one task's egress socket: only CONNECT, and only to allowed hosts. */
+/** The HTTP proxy behind one task's egress socket: CONNECT to hosts that the owner lists or a person allows. */
 export class EgressProxy {
   readonly server: Server;
   private readonly deps: EgressProxyDeps;
-  private readonly tunnels = new Set<Socket>();
+  /** those that a person's rule opened have their target */
+  private readonly tunnels = new Map<Socket, Target | null>();
   private readonly clients = new Set<Socket>();
   private readonly passed: Traffic = { sent: 0, received: 0 };
+  private review: NodeJS.Timeout | undefined;
 
   constructor(deps: EgressProxyDeps) {
     this.deps = deps;
     this.server = createServer(TIMEOUTS);
     this.server.maxConnections = MAX_CONNECTIONS;
-    this.server.on('request', (request, response) => this.refusePlain(request, response));
+    this.server.on('request', (request, response) => void this.plain(request, response));
     // for CONNECT, an HTTP server passes on its socket
-    this.server.on('connect', (request, stream, head) => this.connect(request, stream as Socket, head));
+    this.server.on('connect', (request, stream, head) => void this.connect(request, stream as Socket, head));
   }
 
   traffic(): Traffic {
     return { ...this.passed };
   }
 
-  /** Cuts every tunnel, and the requests that wait for one. */
-  cut(): void {
-    for (const socket of [...this.clients, ...this.tunnels]) socket.destroy();
+  /** Cuts every tunnel, and the requests that wait for one. Resolves when the tunnels are counted. */
+  async cut(): Promise<void> {
+    clearInterval(this.review);
+    const counted = [...this.tunnels.keys()].map((server) => new Promise((resolve) => server.once('close', resolve)));
+    for (const socket of [...this.clients, ...this.tunnels.keys()]) socket.destroy();
+    await Promise.all(counted);
   }
 
-  private refusePlain(request: IncomingMessage, response: ServerResponse): void {
+  private async plain(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = URL.parse(request.url ?? '');
     const target = url?.protocol === 'http:' ? parseTarget(`${url.hostname}:${url.port || 80}`) : null;
-    const listed = target !== null && this.deps.allowed()(target);
-    if (target && !listed) this.note(target);
-    const text = listed
-      ? `Plain HTTP is not passed on: use https://${target.host} instead.\n`
-      : `Only https is passed on, and only to hosts that are allowed. ${target ? howTo(target.host) : ''}\n`;
-    response.writeHead(403, { 'content-type': 'text/plain; charset=utf-8', 'content-length': Buffer.byteLength(text), connection: 'close' });
-    response.end(text);
+    if (!target || this.deps.refused.tooMany()) return refusePlain(response, '403 Only https', 'Only https is passed on.');
+    if (!this.deps.isPlain(target)) {
+      this.note(target);
+      return refusePlain(response, '403 Only https', egressWords.tlsOnly(target));
+    }
+    const admitted = await this.deps.admission.admit(target, toolName(request.headers['user-agent']), leaving(request.socket));
+    if (request.socket.destroyed) return;
+    if (!admitted.open) {
+      this.note(target);
+      return refusePlain(response, admitted.status, admitted.words);
+    }
+    forwardPlain(this.deps, target, request, response, (server) => this.counted(server, target, admitted.ruled));
   }
 
-  private connect(request: IncomingMessage, client: Socket, head: Buffer): void {
+  private async connect(request: IncomingMessage, client: Socket, head: Buffer): Promise<void> {
     this.clients.add(client);
     client.once('close', () => this.clients.delete(client));
     client.on('error', () => client.destroy());
-    client.setTimeout(this.deps.idleMs, () => client.destroy());
+    client.setTimeout(HELD_MS, () => client.destroy());
     if (this.deps.refused.tooMany()) {
       client.destroy();
       return;
     }
     const target = parseTarget(request.url ?? '');
-    if (!target) deny(client, '400 Bad Request', 'A CONNECT needs a host and a port, such as example.com:443.');
-    else if (!this.deps.allowed()(target)) {
+    if (!target) return deny(client, '400 Bad Request', 'A CONNECT needs a host and a port, such as example.com:443.');
+    // nobody is asked about an address that no yes can open; a socket never looks up a literal address, so the guard would not see it
+    if (isIP(target.host) && !this.deps.allows(target.host, target)) return this.block(target, client);
+    const admitted = await this.deps.admission.admit(target, toolName(request.headers['user-agent']), leaving(client));
+    if (client.destroyed) return;
+    if (!admitted.open) {
       this.note(target);
-      deny(client, '403 Host not allowed by FETCH_KENNEL_EGRESS', `${target.host}:${target.port} is not allowed. ${howTo(target.host)}`);
-    } else if (this.tunnels.size >= MAX_TUNNELS) deny(client, '503 Too many connections', `There are ${MAX_TUNNELS} connections already.`);
-    // a socket never looks up a literal address, so the guard would not see it
-    else if (isIP(target.host) && !this.deps.allows(target.host)) this.block(target, client);
-    else this.tunnel(target, client, head);
+      return deny(client, admitted.status, admitted.words);
+    }
+    if (this.tunnels.size >= MAX_TUNNELS) return deny(client, '503 Too many connections', `There are ${MAX_TUNNELS} connections already.`);
+    client.setTimeout(this.deps.idleMs);
+    this.counted(
+      openTunnel(this.deps, target, client, head, () => this.block(target, client)),
+      target,
+      admitted.ruled,
+    );
   }
 
-  private tunnel(target: Target, client: Socket, head: Buffer): void {
-    const server = openTunnel(this.deps, target, client, head, () => this.block(target, client));
-    this.tunnels.add(server);
+  /** Counts what a connection carries, and watches it when a person's rule opened it. */
+  private counted(server: Socket, target: Target, ruled: boolean): void {
+    this.tunnels.set(server, ruled ? target : null);
+    if (ruled) this.review ??= setInterval(() => void this.cutRevoked(), REVIEW_MS).unref();
     server.once('close', () => {
       this.tunnels.delete(server);
-      this.passed.sent += server.bytesWritten;
-      this.passed.received += server.bytesRead;
+      const { bytesWritten: sent, bytesRead: received } = server;
+      this.passed.sent += sent;
+      this.passed.received += received;
+      if (sent + received > 0) this.deps.traffic.add(target, { sent, received });
     });
+  }
+
+  private async cutRevoked(): Promise<void> {
+    if (![...this.tunnels.values()].some((target) => target !== null)) {
+      clearInterval(this.review);
+      this.review = undefined;
+      return;
+    }
+    const mayStay = await this.deps.admission.reviewed();
+    for (const [server, target] of this.tunnels) if (target && !mayStay(target)) server.destroy(new Error('a person took it back'));
   }
 
   private block(target: Target, client: Socket): void {
@@ -98,5 +140,21 @@ export class EgressProxy {
   }
 }
 
-const howTo = (host: string): string =>
-  `To allow it, the person who runs this instance adds ${host} to FETCH_KENNEL_EGRESS and restarts. It is on record that it was asked for.`;
+/** Package managers show the status, and few of them the text. */
+function refusePlain(response: ServerResponse, status: string, words: string): void {
+  const text = `${words}\n`;
+  response.writeHead(Number(status.slice(0, 3)), status.slice(4), {
+    'content-type': 'text/plain; charset=utf-8',
+    'content-length': Buffer.byteLength(text),
+    connection: 'close',
+  });
+  response.end(text);
+}
+
+/** Aborted when the client is gone. */
+function leaving(client: Socket): AbortSignal {
+  const left = new AbortController();
+  if (client.destroyed) left.abort();
+  client.once('close', () => left.abort());
+  return left.signal;
+}

@@ -1,13 +1,13 @@
 import { connect, type Socket } from 'node:net';
 import type { Logger } from 'pino';
-import { type AddressRule, BlockedAddressError, guardedLookup, type Resolver } from '../../../web/address-guard.ts';
+import { BlockedAddressError, guardedLookup, type Resolver } from '../../../web/address-guard.ts';
 import type { Slots } from '../slots.ts';
 import type { Target } from './allow-list.ts';
 import { deny } from './deny.ts';
 
 export interface TunnelDeps {
-  /** which addresses tunnels may lead to */
-  allows: AddressRule;
+  /** which addresses a target may have: public ones, unless it is a mirror of the owner */
+  allows: (address: string, target: Target) => boolean;
   resolve: Resolver;
   /** look-ups share the few threads that this process has for them, among all tasks */
   lookups: Slots;
@@ -21,7 +21,12 @@ const CONNECT_MS = 15_000;
 /** Connects a client to a server, and tells the client when that fails. `onBlocked`: the name resolves to an address that is not allowed. */
 export function openTunnel(deps: TunnelDeps, target: Target, client: Socket, head: Buffer, onBlocked: () => void): Socket {
   // connects to exactly the address that was checked, so a name that resolves differently the next time gains nothing
-  const server = connect({ ...target, lookup: guardedLookup(inTurn(deps), deps.allows), autoSelectFamily: true, allowHalfOpen: true });
+  const server = connect({
+    ...target,
+    lookup: guardedLookup(inTurn(deps), (address) => deps.allows(address, target)),
+    autoSelectFamily: true,
+    allowHalfOpen: true,
+  });
   let connected = false;
   const tooLong = setTimeout(() => server.destroy(Object.assign(new Error('time-out'), { code: 'ETIMEDOUT' })), CONNECT_MS);
   client.once('close', () => server.destroy());

@@ -1,0 +1,112 @@
+import { reactionAnswer } from '../chat/reactions.ts';
+
+/** Hosts that coding tasks ask for: what the person is asked, what an answer means, and what the agent is told. */
+
+/** A host as a container named it: in lower case, letters, digits, `-`, `_` and `.` alone, or an IP address. */
+export interface AskedHost {
+  host: string;
+  port: number;
+}
+
+/** `once`: for some minutes. `never`: a no for the whole project. */
+export type EgressVerdict = 'once' | 'task' | 'project' | 'no' | 'never';
+
+/** What the person may answer, in this order. */
+export const EGRESS_OPTIONS = ['once', 'this task', 'this project', 'no'];
+
+/** Hosts that one question names. An answer holds for these alone. */
+export const HOSTS_NAMED = 12;
+/** Hosts that one task may ask for in all. */
+export const HOSTS_ASKED = 48;
+/** How long a "once" lasts. */
+export const ONCE_MS = 10 * 60_000;
+
+const LONGEST_HOST = 70;
+const SHOWN_END = 30;
+
+const meanings: Record<EgressVerdict, readonly string[]> = {
+  once: ['once', 'just once', 'only once', 'allow once', 'yes once', 'yes, once'],
+  task: ['this task', 'task', 'for this task', 'yes', 'y', 'ok', 'okay', 'allow', 'yes, this task', 'yes this task'],
+  project: ['this project', 'project', 'always', 'for this project', 'yes, this project', 'yes this project', 'this workspace'],
+  no: ['no', 'n', 'nope', 'deny', 'skip', 'no thanks', 'reject'],
+  never: ['never', 'no never', 'no, never', 'never in this project'],
+};
+const byWord = new Map(Object.entries(meanings).flatMap(([verdict, words]) => words.map((word) => [word, verdict as EgressVerdict] as const)));
+
+/** The verdict that a whole answer is; null for other words, which decide nothing. A bare yes holds for the task. */
+export function egressVerdict(answer: string): EgressVerdict | null {
+  if (answer.length > 100) return null;
+  const plain = answer
+    .trim()
+    .toLowerCase()
+    .replace(/\s+/g, ' ')
+    .replace(/(?<![.!])[.!]+$/, '');
+  const known = byWord.get(plain);
+  if (known) return known;
+  const reaction = reactionAnswer(answer.trim());
+  return reaction === null ? null : reaction === 'yes' ? 'task' : 'no';
+}
+
+export const isAllowing = (verdict: EgressVerdict): boolean => verdict !== 'no' && verdict !== 'never';
+
+/** A host for people. A name may carry data in itself, so it is never shortened without saying so; its end says whose it is. */
+export function shownHost({ host, port }: AskedHost): string {
+  const name = host.includes(':') ? `[${host}]` : host;
+  const cut = name.length - LONGEST_HOST;
+  const shown = cut <= 0 ? name : `${name.slice(0, LONGEST_HOST - SHOWN_END)}[${cut} more characters]${name.slice(-SHOWN_END)}`;
+  return port === 443 ? shown : `${shown}:${port}`;
+}
+
+/** The name of a program from its User-Agent, such as `npm` or `pip`; null when there is none. It comes from the container and decides nothing. */
+export function toolName(userAgent: string | undefined): string | null {
+  const name = /^\s*([a-z][a-z0-9+_-]{0,23})(?=[\s/;,(]|$)/i.exec(userAgent?.slice(0, 200) ?? '')?.[1];
+  return name?.toLowerCase() ?? null;
+}
+
+export interface HostsAsked {
+  taskId: string;
+  workspace: string;
+  /** those that the question names */
+  hosts: readonly AskedHost[];
+  /** further ones, which stay refused */
+  more: number;
+  tools: readonly string[];
+  /** why text of others may be behind it, in sentences; empty when nothing is known */
+  warnings: readonly string[];
+}
+
+/** The question, without its choices. */
+export function egressQuestion({ taskId, workspace, hosts, more, tools, warnings }: HostsAsked): string {
+  const who = `${listed(tools) || 'A program'} in task ${taskId} (${workspace})`;
+  const verb = tools.length > 1 ? 'want' : 'wants';
+  const all =
+    hosts.length === 1
+      ? `${who} ${verb} ${shownHost(hosts[0]!)}.`
+      : `${who} ${verb} ${hosts.length} hosts:\n${hosts.map((host) => `- ${shownHost(host)}`).join('\n')}`;
+  const rest = more > 0 ? [`It also asked for ${more} more, which stay refused.`] : [];
+  const long = hosts.some(({ host }) => host.length > LONGEST_HOST) ? ['A name as long as this can carry data out by itself.'] : [];
+  return [all, ...rest, ...long, ...warnings].join('\n');
+}
+
+const listed = (names: readonly string[]): string => (names.length < 2 ? (names[0] ?? '') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`);
+
+/** What stands below the choices. */
+export const HOW_TO_ANSWER = 'Answer with a number or a word; "never" says no for the whole project. Until a yes, nothing is sent there.';
+
+/** Words for the agent. They name no setting: it cannot change one. */
+export const egressWords = {
+  notAllowed: (at: AskedHost): string =>
+    `The person has not allowed ${shownHost(at)}. Do not try it again or in another way. Go on without it, or say what is missing.`,
+  tooMany: (at: AskedHost): string => `This task asked for too many hosts, so nobody is asked about ${shownHost(at)}. It is refused.`,
+  notYet: (at: AskedHost): string => `The person has not answered yet whether ${shownHost(at)} may be reached. Wait some minutes, then try again.`,
+  noStore: (at: AskedHost): string => `The person cannot be asked about ${shownHost(at)} right now. Try again in a minute.`,
+  tlsOnly: (at: AskedHost): string => `Plain HTTP is not passed on: use https://${at.host} instead.`,
+};
+
+/** What an agent is told when its session resumes after the answer. */
+export function egressAnswer(hosts: readonly AskedHost[], verdict: EgressVerdict): string {
+  const names = listed(hosts.map(shownHost));
+  if (!isAllowing(verdict)) return `You were interrupted, because a program asked for ${names}. The person said no. Go on without it, or say what is missing.`;
+  const how = { once: ' for the next minutes', task: ' for this task', project: ' for this project' }[verdict as 'once' | 'task' | 'project'];
+  return `You were interrupted, because a program asked for ${names}. The person has allowed it${how}. Look at what is done already, run again what was interrupted, and go on.`;
+}

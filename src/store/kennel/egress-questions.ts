@@ -1,0 +1,139 @@
+import { sql } from 'kysely';
+import type { DecidedBy, Decision } from '../../contracts/decision.ts';
+import { outboxId } from '../../contracts/ids.ts';
+import { whyAsked } from '../../domain/consent/taint.ts';
+import {
+  type AskedHost,
+  EGRESS_OPTIONS,
+  type EgressVerdict,
+  egressAnswer,
+  egressQuestion,
+  egressVerdict,
+  HOSTS_NAMED,
+  HOW_TO_ANSWER,
+  shownHost,
+} from '../../domain/tasks/egress.ts';
+import { derivedId } from '../chats/ids.ts';
+import { addItem } from '../chats/items.ts';
+import { onThread } from '../chats/thread-transaction.ts';
+import { type Db, json, type Tx } from '../postgres/database.ts';
+import { openedNow } from '../questions/ask.ts';
+import { inputRequest } from '../questions/question-payloads.ts';
+import { numbered } from '../questions/question-text.ts';
+import type { Question } from '../questions/questions.ts';
+import { remember } from '../steps/transcript.ts';
+import { addCompleteTurn } from '../turns/complete-turn.ts';
+import { reachedBy } from './egress.ts';
+import { addRules, beginOnce, openAsks } from './egress-rules.ts';
+import { sourceOfTask } from './task-news.ts';
+import { findQuestion, latestQuestionOfTask } from './task-questions.ts';
+import { findTask, type Task } from './tasks.ts';
+
+/** A full stop is in no id that a container can choose. */
+const MARK = '_egress.';
+const questionIdOf = (taskId: string, number: number): string => `${taskId}${MARK}${number}`;
+
+export const isAboutHosts = ({ id, task_id }: Pick<Question, 'id' | 'task_id'>): boolean => task_id !== null && id.startsWith(`${task_id}${MARK}`);
+
+/** Hosts that turn up while a tool works belong to one question: nothing new for this long, or something waits for that long. */
+const SETTLE_MS = 3_000;
+const PATIENCE_MS = 10_000;
+
+/** The question that a task must ask now: its id, and hosts for operators. Null when it asks for nothing, or may ask for more in a moment. */
+export async function dueEgress(db: Db, task: Task): Promise<{ questionId: string; hosts: string } | null> {
+  const asks = await openAsks(db, task);
+  const [oldest] = asks;
+  if (!oldest || (oldest.ageMs < PATIENCE_MS && Math.min(...asks.map(({ ageMs }) => ageMs)) < SETTLE_MS)) return null;
+  const { count } = await db
+    .selectFrom('questions')
+    .select((e) => e.fn.countAll<number>().as('count'))
+    .where('task_id', '=', task.id)
+    .where(sql<boolean>`starts_with(id, ${task.id + MARK})`)
+    .executeTakeFirstOrThrow();
+  return { questionId: questionIdOf(task.id, Number(count) + 1), hosts: asks.map(shownHost).join(', ') };
+}
+
+/** Asks about all hosts that a task waits for, once for each question id. Hosts that are too many to name are refused without a question. */
+export async function askAboutHosts(db: Db, task: Task, questionId: string): Promise<{ outboxId: string; decided?: Decision }> {
+  const turnId = derivedId('msg_', questionId).replace('msg_', 'turn_');
+  const out = outboxId(turnId, questionId);
+  return await onThread(db, task.thread_id, async (tx) => {
+    const known = await findQuestion(tx.now, questionId);
+    if (known) return { outboxId: out, ...(known.state !== 'open' && { decided: known.decision ?? 'deny' }) };
+    const asks = await openAsks(tx.now, task);
+    // the answer to another task's question covers them
+    if (asks.length === 0) return { outboxId: out, decided: 'answered' };
+    const named = asks.slice(0, HOSTS_NAMED);
+    const rest = asks.slice(HOSTS_NAMED);
+    await tx.now.updateTable('egress_asks').set({ question_id: questionId }).where('task_id', '=', task.id).where('question_id', 'is', null).execute();
+    await addRules(tx.now, task, rest, { verdict: 'no', questionId, by: null });
+    const tools = [...new Set(named.flatMap(({ tool }) => tool ?? []))].slice(0, 3);
+    const about = { taskId: task.id, workspace: task.workspace, hosts: named, more: rest.length, tools };
+    const prompt = egressQuestion({ ...about, warnings: await warningsOf(tx.now, task) });
+    const body = [prompt, numbered(EGRESS_OPTIONS), HOW_TO_ANSWER].join('\n\n');
+    await addCompleteTurn(tx, { id: turnId, summary: body }, async () => {
+      const at = { turnId, threadId: task.thread_id };
+      await addItem(tx, { ...at, id: derivedId('item_', questionId), kind: 'agent_message', status: 'completed', summary: body, detail: body });
+      remember(tx, { id: derivedId('msg_', questionId), turnId, role: 'assistant', content: body, sources: [sourceOfTask(task)] });
+    });
+    const at = { chat_id: task.chat_id, thread_id: task.thread_id, turn_id: turnId };
+    const asked = { ...(await openedNow(tx, null)), state: 'open' as const, decision: null, answer: null };
+    await tx.now
+      .insertInto('questions')
+      .values({ id: questionId, ...at, call_id: null, task_id: task.id, kind: 'question', prompt, options: json(EGRESS_OPTIONS), ...asked })
+      .execute();
+    await tx.now
+      .insertInto('outbox')
+      .values({ id: out, ...at, kind: 'question', body })
+      .execute();
+    tx.append({ event: 'user_input.required', turnId, payload: inputRequest({ id: questionId, prompt, options: EGRESS_OPTIONS }) });
+    return { outboxId: out };
+  });
+}
+
+/** Why text of others may be behind a request: the task was made after some was read, or has read from hosts itself. */
+async function warningsOf(tx: Tx, task: Task): Promise<string[]> {
+  const call = await tx.selectFrom('calls').select('taint').where('id', '=', task.call_id).executeTakeFirst();
+  const reached = await reachedBy(tx, task.id, 3);
+  return [
+    ...(call?.taint?.asks.length ? [whyAsked({ ...call.taint, asks: ['egress'] })] : []),
+    ...(reached.length > 0 ? [`It has read text of others before (${reached.map(shownHost).join(', ')}), and this may be their wish.`] : []),
+  ];
+}
+
+/** Turns a settled question into rules, once. Nobody's answer is a no. `by`: who answers, when it is settled in this transaction. */
+export async function settleHosts(db: Db | Tx, question: Question, answered?: { answer: string; by: DecidedBy }): Promise<void> {
+  const task = await findTask(db, question.task_id!);
+  if (!task) return;
+  const { answer, by } = answered ?? { answer: question.answer, by: question.decided_by };
+  await addRules(db, task, await namedIn(db, question), { verdict: verdictIn(answer), questionId: question.id, by });
+}
+
+const verdictIn = (answer: string | null): EgressVerdict => (answer === null ? null : egressVerdict(answer)) ?? 'no';
+
+const namedIn = (db: Db | Tx, { id, task_id }: Question): Promise<AskedHost[]> =>
+  db
+    .selectFrom('egress_asks')
+    .select(['host', 'port'])
+    .where('task_id', '=', task_id)
+    .where('question_id', '=', id)
+    .orderBy('asked_at')
+    .orderBy('host')
+    .orderBy('port')
+    .limit(HOSTS_NAMED)
+    .execute();
+
+/** For a run that begins after an answer: what its agent is told. Null when the last question of the task was about something else. */
+export async function hostsAnswered(db: Db, task: Task): Promise<string | null> {
+  const question = await latestQuestionOfTask(db, task.id);
+  if (!question || question.state === 'open' || !isAboutHosts(question)) return null;
+  await settleHosts(db, question);
+  await beginOnce(db, question.id);
+  return egressAnswer(await namedIn(db, question), verdictIn(question.answer));
+}
+
+/** Whether a task's container waits for an answer about hosts. */
+export async function waitsForHosts(db: Db, taskId: string): Promise<boolean> {
+  const question = await latestQuestionOfTask(db, taskId);
+  return question?.state === 'open' && isAboutHosts(question);
+}

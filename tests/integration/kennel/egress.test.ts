@@ -1,0 +1,261 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createGate, type GateDeps } from '../../../src/adapters/kennel/gate/gate.ts';
+import { loadConfig } from '../../../src/config.ts';
+import { HOSTS_ASKED } from '../../../src/domain/tasks/egress.ts';
+import { reachedBy } from '../../../src/store/kennel/egress.ts';
+import { askAboutHosts, dueEgress, settleHosts } from '../../../src/store/kennel/egress-questions.ts';
+import { openAsks, revokeRules } from '../../../src/store/kennel/egress-rules.ts';
+import { findQuestion } from '../../../src/store/kennel/task-questions.ts';
+import { findTask } from '../../../src/store/kennel/tasks.ts';
+import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { newThread } from '../../support/thread.ts';
+import { until } from '../../support/until.ts';
+
+/** A real gate on a real store, without containers: what a program at the egress socket meets. */
+
+let database: TestDatabase;
+let threadId: string;
+beforeAll(async () => {
+  database = await startTestDatabase();
+  ({ threadId } = await newThread(database.store.db));
+});
+afterAll(() => database?.close());
+
+let home: string;
+const open: Array<{ close(): unknown }> = [];
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'fetch-egress-'));
+});
+afterEach(async () => {
+  for (const item of open.splice(0).reverse()) await item.close();
+  rmSync(home, { recursive: true, force: true });
+});
+
+let tasks = 0;
+async function newTask(workspace: string): Promise<string> {
+  const id = `task_${++tasks}`;
+  const at = { chat_id: `api/${threadId}`, thread_id: threadId, turn_id: 'turn_1', call_id: `call_${id}`, workflow_id: `task/${id}` };
+  await database.store.db
+    .insertInto('tasks')
+    .values({ id, ...at, goal: 'g', agent: 'auto', harness: 'practice', host: 'local', workspace, worktree: true, state: 'running', timeout_ms: 60_000 })
+    .execute();
+  return id;
+}
+
+const loopback = { allows: (address: string) => address === '127.0.0.1', resolve: async () => [{ address: '127.0.0.1', family: 4 as const }] };
+const ROOM = { tokens: 1, microUsd: 1, dayTokens: 1, dayMicroUsd: 1 };
+
+/** A gate with an open task, and what a program inside would do. */
+async function opened(workspace: string, more: Partial<GateDeps> = {}) {
+  const { db } = database.store;
+  const gate = createGate({ db, settings: loadConfig({ FETCH_HOME: home }, {}), log: pino({ level: 'silent' }), ...loopback, ...more });
+  open.push({ close: () => gate.closeAll() });
+  const task = (await findTask(db, await newTask(workspace)))!;
+  const folder = join(home, task.id);
+  await gate.open({ taskId: task.id, folder, budget: ROOM, allow: [], at: { host: 'local', workspace } });
+  const asked = (count: number) => until(`${count} hosts are asked for`, async () => (await openAsks(db, task)).length === count);
+  /** The person's answer to all that is asked for now. */
+  const answer = async (words: string) => {
+    const { questionId } = await until('it is due', () => dueEgress(db, task), 15_000);
+    await askAboutHosts(db, task, questionId);
+    const question = (await findQuestion(db, questionId))!;
+    await settleHosts(db, question, { answer: words, by: { role: 'owner' } });
+    const decided = { state: 'answered' as const, decision: 'answered' as const, answer: words, decided_at: new Date() };
+    await db.updateTable('questions').set(decided).where('id', '=', questionId).execute();
+    return question;
+  };
+  return { gate, task, asked, answer, connect: (target: string, headers = '') => program(folder, `CONNECT ${target} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`) };
+}
+
+/** Sends a request, and gives the connection with all that came back. */
+function program(folder: string, head: string): { socket: Socket; said: () => string; begins: (text: string) => Promise<unknown> } {
+  const socket = connect({ path: join(folder, 'egress.sock') });
+  open.push({ close: () => socket.destroy() });
+  let said = '';
+  socket.on('data', (chunk) => {
+    said += chunk;
+  });
+  socket.on('error', () => {});
+  socket.write(head);
+  return { socket, said: () => said, begins: (text) => until(`it gets ${text}`, () => said.startsWith(text)) };
+}
+
+/** A server that keeps count of everything that reaches it. */
+async function ledger() {
+  const found = { connections: 0, bytes: 0, port: 0 };
+  const server = createServer((socket) => {
+    found.connections += 1;
+    socket.on('error', () => {});
+    socket.on('data', (chunk) => {
+      found.bytes += chunk.length;
+      socket.write(chunk);
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  open.push({ close: () => server.close() });
+  found.port = (server.address() as AddressInfo).port;
+  return found;
+}
+
+describe('a host without a rule', () => {
+  it('is held until a person allows it, goes through at the first try, and is counted', async () => {
+    const there = await ledger();
+    const at = await opened('held');
+    const one = at.connect(`files.example:${there.port}`, 'User-Agent: npm/11.2.0 node/v24\r\n');
+    await at.asked(1);
+    expect([one.said(), there.connections]).toEqual(['', 0]);
+    const { prompt, options } = await at.answer('this task');
+    expect(prompt).toBe(`npm in task ${at.task.id} (held) wants files.example:${there.port}.`);
+    expect(options).toEqual(['once', 'this task', 'this project', 'no']);
+    await one.begins('HTTP/1.1 200 ');
+    one.socket.write('ping');
+    await until('it comes back', () => one.said().endsWith('ping'));
+    // the next one is not asked about
+    await at.connect(`files.example:${there.port}`).begins('HTTP/1.1 200 ');
+    await at.gate.close(at.task.id);
+    expect(await reachedBy(database.store.db, at.task.id)).toEqual([{ host: 'files.example', port: there.port, connections: 1, sent: 4, received: 4 }]);
+  });
+
+  it('is looked up by nobody before a yes', async () => {
+    const looked: string[] = [];
+    const resolve = async (host: string) => {
+      looked.push(host);
+      return [{ address: '127.0.0.1', family: 4 as const }];
+    };
+    const at = await opened('looked', { resolve });
+    const one = at.connect('secret-1234.evil.example:443');
+    await at.asked(1);
+    expect(looked).toEqual([]);
+    await at.answer('no');
+    await one.begins('HTTP/1.1 403 ');
+    expect(looked).toEqual([]);
+  });
+
+  it('is one question with the other hosts of its tool, and a no is for all of them and is not asked again', async () => {
+    const at = await opened('several');
+    const one = at.connect('a.example:443');
+    await at.asked(1);
+    const two = at.connect('b.example:8443');
+    await at.asked(2);
+    const { prompt } = await at.answer('no');
+    expect(prompt).toBe(`A program in task ${at.task.id} (several) wants 2 hosts:\n- a.example\n- b.example:8443`);
+    for (const each of [one, two]) await each.begins('HTTP/1.1 403 Not allowed by the person');
+    const again = at.connect('a.example:443');
+    await again.begins('HTTP/1.1 403 ');
+    await until('with words for the agent', () => again.said().includes('Go on without it'));
+    expect(again.said()).not.toContain('FETCH_');
+    expect(await dueEgress(database.store.db, at.task)).toBeNull();
+  });
+
+  it('counts for every task of its project, and no longer once it is taken back: open connections end', async () => {
+    const there = await ledger();
+    const [first, second, other] = [await opened('shared'), await opened('shared'), await opened('another')];
+    const target = `files.example:${there.port}`;
+    const one = first.connect(target);
+    await first.asked(1);
+    await first.answer('this project');
+    await one.begins('HTTP/1.1 200 ');
+    const two = second.connect(target);
+    await two.begins('HTTP/1.1 200 ');
+    other.connect(target);
+    await other.asked(1);
+    const ended = [once(one.socket, 'close'), once(two.socket, 'close')];
+    await revokeRules(database.store.db, 'local', ['shared'], { host: 'files.example', port: null });
+    await Promise.all(ended);
+    second.connect(target);
+    await second.asked(1);
+  });
+
+  it('that was allowed once is asked for again after its minutes, and what it opened ends in peace', async () => {
+    const there = await ledger();
+    const at = await opened('once');
+    const one = at.connect(`files.example:${there.port}`);
+    await at.asked(1);
+    const { id } = await at.answer('once');
+    await one.begins('HTTP/1.1 200 ');
+    await database.store.db
+      .updateTable('egress_rules')
+      .set({ until: new Date(0) })
+      .where('question_id', '=', id)
+      .execute();
+    await until('it is asked for', async () => {
+      at.connect(`files.example:${there.port}`);
+      return (await openAsks(database.store.db, at.task)).length === 1;
+    });
+    one.socket.write('still here');
+    await until('it goes on', () => one.said().endsWith('still here'));
+  });
+
+  it('is asked for by many requests at the same time, and none of them is refused', async () => {
+    const at = await opened('many');
+    const all = Array.from({ length: 40 }, () => at.connect('a.example:443'));
+    await at.asked(1);
+    await at.answer('no');
+    for (const one of all) await one.begins('HTTP/1.1 403 Not allowed by the person');
+  });
+
+  it('with a private address is not opened by any yes', async () => {
+    const at = await opened('private', { allows: () => false });
+    const literal = at.connect('10.0.0.5:443');
+    await literal.begins('HTTP/1.1 403 Address not public');
+    const named = at.connect('intranet.example:443');
+    await at.asked(1);
+    await at.answer('this project');
+    await named.begins('HTTP/1.1 403 Address not public');
+  });
+});
+
+describe('an agent that asks for everything', () => {
+  it('sends nothing in a thousand attempts, makes one question of few hosts, and fills no table', async () => {
+    const there = await ledger();
+    const at = await opened('flood');
+    for (let batch = 0; batch < 50; batch += 1)
+      await Promise.all(
+        Array.from({ length: 20 }, async (_, each) => {
+          const { socket } = at.connect(`data-${batch}-${each}.evil.example:${there.port}`);
+          socket.write('x'.repeat(1000));
+          socket.setTimeout(100, () => socket.destroy());
+          await once(socket, 'close');
+        }),
+      );
+    const { db } = database.store;
+    const asks = await db.selectFrom('egress_asks').selectAll().where('task_id', '=', at.task.id).execute();
+    expect(asks.length).toBeLessThanOrEqual(HOSTS_ASKED);
+    const { prompt } = await at.answer('no');
+    expect(prompt.split('\n').filter((line) => line.startsWith('- '))).toHaveLength(12);
+    expect(prompt).toMatch(/It also asked for \d+ more, which stay refused\.$/);
+    expect(await dueEgress(db, at.task)).toBeNull();
+    expect(there).toMatchObject({ connections: 0, bytes: 0 });
+  });
+});
+
+describe('a mirror of the owner', () => {
+  it('may have a private address and speak plain HTTP, at exactly its host and port, after a yes', async () => {
+    const server = createHttpServer((request, response) => response.end(`${request.method} ${request.url} ${request.headers['proxy-connection'] ?? ''}`));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    open.push({ close: () => server.close() });
+    const { port } = server.address() as AddressInfo;
+    const mirrors = [{ host: '127.0.0.1', port, plain: true }];
+    const at = await opened('mirror', { allows: () => false, mirrors });
+    const folder = join(home, at.task.id);
+    const get = (to: number) =>
+      program(folder, `GET http://127.0.0.1:${to}/pkg?x=1 HTTP/1.1\r\nHost: 127.0.0.1:${to}\r\nProxy-Connection: x\r\nConnection: close\r\n\r\n`);
+    await get(port + 1).begins('HTTP/1.1 403 ');
+    const one = get(port);
+    await at.asked(1);
+    await at.answer('this project');
+    await one.begins('HTTP/1.1 200 ');
+    await until('its answer comes', () => one.said().includes('GET /pkg?x=1 '));
+    // what is no mirror stays private
+    await at.connect(`127.0.0.1:${port + 1}`).begins('HTTP/1.1 403 Address not public');
+  });
+});
