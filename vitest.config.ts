@@ -17,8 +17,8 @@ export default defineConfig({
         test: {
           name: 'together',
           include: ['tests/**/*.test.ts'],
-          // the coding agents of other makers take minutes each: `npm run test-agents`
-          exclude: ['tests/agents/**', '**/node_modules/**', ...ALONE],
+          // the coding agents of other makers take minutes each, and so do images of many languages: `npm run test-agents`, `npm run test-environments`
+          exclude: ['tests/agents/**', 'tests/environments/**', '**/node_modules/**', ...ALONE],
           // most of a file is waiting; a third on two cores would make time-outs lie
           maxWorkers: 2,
           sequence: { groupOrder: 0 },

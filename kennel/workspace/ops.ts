@@ -4,6 +4,7 @@ import { checkpoint } from './checkpoint/checkpoint.ts';
 import { conclude } from './checkpoint/conclude.ts';
 import { addWorktree, removeWorktree } from './checkpoint/worktree.ts';
 import { worktreeAgain } from './checkpoint/worktree-again.ts';
+import { environment } from './environment/find.ts';
 import { edit, remove, write } from './files/change.ts';
 import { list, read } from './files/look.ts';
 import { search } from './files/search.ts';
@@ -44,6 +45,8 @@ export function perform(workspace: string, side: string, op: WorkspaceOp): Works
       return gitBranch(place, op.action, op.name);
     case 'profile':
       return profile(place);
+    case 'environment':
+      return environment(place.root);
     case 'create':
       return create(place, op);
     case 'checkpoint':

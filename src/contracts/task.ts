@@ -160,6 +160,8 @@ export interface Prepared {
   harness: AgentName;
   /** outbox id of a question that nothing waits for */
   ask?: string;
+  /** outbox id of the message that says what the environment of the repository lacks; the same in every attempt */
+  notice?: string;
 }
 
 /** Activities that run on the host of the task, on `kennel-<host>`. */

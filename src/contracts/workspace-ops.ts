@@ -20,6 +20,8 @@ export type WorkspaceOp = { worktree?: string } /** entries of a folder, folders
   | { op: 'git-commit'; message: string; paths?: string[]; author: Author }
   | { op: 'git-branch'; action: 'list' | 'create' | 'switch'; name?: string }
   | { op: 'profile' }
+  /** what the repository says of the environment that it needs; its data are a `FoundEnvironment` (environment.ts) */
+  | { op: 'environment' }
   /** fills an empty folder with a workspace from a template */
   | { op: 'create'; template: Template; name: string; description: string; git: boolean; author: Author }
   /** saves files, HEAD, index, refs and the git folder outside the workspace; a second call with the same key changes nothing */

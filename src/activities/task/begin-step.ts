@@ -34,9 +34,9 @@ export async function prepareTask(deps: KennelDeps, task: Task): Promise<Prepare
   const stopped = AbortSignal.any([cancellationSignal(), draining]);
   const progress = createProgress(deps, taskProgress(task), 0);
   const told = (text: string) => void Promise.all([setTaskNews(db, task.id, text), progress(text)]).catch(() => {});
-  await kennel.provide(task.harness, told, stopped);
-  const ask = await askOnce(db, task);
-  const prepared: Prepared = { harness: task.harness, ...(ask && { ask }) };
+  const { notes } = await kennel.provide(task.harness, told, stopped, workspaceOf(config, task));
+  const [ask, notice] = await Promise.all([askOnce(db, task), noticeOf(db, task, notes)]);
+  const prepared: Prepared = { harness: task.harness, ...(ask && { ask }), ...(notice && { notice }) };
   if (!task.worktree) return prepared;
   const workspace = workspaceOf(config, task);
   const added = await kennel.workspaceOp(workspace, { op: 'worktree', action: 'add', key: task.id, author: AUTHOR }, { label: `${task.id} worktree` });
@@ -49,6 +49,11 @@ async function askOnce(db: Db, task: Task): Promise<string | undefined> {
   if (task.step > 0) return undefined;
   const own = await gitIdentity(db, task.host);
   return own && (await asksWhoSigns(db, task)) ? await tellOfTask(db, task, 'sign', askWhoSigns(own)) : undefined;
+}
+
+/** The message that says, once in a task, what its environment lacks. */
+async function noticeOf(db: Db, task: Task, notes: readonly string[]): Promise<string | undefined> {
+  return notes.length > 0 ? await tellOfTask(db, task, 'environment', `Task ${task.id} (${task.workspace}):\n${notes.join('\n')}`, 'quoting') : undefined;
 }
 
 /** Starts the container of a run. Its agent begins once the checkpoint exists. */

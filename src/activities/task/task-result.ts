@@ -68,6 +68,7 @@ export async function resultOf(deps: KennelDeps, task: Task, end: { state: Concl
 async function runTests({ config, kennel }: KennelDeps, task: Task, argv: string[]): Promise<TaskResult['tests']> {
   const ran = await kennel.command({
     workspace: workspaceOf(config, task),
+    environment: true,
     argv,
     ...(task.worktree && { cwd: worktreeOf(task.id) }),
     timeoutMs: TESTS_MS,

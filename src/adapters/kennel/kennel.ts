@@ -5,8 +5,8 @@ import type { WorkspaceAnswer, WorkspaceOp } from '../../contracts/workspace-ops
 export interface Kennel {
   /** Throws KennelUnavailable, which says what to install or start. Cheap: cached for some seconds. */
   ready(): Promise<void>;
-  /** Makes sure that the image of this agent exists, and builds it if needed. */
-  provide(agent: AgentName | 'tools', onProgress: (text: string) => void, signal?: AbortSignal): Promise<void>;
+  /** Makes sure that the image of this agent exists, and builds it if needed. `workspace`: with the environment that the repository there asks for. */
+  provide(agent: AgentName | 'tools', onProgress: (text: string) => void, signal?: AbortSignal, workspace?: string): Promise<Provided>;
   /** Runs one command in its own container, which is then removed. A time-out or an abort kills the container. */
   command(command: KennelCommand): Promise<CommandResult>;
   /** Asks the workspace program. Throws when the program ended without an answer. */
@@ -28,6 +28,11 @@ export interface Kennel {
   sweep(): Promise<number>;
 }
 
+export interface Provided {
+  /** sentences for the person: what the repository asked for and does not get */
+  notes: string[];
+}
+
 export interface WorkspaceOpOptions {
   signal?: AbortSignal;
   label?: string;
@@ -43,6 +48,8 @@ export interface KennelCommand {
   /** folder on the host, mounted at /workspace; null mounts nothing */
   workspace: string | null;
   readOnly?: boolean;
+  /** it runs in the environment that the repository asks for, and not in the image of the tools */
+  environment?: boolean;
   argv: string[];
   /** relative to /workspace */
   cwd?: string;

@@ -1,13 +1,15 @@
 import type { Config } from '../../config.ts';
-import type { AgentName } from '../../contracts/kennel.ts';
+import { type AgentName, INSIDE } from '../../contracts/kennel.ts';
 import type { WorkspaceAnswer, WorkspaceOp } from '../../contracts/workspace-ops.ts';
-import { runCommand } from './command.ts';
+import { EMPTY_HOME, runCommand } from './command.ts';
 import { homeLabel } from './docker/containers.ts';
 import { connect, type Engine, explained } from './docker/engine.ts';
 import { createOwnership, type Ownership, systemFiles, userOf } from './docker/ownership.ts';
+import { EnvironmentFailed, EnvironmentImages } from './environment/environment-images.ts';
+import { Environments, homeVariables } from './environment/environments.ts';
 import { type Images, images } from './images/image.ts';
-import { imageKindOf } from './images/image-files.ts';
-import type { CommandResult, Kennel, KennelCommand, RunContainer, StartRun, WorkspaceOpOptions } from './kennel.ts';
+import { type ImageKind, imageKindOf } from './images/image-files.ts';
+import type { CommandResult, Kennel, KennelCommand, Provided, RunContainer, StartRun, WorkspaceOpOptions } from './kennel.ts';
 import { inspectRun, listRuns, pauseRun, type RunContext, removeRun, startRun, sweepCommands } from './runs.ts';
 import { WorkspaceProgram } from './workspace-program.ts';
 
@@ -27,6 +29,7 @@ export type KennelConfig = Pick<
 export interface OpenKennel extends Kennel {
   engine: Engine;
   images: Images;
+  environmentImages: EnvironmentImages;
 }
 
 /** Asks the engine nothing before the first call. It needs no closing. */
@@ -38,6 +41,8 @@ const MAKES: ReadonlySet<WorkspaceOp['op']> = new Set(['create', 'conclude', 'un
 class HostKennel implements OpenKennel {
   readonly engine: Engine;
   readonly images: Images;
+  readonly environmentImages: EnvironmentImages;
+  private readonly environments: Environments;
   private readonly config: KennelConfig;
   private readonly ownership: Ownership;
   private readonly program: WorkspaceProgram;
@@ -47,6 +52,8 @@ class HostKennel implements OpenKennel {
     this.config = config;
     this.engine = connect(config);
     this.images = images(this.engine, config);
+    this.environmentImages = new EnvironmentImages(this.engine, config);
+    this.environments = new Environments(config.FETCH_HOME, (workspace) => this.workspaceOp(workspace, { op: 'environment' }));
     this.ownership = createOwnership(
       this.engine,
       () => this.images.provide('tools'),
@@ -67,19 +74,21 @@ class HostKennel implements OpenKennel {
     await this.engine.facts();
   }
 
-  async provide(agent: AgentName | 'tools', onProgress: (text: string) => void, signal?: AbortSignal): Promise<void> {
-    await explained(async () => {
+  async provide(agent: AgentName | 'tools', onProgress: (text: string) => void, signal?: AbortSignal, workspace?: string): Promise<Provided> {
+    return await explained(async () => {
       await this.engine.facts();
-      await this.images.provide(imageKindOf(agent), onProgress, { signal });
+      const { notes } = await this.imageOf(imageKindOf(agent), workspace ?? null, onProgress, signal);
+      return { notes };
     });
   }
 
   async command(command: KennelCommand): Promise<CommandResult> {
     return await explained(async () => {
       const context = await this.contextOf(command.workspace);
-      const image = await this.images.provide('tools');
+      const { image, variables } = await this.imageOf('tools', command.environment ? command.workspace : null, () => {}, command.signal);
       if (command.workspace !== null && !command.readOnly) await this.ownership.settle(command.workspace);
-      return await runCommand({ ...context, image }, command);
+      const env = command.environment ? { ...homeVariables(EMPTY_HOME), ...variables, ...command.env } : command.env;
+      return await runCommand({ ...context, image }, { ...command, env });
     });
   }
 
@@ -93,9 +102,9 @@ class HostKennel implements OpenKennel {
   async start(run: StartRun): Promise<string> {
     return await explained(async () => {
       const context = await this.contextOf(run.workspace);
-      const image = await this.images.provide(imageKindOf(run.spec.harness));
+      const { image, variables } = await this.imageOf(imageKindOf(run.spec.harness), run.workspace, () => {});
       await this.ownership.settle(run.workspace, { fresh: true });
-      return await startRun(context, image, run);
+      return await startRun(context, image, { ...run, env: { ...homeVariables(INSIDE.home), ...variables, ...run.env } });
     });
   }
 
@@ -117,6 +126,20 @@ class HostKennel implements OpenKennel {
 
   sweep(): Promise<number> {
     return explained(async () => sweepCommands(await this.contextOf(null)));
+  }
+
+  /** The image for a workspace. One that cannot be made is replaced by the kennel's own, because most work can be done there. */
+  private async imageOf(kind: ImageKind, workspace: string | null, onProgress: (text: string) => void, signal?: AbortSignal) {
+    const kennel = await this.images.provide(kind, onProgress, { signal });
+    if (workspace === null) return { image: kennel, variables: {}, notes: [] };
+    const { recipe, variables, notes } = await this.environments.of(workspace);
+    if (!recipe) return { image: kennel, variables, notes };
+    try {
+      return { image: await this.environmentImages.provide(kind, kennel, recipe, onProgress, signal), variables, notes };
+    } catch (error) {
+      if (!(error instanceof EnvironmentFailed)) throw error;
+      return { image: kennel, variables, notes: [...notes, error.message] };
+    }
   }
 
   private async contextOf(workspace: string | null): Promise<RunContext> {

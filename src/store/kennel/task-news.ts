@@ -9,10 +9,13 @@ export const sourceOfTask = ({ harness, workspace }: Task): Source => ({ kind: '
 /** Outbox ids of a task's messages. They are derived, so that a repeated attempt sends nothing twice. */
 export const taskOutboxId = (taskId: string, what: string): string => `out_${taskId}_${what}`;
 
-/** A message about a task, once for each task and key. */
-export async function tellOfTask(db: Db, task: Task, key: string, text: string, kind: 'notice' | 'result' = 'notice'): Promise<string> {
+/**
+ * A message about a task, once for each task and key. A notice is our own text, unless it is `quoting` files of the workspace. A result has the agent's words,
+ * file names and test output.
+ */
+export async function tellOfTask(db: Db, task: Task, key: string, text: string, kind: 'notice' | 'quoting' | 'result' = 'notice'): Promise<string> {
   const outboxId = taskOutboxId(task.id, key);
-  // a notice is our own text; a result has the agent's words, file names and test output
-  await recordNotice(db, { chatId: task.chat_id, outboxId, text, kind, ...(kind === 'result' && { sources: [sourceOfTask(task)] }) });
+  const sources = kind === 'notice' ? {} : { sources: [sourceOfTask(task)] };
+  await recordNotice(db, { chatId: task.chat_id, outboxId, text, kind: kind === 'result' ? kind : 'notice', ...sources });
   return outboxId;
 }

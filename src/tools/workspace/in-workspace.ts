@@ -128,8 +128,11 @@ async function engineReady(context: ToolContext, kennel: Kennel): Promise<void> 
   if (isAbsence(found)) throw error;
 }
 
-/** Makes sure that containers can be started. While the image is built for the first time, the screens show the progress. */
-export async function provide(context: ToolContext, kennel: Kennel): Promise<void> {
+/**
+ * Makes sure that containers can be started; with `workspace` in the environment of the repository there. While an image is built for the first time, the
+ * screens show the progress. Returns sentences about what the repository asks for and does not get.
+ */
+export async function provide(context: ToolContext, kennel: Kennel, workspace?: string): Promise<string[]> {
   await engineReady(context, kennel);
   let shown: ReturnType<typeof streamOutput> | undefined;
   const told = (line: string) => {
@@ -138,7 +141,7 @@ export async function provide(context: ToolContext, kennel: Kennel): Promise<voi
     void context.progress?.(line).catch(() => {});
   };
   try {
-    await kennel.provide('tools', told, context.signal);
+    return (await kennel.provide('tools', told, context.signal, workspace)).notes;
   } finally {
     await shown?.close();
   }

@@ -3,7 +3,7 @@ import { KeptOutput } from '../../adapters/kennel/kept-output.ts';
 import { streamOutput } from '../../store/kennel/call-output.ts';
 import { defineTool, endedByRestart, restarted, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { commandOutcome, printed, took } from './command-text.ts';
-import { inWorkspace, type Opened, pathArgument, profileOf, text, WITH_IMAGE_MS, workspaceArgument } from './in-workspace.ts';
+import { inWorkspace, type Opened, pathArgument, profileOf, provide, text, WITH_IMAGE_MS, workspaceArgument } from './in-workspace.ts';
 import { isTestCommand, splitWords } from './test-command.ts';
 
 /** Commands in a container of the workspace: no network, no keys, and only the workspace mounted. */
@@ -20,6 +20,8 @@ const command = text(4000)
   .describe('As typed in bash');
 const common = { runsIn: 'kennel', timeoutMs: MAX_MS + WITH_IMAGE_MS } as const;
 const ABOUT = 'It runs in a container with no network in which only the workspace is there; nothing that it starts goes on when it has ended.';
+
+const NOT_FOUND = 'A program was not found: what is there follows from the files of the repository (docs/kennel.md), and there is no network to install more.';
 
 const shown = (line: string, where: string): string => `$ ${printed(line).trim().replaceAll('\n', '\n> ')}\n(in ${where})`;
 const folderName = (workspace: string | undefined, cwd = '.'): string => [workspace ?? 'the active workspace', ...(cwd === '.' ? [] : [cwd])].join('/');
@@ -118,12 +120,14 @@ async function execute(
   context: ToolContext,
   { argv, cwd, timeoutMs, label, title, command: line }: Running,
 ): Promise<ToolOutcome> {
+  const lacks = await provide(context, kennel, path);
   const stream = streamOutput(context.db, context);
   const began = performance.now();
   const kept = new KeptOutput(SHOWN_BYTES);
   try {
     const result = await kennel.command({
       workspace: path,
+      environment: true,
       argv,
       cwd,
       env: { CI: 'true', TERM: 'dumb' },
@@ -137,9 +141,8 @@ async function execute(
       signal: context.signal,
     });
     const { ok, output, metadata } = commandOutcome(title, result, performance.now() - began, timeoutMs);
-    const missing =
-      result.code === 127 ? '\n\nA program was not found: only what is in the image of the kennel can be run, and there is no network to install more.' : '';
-    return { ok, output: output + missing, metadata: { ...metadata, command: line, cwd, workspace: name, limit: took(timeoutMs) } };
+    const why = ok ? [] : [...(result.code === 127 ? [NOT_FOUND] : []), ...lacks];
+    return { ok, output: [output, ...why].join('\n\n'), metadata: { ...metadata, command: line, cwd, workspace: name, limit: took(timeoutMs) } };
   } catch (error) {
     if (!endedByRestart(context.signal)) throw error;
     return {

@@ -130,6 +130,7 @@ async function prepare(run: TaskRun): Promise<boolean> {
     const prepared = await host.prepareTask({ taskId });
     run.harness = prepared?.harness ?? run.harness;
     if (prepared?.ask) send(run, 'send question', prepared.ask);
+    if (prepared?.notice) send(run, 'send notice', prepared.notice);
   });
 }
 

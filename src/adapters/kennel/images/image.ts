@@ -4,7 +4,8 @@ import { PACKAGE_ROOT } from '../../../installation.ts';
 import { statusOf, unless } from '../docker/containers.ts';
 import { containerUser, type Engine } from '../docker/engine.ts';
 import { KennelUnavailable } from '../kennel.ts';
-import { follow, isLocal, provideBase } from './image-base.ts';
+import { isLocal, provideBase } from './image-base.ts';
+import { buildFrom } from './image-build.ts';
 import { type ImageBuild, type ImageKind, imageBuild } from './image-files.ts';
 import { withLock } from './image-lock.ts';
 
@@ -95,33 +96,12 @@ async function provideLocked(engine: Engine, config: ImageConfig, build: ImageBu
 
 async function buildImage(engine: Engine, build: ImageBuild, tell: (text: string) => void, { fresh, signal }: ProvideOptions): Promise<void> {
   tell(`Building ${build.repository}`);
-  const stream = await engine.patient.buildImage(
-    { context: PACKAGE_ROOT, src: build.files },
-    {
-      t: build.name,
-      dockerfile: 'kennel/Dockerfile',
-      buildargs: build.buildArgs,
-      labels: { [OURS]: build.kind },
-      rm: true,
-      forcerm: true,
-      nocache: fresh ?? false,
-      abortSignal: signal,
-    },
-  );
-  const last: string[] = [];
+  const options = { t: build.name, dockerfile: 'kennel/Dockerfile', buildargs: build.buildArgs, labels: { [OURS]: build.kind }, nocache: fresh ?? false };
   try {
-    await follow<{ stream?: string }>(engine, stream, (event) => {
-      for (const line of (event.stream ?? '').split('\n')) {
-        if (!line.trim()) continue;
-        last.push(line.trim().slice(0, 300));
-        if (last.length > 12) last.shift();
-        const step = /^Step (\d+)\/(\d+) : (.+)/.exec(line);
-        if (step) tell(`Building ${build.repository}: step ${step[1]} of ${step[2]}, ${step[3]!.replace(/\s+/g, ' ').slice(0, 60)}`);
-      }
-    });
+    await buildFrom(engine, { context: PACKAGE_ROOT, src: build.files }, options, (step) => tell(`Building ${build.repository}: ${step}`), signal);
   } catch (error) {
     signal?.throwIfAborted();
-    throw new KennelUnavailable(`The image ${build.repository} could not be built: ${(error as Error).message}\n${last.join('\n')}`, { cause: error });
+    throw new KennelUnavailable(`The image ${build.repository} could not be built: ${(error as Error).message}`, { cause: error });
   }
   tell(`Built ${build.name}`);
 }

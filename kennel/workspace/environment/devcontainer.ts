@@ -1,0 +1,285 @@
+import { lstatSync } from 'node:fs';
+import { posix } from 'node:path';
+import { getNodeValue, type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser';
+import { type Devcontainer, type RefusedLine, SERVICES, type Service } from '../../../src/contracts/environment.ts';
+import { existing } from '../files/paths.ts';
+import { readText } from '../files/text.ts';
+import { Refusal } from '../refusal.ts';
+import { refusedIn } from './dockerfile.ts';
+import { featureOf } from './features.ts';
+import type { Asked } from './manifests.ts';
+
+const PLACES = ['.devcontainer/devcontainer.json', '.devcontainer.json'];
+const FILE_BYTES = 256 * 1024;
+const DOCKERFILE_BYTES = 64 * 1024;
+const LINE_CHARS = 160;
+const MOST_REFUSED = 20;
+
+/** Keys that reach beyond the walls of a container here. A person reads the reason beside the line. */
+const REFUSED: Record<string, string> = {
+  initializeCommand: 'It would run on this machine, outside of every container.',
+  dockerComposeFile: 'It would start other containers. Name what tests need as services instead.',
+  runServices: 'It would start other containers.',
+  mounts: 'It would show folders of this machine to the container.',
+  workspaceMount: 'It would show another folder of this machine to the container.',
+  privileged: 'It would take the walls of the container away.',
+  capAdd: 'It would give the container rights of the system.',
+  securityOpt: 'It would take a wall of the container away.',
+  runArgs: 'It would change how the container is started.',
+  appPort: 'It would open a port of this machine.',
+  secrets: 'Secrets of this machine never enter a container.',
+};
+const REFUSED_IN_BUILD: Record<string, string> = {
+  options: 'It would change how the image is built.',
+  cacheFrom: 'It would take layers from an image that somebody else can change.',
+};
+/** Variables with which the programs of the container itself would be changed. */
+const OWN_VARIABLE = /^(FETCH_|LD_|DYLD_|HOME$|PATH$|USER$|NODE_OPTIONS$|NODE_COMPILE_CACHE$|BASH_ENV$|ENV$|(HTTPS?|NO|ALL)_PROXY$)/i;
+const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,99}$/;
+const PACKAGE = /^[a-z0-9][a-z0-9+.-]{1,100}$/;
+/** An image of a registry, with a tag or a digest. */
+const IMAGE = /^[a-z0-9][a-z0-9._:/-]{0,200}(@sha256:[0-9a-f]{64})?$/;
+// biome-ignore lint/suspicious/noTemplateCurlyInString: as it is written in the file
+const WORKSPACE_FOLDER = '${containerWorkspaceFolder}';
+const COMMANDS = ['onCreateCommand', 'updateContentCommand', 'postCreateCommand', 'postStartCommand'];
+
+export interface ReadDevcontainer {
+  asked: Asked[];
+  services: Service[];
+  packages: string[];
+  variables: Record<string, string>;
+  own: Devcontainer | null;
+  refused: RefusedLine[];
+  files: string[];
+}
+
+/** Reads the devcontainer of a repository. With a refused line nothing of it is used. Null where there is none. */
+export function readDevcontainer(root: string): ReadDevcontainer | null {
+  const file = PLACES.find((place) => lstatOf(root, place));
+  if (!file) return null;
+  const reading = new Reading(root, file);
+  try {
+    reading.read();
+  } catch (error) {
+    if (!(error instanceof Refusal) && !(error instanceof RangeError)) throw error;
+    reading.refuse(0, error instanceof Refusal ? error.message : 'It is nested too deeply to be read.');
+  }
+  const { result } = reading;
+  return result.refused.length > 0 ? { asked: [], services: [], packages: [], variables: {}, own: null, refused: result.refused, files: result.files } : result;
+}
+
+class Reading {
+  readonly result: ReadDevcontainer;
+  private readonly root: string;
+  private readonly file: string;
+  private text = '';
+
+  constructor(root: string, file: string) {
+    this.root = root;
+    this.file = file;
+    this.result = { asked: [], services: [], packages: [], variables: {}, own: null, refused: [], files: [file] };
+  }
+
+  read(): void {
+    this.text = readText(existing(this.root, this.file).absolute, this.file, FILE_BYTES);
+    const errors: ParseError[] = [];
+    const tree = parseTree(this.text, errors, { allowTrailingComma: true });
+    const wrong = errors[0];
+    if (wrong) {
+      this.refuse(wrong.offset, `It is no JSON with comments (${printParseErrorCode(wrong.error)}).`);
+      return;
+    }
+    if (tree?.type !== 'object') {
+      this.refuse(0, 'It is no JSON object.');
+      return;
+    }
+    for (const [key, value, offset] of properties(tree)) this.property(key, value, offset);
+    this.localVariables(tree);
+    const { own } = this.result;
+    if (own && own.image === null && own.dockerfile === null && own.setup.length === 0) this.result.own = null;
+  }
+
+  refuse(offset: number, why: string): void {
+    const line = this.text.slice(0, offset).split('\n').length;
+    this.refuseLine({ file: this.file, line, text: this.text.split('\n')[line - 1] ?? '', why });
+  }
+
+  private refuseLine({ text, ...line }: RefusedLine): void {
+    if (this.result.refused.length < MOST_REFUSED) this.result.refused.push({ ...line, text: text.trim().slice(0, LINE_CHARS) });
+  }
+
+  private get own(): Devcontainer {
+    this.result.own ??= { file: this.file, image: null, dockerfile: null, args: {}, setup: [] };
+    return this.result.own;
+  }
+
+  private property(key: string, value: Node, offset: number): void {
+    if (Object.hasOwn(REFUSED, key)) {
+      if (!isEmpty(value)) this.refuse(offset, REFUSED[key]!);
+    } else if (key === 'image') this.image(value, offset);
+    else if (key === 'build') this.build(value, offset);
+    else if (key === 'dockerFile') this.dockerfile(value, offset);
+    else if (key === 'context') this.context(value, offset);
+    else if (key === 'features') this.features(value, offset);
+    else if (key === 'containerEnv' || key === 'remoteEnv') this.environment(value, offset);
+    else if (COMMANDS.includes(key)) this.own.setup.push(...commands(getNodeValue(value)));
+    else if (key === 'customizations') this.customizations(getNodeValue(value), offset);
+    // other keys are about editors and ports, and change nothing here
+  }
+
+  private image(value: Node, offset: number): void {
+    if (typeof value.value === 'string' && IMAGE.test(value.value)) this.own.image = value.value;
+    else this.refuse(offset, 'This is no name of an image.');
+  }
+
+  private build(value: Node, offset: number): void {
+    if (value.type !== 'object') {
+      this.refuse(offset, 'This is no description of a build.');
+      return;
+    }
+    for (const [key, each, at] of properties(value)) {
+      if (Object.hasOwn(REFUSED_IN_BUILD, key)) {
+        if (!isEmpty(each)) this.refuse(at, REFUSED_IN_BUILD[key]!);
+      } else if (key === 'dockerfile') this.dockerfile(each, at);
+      else if (key === 'context') this.context(each, at);
+      else if (key === 'target') this.refuse(at, 'Only the last stage of a Dockerfile is built here.');
+      else if (key === 'args') this.args(each, at);
+    }
+  }
+
+  /** The build gets no file of the repository, so its folder only has to be one of the repository. */
+  private context(value: Node, offset: number): void {
+    this.inside(value, offset);
+  }
+
+  private dockerfile(value: Node, offset: number): void {
+    const path = this.inside(value, offset);
+    if (path === null) return;
+    try {
+      const text = readText(existing(this.root, path).absolute, path, DOCKERFILE_BYTES);
+      this.result.files.push(path);
+      for (const refused of refusedIn(text)) this.refuseLine({ file: path, ...refused });
+      this.own.dockerfile = text;
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      this.refuse(offset, error.message);
+    }
+  }
+
+  /** A path of the file, relative to the workspace; null when it leads out of it. */
+  private inside(value: Node, offset: number): string | null {
+    const path = typeof value.value === 'string' ? posix.join(posix.dirname(this.file), value.value) : '..';
+    if (typeof value.value === 'string' && !value.value.startsWith('/') && path !== '..' && !path.startsWith('../')) return path;
+    this.refuse(offset, 'This path leads out of the repository.');
+    return null;
+  }
+
+  private args(value: Node, offset: number): void {
+    for (const [name, text, at] of texts(value)) {
+      if (text === null || !NAME.test(name) || OWN_VARIABLE.test(name)) this.refuse(at ?? offset, 'This is no argument of a build that can be used here.');
+      else this.own.args[name] = text;
+    }
+  }
+
+  private environment(value: Node, offset: number): void {
+    for (const [name, text, at] of texts(value)) {
+      if (text === null || !NAME.test(name)) this.refuse(at ?? offset, 'This is no variable with a text.');
+      else if (OWN_VARIABLE.test(name)) this.refuse(at ?? offset, `${name} belongs to the container itself.`);
+      else this.result.variables[name] = text.replaceAll(WORKSPACE_FOLDER, '/workspace');
+    }
+  }
+
+  private features(value: Node, offset: number): void {
+    if (value.type !== 'object') {
+      this.refuse(offset, 'This is no list of features.');
+      return;
+    }
+    for (const [name, options, at] of properties(value)) {
+      const feature = featureOf(name, getNodeValue(options));
+      if (feature === null) this.refuse(at, 'Only features that are packages are known here; this one would run a program of its author as root.');
+      else {
+        this.result.asked.push(...feature.asked);
+        this.addPackages(feature.packages, at);
+      }
+    }
+  }
+
+  /** `customizations.fetch`: our own part of the file. */
+  private customizations(value: unknown, offset: number): void {
+    const { services = [], packages = [] } = ((value as { fetch?: object } | null)?.fetch ?? {}) as { services?: unknown; packages?: unknown };
+    if (!Array.isArray(services) || !Array.isArray(packages)) {
+      this.refuse(offset, 'Services and packages are lists of names.');
+      return;
+    }
+    for (const service of services) {
+      if ((SERVICES as readonly unknown[]).includes(service)) this.result.services.push(service as Service);
+      else this.refuse(offset, `There is no service of this name. Known are ${SERVICES.join(', ')}.`);
+    }
+    this.addPackages(packages, offset);
+  }
+
+  private addPackages(names: unknown[], offset: number): void {
+    for (const name of names.slice(0, 200)) {
+      if (typeof name === 'string' && PACKAGE.test(name)) this.result.packages.push(name);
+      else this.refuse(offset, 'This is no name of a Debian package.');
+    }
+  }
+
+  /** Variables of the host, wherever they are used. */
+  private localVariables(tree: Node): void {
+    for (const node of all(tree)) {
+      if (node.type === 'string' && /\$\{local(Env|WorkspaceFolder)/.test(String(node.value)))
+        this.refuse(node.offset, 'It would read variables or folders of this machine.');
+    }
+  }
+}
+
+function lstatOf(root: string, path: string): boolean {
+  try {
+    return !lstatSync(`${root}/${path}`).isDirectory();
+  } catch {
+    return false;
+  }
+}
+
+/** Key, value and offset of the key. */
+const properties = (node: Node): Array<[string, Node, number]> =>
+  (node.children ?? []).flatMap(({ children: [key, value] = [], offset }) =>
+    key && value ? [[String(key.value), value, offset] as [string, Node, number]] : [],
+  );
+
+const texts = (node: Node): Array<[string, string | null, number | null]> =>
+  node.type === 'object'
+    ? properties(node).map(([name, value, at]) => [name, ['string', 'number', 'boolean'].includes(value.type) ? String(value.value).slice(0, 4_000) : null, at])
+    : [['', null, null]];
+
+function* all(node: Node): Generator<Node> {
+  yield node;
+  for (const child of node.children ?? []) yield* all(child);
+}
+
+/** `false`, `[]`, `{}`, `""` and null ask for nothing. */
+const isEmpty = (node: Node): boolean =>
+  node.type === 'null' ||
+  node.value === false ||
+  node.value === '' ||
+  ((node.type === 'array' || node.type === 'object') && (node.children ?? []).length === 0);
+
+/** Shell lines of a lifecycle command: a text, a list of words, or an object of either. */
+function commands(value: unknown): string[] {
+  if (typeof value === 'string') return value.trim() ? [value.slice(0, 4_000)] : [];
+  if (Array.isArray(value))
+    return value.length > 0
+      ? [
+          value
+            .slice(0, 200)
+            .map((word) => `'${String(word).replaceAll("'", `'\\''`)}'`)
+            .join(' '),
+        ]
+      : [];
+  if (typeof value === 'object' && value !== null)
+    return Object.values(value)
+      .slice(0, 20)
+      .flatMap((each) => (typeof each === 'object' && !Array.isArray(each) ? [] : commands(each)));
+  return [];
+}

@@ -1,0 +1,109 @@
+import { createHash } from 'node:crypto';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { FoundEnvironment } from '../../../contracts/environment.ts';
+import type { WorkspaceAnswer } from '../../../contracts/workspace-ops.ts';
+import { blockQuote, inline } from '../../../domain/text/foreign-text.ts';
+import { checkedEnvironment, NOTHING } from './found.ts';
+import { type Recipe, recipeOf } from './recipe.ts';
+import { stampOf } from './stamp.ts';
+
+/** The environment of a workspace, as its files are now. */
+export interface Environment {
+  /** null: the images of the kennel have all that it needs */
+  recipe: Recipe | null;
+  found: FoundEnvironment;
+  /** environment variables that the repository sets */
+  variables: Record<string, string>;
+  /** sentences for the person: versions that it did not get, and lines that are refused */
+  notes: string[];
+}
+
+interface Kept {
+  stamp: string;
+  found: FoundEnvironment;
+}
+
+/** What workspaces need. What was found is kept with the dates of the files, so that a warm start reads nothing. */
+export class Environments {
+  private readonly folder: string;
+  private readonly read: (workspace: string) => Promise<WorkspaceAnswer>;
+  private readonly kept = new Map<string, Kept>();
+
+  /** `read` asks the workspace program, in a container. */
+  constructor(home: string, read: (workspace: string) => Promise<WorkspaceAnswer>) {
+    this.folder = join(home, 'kennel', 'environments');
+    this.read = read;
+  }
+
+  async of(workspace: string): Promise<Environment> {
+    const found = await this.found(workspace);
+    const { recipe, notes } = recipeOf(found, false);
+    return { recipe, found, variables: found.variables, notes: [...notes, ...refusals(found)] };
+  }
+
+  private async found(workspace: string): Promise<FoundEnvironment> {
+    const kept = this.kept.get(workspace) ?? (await this.load(workspace));
+    const stamp = await stampOf(workspace, kept?.found.files);
+    if (stamp === null) return NOTHING;
+    if (kept?.stamp === stamp) return kept.found;
+    const found = await this.ask(workspace);
+    // something was written meanwhile: the next one reads it again
+    if ((await stampOf(workspace, kept?.found.files)) !== stamp) return found;
+    const fresh = { stamp: (await stampOf(workspace, found.files)) ?? stamp, found };
+    this.kept.set(workspace, fresh);
+    await this.save(workspace, fresh);
+    return found;
+  }
+
+  private async ask(workspace: string): Promise<FoundEnvironment> {
+    const answer = await this.read(workspace);
+    return answer.ok ? checkedEnvironment(answer.data) : NOTHING;
+  }
+
+  private fileOf(workspace: string): string {
+    return join(this.folder, `${createHash('sha256').update(workspace).digest('hex').slice(0, 24)}.json`);
+  }
+
+  private async load(workspace: string): Promise<Kept | undefined> {
+    try {
+      const { stamp, found } = JSON.parse(await readFile(this.fileOf(workspace), 'utf8')) as Kept;
+      const kept = { stamp: String(stamp), found: checkedEnvironment(found) };
+      this.kept.set(workspace, kept);
+      return kept;
+    } catch {
+      // never read, or by another release
+      return undefined;
+    }
+  }
+
+  private async save(workspace: string, kept: Kept): Promise<void> {
+    const file = this.fileOf(workspace);
+    await mkdir(dirname(file), { recursive: true });
+    const part = `${file}.${process.pid}`;
+    await writeFile(part, JSON.stringify(kept));
+    await rename(part, file);
+  }
+}
+
+function refusals({ refused }: FoundEnvironment): string[] {
+  if (refused.length === 0) return [];
+  const lines = refused.map(({ file, line, text, why }) => `${inline(`${file}, line ${line}: ${text}`, 300)}\n${inline(why, 300)}`);
+  return [`The devcontainer of this repository is not used, because of:\n${blockQuote(lines.join('\n'))}`];
+}
+
+/** Caches of package managers: below HOME, because all else of a container is read-only. Most tools look there by themselves. */
+export const homeVariables = (home: string): Record<string, string> => ({
+  CARGO_HOME: `${home}/.cargo`,
+  GOPATH: `${home}/go`,
+  GOCACHE: `${home}/.cache/go-build`,
+  GRADLE_USER_HOME: `${home}/.gradle`,
+  // Maven asks the system for the folder of its user, not HOME
+  MAVEN_OPTS: `-Duser.home=${home}`,
+  PIP_CACHE_DIR: `${home}/.cache/pip`,
+  // Debian's pip refuses without it, also where it installs for the user alone
+  PIP_BREAK_SYSTEM_PACKAGES: '1',
+  npm_config_cache: `${home}/.npm`,
+  COMPOSER_HOME: `${home}/.composer`,
+  GEM_HOME: `${home}/.gem`,
+});

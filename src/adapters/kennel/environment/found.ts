@@ -1,0 +1,56 @@
+import { z } from 'zod';
+import { type FoundEnvironment, LANGUAGES, SERVICES } from '../../../contracts/environment.ts';
+
+/** What the workspace program found. It read files of strangers, so nothing that it says is used unchecked. */
+
+const path = z.string().max(4_000);
+const name = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,99}$/);
+const value = z.string().max(4_000);
+
+const shape = z.object({
+  languages: z
+    .array(
+      z.object({
+        language: z.enum(LANGUAGES),
+        version: z
+          .string()
+          .regex(/^[\w.<>=~^|*,!+ -]{1,60}$/)
+          .nullable(),
+        file: path,
+      }),
+    )
+    .max(LANGUAGES.length),
+  services: z.array(z.enum(SERVICES)).max(SERVICES.length),
+  packages: z.array(z.string().regex(/^[a-z0-9][a-z0-9+.-]{1,100}$/)).max(400),
+  variables: z.record(name, value),
+  devcontainer: z
+    .object({
+      file: path,
+      image: z
+        .string()
+        .regex(/^[a-z0-9][a-z0-9._:/-]{0,200}(@sha256:[0-9a-f]{64})?$/)
+        .nullable(),
+      dockerfile: z
+        .string()
+        .max(64 * 1024)
+        .nullable(),
+      args: z.record(name, value),
+      setup: z.array(z.string().max(100_000)).max(100),
+    })
+    .nullable(),
+  refused: z.array(z.object({ file: path, line: z.int().min(1), text: z.string().max(500), why: z.string().max(500) })).max(50),
+  files: z.array(path).max(100),
+});
+
+export const NOTHING: FoundEnvironment = {
+  languages: [],
+  services: [],
+  packages: [],
+  variables: {},
+  devcontainer: null,
+  refused: [],
+  files: [],
+};
+
+/** Throws for an answer that is not one of the workspace program. */
+export const checkedEnvironment = (data: unknown): FoundEnvironment => shape.parse(data);

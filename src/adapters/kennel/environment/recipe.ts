@@ -1,0 +1,124 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Devcontainer, FoundEnvironment, Language, Service } from '../../../contracts/environment.ts';
+import { PACKAGE_ROOT } from '../../../installation.ts';
+import { installedFor, LABELS } from './versions.ts';
+
+/** What an image of a repository is made from. Repositories with the same recipe share the image. */
+export interface Recipe {
+  /** languages and services, for people */
+  title: string;
+  /** Debian packages, sorted */
+  packages: string[];
+  /** scripts of `kennel/environment` with their argument */
+  scripts: Array<[name: string, argument: string]>;
+  services: Service[];
+  /** another base than ours, to which a person agreed */
+  base: Pick<Devcontainer, 'image' | 'dockerfile' | 'args'> | null;
+}
+
+/** Debian packages of each language. Test runners are among them, because most tests of small projects then run without any registry. */
+const LANGUAGE_PACKAGES: Record<Language, readonly string[]> = {
+  node: [],
+  python: ['python3', 'python3-dev', 'python3-pip', 'python3-pytest', 'python3-venv', 'python-is-python3'],
+  go: [],
+  rust: ['cargo-web', 'libssl-dev', 'pkg-config', 'rust-web-clippy', 'rustc-web', 'rustfmt-web'],
+  java: ['default-jdk-headless', 'gradle', 'junit4', 'maven'],
+  c: ['build-essential', 'cmake', 'ninja-build', 'pkg-config'],
+  php: ['composer', 'php-cli', 'php-curl', 'php-intl', 'php-mbstring', 'php-sqlite3', 'php-xml', 'php-zip', 'phpunit'],
+  ruby: ['bundler', 'rake', 'ruby', 'ruby-dev', 'ruby-minitest', 'ruby-rspec', 'ruby-test-unit'],
+};
+/** Compilers for packages of these languages that bring C. */
+const COMPILES: ReadonlySet<Language> = new Set(['python', 'go', 'ruby']);
+const SERVICE_PACKAGES: Record<Service, readonly string[]> = {
+  postgresql: ['postgresql', 'postgresql-client'],
+  redis: ['redis-server'],
+  mysql: ['mariadb-client', 'mariadb-server'],
+};
+const SCRIPTS = ['enter.sh', 'go.sh', 'node.sh'];
+/** The programs of the environment, before every other on PATH. */
+export const BIN = '/opt/environment/bin';
+
+/** The recipe, and what a person should know of the versions. A null recipe needs no image of its own. `agreed`: its devcontainer may be used. */
+export function recipeOf(found: FoundEnvironment, agreed: boolean): { recipe: Recipe | null; notes: string[] } {
+  const packages = new Set(found.packages);
+  const scripts: Recipe['scripts'] = [];
+  const notes: string[] = [];
+  for (const wanted of found.languages) {
+    const { version, note } = installedFor(wanted);
+    if (note) notes.push(note);
+    for (const name of LANGUAGE_PACKAGES[wanted.language]) packages.add(name);
+    if (COMPILES.has(wanted.language)) packages.add('build-essential');
+    if (wanted.language === 'go') scripts.push(['go.sh', version ?? '']);
+    if (wanted.language === 'node' && version !== null) scripts.push(['node.sh', version]);
+  }
+  for (const service of found.services) for (const name of SERVICE_PACKAGES[service]) packages.add(name);
+  const { devcontainer } = found;
+  const title = [...found.languages.map(({ language }) => LABELS[language]), ...found.services].join(', ') || 'packages';
+  const base = agreed && devcontainer && (devcontainer.image ?? devcontainer.dockerfile) !== null ? devcontainer : null;
+  const recipe: Recipe = {
+    title: base ? `${base.file}, ${title}` : title,
+    packages: [...packages].sort(),
+    scripts,
+    services: [...found.services].sort(),
+    base: base && { image: base.image, dockerfile: base.dockerfile, args: base.args },
+  };
+  return { recipe: recipe.packages.length + scripts.length === 0 && !base ? null : recipe, notes };
+}
+
+/** Files beside the Dockerfile, by name. */
+export const scriptFiles = (): Record<string, string> =>
+  Object.fromEntries(SCRIPTS.map((name) => [`environment/${name}`, readFileSync(join(PACKAGE_ROOT, 'kennel/environment', name), 'utf8')]));
+
+/**
+ * The Dockerfile of a recipe. What changes seldom comes first: the layers of the languages stay when the runner or the agent changes. `kennel`: the image with
+ * the runner and the agent. Its first instruction is that of `kennel/Dockerfile`, whose layer the engine then uses again.
+ */
+export function dockerfileOf(recipe: Recipe, at: { base: string; kennel: string; user: { uid: number; gid: number } }): string {
+  const { uid, gid } = at.user;
+  const lines = [
+    `FROM ${at.base}`,
+    ...(recipe.base ? ['USER 0:0', 'SHELL ["/bin/sh", "-c"]', `RUN ${CHECK}`] : []),
+    systemPackages(),
+    // packages with manual pages for alternatives fail where a slim image has no folder for them
+    ...(recipe.packages.length > 0
+      ? [
+          `RUN mkdir -p /usr/share/man/man1 /usr/share/man/man7 && apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends ${recipe.packages.join(' ')} && apt-get clean && rm -rf /var/lib/apt/lists/*`,
+        ]
+      : []),
+    'COPY environment /opt/environment',
+    `RUN mkdir -p ${BIN} && chmod -R a+rX /opt/environment`,
+    // another base has no Node of ours; what an agent of ours runs with stays apart from what the repository wants
+    `COPY --from=${at.kennel} /usr/local/bin/node /opt/fetch/bin/node`,
+    ...(recipe.base
+      ? [
+          `COPY --from=${at.kennel} /usr/local/lib/node_modules/npm /opt/environment/npm-own`,
+          'RUN command -v node >/dev/null || { ln -s /opt/fetch/bin/node /opt/environment/bin/node && ln -s /opt/environment/npm-own/bin/npm-cli.js /opt/environment/bin/npm && ln -s /opt/environment/npm-own/bin/npx-cli.js /opt/environment/bin/npx; }',
+        ]
+      : []),
+    `ENV PATH=${BIN}:/run/fetch/home/.local/bin:/opt/agent/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 FETCH_SERVICES="${recipe.services.join(' ')}"`,
+    ...recipe.scripts.map(([name, argument]) => `RUN bash /opt/environment/${name} ${argument}`.trim()),
+    // a login shell sets PATH again
+    `RUN printf 'PATH="%s"\\n' "$PATH" >/etc/profile.d/fetch-environment.sh`,
+    `RUN { getent group ${gid} >/dev/null || groupadd --gid ${gid} kennel; } && { getent passwd ${uid} >/dev/null || useradd --uid ${uid} --gid ${gid} --no-create-home --home-dir /run/fetch/home --shell /bin/bash kennel; } && mkdir -p /workspace /run/fetch /home/kennel`,
+    `COPY --from=${at.kennel} --chown=${uid}:${gid} /opt/fetch /opt/fetch`,
+    `COPY --from=${at.kennel} /opt/agent /opt/agent`,
+    'ENV NODE_COMPILE_CACHE=/opt/fetch/compiled',
+    'WORKDIR /workspace',
+    'ENTRYPOINT ["bash", "/opt/environment/enter.sh"]',
+    'CMD ["/opt/fetch/bin/node", "/opt/fetch/kennel/runner/main.ts"]',
+    `USER ${uid}:${gid}`,
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+/** Other systems have other packages. */
+const CHECK = `command -v apt-get >/dev/null || { echo 'FETCH: this base is neither Debian nor Ubuntu' >&2; exit 1; }`;
+
+/** The instruction of `kennel/Dockerfile` that installs what the runner needs, word by word. */
+function systemPackages(): string {
+  const dockerfile = readFileSync(join(PACKAGE_ROOT, 'kennel/Dockerfile'), 'utf8');
+  const found = /^RUN apt-get update(?:.*\\\n)*.*$/m.exec(dockerfile)?.[0];
+  if (!found) throw new Error('kennel/Dockerfile installs no packages');
+  return found;
+}

@@ -1,0 +1,32 @@
+import type Docker from 'dockerode';
+import type { Engine } from '../docker/engine.ts';
+import { follow } from './image-base.ts';
+
+const LAST_LINES = 12;
+const LINE_CHARS = 300;
+
+/** Builds an image from files. `tell` hears each step. Throws an error with the last lines of the build. */
+export async function buildFrom(
+  engine: Engine,
+  context: Docker.ImageBuildContext,
+  options: Docker.ImageBuildOptions,
+  tell: (step: string) => void,
+  signal?: AbortSignal,
+): Promise<void> {
+  const stream = await engine.patient.buildImage(context, { rm: true, forcerm: true, ...options, abortSignal: signal });
+  const last: string[] = [];
+  try {
+    await follow<{ stream?: string }>(engine, stream, (event) => {
+      for (const line of (event.stream ?? '').split('\n')) {
+        if (!line.trim()) continue;
+        last.push(line.trim().slice(0, LINE_CHARS));
+        if (last.length > LAST_LINES) last.shift();
+        const step = /^Step (\d+)\/(\d+) : (.+)/.exec(line);
+        if (step) tell(`step ${step[1]} of ${step[2]}, ${step[3]!.replace(/\s+/g, ' ').slice(0, 60)}`);
+      }
+    });
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw new Error(`${(error as Error).message}\n${last.join('\n')}`, { cause: error });
+  }
+}

@@ -1,0 +1,56 @@
+/**
+ * What a repository says of the environment that it needs: `data` of the workspace operation `environment`. The files are a stranger's, so they are read
+ * inside of a container, and the host checks this answer again.
+ */
+
+export const LANGUAGES = ['node', 'python', 'go', 'rust', 'java', 'c', 'php', 'ruby'] as const;
+export type Language = (typeof LANGUAGES)[number];
+
+/** Programs that tests need besides, on loopback. `mysql` is MariaDB. */
+export const SERVICES = ['postgresql', 'redis', 'mysql'] as const;
+export type Service = (typeof SERVICES)[number];
+
+export interface WantedLanguage {
+  language: Language;
+  /** as written, a number or a range; null: any */
+  version: string | null;
+  /** where it is written */
+  file: string;
+}
+
+/** A line of a devcontainer that is not allowed here. */
+export interface RefusedLine {
+  file: string;
+  /** from 1 */
+  line: number;
+  /** the line itself, cut */
+  text: string;
+  /** what is wrong with it, as a sentence */
+  why: string;
+}
+
+/** The part of a devcontainer that runs somebody else's code, so that a person must agree first. */
+export interface Devcontainer {
+  file: string;
+  /** an image of a registry, or the text of a Dockerfile that copies nothing of the repository; both null: ours */
+  image: string | null;
+  dockerfile: string | null;
+  /** ARGs of the Dockerfile */
+  args: Record<string, string>;
+  /** shell lines that prepare the workspace; they run inside of the task's container */
+  setup: string[];
+}
+
+export interface FoundEnvironment {
+  /** one for each language, in the order of `LANGUAGES` */
+  languages: WantedLanguage[];
+  services: Service[];
+  /** names of Debian packages */
+  packages: string[];
+  variables: Record<string, string>;
+  /** null also when a line of it is refused */
+  devcontainer: Devcontainer | null;
+  refused: RefusedLine[];
+  /** files that were read, relative to the workspace */
+  files: string[];
+}
