@@ -162,6 +162,8 @@ export interface Prepared {
   ask?: string;
   /** outbox id of the message that says what the environment of the repository lacks; the same in every attempt */
   notice?: string;
+  /** a person must say first whether its project may use its registries */
+  hosts?: { questionId: string; title: string };
 }
 
 /** Activities that run on the host of the task, on `kennel-<host>`. */

@@ -8,7 +8,7 @@ import { isAboutHosts } from '../store/kennel/egress-questions.ts';
 import { answerQuestion, decideQuestion } from '../store/questions/decide.ts';
 import { howToAnswer, readOn } from '../store/questions/question-text.ts';
 import { dangerOf, openQuestion, openQuestions, type Question, threadOfApproval } from '../store/questions/questions.ts';
-import { answerHosts, HOW_TO_ANSWER_HOSTS } from './host-answers.ts';
+import { answerHosts, howToAnswerHosts } from './host-answers.ts';
 import { IntakeError } from './intake-error.ts';
 import type { Approver, Displayed, MessageId } from './message.ts';
 import { once } from './once.ts';
@@ -121,14 +121,15 @@ export async function answerOpen(tx: ThreadTransaction, reply: Reply): Promise<A
 
 async function hostsAnswered(tx: ThreadTransaction, question: Question, text: string, reply: Reply): Promise<Answered> {
   const answered = await answerHosts(tx, question, text, reply);
-  if (answered === 'unclear') return { unclear: `This is still open, and nothing is sent there before a yes:\n${list([question])}\n${HOW_TO_ANSWER_HOSTS}` };
+  if (answered === 'unclear')
+    return { unclear: `This is still open, and nothing is sent there before a yes:\n${list([question])}\n${howToAnswerHosts(question)}` };
   return answered === 'answered' ? { answer: arrivalOf(question, reply.inboxId, 'answered'), question } : answered;
 }
 
 /** A program's answer about hosts must be a verdict. */
 async function requireVerdict(tx: ThreadTransaction, question: Question, text: string, by: DecidedBy): Promise<void> {
   const answered = await answerHosts(tx, question, text, { by });
-  if (answered !== 'answered') throw new IntakeError('invalid', answered === 'unclear' ? HOW_TO_ANSWER_HOSTS : answered.reply);
+  if (answered !== 'answered') throw new IntakeError('invalid', answered === 'unclear' ? howToAnswerHosts(question) : answered.reply);
 }
 
 async function decide(tx: ThreadTransaction, question: Question, { answer }: Extract<Meaning, { kind: 'decides' }>, reply: Reply): Promise<Answered> {

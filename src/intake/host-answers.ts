@@ -1,5 +1,5 @@
 import { mayApprove, mayTrust } from '../domain/consent/policy.ts';
-import { EGRESS_OPTIONS, egressVerdict, isAllowing } from '../domain/tasks/egress.ts';
+import { egressVerdict, isAllowing } from '../domain/tasks/egress.ts';
 import type { ThreadTransaction } from '../store/chats/thread-transaction.ts';
 import { settleHosts } from '../store/kennel/egress-questions.ts';
 import { answerQuestion } from '../store/questions/decide.ts';
@@ -7,7 +7,7 @@ import type { Question } from '../store/questions/questions.ts';
 import type { Reply } from './answers.ts';
 
 /** How a question about hosts is answered. */
-export const HOW_TO_ANSWER_HOSTS = `Answer with ${EGRESS_OPTIONS.slice(0, -1).join(', ')} or ${EGRESS_OPTIONS.at(-1)}.`;
+export const howToAnswerHosts = ({ options }: Pick<Question, 'options'>): string => `Answer with ${options.slice(0, -1).join(', ')} or ${options.at(-1)}.`;
 
 /**
  * Answers a question about hosts, and stores the rules with it. `unclear`: the words are no verdict. `reply`: this person may not give it.

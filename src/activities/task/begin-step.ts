@@ -20,6 +20,7 @@ import { requireHeld } from '../host/lease.ts';
 import { createProgress, taskProgress } from '../progress.ts';
 import { openGate } from './gate.ts';
 import { passOn, promptsOfRun, unheardAnswer } from './prompt-of-run.ts';
+import { registriesToAsk } from './registries.ts';
 import { runFolder, sendCommand } from './run/folder.ts';
 import { limitOfLogin } from './run/model-limit.ts';
 import { GONE_FACTOR } from './task-records.ts';
@@ -36,7 +37,8 @@ export async function prepareTask(deps: KennelDeps, task: Task): Promise<Prepare
   const told = (text: string) => void Promise.all([setTaskNews(db, task.id, text), progress(text)]).catch(() => {});
   const { notes } = await kennel.provide(task.harness, told, stopped, workspaceOf(config, task));
   const [ask, notice] = await Promise.all([askOnce(db, task), noticeOf(db, task, notes)]);
-  const prepared: Prepared = { harness: task.harness, ...(ask && { ask }), ...(notice && { notice }) };
+  const hosts = await registriesToAsk(deps, task);
+  const prepared: Prepared = { harness: task.harness, ...(ask && { ask }), ...(notice && { notice }), ...(hosts && { hosts }) };
   if (!task.worktree) return prepared;
   const workspace = workspaceOf(config, task);
   const added = await kennel.workspaceOp(workspace, { op: 'worktree', action: 'add', key: task.id, author: AUTHOR }, { label: `${task.id} worktree` });

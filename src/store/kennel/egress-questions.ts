@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { DecidedBy, Decision } from '../../contracts/decision.ts';
 import { outboxId } from '../../contracts/ids.ts';
+import { mayTrust } from '../../domain/consent/policy.ts';
 import { whyAsked } from '../../domain/consent/taint.ts';
 import {
   type AskedHost,
@@ -11,8 +12,10 @@ import {
   egressVerdict,
   HOSTS_NAMED,
   HOW_TO_ANSWER,
+  isAllowing,
   shownHost,
 } from '../../domain/tasks/egress.ts';
+import { HOW_TO_ANSWER_REGISTRIES, REGISTRY_OPTIONS, registryQuestion } from '../../domain/tasks/registries.ts';
 import { derivedId } from '../chats/ids.ts';
 import { addItem } from '../chats/items.ts';
 import { onThread } from '../chats/thread-transaction.ts';
@@ -24,7 +27,7 @@ import type { Question } from '../questions/questions.ts';
 import { remember } from '../steps/transcript.ts';
 import { addCompleteTurn } from '../turns/complete-turn.ts';
 import { reachedBy } from './egress.ts';
-import { addRules, beginOnce, openAsks } from './egress-rules.ts';
+import { addRules, beginOnce, noteAsk, openAsks, ruleFor, rulesOfTask } from './egress-rules.ts';
 import { sourceOfTask } from './task-news.ts';
 import { findQuestion, latestQuestionOfTask } from './task-questions.ts';
 import { findTask, type Task } from './tasks.ts';
@@ -34,6 +37,22 @@ const MARK = '_egress.';
 const questionIdOf = (taskId: string, number: number): string => `${taskId}${MARK}${number}`;
 
 export const isAboutHosts = ({ id, task_id }: Pick<Question, 'id' | 'task_id'>): boolean => task_id !== null && id.startsWith(`${task_id}${MARK}`);
+
+/** The question before a task begins. */
+const isAboutProject = (questionId: string): boolean => questionId.endsWith(`${MARK}0`);
+
+/**
+ * Records registries that a project uses, before its task begins. Returns the id of the question about them; null when a person has decided about all of them,
+ * or this task has asked already.
+ */
+export async function wantRegistries(db: Db, task: Task, registries: ReadonlyArray<AskedHost & { manager: string }>): Promise<string | null> {
+  const questionId = questionIdOf(task.id, 0);
+  if (await findQuestion(db, questionId)) return null;
+  const known = await rulesOfTask(db, task);
+  const wanted = registries.filter((registry) => !ruleFor(known, registry));
+  for (const registry of wanted) await noteAsk(db, task.id, registry, registry.manager);
+  return wanted.length === 0 ? null : questionId;
+}
 
 /** Hosts that turn up while a tool works belong to one question: nothing new for this long, or something waits for that long. */
 const SETTLE_MS = 3_000;
@@ -69,8 +88,10 @@ export async function askAboutHosts(db: Db, task: Task, questionId: string): Pro
     await addRules(tx.now, task, rest, { verdict: 'no', questionId, by: null });
     const tools = [...new Set(named.flatMap(({ tool }) => tool ?? []))].slice(0, 3);
     const about = { taskId: task.id, workspace: task.workspace, hosts: named, more: rest.length, tools };
-    const prompt = egressQuestion({ ...about, warnings: await warningsOf(tx.now, task) });
-    const body = [prompt, numbered(EGRESS_OPTIONS), HOW_TO_ANSWER].join('\n\n');
+    const { prompt, options, how } = isAboutProject(questionId)
+      ? { prompt: registryQuestion(about), options: REGISTRY_OPTIONS, how: HOW_TO_ANSWER_REGISTRIES }
+      : { prompt: egressQuestion({ ...about, warnings: await warningsOf(tx.now, task) }), options: EGRESS_OPTIONS, how: HOW_TO_ANSWER };
+    const body = [prompt, numbered(options), how].join('\n\n');
     await addCompleteTurn(tx, { id: turnId, summary: body }, async () => {
       const at = { turnId, threadId: task.thread_id };
       await addItem(tx, { ...at, id: derivedId('item_', questionId), kind: 'agent_message', status: 'completed', summary: body, detail: body });
@@ -80,13 +101,13 @@ export async function askAboutHosts(db: Db, task: Task, questionId: string): Pro
     const asked = { ...(await openedNow(tx, null)), state: 'open' as const, decision: null, answer: null };
     await tx.now
       .insertInto('questions')
-      .values({ id: questionId, ...at, call_id: null, task_id: task.id, kind: 'question', prompt, options: json(EGRESS_OPTIONS), ...asked })
+      .values({ id: questionId, ...at, call_id: null, task_id: task.id, kind: 'question', prompt, options: json(options), ...asked })
       .execute();
     await tx.now
       .insertInto('outbox')
       .values({ id: out, ...at, kind: 'question', body })
       .execute();
-    tx.append({ event: 'user_input.required', turnId, payload: inputRequest({ id: questionId, prompt, options: EGRESS_OPTIONS }) });
+    tx.append({ event: 'user_input.required', turnId, payload: inputRequest({ id: questionId, prompt, options }) });
     return { outboxId: out };
   });
 }
@@ -106,10 +127,17 @@ export async function settleHosts(db: Db | Tx, question: Question, answered?: { 
   const task = await findTask(db, question.task_id!);
   if (!task) return;
   const { answer, by } = answered ?? { answer: question.answer, by: question.decided_by };
-  await addRules(db, task, await namedIn(db, question), { verdict: verdictIn(answer), questionId: question.id, by });
+  await addRules(db, task, await namedIn(db, question), { verdict: verdictOn(question, answer, by), questionId: question.id, by });
 }
 
 const verdictIn = (answer: string | null): EgressVerdict => (answer === null ? null : egressVerdict(answer)) ?? 'no';
+
+/** A yes or no of the owner about the registries of a project holds for the project. */
+function verdictOn({ id }: Question, answer: string | null, by: DecidedBy | null): EgressVerdict {
+  const verdict = verdictIn(answer);
+  if (!isAboutProject(id) || by === null || !mayTrust(by)) return verdict;
+  return isAllowing(verdict) ? 'project' : 'never';
+}
 
 const namedIn = (db: Db | Tx, { id, task_id }: Question): Promise<AskedHost[]> =>
   db
@@ -128,6 +156,8 @@ export async function hostsAnswered(db: Db, task: Task): Promise<string | null> 
   const question = await latestQuestionOfTask(db, task.id);
   if (!question || question.state === 'open' || !isAboutHosts(question)) return null;
   await settleHosts(db, question);
+  // its agent had not begun
+  if (isAboutProject(question.id)) return null;
   await beginOnce(db, question.id);
   return egressAnswer(await namedIn(db, question), verdictIn(question.answer));
 }

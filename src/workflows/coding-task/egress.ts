@@ -32,3 +32,14 @@ export async function askForHosts(run: TaskRun, step: number, asked: Asked): Pro
   await onItsHost(run, (host) => host.setPaused({ taskId, step, paused: false }));
   return 'goes on';
 }
+
+/** Asks about the registries of a project before its agent begins; no container waits. False when the task is cancelled. */
+export async function askForRegistries(run: TaskRun, asked: Asked): Promise<boolean> {
+  const { id: questionId, title } = asked;
+  const opened = await taskRecords.askForHosts(run.input.taskId, questionId, title);
+  if (decidedBySignalAlone(run.decisions, questionId, opened.decided)) await readDecision(run.decisions, questionId);
+  if (run.decisions[questionId] !== undefined) return !isCancelled(run);
+  send(run, 'send question', opened.outboxId);
+  await enter(run, 'waiting', `waits for an answer: ${title}`, title);
+  return await answered(run, asked);
+}

@@ -1,6 +1,6 @@
-import type { CarriedWork, Followed, HeldBack, ModelLimit } from '../../contracts/task.ts';
+import type { CarriedWork, Followed, HeldBack, ModelLimit, Prepared } from '../../contracts/task.ts';
 import { span } from '../../domain/text/when.ts';
-import { askForHosts } from './egress.ts';
+import { askForHosts, askForRegistries } from './egress.ts';
 import { onItsHost } from './host.ts';
 import { untilOpen } from './limit.ts';
 import { enter, send, tell } from './messages.ts';
@@ -126,12 +126,15 @@ async function afterLimit(run: TaskRun, at: CarriedWork, limit: ModelLimit): Pro
 async function prepare(run: TaskRun): Promise<boolean> {
   const { taskId } = run.input;
   show(run, 'running', 'looks for its image and its working tree');
-  return await insist(run, null, async (host) => {
-    const prepared = await host.prepareTask({ taskId });
-    run.harness = prepared?.harness ?? run.harness;
-    if (prepared?.ask) send(run, 'send question', prepared.ask);
-    if (prepared?.notice) send(run, 'send notice', prepared.notice);
+  let hosts: Prepared['hosts'];
+  const prepared = await insist(run, null, async (host) => {
+    const found = await host.prepareTask({ taskId });
+    run.harness = found?.harness ?? run.harness;
+    hosts = found?.hosts;
+    if (found?.ask) send(run, 'send question', found.ask);
+    if (found?.notice) send(run, 'send notice', found.notice);
   });
+  return prepared && hosts ? await askForRegistries(run, { id: hosts.questionId, title: hosts.title }) : prepared;
 }
 
 /** Follows the log until something happens; 'ordered' when a cancellation or a pause interrupted it. */

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestApp } from '../../support/app.ts';
@@ -32,15 +32,18 @@ const asked = (id: string, count = 1) =>
     return found.length >= count && found.at(-1)!.state === 'open' && found.at(-1);
   });
 
-/** A workspace that needs a package of the registry. */
-async function project(name: string): Promise<string> {
-  const { path, git } = await workspace(app, name);
+/** A workspace that needs a package of the registry, in its root or in a folder. */
+async function project(name: string, folder = '.'): Promise<string> {
+  const { path: root, git } = await workspace(app, name);
+  const path = join(root, folder);
+  mkdirSync(path, { recursive: true });
   for (const [file, text] of Object.entries(dependent)) writeFileSync(join(path, file), text);
   writeFileSync(join(path, '.gitignore'), 'node_modules\n');
   git('add', '.');
   git('commit', '-qm', 'needs left');
   return path;
 }
+const IN_APP = 'run cd app && npm ci --no-audit --no-fund --loglevel=error';
 const CI = 'run npm ci --no-audit --no-fund --loglevel=error';
 /** Wants both registries at the same time. */
 const both = () => {
@@ -52,8 +55,8 @@ const lastReply = async (thread: string): Promise<string> => (await app.detail(t
 
 describe('a task whose package manager wants a registry', () => {
   it('gets it at the first try after one yes, for the project until that is taken back, and says what it reached', async () => {
-    const path = await project('installs');
-    const first = await startTask(app, CI, { workspace: 'installs' });
+    const path = await project('installs', 'app');
+    const first = await startTask(app, IN_APP, { workspace: 'installs' });
     const question = await asked(first.id);
     expect(question.prompt).toBe(`npm in task ${first.id} (installs) wants ${npm.at}.`);
     expect([npm.requests, existsSync(join(path, 'node_modules/left/index.js'))]).toEqual([[], false]);
@@ -66,14 +69,14 @@ describe('a task whose package manager wants a registry', () => {
     expect(npm.requests.filter((path) => path !== '/npm')).toEqual(['/left', '/left/-/left-1.0.0.tgz']);
     expect(await report(app, first.id)).toMatch(new RegExp(`Reached: ${npm.at} \\([\\d.]+ (bytes|kB) out, [\\d.]+ (bytes|kB) in\\)`));
 
-    const second = await startTask(app, CI, { workspace: 'installs', thread: first.thread });
+    const second = await startTask(app, IN_APP, { workspace: 'installs', thread: first.thread });
     await inState(app, second.id, 'completed');
     expect(await questionsOf(second.id)).toEqual([]);
 
     await app.say(first.thread, 'egress');
     expect(await lastReply(first.thread)).toContain(`may reach ${npm.at} (this project)`);
     await app.say(first.thread, `egress remove ${npm.at}`);
-    const third = await startTask(app, CI, { workspace: 'installs', thread: first.thread });
+    const third = await startTask(app, IN_APP, { workspace: 'installs', thread: first.thread });
     await asked(third.id);
     await app.say(first.thread, 'no');
     await until('it is over', async () => (await findTask(app, third.id)).ended_at);
@@ -94,5 +97,28 @@ describe('a task whose package manager wants a registry', () => {
     const task = await inState(app, id, 'completed', 120_000);
     expect([task.step, await questionsOf(id)]).toEqual([2, [expect.objectContaining({ state: 'answered', answer: 'once' })]]);
     expect(other.requests).toEqual(['/left']);
+  });
+
+  it('is asked about before its first run when the project says which registry it uses, and a no is remembered', async () => {
+    const path = await project('node-app');
+    const first = await startTask(app, CI, { workspace: 'node-app' });
+    const question = await asked(first.id);
+    expect([question.prompt, question.options]).toEqual([`node-app is a Node project: may tasks here use its package registry (${npm.at})?`, ['yes', 'no']]);
+    expect(containersOf(first.id)).toEqual([]);
+    await app.say(first.thread, 'yes');
+    await inState(app, first.id, 'completed');
+    expect([existsSync(join(path, 'node_modules/left/index.js')), await questionsOf(first.id)]).toEqual([true, [expect.objectContaining({ answer: 'yes' })]]);
+    await app.say(first.thread, `egress remove ${npm.at}`);
+    rmSync(join(path, 'node_modules'), { recursive: true });
+
+    const second = await startTask(app, CI, { workspace: 'node-app', thread: first.thread });
+    await asked(second.id);
+    await app.say(first.thread, 'no');
+    const third = await startTask(app, CI, { workspace: 'node-app', thread: first.thread });
+    await until('they are over', async () => (await findTask(app, second.id)).ended_at && (await findTask(app, third.id)).ended_at);
+    expect([(await questionsOf(second.id)).length, await questionsOf(third.id)]).toEqual([1, []]);
+    expect(JSON.stringify(await linesOf(app, third.id))).toContain('Not allowed by the person');
+    await app.say(first.thread, 'egress');
+    expect(await lastReply(first.thread)).toContain(`may not reach ${npm.at} (this project)`);
   });
 });

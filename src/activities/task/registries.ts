@@ -1,0 +1,65 @@
+import { lstat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { cancellationSignal } from '@temporalio/activity';
+import { allowList } from '../../adapters/kennel/gate/egress/allow-list.ts';
+import type { Prepared } from '../../contracts/task.ts';
+import { membersOf } from '../../domain/setting-lists.ts';
+import { shownHost } from '../../domain/tasks/egress.ts';
+import { mirrorEnvironment, mirrorsOf } from '../../domain/tasks/mirrors.ts';
+import { MANIFESTS, REGISTRIES_SCRIPT, registriesIn } from '../../domain/tasks/registries.ts';
+import { inline } from '../../domain/text/foreign-text.ts';
+import { wantRegistries } from '../../store/kennel/egress-questions.ts';
+import type { Task } from '../../store/kennel/tasks.ts';
+import type { KennelDeps } from '../activity-deps.ts';
+import { workspaceOf } from './task-workspace.ts';
+
+const READ_MS = 30_000;
+
+/**
+ * Before the first run of a task: the question about the registries of its project that nobody has decided yet. Null when there is none. A project whose
+ * settings cannot be read is asked about when a program wants a host.
+ */
+export async function registriesToAsk(deps: KennelDeps, task: Task): Promise<Prepared['hosts'] | null> {
+  const { config, db, kennel, log } = deps;
+  const workspace = workspaceOf(config, task);
+  if (task.step > 0 || task.planning || !(await hasManifest(workspace))) return null;
+  const mirrors = mirrorsOf(config.FETCH_KENNEL_MIRRORS);
+  const listed = allowList(membersOf(config.FETCH_KENNEL_EGRESS));
+  try {
+    const { stdout } = await kennel.command({
+      workspace,
+      readOnly: true,
+      argv: ['bash', '-c', REGISTRIES_SCRIPT],
+      env: { ...mirrorEnvironment(config.FETCH_KENNEL_MIRRORS), HOME: '/tmp' },
+      timeoutMs: READ_MS,
+      maxOutput: 20_000,
+      label: `${task.id} registries`,
+      signal: cancellationSignal(),
+    });
+    const found = registriesIn(stdout, ({ host, port }) => mirrors.some((mirror) => mirror.plain && mirror.host === host && mirror.port === port));
+    const questionId = await wantRegistries(
+      db,
+      task,
+      found.filter((registry) => !listed(registry)),
+    );
+    const title = config.FETCH_UI_TEXT === 'on' ? inline(found.map(shownHost).join(', '), 60) : 'its registries';
+    return questionId === null ? null : { questionId, title };
+  } catch (error) {
+    cancellationSignal().throwIfAborted();
+    log?.warn({ task: task.id, error: (error as Error).message }, 'the registries of a project could not be read');
+    return null;
+  }
+}
+
+/** Looks at names alone, and follows no link. */
+async function hasManifest(workspace: string): Promise<boolean> {
+  const found = await Promise.all(
+    MANIFESTS.map((name) =>
+      lstat(join(workspace, name)).then(
+        (entry) => entry.isFile(),
+        () => false,
+      ),
+    ),
+  );
+  return found.includes(true);
+}

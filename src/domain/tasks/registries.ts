@@ -1,0 +1,60 @@
+import { type AskedHost, shownHost } from './egress.ts';
+
+/** Which registries the package managers of a project use, as they say themselves. No list of registries is in our source. */
+
+/** Files of which one at least is there when a package manager has something to load. */
+export const MANIFESTS = ['package.json', 'requirements.txt', 'pyproject.toml', 'go.mod'];
+
+const PROJECTS: Record<string, string> = { npm: 'a Node project', pip: 'a Python project', go: 'a Go project' };
+
+/**
+ * Prints `<package manager> <address>` for each registry that the project in the current folder uses. It runs in a container without a network: settings and
+ * files of a project are a stranger's.
+ */
+export const REGISTRIES_SCRIPT = `
+if [ -f package.json ] && [ ! -e node_modules ] && command -v npm >/dev/null; then
+  node -e 'const { dependencies, devDependencies } = JSON.parse(require("fs").readFileSync("package.json", "utf8")); process.exit(Object.keys({ ...dependencies, ...devDependencies }).length > 0 ? 0 : 1)' &&
+  npm config list --json 2>/dev/null | node -e 'for (const [key, value] of Object.entries(JSON.parse(require("fs").readFileSync(0, "utf8")))) if (/(^|:)registry$/.test(key)) console.log("npm", value)'
+fi
+if { [ -s requirements.txt ] || grep -qs '^dependencies' pyproject.toml; } && python3 -m pip --version >/dev/null 2>&1; then
+  echo "pip \${PIP_INDEX_URL:-$(python3 -m pip config get global.index-url 2>/dev/null || python3 -c 'from pip._internal.models.index import PyPI; print(PyPI.simple_url)')}"
+  sed -nE 's/^(-i|--index-url|--extra-index-url)[ =]+/pip /p' requirements.txt 2>/dev/null
+fi
+if grep -qs '^require' go.mod && command -v go >/dev/null; then
+  go env GOPROXY | tr ',|' '\\n\\n' | sed 's/^/go /'
+fi
+exit 0
+`;
+
+export interface Registry extends AskedHost {
+  manager: string;
+}
+
+const MOST = 12;
+
+/** The registries in the output of the script, each once; what cannot be reached by TLS only where `isPlain` says so. */
+export function registriesIn(output: string, isPlain: (at: AskedHost) => boolean): Registry[] {
+  const found = new Map<string, Registry>();
+  for (const line of output.slice(0, 20_000).split('\n')) {
+    const [, manager, address] = /^(npm|pip|go) (https?:\/\/\S{1,500})$/.exec(line) ?? [];
+    const url = address === undefined ? null : URL.parse(address);
+    if (!manager || !url || !/^[a-z0-9_.-]+$/.test(url.hostname)) continue;
+    const at = { host: url.hostname.replace(/\.$/, ''), port: Number(url.port) || (url.protocol === 'https:' ? 443 : 80) };
+    if (url.protocol === 'http:' && !isPlain(at)) continue;
+    found.set(`${at.host}:${at.port}`, { manager, ...at });
+  }
+  return [...found.values()].slice(0, MOST);
+}
+
+export const REGISTRY_OPTIONS = ['yes', 'no'];
+
+/** The question before the first task of a project. `tools`: the package managers. */
+export function registryQuestion({ workspace, tools, hosts }: { workspace: string; tools: readonly string[]; hosts: readonly AskedHost[] }): string {
+  const [tool] = tools;
+  const what = tools.length === 1 && tool ? (PROJECTS[tool] ?? `a project for ${tool}`) : `a project for ${tools.join(' and ')}`;
+  const [only] = hosts;
+  if (hosts.length === 1 && only) return `${workspace} is ${what}: may tasks here use its package registry (${shownHost(only)})?`;
+  return `${workspace} is ${what}: may tasks here use its package registries?\n${hosts.map((host) => `- ${shownHost(host)}`).join('\n')}`;
+}
+
+export const HOW_TO_ANSWER_REGISTRIES = 'Answer yes or no. It holds for every task of this project; "egress" shows it and takes it back.';

@@ -1,0 +1,68 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { REGISTRIES_SCRIPT, registriesIn, registryQuestion } from '../../../src/domain/tasks/registries.ts';
+import { holds } from '../../support/property.ts';
+
+const never = () => false;
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'fetch-registries-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+/** What npm of this machine says in a folder with these files. */
+function found(files: Record<string, string>) {
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  // npm reads its own settings of a person besides
+  const env = { PATH: `${join(process.execPath, '..')}:/usr/bin:/bin`, HOME: folder };
+  return registriesIn(execFileSync('bash', ['-c', REGISTRIES_SCRIPT], { cwd: folder, env, encoding: 'utf8' }), never);
+}
+const needing = { 'package.json': '{"dependencies":{"left":"1.0.0"}}' };
+
+describe('the registries of a project', () => {
+  it('are those of its own settings', () => {
+    const npmrc = 'registry=https://packages.example.com/npm/\n@acme:registry=https://acme.example:8443\n';
+    expect(found({ ...needing, '.npmrc': npmrc })).toEqual([
+      { manager: 'npm', host: 'packages.example.com', port: 443 },
+      { manager: 'npm', host: 'acme.example', port: 8443 },
+    ]);
+  });
+
+  it('are the one that npm itself knows where the project names none', () => {
+    expect(found(needing)).toMatchObject([{ manager: 'npm', port: 443 }]);
+  });
+
+  it('are none where nothing is to be loaded, or where the files are no project', () => {
+    expect(found({ 'package.json': '{"scripts":{}}' })).toEqual([]);
+    expect(found({ 'package.json': 'nonsense' })).toEqual([]);
+    mkdirSync(join(folder, 'node_modules'));
+    expect(found(needing)).toEqual([]);
+  });
+
+  it('are addresses of servers, whatever a project writes', () => {
+    expect(
+      registriesIn('npm http://plain.example/\nnpm https://a.example/\ncurl https://b.example\nnpm https://a.example:443/x\npip https://[::1]/', never),
+    ).toEqual([{ manager: 'npm', host: 'a.example', port: 443 }]);
+    holds(
+      fc.property(fc.array(fc.tuple(fc.constantFrom('npm', 'pip', 'x'), fc.string({ unit: 'binary' })), { maxLength: 40 }), (lines) => {
+        const hosts = registriesIn(lines.map(([manager, text]) => `${manager} https://${text}`).join('\n'), never);
+        expect(hosts.length).toBeLessThanOrEqual(12);
+        for (const { host, port } of hosts) expect(`${host}:${port}`).toMatch(/^[a-z0-9_.-]+:\d+$/);
+      }),
+    );
+  });
+
+  it('are asked about in one sentence, or with a list', () => {
+    const one = { host: 'packages.example.com', port: 443 };
+    expect(registryQuestion({ workspace: 'demo', tools: ['npm'], hosts: [one] })).toBe(
+      'demo is a Node project: may tasks here use its package registry (packages.example.com)?',
+    );
+    expect(registryQuestion({ workspace: 'demo', tools: ['npm', 'pip'], hosts: [one, { host: 'pypi.example', port: 8443 }] })).toBe(
+      'demo is a project for npm and pip: may tasks here use its package registries?\n- packages.example.com\n- pypi.example:8443',
+    );
+  });
+});
