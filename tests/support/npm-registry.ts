@@ -67,7 +67,7 @@ function packed(): Buffer {
 }
 
 /** An address of this machine that is not loopback: Docker gives it one at least. */
-function ownAddress(): string {
+export function ownAddress(): string {
   const found = Object.values(networkInterfaces())
     .flatMap((addresses) => addresses ?? [])
     .find(({ family, internal }) => family === 'IPv4' && !internal);

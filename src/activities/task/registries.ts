@@ -29,6 +29,7 @@ export async function registriesToAsk(deps: KennelDeps, task: Task): Promise<Pre
     const { stdout } = await kennel.command({
       workspace,
       readOnly: true,
+      environment: true,
       argv: ['bash', '-c', REGISTRIES_SCRIPT],
       env: { ...mirrorEnvironment(config.FETCH_KENNEL_MIRRORS), HOME: '/tmp' },
       timeoutMs: READ_MS,
