@@ -24,7 +24,8 @@ describe('the environment of a repository', () => {
       await makeRepository(app, go);
       expect((await runsItsTests(app, go, BUILD_MS)).printed).toMatch(go.passes);
       const { id } = await startTask(app, 'write note.txt hello', { workspace: go.name });
-      await inState(app, id, 'completed');
+      // Go compiles its library first
+      await inState(app, id, 'completed', BUILD_MS);
       expect(await report(app, id)).toContain('Tests pass (`go test ./...`)');
       const thread = await app.thread({ allow_shell: true });
       const turn = await app.turn(thread, [{ call: [['shell_run', { command: 'go version && id -u', workspace: go.name }]] }, { say: '$LAST' }]);
