@@ -6,7 +6,7 @@ import { homeLabel } from './docker/containers.ts';
 import { connect, type Engine, explained } from './docker/engine.ts';
 import { createOwnership, type Ownership, systemFiles, userOf } from './docker/ownership.ts';
 import { EnvironmentFailed, EnvironmentImages } from './environment/environment-images.ts';
-import { Environments, homeVariables } from './environment/environments.ts';
+import { Environments, homeVariables, runVariables } from './environment/environments.ts';
 import { type Images, images } from './images/image.ts';
 import { type ImageKind, imageKindOf } from './images/image-files.ts';
 import type { CommandResult, Kennel, KennelCommand, Provided, RunContainer, StartRun, WorkspaceOpOptions } from './kennel.ts';
@@ -104,7 +104,7 @@ class HostKennel implements OpenKennel {
       const context = await this.contextOf(run.workspace);
       const { image, variables } = await this.imageOf(imageKindOf(run.spec.harness), run.workspace, () => {});
       await this.ownership.settle(run.workspace, { fresh: true });
-      return await startRun(context, image, { ...run, env: { ...homeVariables(INSIDE.home), ...variables, ...run.env } });
+      return await startRun(context, image, { ...run, env: { ...runVariables(INSIDE.home), ...variables, ...run.env } });
     });
   }
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { homeVariables, runVariables } from '../../../src/adapters/kennel/environment/environments.ts';
 import { checkedEnvironment, NOTHING } from '../../../src/adapters/kennel/environment/found.ts';
 import { dockerfileOf, recipeOf } from '../../../src/adapters/kennel/environment/recipe.ts';
 import { installedFor } from '../../../src/adapters/kennel/environment/versions.ts';
@@ -100,5 +101,15 @@ describe('an answer of the workspace program', () => {
     ];
     for (const answer of hostile) expect(() => checkedEnvironment(answer)).toThrow();
     expect(checkedEnvironment(NOTHING)).toEqual(NOTHING);
+  });
+});
+
+describe('the variables of a container', () => {
+  it('lead Maven and Gradle to the gate where there is one, and keep their caches in HOME', () => {
+    const { MAVEN_OPTS, GRADLE_OPTS } = runVariables('/home/of-it') as Record<string, string>;
+    expect(MAVEN_OPTS).toMatch(/^-Duser\.home=\/home\/of-it .*-Dhttps\.proxyHost=127\.0\.0\.1 -Dhttps\.proxyPort=4011$/);
+    expect(GRADLE_OPTS).toContain('-Dhttps.proxyPort=4011');
+    // a direct command has no gate
+    expect(JSON.stringify(homeVariables('/home/of-it'))).not.toContain('proxy');
   });
 });

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { FoundEnvironment } from '../../../contracts/environment.ts';
+import { INSIDE } from '../../../contracts/kennel.ts';
 import type { WorkspaceAnswer } from '../../../contracts/workspace-ops.ts';
 import { blockQuote, inline } from '../../../domain/text/foreign-text.ts';
 import { checkedEnvironment, NOTHING } from './found.ts';
@@ -90,6 +91,13 @@ function refusals({ refused }: FoundEnvironment): string[] {
   if (refused.length === 0) return [];
   const lines = refused.map(({ file, line, text, why }) => `${inline(`${file}, line ${line}: ${text}`, 300)}\n${inline(why, 300)}`);
   return [`The devcontainer of this repository is not used, because of:\n${blockQuote(lines.join('\n'))}`];
+}
+
+/** The variables of an agent's container. Programs in Java do not know `HTTPS_PROXY`: without these, Maven and Gradle never ask for a host. */
+export function runVariables(home: string): Record<string, string> {
+  const proxy = ['http', 'https'].map((scheme) => `-D${scheme}.proxyHost=127.0.0.1 -D${scheme}.proxyPort=${INSIDE.egressPort}`).join(' ');
+  const variables = homeVariables(home);
+  return { ...variables, MAVEN_OPTS: `${variables.MAVEN_OPTS} ${proxy}`, GRADLE_OPTS: proxy };
 }
 
 /** Caches of package managers: below HOME, because all else of a container is read-only. Most tools look there by themselves. */
