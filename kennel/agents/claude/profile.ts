@@ -32,11 +32,13 @@ export const profile: Profile = {
       // it refuses to skip approvals as root without this
       IS_SANDBOX: context.root ? '1' : null,
     },
-    files: [],
+    // while it plans, a check by its provider would decide on commands; where there is none, it refuses them all
+    files: [{ path: '.claude/settings.json', content: JSON.stringify({ useAutoModeDuringPlan: false }), once: true }],
   }),
 
   mode: (context) => (context.permissions === 'run' ? 'bypassPermissions' : 'default'),
-  planMode: 'plan',
+  planMode: { modeId: 'plan' },
+  planFiles: '.claude/plans',
   failure: (turn) => sessionFailure(turn) ?? failureByError(turn),
   afterCancel: 'wait',
 };

@@ -19,28 +19,26 @@ export const profile: Profile = {
       NO_BROWSER: '1',
       // after each turn it asks the model what a person could say next, with the whole conversation
       CODEX_ACP_PROMPT_SUGGESTIONS: 'false',
-      INITIAL_AGENT_MODE: asks(context) ? 'read-only' : 'agent-full-access',
+      INITIAL_AGENT_MODE: context.permissions === 'run' ? 'agent-full-access' : 'read-only',
     },
     files: [
       { path: '.codex/config.toml', content: config(context) },
-      { path: '.codex/rules/fetch.rules', content: asks(context) ? rules : '' },
+      { path: '.codex/rules/fetch.rules', content: context.permissions === 'ask' ? rules : '' },
     ],
   }),
 
   mode: () => null,
-  planMode: 'read-only',
+  // its mode "read-only" would not do: what it is told there of its sandbox stays in its session, and is wrong when it works
+  planMode: { configId: 'collaboration_mode', plan: 'plan', work: 'default' },
   failure: (turn) => sessionFailure(turn) ?? failureByError(turn),
   // it answers at once, and leaves a running command alone until its process ends
   afterCancel: 'at-once',
 };
 
-/** It asks before it acts; while it plans, the runner answers. */
-const asks = ({ permissions, plan }: ProfileContext): boolean => permissions === 'ask' || plan;
-
 const config = (context: ProfileContext): string => `\
 ${context.model ? `model = ${JSON.stringify(context.model)}\n` : ''}${context.login ? 'cli_auth_credentials_store = "file"' : 'model_provider = "fetch"'}
 check_for_update_on_startup = false
-${asks(context) ? `developer_instructions = ${JSON.stringify(HINT)}\n` : ''}
+${context.permissions === 'ask' ? `developer_instructions = ${JSON.stringify(HINT)}\n` : ''}
 [analytics]
 enabled = false
 

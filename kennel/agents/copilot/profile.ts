@@ -2,6 +2,9 @@ import { AGENT_FOLDER, program } from '../../runner/profile/agent-paths.ts';
 import { failureByError } from '../../runner/profile/failures.ts';
 import type { Profile } from '../../runner/profile/profile.ts';
 
+/** Its modes are named by addresses. */
+const MODES = 'https://agentclientprotocol.com/protocol/session-modes';
+
 /** GitHub Copilot CLI with a model endpoint of one's own, without a GitHub account; or with a log-in of GitHub's, and GitHub's models. */
 export const profile: Profile = {
   versionFile: `${AGENT_FOLDER}/cli/node_modules/@github/copilot/package.json`,
@@ -25,6 +28,7 @@ export const profile: Profile = {
   }),
 
   mode: () => null,
+  planMode: { modeId: `${MODES}#plan`, work: `${MODES}#agent` },
   // a failed model call ends the turn like a good one; only its own log tells them apart
   file: (context, sessionId) => `${context.home}/.copilot/session-state/${sessionId}/events.jsonl`,
   watchFile: (line) => {

@@ -9,6 +9,8 @@ const settings = (context: ProfileContext) => ({
   security: { auth: { selectedType: context.login ? 'oauth-personal' : 'gemini-api-key' }, folderTrust: { enabled: false } },
   privacy: { usageStatisticsEnabled: false },
   telemetry: { enabled: false },
+  // in a client without a dialog for plans it agrees to its own plan
+  tools: { exclude: ['exit_plan_mode'] },
   general: {
     enableAutoUpdate: false,
     enableAutoUpdateNotification: false,
@@ -45,7 +47,7 @@ export const profile: Profile = {
 
   beforeResume: async (context, sessionId) => renameEarlier(join(context.home, '.gemini/tmp'), sessionId.slice(0, 8)),
   mode: (context) => (context.permissions === 'run' ? 'yolo' : 'default'),
-  planMode: 'plan',
+  planMode: { modeId: 'plan' },
   text: (text) => (text.startsWith('[MODE_UPDATE]') ? 'nothing' : 'words'),
   failure: failureByError,
   usage: (response) => {

@@ -26,7 +26,7 @@ export const profile: Profile = {
   }),
 
   mode: () => null,
-  planMode: 'plan',
+  planMode: { modeId: 'plan', work: 'build' },
   failure: failureByError,
   afterCancel: 'wait',
 };

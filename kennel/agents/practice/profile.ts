@@ -15,7 +15,7 @@ export const profile: Profile = {
     files: [],
   }),
   mode: (context) => (context.permissions === 'run' ? 'run' : null),
-  planMode: 'plan',
+  planMode: { modeId: 'plan' },
   failure: failureByError,
   afterCancel: 'wait',
 };

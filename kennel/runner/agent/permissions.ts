@@ -20,7 +20,7 @@ export function allowAny(options: PermissionOption[]): RequestPermissionResponse
   return option ? { outcome: { outcome: 'selected', optionId: option.optionId } } : CANCELLED;
 }
 
-export const isEdit = ({ kind }: ToolCallUpdate): boolean => kind === 'edit' || kind === 'delete' || kind === 'move';
+export const isEdit = (kind: string | null | undefined): boolean => kind === 'edit' || kind === 'delete' || kind === 'move';
 
 const TITLES = new RegExp(
   `^(mcp__${MCP_SERVER}__${ASK_TOOL}|(mcp[:. ]+)?${MCP_SERVER}[-_./: ]+${ASK_TOOL}|${ASK_TOOL}( \\(${MCP_SERVER}( MCP Server)?\\))?|Ask the person)$`,
@@ -29,7 +29,7 @@ const TITLES = new RegExp(
 
 /** Whether a permission is requested for `ask_human`. The whole title must be its name, because a command may contain the name. */
 export function isAskHuman(toolCall: ToolCallUpdate): boolean {
-  if (toolCall.kind === 'execute' || isEdit(toolCall)) return false;
+  if (toolCall.kind === 'execute' || isEdit(toolCall.kind)) return false;
   if (commandOf(toolCall.rawInput)) return false;
   return TITLES.test((toolCall.name ?? toolCall.title ?? '').trim());
 }

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import * as acp from '@agentclientprotocol/sdk';
 import type { RunSpec } from '../../../src/contracts/kennel.ts';
@@ -7,7 +8,7 @@ import type { Profile, ProfileContext, Turn } from '../profile/profile.ts';
 import { fillForm } from '../questions/elicitation-form.ts';
 import type { PendingQuestions } from '../questions/pending-questions.ts';
 import { allowAny, CANCELLED, choose, isAskHuman, isEdit } from './permissions.ts';
-import { isPlan, planIn } from './plan.ts';
+import { isPlan, newestPlan, planIn } from './plan.ts';
 import type { AgentProcess } from './process.ts';
 import { stdioStream } from './transport.ts';
 import type { Updates } from './updates.ts';
@@ -122,7 +123,17 @@ export class AgentTurn {
     if (typeof sessionId !== 'string' || !sessionId || sessionId.length > 200) throw new Error('it gave its session no usable id');
     this.sessionId = sessionId;
     updates.say({ type: 'session', sessionId, resumed });
-    const modeId = (spec.plan && profile.planMode) || profile.mode(context);
+    await this.setMode(sessionId, resumed);
+  }
+
+  private async setMode(sessionId: string, resumed: boolean): Promise<void> {
+    const { spec, profile, context } = this.options;
+    const { planMode } = profile;
+    const option = planMode && 'configId' in planMode ? planMode : null;
+    if (option && (spec.plan || resumed))
+      await this.inTime('session/set_config_option', { sessionId, configId: option.configId, value: spec.plan ? option.plan : option.work });
+    const mode = planMode && 'modeId' in planMode ? planMode : null;
+    const modeId = (spec.plan && mode?.modeId) || (profile.mode(context) ?? (resumed ? mode?.work : null));
     if (modeId) await this.inTime('session/set_mode', { sessionId, modeId });
   }
 
@@ -173,9 +184,11 @@ export class AgentTurn {
     const { spec, profile, pending, updates, sanitiser } = this.options;
     const options = Array.isArray(request.options) ? request.options : [];
     const toolCall = request.toolCall ?? ({} as acp.ToolCallUpdate);
-    if (spec.plan && isPlan(toolCall)) return this.takePlan(toolCall, options);
+    // some say the kind of a call only before they ask
+    const kind = spec.plan ? updates.tools.upsert(toolCall).kind : null;
+    if (isPlan(kind)) return this.takePlan(toolCall, options);
     // while it plans, an edit fails by itself and the agent goes on; some end their turn when one is refused
-    if (spec.permissions === 'run' || (spec.plan && isEdit(toolCall))) return allowAny(options);
+    if (spec.permissions === 'run' || isEdit(kind)) return allowAny(options);
     if ((profile.asksHuman ?? isAskHuman)(toolCall)) return allowAny(options);
     const call = updates.tools.upsert(toolCall);
     updates.flush();
@@ -196,9 +209,11 @@ export class AgentTurn {
 
   /** The agent hands in its plan and asks for a yes, which comes in another run. */
   private takePlan(toolCall: acp.ToolCallUpdate, options: acp.PermissionOption[]): acp.RequestPermissionResponse {
-    const { updates, sanitiser } = this.options;
-    const text = planIn(toolCall);
-    if (text) updates.say({ type: 'proposal', text: sanitiser.detail(text, PLAN_CHARS) });
+    const { updates, sanitiser, profile, context } = this.options;
+    const text = planIn(toolCall) ?? (profile.planFiles ? newestPlan(join(context.home, profile.planFiles)) : null);
+    // it goes on with reading, and what it says last is the plan
+    if (text === null) return allowAny(options);
+    updates.say({ type: 'proposal', text: sanitiser.detail(text, PLAN_CHARS) });
     return choose(options, 'deny');
   }
 

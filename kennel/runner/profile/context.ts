@@ -23,7 +23,6 @@ export function profileContext(spec: RunSpec, settings: Settings, { model, egres
     egressProxy: `http://127.0.0.1:${egress.port}`,
     mcp: { name: MCP_SERVER, url: askHuman.url, token: askHuman.token },
     permissions: spec.permissions,
-    plan: spec.plan === true,
     resuming: spec.sessionId !== null,
     root: process.getuid?.() === 0,
     env: settings.env,

@@ -16,8 +16,10 @@ export interface Profile {
   command(context: ProfileContext): AgentCommand;
   /** `modeId` for `session/set_mode` after the session is there, or null where command or files settle it. */
   mode(context: ProfileContext): string | null;
-  /** `modeId` for a run that makes a plan: its own mode for that, in place of `mode`; unset where it has none. The workspace is read only in any case. */
-  planMode?: string;
+  /** Its own mode for a run that makes a plan; unset where it has none. The workspace is read only in any case. */
+  planMode?: PlanMode;
+  /** Folder under HOME with the plans that it writes, for a request to leave the mode that does not have the plan itself. */
+  planFiles?: string;
   /** which request goes on with a session; `load` replays its history, which the runner does not log */
   resume: 'load' | 'resume';
   /** Runs before the agent is started for a resumed session: workarounds on the files under HOME. May wait. */
@@ -43,6 +45,9 @@ export interface Profile {
   afterCancel: 'wait' | 'at-once';
 }
 
+/** `modeId` in place of `mode`, or an option of the session. Sessions keep both: `work` is set when one is resumed to work, unless `mode` says a mode. */
+export type PlanMode = { modeId: string; work?: string } | { configId: string; plan: string; work: string };
+
 export interface ProfileContext {
   /** HOME of the agent, kept over the steps of a run */
   home: string;
@@ -61,8 +66,6 @@ export interface ProfileContext {
   /** `ask_human`: already in `mcpServers` of the session as the HTTP server `fetch`; here for agents that want it in a file */
   mcp: { name: string; url: string; token: string };
   permissions: 'ask' | 'run';
-  /** it makes a plan, and cannot write in the workspace */
-  plan: boolean;
   resuming: boolean;
   /** uid 0 */
   root: boolean;

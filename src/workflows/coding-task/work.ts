@@ -21,10 +21,8 @@ export async function work(run: TaskRun, carried?: CarriedWork): Promise<End | R
   const first = carried?.first ?? (parked ? await afterAnswer(run, parked) : firstStep);
   if (first === null) return CANCELLED;
   const at: CarriedWork = carried ? { ...carried } : { first, step: first, offset: 0, deaths: 0, asked: null, ...(plan && { plans: true }) };
-  if (!carried && plan?.handedIn) {
-    const end = await untilAgreed(run, at);
-    if (end) return end;
-  }
+  const early = !carried && plan?.handedIn ? await untilAgreed(run, at) : null;
+  if (early) return early;
   for (let starts = !carried; ; ) {
     const { step } = at;
     run.view.step = step;
@@ -71,14 +69,11 @@ export async function work(run: TaskRun, carried?: CarriedWork): Promise<End | R
       starts = true;
       continue;
     }
-    if (at.plans && followed.what === 'ended' && followed.outcome === 'completed') {
-      const end = await untilAgreed(run, at);
-      if (end) return end;
-      starts = true;
-      continue;
-    }
-    const end = endedByItself(followed, at);
+    const end = handsIn(followed, at) ? await untilAgreed(run, at) : endedByItself(followed, at);
     if (end) return end;
+    starts = true;
+    // there is an answer to its plan, for the next run
+    if (at.step > step) continue;
     await onItsHost(run, (host) => host.endStep({ taskId, step }));
     const { reason, final } = whyOver(run, followed);
     if (final) return { state: 'failed', reason };
@@ -91,7 +86,6 @@ export async function work(run: TaskRun, carried?: CarriedWork): Promise<End | R
       await tell(run, `gone${step}`, `Task ${taskId}: ${reason} It goes on in a new container where its session stopped.`);
     }
     at.step += 1;
-    starts = true;
   }
 }
 
@@ -167,6 +161,9 @@ async function follow(run: TaskRun, { step, offset }: CarriedWork): Promise<Foll
 type Over = Exclude<Followed, { what: 'progress' | 'question' | 'permission' | 'egress' | 'limit' }>;
 
 const isParked = (followed: Over): boolean => followed.what === 'ended' && followed.outcome === 'parked';
+
+/** Its agent has ended its turn while it could only read: what it said last is its plan. */
+const handsIn = (followed: Over, { plans }: CarriedWork): boolean => plans === true && followed.what === 'ended' && followed.outcome === 'completed';
 
 /** The end of the task, when the agent ended by itself. */
 function endedByItself(followed: Over, { asked }: CarriedWork): End | null {

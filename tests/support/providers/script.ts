@@ -38,9 +38,7 @@ export function replyTo(asked: Asked, step: AgentStep, at: number, n: number): R
   const last = asked.turns.findLast((turn) => turn.role === 'tool')?.text ?? '';
   const wanted: Array<[string, Record<string, unknown>] | string> = [
     ...(step.call ?? []),
-    ...(step.tries ?? []).flatMap(([role, args]) =>
-      [toolFor(role, args, asked) ?? []].flatMap((call) => (call.length > 0 ? [call as [string, Record<string, unknown>]] : [])),
-    ),
+    ...(step.tries ?? []).map(([role, args]) => toolFor(role, args, asked)).filter((call) => call !== null),
     ...(step.do ?? []).map(([role, args]) => toolFor(role, args, asked) ?? `This agent offers no tool to ${role}.`),
   ];
   const missing = wanted.filter((one) => typeof one === 'string');

@@ -178,9 +178,12 @@ export function taskScenarios({ name: agent, model, sideQuestions }: Differences
       app.kill('worker');
       await until('it answers again', () => app.detail(thread).catch(() => null));
       // the model of the second run and of the third is told the same: it tries at once, and may only later
+      const second = 'I would write two.txt.\n\nFiles:\n- `two.txt` (new)\n';
       const changed = script(
         { tries: [['write', { path: '/workspace/two.txt', text: 'two\n' }]] },
-        { say: 'I would write two.txt.\n\nFiles:\n- `two.txt` (new)\n' },
+        { tries: [['plan file', { text: second }]] },
+        { tries: [['plan', { plan: second }]] },
+        { say: second },
       );
       expect((await app.say(thread, changed)).kind).toBe('answer');
       expect(await planOf(thread, id, 2)).toContain('It would touch:\n- `two.txt`\n');
@@ -189,10 +192,15 @@ export function taskScenarios({ name: agent, model, sideQuestions }: Differences
       expect((await app.say(thread, 'yes')).kind).toBe('answer');
       const task = await over(id, thread, 3);
       expect(task.state, task.reason ?? '').toBe('completed');
-      const told = providers
-        .requests()
-        .filter(({ user }) => user.includes(goal) || user.includes(changed))
-        .map(({ step, tools, last }) => ({ step, last, tools: tools.length }));
+      const asked = (of: string) => providers.requests().filter(({ user, step }) => user.includes(of) && step !== null);
+      // what it tried while it could only read
+      const refused = asked(goal).filter(({ step, user }) => step! > 0 && !user.includes(changed));
+      expect(refused.length).toBeGreaterThan(0);
+      for (const { last } of refused) expect(last).toMatch(/read-only file system|access denied|blocked|FileSystem\.writeFile/i);
+      // Claude Code hands its plan in with a tool, which asks for a yes of its own
+      const handing = asked(changed).some(({ tools }) => tools.includes('ExitPlanMode'));
+      expect((await linesOf(app, id)).filter(({ type }) => type === 'proposal')).toHaveLength(handing ? 1 : 0);
+      const told = asked(changed).map(({ step, last }) => ({ step, last }));
       expect(
         task.result?.changes?.files.map((file) => file.path),
         JSON.stringify(told, null, 1),

@@ -1,12 +1,15 @@
+import { mkdtempSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { isPlan, planIn } from '../../../kennel/runner/agent/plan.ts';
+import { isPlan, newestPlan, planIn } from '../../../kennel/runner/agent/plan.ts';
 
 const text = (words: string) => ({ type: 'content' as const, content: { type: 'text' as const, text: words } });
 
 describe('a plan that an agent hands in with a tool', () => {
   it('is known by what the tool does, not by its name', () => {
-    expect(isPlan({ toolCallId: '1', kind: 'switch_mode', title: 'Ready to code?' })).toBe(true);
-    expect(isPlan({ toolCallId: '1', kind: 'edit', title: 'ExitPlanMode' })).toBe(false);
+    expect(isPlan('switch_mode')).toBe(true);
+    expect(isPlan('edit')).toBe(false);
   });
 
   it('is its argument, else its text, else nothing', () => {
@@ -14,5 +17,16 @@ describe('a plan that an agent hands in with a tool', () => {
     expect(planIn({ toolCallId: '1', rawInput: { plan: '  ' }, content: [text('1. Do'), text('it.')] })).toBe('1. Do\nit.');
     expect(planIn({ toolCallId: '1', rawInput: { plan_filename: 'plan.md' }, content: [] })).toBeNull();
     expect(planIn({ toolCallId: '1' })).toBeNull();
+  });
+
+  it('is the file that was written last, when the request does not have it', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'plans-'));
+    expect(newestPlan(join(folder, 'missing'))).toBeNull();
+    writeFileSync(join(folder, 'notes.txt'), 'no plan');
+    expect(newestPlan(folder)).toBeNull();
+    writeFileSync(join(folder, 'new.md'), '1. New.\n');
+    writeFileSync(join(folder, 'old.md'), '1. Old.\n');
+    utimesSync(join(folder, 'old.md'), 1, 1);
+    expect(newestPlan(folder)).toBe('1. New.');
   });
 });
