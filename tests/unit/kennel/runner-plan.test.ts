@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { isPlan, newestPlan, planIn } from '../../../kennel/runner/agent/plan.ts';
+import { parseLine } from '../../../src/activities/task/run/log-line.ts';
 
 const text = (words: string) => ({ type: 'content' as const, content: { type: 'text' as const, text: words } });
 
@@ -28,5 +29,10 @@ describe('a plan that an agent hands in with a tool', () => {
     writeFileSync(join(folder, 'old.md'), '1. Old.\n');
     utimesSync(join(folder, 'old.md'), 1, 1);
     expect(newestPlan(folder)).toBe('1. New.');
+  });
+
+  it('is a line of the log that the host reads', () => {
+    const line = { seq: 1, step: 2, at: '2026-11-23T04:00:00.000Z', type: 'proposal', text: '1. Do it.\nFiles:\n- a.ts' };
+    expect(parseLine(JSON.stringify(line))).toEqual(line);
   });
 });

@@ -30,6 +30,7 @@ const schema: z.ZodType<LogLine> = z.discriminatedUnion('type', [
     paths,
   }),
   z.object({ ...at, type: z.literal('plan'), entries: z.array(z.object({ content: z.string(), status: z.string() })) }),
+  z.object({ ...at, type: z.literal('proposal'), text: z.string() }),
   z.object({ ...at, type: z.literal('question'), id, question: z.string(), options: z.array(z.string()) }),
   z.object({
     ...at,
