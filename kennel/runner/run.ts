@@ -16,6 +16,7 @@ import type { Profile, ProfileContext } from './profile/profile.ts';
 import { serveAskHuman } from './questions/ask-human.ts';
 import { PendingQuestions } from './questions/pending-questions.ts';
 import type { Settings } from './settings.ts';
+import { prepareWorkspace } from './setup.ts';
 import { StartToken } from './start-token.ts';
 import { DiskWatch } from './watch/disk-watch.ts';
 import { HostWatch } from './watch/host-watch.ts';
@@ -101,6 +102,8 @@ export class Run {
     if (this.cancelled) return;
 
     const context = profileContext(spec, settings, endpoints, this.dummyKey);
+    // while it plans the workspace cannot be written
+    if (spec.setup && !spec.plan) await this.prepare(spec.setup, context);
     if (spec.sessionId) await profile.beforeResume?.(context, spec.sessionId);
     if (this.cancelled) return;
     const { agent, updates, explain } = this.startAgent(profile, context);
@@ -114,6 +117,13 @@ export class Run {
     else if (this.parked) this.end('parked', 'A question waits for its answer.');
     else if (failure) this.end('failed', explain(failure));
     else this.end('completed', 'The agent ended its turn.');
+  }
+
+  private async prepare(lines: readonly string[], context: ProfileContext): Promise<void> {
+    const over = new AbortController();
+    this.closers.push(() => over.abort());
+    const { log, sanitiser, settings } = this;
+    await prepareWorkspace({ lines, home: settings.home, cwd: context.workspace, env: baseEnvironment(context), log, sanitiser, signal: over.signal });
   }
 
   /** Opens what the agent connects to, and learns which secrets must never be in the log. */

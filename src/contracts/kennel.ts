@@ -62,6 +62,8 @@ export interface RunSpec {
   freezeAfterMs?: number;
   /** the agent makes a plan: the workspace is mounted read only, and the agent is in its own mode for plans where it has one */
   plan?: true;
+  /** shell lines that prepare the workspace before the agent begins, to which a person agreed */
+  setup?: string[];
   /** start nothing of the agent before the command `begin` with the token of this container */
   waits?: boolean;
 }

@@ -154,6 +154,13 @@ export interface Concluded {
   waiting: string[];
 }
 
+/** A question about the environment of the repository, which must be answered before the first run. */
+export interface AgreementAsked {
+  questionId: string;
+  outboxId: string;
+  title: string;
+}
+
 /** An earlier release returns nothing. */
 export interface Prepared {
   /** the agent that the image is for: a person may have chosen another one */
@@ -164,6 +171,8 @@ export interface Prepared {
   notice?: string;
   /** a person must say first whether its project may use its registries */
   hosts?: { questionId: string; title: string };
+  /** nothing is prepared before a person has answered this */
+  agreement?: AgreementAsked;
 }
 
 /** Activities that run on the host of the task, on `kennel-<host>`. */

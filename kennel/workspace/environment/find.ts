@@ -29,7 +29,7 @@ export function environment(root: string): WorkspaceAnswer {
   }
   asked.push(...bySources(root));
   const found: FoundEnvironment = {
-    languages: LANGUAGES.flatMap((language) => wanted(language, asked)),
+    languages: LANGUAGES.flatMap((language) => wanted(language, asked, devcontainer?.files[0])),
     services: [...new Set([...asked.flatMap(({ service }) => service ?? []), ...(devcontainer?.services ?? [])])].sort() as Service[],
     packages: devcontainer?.packages ?? [],
     variables: devcontainer?.variables ?? {},
@@ -50,12 +50,13 @@ function askedBy(read: (text: string) => Asked[], text: string): Asked[] {
 }
 
 /** The first file that names a version decides; without one, the first that names the language. */
-function wanted(language: WantedLanguage['language'], asked: ReadonlyArray<Asked & { file: string }>): WantedLanguage[] {
+function wanted(language: WantedLanguage['language'], asked: ReadonlyArray<Asked & { file: string }>, devcontainer: string | undefined): WantedLanguage[] {
   const all = asked.filter((each) => each.language === language);
   const chosen = all.find(({ version }) => version && VERSION.test(version)) ?? all[0];
   if (!chosen) return [];
   const version = chosen.version && VERSION.test(chosen.version) ? chosen.version : null;
-  return [{ language, version, file: chosen.file }];
+  // what the devcontainer itself names is part of its own image, too
+  return [{ language, version, file: all.find(({ file }) => file === devcontainer)?.file ?? chosen.file }];
 }
 
 function bySources(root: string): Array<Asked & { file: string }> {

@@ -148,9 +148,10 @@ async function forget({ db, config, kennel, forgotten }: Tending): Promise<void>
 }
 
 async function clear(deps: Tending): Promise<void> {
-  const { db, config } = deps;
+  const { db, config, kennel } = deps;
   await emptyTrash(workspacesFolder(config), Date.now());
   if (Date.now() - deps.droppedAt < DROP_EVERY_MS) return;
   deps.droppedAt = Date.now();
   await dropOldRuns(runsFolder(config), await liveTaskIds(db));
+  await kennel.prune();
 }

@@ -3,7 +3,7 @@ import { hasModel } from '../../../kennel/agents/registry.ts';
 import { loginProblem } from '../../adapters/kennel/login.ts';
 import type { Config } from '../../config.ts';
 import { type AgentName, type RunSpec, worktreeOf } from '../../contracts/kennel.ts';
-import type { BeginInput, HeldBack, Prepared } from '../../contracts/task.ts';
+import type { AgreementAsked, BeginInput, HeldBack, Prepared } from '../../contracts/task.ts';
 import type { Author } from '../../contracts/workspace-ops.ts';
 import { askWhoSigns } from '../../domain/chat/sign-off.ts';
 import { modelOf } from '../../domain/tasks/agents.ts';
@@ -11,6 +11,7 @@ import { loginsOf } from '../../domain/tasks/logins.ts';
 import { mirrorEnvironment } from '../../domain/tasks/mirrors.ts';
 import { chatAutonomy } from '../../store/chats/threads.ts';
 import { asksWhoSigns, gitIdentity, signatureOf } from '../../store/kennel/signatures.ts';
+import { askForEnvironment } from '../../store/kennel/task-environments.ts';
 import { tellOfTask } from '../../store/kennel/task-news.ts';
 import { findTask, setTaskNews, setTaskState, type Task } from '../../store/kennel/tasks.ts';
 import type { Db } from '../../store/postgres/database.ts';
@@ -35,6 +36,10 @@ export async function prepareTask(deps: KennelDeps, task: Task): Promise<Prepare
   const stopped = AbortSignal.any([cancellationSignal(), draining]);
   const progress = createProgress(deps, taskProgress(task), 0);
   const told = (text: string) => void Promise.all([setTaskNews(db, task.id, text), progress(text)]).catch(() => {});
+  // what is built follows from the answer
+  await kennel.provide('tools', told, stopped);
+  const agreement = await agreementOf(deps, task);
+  if (agreement) return { harness: task.harness, agreement };
   const { notes } = await kennel.provide(task.harness, told, stopped, workspaceOf(config, task));
   const [ask, notice] = await Promise.all([askOnce(db, task), noticeOf(db, task, notes)]);
   const hosts = await registriesToAsk(deps, task);
@@ -51,6 +56,16 @@ async function askOnce(db: Db, task: Task): Promise<string | undefined> {
   if (task.step > 0) return undefined;
   const own = await gitIdentity(db, task.host);
   return own && (await asksWhoSigns(db, task)) ? await tellOfTask(db, task, 'sign', askWhoSigns(own)) : undefined;
+}
+
+/** The question whether the repository may bring its own image and commands, while nobody has answered it. */
+async function agreementOf({ db, config, kennel }: KennelDeps, task: Task): Promise<AgreementAsked | undefined> {
+  const undecided = await kennel.undecided(workspaceOf(config, task));
+  if (!undecided) return undefined;
+  const { decided, ...asked } = await askForEnvironment(db, task, undecided);
+  // nobody's answer is no decision: the next task asks again
+  if (decided === 'allow' || decided === 'deny') await kennel.decide(undecided.hash, decided === 'allow');
+  return decided ? undefined : asked;
 }
 
 /** The message that says, once in a task, what its environment lacks. */

@@ -7,6 +7,10 @@ export interface Kennel {
   ready(): Promise<void>;
   /** Makes sure that the image of this agent exists, and builds it if needed. `workspace`: with the environment that the repository there asks for. */
   provide(agent: AgentName | 'tools', onProgress: (text: string) => void, signal?: AbortSignal, workspace?: string): Promise<Provided>;
+  /** What a person must decide before the environment of the repository is used as it asks; null when nothing is left to decide. Builds nothing. */
+  undecided(workspace: string): Promise<EnvironmentAsked | null>;
+  /** Keeps a decision on this host, for every workspace that asks for the same. */
+  decide(hash: string, agreed: boolean): Promise<void>;
   /** Runs one command in its own container, which is then removed. A time-out or an abort kills the container. */
   command(command: KennelCommand): Promise<CommandResult>;
   /** Asks the workspace program. Throws when the program ended without an answer. */
@@ -24,8 +28,20 @@ export interface Kennel {
   setPaused(taskId: string, step: number, paused: boolean): Promise<boolean>;
   /** All containers on this engine with our label, in any state. */
   list(): Promise<RunContainer[]>;
+  /** Removes images of repositories that nobody used for two weeks. */
+  prune(): Promise<void>;
   /** Removes containers of commands whose process was killed, so that nobody waits for them. Returns how many. */
   sweep(): Promise<number>;
+}
+
+/** The part of a repository's environment that runs code of others. */
+export interface EnvironmentAsked {
+  /** of everything that is asked for */
+  hash: string;
+  /** where it is asked for */
+  file: string;
+  /** all of it: image, Dockerfile, commands */
+  text: string;
 }
 
 export interface Provided {

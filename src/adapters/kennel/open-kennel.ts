@@ -9,7 +9,7 @@ import { EnvironmentFailed, EnvironmentImages } from './environment/environment-
 import { Environments, homeVariables, runVariables } from './environment/environments.ts';
 import { type Images, images } from './images/image.ts';
 import { type ImageKind, imageKindOf } from './images/image-files.ts';
-import type { CommandResult, Kennel, KennelCommand, Provided, RunContainer, StartRun, WorkspaceOpOptions } from './kennel.ts';
+import type { CommandResult, EnvironmentAsked, Kennel, KennelCommand, Provided, RunContainer, StartRun, WorkspaceOpOptions } from './kennel.ts';
 import { inspectRun, listRuns, pauseRun, type RunContext, removeRun, startRun, sweepCommands } from './runs.ts';
 import { WorkspaceProgram } from './workspace-program.ts';
 
@@ -82,6 +82,14 @@ class HostKennel implements OpenKennel {
     });
   }
 
+  async undecided(workspace: string): Promise<EnvironmentAsked | null> {
+    return await explained(async () => (await this.environments.of(workspace)).undecided);
+  }
+
+  decide(hash: string, agreed: boolean): Promise<void> {
+    return this.environments.decide(hash, agreed);
+  }
+
   async command(command: KennelCommand): Promise<CommandResult> {
     return await explained(async () => {
       const context = await this.contextOf(command.workspace);
@@ -102,9 +110,10 @@ class HostKennel implements OpenKennel {
   async start(run: StartRun): Promise<string> {
     return await explained(async () => {
       const context = await this.contextOf(run.workspace);
-      const { image, variables } = await this.imageOf(imageKindOf(run.spec.harness), run.workspace, () => {});
+      const { image, variables, setup } = await this.imageOf(imageKindOf(run.spec.harness), run.workspace, () => {});
+      const spec = setup.length > 0 ? { ...run.spec, setup } : run.spec;
       await this.ownership.settle(run.workspace, { fresh: true });
-      return await startRun(context, image, { ...run, env: { ...runVariables(INSIDE.home), ...variables, ...run.env } });
+      return await startRun(context, image, { ...run, spec, env: { ...runVariables(INSIDE.home), ...variables, ...run.env } });
     });
   }
 
@@ -124,6 +133,10 @@ class HostKennel implements OpenKennel {
     return explained(async () => listRuns(await this.contextOf(null)));
   }
 
+  async prune(): Promise<void> {
+    await explained(() => this.environmentImages.prune());
+  }
+
   sweep(): Promise<number> {
     return explained(async () => sweepCommands(await this.contextOf(null)));
   }
@@ -131,14 +144,14 @@ class HostKennel implements OpenKennel {
   /** The image for a workspace. One that cannot be made is replaced by the kennel's own, because most work can be done there. */
   private async imageOf(kind: ImageKind, workspace: string | null, onProgress: (text: string) => void, signal?: AbortSignal) {
     const kennel = await this.images.provide(kind, onProgress, { signal });
-    if (workspace === null) return { image: kennel, variables: {}, notes: [] };
-    const { recipe, variables, notes } = await this.environments.of(workspace);
-    if (!recipe) return { image: kennel, variables, notes };
+    if (workspace === null) return { image: kennel, variables: {}, setup: [], notes: [] };
+    const { recipe, ...rest } = await this.environments.of(workspace);
+    if (!recipe) return { ...rest, image: kennel };
     try {
-      return { image: await this.environmentImages.provide(kind, kennel, recipe, onProgress, signal), variables, notes };
+      return { ...rest, image: await this.environmentImages.provide(kind, kennel, recipe, onProgress, signal) };
     } catch (error) {
       if (!(error instanceof EnvironmentFailed)) throw error;
-      return { image: kennel, variables, notes: [...notes, error.message] };
+      return { ...rest, image: kennel, notes: [...rest.notes, error.message] };
     }
   }
 

@@ -37,6 +37,21 @@ export async function doctor(config: Config, options: { json?: boolean }): Promi
   process.exitCode = printFindings(findings, options);
 }
 
+/** The images of repositories on this engine. */
+export async function environments(config: Config, options: { json?: boolean; prune?: boolean }): Promise<void> {
+  const { engine, environmentImages } = openKennel(config);
+  await engine.facts();
+  const removed = options.prune ? await environmentImages.prune(true) : [];
+  const images = await environmentImages.list();
+  if (options.json) return void process.stdout.write(`${JSON.stringify({ removed, images })}\n`);
+  for (const name of removed) process.stdout.write(`${styleText('green', '✓')} removed ${name}\n`);
+  for (const { name, title, bytes, usedAt } of images) {
+    const used = usedAt ? `used ${usedAt.toISOString().slice(0, 16).replace('T', ' ')}` : 'not used by this home';
+    process.stdout.write(`${name}  ${Math.round(bytes / 1e6)} MB  ${used}  ${title}\n`);
+  }
+  if (images.length === 0) process.stdout.write('No image of a repository on this engine.\n');
+}
+
 /** The containers of tasks of this home. */
 export async function ps(config: Config, options: { json?: boolean }): Promise<void> {
   const kennel = openKennel(config);

@@ -27,4 +27,13 @@ export function addKennelCommands(): void {
     (self) => async (config) => (await import('../commands/kennel.ts')).ps(config, self.opts()),
     kennel,
   ).option('--json', 'print JSON');
+  command(
+    'environments',
+    'List the images that were made for repositories; they go by themselves when nobody used them for two weeks',
+    'fetch kennel environments --prune',
+    (self) => async (config) => (await import('../commands/kennel.ts')).environments(config, self.opts()),
+    kennel,
+  )
+    .option('--prune', 'remove all that no container uses now; they are built again when they are needed')
+    .option('--json', 'print JSON');
 }

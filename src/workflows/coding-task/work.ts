@@ -1,5 +1,6 @@
 import type { CarriedWork, Followed, HeldBack, ModelLimit, Prepared } from '../../contracts/task.ts';
 import { span } from '../../domain/text/when.ts';
+import { untilAgreedTo } from './agreement.ts';
 import { askForHosts, askForRegistries } from './egress.ts';
 import { onItsHost } from './host.ts';
 import { untilOpen } from './limit.ts';
@@ -119,16 +120,21 @@ async function afterLimit(run: TaskRun, at: CarriedWork, limit: ModelLimit): Pro
 /** Looks for what the containers need; false when the task is cancelled. */
 async function prepare(run: TaskRun): Promise<boolean> {
   const { taskId } = run.input;
-  show(run, 'running', 'looks for its image and its working tree');
-  let hosts: Prepared['hosts'];
-  const prepared = await insist(run, null, async (host) => {
-    const found = await host.prepareTask({ taskId });
-    run.harness = found?.harness ?? run.harness;
-    hosts = found?.hosts;
-    if (found?.ask) send(run, 'send question', found.ask);
-    if (found?.notice) send(run, 'send notice', found.notice);
-  });
-  return prepared && hosts ? await askForRegistries(run, { id: hosts.questionId, title: hosts.title }) : prepared;
+  for (;;) {
+    show(run, 'running', 'looks for its image and its working tree');
+    let hosts: Prepared['hosts'];
+    let agreement: Prepared['agreement'];
+    const prepared = await insist(run, null, async (host) => {
+      const found = await host.prepareTask({ taskId });
+      run.harness = found?.harness ?? run.harness;
+      ({ hosts, agreement } = found ?? {});
+      if (found?.ask) send(run, 'send question', found.ask);
+      if (found?.notice) send(run, 'send notice', found.notice);
+    });
+    if (!prepared) return false;
+    if (!agreement) return hosts ? await askForRegistries(run, { id: hosts.questionId, title: hosts.title }) : true;
+    if (!(await untilAgreedTo(run, agreement))) return false;
+  }
 }
 
 /** Follows the log until something happens; 'ordered' when a cancellation or a pause interrupted it. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestApp } from '../../support/app.ts';
 import { REPOSITORIES, type Repository } from '../../support/environments/repositories.ts';
-import { makeRepository, runsItsTests } from '../../support/environments/run.ts';
+import { lastPrinted, makeRepository, runsItsTests } from '../../support/environments/run.ts';
 import { inState, report, startTask, startTaskApp } from '../../support/kennel-app.ts';
 
 // the other repositories are run by `npm run test-environments`
@@ -58,6 +58,40 @@ describe('the environment of a repository', () => {
       const second = await startTask(app, 'run python -m venv /tmp/v', { workspace: name });
       await inState(app, second.id, 'completed');
       expect(await app.store.db.selectFrom('outbox').select('body').where('id', '=', `out_${second.id}_environment`).execute()).toEqual([]);
+    },
+    BUILD_MS,
+  );
+
+  it(
+    'is built with steps of the repository after a yes, once for all tasks that want the same; after a no it is ours',
+    async () => {
+      const mark = `mark-${Date.now()}`;
+      const devcontainer = (line: string) => ({
+        '.devcontainer/devcontainer.json': `{ "build": { "dockerfile": "Dockerfile", "args": { "MARK": "${line}" } }, "postCreateCommand": "echo prepared > $HOME/prepared" }\n`,
+        '.devcontainer/Dockerfile': 'FROM node:24-bookworm-slim\nARG MARK\nRUN echo "$MARK" > /etc/mark\nENV PATH=/opt/own:$PATH\n',
+      });
+      const goal = 'run cat /etc/mark $HOME/prepared \\; echo $PATH';
+      await makeRepository(app, { name: 'agreed', files: devcontainer(mark) });
+      const { id, thread } = await startTask(app, goal, { workspace: 'agreed' });
+      await inState(app, id, 'waiting', BUILD_MS);
+      const asked = (await app.detail(thread)).pending_approvals[0]!;
+      expect(JSON.stringify(asked)).toContain('May .devcontainer/devcontainer.json of agreed bring its own image or commands?');
+      expect(JSON.stringify(asked)).toMatch(/FROM node:24-bookworm-slim[\s\S]*RUN echo[\s\S]*echo prepared/);
+      expect((await app.say(thread, 'yes')).kind).toBe('answer');
+      await inState(app, id, 'completed', BUILD_MS);
+      expect(await lastPrinted(app, id)).toMatch(new RegExp(`${mark}\\nprepared\\n/opt/environment/bin:.*:/opt/own:`));
+      // another workspace with the same files is not asked about
+      await makeRepository(app, { name: 'agreed-too', files: devcontainer(mark) });
+      const second = await startTask(app, goal, { workspace: 'agreed-too' });
+      await inState(app, second.id, 'completed', BUILD_MS);
+      expect(await lastPrinted(app, second.id)).toContain('prepared');
+      // anything else is
+      await makeRepository(app, { name: 'other', files: devcontainer(`${mark}-other`) });
+      const third = await startTask(app, 'run test ! -e /etc/mark && echo ours', { workspace: 'other' });
+      await inState(app, third.id, 'waiting');
+      expect((await app.say(third.thread, 'no')).kind).toBe('answer');
+      await inState(app, third.id, 'completed', BUILD_MS);
+      expect(await lastPrinted(app, third.id)).toContain('ours');
     },
     BUILD_MS,
   );

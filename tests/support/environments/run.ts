@@ -21,6 +21,9 @@ export async function makeRepository(app: TestApp, { name, files }: Pick<Reposit
 export async function runsItsTests(app: TestApp, { name, command }: Repository, ms: number): Promise<{ task: Task; printed: string }> {
   const { id } = await startTask(app, `run ${command.replaceAll(';', '\\;')}`, { workspace: name });
   const task = await inState(app, id, 'completed', ms);
-  const lines = await linesOf(app, id);
-  return { task, printed: lines.flatMap((line) => (line.type === 'tool' ? [line.detail ?? ''] : [])).at(-1) ?? '' };
+  return { task, printed: await lastPrinted(app, id) };
 }
+
+/** What the last command of a task printed. */
+export const lastPrinted = async (app: TestApp, id: string): Promise<string> =>
+  (await linesOf(app, id)).flatMap((line) => (line.type === 'tool' ? [line.detail ?? ''] : [])).at(-1) ?? '';

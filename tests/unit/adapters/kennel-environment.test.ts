@@ -78,6 +78,15 @@ describe('the recipe of a repository', () => {
     expect(recipeOf(found({ devcontainer }), true).recipe?.base).toEqual({ image: 'evil:1', dockerfile: 'FROM evil\nRUN evil\n', args: {} });
   });
 
+  it('puts no language of ours over a base that the repository brings, except one that its devcontainer names', () => {
+    const devcontainer = { file: '.devcontainer.json', image: 'golang:1', dockerfile: null, args: {}, setup: [] };
+    const go = { language: 'go', version: '1.24', file: 'go.mod' } as const;
+    const ruby = { language: 'ruby', version: null, file: '.devcontainer.json' } as const;
+    const { recipe } = recipeOf(found({ devcontainer, languages: [go, ruby] }), true);
+    expect(recipe).toMatchObject({ scripts: [], packages: expect.arrayContaining(['ruby']) });
+    expect(dockerfileOf(recipe!, { ...at, base: 'golang:1' })).toMatch(/^FROM golang:1\nUSER 0:0\n[\s\S]*\nENV PATH=[^\n]*\$\{PATH:-/);
+  });
+
   it('makes a Dockerfile that begins with the layers of the kennel, ends without rights, and has nothing of BuildKit', () => {
     const { recipe } = recipeOf(found({ languages: [{ language: 'go', version: null, file: 'go.mod' }] }), false);
     const text = dockerfileOf(recipe!, at);

@@ -9,7 +9,7 @@ import { isLocal } from '../images/image-base.ts';
 import { buildFrom } from '../images/image-build.ts';
 import type { ImageKind } from '../images/image-files.ts';
 import { withLock } from '../images/image-lock.ts';
-import { dockerfileOf, type Recipe, scriptFiles } from './recipe.ts';
+import { dockerfileOf, OTHER_SYSTEM, type Recipe, scriptFiles } from './recipe.ts';
 
 const REPOSITORY = 'fetch-kennel-env';
 const LABEL = 'fetch.environment';
@@ -31,7 +31,7 @@ export class EnvironmentFailed extends Error {
 export interface EnvironmentImage {
   name: string;
   /** languages and services, as they were asked for */
-  what: string;
+  title: string;
   bytes: number;
   /** null: not by this home */
   usedAt: Date | null;
@@ -64,7 +64,7 @@ export class EnvironmentImages {
       found.flatMap(({ RepoTags, Labels, Size }) =>
         (RepoTags ?? [])
           .filter((name) => name.startsWith(`${REPOSITORY}:`))
-          .map(async (name) => ({ name, what: Labels?.[LABEL] ?? '', bytes: Size, usedAt: await this.usedAt(name) })),
+          .map(async (name) => ({ name, title: Labels?.[LABEL] ?? '', bytes: Size, usedAt: await this.usedAt(name) })),
       ),
     );
   }
@@ -164,7 +164,10 @@ export class EnvironmentImages {
       await buildFrom(this.engine, context, { t: name, dockerfile: 'Dockerfile', buildargs: args, labels: { [LABEL]: label } }, whatOf(tell, label), signal);
     } catch (error) {
       signal?.throwIfAborted();
-      const said = (error as Error).message.slice(-SAID_CHARS);
+      const { message } = error as Error;
+      const said = message.includes(OTHER_SYSTEM)
+        ? 'The base of its devcontainer is neither Debian nor Ubuntu, and nothing else can be used.'
+        : message.slice(-SAID_CHARS);
       throw new EnvironmentFailed(
         `The environment of this repository (${label}) could not be built, so only Node, git and Python are there. The build said:\n${said}`,
         {

@@ -1,10 +1,11 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { FoundEnvironment } from '../../../contracts/environment.ts';
+import type { Devcontainer, FoundEnvironment } from '../../../contracts/environment.ts';
 import { INSIDE } from '../../../contracts/kennel.ts';
 import type { WorkspaceAnswer } from '../../../contracts/workspace-ops.ts';
 import { blockQuote, inline } from '../../../domain/text/foreign-text.ts';
+import type { EnvironmentAsked } from '../kennel.ts';
 import { checkedEnvironment, NOTHING } from './found.ts';
 import { type Recipe, recipeOf } from './recipe.ts';
 import { stampOf } from './stamp.ts';
@@ -13,9 +14,12 @@ import { stampOf } from './stamp.ts';
 export interface Environment {
   /** null: the images of the kennel have all that it needs */
   recipe: Recipe | null;
-  found: FoundEnvironment;
   /** environment variables that the repository sets */
   variables: Record<string, string>;
+  /** shell lines that prepare the workspace */
+  setup: string[];
+  /** what a person must still decide; nothing of it is used until then */
+  undecided: EnvironmentAsked | null;
   /** sentences for the person: versions that it did not get, and lines that are refused */
   notes: string[];
 }
@@ -39,8 +43,35 @@ export class Environments {
 
   async of(workspace: string): Promise<Environment> {
     const found = await this.found(workspace);
-    const { recipe, notes } = recipeOf(found, false);
-    return { recipe, found, variables: found.variables, notes: [...notes, ...refusals(found)] };
+    const asked = askedBy(found.devcontainer);
+    const decision = asked && (await this.decision(asked.hash));
+    const agreed = decision === 'yes';
+    const { recipe, notes } = recipeOf(found, agreed);
+    const undecided = decision === null ? asked : null;
+    return {
+      recipe,
+      variables: found.variables,
+      setup: agreed ? (found.devcontainer?.setup ?? []) : [],
+      undecided,
+      notes: [
+        ...notes,
+        ...refusals(found),
+        ...(undecided ? [`${undecided.file} brings its own image or commands. They wait for your yes: the next coding task asks.`] : []),
+      ],
+    };
+  }
+
+  async decide(hash: string, agreed: boolean): Promise<void> {
+    await this.write(this.decisionFile(hash), agreed ? 'yes' : 'no');
+  }
+
+  private async decision(hash: string): Promise<'yes' | 'no' | null> {
+    const said = await readFile(this.decisionFile(hash), 'utf8').catch(() => '');
+    return said === 'yes' || said === 'no' ? said : null;
+  }
+
+  private decisionFile(hash: string): string {
+    return join(this.folder, 'decisions', hash);
   }
 
   private async found(workspace: string): Promise<FoundEnvironment> {
@@ -78,13 +109,36 @@ export class Environments {
     }
   }
 
-  private async save(workspace: string, kept: Kept): Promise<void> {
-    const file = this.fileOf(workspace);
+  private save(workspace: string, kept: Kept): Promise<void> {
+    return this.write(this.fileOf(workspace), JSON.stringify(kept));
+  }
+
+  private async write(file: string, text: string): Promise<void> {
     await mkdir(dirname(file), { recursive: true });
-    const part = `${file}.${process.pid}`;
-    await writeFile(part, JSON.stringify(kept));
+    const part = `${file}.${randomUUID()}`;
+    await writeFile(part, text);
     await rename(part, file);
   }
+}
+
+/** Only what runs code of others is asked about. */
+function askedBy(devcontainer: Devcontainer | null): EnvironmentAsked | null {
+  if (!devcontainer) return null;
+  const { file, image, dockerfile, args, setup } = devcontainer;
+  const text = [
+    ...(dockerfile === null && image !== null ? [`Its base is the image ${image}.`] : []),
+    ...(dockerfile === null ? [] : ['Its base is made by this Dockerfile, with the network of this machine:', dockerfile.trimEnd()]),
+    ...Object.entries(args).map(([name, value]) => `with the argument ${name}=${value}`),
+    ...(setup.length > 0 ? ['These commands run in the container of each task, before the agent:', ...setup] : []),
+  ].join('\n');
+  return {
+    hash: createHash('sha256')
+      .update(JSON.stringify([image, dockerfile, args, setup]))
+      .digest('hex')
+      .slice(0, 24),
+    file,
+    text,
+  };
 }
 
 function refusals({ refused }: FoundEnvironment): string[] {

@@ -35,16 +35,22 @@ const SERVICE_PACKAGES: Record<Service, readonly string[]> = {
   redis: ['redis-server'],
   mysql: ['mariadb-client', 'mariadb-server'],
 };
+/** What the programs of the kennel need on a base that is not ours. */
+const FOR_NODE = ['libatomic1', 'libstdc++6'];
 const SCRIPTS = ['enter.sh', 'go.sh', 'node.sh'];
 /** The programs of the environment, before every other on PATH. */
 export const BIN = '/opt/environment/bin';
+const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** The recipe, and what a person should know of the versions. A null recipe needs no image of its own. `agreed`: its devcontainer may be used. */
 export function recipeOf(found: FoundEnvironment, agreed: boolean): { recipe: Recipe | null; notes: string[] } {
   const packages = new Set(found.packages);
   const scripts: Recipe['scripts'] = [];
   const notes: string[] = [];
-  for (const wanted of found.languages) {
+  const { devcontainer } = found;
+  const base = agreed && devcontainer && (devcontainer.image ?? devcontainer.dockerfile) !== null ? devcontainer : null;
+  // its own base has the languages of its other files: a second one of ours would hide them
+  for (const wanted of base ? found.languages.filter(({ file }) => file === base.file) : found.languages) {
     const { version, note } = installedFor(wanted);
     if (note) notes.push(note);
     for (const name of LANGUAGE_PACKAGES[wanted.language]) packages.add(name);
@@ -52,10 +58,9 @@ export function recipeOf(found: FoundEnvironment, agreed: boolean): { recipe: Re
     if (wanted.language === 'go') scripts.push(['go.sh', version ?? '']);
     if (wanted.language === 'node' && version !== null) scripts.push(['node.sh', version]);
   }
+  if (base) for (const name of FOR_NODE) packages.add(name);
   for (const service of found.services) for (const name of SERVICE_PACKAGES[service]) packages.add(name);
-  const { devcontainer } = found;
   const title = [...found.languages.map(({ language }) => LABELS[language]), ...found.services].join(', ') || 'packages';
-  const base = agreed && devcontainer && (devcontainer.image ?? devcontainer.dockerfile) !== null ? devcontainer : null;
   const recipe: Recipe = {
     title: base ? `${base.file}, ${title}` : title,
     packages: [...packages].sort(),
@@ -96,7 +101,7 @@ export function dockerfileOf(recipe: Recipe, at: { base: string; kennel: string;
           'RUN command -v node >/dev/null || { ln -s /opt/fetch/bin/node /opt/environment/bin/node && ln -s /opt/environment/npm-own/bin/npm-cli.js /opt/environment/bin/npm && ln -s /opt/environment/npm-own/bin/npx-cli.js /opt/environment/bin/npx; }',
         ]
       : []),
-    `ENV PATH=${BIN}:/run/fetch/home/.local/bin:/opt/agent/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 FETCH_SERVICES="${recipe.services.join(' ')}"`,
+    `ENV PATH=${BIN}:/run/fetch/home/.local/bin:/opt/agent/bin:${recipe.base ? `\${PATH:-${SYSTEM_PATH}}` : SYSTEM_PATH} LANG=C.UTF-8 FETCH_SERVICES="${recipe.services.join(' ')}"`,
     ...recipe.scripts.map(([name, argument]) => `RUN bash /opt/environment/${name} ${argument}`.trim()),
     // a login shell sets PATH again
     `RUN printf 'PATH="%s"\\n' "$PATH" >/etc/profile.d/fetch-environment.sh`,
@@ -104,6 +109,7 @@ export function dockerfileOf(recipe: Recipe, at: { base: string; kennel: string;
     `COPY --from=${at.kennel} --chown=${uid}:${gid} /opt/fetch /opt/fetch`,
     `COPY --from=${at.kennel} /opt/agent /opt/agent`,
     'ENV NODE_COMPILE_CACHE=/opt/fetch/compiled',
+    ...(recipe.base ? ['RUN /opt/fetch/bin/node --version'] : []),
     'WORKDIR /workspace',
     'ENTRYPOINT ["bash", "/opt/environment/enter.sh"]',
     'CMD ["/opt/fetch/bin/node", "/opt/fetch/kennel/runner/main.ts"]',
@@ -113,7 +119,8 @@ export function dockerfileOf(recipe: Recipe, at: { base: string; kennel: string;
 }
 
 /** Other systems have other packages. */
-const CHECK = `command -v apt-get >/dev/null || { echo 'FETCH: this base is neither Debian nor Ubuntu' >&2; exit 1; }`;
+export const OTHER_SYSTEM = 'fetch: this base is neither Debian nor Ubuntu';
+const CHECK = `command -v apt-get >/dev/null || { echo '${OTHER_SYSTEM}' >&2; exit 1; }`;
 
 /** The instruction of `kennel/Dockerfile` that installs what the runner needs, word by word. */
 function systemPackages(): string {

@@ -1,0 +1,84 @@
+import { outboxId } from '../../contracts/ids.ts';
+import type { AgreementAsked } from '../../contracts/task.ts';
+import { quotedEvidence } from '../../domain/text/evidence.ts';
+import { inline } from '../../domain/text/foreign-text.ts';
+import { derivedId } from '../chats/ids.ts';
+import { addItem } from '../chats/items.ts';
+import { onThread } from '../chats/thread-transaction.ts';
+import { type Db, json } from '../postgres/database.ts';
+import { openedNow } from '../questions/ask.ts';
+import { shownEvidence } from '../questions/question-payloads.ts';
+import { approvalText } from '../questions/question-text.ts';
+import { remember } from '../steps/transcript.ts';
+import { addCompleteTurn } from '../turns/complete-turn.ts';
+import { sourceOfTask } from './task-news.ts';
+import { taskQuestionId } from './task-questions.ts';
+import type { Task } from './tasks.ts';
+
+/** What a person decides about: `hash` of it, the file that asks for it, and all of it as text. */
+interface Asked {
+  hash: string;
+  file: string;
+  text: string;
+}
+
+/**
+ * Asks once in a task whether the repository may bring its own image and commands. `decided`: the answer, or `expired` when nobody gave one. "yes all" does not
+ * cover it, because a build reaches the network.
+ */
+export async function askForEnvironment(db: Db, task: Task, asked: Asked): Promise<AgreementAsked & { decided?: 'allow' | 'deny' | 'expired' }> {
+  const questionId = taskQuestionId(task.id, `environment_${asked.hash}`);
+  const turnId = derivedId('msg_', questionId).replace('msg_', 'turn_');
+  const out = outboxId(turnId, questionId);
+  const title = `the environment of ${task.workspace}`;
+  return await onThread(db, task.thread_id, async (tx) => {
+    const { now } = tx;
+    const known = await now.selectFrom('questions').selectAll().where('id', '=', questionId).executeTakeFirst();
+    const answer = { questionId, outboxId: out, title };
+    if (known?.state === 'open') return answer;
+    if (known) return { ...answer, decided: known.state !== 'answered' ? 'expired' : known.decision === 'allow' ? 'allow' : 'deny' };
+    const prompt = `May ${inline(asked.file)} of ${task.workspace} bring its own image or commands? With a no the task works with our image.`;
+    const asks = await openedNow(tx, quotedEvidence(asked.text));
+    const body = [`Task ${task.id} (${task.workspace}) needs your consent:`, approvalText({ ...asks, prompt })].join('\n\n');
+    await addCompleteTurn(tx, { id: turnId, summary: body }, async () => {
+      const at = { turnId, threadId: task.thread_id };
+      await addItem(tx, { ...at, id: derivedId('item_', questionId), kind: 'agent_message', status: 'completed', summary: body, detail: body });
+      remember(tx, { id: derivedId('msg_', questionId), turnId, role: 'assistant', content: body, sources: [sourceOfTask(task)] });
+    });
+    const at = { chat_id: task.chat_id, thread_id: task.thread_id, turn_id: turnId };
+    await now
+      .insertInto('questions')
+      .values({
+        id: questionId,
+        ...at,
+        call_id: null,
+        task_id: task.id,
+        kind: 'approval',
+        prompt,
+        options: json([]),
+        ...asks,
+        state: 'open',
+        decision: null,
+        answer: null,
+      })
+      .execute();
+    await now
+      .insertInto('outbox')
+      .values({ id: out, ...at, kind: 'question', body })
+      .execute();
+    tx.append({
+      event: 'approval.required',
+      turnId,
+      payload: {
+        id: questionId,
+        approval_id: questionId,
+        tool_name: 'coding_task',
+        description: body,
+        intent_summary: null,
+        input: { task_id: task.id },
+        ...shownEvidence(asks),
+      },
+    });
+    return answer;
+  });
+}
