@@ -29,9 +29,10 @@ export async function registriesToAsk(deps: KennelDeps, task: Task): Promise<Pre
     const { stdout } = await kennel.command({
       workspace,
       readOnly: true,
+      // pip and Go are there alone
       environment: true,
       argv: ['bash', '-c', REGISTRIES_SCRIPT],
-      env: { ...mirrorEnvironment(config.FETCH_KENNEL_MIRRORS), HOME: '/tmp' },
+      env: { ...mirrorEnvironment(config.FETCH_KENNEL_MIRRORS), HOME: '/tmp', FETCH_SERVICES: '' },
       timeoutMs: READ_MS,
       maxOutput: 20_000,
       label: `${task.id} registries`,

@@ -67,7 +67,7 @@ export const REPOSITORIES: readonly Repository[] = [
   {
     name: 'python-pytest',
     language: 'Python',
-    files: { ...python, 'requirements.txt': 'pytest\n' },
+    files: { ...python, 'pyproject.toml': '[project]\nname = "sums"\nversion = "1"\n\n[tool.pytest.ini_options]\n' },
     command: 'python3 -m pytest',
     passes: /1 passed/,
   },
