@@ -134,13 +134,17 @@ const SINK_WORDS: Record<Sink, string> = {
   memory: 'remember something for later',
 };
 
-/** Why a person is asked, and how to allow it permanently. */
+/** Why a person is asked; empty where the question itself says all. */
 export function whyAsked({ sources, asks, each }: CallTaint): string {
-  const what = asks.map((sink) => SINK_WORDS[sink]).join(' and ');
-  if (each && sources.length === 0) return `This would ${what}, where anybody can read it.`;
+  // the question of a call that always asks names what it fetches, which may be a folder that the person wrote
+  const what = asks
+    .filter((sink) => !each || sink !== 'fetch')
+    .map((sink) => SINK_WORDS[sink])
+    .join(' and ');
+  if (each && sources.length === 0) return what && `This would ${what}, where anybody can read it.`;
   const shown = sources.slice(-3).map(({ kind, label }) => `${SOURCE_WORDS[kind]} ${oneLine(label, 60)}`);
   const more = sources.length > shown.length ? ` and ${sources.length - shown.length} more` : '';
-  return `I have read text that others wrote (${shown.join(', ')}${more}), and this would ${what}. It may be their wish and not yours.`;
+  return `I have read text that others wrote (${shown.join(', ')}${more})${what && `, and this would ${what}`}. It may be their wish and not yours.`;
 }
 
 /** How to allow it permanently. A call that always asks has no such way. */
