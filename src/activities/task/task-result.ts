@@ -1,5 +1,8 @@
+import { lstatSync } from 'node:fs';
+import { join } from 'node:path';
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import { KennelFull, KennelUnavailable } from '../../adapters/kennel/kennel.ts';
+import type { Config } from '../../config.ts';
 import { worktreeOf } from '../../contracts/kennel.ts';
 import type { Concluded } from '../../contracts/task.ts';
 import type { ConcludedChanges, WorkspaceAnswer } from '../../contracts/workspace-ops.ts';
@@ -12,6 +15,7 @@ import { findTask, type Task } from '../../store/kennel/tasks.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 import { isStoreAway } from '../failure.ts';
 import { requireHeld } from '../host/lease.ts';
+import { runFolder } from './run/folder.ts';
 import { AUTHOR, workspaceOf, worktreeOption } from './task-workspace.ts';
 
 const TESTS_MS = 5 * 60_000;
@@ -69,6 +73,8 @@ async function runTests({ config, kennel }: KennelDeps, task: Task, argv: string
   const ran = await kennel.command({
     workspace: workspaceOf(config, task),
     environment: true,
+    // there is no network: what the agent fetched has to do
+    ...homeOfRuns(config, task),
     argv,
     ...(task.worktree && { cwd: worktreeOf(task.id) }),
     timeoutMs: TESTS_MS,
@@ -80,6 +86,12 @@ async function runTests({ config, kennel }: KennelDeps, task: Task, argv: string
   // a missing test runner says nothing about the code
   if (ran.code === 127) return null;
   return { command: argv.join(' '), ok: ran.code === 0, output };
+}
+
+/** HOME of the runs of a task. Its containers are gone, so nothing can put a link in its place between the look and the mount. */
+function homeOfRuns(config: Config, task: Task): { home?: string } {
+  const home = join(runFolder(config, task.id), 'home');
+  return lstatSync(home, { throwIfNoEntry: false })?.isDirectory() ? { home } : {};
 }
 
 /** The result of one part of the end, or its replacement when every attempt failed. */

@@ -102,7 +102,7 @@ function sink(stream: 'stdout' | 'stderr', { maxOutput, onOutput }: KennelComman
 }
 
 export function configuration({ image, limits, user, system, home }: CommandContext, command: KennelCommand): Docker.ContainerCreateOptions {
-  const env: Record<string, string> = { HOME: EMPTY_HOME, ...command.env };
+  const env: Record<string, string> = { HOME: command.home === undefined ? EMPTY_HOME : INSIDE.home, ...command.env };
   // a killed worker cannot end the container, so it ends itself a little later
   const seconds = Math.ceil(command.timeoutMs / 1000) + 10;
   return {
@@ -127,6 +127,7 @@ export function configuration({ image, limits, user, system, home }: CommandCont
       output: 'none',
       mounts: [
         ...(command.workspace === null ? [] : [mount(command.workspace, INSIDE.workspace, command.readOnly)]),
+        ...(command.home === undefined ? [] : [mount(command.home, INSIDE.home)]),
         ...(command.gate === undefined ? [] : [mount(command.gate, `${INSIDE.run}/gate`, true)]),
         ...(command.side === undefined ? [] : [mount(command.side, '/run/fetch-side')]),
         ...system,

@@ -66,6 +66,8 @@ export interface KennelCommand {
   readOnly?: boolean;
   /** it runs in the environment that the repository asks for, and not in the image of the tools */
   environment?: boolean;
+  /** folder on the host that is HOME, as in the runs of a task: with what its package managers have fetched. It must be no link. An empty one when left out */
+  home?: string;
   argv: string[];
   /** relative to /workspace */
   cwd?: string;

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, renameSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { roleLog, type TestApp } from '../../support/app.ts';
@@ -33,6 +33,18 @@ describe('a coding task', () => {
     expect(logged.map((line) => JSON.parse(line))).toEqual([
       expect.objectContaining({ level: 30, task: id, harness: 'practice', workspace: 'first', files: 1 }),
     ]);
+  });
+
+  it('is tested with what its agent fetched into HOME, but not through a link that it put in its place', async () => {
+    const { path, git } = await workspace(app, 'fetched');
+    writeFileSync(join(path, 'package.json'), JSON.stringify({ scripts: { test: 'cat $HOME/.cache/fetched' } }));
+    git('add', '.');
+    git('commit', '-qm', 'test');
+    const { id } = await startTask(app, 'run mkdir -p $HOME/.cache && echo kept > $HOME/.cache/fetched; write a.txt a', { workspace: 'fetched' });
+    expect((await inState(app, id, 'completed')).result?.tests).toMatchObject({ command: 'npm test', ok: true, output: expect.stringContaining('kept') });
+    const other = await startTask(app, 'write b.txt b; run mkdir -p $HOME/.cache && echo kept > $HOME/.cache/fetched && mv $HOME /run/fetch/aside && ln -s /run/fetch/aside /run/fetch/home', { workspace: 'fetched' });
+    const { result } = await inState(app, other.id, 'completed');
+    expect(result?.tests).toMatchObject({ ok: false, output: expect.stringContaining('No such file') });
   });
 
   it('asks, and goes on with the answer that a person gives in their own words', async () => {
