@@ -17,7 +17,7 @@ const PROGRESS_MS = 60_000;
 
 /** Runs one container after the other until the task is done. A `step` is the number of a run. `carried`: where the workflow run before this one stopped. */
 export async function work(run: TaskRun, carried?: CarriedWork): Promise<End | Renewal> {
-  const { taskId, parked, plan, firstStep = 1 } = run.input;
+  const { parked, plan, firstStep = 1 } = run.input;
   if (!carried && !(await prepare(run))) return CANCELLED;
   const first = carried?.first ?? (parked ? await afterAnswer(run, parked) : firstStep);
   if (first === null) return CANCELLED;
@@ -45,49 +45,67 @@ export async function work(run: TaskRun, carried?: CarriedWork): Promise<End | R
     }
     at.offset = followed.offset;
     run.spent = followed.spent;
-    if (followed.what === 'progress') {
+    const next = await after(run, at, followed);
+    if (typeof next !== 'string') return next;
+    starts = next === 'starts';
+  }
+}
+
+/** What comes after something that `follow` saw: the container goes on, another run starts, or the task ends. */
+type Next = 'goes on' | 'starts' | End;
+
+async function after(run: TaskRun, at: CarriedWork, followed: Followed): Promise<Next> {
+  const { taskId } = run.input;
+  const { step } = at;
+  switch (followed.what) {
+    case 'progress':
       run.doing = followed.doing;
-      continue;
-    }
-    if (followed.what === 'question' || followed.what === 'permission') {
+      return 'goes on';
+    case 'question':
+    case 'permission':
       at.asked = { id: followed.questionId, title: followed.title };
-      if (!(await ask(run, step, at.asked))) return CANCELLED;
-      continue;
-    }
-    if (followed.what === 'egress') {
+      return (await ask(run, step, at.asked)) ? 'goes on' : CANCELLED;
+    case 'egress': {
       const next = await askForHosts(run, step, { id: followed.questionId, title: followed.title });
       if (next === 'cancelled') return CANCELLED;
-      starts = next === 'resumes';
-      at.step += Number(starts);
-      continue;
+      if (next === 'goes on') return next;
+      break;
     }
-    if (followed.what === 'limit') {
+    case 'limit': {
       // an agent that is told to stop may take its turn back: Gemini CLI removes the whole of it from its session
       await onItsHost(run, (host) => host.endStep({ taskId, step, kills: true }));
       const end = await afterLimit(run, at, followed);
       if (end) return end;
-      at.step += 1;
-      starts = true;
-      continue;
+      break;
     }
-    const end = handsIn(followed, at) ? await untilAgreed(run, at) : endedByItself(followed, at);
-    if (end) return end;
-    starts = true;
-    // there is an answer to its plan, for the next run
-    if (at.step > step) continue;
-    await onItsHost(run, (host) => host.endStep({ taskId, step }));
-    const { reason, final } = whyOver(run, followed);
-    if (final) return { state: 'failed', reason };
-    if (at.asked && (isParked(followed) || run.decisions[at.asked.id] === undefined)) {
-      // the container is gone, the question is not: the session resumes with the answer, which may take days
-      if (!(await answered(run, at.asked))) return CANCELLED;
-    } else {
-      at.deaths += 1;
-      if (at.deaths > MOST_REPLACEMENTS) return { state: 'failed', reason: `${reason} It was started anew ${MOST_REPLACEMENTS} times.` };
-      await tell(run, `gone${step}`, `Task ${taskId}: ${reason} It goes on in a new container where its session stopped.`);
-    }
-    at.step += 1;
+    default:
+      return await afterEnd(run, at, followed);
   }
+  at.step += 1;
+  return 'starts';
+}
+
+/** A run is over: the task ends with it, or another run continues its session. */
+async function afterEnd(run: TaskRun, at: CarriedWork, followed: Over): Promise<Next> {
+  const { taskId } = run.input;
+  const { step } = at;
+  const end = handsIn(followed, at) ? await untilAgreed(run, at) : endedByItself(followed, at);
+  if (end) return end;
+  // there is an answer to its plan, for the next run
+  if (at.step > step) return 'starts';
+  await onItsHost(run, (host) => host.endStep({ taskId, step }));
+  const { reason, final } = whyOver(run, followed);
+  if (final) return { state: 'failed', reason };
+  if (at.asked && (isParked(followed) || run.decisions[at.asked.id] === undefined)) {
+    // the container is gone, the question is not: the session resumes with the answer, which may take days
+    if (!(await answered(run, at.asked))) return CANCELLED;
+  } else {
+    at.deaths += 1;
+    if (at.deaths > MOST_REPLACEMENTS) return { state: 'failed', reason: `${reason} It was started anew ${MOST_REPLACEMENTS} times.` };
+    await tell(run, `gone${step}`, `Task ${taskId}: ${reason} It goes on in a new container where its session stopped.`);
+  }
+  at.step += 1;
+  return 'starts';
 }
 
 /** Starts the container of a run, unless its model is known to refuse. */

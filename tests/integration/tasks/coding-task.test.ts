@@ -42,7 +42,11 @@ describe('a coding task', () => {
     git('commit', '-qm', 'test');
     const { id } = await startTask(app, 'run mkdir -p $HOME/.cache && echo kept > $HOME/.cache/fetched; write a.txt a', { workspace: 'fetched' });
     expect((await inState(app, id, 'completed')).result?.tests).toMatchObject({ command: 'npm test', ok: true, output: expect.stringContaining('kept') });
-    const other = await startTask(app, 'write b.txt b; run mkdir -p $HOME/.cache && echo kept > $HOME/.cache/fetched && mv $HOME /run/fetch/aside && ln -s /run/fetch/aside /run/fetch/home', { workspace: 'fetched' });
+    const other = await startTask(
+      app,
+      'write b.txt b; run mkdir -p $HOME/.cache && echo kept > $HOME/.cache/fetched && mv $HOME /run/fetch/aside && ln -s /run/fetch/aside /run/fetch/home',
+      { workspace: 'fetched' },
+    );
     const { result } = await inState(app, other.id, 'completed');
     expect(result?.tests).toMatchObject({ ok: false, output: expect.stringContaining('No such file') });
   });
