@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { AnyMessage, Stream } from '@agentclientprotocol/sdk';
 
 const MAX_LINE = 16 * 1024 * 1024;
@@ -90,4 +91,20 @@ function messageOf(line: string): AnyMessage | null {
     // not a message
   }
   return null;
+}
+
+/** What an agent answers, or an error after `ms`. */
+export async function inTime<T>(what: string, ms: number, answer: Promise<T>): Promise<T> {
+  const late = new AbortController();
+  const limit = pause(ms, undefined, { signal: late.signal, ref: false }).then(
+    () => {
+      throw new Error(`it did not answer ${what} for ${ms / 1000} s`);
+    },
+    () => undefined as never,
+  );
+  try {
+    return await Promise.race([answer, limit]);
+  } finally {
+    late.abort();
+  }
 }

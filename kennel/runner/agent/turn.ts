@@ -10,7 +10,7 @@ import type { PendingQuestions } from '../questions/pending-questions.ts';
 import { allowAny, CANCELLED, choose, isAskHuman, isEdit } from './permissions.ts';
 import { isPlan, newestPlan, planIn } from './plan.ts';
 import type { AgentProcess } from './process.ts';
-import { stdioStream } from './transport.ts';
+import { inTime, stdioStream } from './transport.ts';
 import type { Updates } from './updates.ts';
 
 /**
@@ -223,20 +223,8 @@ export class AgentTurn {
     return response;
   }
 
-  private async inTime<Method extends acp.AgentRequestMethod>(method: Method, params: acp.AgentRequestParamsByMethod[Method]) {
-    const answer = this.connection.agent.request(method, params);
-    const late = new AbortController();
-    const limit = pause(START, undefined, { signal: late.signal, ref: false }).then(
-      () => {
-        throw new Error(`it did not answer ${method} for ${START / 1000} s`);
-      },
-      () => undefined as never,
-    );
-    try {
-      return await Promise.race([answer, limit]);
-    } finally {
-      late.abort();
-    }
+  private inTime<Method extends acp.AgentRequestMethod>(method: Method, params: acp.AgentRequestParamsByMethod[Method]) {
+    return inTime(method, START, this.connection.agent.request(method, params));
   }
 
   /** One sentence for an error of the connection. How the process ended says more than that a pipe closed. */

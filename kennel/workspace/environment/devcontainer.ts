@@ -7,6 +7,7 @@ import { readText } from '../files/text.ts';
 import { Refusal } from '../refusal.ts';
 import { refusedIn } from './dockerfile.ts';
 import { featureOf } from './features.ts';
+import { all, commands, isEmpty, properties, texts } from './json-tree.ts';
 import type { Asked } from './manifests.ts';
 
 const PLACES = ['.devcontainer/devcontainer.json', '.devcontainer.json'];
@@ -240,46 +241,4 @@ function lstatOf(root: string, path: string): boolean {
   } catch {
     return false;
   }
-}
-
-/** Key, value and offset of the key. */
-const properties = (node: Node): Array<[string, Node, number]> =>
-  (node.children ?? []).flatMap(({ children: [key, value] = [], offset }) =>
-    key && value ? [[String(key.value), value, offset] as [string, Node, number]] : [],
-  );
-
-const texts = (node: Node): Array<[string, string | null, number | null]> =>
-  node.type === 'object'
-    ? properties(node).map(([name, value, at]) => [name, ['string', 'number', 'boolean'].includes(value.type) ? String(value.value).slice(0, 4_000) : null, at])
-    : [['', null, null]];
-
-function* all(node: Node): Generator<Node> {
-  yield node;
-  for (const child of node.children ?? []) yield* all(child);
-}
-
-/** `false`, `[]`, `{}`, `""` and null ask for nothing. */
-const isEmpty = (node: Node): boolean =>
-  node.type === 'null' ||
-  node.value === false ||
-  node.value === '' ||
-  ((node.type === 'array' || node.type === 'object') && (node.children ?? []).length === 0);
-
-/** Shell lines of a lifecycle command: a text, a list of words, or an object of either. */
-function commands(value: unknown): string[] {
-  if (typeof value === 'string') return value.trim() ? [value.slice(0, 4_000)] : [];
-  if (Array.isArray(value))
-    return value.length > 0
-      ? [
-          value
-            .slice(0, 200)
-            .map((word) => `'${String(word).replaceAll("'", `'\\''`)}'`)
-            .join(' '),
-        ]
-      : [];
-  if (typeof value === 'object' && value !== null)
-    return Object.values(value)
-      .slice(0, 20)
-      .flatMap((each) => (typeof each === 'object' && !Array.isArray(each) ? [] : commands(each)));
-  return [];
 }
