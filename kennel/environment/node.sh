@@ -10,9 +10,6 @@ esac
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 cd "$place"
-npm pack --silent "node-linux-$arch@$major" >/dev/null
-tar -xzf node-linux-"$arch"-*.tgz
-install -m 0755 package/bin/node /opt/environment/bin/node
 # each npm needs a Node of its time
 case "$major" in
   14) npm=8 ;;
@@ -20,8 +17,11 @@ case "$major" in
   18 | 19) npm=10 ;;
   *) npm= ;;
 esac
+# all of it before the other Node is in place: the npm of today runs on the Node of today, and finds its settings beside that
+npm pack --silent "node-linux-$arch@$major" ${npm:+"npm@$npm"} >/dev/null
+tar -xzf node-linux-"$arch"-*.tgz
+install -m 0755 package/bin/node /opt/environment/bin/node
 if [ -n "$npm" ]; then
-  PATH=/opt/fetch/bin:$PATH npm pack --silent "npm@$npm" >/dev/null
   mkdir -p /opt/environment/npm
   tar -xzf npm-"$npm"*.tgz -C /opt/environment/npm --strip-components=1
   chmod a+rx /opt/environment/npm/bin/*.js
