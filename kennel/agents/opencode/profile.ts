@@ -22,7 +22,8 @@ export const profile: Profile = {
       // some of them are what log-ins work by
       OPENCODE_DISABLE_DEFAULT_PLUGINS: context.login ? null : '1',
     },
-    files: [],
+    // it installs a package for plugins of its own at each start; with a registry that nobody serves it goes on without, and no person is asked about one
+    files: [{ path: '.config/opencode/.npmrc', content: 'registry=http://127.0.0.1:9/\n' }],
   }),
 
   mode: () => null,
