@@ -128,6 +128,8 @@ export function taskScenarios({ name: agent, model, sideQuestions }: Differences
       expect(lines.map((line) => line.seq)).toEqual(lines.map((_, at) => at + 1));
       expect(lines.filter(({ type }) => type === 'question')).toHaveLength(1);
       expect(heard()).toMatch(/blue/);
+      // whatever it wants of its maker's hosts would become a question
+      expect(await app.store.db.selectFrom('egress_asks').select(['host', 'tool']).where('task_id', '=', id).execute()).toEqual([]);
     }, 900_000);
 
     it.each([
