@@ -32,4 +32,11 @@ if [ -n "${FETCH_SERVICES:-}" ] && mkdir -p "$place"; then
     "$service" >>"$log" 2>&1 || { echo "The service $service did not start:"; tail -n 5 "$log"; } >&2
   done
 fi
+# Cargo and Maven know no variable for a registry of the owner. A file that somebody wrote there stays
+if [ -n "${FETCH_MIRROR_CARGO:-}" ] && mkdir -p "$CARGO_HOME" && [ ! -e "$CARGO_HOME/config.toml" ]; then
+  printf '[source.crates-io]\nreplace-with = "owner"\n[source.owner]\nregistry = "sparse+%s"\n' "$FETCH_MIRROR_CARGO" >"$CARGO_HOME/config.toml"
+fi
+if [ -n "${FETCH_MIRROR_MAVEN:-}" ] && mkdir -p "$HOME/.m2" && [ ! -e "$HOME/.m2/settings.xml" ]; then
+  printf '<settings><mirrors><mirror><id>owner</id><mirrorOf>*</mirrorOf><url>%s</url></mirror></mirrors></settings>\n' "$(sed 's/&/\&amp;/g' <<<"$FETCH_MIRROR_MAVEN")" >"$HOME/.m2/settings.xml"
+fi
 exec "$@"

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestApp } from '../support/app.ts';
 import { findTask, inState, linesOf, startTask, startTaskApp, workspace } from '../support/kennel-app.ts';
-import { type FolderRegistry, startGoProxy, startPythonIndex } from '../support/language-registries.ts';
+import { type FolderRegistry, startCargoIndex, startGoProxy, startPythonIndex } from '../support/language-registries.ts';
 import { until } from '../support/until.ts';
 
 /** Package managers of other languages, in the environments of their repositories, at mirrors of the owner: not part of `npm test`, because images are built. */
@@ -11,14 +11,16 @@ import { until } from '../support/until.ts';
 let app: TestApp;
 let pip: FolderRegistry;
 let go: FolderRegistry;
+let cargo: FolderRegistry;
 beforeAll(async () => {
-  [pip, go] = [await startPythonIndex(), await startGoProxy()];
-  app = await startTaskApp({ FETCH_KENNEL_MIRRORS: `pip=${pip.url},go=${go.url}` });
+  [pip, go, cargo] = [await startPythonIndex(), await startGoProxy(), await startCargoIndex()];
+  app = await startTaskApp({ FETCH_KENNEL_MIRRORS: `pip=${pip.url},go=${go.url},cargo=${cargo.url}` });
 }, 600_000);
 afterAll(async () => {
   await app?.close();
   await pip?.close();
   await go?.close();
+  await cargo?.close();
 });
 
 async function project(name: string, files: Record<string, string>): Promise<void> {
@@ -28,7 +30,7 @@ async function project(name: string, files: Record<string, string>): Promise<voi
   git('commit', '-qm', 'needs left');
 }
 
-async function completesAfterOneYes(name: string, goal: string, prompt: string): Promise<void> {
+async function completesAfterOneYes(name: string, goal: string, prompt: string): Promise<string> {
   const { thread, id } = await startTask(app, goal, { workspace: name, timeout: 600_000 });
   const questions = () => app.store.db.selectFrom('questions').selectAll().where('task_id', '=', id).execute();
   const [question] = await until(
@@ -44,6 +46,7 @@ async function completesAfterOneYes(name: string, goal: string, prompt: string):
   await app.say(thread, 'yes');
   await inState(app, id, 'completed', 300_000);
   expect(await questions()).toHaveLength(1);
+  return id;
 }
 
 describe('a package manager, after one yes', () => {
@@ -62,5 +65,16 @@ describe('a package manager, after one yes', () => {
       'run GOFLAGS=-mod=mod go build -o /tmp/demo . && test "$(/tmp/demo)" = left',
       `with-go is a Go project: may tasks here use its package registry (${go.at})?`,
     );
+  });
+
+  it('cargo builds at the first try, and its tests run without a network', async () => {
+    const files = {
+      'Cargo.toml': '[package]\nname = "demo"\nversion = "0.1.0"\nedition = "2021"\n\n[dependencies]\nleft = "1"\n',
+      '.gitignore': 'target\n',
+    };
+    await project('with-cargo', files);
+    const goal = `run mkdir src && echo 'fn main() { print!("{}", left::TEXT)\\; }' > src/main.rs && test "$(cargo run -q)" = left`;
+    const id = await completesAfterOneYes('with-cargo', goal, `with-cargo is a Rust project: may tasks here use its package registry (${cargo.at})?`);
+    expect((await findTask(app, id)).result?.tests).toMatchObject({ command: 'cargo test', ok: true });
   });
 });

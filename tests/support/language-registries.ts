@@ -1,6 +1,10 @@
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { ownAddress } from './npm-registry.ts';
 
 /** Registries of other languages as folders are served: paths and what they hold. */
@@ -12,7 +16,7 @@ export interface FolderRegistry {
   close(): Promise<void>;
 }
 
-async function serve(files: ReadonlyMap<string, Buffer | string>, base: string): Promise<FolderRegistry> {
+async function serve(files: Map<string, Buffer | string>, base: string): Promise<FolderRegistry> {
   const requests: string[] = [];
   const server: Server = createServer((request, response) => {
     const path = request.url ?? '';
@@ -63,6 +67,35 @@ export const startGoProxy = (): Promise<FolderRegistry> => {
   ]);
   return serve(files, '');
 };
+
+/** A sparse index with the crate `left` 1.0.0, whose constant `TEXT` is "left". */
+export async function startCargoIndex(): Promise<FolderRegistry> {
+  const files = new Map<string, Buffer | string>();
+  const registry = await serve(files, '/index/');
+  const crate = packed('left-1.0.0', {
+    'Cargo.toml': '[package]\nname = "left"\nversion = "1.0.0"\nedition = "2021"\n',
+    'src/lib.rs': 'pub const TEXT: &str = "left";\n',
+  });
+  const cksum = createHash('sha256').update(crate).digest('hex');
+  files.set('/index/config.json', JSON.stringify({ dl: `http://${registry.at}/crates/{crate}-{version}.crate` }));
+  files.set('/index/le/ft/left', `${JSON.stringify({ name: 'left', vers: '1.0.0', deps: [], cksum, features: {}, yanked: false })}\n`);
+  files.set('/crates/left-1.0.0.crate', crate);
+  return registry;
+}
+
+/** A compressed archive of a folder. */
+function packed(name: string, files: Record<string, string>): Buffer {
+  const place = mkdtempSync(join(tmpdir(), 'fetch-crate-'));
+  try {
+    for (const [path, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(place, name, path)), { recursive: true });
+      writeFileSync(join(place, name, path), text);
+    }
+    return execFileSync('tar', ['-czf', '-', '-C', place, name]);
+  } finally {
+    rmSync(place, { recursive: true, force: true });
+  }
+}
 
 const ZIP = `
 import io, json, sys, zipfile

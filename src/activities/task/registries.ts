@@ -8,7 +8,7 @@ import { shownHost } from '../../domain/tasks/egress.ts';
 import { mirrorEnvironment, mirrorsOf } from '../../domain/tasks/mirrors.ts';
 import { MANIFESTS, REGISTRIES_SCRIPT, registriesIn } from '../../domain/tasks/registries.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
-import { wantRegistries } from '../../store/kennel/egress-questions.ts';
+import { managersDecided, wantRegistries } from '../../store/kennel/egress-questions.ts';
 import type { Task } from '../../store/kennel/tasks.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 import { workspaceOf } from './task-workspace.ts';
@@ -17,12 +17,15 @@ const READ_MS = 30_000;
 
 /**
  * Before the first run of a task: the question about the registries of its project that nobody has decided yet. Null when there is none. A project whose
- * settings cannot be read is asked about when a program wants a host.
+ * settings cannot be read, or have changed since a person decided, is asked about when a program wants a host.
  */
 export async function registriesToAsk(deps: KennelDeps, task: Task): Promise<Prepared['hosts'] | null> {
   const { config, db, kennel, log } = deps;
   const workspace = workspaceOf(config, task);
-  if (task.step > 0 || task.planning || !(await hasManifest(workspace))) return null;
+  if (task.step > 0 || task.planning) return null;
+  const decided = await managersDecided(db, task);
+  const managers = (await managersOf(workspace)).filter((manager) => !decided.has(manager));
+  if (managers.length === 0) return null;
   const mirrors = mirrorsOf(config.FETCH_KENNEL_MIRRORS);
   const listed = allowList(membersOf(config.FETCH_KENNEL_EGRESS));
   try {
@@ -32,7 +35,7 @@ export async function registriesToAsk(deps: KennelDeps, task: Task): Promise<Pre
       // pip and Go are there alone
       environment: true,
       argv: ['bash', '-c', REGISTRIES_SCRIPT],
-      env: { ...mirrorEnvironment(config.FETCH_KENNEL_MIRRORS), HOME: '/tmp', FETCH_SERVICES: '' },
+      env: { ...mirrorEnvironment(config.FETCH_KENNEL_MIRRORS), FETCH_MANAGERS: managers.join(' '), FETCH_SERVICES: '' },
       timeoutMs: READ_MS,
       maxOutput: 20_000,
       label: `${task.id} registries`,
@@ -53,15 +56,15 @@ export async function registriesToAsk(deps: KennelDeps, task: Task): Promise<Pre
   }
 }
 
-/** Looks at names alone, and follows no link. */
-async function hasManifest(workspace: string): Promise<boolean> {
+/** The package managers that have something to load. Looks at names alone, and follows no link. */
+async function managersOf(workspace: string): Promise<string[]> {
   const found = await Promise.all(
-    MANIFESTS.map((name) =>
+    Object.entries(MANIFESTS).map(([name, manager]) =>
       lstat(join(workspace, name)).then(
-        (entry) => entry.isFile(),
-        () => false,
+        (entry) => (entry.isFile() ? [manager] : []),
+        () => [],
       ),
     ),
   );
-  return found.includes(true);
+  return [...new Set(found.flat())];
 }

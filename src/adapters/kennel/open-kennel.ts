@@ -95,7 +95,7 @@ class HostKennel implements OpenKennel {
       const context = await this.contextOf(command.workspace);
       const { image, variables } = await this.imageOf('tools', command.environment ? command.workspace : null, () => {}, command.signal);
       if (command.workspace !== null && !command.readOnly) await this.ownership.settle(command.workspace);
-      const env = command.environment ? { ...homeVariables(EMPTY_HOME), ...variables, ...command.env } : command.env;
+      const env = command.environment ? { ...homeVariables(command.home === undefined ? EMPTY_HOME : INSIDE.home), ...variables, ...command.env } : command.env;
       return await runCommand({ ...context, image }, { ...command, env });
     });
   }

@@ -37,7 +37,7 @@ export const kennelSettings = {
     })
     .default('')
     .describe(
-      'Registries of yours that package managers in containers use: npm=http://10.0.0.5:4873,pip=https://pypi.example.com/simple,go=... Exactly these hosts and ports may be private and speak plain HTTP; a person is still asked once, unless FETCH_KENNEL_EGRESS lists them',
+      'Registries of yours that package managers in containers use: npm=http://10.0.0.5:4873,pip=https://pypi.example.com/simple,go=...,cargo=...,maven=... Exactly these hosts and ports may be private and speak plain HTTP; a person is still asked once, unless FETCH_KENNEL_EGRESS lists them',
     ),
   FETCH_KENNEL_LOGINS: z
     .string()

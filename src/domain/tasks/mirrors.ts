@@ -1,11 +1,13 @@
-/** Registries of the owner that stand in for public ones (FETCH_KENNEL_MIRRORS): `npm=http://10.0.0.5:4873,pip=https://pypi.example.com/simple`. */
+/** Registries of the owner that stand in for public ones (FETCH_KENNEL_MIRRORS): `npm=http://10.0.0.5:4873,cargo=https://crates.example.com/index/`. */
 
-/** How a package manager is told of its mirror: environment variables alone, so that no file of a container is written. */
+/** How a package manager is told of its mirror: environment variables. Cargo and Maven know files alone, which `enter.sh` writes inside of the container. */
 const MANAGERS = {
   npm: ({ url }: Mirror) => ({ npm_config_registry: url }),
   pip: ({ url, host, plain }: Mirror) => ({ PIP_INDEX_URL: url, UV_DEFAULT_INDEX: url, ...(plain && { PIP_TRUSTED_HOST: host, UV_INSECURE_HOST: host }) }),
   // the database of checksums is another server; `go.sum` is compared in any case
   go: ({ url }: Mirror) => ({ GOPROXY: url, GOSUMDB: 'off' }),
+  cargo: ({ url }: Mirror) => ({ FETCH_MIRROR_CARGO: url }),
+  maven: ({ url }: Mirror) => ({ FETCH_MIRROR_MAVEN: url }),
 } satisfies Record<string, (mirror: Mirror) => Record<string, string>>;
 
 type Manager = keyof typeof MANAGERS;

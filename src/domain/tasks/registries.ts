@@ -2,26 +2,49 @@ import { type AskedHost, shownHost } from './egress.ts';
 
 /** Which registries the package managers of a project use, as they say themselves. No list of registries is in our source. */
 
-/** Files of which one at least is there when a package manager has something to load. */
-export const MANIFESTS = ['package.json', 'requirements.txt', 'pyproject.toml', 'go.mod'];
+/** Files that say that a package manager has something to load. */
+export const MANIFESTS: Readonly<Record<string, string>> = {
+  'package.json': 'npm',
+  'requirements.txt': 'pip',
+  'pyproject.toml': 'pip',
+  'go.mod': 'go',
+  'Cargo.toml': 'cargo',
+  'pom.xml': 'maven',
+};
 
-const PROJECTS: Record<string, string> = { npm: 'a Node project', pip: 'a Python project', go: 'a Go project' };
+const PROJECTS: Record<string, string> = {
+  npm: 'a Node project',
+  pip: 'a Python project',
+  go: 'a Go project',
+  cargo: 'a Rust project',
+  maven: 'a Java project',
+};
 
 /**
- * Prints `<package manager> <address>` for each registry that the project in the current folder uses. It runs in a container without a network: settings and
- * files of a project are a stranger's.
+ * Prints `<package manager> <address>` for each registry that the project in the current folder uses, of the package managers in FETCH_MANAGERS. It runs in a
+ * container without a network: settings and files of a project are a stranger's.
  */
 export const REGISTRIES_SCRIPT = `
-if [ -f package.json ] && [ ! -e node_modules ] && command -v npm >/dev/null; then
+wanted() { case " $FETCH_MANAGERS " in *" $1 "*) command -v "\${2:-$1}" >/dev/null ;; *) false ;; esac; }
+if wanted npm && [ -f package.json ] && [ ! -e node_modules ]; then
   node -e 'const { dependencies, devDependencies } = JSON.parse(require("fs").readFileSync("package.json", "utf8")); process.exit(Object.keys({ ...dependencies, ...devDependencies }).length > 0 ? 0 : 1)' &&
   npm config list --json 2>/dev/null | node -e 'for (const [key, value] of Object.entries(JSON.parse(require("fs").readFileSync(0, "utf8")))) if (/(^|:)registry$/.test(key)) console.log("npm", value)'
 fi
-if { [ -s requirements.txt ] || grep -qs '^dependencies' pyproject.toml; } && python3 -m pip --version >/dev/null 2>&1; then
+if wanted pip python3 && { [ -s requirements.txt ] || grep -qs '^dependencies' pyproject.toml; } && python3 -m pip --version >/dev/null 2>&1; then
   echo "pip \${PIP_INDEX_URL:-$(python3 -m pip config get global.index-url 2>/dev/null || python3 -c 'from pip._internal.models.index import PyPI; print(PyPI.simple_url)')}"
   sed -nE 's/^(-i|--index-url|--extra-index-url)[ =]+/pip /p' requirements.txt 2>/dev/null
 fi
-if grep -qs '^require' go.mod && command -v go >/dev/null; then
+if wanted go && grep -qs '^require' go.mod; then
   go env GOPROXY | tr ',|' '\\n\\n' | sed 's/^/go /'
+fi
+# these two name theirs only where they cannot reach it
+if wanted cargo; then
+  if [ -n "\${FETCH_MIRROR_CARGO:-}" ]; then echo "cargo $FETCH_MIRROR_CARGO"
+  else CARGO_NET_RETRY=0 timeout 10 cargo fetch 2>&1 | sed -nE 's/.*Could not resolve host: ([a-z0-9.-]+).*/cargo https:\\/\\/\\1\\//p' | head -n 1
+  fi
+fi
+if wanted maven mvn; then
+  timeout 20 mvn -B test-compile 2>&1 | sed -nE 's/.*from\\/to [^ ]+ \\((https?:[^ )]+)\\).*/maven \\1/p' | head -n 1
 fi
 exit 0
 `;
@@ -36,7 +59,7 @@ const MOST = 12;
 export function registriesIn(output: string, isPlain: (at: AskedHost) => boolean): Registry[] {
   const found = new Map<string, Registry>();
   for (const line of output.slice(0, 20_000).split('\n')) {
-    const [, manager, address] = /^(npm|pip|go) (https?:\/\/\S{1,500})$/.exec(line) ?? [];
+    const [, manager, address] = /^(npm|pip|go|cargo|maven) (https?:\/\/\S{1,500})$/.exec(line) ?? [];
     const url = address === undefined ? null : URL.parse(address);
     if (!manager || !url || !/^[a-z0-9_.-]+$/.test(url.hostname)) continue;
     const at = { host: url.hostname.replace(/\.$/, ''), port: Number(url.port) || (url.protocol === 'https:' ? 443 : 80) };

@@ -54,6 +54,24 @@ export async function wantRegistries(db: Db, task: Task, registries: ReadonlyArr
   return wanted.length === 0 ? null : questionId;
 }
 
+/** The package managers whose registries a person has allowed to a project, or refused. */
+export async function managersDecided(db: Db, { host, workspace }: Task): Promise<ReadonlySet<string>> {
+  const rows = await db
+    .selectFrom('egress_rules as rule')
+    .innerJoin('egress_asks as ask', (join) =>
+      join.onRef('ask.question_id', '=', 'rule.question_id').onRef('ask.host', '=', 'rule.host').onRef('ask.port', '=', 'rule.port'),
+    )
+    .select('ask.tool')
+    .distinct()
+    .where('rule.kennel_host', '=', host)
+    .where('rule.workspace', '=', workspace)
+    .where('rule.task_id', 'is', null)
+    .where('rule.revoked_at', 'is', null)
+    .where(sql<boolean>`right(rule.question_id, ${MARK.length + 1}) = ${`${MARK}0`}`)
+    .execute();
+  return new Set(rows.flatMap(({ tool }) => tool ?? []));
+}
+
 /** Hosts that turn up while a tool works belong to one question: nothing new for this long, or something waits for that long. */
 const SETTLE_MS = 3_000;
 const PATIENCE_MS = 10_000;
