@@ -149,8 +149,8 @@ const SAID_CHARS = 20_000;
 export async function lastSaid(db: Db, taskId: string, step: number | null = null): Promise<string> {
   const { rows } = await sql<{ text: string }>`
     select line ->> 'text' as text from task_log
-    where task_id = ${taskId} and step = coalesce(${step}, step) and line ->> 'type' = 'text' and line ->> 'messageId' = (
-      select line ->> 'messageId' from task_log where task_id = ${taskId} and step = coalesce(${step}, step) and line ->> 'type' = 'text' order by seq desc limit 1)
+    where task_id = ${taskId} and line ->> 'type' = 'text' and (step, line ->> 'messageId') = (
+      select step, line ->> 'messageId' from task_log where task_id = ${taskId} and step = coalesce(${step}, step) and line ->> 'type' = 'text' order by seq desc limit 1)
     order by seq limit ${SAID_PIECES}`.execute(db);
   return cut(rows.map((row) => row.text).join(''), SAID_CHARS);
 }
