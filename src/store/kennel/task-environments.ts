@@ -37,7 +37,7 @@ export async function askForEnvironment(db: Db, task: Task, asked: Asked): Promi
     const answer = { questionId, outboxId: out, title };
     if (known?.state === 'open') return answer;
     if (known) return { ...answer, decided: known.state !== 'answered' ? 'expired' : known.decision === 'allow' ? 'allow' : 'deny' };
-    const prompt = `May ${inline(asked.file)} of ${task.workspace} bring its own image or commands? With a no the task works with our image.`;
+    const prompt = `May ${inline(asked.file)} of ${task.workspace} bring its own image or commands? A Dockerfile is built with the network of this machine; commands run in the container of the task. With a no the task works with our image.`;
     const asks = await openedNow(tx, quotedEvidence(asked.text));
     const body = [`Task ${task.id} (${task.workspace}) needs your consent:`, approvalText({ ...asks, prompt })].join('\n\n');
     await addCompleteTurn(tx, { id: turnId, summary: body }, async () => {
