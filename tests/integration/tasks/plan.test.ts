@@ -125,7 +125,9 @@ describe('whether a task begins with a plan', () => {
       .where('workspace', '=', name)
       .orderBy('created_at', 'desc')
       .executeTakeFirstOrThrow();
-    return { planning, id, said: (await app.detail(thread)).items.findLast(({ kind }) => kind === 'agent_message')?.detail ?? '' };
+    // the plan may be there already, as a message of its own
+    const said = (await app.detail(thread)).items.findLast(({ kind, turn_id }) => kind === 'agent_message' && turn_id === turn)?.detail ?? '';
+    return { planning, id, said };
   };
   const end = async (thread: string, id: string) => {
     await app.say(thread, `stop ${id}`);
