@@ -49,7 +49,7 @@ const bench = () =>
   toolBench({
     db: database.store.db,
     config,
-    kennel: { ready: async () => {}, provide: async () => {} } as unknown as Kennel,
+    kennel: { ready: async () => {}, provide: async () => ({ notes: [] }) } as unknown as Kennel,
     host: HOST,
     workspacesFolder: folder,
     tools,
