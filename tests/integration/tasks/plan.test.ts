@@ -158,8 +158,8 @@ describe('whether a task begins with a plan', () => {
     await workspace(app, 'worded');
     const thread = await app.thread();
     await app.say(thread, 'plan off');
-    await app.say(thread, 'select workspace worded');
-    await until('it is active', async () => (await app.detail(thread)).items.some(({ detail }) => detail?.includes('worded')));
+    // a message while its turn runs would steer that
+    await app.ended(thread, (await app.say(thread, 'select workspace worded')).turn_id!);
     await app.say(thread, 'plan: write a.txt a');
     const { id } = await until('there is a task', () =>
       app.store.db.selectFrom('tasks').select('id').where('goal', '=', 'write a.txt a').where('workspace', '=', 'worded').executeTakeFirst(),
