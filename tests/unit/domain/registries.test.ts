@@ -15,10 +15,10 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 /** What npm of this machine says in a folder with these files. */
-function found(files: Record<string, string>) {
+function found(files: Record<string, string>, managers = 'npm pip go') {
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
   // npm reads its own settings of a person besides
-  const env = { PATH: `${join(process.execPath, '..')}:/usr/bin:/bin`, HOME: folder };
+  const env = { PATH: `${join(process.execPath, '..')}:/usr/bin:/bin`, HOME: folder, FETCH_MANAGERS: managers };
   return registriesIn(execFileSync('bash', ['-c', REGISTRIES_SCRIPT], { cwd: folder, env, encoding: 'utf8' }), never);
 }
 const needing = { 'package.json': '{"dependencies":{"left":"1.0.0"}}' };
@@ -34,6 +34,14 @@ describe('the registries of a project', () => {
 
   it('are the one that npm itself knows where the project names none', () => {
     expect(found(needing)).toMatchObject([{ manager: 'npm', port: 443 }]);
+  });
+
+  it('are those of the package managers that are asked for', () => {
+    expect(found(needing, 'pip go')).toEqual([]);
+    expect(registriesIn('cargo https://crates.example/\nmaven https://maven.example/maven2\n', never).map(({ manager }) => manager)).toEqual([
+      'cargo',
+      'maven',
+    ]);
   });
 
   it('are none where nothing is to be loaded, or where the files are no project', () => {
