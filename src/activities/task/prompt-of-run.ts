@@ -61,8 +61,8 @@ export async function promptsOfRun(
   // a session that knows the plan is told only what the person says to it
   const before = said && !unheard && task.session_id ? [] : [hosts && !unheard && task.session_id ? hosts : await promptOfRun(config, task, input, unheard)];
   const prompt = [...before, ...aboutPlan(task, input, { said, heard: !unheard, knows: task.session_id !== null })].join('\n\n');
-  const anew = [onceMore(task), ...aboutPlan(task, input, { said, heard: true, knows: false }), ...(unheard ? before : [])].join('\n\n');
-  return { prompt, restartPrompt: anew };
+  const restartPrompt = [onceMore(task), ...aboutPlan(task, input, { said, heard: true, knows: false }), ...(unheard ? before : [])].join('\n\n');
+  return { prompt, restartPrompt };
 }
 
 async function promptOfRun(config: Config, task: Task, input: BeginInput, unheard: Question | undefined): Promise<string> {

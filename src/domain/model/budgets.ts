@@ -102,7 +102,7 @@ export function taskBreach(limits: TaskBudget, used: TaskUsed): Breach | null {
 }
 
 const DAY_MS = 86_400_000;
-/** When the budgets of a day begin anew, midnight UTC, in ms since the epoch. */
+/** When the budgets of the next day begin, midnight UTC, in ms since the epoch. */
 export const nextDay = (now: number = Date.now()): number => (Math.floor(now / DAY_MS) + 1) * DAY_MS;
 
 export const breachText = (breach: Breach): string =>

@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
 import type { DecidedBy, Decision } from '../../contracts/decision.ts';
-import { outboxId } from '../../contracts/ids.ts';
 import { mayTrust } from '../../domain/consent/policy.ts';
 import { whyAsked } from '../../domain/consent/taint.ts';
 import {
@@ -16,19 +15,15 @@ import {
   shownHost,
 } from '../../domain/tasks/egress.ts';
 import { HOW_TO_ANSWER_REGISTRIES, REGISTRY_OPTIONS, registryQuestion } from '../../domain/tasks/registries.ts';
-import { derivedId } from '../chats/ids.ts';
-import { addItem } from '../chats/items.ts';
 import { onThread } from '../chats/thread-transaction.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
 import { openedNow } from '../questions/ask.ts';
 import { inputRequest } from '../questions/question-payloads.ts';
 import { numbered } from '../questions/question-text.ts';
 import type { Question } from '../questions/questions.ts';
-import { remember } from '../steps/transcript.ts';
-import { addCompleteTurn } from '../turns/complete-turn.ts';
 import { reachedBy } from './egress.ts';
 import { addRules, beginOnce, noteAsk, openAsks, ruleFor, rulesOfTask } from './egress-rules.ts';
-import { sourceOfTask } from './task-news.ts';
+import { placeOfQuestion, showQuestion } from './show-question.ts';
 import { findQuestion, latestQuestionOfTask } from './task-questions.ts';
 import { findTask, type Task } from './tasks.ts';
 
@@ -92,8 +87,7 @@ export async function dueEgress(db: Db, task: Task): Promise<{ questionId: strin
 
 /** Asks about all hosts that a task waits for, once for each question id. Hosts that are too many to name are refused without a question. */
 export async function askAboutHosts(db: Db, task: Task, questionId: string): Promise<{ outboxId: string; decided?: Decision }> {
-  const turnId = derivedId('msg_', questionId).replace('msg_', 'turn_');
-  const out = outboxId(turnId, questionId);
+  const { turnId, out } = placeOfQuestion(questionId);
   return await onThread(db, task.thread_id, async (tx) => {
     const known = await findQuestion(tx.now, questionId);
     if (known) return { outboxId: out, ...(known.state !== 'open' && { decided: known.decision ?? 'deny' }) };
@@ -110,20 +104,12 @@ export async function askAboutHosts(db: Db, task: Task, questionId: string): Pro
       ? { prompt: registryQuestion(about), options: REGISTRY_OPTIONS, how: HOW_TO_ANSWER_REGISTRIES }
       : { prompt: egressQuestion({ ...about, warnings: await warningsOf(tx.now, task) }), options: EGRESS_OPTIONS, how: HOW_TO_ANSWER };
     const body = [prompt, numbered(options), how].join('\n\n');
-    await addCompleteTurn(tx, { id: turnId, summary: body }, async () => {
-      const at = { turnId, threadId: task.thread_id };
-      await addItem(tx, { ...at, id: derivedId('item_', questionId), kind: 'agent_message', status: 'completed', summary: body, detail: body });
-      remember(tx, { id: derivedId('msg_', questionId), turnId, role: 'assistant', content: body, sources: [sourceOfTask(task)] });
-    });
+    await showQuestion(tx, task, questionId, body);
     const at = { chat_id: task.chat_id, thread_id: task.thread_id, turn_id: turnId };
     const asked = { ...(await openedNow(tx, null)), state: 'open' as const, decision: null, answer: null };
     await tx.now
       .insertInto('questions')
       .values({ id: questionId, ...at, call_id: null, task_id: task.id, kind: 'question', prompt, options: json(options), ...asked })
-      .execute();
-    await tx.now
-      .insertInto('outbox')
-      .values({ id: out, ...at, kind: 'question', body })
       .execute();
     tx.append({ event: 'user_input.required', turnId, payload: inputRequest({ id: questionId, prompt, options }) });
     return { outboxId: out };

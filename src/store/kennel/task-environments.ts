@@ -1,17 +1,12 @@
-import { outboxId } from '../../contracts/ids.ts';
 import type { AgreementAsked } from '../../contracts/task.ts';
 import { quotedEvidence } from '../../domain/text/evidence.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
-import { derivedId } from '../chats/ids.ts';
-import { addItem } from '../chats/items.ts';
 import { onThread } from '../chats/thread-transaction.ts';
 import { type Db, json } from '../postgres/database.ts';
 import { openedNow } from '../questions/ask.ts';
 import { shownEvidence } from '../questions/question-payloads.ts';
 import { approvalText } from '../questions/question-text.ts';
-import { remember } from '../steps/transcript.ts';
-import { addCompleteTurn } from '../turns/complete-turn.ts';
-import { sourceOfTask } from './task-news.ts';
+import { placeOfQuestion, showQuestion } from './show-question.ts';
 import { taskQuestionId } from './task-questions.ts';
 import type { Task } from './tasks.ts';
 
@@ -28,8 +23,7 @@ interface Asked {
  */
 export async function askForEnvironment(db: Db, task: Task, asked: Asked): Promise<AgreementAsked & { decided?: 'allow' | 'deny' | 'expired' }> {
   const questionId = taskQuestionId(task.id, `environment_${asked.hash}`);
-  const turnId = derivedId('msg_', questionId).replace('msg_', 'turn_');
-  const out = outboxId(turnId, questionId);
+  const { turnId, out } = placeOfQuestion(questionId);
   const title = `the environment of ${task.workspace}`;
   return await onThread(db, task.thread_id, async (tx) => {
     const { now } = tx;
@@ -40,11 +34,7 @@ export async function askForEnvironment(db: Db, task: Task, asked: Asked): Promi
     const prompt = `May ${inline(asked.file)} of ${task.workspace} bring its own image or commands? A Dockerfile is built with the network of this machine; commands run in the container of the task. With a no the task works with our image.`;
     const asks = await openedNow(tx, quotedEvidence(asked.text));
     const body = [`Task ${task.id} (${task.workspace}) needs your consent:`, approvalText({ ...asks, prompt })].join('\n\n');
-    await addCompleteTurn(tx, { id: turnId, summary: body }, async () => {
-      const at = { turnId, threadId: task.thread_id };
-      await addItem(tx, { ...at, id: derivedId('item_', questionId), kind: 'agent_message', status: 'completed', summary: body, detail: body });
-      remember(tx, { id: derivedId('msg_', questionId), turnId, role: 'assistant', content: body, sources: [sourceOfTask(task)] });
-    });
+    await showQuestion(tx, task, questionId, body);
     const at = { chat_id: task.chat_id, thread_id: task.thread_id, turn_id: turnId };
     await now
       .insertInto('questions')
@@ -61,10 +51,6 @@ export async function askForEnvironment(db: Db, task: Task, asked: Asked): Promi
         decision: null,
         answer: null,
       })
-      .execute();
-    await now
-      .insertInto('outbox')
-      .values({ id: out, ...at, kind: 'question', body })
       .execute();
     tx.append({
       event: 'approval.required',

@@ -1,19 +1,14 @@
 import type { Decision } from '../../contracts/decision.ts';
-import { outboxId } from '../../contracts/ids.ts';
 import type { PlanAsked } from '../../contracts/task.ts';
 import { filesOfPlan, quotedPlan, readPlan } from '../../domain/tasks/plan.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
-import { derivedId } from '../chats/ids.ts';
-import { addItem } from '../chats/items.ts';
 import { onThread } from '../chats/thread-transaction.ts';
 import { type Db, json } from '../postgres/database.ts';
 import { openedNow } from '../questions/ask.ts';
 import { inputRequest } from '../questions/question-payloads.ts';
 import { planText } from '../questions/question-text.ts';
-import { remember } from '../steps/transcript.ts';
-import { addCompleteTurn } from '../turns/complete-turn.ts';
+import { placeOfQuestion, showQuestion } from './show-question.ts';
 import { handedIn, lastSaid } from './task-log.ts';
-import { sourceOfTask } from './task-news.ts';
 import { taskQuestionId } from './task-questions.ts';
 import type { Task } from './tasks.ts';
 
@@ -22,8 +17,7 @@ const planQuestionId = (taskId: string, step: number): string => taskQuestionId(
 /** Stores the plan of a run on its task, and asks for a yes to it, in one transaction. Once for each run; null when the run said nothing. */
 export async function askForPlan(db: Db, task: Task, step: number): Promise<PlanAsked | null> {
   const questionId = planQuestionId(task.id, step);
-  const turnId = derivedId('msg_', questionId).replace('msg_', 'turn_');
-  const out = outboxId(turnId, questionId);
+  const { turnId, out } = placeOfQuestion(questionId);
   const said = (await handedIn(db, task.id, step)) ?? (await lastSaid(db, task.id, step));
   if (said.trim() === '') return null;
   const plan = readPlan(said);
@@ -50,17 +44,12 @@ export async function askForPlan(db: Db, task: Task, step: number): Promise<Plan
       .set({ plan: json({ step, ...plan }), last: 'waits for a yes to its plan' })
       .where('id', '=', task.id)
       .execute();
-    await addCompleteTurn(tx, { id: turnId, summary: body }, async () => {
-      const at = { turnId, threadId: task.thread_id };
-      await addItem(tx, { ...at, id: derivedId('item_', questionId), kind: 'agent_message', status: 'completed', summary: body, detail: body });
-      remember(tx, { id: derivedId('msg_', questionId), turnId, role: 'assistant', content: body, sources: [sourceOfTask(task)] });
-    });
+    await showQuestion(tx, task, questionId, body);
     const owner = { id: questionId, chat_id: task.chat_id, thread_id: task.thread_id, turn_id: turnId, call_id: null, task_id: task.id };
     await now
       .insertInto('questions')
       .values({ ...owner, ...question, options: json([]), state: 'open', decision: null, answer: null })
       .execute();
-    await now.insertInto('outbox').values({ id: out, chat_id: task.chat_id, thread_id: task.thread_id, turn_id: turnId, kind: 'question', body }).execute();
     tx.append({ event: 'user_input.required', turnId, payload: inputRequest({ id: questionId, ...question }) });
     return { questionId, outboxId: out };
   });

@@ -1,19 +1,15 @@
 import type { Decision } from '../../contracts/decision.ts';
-import { outboxId } from '../../contracts/ids.ts';
 import { commandEvidence, quotedEvidence } from '../../domain/text/evidence.ts';
 import { blockQuote, inline, visible } from '../../domain/text/foreign-text.ts';
-import { cut, derivedId } from '../chats/ids.ts';
-import { addItem } from '../chats/items.ts';
+import { cut } from '../chats/ids.ts';
 import { onThread } from '../chats/thread-transaction.ts';
 import { type Db, json } from '../postgres/database.ts';
 import { openedNow, standingConsent } from '../questions/ask.ts';
 import { inputRequest, shownEvidence } from '../questions/question-payloads.ts';
 import { approvalText, numbered } from '../questions/question-text.ts';
 import type { Question } from '../questions/questions.ts';
-import { remember } from '../steps/transcript.ts';
-import { addCompleteTurn } from '../turns/complete-turn.ts';
+import { placeOfQuestion, showQuestion } from './show-question.ts';
 import { askedLine } from './task-log.ts';
-import { sourceOfTask } from './task-news.ts';
 import type { Task } from './tasks.ts';
 
 /** Id of a question of a task: the same on every attempt. `asked`: the id in the run's log. */
@@ -37,8 +33,7 @@ const MOST_OPTIONS = 20;
 /** Asks a task's question once: a turn that shows it, the question, and the outbox row, in one transaction. */
 export async function askForTask(db: Db, task: Task, asked: string): Promise<{ questionId: string; outboxId: string; decided?: Decision }> {
   const questionId = taskQuestionId(task.id, asked);
-  const turnId = derivedId('msg_', questionId).replace('msg_', 'turn_');
-  const out = outboxId(turnId, questionId);
+  const { turnId, out } = placeOfQuestion(questionId);
   return await onThread(db, task.thread_id, async (tx) => {
     const { now } = tx;
     const known = await now.selectFrom('questions').selectAll().where('id', '=', questionId).executeTakeFirst();
@@ -60,12 +55,7 @@ export async function askForTask(db: Db, task: Task, asked: string): Promise<{ q
         ? [blockQuote(prompt), ...(options.length > 0 ? [blockQuote(numbered(options)), 'Answer with a number or in your own words.'] : [])]
         : [approvalText({ ...asks, prompt: `May ${task.harness} do this in ${task.workspace}?\n\n${blockQuote(inline(line.title))}` })];
     const body = [intro, ...shown].join('\n\n');
-    if (!allowed)
-      await addCompleteTurn(tx, { id: turnId, summary: body }, async () => {
-        const at = { turnId, threadId: task.thread_id };
-        await addItem(tx, { ...at, id: derivedId('item_', questionId), kind: 'agent_message', status: 'completed', summary: body, detail: body });
-        remember(tx, { id: derivedId('msg_', questionId), turnId, role: 'assistant', content: body, sources: [sourceOfTask(task)] });
-      });
+    if (!allowed) await showQuestion(tx, task, questionId, body);
     await now
       .insertInto('questions')
       .values({
@@ -83,7 +73,6 @@ export async function askForTask(db: Db, task: Task, asked: string): Promise<{ q
       })
       .execute();
     if (allowed) return { questionId, outboxId: out, decided: 'allow' };
-    await now.insertInto('outbox').values({ id: out, chat_id: task.chat_id, thread_id: task.thread_id, turn_id: turnId, kind: 'question', body }).execute();
     tx.append(
       kind === 'question'
         ? { event: 'user_input.required', turnId, payload: inputRequest({ id: questionId, prompt, options }) }

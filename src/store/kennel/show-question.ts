@@ -1,0 +1,25 @@
+import { outboxId } from '../../contracts/ids.ts';
+import { derivedId } from '../chats/ids.ts';
+import { addItem } from '../chats/items.ts';
+import type { ThreadTransaction } from '../chats/thread-transaction.ts';
+import { remember } from '../steps/transcript.ts';
+import { addCompleteTurn } from '../turns/complete-turn.ts';
+import { sourceOfTask } from './task-news.ts';
+import type { Task } from './tasks.ts';
+
+/** The turn and the outbox row in which a question of a task is shown: derived, so that a repeated attempt finds them. */
+export function placeOfQuestion(questionId: string): { turnId: string; out: string } {
+  const turnId = derivedId('msg_', questionId).replace('msg_', 'turn_');
+  return { turnId, out: outboxId(turnId, questionId) };
+}
+
+/** Shows a question of a task in its chat, as a turn of its own, and queues it for the channel. */
+export async function showQuestion(tx: ThreadTransaction, task: Task, questionId: string, body: string): Promise<void> {
+  const { turnId, out } = placeOfQuestion(questionId);
+  await addCompleteTurn(tx, { id: turnId, summary: body }, async () => {
+    const at = { turnId, threadId: task.thread_id };
+    await addItem(tx, { ...at, id: derivedId('item_', questionId), kind: 'agent_message', status: 'completed', summary: body, detail: body });
+    remember(tx, { id: derivedId('msg_', questionId), turnId, role: 'assistant', content: body, sources: [sourceOfTask(task)] });
+  });
+  await tx.now.insertInto('outbox').values({ id: out, chat_id: task.chat_id, thread_id: task.thread_id, turn_id: turnId, kind: 'question', body }).execute();
+}
