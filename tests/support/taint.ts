@@ -59,7 +59,7 @@ export async function playChat(db: Db, trust: { autonomy: Autonomy; autoApprove:
 
   const answer = async (calls: CheckedCall[], text: string) => {
     const input = { threadId, turnId, step: ++step };
-    const [subject, history] = await Promise.all([loadSubject(db, input), loadHistory(db, threadId)]);
+    const [subject, history] = await Promise.all([loadSubject(db, input, { account: '', name: 'm' }), loadHistory(db, threadId)]);
     const judged = await withTaint(db, { threadId, ...subject! }, history, calls);
     const usage = { inputTokens: 1, outputTokens: 1, microUsd: 0 };
     const readUpto = history.messages.at(-1)!.ord;

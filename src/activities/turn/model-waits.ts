@@ -7,6 +7,7 @@ import { signalArrival } from '../../intake/signal.ts';
 import { endWaits, type ModelWait, noteWait } from '../../store/steps/model-waits.ts';
 import type { ActivityDeps } from '../activity-deps.ts';
 import { DayBudgetSpent } from './day-budget.ts';
+import { AtLimit, LOOK_MS } from './shared-limits.ts';
 
 export const patienceLimits = ({ config }: Pick<ActivityDeps, 'config'>): PatienceLimits => ({
   silenceMs: config.FETCH_MODEL_SILENCE_SECONDS * 1_000,
@@ -53,6 +54,8 @@ export class ModelWaits {
     await this.#noting;
     const { waitMs, next, what } = verdict;
     if ((what === 'limit' ? next.waitedMs : next.triedMs) < this.#tellMs) return;
+    // another one is asking at this moment
+    if (error instanceof AtLimit && error.held && waitMs <= 2 * LOOK_MS) return;
     const opens = new Date(Date.now() + waitMs);
     if (error instanceof DayBudgetSpent) {
       const { opensAt, breach } = error;
@@ -65,7 +68,7 @@ export class ModelWaits {
       return await this.#note({ kind: 'silence', what: `the model at ${this.#host}, which gives no answer`, until: this.#givenUpAt, tell });
     }
     const time = this.#time(opens);
-    const named = error.retryAfterMs !== undefined;
+    const named = error instanceof AtLimit ? error.named : error.retryAfterMs !== undefined;
     const tell = named
       ? `The model at ${this.#host} is at its limit until ${time}. I go on then by myself; \`stop\` ends it.`
       : `The model at ${this.#host} asks to slow down and does not say until when. I ask again at ${time}, and go on by myself; \`stop\` ends it.`;

@@ -14,6 +14,7 @@ import { answerWith } from './answer.ts';
 import { DayBudgetSpent } from './day-budget.ts';
 import { logEndedTurn } from './end-line.ts';
 import { ModelWaits, patienceLimits } from './model-waits.ts';
+import { SharedLimits } from './shared-limits.ts';
 
 /** The person is told when nobody worked on a turn for this long. */
 const TELL_DELAY_MS = 8_000;
@@ -59,7 +60,7 @@ async function answerStep(deps: ActivityDeps, input: ThinkInput, before: Patienc
   const { db, model } = deps;
   const info = activityInfo();
   // the dialogue is read in parallel with the data that says whether it is needed, because it nearly always is
-  const [subject, history] = await Promise.all([loadSubject(db, input), loadHistory(db, input.threadId)]);
+  const [subject, history] = await Promise.all([loadSubject(db, input, model), loadHistory(db, input.threadId)]);
   if (!subject) throw fail('NotFound', `Turn ${input.turnId} is not in the database.`);
   if (subject.stored) return subject.stored;
   if (subject.turn.status !== 'in_progress') return closed(subject);
@@ -68,7 +69,9 @@ async function answerStep(deps: ActivityDeps, input: ThinkInput, before: Patienc
   if (idleMs(input, before, subject) > TELL_DELAY_MS) await tellDelay(db, input);
 
   const name = modelFor(model, subject);
-  const watched = { ...deps, model: waits.watched() };
+  // a person who writes may have bought more since the limit was met
+  const limits = new SharedLimits(db, subject.limits, { probes: input.step === 1 && info.attempt === 1 });
+  const watched = { ...deps, model: limits.watched(waits.watched()) };
   try {
     return await answerWith(watched, name, input, subject, history);
   } catch (first) {

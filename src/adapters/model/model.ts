@@ -68,6 +68,8 @@ export interface Model {
   /** a second model of the same endpoint */
   readonly fallback?: string;
   readonly baseUrl: string;
+  /** whom its limits belong to */
+  readonly account: string;
   readonly kind: ModelKind;
   /** prices of its calls */
   readonly prices: PriceBook;

@@ -1,4 +1,5 @@
 import { priceBook } from '../../domain/model/price-book.ts';
+import { accountOf } from './account.ts';
 import { openaiClient } from './client.ts';
 import { ModelError } from './error.ts';
 import { isLocalEndpoint } from './local-endpoint.ts';
@@ -23,7 +24,8 @@ export function openaiModel(options: OpenAIOptions): Model {
   const endpoint = new LearnedEndpoint(options);
   const { name, fallback, baseUrl, kind } = options;
   const prices = priceBook(options.price, { ours: true, local: isLocalEndpoint(baseUrl) });
-  return { name, fallback, baseUrl, kind, prices, complete: (request) => endpoint.complete(request), close: async () => {} };
+  const account = accountOf(baseUrl, options.apiKey);
+  return { name, fallback, baseUrl, account, kind, prices, complete: (request) => endpoint.complete(request), close: async () => {} };
 }
 
 /** An endpoint, and what its refusals have shown: it is not asked again for what it does not support. */

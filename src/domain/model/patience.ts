@@ -13,7 +13,7 @@ export interface PatienceLimits {
 export interface Patience {
   /** attempts that ended with a failure of the model */
   failures: number;
-  /** how many of them were rate limits */
+  /** how many of them were answers that told of a rate limit */
   limits: number;
   /** time spent asking an endpoint that did not answer, with the waits in between */
   triedMs: number;
@@ -34,6 +34,8 @@ export interface ModelFailure {
   type: FailureType;
   /** when the endpoint said it may be asked again; unset when it named no time */
   retryAfterMs?: number | undefined;
+  /** the endpoint was not asked, because others had met its limit */
+  held?: boolean | undefined;
 }
 
 /** `limit`: the endpoint asked for the wait. `next`: what the next attempt starts from. */
@@ -55,12 +57,13 @@ export function afterFailure(before: Patience, failure: ModelFailure, tookMs: nu
   const { retryAfterMs: named } = failure;
   const failures = before.failures + 1;
   if (failure.type === 'ModelRateLimited' || (named !== undefined && named > ANNOUNCED_MS)) {
-    const own = backoff('limit', before.limits);
+    // the pace of asking is for who asks
+    const own = failure.held ? 0 : backoff('limit', before.limits);
     const waitMs = Math.ceil(
       named === undefined ? own * (1 + chance / 4) : Math.max(named + Math.min(named / 20, 30_000) * chance, Math.min(own, LONGEST_FLOOR_MS)),
     );
     if (before.waitedMs + waitMs > limits.waitMs) return { what: 'give up', limit: true };
-    return { what: 'limit', waitMs, next: { ...before, failures, limits: before.limits + 1, waitedMs: before.waitedMs + waitMs } };
+    return { what: 'limit', waitMs, next: { ...before, failures, limits: before.limits + Number(!failure.held), waitedMs: before.waitedMs + waitMs } };
   }
   const waitMs = Math.ceil(Math.max(named ?? 0, backoff('silence', before.failures - before.limits) * (1 + chance / 4)));
   const triedMs = before.triedMs + tookMs;

@@ -3,13 +3,17 @@ import type { LimitKind } from '../../contracts/task.ts';
 import { limitWaitMs } from '../../domain/model/limits.ts';
 import type { Db, Tx } from '../postgres/database.ts';
 
-/** Limits of models, shared by all coding tasks. Times are the database's: hosts and their clocks differ. */
+/** Limits of models, shared by all chats and coding tasks. Times are the database's: hosts and their clocks differ. */
 
-/** What a limit belongs to. `account`: origin of an endpoint, or `login:<agent>`. */
+/** What a limit belongs to. `account`: an endpoint with its key, or `login:<agent>`. */
 export interface Limited {
   account: string;
   model: string;
 }
+
+/** Agents name models as they like. */
+const MODEL_CHARS = 200;
+export const limitedAt = (account: string, model: string): Limited => ({ account, model: model.slice(0, MODEL_CHARS) });
 
 export interface KnownLimit {
   kind: LimitKind;
@@ -22,8 +26,11 @@ export interface KnownLimit {
 /** A limit that nobody has asked about for this long says nothing any more. */
 const FORGOTTEN_MS = 86_400_000;
 
+/** While a limit lasts, one of those who begin asks this often whether it opened early: a person may have bought more. */
+const PROBE_MS = 15 * 60_000;
+
 const inMs = (ms: number) => sql<Date>`now() + ${Math.ceil(ms)} * interval '1 millisecond'`;
-const msUntil = (column: 'until' | 'limited_until') => sql<number>`(extract(epoch from ${sql.ref(column)} - now()) * 1000)::float8`;
+export const msUntil = (column: 'until' | 'limited_until') => sql<number>`(extract(epoch from ${sql.ref(column)} - now()) * 1000)::float8`;
 
 export async function limitOf(db: Db | Tx, { account, model }: Limited): Promise<KnownLimit | null> {
   const row = await db
@@ -49,6 +56,19 @@ export async function mayTryLimit(db: Db, { account, model }: Limited, forMs: nu
   return row !== undefined;
 }
 
+/** True for one caller, now and then: it may ask although the time of the limit is not over. */
+export async function mayProbeLimit(db: Db, { account, model }: Limited): Promise<boolean> {
+  const row = await db
+    .updateTable('model_limits')
+    .set({ trying_until: sql<Date>`least(until, ${inMs(PROBE_MS)})` })
+    .where('account', '=', account)
+    .where('model', '=', model)
+    .where('trying_until', '<', sql<Date>`now()`)
+    .returning('account')
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
 /** A refusal. `namedMs`: in how many ms the endpoint may be asked again, when it said so. */
 export interface Refused {
   kind: LimitKind;
@@ -68,13 +88,13 @@ export async function noteLimit(db: Db, { account, model }: Limited, refused: Re
     const waits = known ? known.waits + Number(known.opensInMs <= 0) : 0;
     const waitMs = Math.max(limitWaitMs(refused.kind, refused.namedMs, waits), known?.opensInMs ?? 0);
     const limit = { kind: refused.kind, named: refused.namedMs !== null };
-    const now = { ...limit, until: inMs(waitMs), waits, trying_until: null };
+    const now = { ...limit, until: inMs(waitMs), waits, trying_until: inMs(Math.min(waitMs, PROBE_MS)) };
     await tx
       .insertInto('model_limits')
       .values({ account, model, ...now })
       .onConflict((c) => c.columns(['account', 'model']).doUpdateSet(now))
       .execute();
-    // agents name models as they like
+    // names that nobody uses any more
     await tx.deleteFrom('model_limits').where('until', '<', inMs(-FORGOTTEN_MS)).execute();
     return { ...limit, opensInMs: waitMs };
   });

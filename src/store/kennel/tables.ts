@@ -101,7 +101,7 @@ export interface TaskTable {
 }
 /** A limit that all tasks with the same account share. The row goes when the endpoint answers again. */
 export interface ModelLimitTable {
-  /** origin of the endpoint, or `login:<agent>` */
+  /** an endpoint with its key, or `login:<agent>` */
   account: string;
   model: string;
   kind: LimitKind;

@@ -1,10 +1,12 @@
-import type { Selectable } from 'kysely';
+import { type ExpressionBuilder, type Selectable, sql } from 'kysely';
 import { isGroupChat } from '../../contracts/channels.ts';
 import type { ThinkInput, ThinkResult } from '../../contracts/conversation.ts';
 import { type Channel, stepKey } from '../../contracts/ids.ts';
 import type { ThreadTable } from '../chats/tables.ts';
+import { type KnownLimit, msUntil } from '../kennel/limits.ts';
 import { compiled } from '../postgres/compiled-query.ts';
 import type { Db } from '../postgres/database.ts';
+import type { Database } from '../postgres/schema.ts';
 import type { TurnTable } from '../turns/tables.ts';
 import { type Spent, TODAY } from './spending.ts';
 
@@ -18,11 +20,32 @@ export interface StepSubject {
   group: boolean;
   /** by the whole chat */
   spentToday: Spent;
+  /** limits that others have met, by model */
+  limits: Record<string, KnownLimit>;
   /** the result of this very step; a retry that finds it pays nothing */
   stored: ThinkResult | null;
 }
 
-const subjectOf = compiled('step_subject', (db, turnId: string, key: string) =>
+/** The endpoint of a step, and the models that are asked where a chat names none. */
+export interface StepModel {
+  account: string;
+  name: string;
+  fallback?: string | undefined;
+}
+
+/** Limits of the models that the step may ask. There is rarely one, so reading them here costs less than asking when there is. */
+const limitsOf = (e: ExpressionBuilder<Database, 'turns' | 'threads'>, account: string, name: string, fallback: string) =>
+  e
+    .selectFrom('model_limits')
+    .select(
+      sql<Record<string, KnownLimit> | null>`json_object_agg(model, json_build_object('kind', kind, 'named', named, 'opensInMs', ${msUntil('until')}))`.as(
+        'all',
+      ),
+    )
+    .where('account', '=', account)
+    .where((w) => w.or([w('model', 'in', [name, fallback]), w('model', '=', w.ref('turns.model')), w('model', '=', w.ref('threads.model'))]));
+
+const subjectOf = compiled('step_subject', (db, turnId: string, key: string, account: string, name: string, fallback: string) =>
   db
     .selectFrom('turns')
     .innerJoin('threads', 'threads.id', 'turns.thread_id')
@@ -34,12 +57,14 @@ const subjectOf = compiled('step_subject', (db, turnId: string, key: string) =>
     .select(['threads.model as thread_model', 'threads.system_prompt', 'threads.auto_approve as thread_auto_approve', 'threads.chat_id', 'chats.autonomy'])
     .select(['chats.channel', 'chats.address'])
     .select(['spending.tokens as spent_tokens', 'spending.micro_usd as spent_micro_usd', 'spending.unpriced as spent_unpriced', 'steps.result as stored'])
+    .select((e) => limitsOf(e, account, name, fallback).as('limits'))
     .where('turns.id', '=', turnId),
 );
 
 /** Everything about a model step except the dialogue; null when the turn does not exist. */
-export async function loadSubject(db: Db, input: ThinkInput): Promise<StepSubject | null> {
-  const [row] = (await db.executeQuery(subjectOf(input.turnId, stepKey(input.turnId, input.step)))).rows;
+export async function loadSubject(db: Db, input: ThinkInput, { account, name, fallback }: StepModel): Promise<StepSubject | null> {
+  const key = stepKey(input.turnId, input.step);
+  const [row] = (await db.executeQuery(subjectOf(input.turnId, key, account, name, fallback ?? name))).rows;
   if (!row) return null;
   const {
     thread_model,
@@ -55,6 +80,7 @@ export async function loadSubject(db: Db, input: ThinkInput): Promise<StepSubjec
     spent_micro_usd,
     spent_unpriced,
     stored,
+    limits,
     ...turn
   } = row;
   return {
@@ -65,6 +91,7 @@ export async function loadSubject(db: Db, input: ThinkInput): Promise<StepSubjec
     channel,
     group: isGroupChat(channel, address),
     spentToday: { tokens: spent_tokens ?? 0, microUsd: spent_micro_usd ?? 0, unpriced: spent_unpriced ?? 0 },
+    limits: limits ?? {},
     stored,
   };
 }

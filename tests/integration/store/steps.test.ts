@@ -34,6 +34,7 @@ const CALL: Answer['calls'][number] = {
   args: { message: 'm' },
   verdict: { name: 'report_progress', danger: 'SAFE', effect: 'idempotent', summary: 'report_progress', timeoutMs: 1000 },
 };
+const MODEL = { account: 'http://model', name: 'm' };
 const answer = (text: string, readUpto: number, calls = 0): Answer => ({
   text,
   calls: Array.from({ length: calls }, () => CALL),
@@ -45,7 +46,7 @@ const answer = (text: string, readUpto: number, calls = 0): Answer => ({
 const think = async (threadId: string, turnId: string, step: number, text: string, options: { calls?: number; readUpto?: number } = {}) => {
   const { db } = database.store;
   const input = { threadId, turnId, step };
-  const subject = (await loadSubject(db, input))!;
+  const subject = (await loadSubject(db, input, MODEL))!;
   return await storeAnswer(db, input, subject, answer(text, options.readUpto ?? (await read(threadId)), options.calls));
 };
 const act = async (callId: string, output: string): Promise<void> => {
@@ -132,7 +133,7 @@ describe('an answer of tool calls', () => {
     const thread = await freshThread();
     const turn = await begin(thread, 'go');
     const input = { threadId: thread, turnId: turn, step: 1 };
-    const subject = (await loadSubject(db, input))!;
+    const subject = (await loadSubject(db, input, MODEL))!;
     const readUpto = await read(thread);
     await finishTurn(db, { turnId: turn, threadId: thread, status: 'interrupted' });
     const result = await storeAnswer(db, input, subject, answer('', readUpto, 1));

@@ -1,4 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { sql } from 'kysely';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { accountOf } from '../../../src/adapters/model/account.ts';
+import { limitedAt, noteLimit } from '../../../src/store/kennel/limits.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 import { until } from '../../support/until.ts';
 
@@ -14,6 +17,8 @@ beforeAll(async () => {
   });
 });
 afterAll(() => app?.close());
+// one account: what a test left known of it must not hold up the next
+afterEach(() => app.store.db.deleteFrom('model_limits').execute());
 
 const notices = (turn: string) =>
   app.store.db.selectFrom('outbox').select(['body', 'state']).where('turn_id', '=', turn).where('kind', '=', 'notice').execute();
@@ -64,6 +69,35 @@ describe('a rate limit', () => {
       /^The model is at a limit for longer than I wait \(FETCH_MODEL_WAIT_HOURS\)\..*\(It said: at its limit until .*\d\d:\d\d\. Rate limit exceeded/,
     );
     expect(app.model.asked(turn)).toBe(1);
+  });
+});
+
+describe('a limit that others have met', () => {
+  const met = (name: string, opensInS: number) =>
+    noteLimit(app.store.db, limitedAt(accountOf(app.model.baseUrl, 'test-key'), name), { kind: 'limit', namedMs: opensInS * 1_000 });
+
+  it('costs no request while it lasts, and holds for its model alone', async () => {
+    await met('scripted', 4);
+    const [held, free] = [await app.thread(), await app.thread({ model: 'other' })];
+    const turn = await app.turn(held, [{ say: 'later' }]);
+    const other = await app.turn(free, [{ say: 'now' }]);
+    expect((await app.ended(free, other)).status).toBe('completed');
+    expect(app.model.asked(turn)).toBe(0);
+    expect((await app.ended(held, turn)).status).toBe('completed');
+    expect(app.model.asked(turn)).toBe(1);
+    expect(await app.store.db.selectFrom('model_limits').select('model').execute()).toEqual([]);
+  });
+
+  it('that lasts longer than a turn waits ends it without a request; of those who write after a quarter of an hour, one asks whether it opened early', async () => {
+    await met('scripted', 3 * 3_600);
+    const thread = await app.thread();
+    const turn = await app.turn(thread, [{ say: 'no' }]);
+    expect((await app.ended(thread, turn)).error).toMatch(/\(It said: at its limit until .*Another chat or task has met this limit\.\)$/);
+    expect(app.model.asked(turn)).toBe(0);
+    await app.store.db.updateTable('model_limits').set({ trying_until: sql<Date>`now()` }).execute();
+    const again = await app.turn(thread, [{ say: 'it opened early' }]);
+    expect((await app.ended(thread, again)).status).toBe('completed');
+    expect(await app.store.db.selectFrom('model_limits').select('model').execute()).toEqual([]);
   });
 });
 

@@ -34,6 +34,13 @@ test('a named time is waited for to its end, and one beyond the patience is not 
   expect(waits({ type: 'ModelUnavailable', retryAfterMs: 300 * MINUTE }).waits).toEqual([300 * MINUTE]);
 });
 
+test('who was not refused itself looks at the time that others know, and its own pace does not slow it down', () => {
+  const asked = afterFailure({ ...FRESH, limits: 9 }, { type: 'ModelRateLimited', retryAfterMs: 1_000 }, 0, LIMITS, 0);
+  const held = afterFailure({ ...FRESH, limits: 9 }, { type: 'ModelRateLimited', retryAfterMs: 1_000, held: true }, 0, LIMITS, 0);
+  expect(asked).toMatchObject({ waitMs: MINUTE, next: { failures: 1, limits: 10 } });
+  expect(held).toMatchObject({ waitMs: 1_000, next: { failures: 1, limits: 9, waitedMs: 1_000 } });
+});
+
 test('an endpoint that asks for a second again and again is not asked each second', () => {
   const { waits: waited } = waits({ type: 'ModelRateLimited', retryAfterMs: 1_000 });
   expect([Math.max(...waited), waited.length < 400]).toEqual([MINUTE, true]);

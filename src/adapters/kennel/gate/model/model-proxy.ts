@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { limitedAt } from '../../../../store/kennel/limits.ts';
 import { createSlots } from '../slots.ts';
 import { refuse } from './errors.ts';
 import { ModelCall, type ModelCallDeps } from './model-call.ts';
@@ -69,7 +70,7 @@ export class ModelProxy {
       if (refusal) return refuse(response, protocol, refusal);
       const body = await readBody(request, route.wire);
       if ('refusal' in body) return refuse(response, protocol, body.refusal);
-      const limited = { account: to.upstream.origin, model: (route.model ?? body.model ?? '').slice(0, 200) };
+      const limited = limitedAt(to.upstream.account, route.model ?? body.model ?? '');
       const atLimit = route.wire && (await deps.limits.check(limited, gone.signal));
       if (atLimit) return refuse(response, protocol, atLimit);
       await new ModelCall(deps, { route, upstream: to.upstream, body, limited, signal: gone.signal }).run(request, response);

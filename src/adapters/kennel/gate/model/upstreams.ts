@@ -1,5 +1,6 @@
 import type { Config } from '../../../../config.ts';
 import { type PriceBook, priceBook } from '../../../../domain/model/price-book.ts';
+import { accountOf } from '../../../model/account.ts';
 import { endpointOf } from '../../../model/endpoint.ts';
 import { isLocalEndpoint } from '../../../model/local-endpoint.ts';
 import type { Protocol } from './routes.ts';
@@ -22,6 +23,8 @@ export type UpstreamSettings = Pick<
 export interface Upstream {
   /** scheme, host and port */
   origin: string;
+  /** whom its limits belong to */
+  account: string;
   /** path of the base URL, without a slash at its end */
   base: string;
   /** header with the key; empty when the endpoint needs none */
@@ -63,6 +66,7 @@ function made(baseUrl: string, key: string | undefined, credential: Record<strin
     upstream: {
       prices,
       origin: url.origin,
+      account: accountOf(baseUrl, key),
       base: url.pathname.replace(/(?<!\/)\/+$/, ''),
       credential: login && !key ? { authorization: `Basic ${Buffer.from(login).toString('base64')}` } : credential,
       secrets: [key, login && url.password ? decodeURIComponent(url.password) : null].filter((secret) => !!secret).map(String),
