@@ -4,7 +4,7 @@ import { checkpoint } from './checkpoint/checkpoint.ts';
 import { conclude } from './checkpoint/conclude.ts';
 import { addWorktree, removeWorktree } from './checkpoint/worktree.ts';
 import { worktreeAgain } from './checkpoint/worktree-again.ts';
-import { environment } from './environment/find.ts';
+import { environment, environmentFiles } from './environment/find.ts';
 import { edit, remove, write } from './files/change.ts';
 import { list, read } from './files/look.ts';
 import { search } from './files/search.ts';
@@ -46,7 +46,9 @@ export function perform(workspace: string, side: string, op: WorkspaceOp): Works
     case 'profile':
       return profile(place);
     case 'environment':
-      return environment(place.root);
+      return environment(place);
+    case 'environment-files':
+      return environmentFiles(place);
     case 'create':
       return create(place, op);
     case 'checkpoint':

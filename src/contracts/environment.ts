@@ -29,12 +29,31 @@ export interface RefusedLine {
   why: string;
 }
 
+/** Folder of ours among the files of a build: none of the repository is taken from there. */
+export const BUILD_FOLDER = '.fetch';
+
+/** A file of the repository that goes into an image. */
+export interface CopiedFile {
+  /** relative to the folder that the Dockerfile copies from */
+  path: string;
+  executable: boolean;
+  bytes: number;
+  sha256: string;
+}
+
+/** `data.files` of the workspace operation `environment-files`: what is in these files, for a build. */
+export interface CopiedContent extends Pick<CopiedFile, 'path' | 'executable'> {
+  base64: string;
+}
+
 /** The part of a devcontainer that runs somebody else's code, so that a person must agree first. */
 export interface Devcontainer {
   file: string;
-  /** an image of a registry, or the text of a Dockerfile that copies nothing of the repository; both null: ours */
+  /** an image of a registry, or the text of a Dockerfile; both null: ours */
   image: string | null;
   dockerfile: string | null;
+  /** files of the repository that the Dockerfile copies, in the order of their names */
+  copied: CopiedFile[];
   /** ARGs of the Dockerfile */
   args: Record<string, string>;
   /** shell lines that prepare the workspace; they run inside of the task's container */
@@ -51,6 +70,6 @@ export interface FoundEnvironment {
   /** null also when a line of it is refused */
   devcontainer: Devcontainer | null;
   refused: RefusedLine[];
-  /** files that were read, relative to the workspace */
+  /** files and folders that this answer depends on, relative to the workspace */
   files: string[];
 }

@@ -22,6 +22,8 @@ export type WorkspaceOp = { worktree?: string } /** entries of a folder, folders
   | { op: 'profile' }
   /** what the repository says of the environment that it needs; its data are a `FoundEnvironment` (environment.ts) */
   | { op: 'environment' }
+  /** the files that the Dockerfile of its devcontainer copies; its data are `{ files: CopiedContent[] }` (environment.ts) */
+  | { op: 'environment-files' }
   /** fills an empty folder with a workspace from a template */
   | { op: 'create'; template: Template; name: string; description: string; git: boolean; author: Author }
   /** saves files, HEAD, index, refs and the git folder outside the workspace; a second call with the same key changes nothing */

@@ -1,14 +1,17 @@
 import { lstatSync } from 'node:fs';
 import { posix } from 'node:path';
 import { getNodeValue, type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser';
-import { type Devcontainer, type RefusedLine, SERVICES, type Service } from '../../../src/contracts/environment.ts';
+import { type CopiedContent, type Devcontainer, type RefusedLine, SERVICES, type Service } from '../../../src/contracts/environment.ts';
 import { existing } from '../files/paths.ts';
 import { readText } from '../files/text.ts';
+import type { Place } from '../git/repository.ts';
 import { Refusal } from '../refusal.ts';
-import { refusedIn } from './dockerfile.ts';
+import { BuildFiles } from './build-files.ts';
+import { readDockerfile, type Source } from './dockerfile.ts';
 import { featureOf } from './features.ts';
 import { all, commands, isEmpty, properties, texts } from './json-tree.ts';
 import type { Asked } from './manifests.ts';
+import { OWN_VARIABLE, REFUSED, REFUSED_IN_BUILD } from './refused-keys.ts';
 
 const PLACES = ['.devcontainer/devcontainer.json', '.devcontainer.json'];
 const FILE_BYTES = 256 * 1024;
@@ -16,26 +19,6 @@ const DOCKERFILE_BYTES = 64 * 1024;
 const LINE_CHARS = 160;
 const MOST_REFUSED = 20;
 
-/** Keys that reach beyond the walls of a container here. A person reads the reason beside the line. */
-const REFUSED: Record<string, string> = {
-  initializeCommand: 'It would run on this machine, outside of every container.',
-  dockerComposeFile: 'It would start other containers. Name what tests need as services instead.',
-  runServices: 'It would start other containers.',
-  mounts: 'It would show folders of this machine to the container.',
-  workspaceMount: 'It would show another folder of this machine to the container.',
-  privileged: 'It would take the walls of the container away.',
-  capAdd: 'It would give the container rights of the system.',
-  securityOpt: 'It would take a wall of the container away.',
-  runArgs: 'It would change how the container is started.',
-  appPort: 'It would open a port of this machine.',
-  secrets: 'Secrets of this machine never enter a container.',
-};
-const REFUSED_IN_BUILD: Record<string, string> = {
-  options: 'It would change how the image is built.',
-  cacheFrom: 'It would take layers from an image that somebody else can change.',
-};
-/** Variables with which the programs of the container itself would be changed. */
-const OWN_VARIABLE = /^(FETCH_|LD_|DYLD_|HOME$|PATH$|USER$|NODE_OPTIONS$|NODE_COMPILE_CACHE$|BASH_ENV$|ENV$|(HTTPS?|NO|ALL)_PROXY$)/i;
 const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,99}$/;
 const PACKAGE = /^[a-z0-9][a-z0-9+.-]{1,100}$/;
 /** An image of a registry, with a tag or a digest. */
@@ -52,13 +35,15 @@ export interface ReadDevcontainer {
   own: Devcontainer | null;
   refused: RefusedLine[];
   files: string[];
+  /** what is in the files that its Dockerfile copies */
+  contents(): CopiedContent[];
 }
 
 /** Reads the devcontainer of a repository. With a refused line nothing of it is used. Null where there is none. */
-export function readDevcontainer(root: string): ReadDevcontainer | null {
-  const file = PLACES.find((place) => lstatOf(root, place));
+export function readDevcontainer(place: Place): ReadDevcontainer | null {
+  const file = PLACES.find((each) => lstatOf(place.root, each));
   if (!file) return null;
-  const reading = new Reading(root, file);
+  const reading = new Reading(place, file);
   try {
     reading.read();
   } catch (error) {
@@ -66,23 +51,29 @@ export function readDevcontainer(root: string): ReadDevcontainer | null {
     reading.refuse(0, error instanceof Refusal ? error.message : 'It is nested too deeply to be read.');
   }
   const { result } = reading;
-  return result.refused.length > 0 ? { asked: [], services: [], packages: [], variables: {}, own: null, refused: result.refused, files: result.files } : result;
+  return result.refused.length > 0 ? { ...nothing(), refused: result.refused, files: result.files } : result;
 }
+
+const nothing = (): ReadDevcontainer => ({ asked: [], services: [], packages: [], variables: {}, own: null, refused: [], files: [], contents: () => [] });
 
 class Reading {
   readonly result: ReadDevcontainer;
-  private readonly root: string;
+  private readonly place: Place;
   private readonly file: string;
   private text = '';
+  /** what the paths of its Dockerfile begin at */
+  private folder: string;
+  private sources: Array<Source & { file: string }> = [];
 
-  constructor(root: string, file: string) {
-    this.root = root;
+  constructor(place: Place, file: string) {
+    this.place = place;
     this.file = file;
-    this.result = { asked: [], services: [], packages: [], variables: {}, own: null, refused: [], files: [file] };
+    this.folder = posix.dirname(file);
+    this.result = { ...nothing(), files: [file] };
   }
 
   read(): void {
-    this.text = readText(existing(this.root, this.file).absolute, this.file, FILE_BYTES);
+    this.text = readText(existing(this.place.root, this.file).absolute, this.file, FILE_BYTES);
     const errors: ParseError[] = [];
     const tree = parseTree(this.text, errors, { allowTrailingComma: true });
     const wrong = errors[0];
@@ -96,6 +87,7 @@ class Reading {
     }
     for (const [key, value, offset] of properties(tree)) this.property(key, value, offset);
     this.localVariables(tree);
+    if (this.sources.length > 0) this.copies();
     const { own } = this.result;
     if (own && own.image === null && own.dockerfile === null && own.setup.length === 0) this.result.own = null;
   }
@@ -110,7 +102,7 @@ class Reading {
   }
 
   private get own(): Devcontainer {
-    this.result.own ??= { file: this.file, image: null, dockerfile: null, args: {}, setup: [] };
+    this.result.own ??= { file: this.file, image: null, dockerfile: null, copied: [], args: {}, setup: [] };
     return this.result.own;
   }
 
@@ -148,23 +140,40 @@ class Reading {
     }
   }
 
-  /** The build gets no file of the repository, so its folder only has to be one of the repository. */
   private context(value: Node, offset: number): void {
-    this.inside(value, offset);
+    this.folder = this.inside(value, offset)?.replace(/(?<=.)\/$/, '') ?? this.folder;
   }
 
   private dockerfile(value: Node, offset: number): void {
     const path = this.inside(value, offset);
     if (path === null) return;
     try {
-      const text = readText(existing(this.root, path).absolute, path, DOCKERFILE_BYTES);
+      const text = readText(existing(this.place.root, path).absolute, path, DOCKERFILE_BYTES);
       this.result.files.push(path);
-      for (const refused of refusedIn(text)) this.refuseLine({ file: path, ...refused });
+      const { refused, sources } = readDockerfile(text);
+      for (const line of refused) this.refuseLine({ file: path, ...line });
+      this.sources = sources.map((source) => ({ ...source, file: path }));
       this.own.dockerfile = text;
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       this.refuse(offset, error.message);
     }
+  }
+
+  /** Finds what the Dockerfile copies. */
+  private copies(): void {
+    const files = new BuildFiles(this.place, this.folder);
+    for (const { path, ...at } of this.sources) {
+      try {
+        files.take(path);
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        this.refuseLine({ ...at, why: error.message });
+      }
+    }
+    this.own.copied = files.copied;
+    this.result.files = [...new Set([...this.result.files, ...files.watched])];
+    this.result.contents = () => files.contents();
   }
 
   /** A path of the file, relative to the workspace; null when it leads out of it. */

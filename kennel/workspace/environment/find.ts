@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { type FoundEnvironment, LANGUAGES, type Service, type WantedLanguage } from '../../../src/contracts/environment.ts';
 import type { WorkspaceAnswer } from '../../../src/contracts/workspace-ops.ts';
 import { readText } from '../files/text.ts';
+import type { Place } from '../git/repository.ts';
 import { Refusal } from '../refusal.ts';
 import { readDevcontainer } from './devcontainer.ts';
 import { type Asked, MANIFESTS, SOURCES } from './manifests.ts';
@@ -13,10 +14,11 @@ const MOST_NAMES = 5_000;
 const VERSION = /^[\w.<>=~^|*,!+ -]{1,60}$/;
 
 /** Finds what the repository asks for. It runs nothing of it, and a file that cannot be read asks for nothing. */
-export function environment(root: string): WorkspaceAnswer {
+export function environment(place: Place): WorkspaceAnswer {
+  const { root } = place;
   const asked: Array<Asked & { file: string }> = [];
   const files: string[] = [];
-  const devcontainer = readDevcontainer(root);
+  const devcontainer = readDevcontainer(place);
   if (devcontainer) {
     files.push(...devcontainer.files);
     asked.push(...devcontainer.asked.map((each) => ({ ...each, file: devcontainer.files[0]! })));
@@ -39,6 +41,12 @@ export function environment(root: string): WorkspaceAnswer {
   };
   const names = [...found.languages.map(({ language, version }) => (version ? `${language} ${version}` : language)), ...found.services];
   return { ok: true, output: names.join(', ') || 'nothing special', data: { ...found } };
+}
+
+/** What is in the files that go into the image of its devcontainer. */
+export function environmentFiles(place: Place): WorkspaceAnswer {
+  const files = readDevcontainer(place)?.contents() ?? [];
+  return { ok: true, output: `${files.length} files`, data: { files } };
 }
 
 function askedBy(read: (text: string) => Asked[], text: string): Asked[] {

@@ -17,20 +17,27 @@ export function openFile(absolute: string, path: string): number {
   throw new Refusal(`${shown(path)} is not a regular file.`);
 }
 
+const BY_SHELL = ' Use a shell command instead.';
+
 /** A whole text file of at most `limit` bytes. Binary files are refused. */
 export function readText(absolute: string, path: string, limit: number): string {
+  const bytes = readBytes(absolute, path, limit, BY_SHELL);
+  refuseBinary(bytes, path, bytes.length);
+  const text = bytes.toString('utf8');
+  if (!Buffer.from(text, 'utf8').equals(bytes)) throw new Refusal(`${shown(path)} is not UTF-8 text, and would be damaged by an edit.${BY_SHELL}`);
+  return text;
+}
+
+/** A whole file of at most `limit` bytes. `advice`: what to do with a larger one. */
+export function readBytes(absolute: string, path: string, limit: number, advice: string): Buffer {
   const file = openFile(absolute, path);
   try {
     const size = fstatSync(file).size;
-    if (size > limit) throw new Refusal(`${shown(path)} is too large for this (${sized(size)}; at most ${sized(limit)}). Use a shell command instead.`);
+    if (size > limit) throw new Refusal(`${shown(path)} is too large for this (${sized(size)}; at most ${sized(limit)}).${advice}`);
     const bytes = Buffer.alloc(size);
     let length = 0;
     for (let read = 1; read > 0 && length < size; length += read) read = readSync(file, bytes, length, size - length, null);
-    refuseBinary(bytes.subarray(0, length), path, size);
-    const text = bytes.subarray(0, length).toString('utf8');
-    if (!Buffer.from(text, 'utf8').equals(bytes.subarray(0, length)))
-      throw new Refusal(`${shown(path)} is not UTF-8 text, and would be damaged by an edit. Use a shell command instead.`);
-    return text;
+    return bytes.subarray(0, length);
   } finally {
     closeSync(file);
   }

@@ -5,7 +5,8 @@ import { EMPTY_HOME, runCommand } from './command.ts';
 import { homeLabel } from './docker/containers.ts';
 import { connect, type Engine, explained } from './docker/engine.ts';
 import { createOwnership, type Ownership, systemFiles, userOf } from './docker/ownership.ts';
-import { EnvironmentFailed, EnvironmentImages } from './environment/environment-images.ts';
+import { EnvironmentFailed } from './environment/environment-build.ts';
+import { EnvironmentImages } from './environment/environment-images.ts';
 import { Environments, homeVariables, runVariables } from './environment/environments.ts';
 import { type Images, images } from './images/image.ts';
 import { type ImageKind, imageKindOf } from './images/image-files.ts';
@@ -23,6 +24,7 @@ export type KennelConfig = Pick<
   | 'FETCH_KENNEL_MEMORY_MB'
   | 'FETCH_KENNEL_CPUS'
   | 'FETCH_KENNEL_PIDS'
+  | 'FETCH_KENNEL_BUILD_MINUTES'
 >;
 
 /** A kennel with the parts that `fetch kennel` shows. */
@@ -53,7 +55,7 @@ class HostKennel implements OpenKennel {
     this.engine = connect(config);
     this.images = images(this.engine, config);
     this.environmentImages = new EnvironmentImages(this.engine, config);
-    this.environments = new Environments(config.FETCH_HOME, (workspace) => this.workspaceOp(workspace, { op: 'environment' }));
+    this.environments = new Environments(config.FETCH_HOME, (workspace, op) => this.workspaceOp(workspace, { op }));
     this.ownership = createOwnership(
       this.engine,
       () => this.images.provide('tools'),
@@ -147,8 +149,9 @@ class HostKennel implements OpenKennel {
     if (workspace === null) return { image: kennel, variables: {}, setup: [], notes: [] };
     const { recipe, ...rest } = await this.environments.of(workspace);
     if (!recipe) return { ...rest, image: kennel };
+    const wanted = { kind, kennel, recipe, contents: () => this.environments.contents(workspace) };
     try {
-      return { ...rest, image: await this.environmentImages.provide(kind, kennel, recipe, onProgress, signal) };
+      return { ...rest, image: await this.environmentImages.provide(wanted, onProgress, signal) };
     } catch (error) {
       if (!(error instanceof EnvironmentFailed)) throw error;
       return { ...rest, image: kennel, notes: [...rest.notes, error.message] };

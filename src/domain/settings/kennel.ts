@@ -16,9 +16,15 @@ export const kennelSettings = {
     .describe('Name of this host among the hosts with containers; part of its task queue'),
   FETCH_KENNEL_SLOTS: whole(4).describe('Coding tasks that this host runs at once; more wait'),
   FETCH_KENNEL_BASE: z.string().trim().min(1).default('node:24-bookworm-slim').describe('Image that the kennel image is built on'),
-  FETCH_KENNEL_MEMORY_MB: z.coerce.number().int().min(256).default(4096).describe('Memory of a container'),
-  FETCH_KENNEL_CPUS: positive(2).describe('Processors of a container'),
+  FETCH_KENNEL_MEMORY_MB: z.coerce.number().int().min(256).default(4096).describe('Memory of a container, and of a step of a build'),
+  FETCH_KENNEL_CPUS: positive(2).describe('Processors of a container, and of a build'),
   FETCH_KENNEL_PIDS: z.coerce.number().int().min(32).default(512).describe('Processes of a container'),
+  FETCH_KENNEL_BUILD_MINUTES: z.coerce
+    .number()
+    .positive()
+    .max(25)
+    .default(20)
+    .describe("Longest time for a build of a repository's environment; finished steps are kept"),
   FETCH_KENNEL_DISK_MB: whole(4096).describe('Disk space for the run folder of a task; a task that needs more is ended'),
   FETCH_KENNEL_FREE_MB: whole(1024).describe('Coding tasks are ended when their host has less free disk space than this'),
   FETCH_KENNEL_AGENTS: z.string().default(AGENT_NAMES.join(',')).describe('Coding agents that may be used, comma separated, the preferred one first'),

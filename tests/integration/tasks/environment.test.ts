@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestApp } from '../../support/app.ts';
@@ -92,6 +92,74 @@ describe('the environment of a repository', () => {
       expect((await app.say(third.thread, 'no')).kind).toBe('answer');
       await inState(app, third.id, 'completed', BUILD_MS);
       expect(await lastPrinted(app, third.id)).toContain('ours');
+    },
+    BUILD_MS,
+  );
+
+  it(
+    'gets the files that its Dockerfile copies, asks again when one of them is another, and not for the rest of the repository',
+    async () => {
+      const mark = `mark-${Date.now()}`;
+      const path = await makeRepository(app, {
+        name: 'copies',
+        files: {
+          '.devcontainer/devcontainer.json': '{ "build": { "dockerfile": "Dockerfile", "context": ".." } }\n',
+          '.devcontainer/Dockerfile': 'FROM node:24-bookworm-slim\nCOPY needs*.txt tools /opt/copied/\nRUN bash /opt/copied/install.sh\n',
+          'needs.txt': `${mark}\n`,
+          'tools/install.sh': 'cp /opt/copied/needs.txt /etc/installed\n',
+          '.dockerignore': '**/*.key\n',
+          'tools/private.key': 'key',
+          'source.txt': '1\n',
+        },
+      });
+      const goal = 'run cat /etc/installed \\; ls /opt/copied';
+      const { id, thread } = await startTask(app, goal, { workspace: 'copies' });
+      await inState(app, id, 'waiting', BUILD_MS);
+      expect(JSON.stringify((await app.detail(thread)).pending_approvals[0]!)).toMatch(
+        /copies these files of the repository, as they are now:[\s\S]*needs\.txt \(19 bytes\)[\s\S]*tools\/install\.sh/,
+      );
+      await app.say(thread, 'yes');
+      await inState(app, id, 'completed', BUILD_MS);
+      expect(await lastPrinted(app, id)).toContain(`${mark}\ninstall.sh\nneeds.txt`);
+      // what is not copied makes no other image and no question
+      writeFileSync(join(path, 'source.txt'), '2\n');
+      writeFileSync(join(path, 'tools/private.key'), 'another');
+      const second = await startTask(app, goal, { workspace: 'copies' });
+      await inState(app, second.id, 'completed');
+      writeFileSync(join(path, 'needs-more.txt'), `${mark}-more\n`);
+      const third = await startTask(app, goal, { workspace: 'copies' });
+      await inState(app, third.id, 'waiting');
+      expect(JSON.stringify((await app.detail(third.thread)).pending_approvals[0]!)).toContain('needs-more.txt');
+      await app.say(third.thread, 'yes');
+      await inState(app, third.id, 'completed', BUILD_MS);
+      expect(await lastPrinted(app, third.id)).toContain('needs-more.txt');
+    },
+    BUILD_MS,
+  );
+
+  it(
+    'takes no file from elsewhere through its Dockerfile, and not more than it may, and says which line wants that',
+    async () => {
+      const path = await makeRepository(app, {
+        name: 'takes',
+        files: {
+          '.devcontainer/devcontainer.json': '{ "build": { "dockerfile": "Dockerfile", "context": ".." } }\n',
+          '.devcontainer/Dockerfile': 'FROM node:24-bookworm-slim\nCOPY passwd /\nCOPY large /\nCOPY ../beside /\nADD https://example.com/x /\n',
+          large: '',
+        },
+      });
+      symlinkSync('/etc/passwd', join(path, 'passwd'));
+      truncateSync(join(path, 'large'), 40_000_000);
+      const { id } = await startTask(app, 'write note.txt hello', { workspace: 'takes' });
+      await inState(app, id, 'completed', BUILD_MS);
+      const notice = await app.store.db.selectFrom('outbox').select('body').where('id', '=', `out_${id}_environment`).executeTakeFirstOrThrow();
+      const refused = [
+        /Dockerfile, line 2: COPY passwd \/\n> .*leads out of the workspace/,
+        /Dockerfile, line 3: COPY large \/\n> It would copy too much\. A Dockerfile may copy 2000 files of together 32 MB/,
+        /Dockerfile, line 4: COPY \.\.\/beside \/\n> This path leads out of the folder/,
+        /Dockerfile, line 5: ADD https.*\n> It would load a file from elsewhere/,
+      ];
+      for (const line of refused) expect(notice.body).toMatch(line);
     },
     BUILD_MS,
   );

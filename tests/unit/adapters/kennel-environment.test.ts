@@ -73,13 +73,13 @@ describe('the recipe of a repository', () => {
   });
 
   it('has no part of a devcontainer to which nobody agreed', () => {
-    const devcontainer = { file: 'd', image: 'evil:1', dockerfile: 'FROM evil\nRUN evil\n', args: {}, setup: [] };
+    const devcontainer = { file: 'd', image: 'evil:1', dockerfile: 'FROM evil\nRUN evil\n', copied: [], args: {}, setup: [] };
     expect(recipeOf(found({ devcontainer }), false).recipe).toBeNull();
-    expect(recipeOf(found({ devcontainer }), true).recipe?.base).toEqual({ image: 'evil:1', dockerfile: 'FROM evil\nRUN evil\n', args: {} });
+    expect(recipeOf(found({ devcontainer }), true).recipe?.base).toEqual({ image: 'evil:1', dockerfile: 'FROM evil\nRUN evil\n', copied: [], args: {} });
   });
 
   it('puts no language of ours over a base that the repository brings, except one that its devcontainer names', () => {
-    const devcontainer = { file: '.devcontainer.json', image: 'golang:1', dockerfile: null, args: {}, setup: [] };
+    const devcontainer = { file: '.devcontainer.json', image: 'golang:1', dockerfile: null, copied: [], args: {}, setup: [] };
     const go = { language: 'go', version: '1.24', file: 'go.mod' } as const;
     const ruby = { language: 'ruby', version: null, file: '.devcontainer.json' } as const;
     const { recipe } = recipeOf(found({ devcontainer, languages: [go, ruby] }), true);
@@ -106,7 +106,7 @@ describe('an answer of the workspace program', () => {
       { ...NOTHING, languages: [{ language: 'node', version: '20"\nRUN evil', file: 'x' }] },
       { ...NOTHING, languages: [{ language: 'brainfuck', version: null, file: 'x' }] },
       { ...NOTHING, variables: { 'A=B\nC': 'x' } },
-      { ...NOTHING, devcontainer: { file: 'x', image: 'a\nRUN evil', dockerfile: null, args: {}, setup: [] } },
+      { ...NOTHING, devcontainer: { file: 'x', image: 'a\nRUN evil', dockerfile: null, copied: [], args: {}, setup: [] } },
     ];
     for (const answer of hostile) expect(() => checkedEnvironment(answer)).toThrow();
     expect(checkedEnvironment(NOTHING)).toEqual(NOTHING);

@@ -1,12 +1,12 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { Devcontainer, FoundEnvironment } from '../../../contracts/environment.ts';
+import type { CopiedContent, CopiedFile, Devcontainer, FoundEnvironment } from '../../../contracts/environment.ts';
 import { INSIDE } from '../../../contracts/kennel.ts';
-import type { WorkspaceAnswer } from '../../../contracts/workspace-ops.ts';
+import type { WorkspaceAnswer, WorkspaceOp } from '../../../contracts/workspace-ops.ts';
 import { blockQuote, inline } from '../../../domain/text/foreign-text.ts';
 import type { EnvironmentAsked } from '../kennel.ts';
-import { checkedEnvironment, NOTHING } from './found.ts';
+import { checkedContents, checkedEnvironment, NOTHING } from './found.ts';
 import { type Recipe, recipeOf } from './recipe.ts';
 import { stampOf } from './stamp.ts';
 
@@ -24,19 +24,24 @@ export interface Environment {
   notes: string[];
 }
 
+/** More files than this are counted in a question, and not named. */
+const SHOWN_FILES = 40;
+
 interface Kept {
   stamp: string;
   found: FoundEnvironment;
 }
 
+type Read = (workspace: string, op: Extract<WorkspaceOp['op'], 'environment' | 'environment-files'>) => Promise<WorkspaceAnswer>;
+
 /** What workspaces need. What was found is kept with the dates of the files, so that a warm start reads nothing. */
 export class Environments {
   private readonly folder: string;
-  private readonly read: (workspace: string) => Promise<WorkspaceAnswer>;
+  private readonly read: Read;
   private readonly kept = new Map<string, Kept>();
 
   /** `read` asks the workspace program, in a container. */
-  constructor(home: string, read: (workspace: string) => Promise<WorkspaceAnswer>) {
+  constructor(home: string, read: Read) {
     this.folder = join(home, 'kennel', 'environments');
     this.read = read;
   }
@@ -59,6 +64,11 @@ export class Environments {
         ...(undecided ? [`${undecided.file} brings its own image or commands. They wait for your yes: the next coding task asks.`] : []),
       ],
     };
+  }
+
+  /** What is in the files that the Dockerfile of the repository copies, as they are now. */
+  async contents(workspace: string): Promise<CopiedContent[]> {
+    return checkedContents((await this.read(workspace, 'environment-files')).data);
   }
 
   async decide(hash: string, agreed: boolean): Promise<void> {
@@ -89,7 +99,7 @@ export class Environments {
   }
 
   private async ask(workspace: string): Promise<FoundEnvironment> {
-    const answer = await this.read(workspace);
+    const answer = await this.read(workspace, 'environment');
     return answer.ok ? checkedEnvironment(answer.data) : NOTHING;
   }
 
@@ -124,21 +134,29 @@ export class Environments {
 /** Only what runs code of others is asked about. */
 function askedBy(devcontainer: Devcontainer | null): EnvironmentAsked | null {
   if (!devcontainer) return null;
-  const { file, image, dockerfile, args, setup } = devcontainer;
+  const { file, image, dockerfile, copied, args, setup } = devcontainer;
   const text = [
     ...(dockerfile === null && image !== null ? [`Its base is the image ${image}.`] : []),
     ...(dockerfile === null ? [] : ['Its base is made by this Dockerfile, with the network of this machine:', dockerfile.trimEnd()]),
+    ...(copied.length > 0 ? [copies(copied)] : []),
     ...Object.entries(args).map(([name, value]) => `with the argument ${name}=${value}`),
     ...(setup.length > 0 ? ['These commands run in the container of each task, before the agent:', ...setup] : []),
   ].join('\n');
   return {
     hash: createHash('sha256')
-      .update(JSON.stringify([image, dockerfile, args, setup]))
+      .update(JSON.stringify([image, dockerfile, args, setup, ...(copied.length > 0 ? [copied] : [])]))
       .digest('hex')
       .slice(0, 24),
     file,
     text,
   };
+}
+
+/** The files that a Dockerfile copies. What is in them counts: a change of one asks again. */
+function copies(copied: readonly CopiedFile[]): string {
+  const shown = copied.slice(0, SHOWN_FILES).map(({ path, bytes }) => `  ${inline(path, 200)} (${bytes.toLocaleString('en')} bytes)`);
+  const rest = copied.length - shown.length;
+  return [`It copies these files of the repository, as they are now:`, ...shown, ...(rest > 0 ? [`  and ${rest} more`] : [])].join('\n');
 }
 
 function refusals({ refused }: FoundEnvironment): string[] {

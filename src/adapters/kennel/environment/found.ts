@@ -1,9 +1,12 @@
 import { z } from 'zod';
-import { type FoundEnvironment, LANGUAGES, SERVICES } from '../../../contracts/environment.ts';
+import { type CopiedContent, type FoundEnvironment, LANGUAGES, SERVICES } from '../../../contracts/environment.ts';
 
 /** What the workspace program found. It read files of strangers, so nothing that it says is used unchecked. */
 
 const path = z.string().max(4_000);
+/** A file below the folder of a build, and not the folder that is ours there. */
+const insidePath = path.regex(/^(?!\.fetch\/)(?!(?:.*\/)?\.{0,2}(?:\/|$))[^\0]+$/);
+const MOST_FILES = 2_000;
 const name = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,99}$/);
 const value = z.string().max(4_000);
 
@@ -34,13 +37,16 @@ const shape = z.object({
         .string()
         .max(64 * 1024)
         .nullable(),
+      copied: z.array(z.object({ path: insidePath, executable: z.boolean(), bytes: z.int().min(0), sha256: z.hash('sha256') })).max(MOST_FILES),
       args: z.record(name, value),
       setup: z.array(z.string().max(100_000)).max(100),
     })
     .nullable(),
   refused: z.array(z.object({ file: path, line: z.int().min(1), text: z.string().max(500), why: z.string().max(500) })).max(50),
-  files: z.array(path).max(100),
+  files: z.array(path).max(3 * MOST_FILES),
 });
+
+const contents = z.object({ files: z.array(z.object({ path: insidePath, executable: z.boolean(), base64: z.base64() })).max(MOST_FILES) });
 
 export const NOTHING: FoundEnvironment = {
   languages: [],
@@ -51,6 +57,9 @@ export const NOTHING: FoundEnvironment = {
   refused: [],
   files: [],
 };
+
+/** What is in the files that a build copies. Throws for an answer that is not one of the workspace program. */
+export const checkedContents = (data: unknown): CopiedContent[] => contents.parse(data).files;
 
 /** Throws for an answer that is not one of the workspace program. */
 export const checkedEnvironment = (data: unknown): FoundEnvironment => shape.parse(data);

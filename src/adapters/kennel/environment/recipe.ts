@@ -14,7 +14,7 @@ export interface Recipe {
   scripts: Array<[name: string, argument: string]>;
   services: Service[];
   /** another base than ours, to which a person agreed */
-  base: Pick<Devcontainer, 'image' | 'dockerfile' | 'args'> | null;
+  base: Pick<Devcontainer, 'image' | 'dockerfile' | 'copied' | 'args'> | null;
 }
 
 /** Debian packages of each language. Test runners are among them, because most tests of small projects then run without any registry. */
@@ -66,7 +66,7 @@ export function recipeOf(found: FoundEnvironment, agreed: boolean): { recipe: Re
     packages: [...packages].sort(),
     scripts,
     services: [...found.services].sort(),
-    base: base && { image: base.image, dockerfile: base.dockerfile, args: base.args },
+    base: base && { image: base.image, dockerfile: base.dockerfile, copied: base.copied, args: base.args },
   };
   return { recipe: recipe.packages.length + scripts.length === 0 && !base ? null : recipe, notes };
 }
