@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -16,7 +16,9 @@ export interface FolderRegistry {
   close(): Promise<void>;
 }
 
-async function serve(files: Map<string, Buffer | string>, base: string): Promise<FolderRegistry> {
+type Files = Pick<Map<string, Buffer | string>, 'get'>;
+
+async function serve(files: Files, base: string): Promise<FolderRegistry> {
   const requests: string[] = [];
   const server: Server = createServer((request, response) => {
     const path = request.url ?? '';
@@ -81,6 +83,55 @@ export async function startCargoIndex(): Promise<FolderRegistry> {
   files.set('/index/le/ft/left', `${JSON.stringify({ name: 'left', vers: '1.0.0', deps: [], cksum, features: {}, yanked: false })}\n`);
   files.set('/crates/left-1.0.0.crate', crate);
   return registry;
+}
+
+/** What Debian has of Maven's plugins for a package with tests, as a Maven repository. Docker builds the image that it is taken from. */
+export async function startMavenFolder(): Promise<FolderRegistry> {
+  const image = execFileSync('docker', ['build', '--quiet', '--network', 'host', '-'], { input: MAVEN_IMAGE, encoding: 'utf8', stdio: 'pipe' }).trim();
+  const folder = mkdtempSync(join(tmpdir(), 'fetch-maven-'));
+  const tar = execFileSync('docker', ['run', '--rm', image, 'tar', '-chf', '-', '--ignore-failed-read', '-C', '/usr/share/maven-repo', '.'], {
+    maxBuffer: 512 * 1024 * 1024,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  execFileSync('tar', ['-xf', '-', '-C', folder], { input: tar });
+  const registry = await serve({ get: (path) => fileIn(folder, path) }, '/');
+  return {
+    ...registry,
+    close: async () => {
+      rmSync(folder, { recursive: true, force: true });
+      await registry.close();
+    },
+  };
+}
+
+const MAVEN_IMAGE = `FROM node:24-bookworm-slim
+RUN mkdir -p /usr/share/man/man1 && apt-get update -qq && apt-get install -y -qq --no-install-recommends junit4 libmaven-compiler-plugin-java \\
+  libmaven-jar-plugin-java libmaven-resources-plugin-java libsurefire-java maven >/dev/null
+`;
+
+/** A project of Maven with a test, whose plugins and packages are in that folder. */
+export const mavenProject: Readonly<Record<string, string>> = {
+  'pom.xml': `<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>demo</groupId><artifactId>demo</artifactId><version>1.0.0</version>
+  <properties><maven.compiler.release>17</maven.compiler.release><project.build.sourceEncoding>UTF-8</project.build.sourceEncoding></properties>
+  <dependencies><dependency><groupId>junit</groupId><artifactId>junit</artifactId><version>4.13.2</version><scope>test</scope></dependency></dependencies>
+  <build><plugins>
+    <plugin><artifactId>maven-resources-plugin</artifactId><version>3.3.0</version></plugin>
+    <plugin><artifactId>maven-compiler-plugin</artifactId><version>3.10.1</version></plugin>
+    <plugin><artifactId>maven-surefire-plugin</artifactId><version>2.22.3</version></plugin>
+    <plugin><artifactId>maven-jar-plugin</artifactId><version>3.3.0</version></plugin>
+  </plugins></build>
+</project>
+`,
+  'src/main/java/Sums.java': 'public class Sums {\n  static int add(int a, int b) {\n    return a + b;\n  }\n}\n',
+  'src/test/java/SumsTest.java':
+    'import static org.junit.Assert.assertEquals;\nimport org.junit.Test;\n\npublic class SumsTest {\n  @Test\n  public void adds() {\n    assertEquals(3, Sums.add(1, 2));\n  }\n}\n',
+};
+
+function fileIn(folder: string, path: string): Buffer | undefined {
+  const file = join(folder, path);
+  return statSync(file, { throwIfNoEntry: false })?.isFile() ? readFileSync(file) : undefined;
 }
 
 /** A compressed archive of a folder. */

@@ -9,20 +9,22 @@ import { mirrorEnvironment, mirrorsOf } from '../../domain/tasks/mirrors.ts';
 import { MANIFESTS, REGISTRIES_SCRIPT, registriesIn } from '../../domain/tasks/registries.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
 import { managersDecided, wantRegistries } from '../../store/kennel/egress-questions.ts';
+import { wordsToPlan } from '../../store/kennel/task-plans.ts';
 import type { Task } from '../../store/kennel/tasks.ts';
+import type { Db } from '../../store/postgres/database.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 import { workspaceOf } from './task-workspace.ts';
 
 const READ_MS = 30_000;
 
 /**
- * Before the first run of a task: the question about the registries of its project that nobody has decided yet. Null when there is none. A project whose
+ * Before the first run of a task that can write: the question about the registries of its project that nobody has decided yet. Null when there is none. A project whose
  * settings cannot be read, or have changed since a person decided, is asked about when a program wants a host.
  */
 export async function registriesToAsk(deps: KennelDeps, task: Task): Promise<Prepared['hosts'] | null> {
   const { config, db, kennel, log } = deps;
   const workspace = workspaceOf(config, task);
-  if (task.step > 0 || task.planning) return null;
+  if (!(await isBeforeWork(db, task))) return null;
   const decided = await managersDecided(db, task);
   const managers = (await managersOf(workspace)).filter((manager) => !decided.has(manager));
   if (managers.length === 0) return null;
@@ -54,6 +56,11 @@ export async function registriesToAsk(deps: KennelDeps, task: Task): Promise<Pre
     log?.warn({ task: task.id, error: (error as Error).message }, 'the registries of a project could not be read');
     return null;
   }
+}
+
+/** No run that can write has begun, and the plan, if there is one, is agreed to. */
+async function isBeforeWork(db: Db, task: Task): Promise<boolean> {
+  return task.planning ? (await wordsToPlan(db, task))?.decision === 'allow' : task.step === 0;
 }
 
 /** The package managers that have something to load. Looks at names alone, and follows no link. */

@@ -1,3 +1,4 @@
+import { patched } from '@temporalio/workflow';
 import type { CarriedWork, Followed, HeldBack, ModelLimit, Prepared } from '../../contracts/task.ts';
 import { span } from '../../domain/text/when.ts';
 import { untilAgreedTo } from './agreement.ts';
@@ -12,6 +13,8 @@ import { CANCELLED, type End, isRenewable, type Renewal, show, type TaskRun } fr
 
 /** How often a container that vanishes is replaced before the task fails. */
 const MOST_REPLACEMENTS = 3;
+/** Runs from before this change prepare nothing anew after their plan. */
+const PREPARES_WORK = '2026-11-prepares-work-after-plan';
 /** How often operators see progress while an agent works. Each time costs three history events. */
 const PROGRESS_MS = 60_000;
 
@@ -22,7 +25,7 @@ export async function work(run: TaskRun, carried?: CarriedWork): Promise<End | R
   const first = carried?.first ?? (parked ? await afterAnswer(run, parked) : firstStep);
   if (first === null) return CANCELLED;
   const at: CarriedWork = carried ? { ...carried } : { first, step: first, offset: 0, deaths: 0, asked: null, ...(plan && { plans: true }) };
-  const early = !carried && plan?.handedIn ? await untilAgreed(run, at) : null;
+  const early = !carried && plan?.handedIn ? await planned(run, at) : null;
   if (early) return early;
   for (let starts = !carried; ; ) {
     const { step } = at;
@@ -89,7 +92,7 @@ async function after(run: TaskRun, at: CarriedWork, followed: Followed): Promise
 async function afterEnd(run: TaskRun, at: CarriedWork, followed: Over): Promise<Next> {
   const { taskId } = run.input;
   const { step } = at;
-  const end = handsIn(followed, at) ? await untilAgreed(run, at) : endedByItself(followed, at);
+  const end = handsIn(followed, at) ? await planned(run, at) : endedByItself(followed, at);
   if (end) return end;
   // there is an answer to its plan, for the next run
   if (at.step > step) return 'starts';
@@ -106,6 +109,13 @@ async function afterEnd(run: TaskRun, at: CarriedWork, followed: Over): Promise<
   }
   at.step += 1;
   return 'starts';
+}
+
+/** Waits for a yes to a plan. Only then is it sure that the work is done, so what it needs is asked about after it. */
+async function planned(run: TaskRun, at: CarriedWork): Promise<End | null> {
+  const end = await untilAgreed(run, at);
+  if (end || at.plans || !patched(PREPARES_WORK)) return end;
+  return (await prepare(run)) ? null : CANCELLED;
 }
 
 /** Starts the container of a run, unless its model is known to refuse. */

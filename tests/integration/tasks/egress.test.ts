@@ -121,4 +121,18 @@ describe('a task whose package manager wants a registry', () => {
     await app.say(first.thread, 'egress');
     expect(await lastReply(first.thread)).toContain(`may not reach ${npm.at} (this project)`);
   });
+
+  it('is asked about its registry after a yes to its plan, and not before', async () => {
+    const path = await project('planned-app');
+    const { thread, id } = await startTask(app, `look cat package.json; ${CI}`, { workspace: 'planned-app', plan: true });
+    expect((await asked(id)).kind).toBe('plan');
+    await app.say(thread, 'yes');
+    const question = await asked(id, 2);
+    expect([question.prompt, containersOf(id)]).toEqual([`planned-app is a Node project: may tasks here use its package registry (${npm.at})?`, []]);
+    for (const role of ['worker', 'kennel'] as const) app.kill(role);
+    await app.whenReady();
+    await app.say(thread, 'yes');
+    await inState(app, id, 'completed', 120_000);
+    expect([existsSync(join(path, 'node_modules/left/index.js')), (await questionsOf(id)).length]).toEqual([true, 2]);
+  });
 });
