@@ -11,13 +11,14 @@ const endToEnd = (headers: IncomingMessage['headers']) => Object.fromEntries(Obj
 
 /** Passes one plain HTTP request on to a mirror that the owner named. `opened`: the connection to it, as soon as there is one. */
 export function forwardPlain(deps: TunnelDeps, target: Target, request: IncomingMessage, response: ServerResponse, opened: (server: Socket) => void): void {
-  const { pathname, search } = new URL(request.url!);
+  const { pathname, search, host } = new URL(request.url!);
   const sent = httpRequest({
     host: target.host,
     port: target.port,
     method: request.method,
     path: pathname + search,
-    headers: endToEnd(request.headers),
+    // RFC 9112 section 3.2.2: not what the client says, or it could mean another host behind the same front
+    headers: { ...endToEnd(request.headers), host },
     agent: false,
     timeout: deps.idleMs,
     lookup: guardedLookup(deps.resolve, (address) => deps.allows(address, target)),
