@@ -106,8 +106,11 @@ export function parseEgress(text: string): EgressOrder | null {
   if (isTooLong(text)) return null;
   const plain = withoutFullStop(text.trim().toLowerCase());
   if (/^\/?egress$/.test(plain)) return { what: 'list' };
-  const [, host, port] = /^\/?egress (?:remove|revoke|forget) ([a-z0-9._-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::(\d{1,5}))?$/.exec(plain) ?? [];
-  return host === undefined ? null : { what: 'remove', host: host.replace(/^\[|\]$/g, ''), port: port === undefined ? null : Number(port) };
+  const [, scheme, host, port] =
+    /^\/?egress (?:remove|revoke|forget) (https?:\/\/)?([a-z0-9._-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::(\d{1,5}))?\/?$/.exec(plain) ?? [];
+  if (host === undefined) return null;
+  const usual = scheme === undefined ? null : scheme === 'https://' ? 443 : 80;
+  return { what: 'remove', host: host.replace(/^\[|\]$/g, ''), port: port === undefined ? usual : Number(port) };
 }
 
 /** What a whole message decides about an approval. `remember`: further requests of this thread are allowed as well. */

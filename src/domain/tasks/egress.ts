@@ -49,16 +49,22 @@ export function egressVerdict(answer: string): EgressVerdict | null {
 
 export const isAllowing = (verdict: EgressVerdict): boolean => verdict !== 'no' && verdict !== 'never';
 
+/** Nothing is encrypted on the way there. */
+const isOpen = ({ port }: Pick<AskedHost, 'port'>): boolean => port === 80;
+
 /** A host for people. A name may carry data in itself, so it is never shortened without saying so; its end says whose it is. */
 export function shownHost({ host, port }: AskedHost): string {
   const name = host.includes(':') ? `[${host}]` : host;
   const cut = name.length - LONGEST_HOST;
   const shown = cut <= 0 ? name : `${name.slice(0, LONGEST_HOST - SHOWN_END)}[${cut} more characters]${name.slice(-SHOWN_END)}`;
+  if (isOpen({ port })) return `http://${shown}`;
   return port === 443 ? shown : `${shown}:${port}`;
 }
 
 /** The name of a program from its User-Agent, such as `npm` or `pip`; null when there is none. It comes from the container and decides nothing. */
 export function toolName(userAgent: string | undefined): string | null {
+  // it names its distribution first
+  if (userAgent?.startsWith('Debian APT-')) return 'apt';
   const name = /^\s*([a-z][a-z0-9+_-]{0,23})(?=[\s/;,(]|$)/i.exec(userAgent?.slice(0, 200) ?? '')?.[1];
   return name?.toLowerCase() ?? null;
 }
@@ -84,8 +90,11 @@ export function egressQuestion({ taskId, workspace, hosts, more, tools, warnings
       ? `${who} ${verb} ${shownHost(hosts[0]!)}.`
       : `${who} ${verb} ${hosts.length} hosts:\n${hosts.map((host) => `- ${shownHost(host)}`).join('\n')}`;
   const rest = more > 0 ? [`It also asked for ${more} more, which stay refused.`] : [];
+  const open = hosts.some(isOpen)
+    ? [`${hosts.length > 1 ? 'http:// is' : 'That is'} without encryption: others on the way can read it, and change what comes.`]
+    : [];
   const long = hosts.some(({ host }) => host.length > LONGEST_HOST) ? ['A name as long as this can carry data out by itself.'] : [];
-  return [all, ...rest, ...long, ...warnings].join('\n');
+  return [all, ...rest, ...open, ...long, ...warnings].join('\n');
 }
 
 const listed = (names: readonly string[]): string => (names.length < 2 ? (names[0] ?? '') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`);
@@ -100,7 +109,8 @@ export const egressWords = {
   tooMany: (at: AskedHost): string => `This task asked for too many hosts, so nobody is asked about ${shownHost(at)}. It is refused.`,
   notYet: (at: AskedHost): string => `The person has not answered yet whether ${shownHost(at)} may be reached. Wait some minutes, then try again.`,
   noStore: (at: AskedHost): string => `The person cannot be asked about ${shownHost(at)} right now. Try again in a minute.`,
-  tlsOnly: (at: AskedHost): string => `Plain HTTP is not passed on: use https://${at.host} instead.`,
+  tlsOnly: (at: AskedHost): string =>
+    `Without encryption only GET and HEAD to port 80 are passed on, without a password, a cookie or a body. Use https://${at.host} instead.`,
 };
 
 /** What an agent is told when its session resumes after the answer. */

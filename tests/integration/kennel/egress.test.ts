@@ -15,6 +15,7 @@ import { openAsks, revokeRules } from '../../../src/store/kennel/egress-rules.ts
 import { findQuestion } from '../../../src/store/kennel/task-questions.ts';
 import { findTask } from '../../../src/store/kennel/tasks.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { IS_ROOT } from '../../support/other-user.ts';
 import { newThread } from '../../support/thread.ts';
 import { until } from '../../support/until.ts';
 
@@ -71,7 +72,15 @@ async function opened(workspace: string, more: Partial<GateDeps> = {}) {
     await db.updateTable('questions').set(decided).where('id', '=', questionId).execute();
     return question;
   };
-  return { gate, task, asked, answer, connect: (target: string, headers = '') => program(folder, `CONNECT ${target} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`) };
+  const request = (head: string) => program(folder, head);
+  return {
+    gate,
+    task,
+    asked,
+    answer,
+    request,
+    connect: (target: string, headers = '') => program(folder, `CONNECT ${target} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`),
+  };
 }
 
 /** Sends a request, and gives the connection with all that came back. */
@@ -234,6 +243,74 @@ describe('an agent that asks for everything', () => {
     expect(prompt).toMatch(/It also asked for \d+ more, which stay refused\.$/);
     expect(await dueEgress(db, at.task)).toBeNull();
     expect(there).toMatchObject({ connections: 0, bytes: 0 });
+  });
+});
+
+describe('a host without encryption', () => {
+  // an address of its own, because port 80 of 127.0.0.1 may be somebody's
+  const ADDRESS = '127.0.0.80';
+  const there = { allows: (address: string) => address === ADDRESS, resolve: async () => [{ address: ADDRESS, family: 4 as const }] };
+  const apt = (host: string) => `GET http://${host}/dists/x HTTP/1.1\r\nHost: ${host}\r\nUser-Agent: Debian APT-HTTP/1.3 (2.6.1)\r\nConnection: close\r\n\r\n`;
+
+  it.skipIf(!IS_ROOT)('is asked about and named as such; the yes holds for port 80 and for no other', async () => {
+    const asked: string[] = [];
+    const server = createHttpServer((request, response) => {
+      asked.push(`${request.method} ${request.url} ${request.headers.host}`);
+      response.end('packages');
+    });
+    server.listen(80, ADDRESS);
+    await once(server, 'listening');
+    open.push({ close: () => server.close() });
+    const at = await opened('open', there);
+    const one = at.request(apt('deb.example.com'));
+    await at.asked(1);
+    expect(asked).toEqual([]);
+    const { prompt } = await at.answer('this project');
+    expect(prompt).toBe(
+      `apt in task ${at.task.id} (open) wants http://deb.example.com.\nThat is without encryption: others on the way can read it, and change what comes.`,
+    );
+    await one.begins('HTTP/1.1 200 ');
+    await until('its answer comes', () => one.said().endsWith('packages'));
+    await at.request(apt('deb.example.com').replace('GET', 'HEAD')).begins('HTTP/1.1 200 ');
+    expect(asked).toEqual(['GET /dists/x deb.example.com', 'HEAD /dists/x deb.example.com']);
+    at.connect('deb.example.com:443');
+    await at.asked(1);
+    expect(await openAsks(database.store.db, at.task)).toMatchObject([{ host: 'deb.example.com', port: 443 }]);
+    // and the other way round
+    at.connect('secure.example:443');
+    await at.asked(2);
+    await at.answer('this project');
+    at.request(apt('secure.example'));
+    await at.asked(1);
+    expect(asked).toHaveLength(2);
+  });
+
+  it('is refused, and nobody is asked, where a request would send something, or has a password, another port or a private address', async () => {
+    const at = await opened('closed', there);
+    const refused = async (head: string, words: RegExp) => {
+      const one = at.request(`${head}\r\nHost: x\r\n\r\n`);
+      await one.begins('HTTP/1.1 403 ');
+      await until('with words for the agent', () => words.test(one.said()));
+    };
+    const only = /Without encryption only GET and HEAD to port 80 .* Use https:\/\/deb\.example instead/;
+    await refused('POST http://deb.example/ HTTP/1.1', only);
+    await refused('GET http://deb.example/ HTTP/1.1\r\nContent-Length: 3', only);
+    await refused('GET http://deb.example/ HTTP/1.1\r\nTransfer-Encoding: chunked', only);
+    await refused('GET http://deb.example/ HTTP/1.1\r\nCookie: a=b', only);
+    await refused('GET http://deb.example/ HTTP/1.1\r\nAuthorization: Basic eDp5', only);
+    await refused('GET http://x:y@deb.example/ HTTP/1.1', only);
+    await refused('GET http://deb.example:8080/ HTTP/1.1', only);
+    await refused('GET http://10.0.0.5/ HTTP/1.1', /not on the public internet/);
+    await refused('GET http://[::ffff:169.254.169.254]/ HTTP/1.1', /not on the public internet/);
+    expect(await openAsks(database.store.db, at.task)).toEqual([]);
+  });
+
+  it('with a private address is not opened by any yes', async () => {
+    const at = await opened('inside', { allows: () => false });
+    const one = at.request(apt('intranet.example'));
+    await at.asked(1);
+    await at.answer('this project');
+    await one.begins('HTTP/1.1 403 Address not public');
   });
 });
 

@@ -623,9 +623,9 @@ describe('the egress socket', () => {
     }
     expect((await connectTo(folder, 'registry.example:22')).text).toMatch(/^HTTP\/1\.1 403 /);
     expect((await tunnel(folder, 'GET http://other.example/data?x=1 HTTP/1.1\r\nHost: other.example\r\n\r\n')).text).toMatch(
-      /^HTTP\/1\.1 403 [\s\S]*use https/,
+      /^HTTP\/1\.1 403 [\s\S]*has not allowed http:\/\/other\.example/,
     );
-    expect((await tunnel(folder, 'GET http://registry.example/ HTTP/1.1\r\nHost: registry.example\r\n\r\n')).text).toMatch(/^HTTP\/1\.1 403 [\s\S]*use https/);
+    expect((await tunnel(folder, 'POST http://registry.example/ HTTP/1.1\r\nHost: registry.example\r\n\r\n')).text).toMatch(/^HTTP\/1\.1 403 [\s\S]*Use https/);
     expect((await connectTo(folder, 'nonsense')).text).toMatch(/^HTTP\/1\.1 400 /);
     await gate.close(taskId);
     expect(await refusalsOf(database.store.db, taskId)).toEqual([

@@ -19,6 +19,15 @@ describe('a question about hosts', () => {
     );
   });
 
+  it('says which of them are without encryption', () => {
+    const [plain, other] = [
+      { host: 'deb.example', port: 80 },
+      { host: 'a.example', port: 443 },
+    ];
+    expect(egressQuestion({ ...about, hosts: [plain] })).toMatch(/wants http:\/\/deb\.example\.\nThat is without encryption: /);
+    expect(egressQuestion({ ...about, hosts: [other, plain] })).toMatch(/\n- a\.example\n- http:\/\/deb\.example\nhttp:\/\/ is without encryption: /);
+  });
+
   it('says how much of a long name is left out, shows whose it is, and warns', () => {
     const host = `${'a1b2c3'.repeat(10)}.${'d4e5f6'.repeat(10)}.evil.example`;
     const text = egressQuestion({ ...about, hosts: [{ host, port: 443 }] });
@@ -28,7 +37,9 @@ describe('a question about hosts', () => {
   it('shows every name whole or with what is cut, on one line', () => {
     holds(
       fc.property(fc.stringMatching(/^[a-z0-9_.-]{1,253}$/), fc.integer({ min: 1, max: 65_535 }), (host, port) => {
-        const shown = shownHost({ host, port }).replace(/:\d+$/, '');
+        const shown = shownHost({ host, port })
+          .replace(/^http:\/\//, '')
+          .replace(/:\d+$/, '');
         const cut = Number(/\[(\d+) more characters\]/.exec(shown)?.[1] ?? 0);
         expect(shown.replace(/\[\d+ more characters\]/, '').length + cut).toBe(host.length);
         expect(shown).not.toContain('\n');
@@ -39,6 +50,7 @@ describe('a question about hosts', () => {
 
   it('takes a word for the name of a program, and nothing else that a container writes', () => {
     expect([toolName('npm/11.2.0 node/v24 linux'), toolName('pip'), toolName('Go-http-client/1.1')]).toEqual(['npm', 'pip', 'go-http-client']);
+    expect(toolName('Debian APT-HTTP/1.3 (2.6.1)')).toBe('apt');
     expect([toolName(undefined), toolName(''), toolName('{"installer":1}'), toolName('a'.repeat(40))]).toEqual([null, null, null, null]);
     holds(
       fc.property(fc.string({ unit: 'binary', maxLength: 300 }), (text) => {
@@ -83,6 +95,7 @@ describe('the word "egress"', () => {
   it('lists, removes a host with or without its port, and leaves other sentences alone', () => {
     expect(parseEgress('/egress')).toEqual({ what: 'list' });
     expect(parseEgress('Egress remove Example.com.')).toEqual({ what: 'remove', host: 'example.com', port: null });
+    expect(parseEgress('egress remove http://deb.example.com/')).toEqual({ what: 'remove', host: 'deb.example.com', port: 80 });
     expect(parseEgress('egress remove [2001:db8::1]:8443')).toEqual({ what: 'remove', host: '2001:db8::1', port: 8443 });
     expect([parseEgress('egress of the building'), parseEgress('what is egress'), parseEgress('egress remove a b')]).toEqual([null, null, null]);
   });

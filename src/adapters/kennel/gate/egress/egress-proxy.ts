@@ -4,7 +4,7 @@ import { egressWords, toolName } from '../../../../domain/tasks/egress.ts';
 import type { Admission } from './admission.ts';
 import { parseTarget, type Target } from './allow-list.ts';
 import { deny } from './deny.ts';
-import { forwardPlain } from './plain.ts';
+import { forwardPlain, isOpenRead, refusePlain } from './plain.ts';
 import type { RefusedHosts } from './refused-hosts.ts';
 import type { TrafficCount } from './traffic.ts';
 import { openTunnel, type TunnelDeps } from './tunnel.ts';
@@ -31,7 +31,12 @@ const REVIEW_MS = 1_000;
 /** A client whose container is frozen says nothing while a person is asked. */
 const HELD_MS = 2 * 3_600_000;
 
-/** The HTTP proxy behind one task's egress socket: CONNECT to hosts that the owner lists or a person allows. */
+const NOT_PUBLIC = '403 Address not public';
+const notPublic = ({ host }: Target): string => `${host} is not on the public internet, and only public addresses may be reached.`;
+const TOO_MANY = '503 Too many connections';
+const tooMany = `There are ${MAX_TUNNELS} connections already.`;
+
+/** The HTTP proxy behind one task's egress socket: CONNECT, and what is read by plain HTTP, to hosts that the owner lists or a person allows. */
 export class EgressProxy {
   readonly server: Server;
   private readonly deps: EgressProxyDeps;
@@ -66,17 +71,23 @@ export class EgressProxy {
     const url = URL.parse(request.url ?? '');
     const target = url?.protocol === 'http:' ? parseTarget(`${url.hostname}:${url.port || 80}`) : null;
     if (!target || this.deps.refused.tooMany()) return refusePlain(response, '403 Only https', 'Only https is passed on.');
-    if (!this.deps.isPlain(target)) {
+    if (!this.deps.isPlain(target) && !isOpenRead(request, target)) {
       this.note(target);
       return refusePlain(response, '403 Only https', egressWords.tlsOnly(target));
     }
+    const block = () => {
+      this.note(target);
+      refusePlain(response, NOT_PUBLIC, notPublic(target));
+    };
+    if (this.isPrivate(target)) return block();
     const admitted = await this.deps.admission.admit(target, toolName(request.headers['user-agent']), leaving(request.socket));
     if (request.socket.destroyed) return;
     if (!admitted.open) {
       this.note(target);
       return refusePlain(response, admitted.status, admitted.words);
     }
-    forwardPlain(this.deps, target, request, response, (server) => this.counted(server, target, admitted.ruled));
+    if (this.tunnels.size >= MAX_TUNNELS) return refusePlain(response, TOO_MANY, tooMany);
+    forwardPlain(this.deps, target, request, response, { opened: (server) => this.counted(server, target, admitted.ruled), blocked: block });
   }
 
   private async connect(request: IncomingMessage, client: Socket, head: Buffer): Promise<void> {
@@ -90,15 +101,14 @@ export class EgressProxy {
     }
     const target = parseTarget(request.url ?? '');
     if (!target) return deny(client, '400 Bad Request', 'A CONNECT needs a host and a port, such as example.com:443.');
-    // nobody is asked about an address that no yes can open; a socket never looks up a literal address, so the guard would not see it
-    if (isIP(target.host) && !this.deps.allows(target.host, target)) return this.block(target, client);
+    if (this.isPrivate(target)) return this.block(target, client);
     const admitted = await this.deps.admission.admit(target, toolName(request.headers['user-agent']), leaving(client));
     if (client.destroyed) return;
     if (!admitted.open) {
       this.note(target);
       return deny(client, admitted.status, admitted.words);
     }
-    if (this.tunnels.size >= MAX_TUNNELS) return deny(client, '503 Too many connections', `There are ${MAX_TUNNELS} connections already.`);
+    if (this.tunnels.size >= MAX_TUNNELS) return deny(client, TOO_MANY, tooMany);
     client.setTimeout(this.deps.idleMs);
     this.counted(
       openTunnel(this.deps, target, client, head, () => this.block(target, client)),
@@ -130,25 +140,19 @@ export class EgressProxy {
     for (const [server, target] of this.tunnels) if (target && !mayStay(target)) server.destroy(new Error('a person took it back'));
   }
 
+  /** Nobody is asked about an address that no yes can open. A socket never looks up a literal address, so the guard would not see it. */
+  private isPrivate(target: Target): boolean {
+    return isIP(target.host) > 0 && !this.deps.allows(target.host, target);
+  }
+
   private block(target: Target, client: Socket): void {
     this.note(target);
-    deny(client, '403 Address not public', `${target.host} is not on the public internet, and only public addresses may be reached.`);
+    deny(client, NOT_PUBLIC, notPublic(target));
   }
 
   private note({ host, port }: Target): void {
     if (this.deps.refused.count({ host, port })) this.deps.log.info({ host, port }, 'a container asked for a host that is not allowed');
   }
-}
-
-/** Package managers show the status, and few of them the text. */
-function refusePlain(response: ServerResponse, status: string, words: string): void {
-  const text = `${words}\n`;
-  response.writeHead(Number(status.slice(0, 3)), status.slice(4), {
-    'content-type': 'text/plain; charset=utf-8',
-    'content-length': Buffer.byteLength(text),
-    connection: 'close',
-  });
-  response.end(text);
 }
 
 /** Aborted when the client is gone. */

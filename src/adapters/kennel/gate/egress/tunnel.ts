@@ -55,7 +55,7 @@ export function openTunnel(deps: TunnelDeps, target: Target, client: Socket, hea
   return server;
 }
 
-const inTurn =
+export const inTurn =
   ({ lookups, resolve }: TunnelDeps): Resolver =>
   async (host) => {
     const done = await lookups.take();
