@@ -130,7 +130,7 @@ describe('a task whose package manager wants a registry', () => {
     const question = await asked(id, 2);
     expect([question.prompt, containersOf(id)]).toEqual([`planned-app is a Node project: may tasks here use its package registry (${npm.at})?`, []]);
     for (const role of ['worker', 'kennel'] as const) app.kill(role);
-    await app.whenReady();
+    await until('the gateway is back', () => app.detail(thread), 60_000);
     await app.say(thread, 'yes');
     await inState(app, id, 'completed', 120_000);
     expect([existsSync(join(path, 'node_modules/left/index.js')), (await questionsOf(id)).length]).toEqual([true, 2]);
