@@ -11,7 +11,8 @@ import type { Tool } from '../../tools/tool.ts';
 export async function approvalOf(db: Db, call: Call): Promise<{ sentence: string; evidence: string }> {
   const tool = tools.get(call.name);
   const at = tool?.runsIn === 'kennel' || tool?.workspaceOf ? await whereOf(db, call, tool) : null;
-  const where = at && [...(call.args.path ? [`file ${visibleLine(String(call.args.path))}`] : []), `workspace ${at.workspace}`, `host ${at.host}`].join(', ');
+  const file = call.args.path ? `file ${visibleLine(String(call.args.path))}` : null;
+  const where = at && [file, `workspace ${at.workspace}`, at.host && `host ${at.host}`].filter(Boolean).join(', ');
   return {
     sentence: approvalSentence(call.name, call.args, at ? ` in ${at.workspace}` : ''),
     evidence: [...(where ? [where] : []), whatOf(call), await stepsOf(db, call)].filter(Boolean).join('\n'),
@@ -37,8 +38,8 @@ async function stepsOf(db: Db, call: Call): Promise<string> {
   return steps.length > 0 ? `Its steps:\n${steps.join('\n')}` : '';
 }
 
-/** The workspace of a call, with the hosts that have it. */
-async function whereOf(db: Db, call: Call, tool: Tool): Promise<{ workspace: string; host: string } | null> {
+/** The workspace of a call, with the hosts that have it: none for one that the call makes. */
+async function whereOf(db: Db, call: Call, tool: Tool): Promise<{ workspace: string; host?: string } | null> {
   const chatId = await chatOfThread(db, call.thread_id);
   const [active, all] = await Promise.all([activeWorkspace(db, chatId), listWorkspaces(db)]);
   const given = tool.workspaceOf ? tool.workspaceOf(call.args as never) : call.args.workspace;
@@ -47,5 +48,5 @@ async function whereOf(db: Db, call: Call, tool: Tool): Promise<{ workspace: str
   if (workspace === null) return null;
   const hosts = all.filter(({ name }) => name === workspace).map(({ host }) => host);
   const host = active?.name === workspace ? active.host : hosts.join(' or ');
-  return { workspace: visibleLine(workspace), host: visibleLine(host || 'not known yet') };
+  return { workspace: visibleLine(workspace), ...(host !== '' && { host: visibleLine(host) }) };
 }

@@ -24,7 +24,7 @@ export const bringInTools: Tool[] = [
     runsIn: 'kennel',
     timeoutMs: WITH_IMAGE_MS,
     anyHost: true,
-    reads: ['file'],
+    reads: ['command'],
     sends: ['fetch'],
     sent: ({ from }) => ({ urls: [from] }),
     // what is in the folder can be read in containers from then on

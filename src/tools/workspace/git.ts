@@ -22,7 +22,7 @@ export const gitTools: Tool[] = [
   defineTool({
     ...common,
     name: 'git_status',
-    reads: ['file'],
+    reads: ['command'],
     sends: [],
     description: 'Show the branch of the workspace and what has changed since the last commit.',
     danger: 'SAFE',
@@ -32,7 +32,7 @@ export const gitTools: Tool[] = [
   defineTool({
     ...common,
     name: 'git_diff',
-    reads: ['file'],
+    reads: ['command'],
     sends: [],
     description: 'Show differences in the workspace: what is not committed yet, what is staged, or everything since a commit or a branch.',
     danger: 'SAFE',
@@ -48,7 +48,7 @@ export const gitTools: Tool[] = [
   defineTool({
     ...common,
     name: 'git_log',
-    reads: ['file'],
+    reads: ['command'],
     sends: [],
     description: 'List the latest commits of the branch that is checked out.',
     danger: 'SAFE',
@@ -58,7 +58,7 @@ export const gitTools: Tool[] = [
   defineTool({
     ...common,
     name: 'git_commit',
-    reads: ['file'],
+    reads: ['command'],
     sends: [],
     description: 'Commit what has changed in the workspace: everything, new files included, or only the given paths.',
     danger: 'MODERATE',
@@ -74,7 +74,7 @@ export const gitTools: Tool[] = [
   defineTool({
     ...common,
     name: 'git_branch',
-    reads: ['file'],
+    reads: ['command'],
     sends: [],
     description: 'List the branches of the workspace, create one from where it is and switch to it, or switch to another.',
     danger: 'MODERATE',
@@ -92,7 +92,7 @@ export const gitTools: Tool[] = [
   defineTool({
     ...common,
     name: 'undo',
-    reads: ['file'],
+    reads: ['command'],
     sends: [],
     description:
       'Take back what coding tasks changed in the workspace: the last one that is not undone (one), all of them (all), or bring the last undo back (redo); or one task by its id, for one that worked on a branch of its own. The person’s own work in between is kept.',
