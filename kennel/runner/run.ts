@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { RunOutcome, RunSpec } from '../../src/contracts/kennel.ts';
+import { type RunOutcome, type RunSpec, SETUP_PRESENT } from '../../src/contracts/kennel.ts';
 import { copyLogin } from './agent/login.ts';
 import { AgentProcess } from './agent/process.ts';
 import type { AgentTurn } from './agent/turn.ts';
@@ -15,6 +15,7 @@ import { profileOf } from './profile/find.ts';
 import type { Profile, ProfileContext } from './profile/profile.ts';
 import { serveAskHuman } from './questions/ask-human.ts';
 import { PendingQuestions } from './questions/pending-questions.ts';
+import { SetupProposals, serveProposals } from './questions/setup-proposals.ts';
 import type { Settings } from './settings.ts';
 import { prepareWorkspace } from './setup.ts';
 import { StartToken } from './start-token.ts';
@@ -138,7 +139,9 @@ export class Run {
     const pending = this.openQuestions();
     const askHuman = await serveAskHuman(pending, () => this.sanitiser);
     this.sanitiser = new Sanitiser([this.dummyKey, askHuman.token, ...hidden], settings.env);
-    this.closers.push(model.close, egress.close, askHuman.close);
+    const proposals = new SetupProposals({ spec, pending, sanitiser: () => this.sanitiser, present: settings.env[SETUP_PRESENT] });
+    const setup = await serveProposals(settings.setupSocket, proposals);
+    this.closers.push(model.close, egress.close, askHuman.close, setup.close);
     return { model, egress, askHuman, pending };
   }
 

@@ -12,6 +12,7 @@ export interface Settings {
   modelSocket: string;
   egressSocket: string;
   login: string;
+  setupSocket: string;
   /** 0 takes a free port */
   modelPort: number;
   egressPort: number;
@@ -47,6 +48,7 @@ export function settings(): Settings {
     modelSocket: at(INSIDE.modelSocket),
     egressSocket: at(INSIDE.egressSocket),
     login: moved ? join(moved, 'login') : INSIDE.login,
+    setupSocket: moved ? join(moved, 'setup.sock') : INSIDE.setupSocket,
     modelPort: moved ? 0 : INSIDE.modelPort,
     egressPort: moved ? 0 : INSIDE.egressPort,
     token: all[TOKEN],

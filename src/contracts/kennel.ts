@@ -30,6 +30,8 @@ export const INSIDE = {
   egressSocket: '/run/fetch/gate/egress.sock',
   /** the agent's own log-in file, read only; mounted when the spec says so */
   login: '/run/fetch-login',
+  /** where the program `fetch-setup` hands in a script */
+  setupSocket: '/tmp/fetch-setup.sock',
   /** loopback port that the runner forwards to the model socket; paths: /anthropic, /openai/v1, /gemini */
   modelPort: 4010,
   /** loopback port that the runner forwards to the egress socket: an HTTP proxy (CONNECT) */
@@ -62,6 +64,8 @@ export interface RunSpec {
   freezeAfterMs?: number;
   /** the agent makes a plan: the workspace is mounted read only, and the agent is in its own mode for plans where it has one */
   plan?: true;
+  /** the script that the agent proposed last and that came to nothing: `fetch-setup` gives this answer to it */
+  proposed?: { sha256: string; answer: string };
   /** shell lines that prepare the workspace before the agent begins, to which a person agreed */
   setup?: string[];
   /** start nothing of the agent before the command `begin` with the token of this container */
@@ -70,6 +74,13 @@ export interface RunSpec {
 
 /** Environment variable of a run's container: tells it apart from other containers that were made for the same run. */
 export const TOKEN = 'FETCH_RUN_TOKEN';
+
+/** Environment variable of an image: hash of the setup script that it was made with. */
+export const SETUP_PRESENT = 'FETCH_SETUP';
+/** `kind` of a permission that asks for a setup script: `command` is the script, and a person sees all of it. */
+export const SETUP = 'setup';
+/** Longest setup script. */
+export const SETUP_BYTES = 16 * 1024;
 
 /** Where the worktree of a task is, inside of its workspace. */
 export const worktreeOf = (taskId: string): string => `.git/fetch-worktrees/${taskId}`;

@@ -135,6 +135,7 @@ async function work(one: Live, text: string, client: acp.AgentContext): Promise<
   }
   if (clause.verb === 'say') await tell(client, session.id, clause.text);
   if (clause.verb === 'fail') throw new acp.RequestError(-32000, clause.text || 'as asked');
+  if (clause.verb === 'setup') return await propose(one, clause.script, client);
   if (clause.verb === 'ask') return await ask(one, clause, client);
   if (clause.verb === 'write' || clause.verb === 'append') {
     const tool = await begin(one, client, `${clause.verb} ${clause.file}`, 'edit', { locations: [{ path: `${cwd}/${clause.file}` }] });
@@ -178,6 +179,18 @@ async function ask(one: Live, clause: Extract<Clause, { verb: 'ask' }>, client: 
   session.answers.push(asked.answer);
   await tool({ status: 'completed', content: [words(asked.answer)] });
   return 'done';
+}
+
+/** The exit code of the program for "later": the session goes on in another container. */
+const LATER = 75;
+
+async function propose(one: Live, script: string, client: acp.AgentContext): Promise<Way> {
+  const command = `printf %s '${script.replaceAll("'", `'\\''`)}' | fetch-setup -`;
+  const tool = await begin(one, client, 'fetch-setup', 'execute', { rawInput: { command } });
+  const { code, output } = await runShell(command, one.cwd, () => {}, one.cancel.signal);
+  if (one.cancel.signal.aborted) return 'cancelled';
+  await tool({ status: code === 0 ? 'completed' : 'failed', content: [words(output)] });
+  return code === LATER ? 'stop' : 'done';
 }
 
 async function allowed(one: Live, command: string, client: acp.AgentContext): Promise<boolean> {

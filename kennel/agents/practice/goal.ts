@@ -4,11 +4,12 @@ export type Clause =
   | { verb: 'write' | 'append'; file: string; text: string }
   | { verb: 'wait'; seconds: number }
   | { verb: 'run' | 'allow?' | 'look'; command: string }
+  | { verb: 'setup'; script: string }
   | { verb: 'ask'; question: string; options: string[] }
   | { verb: 'fail' | 'say'; text: string };
 
 export const UNDERSTOOD =
-  'I understand, parted by semicolons: write FILE TEXT, append FILE TEXT, wait SECONDS, run COMMAND, allow? COMMAND, look COMMAND (also while I plan; it may fail), ask QUESTION | OPTION | OPTION, say TEXT, fail TEXT. {answer} stands for the last answer.';
+  'I understand, parted by semicolons: write FILE TEXT, append FILE TEXT, wait SECONDS, run COMMAND, allow? COMMAND, look COMMAND (also while I plan; it may fail), ask QUESTION | OPTION | OPTION, setup SCRIPT, say TEXT, fail TEXT. {answer} stands for the last answer.';
 
 /** Texts of the clauses, without empty ones. */
 export function clausesOf(goal: string): string[] {
@@ -38,6 +39,8 @@ export function clauseOf(text: string, answers: string[]): Clause | null {
     case 'allow?':
     case 'look':
       return rest ? { verb, command: rest } : null;
+    case 'setup':
+      return rest ? { verb, script: `${rest.replaceAll('\\n', '\n')}\n` } : null;
     case 'ask': {
       const [question = '', ...options] = rest.split('|').map((part) => part.trim());
       return question ? { verb, question, options: options.filter(Boolean) } : null;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
-import type { Command, LogEvent } from '../../../src/contracts/kennel.ts';
+import { type Command, type LogEvent, SETUP } from '../../../src/contracts/kennel.ts';
 
 /** Most questions and permissions that may be open at once; the agent's next one is refused. */
 const MAX_OPEN = 64;
@@ -101,7 +101,8 @@ export class PendingQuestions {
     for (const settle of open.settle) settle({ what: 'answer', id, text });
   }
 
-  private park(): void {
+  /** Ends all waiting for now: the session goes on in another container. */
+  park(): void {
     if (this.state !== 'open') return;
     this.state = 'parked';
     this.release('parked');
@@ -140,7 +141,8 @@ export function unsettled(logPath: string): Map<string, string> {
     try {
       const event = JSON.parse(line) as LogEvent;
       if (event.type === 'question') open.set(event.id, questionKey(event.question));
-      if (event.type === 'permission') open.set(event.id, permissionKey(event));
+      // what became of a setup script is in the specification of the run
+      if (event.type === 'permission' && event.kind !== SETUP) open.set(event.id, permissionKey(event));
       if (event.type === 'settled') open.delete(event.id);
     } catch {
       // an unfinished line

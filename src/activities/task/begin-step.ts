@@ -13,17 +13,18 @@ import { chatAutonomy } from '../../store/chats/threads.ts';
 import { asksWhoSigns, gitIdentity, signatureOf } from '../../store/kennel/signatures.ts';
 import { askForEnvironment } from '../../store/kennel/task-environments.ts';
 import { tellOfTask } from '../../store/kennel/task-news.ts';
-import { findTask, setTaskNews, setTaskState, type Task } from '../../store/kennel/tasks.ts';
+import { findTask, setTaskState, type Task } from '../../store/kennel/tasks.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 import { fail } from '../failure.ts';
 import { requireHeld } from '../host/lease.ts';
-import { createProgress, taskProgress } from '../progress.ts';
+import { tellProgress } from './build-progress.ts';
 import { openGate } from './gate.ts';
 import { passOn, promptsOfRun, unheardAnswer } from './prompt-of-run.ts';
 import { registriesToAsk } from './registries.ts';
 import { runFolder, sendCommand } from './run/folder.ts';
 import { limitOfLogin } from './run/model-limit.ts';
+import { type SetupSettled, settleSetup } from './setup-script.ts';
 import { GONE_FACTOR } from './task-records.ts';
 import { AUTHOR, workspaceOf, worktreeOption } from './task-workspace.ts';
 
@@ -34,8 +35,7 @@ export async function prepareTask(deps: KennelDeps, task: Task): Promise<Prepare
   await kennel.ready();
   // the next process completes a half-built image from its layers
   const stopped = AbortSignal.any([cancellationSignal(), draining]);
-  const progress = createProgress(deps, taskProgress(task), 0);
-  const told = (text: string) => void Promise.all([setTaskNews(db, task.id, text), progress(text)]).catch(() => {});
+  const told = tellProgress(deps, task);
   // what is built follows from the answer
   await kennel.provide('tools', told, stopped);
   const agreement = await agreementOf(deps, task);
@@ -80,8 +80,9 @@ export async function beginStep(deps: KennelDeps, task: Task, input: BeginInput)
   const login = loginOf(config, task.harness);
   const limit = input.waitsForLimits ? await limitOfLogin(deps, task) : null;
   if (limit) return { limit };
+  const setup = await settleSetup(deps, task);
   await openGate(deps, task);
-  const spec = await specOf(deps, task, input, login !== undefined);
+  const spec = await specOf(deps, task, input, { login: login !== undefined, setup });
   const workspace = workspaceOf(config, task);
   let remembered = Promise.resolve();
   // the container starts while the checkpoint is made, because both take long; the agent begins only when there is a way back
@@ -111,11 +112,16 @@ export async function beginStep(deps: KennelDeps, task: Task, input: BeginInput)
 }
 
 /** What the runner must do in this run. An answer that the agent has not heard is written for it too. */
-async function specOf({ db, config }: KennelDeps, task: Task, input: BeginInput, login: boolean): Promise<RunSpec> {
+async function specOf(
+  { db, config }: KennelDeps,
+  task: Task,
+  input: BeginInput,
+  { login, setup }: { login: boolean; setup: SetupSettled | null },
+): Promise<RunSpec> {
   // an agent that repeats its question gets the answer at once
   const unheard = await unheardAnswer(db, task);
   if (unheard) await passOn({ db, config }, task, input.step, unheard.id);
-  const { prompt, restartPrompt } = await promptsOfRun({ db, config }, task, input, unheard);
+  const { prompt, restartPrompt } = await promptsOfRun({ db, config }, task, input, { unheard, setup: setup?.told ?? null });
   const goesOn = input.step > 1 && task.session_id !== null;
   const autonomy = (await chatAutonomy(db, task.chat_id))?.autonomy ?? 'supervised';
   return {
@@ -135,6 +141,7 @@ async function specOf({ db, config }: KennelDeps, task: Task, input: BeginInput,
     ...(task.worktree && { worktree: worktreeOf(task.id) }),
     freezeAfterMs: freezeAfterMs(config),
     ...(input.plan && { plan: true as const }),
+    ...(setup?.proposed && { proposed: setup.proposed }),
     waits: true,
   };
 }

@@ -2,6 +2,7 @@ import { hasModel } from '../../../kennel/agents/registry.ts';
 import type { Config } from '../../config.ts';
 import type { Command } from '../../contracts/kennel.ts';
 import type { BeginInput } from '../../contracts/task.ts';
+import { ABOUT_SETUP } from '../../domain/tasks/setup.ts';
 import { hostsAnswered } from '../../store/kennel/egress-questions.ts';
 import { unsettledLine } from '../../store/kennel/task-log.ts';
 import { wordsToPlan } from '../../store/kennel/task-plans.ts';
@@ -44,22 +45,23 @@ export async function unheardAnswer(db: Db, task: Task): Promise<Question | unde
   return question && question.state !== 'open' ? question : undefined;
 }
 
-/** `unheard`: an answer that the agent has not heard. `restartPrompt`: for a session of its own when the one to resume is lost. */
+/** `unheard`: an answer that the agent has not heard. `setup`: what became of a script that it proposed. `restartPrompt`: for a session of its own when the one to resume is lost. */
 export async function promptsOfRun(
   { db, config }: Stores,
   task: Task,
   input: BeginInput,
-  unheard: Question | undefined,
+  { unheard, setup }: { unheard: Question | undefined; setup: string | null },
 ): Promise<Record<'prompt' | 'restartPrompt', string>> {
   const said = await wordsToPlan(db, task);
-  const hosts = await hostsAnswered(db, task);
+  const answered = setup ?? (await hostsAnswered(db, task));
   // an agent without a model takes every word literally
   if (!hasModel(task.harness)) {
     const prompt = unheard?.kind === 'question' ? (unheard.answer ?? NOBODY) : said?.decision === 'answered' ? said.words : task.goal;
     return { prompt, restartPrompt: prompt };
   }
   // a session that knows the plan is told only what the person says to it
-  const before = said && !unheard && task.session_id ? [] : [hosts && !unheard && task.session_id ? hosts : await promptOfRun(config, task, input, unheard)];
+  const before =
+    said && !unheard && task.session_id ? [] : [answered && !unheard && task.session_id ? answered : await promptOfRun(config, task, input, unheard)];
   const prompt = [...before, ...aboutPlan(task, input, { said, heard: !unheard, knows: task.session_id !== null })].join('\n\n');
   const restartPrompt = [onceMore(task), ...aboutPlan(task, input, { said, heard: true, knows: false }), ...(unheard ? before : [])].join('\n\n');
   return { prompt, restartPrompt };
@@ -71,10 +73,12 @@ async function promptOfRun(config: Config, task: Task, input: BeginInput, unhear
       ? `${unheard.prompt}\nThe person has allowed it. Go on.`
       : `${unheard.prompt}\nThe person has not allowed it. Go on without it, or say what that means.`;
   if (unheard) return `You asked: ${unheard.prompt}\nThe person answers: ${unheard.answer ?? NOBODY}\nGo on.`;
-  if (input.step === 1) return task.goal;
+  if (input.step === 1) return whole(task);
   if (task.session_id) return 'You were interrupted. Look at what is done already, and go on where you stopped.';
   const begun = (await readLog(runFolder(config, task.id), 0)).lines.length > 0;
-  return begun ? onceMore(task) : task.goal;
+  return begun ? onceMore(task) : whole(task);
 }
 
-const onceMore = (task: Task): string => `${task.goal}\n\n(An earlier attempt at this was interrupted: look at what is done already before you go on.)`;
+const whole = (task: Task): string => `${task.goal}\n\n${ABOUT_SETUP}`;
+
+const onceMore = (task: Task): string => `${whole(task)}\n\n(An earlier attempt at this was interrupted: look at what is done already before you go on.)`;

@@ -11,6 +11,17 @@ export interface Kennel {
   undecided(workspace: string): Promise<EnvironmentAsked | null>;
   /** Keeps a decision on this host, for every workspace that asks for the same. */
   decide(hash: string, agreed: boolean): Promise<void>;
+  /**
+   * Builds the image of a workspace with a script to which a person agreed, and keeps the script for every later container there. Returns what the build said
+   * when it failed: then everything stays as it was. `id`: of the question; a second call with it returns the result of the first.
+   */
+  adoptSetup(
+    agent: AgentName,
+    workspace: string,
+    setup: { id: string; script: string },
+    onProgress: (text: string) => void,
+    signal?: AbortSignal,
+  ): Promise<string | null>;
   /** Runs one command in its own container, which is then removed. A time-out or an abort kills the container. */
   command(command: KennelCommand): Promise<CommandResult>;
   /** Asks the workspace program. Throws when the program ended without an answer. */

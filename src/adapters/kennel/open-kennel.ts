@@ -6,8 +6,9 @@ import { homeLabel } from './docker/containers.ts';
 import { connect, type Engine, explained } from './docker/engine.ts';
 import { createOwnership, type Ownership, systemFiles, userOf } from './docker/ownership.ts';
 import { EnvironmentFailed } from './environment/environment-build.ts';
-import { EnvironmentImages } from './environment/environment-images.ts';
+import { EnvironmentImages, type Wanted } from './environment/environment-images.ts';
 import { Environments, homeVariables, runVariables } from './environment/environments.ts';
+import type { SetupScripts } from './environment/setup-scripts.ts';
 import { type Images, images } from './images/image.ts';
 import { type ImageKind, imageKindOf } from './images/image-files.ts';
 import type { CommandResult, EnvironmentAsked, Kennel, KennelCommand, Provided, RunContainer, StartRun, WorkspaceOpOptions } from './kennel.ts';
@@ -32,6 +33,7 @@ export interface OpenKennel extends Kennel {
   engine: Engine;
   images: Images;
   environmentImages: EnvironmentImages;
+  setupScripts: SetupScripts;
 }
 
 /** Asks the engine nothing before the first call. It needs no closing. */
@@ -44,6 +46,7 @@ class HostKennel implements OpenKennel {
   readonly engine: Engine;
   readonly images: Images;
   readonly environmentImages: EnvironmentImages;
+  readonly setupScripts: SetupScripts;
   private readonly environments: Environments;
   private readonly config: KennelConfig;
   private readonly ownership: Ownership;
@@ -56,6 +59,7 @@ class HostKennel implements OpenKennel {
     this.images = images(this.engine, config);
     this.environmentImages = new EnvironmentImages(this.engine, config);
     this.environments = new Environments(config.FETCH_HOME, (workspace, op) => this.workspaceOp(workspace, { op }));
+    this.setupScripts = this.environments.scripts;
     this.ownership = createOwnership(
       this.engine,
       () => this.images.provide('tools'),
@@ -90,6 +94,32 @@ class HostKennel implements OpenKennel {
 
   decide(hash: string, agreed: boolean): Promise<void> {
     return this.environments.decide(hash, agreed);
+  }
+
+  async adoptSetup(
+    agent: AgentName,
+    workspace: string,
+    { id, script }: { id: string; script: string },
+    onProgress: (text: string) => void,
+    signal?: AbortSignal,
+  ): Promise<string | null> {
+    return await explained(async () => {
+      const scripts = this.setupScripts;
+      const known = await scripts.outcome(workspace, id);
+      if (known !== undefined) return known;
+      const kind = imageKindOf(agent);
+      const kennel = await this.images.provide(kind, onProgress, { signal });
+      const { recipe } = await this.environments.of(workspace, script);
+      const failed = await this.built(workspace, { kind, kennel, recipe: recipe! }, onProgress, signal).then(
+        () => null,
+        (error) => {
+          if (error instanceof EnvironmentFailed) return error.why;
+          throw error;
+        },
+      );
+      await scripts.conclude(workspace, id, script, failed);
+      return failed;
+    });
   }
 
   async command(command: KennelCommand): Promise<CommandResult> {
@@ -149,13 +179,16 @@ class HostKennel implements OpenKennel {
     if (workspace === null) return { image: kennel, variables: {}, setup: [], notes: [] };
     const { recipe, ...rest } = await this.environments.of(workspace);
     if (!recipe) return { ...rest, image: kennel };
-    const wanted = { kind, kennel, recipe, contents: () => this.environments.contents(workspace) };
     try {
-      return { ...rest, image: await this.environmentImages.provide(wanted, onProgress, signal) };
+      return { ...rest, image: await this.built(workspace, { kind, kennel, recipe }, onProgress, signal) };
     } catch (error) {
       if (!(error instanceof EnvironmentFailed)) throw error;
       return { ...rest, image: kennel, notes: [...rest.notes, error.message] };
     }
+  }
+
+  private built(workspace: string, wanted: Omit<Wanted, 'contents'>, onProgress: (text: string) => void, signal?: AbortSignal): Promise<string> {
+    return this.environmentImages.provide({ ...wanted, contents: () => this.environments.contents(workspace) }, onProgress, signal);
   }
 
   private async contextOf(workspace: string | null): Promise<RunContext> {

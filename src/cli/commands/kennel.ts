@@ -1,7 +1,10 @@
+import { basename } from 'node:path';
 import { styleText } from 'node:util';
+import type { SetupScripts } from '../../adapters/kennel/environment/setup-scripts.ts';
 import { IMAGE_KINDS, type ImageKind } from '../../adapters/kennel/images/image-files.ts';
 import { openKennel } from '../../adapters/kennel/open-kennel.ts';
 import type { Config } from '../../config.ts';
+import { blockQuote } from '../../domain/text/foreign-text.ts';
 import { printFindings } from '../findings/finding.ts';
 import { kennelFindings } from '../findings/kennel.ts';
 
@@ -37,19 +40,30 @@ export async function doctor(config: Config, options: { json?: boolean }): Promi
   process.exitCode = printFindings(findings, options);
 }
 
-/** The images of repositories on this engine. */
-export async function environments(config: Config, options: { json?: boolean; prune?: boolean }): Promise<void> {
-  const { engine, environmentImages } = openKennel(config);
+/** The images of repositories on this engine, and the setup scripts that people agreed to in this home. */
+export async function environments(config: Config, options: { json?: boolean; prune?: boolean; revoke?: string }): Promise<void> {
+  const { engine, environmentImages, setupScripts } = openKennel(config);
+  if (options.revoke !== undefined) return await revoke(setupScripts, options.revoke);
   await engine.facts();
   const removed = options.prune ? await environmentImages.prune(true) : [];
   const images = await environmentImages.list();
-  if (options.json) return void process.stdout.write(`${JSON.stringify({ removed, images })}\n`);
+  const scripts = await setupScripts.list();
+  if (options.json) return void process.stdout.write(`${JSON.stringify({ removed, images, scripts })}\n`);
   for (const name of removed) process.stdout.write(`${styleText('green', '✓')} removed ${name}\n`);
   for (const { name, title, bytes, usedAt } of images) {
     const used = usedAt ? `used ${usedAt.toISOString().slice(0, 16).replace('T', ' ')}` : 'not used by this home';
     process.stdout.write(`${name}  ${Math.round(bytes / 1e6)} MB  ${used}  ${title}\n`);
   }
   if (images.length === 0) process.stdout.write('No image of a repository on this engine.\n');
+  for (const { workspace, script, agreedAt } of scripts)
+    process.stdout.write(`\nsetup script of ${basename(workspace)}, agreed to ${agreedAt.slice(0, 16).replace('T', ' ')}:\n${blockQuote(script)}\n`);
+}
+
+async function revoke(scripts: SetupScripts, name: string): Promise<void> {
+  const found = (await scripts.list()).filter(({ workspace }) => basename(workspace) === name);
+  if (found.length === 0) throw new Error(`No setup script of a workspace ${name} is kept. "fetch kennel environments" lists them.`);
+  for (const { workspace } of found) await scripts.revoke(workspace);
+  process.stdout.write(`${styleText('green', '✓')} the setup script of ${name} is taken back; its next task has an image without it\n`);
 }
 
 /** The containers of tasks of this home. */

@@ -29,11 +29,12 @@ export function addKennelCommands(): void {
   ).option('--json', 'print JSON');
   command(
     'environments',
-    'List the images that were made for repositories; they go by themselves when nobody used them for two weeks',
+    'List the images that were made for repositories, which go by themselves when nobody used them for two weeks, and setup scripts that you agreed to',
     'fetch kennel environments --prune',
     (self) => async (config) => (await import('../commands/kennel.ts')).environments(config, self.opts()),
     kennel,
   )
+    .option('--revoke <workspace>', 'take the setup script of a workspace back')
     .option('--prune', 'remove all that no container uses now; they are built again when they are needed')
     .option('--json', 'print JSON');
 }

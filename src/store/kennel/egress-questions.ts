@@ -1,7 +1,6 @@
 import { sql } from 'kysely';
 import type { DecidedBy, Decision } from '../../contracts/decision.ts';
 import { mayTrust } from '../../domain/consent/policy.ts';
-import { whyAsked } from '../../domain/consent/taint.ts';
 import {
   type AskedHost,
   EGRESS_OPTIONS,
@@ -21,10 +20,10 @@ import { openedNow } from '../questions/ask.ts';
 import { inputRequest } from '../questions/question-payloads.ts';
 import { numbered } from '../questions/question-text.ts';
 import type { Question } from '../questions/questions.ts';
-import { reachedBy } from './egress.ts';
 import { addRules, beginOnce, noteAsk, openAsks, ruleFor, rulesOfTask } from './egress-rules.ts';
 import { placeOfQuestion, showQuestion } from './show-question.ts';
 import { findQuestion, latestQuestionOfTask } from './task-questions.ts';
+import { warningsOf } from './task-taint.ts';
 import { findTask, type Task } from './tasks.ts';
 
 /** A full stop is in no id that a container can choose. */
@@ -114,16 +113,6 @@ export async function askAboutHosts(db: Db, task: Task, questionId: string): Pro
     tx.append({ event: 'user_input.required', turnId, payload: inputRequest({ id: questionId, prompt, options }) });
     return { outboxId: out };
   });
-}
-
-/** Why text of others may be behind a request: the task was made after some was read, or has read from hosts itself. */
-async function warningsOf(tx: Tx, task: Task): Promise<string[]> {
-  const call = await tx.selectFrom('calls').select('taint').where('id', '=', task.call_id).executeTakeFirst();
-  const reached = await reachedBy(tx, task.id, 3);
-  return [
-    ...(call?.taint?.asks.length ? [whyAsked({ ...call.taint, asks: ['egress'] })] : []),
-    ...(reached.length > 0 ? [`It has read text of others before (${reached.map(shownHost).join(', ')}), and this may be their wish.`] : []),
-  ];
 }
 
 /** Turns a settled question into rules, once. Nobody's answer is a no. `by`: who answers, when it is settled in this transaction. */

@@ -171,6 +171,12 @@ export interface EgressRuleTable {
   created_at: Created;
   revoked_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
 }
+export interface SetupScriptTable {
+  question_id: string;
+  task_id: string;
+  script: string;
+  created_at: Created;
+}
 /** What the coding tasks of a chat used on a day (UTC): the sum of `task_usage`, by the day of the call. */
 export interface TaskSpendingTable {
   chat_id: string;
@@ -202,6 +208,7 @@ export interface KennelDatabase {
   task_egress: TaskEgressTable;
   egress_asks: EgressAskTable;
   egress_rules: EgressRuleTable;
+  setup_scripts: SetupScriptTable;
   task_spending: TaskSpendingTable;
   model_limits: ModelLimitTable;
   signatures: SignatureTable;

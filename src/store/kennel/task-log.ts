@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { LogLine } from '../../contracts/kennel.ts';
+import { type LogLine, SETUP } from '../../contracts/kennel.ts';
 import type { ItemKind } from '../../contracts/records.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
 import { cut, derivedId } from '../chats/ids.ts';
@@ -183,11 +183,11 @@ export async function askedLine(db: Db | Tx, taskId: string, asked: string): Pro
   return (row?.line as Extract<LogLine, { type: 'question' | 'permission' }> | undefined) ?? null;
 }
 
-/** The last question or permission that the run has not settled. */
+/** The last question or permission that the run has not settled. The answer to a setup script reaches a run in another way. */
 export async function unsettledLine(db: Db, taskId: string): Promise<Extract<LogLine, { type: 'question' | 'permission' }> | null> {
   const { rows } = await sql<{ line: Extract<LogLine, { type: 'question' | 'permission' }> }>`
     select asked.line from task_log asked
-    where asked.task_id = ${taskId} and asked.line ->> 'type' in ('question', 'permission') and not exists (
+    where asked.task_id = ${taskId} and asked.line ->> 'type' in ('question', 'permission') and asked.line ->> 'kind' is distinct from ${SETUP} and not exists (
       select 1 from task_log settled where settled.task_id = asked.task_id and settled.line ->> 'type' = 'settled' and settled.line ->> 'id' = asked.line ->> 'id')
     order by asked.seq desc limit 1`.execute(db);
   return rows[0]?.line ?? null;

@@ -1,4 +1,5 @@
 import type { Decision } from '../../contracts/decision.ts';
+import { SETUP } from '../../contracts/kennel.ts';
 import { commandEvidence, quotedEvidence } from '../../domain/text/evidence.ts';
 import { blockQuote, inline, visible } from '../../domain/text/foreign-text.ts';
 import { cut } from '../chats/ids.ts';
@@ -10,6 +11,7 @@ import { approvalText, numbered } from '../questions/question-text.ts';
 import type { Question } from '../questions/questions.ts';
 import { placeOfQuestion, showQuestion } from './show-question.ts';
 import { askedLine } from './task-log.ts';
+import { askForSetup } from './task-setups.ts';
 import type { Task } from './tasks.ts';
 
 /** Id of a question of a task: the same on every attempt. `asked`: the id in the run's log. */
@@ -40,6 +42,10 @@ export async function askForTask(db: Db, task: Task, asked: string): Promise<{ q
     if (known) return { questionId, outboxId: out, ...(known.state !== 'open' && { decided: known.decision ?? 'deny' }) };
     const line = await askedLine(now, task.id, asked);
     if (!line) throw new Error(`Task ${task.id} has no question ${asked} in its log.`);
+    if (line.type === 'permission' && line.kind === SETUP) {
+      const refused = await askForSetup(tx, task, questionId, line.command ?? '');
+      return { questionId, outboxId: out, ...(refused && { decided: 'deny' as const }) };
+    }
     const kind = line.type === 'question' ? 'question' : 'approval';
     const options = line.type === 'question' ? line.options.slice(0, MOST_OPTIONS).map((option) => inline(option, 200)) : [];
     const prompt =

@@ -21,6 +21,7 @@ import * as modelLimits from './migrations/0021-model-limits.ts';
 import * as plans from './migrations/0024-plans.ts';
 import * as signatures from './migrations/0025-signatures.ts';
 import * as egress from './migrations/0026-egress.ts';
+import * as setupScripts from './migrations/0028-setup-scripts.ts';
 
 /**
  * Versioned migrations, oldest first. Never edit a published one: add the next. The previous release must work with what a migration leaves (new tables; new
@@ -48,6 +49,7 @@ const migrations: Record<string, Migration> = {
   '0024_plans': plans,
   '0025_signatures': signatures,
   '0026_egress': egress,
+  '0028_setup_scripts': setupScripts,
 };
 
 /** A newer version has changed the database so that this version cannot use it. It must not be touched. */

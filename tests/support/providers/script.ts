@@ -8,6 +8,8 @@ export interface AgentStep extends Omit<ScriptStep, 'think' | 'call'> {
   do?: Array<[role: Role, args: Record<string, unknown>]>;
   /** the same with what the CLI offers of it: an agent that may only read offers less, and a step of which nothing is left is passed over */
   tries?: Array<[role: Role, args: Record<string, unknown>]>;
+  /** it is said again until somebody has said this to the agent; for a step without tools, which leaves no trace in a history */
+  until?: string;
   /** a tool of the CLI by its own name */
   call?: Array<[name: string, args: Record<string, unknown>]>;
 }
@@ -26,6 +28,8 @@ export function due(asked: Asked): { text: string; at: number; step: AgentStep }
     return { text, at: 0, step: { say: `This script is not valid JSON: ${(error as Error).message}` } };
   }
   let at = stepAfter(asked.turns.slice(from + 1));
+  const told = asked.turns.slice(from + 1).filter(({ role }) => role === 'user');
+  while (steps[at]?.until !== undefined && told.some(({ text }) => text.includes(steps[at]!.until!))) at += 1;
   while (steps[at]?.tries?.every(([role, args]) => toolFor(role, args, asked) === null)) at += 1;
   return { text, at, step: steps[at] ?? { say: 'The script is over.' } };
 }

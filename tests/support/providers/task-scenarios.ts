@@ -217,6 +217,26 @@ export function taskScenarios({ name: agent, model, sideQuestions }: Differences
       expect((await linesOf(app, id)).flatMap((line) => (line.type === 'session' ? [line.resumed] : []))).toEqual([false, true, true]);
     });
 
+    scenario('proposes a setup script, and goes on in an image that has it', async () => {
+      const word = `${agent}-${Date.now()}`;
+      const lines = [`echo "echo ${word}" > /usr/local/bin/tiny`, 'chmod 755 /usr/local/bin/tiny'].map((line) => `'${line}'`).join(' ');
+      const { thread, id, heard } = await begin(
+        'installing',
+        shell(`printf '%s\\n' ${lines} | fetch-setup -`),
+        { say: 'It is proposed.', until: 'The person agreed to your setup script' },
+        shell('tiny'),
+        { say: 'All done.' },
+      );
+      await inState(app, id, 'waiting', LIMIT);
+      expect(JSON.stringify((await app.detail(thread)).pending_approvals[0]!)).toContain(word);
+      expect((await app.say(thread, 'yes')).kind).toBe('answer');
+      const task = await over(id, thread, 2);
+      expect([task.state, task.step, task.reason ?? '']).toEqual(['completed', 2, expect.anything()]);
+      expect(heard(1)).toContain('The person agreed. The image is built when you stop');
+      expect(heard(3)).toContain(word);
+      expect((await linesOf(app, id)).flatMap((line) => (line.type === 'session' ? [line.resumed] : []))).toEqual([false, true]);
+    });
+
     scenario('goes on when a command of it takes all the memory: only the command is ended', async () => {
       const { thread, id, heard } = await begin('eating', shell(eating), write('after.txt', 'after\n'), { say: 'All done.' });
       const task = await over(id, thread);

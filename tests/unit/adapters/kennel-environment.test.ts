@@ -87,6 +87,16 @@ describe('the recipe of a repository', () => {
     expect(dockerfileOf(recipe!, { ...at, base: 'golang:1' })).toMatch(/^FROM golang:1\nUSER 0:0\n[\s\S]*\nENV PATH=[^\n]*\$\{PATH:-/);
   });
 
+  it('runs a setup script as root, after the languages and before the runner, once for each text of it', () => {
+    expect(recipeOf(NOTHING, false, 'echo one').recipe).toMatchObject({ title: 'a setup script', script: 'echo one' });
+    const go = found({ languages: [{ language: 'go', version: null, file: 'go.mod' }] });
+    const [one, two] = ['echo one', 'echo two'].map((script) => dockerfileOf(recipeOf(go, false, script).recipe!, at));
+    expect(one).toMatch(
+      /go\.sh[\s\S]*\nCOPY setup\.sh[^\n]*\nRUN [^\n]*setup\.sh\nENV FETCH_SETUP=[0-9a-f]{64}\n[\s\S]*\nCOPY --from=[^\n]*\/opt\/fetch \/opt\/fetch\n[\s\S]*\nUSER 1000:1000\n$/,
+    );
+    expect(one).not.toBe(two);
+  });
+
   it('makes a Dockerfile that begins with the layers of the kennel, ends without rights, and has nothing of BuildKit', () => {
     const { recipe } = recipeOf(found({ languages: [{ language: 'go', version: null, file: 'go.mod' }] }), false);
     const text = dockerfileOf(recipe!, at);

@@ -22,6 +22,13 @@ export type BuildLimits = Pick<Config, 'FETCH_KENNEL_MEMORY_MB' | 'FETCH_KENNEL_
 /** An image could not be made. `message` says so in sentences. The work goes on without it. */
 export class EnvironmentFailed extends Error {
   override readonly name = 'EnvironmentFailed';
+  /** what the build said */
+  readonly why: string;
+
+  constructor(label: string, why: string, options?: ErrorOptions) {
+    super(`The environment of this repository (${label}) could not be built, so only Node, git and Python are there. ${why}`, options);
+    this.why = why;
+  }
 }
 
 interface BuildFile {
@@ -56,9 +63,7 @@ export async function buildEnvironment(engine: Engine, limits: BuildLimits, buil
   } catch (error) {
     signal?.throwIfAborted();
     const why = late.aborted ? tooSlow(limits) : whyFailed(error as Error, limits);
-    throw new EnvironmentFailed(`The environment of this repository (${label}) could not be built, so only Node, git and Python are there. ${why}`, {
-      cause: error,
-    });
+    throw new EnvironmentFailed(label, why, { cause: error });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -93,7 +98,7 @@ export function agreedFiles(agreed: readonly CopiedFile[], now: readonly CopiedC
   return agreed.map(({ path, executable, sha256 }) => {
     const content = contents.get(path);
     if (!content || createHash('sha256').update(content).digest('hex') !== sha256)
-      throw new EnvironmentFailed(`${path} was changed while the environment of this repository was prepared, so it was not built. The next task looks again.`);
+      throw new EnvironmentFailed('Dockerfile of a repository', `${path} was changed while it was prepared. The next task looks again.`);
     return { path, content, executable };
   });
 }

@@ -9,7 +9,7 @@ import { isLocal } from '../images/image-base.ts';
 import type { ImageKind } from '../images/image-files.ts';
 import { withLock } from '../images/image-lock.ts';
 import { agreedFiles, type BuildLimits, buildEnvironment, EnvironmentFailed, LABEL } from './environment-build.ts';
-import { dockerfileOf, type Recipe, scriptFiles } from './recipe.ts';
+import { dockerfileOf, filesOf, type Recipe } from './recipe.ts';
 
 const REPOSITORY = 'fetch-kennel-env';
 /** Images of environments that nobody used for this long are removed. */
@@ -97,7 +97,7 @@ export class EnvironmentImages {
   private async nameOf({ kennel, recipe }: Wanted): Promise<string> {
     const [{ Id }, base] = await Promise.all([this.engine.docker.getImage(kennel).inspect(), this.baseId(recipe)]);
     const dockerfile = dockerfileOf(recipe, { base: base ?? 'own', kennel: Id, user: containerUser() });
-    return `${REPOSITORY}:${hashOf([dockerfile, recipe.base, scriptFiles()])}`;
+    return `${REPOSITORY}:${hashOf([dockerfile, recipe.base, filesOf(recipe)])}`;
   }
 
   private async baseId({ base }: Recipe): Promise<string | null> {
@@ -138,7 +138,7 @@ export class EnvironmentImages {
       if (await isLocal(this.engine, name)) return;
       const base = await this.ownBase(wanted, tell, signal);
       const dockerfile = dockerfileOf(recipe, { base: base ?? this.config.FETCH_KENNEL_BASE, kennel, user: containerUser() });
-      const files = Object.entries(scriptFiles()).map(([path, content]) => ({ path, content }));
+      const files = Object.entries(filesOf(recipe)).map(([path, content]) => ({ path, content }));
       await buildEnvironment(this.engine, this.config, { name, label: `${recipe.title} (${kind})`, dockerfile, files }, tell, signal);
     });
   }

@@ -1,6 +1,6 @@
-import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { CopiedContent, CopiedFile, Devcontainer, FoundEnvironment } from '../../../contracts/environment.ts';
 import { INSIDE } from '../../../contracts/kennel.ts';
 import type { WorkspaceAnswer, WorkspaceOp } from '../../../contracts/workspace-ops.ts';
@@ -8,6 +8,8 @@ import { blockQuote, inline } from '../../../domain/text/foreign-text.ts';
 import type { EnvironmentAsked } from '../kennel.ts';
 import { checkedContents, checkedEnvironment, NOTHING } from './found.ts';
 import { type Recipe, recipeOf } from './recipe.ts';
+import { replaceFile } from './replace-file.ts';
+import { SetupScripts } from './setup-scripts.ts';
 import { stampOf } from './stamp.ts';
 
 /** The environment of a workspace, as its files are now. */
@@ -36,6 +38,7 @@ type Read = (workspace: string, op: Extract<WorkspaceOp['op'], 'environment' | '
 
 /** What workspaces need. What was found is kept with the dates of the files, so that a warm start reads nothing. */
 export class Environments {
+  readonly scripts: SetupScripts;
   private readonly folder: string;
   private readonly read: Read;
   private readonly kept = new Map<string, Kept>();
@@ -43,15 +46,17 @@ export class Environments {
   /** `read` asks the workspace program, in a container. */
   constructor(home: string, read: Read) {
     this.folder = join(home, 'kennel', 'environments');
+    this.scripts = new SetupScripts(join(this.folder, 'scripts'));
     this.read = read;
   }
 
-  async of(workspace: string): Promise<Environment> {
+  /** `script`: as it would be with this setup script. */
+  async of(workspace: string, script?: string): Promise<Environment> {
     const found = await this.found(workspace);
     const asked = askedBy(found.devcontainer);
     const decision = asked && (await this.decision(asked.hash));
     const agreed = decision === 'yes';
-    const { recipe, notes } = recipeOf(found, agreed);
+    const { recipe, notes } = recipeOf(found, agreed, script ?? (await this.scripts.of(workspace))?.script ?? null);
     const undecided = decision === null ? asked : null;
     return {
       recipe,
@@ -72,7 +77,7 @@ export class Environments {
   }
 
   async decide(hash: string, agreed: boolean): Promise<void> {
-    await this.write(this.decisionFile(hash), agreed ? 'yes' : 'no');
+    await replaceFile(this.decisionFile(hash), agreed ? 'yes' : 'no');
   }
 
   private async decision(hash: string): Promise<'yes' | 'no' | null> {
@@ -120,14 +125,7 @@ export class Environments {
   }
 
   private save(workspace: string, kept: Kept): Promise<void> {
-    return this.write(this.fileOf(workspace), JSON.stringify(kept));
-  }
-
-  private async write(file: string, text: string): Promise<void> {
-    await mkdir(dirname(file), { recursive: true });
-    const part = `${file}.${randomUUID()}`;
-    await writeFile(part, text);
-    await rename(part, file);
+    return replaceFile(this.fileOf(workspace), JSON.stringify(kept));
   }
 }
 

@@ -1,6 +1,8 @@
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Devcontainer, FoundEnvironment, Language, Service } from '../../../contracts/environment.ts';
+import { SETUP_PRESENT } from '../../../contracts/kennel.ts';
 import { PACKAGE_ROOT } from '../../../installation.ts';
 import { installedFor, LABELS } from './versions.ts';
 
@@ -15,6 +17,8 @@ export interface Recipe {
   services: Service[];
   /** another base than ours, to which a person agreed */
   base: Pick<Devcontainer, 'image' | 'dockerfile' | 'copied' | 'args'> | null;
+  /** bash script that an agent proposed and a person agreed to */
+  script: string | null;
 }
 
 /** Debian packages of each language. Test runners are among them, because most tests of small projects then run without any registry. */
@@ -43,7 +47,7 @@ export const BIN = '/opt/environment/bin';
 const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** The recipe, and what a person should know of the versions. A null recipe needs no image of its own. `agreed`: its devcontainer may be used. */
-export function recipeOf(found: FoundEnvironment, agreed: boolean): { recipe: Recipe | null; notes: string[] } {
+export function recipeOf(found: FoundEnvironment, agreed: boolean, script: string | null = null): { recipe: Recipe | null; notes: string[] } {
   const packages = new Set(found.packages);
   const scripts: Recipe['scripts'] = [];
   const notes: string[] = [];
@@ -60,19 +64,25 @@ export function recipeOf(found: FoundEnvironment, agreed: boolean): { recipe: Re
   }
   if (base) for (const name of FOR_NODE) packages.add(name);
   for (const service of found.services) for (const name of SERVICE_PACKAGES[service]) packages.add(name);
-  const title = [...found.languages.map(({ language }) => LABELS[language]), ...found.services].join(', ') || 'packages';
+  const title =
+    [...found.languages.map(({ language }) => LABELS[language]), ...found.services, ...(script === null ? [] : ['a setup script'])].join(', ') || 'packages';
   const recipe: Recipe = {
     title: base ? `${base.file}, ${title}` : title,
     packages: [...packages].sort(),
     scripts,
     services: [...found.services].sort(),
     base: base && { image: base.image, dockerfile: base.dockerfile, copied: base.copied, args: base.args },
+    script,
   };
-  return { recipe: recipe.packages.length + scripts.length === 0 && !base ? null : recipe, notes };
+  return { recipe: recipe.packages.length + scripts.length === 0 && !base && script === null ? null : recipe, notes };
 }
 
-/** Files beside the Dockerfile, by name. */
-export const scriptFiles = (): Record<string, string> =>
+const SETUP_FILE = 'setup.sh';
+
+/** Files beside the Dockerfile of a recipe, by name. */
+export const filesOf = ({ script }: Recipe): Record<string, string> => ({ ...scriptFiles(), ...(script !== null && { [SETUP_FILE]: script }) });
+
+const scriptFiles = (): Record<string, string> =>
   Object.fromEntries(SCRIPTS.map((name) => [`environment/${name}`, readFileSync(join(PACKAGE_ROOT, 'kennel/environment', name), 'utf8')]));
 
 /**
@@ -103,6 +113,14 @@ export function dockerfileOf(recipe: Recipe, at: { base: string; kennel: string;
       : []),
     `ENV PATH=${BIN}:/run/fetch/home/.local/bin:/opt/agent/bin:${recipe.base ? `\${PATH:-${SYSTEM_PATH}}` : SYSTEM_PATH} LANG=C.UTF-8 FETCH_SERVICES="${recipe.services.join(' ')}"`,
     ...recipe.scripts.map(([name, argument]) => `RUN bash /opt/environment/${name} ${argument}`.trim()),
+    // it may use all of the above, and what changes more often comes after it
+    ...(recipe.script === null
+      ? []
+      : [
+          `COPY ${SETUP_FILE} /opt/environment/`,
+          `RUN DEBIAN_FRONTEND=noninteractive bash /opt/environment/${SETUP_FILE}`,
+          `ENV ${SETUP_PRESENT}=${createHash('sha256').update(recipe.script).digest('hex')}`,
+        ]),
     // a login shell sets PATH again
     `RUN printf 'PATH="%s"\\n' "$PATH" >/etc/profile.d/fetch-environment.sh`,
     `RUN { getent group ${gid} >/dev/null || groupadd --gid ${gid} kennel; } && { getent passwd ${uid} >/dev/null || useradd --uid ${uid} --gid ${gid} --no-create-home --home-dir /run/fetch/home --shell /bin/bash kennel; } && mkdir -p /workspace /run/fetch /home/kennel`,

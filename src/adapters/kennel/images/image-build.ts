@@ -4,6 +4,8 @@ import { follow } from './image-base.ts';
 
 const LAST_LINES = 12;
 const LINE_CHARS = 300;
+/** Says nothing about a failure. */
+const OF_THE_BUILDER = /^ *(---> |Removing intermediate container )/;
 
 /** Builds an image from files. `tell` hears each step. Throws an error with the last lines of the build. */
 export async function buildFrom(
@@ -18,7 +20,7 @@ export async function buildFrom(
   try {
     await follow<{ stream?: string }>(engine, stream, (event) => {
       for (const line of (event.stream ?? '').split('\n')) {
-        if (!line.trim()) continue;
+        if (!line.trim() || OF_THE_BUILDER.test(line)) continue;
         last.push(line.trim().slice(0, LINE_CHARS));
         if (last.length > LAST_LINES) last.shift();
         const step = /^Step (\d+)\/(\d+) : (.+)/.exec(line);

@@ -1,0 +1,27 @@
+/** Words about scripts that an agent proposes for the image of a workspace. */
+
+/** Most scripts that one task may ask about. */
+export const MOST_SCRIPTS = 5;
+
+/** What became of a proposed script. `failed`: what its build said last. */
+export type SetupOutcome = 'installed' | 'denied' | 'unanswered' | { failed: string };
+
+/** An agent cannot know it otherwise. */
+export const ABOUT_SETUP =
+  '(About this container: you are not root in it and its system is read-only. If the work needs a system package, a compiler or a language that is missing, write a bash script that installs it on Debian as root and run `fetch-setup FILE`: the person is asked once, and the session goes on in an image that has it.)';
+
+/** What the agent is told of its script. */
+export function setupAnswer(outcome: SetupOutcome): string {
+  if (outcome === 'installed') return 'The person agreed to your setup script, and the image of this container was built with it. Go on.';
+  if (outcome === 'denied') return 'The person said no to your setup script. Go on without it, or say what that means.';
+  if (outcome === 'unanswered')
+    return 'Nobody answered the question about your setup script in time. Go on without it where that is safe, or say what is missing.';
+  return `The person agreed to your setup script, but its build failed, and the image is as before:\n${outcome.failed}\nPropose another script with fetch-setup, or go on without it.`;
+}
+
+/** The question to the person. */
+export const setupQuestion = (task: { harness: string; workspace: string }, warnings: readonly string[]): string =>
+  [
+    `May this script of ${task.harness} be part of the image of ${task.workspace}? It runs once, as root, while the image is built: with the network of this machine, and without its files. Every later task in ${task.workspace} gets the image.`,
+    ...warnings,
+  ].join('\n');
