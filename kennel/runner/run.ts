@@ -29,6 +29,8 @@ const CANCEL = 5000;
 /** how long an agent with a parked question may take to finish other work, in ms */
 const PARK = 60_000;
 
+const WAITS = 'A question waits for its answer.';
+
 export interface Ended {
   outcome: RunOutcome;
   reason: string;
@@ -47,6 +49,7 @@ export class Run {
   private agent: AgentProcess | null = null;
   private updates: Updates | null = null;
   private pending: PendingQuestions | null = null;
+  private proposals: SetupProposals | null = null;
   private profile: Profile | null = null;
   private watch: HostWatch | null = null;
   private parked = false;
@@ -115,8 +118,9 @@ export class Run {
     void agent.exited.then(() => pause(500)).then(() => turn.close());
     const failure = await turn.run();
     if (this.cancelled) this.end('cancelled', this.cancelled);
-    else if (this.parked) this.end('parked', 'A question waits for its answer.');
+    else if (this.parked) this.end('parked', WAITS);
     else if (failure) this.end('failed', explain(failure));
+    else if (this.proposals?.waits) this.end('parked', WAITS);
     else this.end('completed', 'The agent ended its turn.');
   }
 
@@ -139,8 +143,8 @@ export class Run {
     const pending = this.openQuestions();
     const askHuman = await serveAskHuman(pending, () => this.sanitiser);
     this.sanitiser = new Sanitiser([this.dummyKey, askHuman.token, ...hidden], settings.env);
-    const proposals = new SetupProposals({ spec, pending, sanitiser: () => this.sanitiser, present: settings.env[SETUP_PRESENT] });
-    const setup = await serveProposals(settings.setupSocket, proposals);
+    this.proposals = new SetupProposals({ spec, pending, sanitiser: () => this.sanitiser, present: settings.env[SETUP_PRESENT] });
+    const setup = await serveProposals(settings.setupSocket, this.proposals);
     this.closers.push(model.close, egress.close, askHuman.close, setup.close);
     return { model, egress, askHuman, pending };
   }
@@ -205,7 +209,7 @@ export class Run {
     await pause(PARK, undefined, { ref: false });
     await this.turn?.cancel();
     await pause(CANCEL, undefined, { ref: false });
-    this.end('parked', 'A question waits for its answer.');
+    this.end('parked', WAITS);
   }
 
   private async finish(ended: Ended): Promise<void> {

@@ -45,6 +45,11 @@ export class SetupProposals {
     if (proposed) this.refused.set(proposed.sha256, no(proposed.answer));
   }
 
+  /** A script waits for its answer. The program that handed it in may be gone: agents end commands that take long, or go on beside them. */
+  get waits(): boolean {
+    return this.open !== null;
+  }
+
   async take(script: string): Promise<Answer> {
     const hash = createHash('sha256').update(script).digest('hex');
     if (hash === this.options.present) return THERE;

@@ -89,7 +89,7 @@ describe('a setup script that an agent proposes', () => {
       expect((await said(id))[0]).toContain('The person said no');
       await app.say(thread, 'yes');
       await asked(id, 3);
-      expect((await said(id)).at(-1)).toMatch(/its build failed, and the image is as before:[\s\S]*non-zero code: 3[\s\S]*its last words\s+Propose another/);
+      expect((await said(id)).at(-1)).toMatch(/its build failed, and the image is as before:[\s\S]*its last words\n[^\n]*non-zero code: 3\nPropose another/);
       await app.say(thread, 'no');
       await inState(app, id, 'completed', BUILD_MS);
       expect(await new SetupScripts(`${app.home}/kennel/environments/scripts`).of(`${app.home}/workspaces/refuses`)).toBeNull();
@@ -118,6 +118,25 @@ describe('a setup script that an agent proposes', () => {
       expect([task.step, await lastPrinted(app, id)]).toEqual([2, expect.stringContaining(`${late}-root`)]);
       expect((await said(id))[0]).toContain('There is no answer yet');
       expect(await questionsOf(id)).toHaveLength(1);
+    },
+    BUILD_MS,
+  );
+
+  it(
+    'is waited for when its agent ends its turn beside it',
+    async () => {
+      await workspace(app, 'beside');
+      const beside = word('beside');
+      const script = `echo "echo ${beside}" > /usr/local/bin/beside && chmod 755 /usr/local/bin/beside`;
+      const { thread, id } = await startTask(app, `run (echo '${script}' | setsid fetch-setup - >/dev/null 2>&1 &) && sleep 2`, { workspace: 'beside' });
+      await asked(id);
+      await until('its container is gone', () => containersOf(id).length === 0);
+      await app.say(thread, 'yes');
+      const task = await inState(app, id, 'completed', BUILD_MS);
+      expect(task.step).toBe(2);
+      const second = await startTask(app, 'run beside', { workspace: 'beside' });
+      await inState(app, second.id, 'completed');
+      expect(await lastPrinted(app, second.id)).toContain(beside);
     },
     BUILD_MS,
   );

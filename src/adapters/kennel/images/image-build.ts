@@ -7,6 +7,9 @@ const LINE_CHARS = 300;
 /** Says nothing about a failure. */
 const OF_THE_BUILDER = /^ *(---> |Removing intermediate container )/;
 
+/** The engine repeats the whole command of the step, before it says how that ended. */
+const endOf = (text: string): string => (text.length <= LINE_CHARS ? text : `…${text.slice(-LINE_CHARS)}`);
+
 /** Builds an image from files. `tell` hears each step. Throws an error with the last lines of the build. */
 export async function buildFrom(
   engine: Engine,
@@ -21,14 +24,16 @@ export async function buildFrom(
     await follow<{ stream?: string }>(engine, stream, (event) => {
       for (const line of (event.stream ?? '').split('\n')) {
         if (!line.trim() || OF_THE_BUILDER.test(line)) continue;
+        const step = /^Step (\d+)\/(\d+) : (.+)/.exec(line);
+        // what earlier steps said is no reason for a failure of this one
+        if (step) last.length = 0;
         last.push(line.trim().slice(0, LINE_CHARS));
         if (last.length > LAST_LINES) last.shift();
-        const step = /^Step (\d+)\/(\d+) : (.+)/.exec(line);
         if (step) tell(`step ${step[1]} of ${step[2]}, ${step[3]!.replace(/\s+/g, ' ').slice(0, 60)}`);
       }
     });
   } catch (error) {
     signal?.throwIfAborted();
-    throw new Error(`${(error as Error).message}\n${last.join('\n')}`, { cause: error });
+    throw new Error(`${last.join('\n')}\n${endOf((error as Error).message)}`, { cause: error });
   }
 }
