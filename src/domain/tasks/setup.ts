@@ -8,7 +8,7 @@ export type SetupOutcome = 'installed' | 'denied' | 'unanswered' | { failed: str
 
 /** An agent cannot know it otherwise. */
 export const ABOUT_SETUP =
-  '(About this container: you are not root in it and its system is read-only. If the work needs a system package, a compiler or a language that is missing, write a bash script that installs it on Debian as root and run `fetch-setup FILE`: the person is asked once, and the session goes on in an image that has it.)';
+  '(About this container: you are not root in it and its system is read-only. If the work needs a system package, a compiler or a language that is missing, write a bash script that installs it on Debian as root and run `fetch-setup FILE`: the person is asked once, and the session goes on in an image that has it. A new script takes the place of the one before, which is /opt/environment/setup.sh.)';
 
 /** What the agent is told of its script. */
 export function setupAnswer(outcome: SetupOutcome): string {
