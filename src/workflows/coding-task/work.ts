@@ -13,6 +13,8 @@ import { CANCELLED, type End, isRenewable, type Renewal, show, type TaskRun } fr
 
 /** How often a container that vanishes is replaced before the task fails. */
 const MOST_REPLACEMENTS = 3;
+/** What a person can do then: the reason of the last container stands before it. */
+const NEVER_ENDED = `It was started again ${MOST_REPLACEMENTS} times, and never came to its end. See what "fetch kennel doctor" says on its host, and whether something there stops containers. Then start the task again.`;
 /** Runs from before this change prepare nothing anew after their plan. */
 const PREPARES_WORK = '2026-11-prepares-work-after-plan';
 /** How often operators see progress while an agent works. Each time costs three history events. */
@@ -104,7 +106,7 @@ async function afterEnd(run: TaskRun, at: CarriedWork, followed: Over): Promise<
     if (!(await answered(run, at.asked))) return CANCELLED;
   } else {
     at.deaths += 1;
-    if (at.deaths > MOST_REPLACEMENTS) return { state: 'failed', reason: `${reason} It was started anew ${MOST_REPLACEMENTS} times.` };
+    if (at.deaths > MOST_REPLACEMENTS) return { state: 'failed', reason: `${reason} ${NEVER_ENDED}` };
     await tell(run, `gone${step}`, `Task ${taskId}: ${reason} It goes on in a new container where its session stopped.`);
   }
   at.step += 1;

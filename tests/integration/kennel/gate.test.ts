@@ -434,6 +434,105 @@ describe('the limit of a model', () => {
   });
 });
 
+describe('a limit that a model tells of inside of its answer', () => {
+  const events = (...all: unknown[]) => all.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
+  const answering = (body: string) =>
+    upstream((_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.end(body);
+    });
+  const limit = async (taskId: string) => {
+    const { limited_kind: kind, limited_until: until, limited_named: named } = (await findTask(database.store.db, taskId))!;
+    return until && { kind, named, inS: Math.round((until.getTime() - Date.now()) / 1_000) };
+  };
+  const begins = { type: 'message_start', message: { model: 'claude', usage: { input_tokens: 9, output_tokens: 1 } } };
+  const text = { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'half of it' } };
+
+  it.each([
+    ['anthropic', { type: 'error', error: { type: 'rate_limit_error', message: 'Too much.' } }, 'limit', false, 5],
+    ['anthropic', { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }, 'overload', false, 5],
+    [
+      'responses',
+      { type: 'response.failed', response: { error: { code: 'rate_limit_exceeded', message: 'Rate limit reached. Please try again in 41.5s.' } } },
+      'limit',
+      true,
+      42,
+    ],
+    ['responses', { type: 'error', error: { type: 'server_is_overloaded', message: 'Our servers are overloaded.' } }, 'overload', false, 5],
+    ['chat', { error: { code: 429, message: 'Rate limited', metadata: { headers: { 'Retry-After': '77' } } } }, 'limit', true, 77],
+    [
+      'gemini',
+      {
+        error: {
+          code: 429,
+          status: 'RESOURCE_EXHAUSTED',
+          message: 'Quota',
+          details: [{ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '26s' }],
+        },
+      },
+      'limit',
+      true,
+      26,
+    ],
+  ] as const)('by %s (%j) is on record before the agent hears of it, and its call costs no tokens', async (name, event, kind, named, inS) => {
+    const { origin } = await answering(events(event));
+    const { folder, taskId, used } = await opened({ origin });
+    const answer = await ask(folder, CALLS[name].path(true), CALLS[name].body(true));
+    expect([answer.status, answer.text]).toEqual([200, events(event)]);
+    const noted = (await limit(taskId))!;
+    expect([noted.kind, noted.named]).toEqual([kind, named]);
+    expect(Math.abs(noted.inS - inS)).toBeLessThanOrEqual(2);
+    await until('the call is counted', async () => (await used()).calls === 1);
+    expect((await used()).tokens).toBe(0);
+    // as after a refusal by its status: the next call is not made
+    expect((await ask(folder, CALLS[name].path(true), CALLS[name].body(true))).status).toBe(429);
+  });
+
+  it('after half an answer is one, too, and what was said is paid for', async () => {
+    const { origin } = await answering(events(begins, text, { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }));
+    const { folder, taskId, used } = await opened({ origin });
+    await ask(folder, CALLS.anthropic.path(), CALLS.anthropic.body(true));
+    expect(await limit(taskId)).toMatchObject({ kind: 'overload' });
+    await until('the call is counted', async () => (await used()).tokens > 0);
+  });
+
+  it('is none where waiting cannot help, or where the model only speaks of it', async () => {
+    for (const said of [
+      [{ type: 'error', error: { type: 'invalid_request_error', message: 'rate_limit_error' } }],
+      [{ type: 'error', error: { type: 'rate_limit_error', message: 'No.', details: { error_code: 'enforced_spend_limit_reached' } } }],
+      [begins, { ...text, delta: { type: 'text_delta', text: '{"type":"error","error":{"type":"overloaded_error"}}' } }],
+    ]) {
+      const { origin } = await answering(events(...said));
+      const { folder, taskId } = await opened({ origin });
+      await ask(folder, CALLS.anthropic.path(), CALLS.anthropic.body(true));
+      expect(await limit(taskId)).toBeNull();
+    }
+  });
+
+  it('grows while it lasts, and is forgotten once the model says something', async () => {
+    let body = events(begins, { type: 'error', error: { type: 'rate_limit_error', message: 'Too much.' } });
+    let asked = 0;
+    const { origin } = await upstream((_request, response) => {
+      asked += 1;
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.end(body);
+    });
+    const { folder, taskId } = await opened({ origin });
+    const call = () => ask(folder, CALLS.anthropic.path(), CALLS.anthropic.body(true));
+    await call();
+    await until('it is asked again', async () => (await call()).status === 200 && asked === 2, 20_000);
+    expect((await limit(taskId))!.inS).toBeGreaterThan(10);
+    await database.store.db
+      .updateTable('model_limits')
+      .set({ until: new Date(0) })
+      .execute();
+    body = events(begins, text);
+    await until('it is asked again', async () => (await call()).status === 200 && asked === 3, 20_000);
+    await until('nothing is known of it', async () => (await limit(taskId)) === null);
+    expect(await database.store.db.selectFrom('model_limits').selectAll().where('account', 'like', `${origin}%`).execute()).toEqual([]);
+  });
+});
+
 describe('the budget of a task', () => {
   it('ends its calls when it is used up, in the shape of each protocol, and leaves other tasks alone', async () => {
     const { gate, folder, taskId, used } = await opened({ budget: { tokens: 60 } });

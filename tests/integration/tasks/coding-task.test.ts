@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { LogLine } from '../../../src/contracts/kennel.ts';
 import { roleLog, type TestApp } from '../../support/app.ts';
 import { containersOf, findTask, inState, linesOf, report, startTask, startTaskApp, workspace } from '../../support/kennel-app.ts';
 import { until } from '../../support/until.ts';
@@ -161,6 +162,19 @@ describe('a coding task', () => {
     const task = await inState(app, id, 'failed');
     expect(task.reason).toMatch(/the disk is on fire/);
     expect(git('log', '--format=%s', 'main')).toBe('first');
+  });
+
+  it('is given up after its fourth container has vanished, says what to do, and keeps what was done', async () => {
+    const { path } = await workspace(app, 'vanishing');
+    const { id } = await startTask(app, 'write x.txt x; wait 600', { workspace: 'vanishing' });
+    for (let step = 1; step <= 4; step++) {
+      const waits = (line: LogLine) => line.step === step && line.type === 'tool' && line.title.includes('wait');
+      await until(`run ${step} waits`, async () => (await linesOf(app, id)).some(waits), 60_000);
+      execFileSync('docker', ['rm', '-f', ...containersOf(id)], { stdio: 'ignore' });
+    }
+    await inState(app, id, 'failed');
+    expect(await report(app, id)).toMatch(/The container is gone\. It was started again 3 times, .*"fetch kennel doctor" .*Then start the task again\./);
+    expect(readFileSync(join(path, 'x.txt'), 'utf8')).toBe('x\n');
   });
 
   it('ends, and says why, although nobody can look at its workspace any more', async () => {

@@ -42,6 +42,8 @@ export const maySayLimit = (status: number): boolean => LIMIT_STATUSES.has(statu
 
 export function createLimits(store: LimitStore): Limits {
   const limited = new Set<string>();
+  // an answer that becomes a refusal is stored in this order
+  let storing: Promise<void> = Promise.resolve();
   let wasRefused = false;
   const keyOf = ({ account, model }: Limited) => `${account} ${model}`;
 
@@ -49,7 +51,7 @@ export function createLimits(store: LimitStore): Limits {
     const wasLimited = limited.delete(keyOf(at));
     if (!wasLimited && !wasRefused) return;
     wasRefused = false;
-    void store.answered(at, wasLimited).catch(() => {});
+    storing = store.answered(at, wasLimited).catch(() => {});
   };
 
   return {
@@ -72,6 +74,7 @@ export function createLimits(store: LimitStore): Limits {
       if (!refused) return answered(at);
       limited.add(keyOf(at));
       wasRefused = true;
+      await storing;
       await stored(() => store.refused(at, refused));
     },
   };

@@ -3,11 +3,16 @@ import { type Cost, costOf, type PriceBook } from '../../../../domain/model/pric
 import { prefix, storableText } from '../../../../domain/text/storable.ts';
 import type { ModelUsage } from '../../../../store/kennel/usage.ts';
 import type { Wire } from './routes.ts';
+import { refusalIn, type StreamRefusal } from './stream-refusal.ts';
 import { READERS, type Seen } from './usage-readers.ts';
 
 /** Reads a call's usage from its answer as it passes through. */
 export interface Meter {
   feed(bytes: Uint8Array): void;
+  /** There are no more bytes. */
+  end(): void;
+  /** What the model said so far; a refusal may come in place of the rest. */
+  said(): { something: boolean; refusal: StreamRefusal | null };
   /** The usage of one call. What the answer does not say (a cut stream, a server that does not count) is estimated, never free. */
   finish(): ModelUsage & { estimated: boolean };
 }
@@ -31,17 +36,36 @@ const CHARACTERS_PER_TOKEN = 3;
 const MAX_MODEL_NAME = 120;
 
 export function createMeter({ wire, contentType, model, requestBytes, prices }: MeterInput): Meter {
-  const seen: Seen = { model: null, fresh: 0, cached: 0, cacheWrites: 0, longCacheWrites: 0, output: 0, usd: null, complete: false, characters: 0 };
+  const seen: Seen = {
+    model: null,
+    fresh: 0,
+    cached: 0,
+    cacheWrites: 0,
+    longCacheWrites: 0,
+    output: 0,
+    usd: null,
+    complete: false,
+    characters: 0,
+    refusal: null,
+  };
   const reader = contentType?.toLowerCase().startsWith('text/event-stream') ? eventStream(wire, seen) : wholeBody(wire, seen);
   let bytes = 0;
+  let ended = false;
+  const end = () => {
+    if (!ended) reader.end();
+    ended = true;
+  };
   return {
+    end,
+    said: () => ({ something: seen.characters > 0 || seen.complete, refusal: seen.refusal }),
     feed(chunk) {
       bytes += chunk.byteLength;
       reader.feed(chunk);
     },
     finish() {
-      reader.end();
-      if (!seen.complete) estimate(seen, requestBytes, bytes);
+      end();
+      // an endpoint that refused and said nothing else did no work
+      if (!seen.complete && !(seen.refusal && seen.characters === 0)) estimate(seen, requestBytes, bytes);
       const read = seen.fresh + seen.cached + seen.cacheWrites + seen.longCacheWrites;
       // names that are equal in the store count as one
       const name = storableText(prefix(seen.model ?? model, MAX_MODEL_NAME)) || 'unknown';
@@ -120,5 +144,6 @@ function readJson(text: string, wire: Wire, seen: Seen): void {
   } catch {
     return; // `[DONE]`, or not an answer
   }
+  seen.refusal ??= refusalIn(wire, event);
   READERS[wire](event, seen);
 }

@@ -8,7 +8,7 @@ import type { Limited } from '../../../../store/kennel/limits.ts';
 import { refuse } from './errors.ts';
 import { answeredHeaders, sentHeaders } from './headers.ts';
 import type { Ledger } from './ledger.ts';
-import { type Limits, maySayLimit } from './limits.ts';
+import { type Limits, maySayLimit, type RefusedCall } from './limits.ts';
 import { createMeter, type Meter } from './meter.ts';
 import { neverArrived } from './model-failure.ts';
 import { createRedact, type Redact } from './redact.ts';
@@ -92,7 +92,8 @@ export class ModelCall {
     }
     // an error costs nothing
     if (status < 300) this.count(String(answer.headers['content-type'] ?? ''));
-    if (status < 500 && !maySayLimit(status)) this.deps.limits.answered(this.call.limited);
+    // a success may still turn into a refusal
+    if (status < 500 && !maySayLimit(status) && !this.meter) this.deps.limits.answered(this.call.limited);
     const redact = createRedact(this.call.upstream.secrets);
     const headers = answeredHeaders(answer.headers, redact);
     const decoder = decoderOf(headers);
@@ -100,7 +101,7 @@ export class ModelCall {
     if (maySayLimit(status)) return await this.passRefusal(answer, { status, headers, decoder, redact }, response);
     response.writeHead(status, headers);
     response.flushHeaders();
-    const through = meteredAndRedacted(this.meter, redact);
+    const through = (source: AsyncIterable<Uint8Array>) => this.through(source, answer.headers, redact);
     if (decoder) await pipeline(answer.body, decoder, through, response);
     else await pipeline(answer.body, through, response);
   }
@@ -124,6 +125,33 @@ export class ModelCall {
     response.end(body);
   }
 
+  /** Passes an answer on: metered, redacted, and read for a limit that it tells of, which is on record before the agent hears of it. */
+  private async *through(source: AsyncIterable<Uint8Array>, headers: RefusedCall['headers'], redact: Redact): AsyncGenerator<Uint8Array> {
+    const { limits } = this.deps;
+    const { limited } = this.call;
+    let told: 'nothing' | 'answered' | 'refused' = 'nothing';
+    const judge = async (ended: boolean): Promise<void> => {
+      const { something, refusal } = this.meter?.said() ?? { something: false, refusal: null };
+      if (refusal && told !== 'refused') {
+        told = 'refused';
+        await limits.refused(limited, { status: refusal.status, headers, text: JSON.stringify({ error: refusal.error }) });
+      } else if (this.meter && told === 'nothing' && (something || ended)) {
+        told = 'answered';
+        limits.answered(limited);
+      }
+    };
+    for await (const chunk of source) {
+      this.meter?.feed(chunk);
+      await judge(false);
+      const certain = redact.chunk(chunk);
+      if (certain.length) yield certain;
+    }
+    this.meter?.end();
+    await judge(true);
+    const rest = redact.end();
+    if (rest.length) yield rest;
+  }
+
   /** From here on the call is paid for. */
   private count(contentType: string | null): void {
     const { route, upstream, body } = this.call;
@@ -137,17 +165,6 @@ export class ModelCall {
     });
   }
 }
-
-const meteredAndRedacted = (meter: Meter | null, redact: Redact) =>
-  async function* (source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-    for await (const chunk of source) {
-      meter?.feed(chunk);
-      const certain = redact.chunk(chunk);
-      if (certain.length) yield certain;
-    }
-    const rest = redact.end();
-    if (rest.length) yield rest;
-  };
 
 /**
  * No compression was requested, but some servers in between compress anyway, and then the usage could not be read. Changes the headers to those that are passed

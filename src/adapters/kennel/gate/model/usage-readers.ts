@@ -1,4 +1,5 @@
 import type { Wire } from './routes.ts';
+import type { StreamRefusal } from './stream-refusal.ts';
 
 /** What the answers of a call have said about its usage so far. */
 export interface Seen {
@@ -17,6 +18,8 @@ export interface Seen {
   complete: boolean;
   /** characters of the answer: text, thoughts and arguments of tool calls */
   characters: number;
+  /** the answer says that the endpoint refuses after all */
+  refusal: StreamRefusal | null;
 }
 
 // answers from outside: anything may be missing or have another type
