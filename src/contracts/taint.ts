@@ -4,6 +4,8 @@
 export const SOURCE_KINDS = [
   /** a web page */
   'page',
+  /** titles and snippets of a web search */
+  'search',
   /** a file of a repository, or its history or file names */
   'file',
   /** output of a command, a test or another program */
@@ -32,7 +34,7 @@ export interface Source {
 }
 
 /** Effects that leave the machine, or that outlast the turn outside a workspace. */
-export const SINKS = ['fetch', 'publish', 'push', 'message', 'schedule', 'routine', 'task', 'egress', 'memory'] as const;
+export const SINKS = ['fetch', 'search', 'publish', 'push', 'message', 'schedule', 'routine', 'task', 'egress', 'memory'] as const;
 export type Sink = (typeof SINKS)[number];
 
 /** Stored with a call that has a sink. */

@@ -8,7 +8,8 @@ import { cronTools } from './routines/crons.ts';
 import { workflowTools } from './routines/workflows.ts';
 import { taskTools } from './tasks/tasks.ts';
 import type { Tool } from './tool.ts';
-import { webTools } from './web.ts';
+import { webFetch } from './web/fetch.ts';
+import { webSearch } from './web/search.ts';
 import { bringInTools } from './workspace/bring-in.ts';
 import { fileTools } from './workspace/files.ts';
 import { gitTools } from './workspace/git.ts';
@@ -17,8 +18,8 @@ import { shellTools } from './workspace/shell.ts';
 import { workspaceTools } from './workspace/workspaces.ts';
 
 // The model reads the families in this order, which prompt caches count on: a new one goes to the end of `later`.
-const earlier: Tool[] = [...interactionTools, ...attachmentTools, ...webTools];
-const later: Tool[] = [...workspaceTools, ...fileTools, ...gitTools, ...shellTools, ...githubTools, ...taskTools, ...bringInTools];
+const earlier: Tool[] = [...interactionTools, ...attachmentTools, webFetch];
+const later: Tool[] = [...workspaceTools, ...fileTools, ...gitTools, ...shellTools, ...githubTools, ...taskTools, ...bringInTools, webSearch];
 const routineTools: Tool[] = workflowTools(
   (name) => tools.get(name),
   () => tools.keys(),

@@ -28,7 +28,7 @@ export interface PlayedChat {
   /** a model step with one call; what policy says of it */
   calls(name: string, args: Record<string, unknown>): Promise<CallVerdict>;
   /** ends the last call with an output, as its tool would have */
-  gives(output: string, sources?: readonly Source[]): Promise<void>;
+  gives(output: string, sources?: readonly Source[], metadata?: Record<string, unknown>): Promise<void>;
   /** whether the activity would run the last call now: what the store says, whatever a workflow was told */
   runs(): Promise<boolean>;
   /** puts the approval of the last call to the person, who answers it */
@@ -96,9 +96,9 @@ export async function playChat(db: Db, trust: { autonomy: Autonomy; autoApprove:
       last = result.calls[0]!.callId;
       return result.calls[0]!;
     },
-    async gives(output, sources) {
+    async gives(output, sources, metadata) {
       const { call } = await begun();
-      await settleBegun(db, call, { ok: true, output, sources: sources ?? declaredSources(tools.get(call.name), call.args) });
+      await settleBegun(db, call, { ok: true, output, sources: sources ?? declaredSources(tools.get(call.name), call.args), ...(metadata && { metadata }) });
     },
     async runs() {
       const { policy, allowed } = await begun();

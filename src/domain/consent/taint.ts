@@ -111,6 +111,7 @@ export function unionOf(...lists: ReadonlyArray<readonly Source[]>): Source[] {
 
 const SOURCE_WORDS: Record<SourceKind, string> = {
   page: 'the page',
+  search: 'the results of a search for',
   file: 'the file',
   command: 'the output of',
   attachment: 'the attachment',
@@ -124,6 +125,7 @@ const SOURCE_WORDS: Record<SourceKind, string> = {
 
 const SINK_WORDS: Record<Sink, string> = {
   fetch: 'fetch an address that you did not write and that is not a link on a page that was read',
+  search: 'search the web for words that are not yours',
   publish: 'put something on GitHub',
   push: 'push commits to GitHub',
   message: 'write to another chat',

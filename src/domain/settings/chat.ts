@@ -61,5 +61,9 @@ export const chatSettings = {
     .enum(['on', 'off'])
     .default('off')
     .describe('on: the Temporal Web UI shows the first words of questions, and the file or command of an approval; off: only their kind'),
+  FETCH_SEARXNG_URL: z
+    .url({ protocol: /^https?$/, error: 'must be an http or https address such as http://127.0.0.1:8888' })
+    .optional()
+    .describe('A SearXNG instance, which web_search asks; it may be on this machine or a private network'),
   FETCH_ALLOW_PRIVATE_URLS: z.stringbool().default(false).describe('Let web_fetch reach private addresses; for tests and trusted networks only'),
 } as const;

@@ -26,7 +26,7 @@ export async function takeGrantsBack(tx: Tx, chatId: string, sink: Sink | null):
 /** Pages that are searched for a link: the latest ones, each up to the longest output of a tool. */
 const PAGES = 50;
 
-/** The texts of the pages that were read in a thread. */
+/** The texts of the pages that were read in a thread, and the addresses that searches found there. */
 export async function pagesRead(db: Db, threadId: string): Promise<string[]> {
   const rows = await db
     .selectFrom('calls')
@@ -37,7 +37,22 @@ export async function pagesRead(db: Db, threadId: string): Promise<string[]> {
     .orderBy('started_at', 'desc')
     .limit(PAGES)
     .execute();
-  return rows.flatMap((row) => row.output ?? []);
+  return [...rows.flatMap((row) => row.output ?? []), ...(await addressesFound(db, threadId))];
+}
+
+/** Only the addresses of results: titles and snippets may repeat the query, which the model wrote. */
+async function addressesFound(db: Db, threadId: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('calls')
+    .innerJoin('turns', 'turns.id', 'calls.turn_id')
+    .select('calls.metadata')
+    .where('turns.thread_id', '=', threadId)
+    .where('calls.name', '=', 'web_search')
+    .where('calls.ok', '=', true)
+    .orderBy('calls.started_at', 'desc')
+    .limit(PAGES)
+    .execute();
+  return rows.flatMap(({ metadata }) => ((metadata?.results ?? []) as Array<{ url: string }>).map(({ url }) => url));
 }
 
 /** What a call's turn had read, and whether a person was asked about the call. */

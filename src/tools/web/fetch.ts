@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { convertPage } from '../adapters/web/convert-page.ts';
-import { FETCH_TIMEOUT_MS, FetchError, fetchPage } from '../adapters/web/fetch-page.ts';
-import { SelectorError } from '../adapters/web/readable-page.ts';
-import { prefix } from '../domain/text/storable.ts';
-import { defineTool, type Tool } from './tool.ts';
+import { convertPage } from '../../adapters/web/convert-page.ts';
+import { FETCH_TIMEOUT_MS, FetchError, fetchPage } from '../../adapters/web/fetch-page.ts';
+import { SelectorError } from '../../adapters/web/readable-page.ts';
+import { prefix } from '../../domain/text/storable.ts';
+import { defineTool } from '../tool.ts';
 
 export const MAX_CONTENT = 50_000;
 
@@ -48,5 +48,3 @@ export const webFetch = defineTool({
     }
   },
 });
-
-export const webTools: Tool[] = [webFetch];
