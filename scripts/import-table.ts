@@ -28,7 +28,7 @@ export const IMPORT_TABLE: Record<string, FolderRules> = {
   store: { imports: GROUND, owns: ['kysely', 'pg'] },
   adapters: { imports: [...GROUND, ...ROOT_FILES] },
   'adapters/model': { imports: [...GROUND, ...ROOT_FILES, 'adapters'], owns: ['openai'] },
-  'adapters/kennel': { imports: [...GROUND, ...ROOT_FILES, 'store', 'adapters'], owns: ['dockerode'] },
+  'adapters/kennel': { imports: [...GROUND, ...ROOT_FILES, 'store', 'adapters'], owns: ['dockerode', 'make-fetch-happen', 'cacache'] },
   tools: { imports: STORES },
   intake: { imports: STORES },
   channels: { imports: [...STORES, 'intake'] },

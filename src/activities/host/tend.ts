@@ -154,4 +154,5 @@ async function clear(deps: Tending): Promise<void> {
   deps.droppedAt = Date.now();
   await dropOldRuns(runsFolder(config), await liveTaskIds(db));
   await kennel.prune();
+  await deps.gate.sweep();
 }

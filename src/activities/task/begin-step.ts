@@ -8,7 +8,6 @@ import type { Author } from '../../contracts/workspace-ops.ts';
 import { askWhoSigns } from '../../domain/chat/sign-off.ts';
 import { modelOf } from '../../domain/tasks/agents.ts';
 import { loginsOf } from '../../domain/tasks/logins.ts';
-import { mirrorEnvironment } from '../../domain/tasks/mirrors.ts';
 import { chatAutonomy } from '../../store/chats/threads.ts';
 import { asksWhoSigns, gitIdentity, signatureOf } from '../../store/kennel/signatures.ts';
 import { askForEnvironment } from '../../store/kennel/task-environments.ts';
@@ -20,6 +19,7 @@ import { fail } from '../failure.ts';
 import { requireHeld } from '../host/lease.ts';
 import { tellProgress } from './build-progress.ts';
 import { openGate } from './gate.ts';
+import { packageManagers } from './package-managers.ts';
 import { passOn, promptsOfRun, unheardAnswer } from './prompt-of-run.ts';
 import { registriesToAsk } from './registries.ts';
 import { runFolder, sendCommand } from './run/folder.ts';
@@ -82,7 +82,7 @@ export async function beginStep(deps: KennelDeps, task: Task, input: BeginInput)
   if (limit) return { limit };
   const setup = await settleSetup(deps, task);
   await openGate(deps, task);
-  const spec = await specOf(deps, task, input, { login: login !== undefined, setup });
+  const [spec, managers] = await Promise.all([specOf(deps, task, input, { login: login !== undefined, setup }), packageManagers(deps, task)]);
   const workspace = workspaceOf(config, task);
   let remembered = Promise.resolve();
   // the container starts while the checkpoint is made, because both take long; the agent begins only when there is a way back
@@ -98,7 +98,7 @@ export async function beginStep(deps: KennelDeps, task: Task, input: BeginInput)
       runFolder: folder,
       workspace,
       ...(login !== undefined && { login }),
-      env: { ...committer((await signatureOf(db, task.chat_id)) ?? AUTHOR), ...mirrorEnvironment(config.FETCH_KENNEL_MIRRORS) },
+      env: { ...committer((await signatureOf(db, task.chat_id)) ?? AUTHOR), ...managers },
       onSlot,
     });
   } finally {

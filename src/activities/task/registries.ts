@@ -44,11 +44,7 @@ export async function registriesToAsk(deps: KennelDeps, task: Task): Promise<Pre
       signal: cancellationSignal(),
     });
     const found = registriesIn(stdout, ({ host, port }) => mirrors.some((mirror) => mirror.plain && mirror.host === host && mirror.port === port));
-    const questionId = await wantRegistries(
-      db,
-      task,
-      found.filter((registry) => !listed(registry)),
-    );
+    const questionId = await wantRegistries(db, task, found, listed);
     const title = config.FETCH_UI_TEXT === 'on' ? inline(found.map(shownHost).join(', '), 60) : 'its registries';
     return questionId === null ? null : { questionId, title };
   } catch (error) {

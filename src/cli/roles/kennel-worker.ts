@@ -9,6 +9,7 @@ import { createTaskActivities } from '../../activities/task/task-activities.ts';
 import { workspacesFolder } from '../../activities/task/task-workspace.ts';
 import { createAct } from '../../activities/turn/act.ts';
 import { createPreview } from '../../activities/turn/preview.ts';
+import { openRegistryCache } from '../../adapters/kennel/gate/cache/registry-cache.ts';
 import { createGate } from '../../adapters/kennel/gate/gate.ts';
 import { openKennel } from '../../adapters/kennel/open-kennel.ts';
 import type { LeaseHolder } from '../../channels/channel.ts';
@@ -33,7 +34,8 @@ export async function run({ config, role, alone, store, temporal, native }: Role
   const log = createLog('kennel', config.LOG_LEVEL);
   for (const [harness, path] of loginsOf(config.FETCH_KENNEL_LOGINS)) log.warn({ harness, path }, loginWarning(harness));
   const kennel = openKennel(config);
-  const gate = createGate({ db: store.db, settings: config, log, mirrors: mirrorsOf(config.FETCH_KENNEL_MIRRORS) });
+  const cache = openRegistryCache(config, log);
+  const gate = createGate({ db: store.db, settings: config, log, mirrors: mirrorsOf(config.FETCH_KENNEL_MIRRORS), cache });
   const host = config.FETCH_KENNEL_HOST;
   const draining = new AbortController();
   const holder = await leaseHolder();

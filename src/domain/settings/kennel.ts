@@ -45,6 +45,12 @@ export const kennelSettings = {
     .describe(
       'Registries of yours that package managers in containers use: npm=http://10.0.0.5:4873,pip=https://pypi.example.com/simple,go=...,cargo=...,maven=... Exactly these hosts and ports may be private and speak plain HTTP; a person is still asked once, unless FETCH_KENNEL_EGRESS lists them',
     ),
+  FETCH_REGISTRY_CACHE_MB: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .default(2000)
+    .describe('Disk space for files of package registries that tasks have loaded, so that the next one has them at once and without a network; 0 keeps none'),
   FETCH_KENNEL_LOGINS: z
     .string()
     .superRefine((text, context) => {

@@ -109,6 +109,7 @@ export const egressWords = {
   tooMany: (at: AskedHost): string => `This task asked for too many hosts, so nobody is asked about ${shownHost(at)}. It is refused.`,
   notYet: (at: AskedHost): string => `The person has not answered yet whether ${shownHost(at)} may be reached. Wait some minutes, then try again.`,
   noStore: (at: AskedHost): string => `The person cannot be asked about ${shownHost(at)} right now. Try again in a minute.`,
+  notPublic: ({ host }: { host: string }): string => `${host} is not on the public internet, and only public addresses may be reached.`,
   tlsOnly: (at: AskedHost): string =>
     `Without encryption only GET and HEAD to port 80 are passed on, without a password, a cookie or a body. Use https://${at.host} instead.`,
 };

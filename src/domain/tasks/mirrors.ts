@@ -1,3 +1,5 @@
+import { cachedAddress } from './registry-cache.ts';
+
 /** Registries of the owner that stand in for public ones (FETCH_KENNEL_MIRRORS): `npm=http://10.0.0.5:4873,cargo=https://crates.example.com/index/`. */
 
 /** How a package manager is told of its mirror: environment variables. Cargo and Maven know files alone, which `enter.sh` writes inside of the container. */
@@ -54,6 +56,12 @@ export function mirrorsProblem(setting: string): string | null {
   }
 }
 
-/** Environment variables of an agent's container, by which package managers use the mirrors. */
-export const mirrorEnvironment = (setting: string): Record<string, string> =>
-  Object.assign({}, ...mirrorsOf(setting).map((mirror) => MANAGERS[mirror.manager](mirror)));
+/** Environment variables of an agent's container, by which package managers use the mirrors. `isCached`: this host has a cache of registries. */
+export const mirrorEnvironment = (setting: string, isCached = false): Record<string, string> =>
+  Object.assign({}, ...mirrorsOf(setting).map((mirror) => MANAGERS[mirror.manager](isCached ? inCache(mirror) : mirror)));
+
+/** Of a mirror without TLS the gate sees every request by itself. */
+function inCache(mirror: Mirror): Mirror {
+  const url = mirror.plain ? null : cachedAddress(mirror.url);
+  return url === null ? mirror : { ...mirror, url, host: new URL(url).hostname, plain: true };
+}

@@ -13,7 +13,7 @@ import {
   isAllowing,
   shownHost,
 } from '../../domain/tasks/egress.ts';
-import { HOW_TO_ANSWER_REGISTRIES, REGISTRY_OPTIONS, registryQuestion } from '../../domain/tasks/registries.ts';
+import { HOW_TO_ANSWER_REGISTRIES, REGISTRY_OPTIONS, type Registry, registryQuestion } from '../../domain/tasks/registries.ts';
 import { onThread } from '../chats/thread-transaction.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
 import { openedNow } from '../questions/ask.ts';
@@ -32,20 +32,42 @@ const questionIdOf = (taskId: string, number: number): string => `${taskId}${MAR
 
 export const isAboutHosts = ({ id, task_id }: Pick<Question, 'id' | 'task_id'>): boolean => task_id !== null && id.startsWith(`${task_id}${MARK}`);
 
+/** Stands for the question about hosts that nobody need be asked about. An answer to another question must not hold for them. */
+const DECIDED = `${MARK}decided`;
+
 /** The question before a task begins. */
 const isAboutProject = (questionId: string): boolean => questionId.endsWith(`${MARK}0`);
 
 /**
  * Records registries that a project uses, before its task begins. Returns the id of the question about them; null when a person has decided about all of them,
- * or this task has asked already.
+ * or this task has asked already. `isListed`: nobody is asked about those.
  */
-export async function wantRegistries(db: Db, task: Task, registries: ReadonlyArray<AskedHost & { manager: string }>): Promise<string | null> {
+export async function wantRegistries(db: Db, task: Task, registries: readonly Registry[], isListed: (at: AskedHost) => boolean): Promise<string | null> {
   const questionId = questionIdOf(task.id, 0);
   if (await findQuestion(db, questionId)) return null;
   const known = await rulesOfTask(db, task);
-  const wanted = registries.filter((registry) => !ruleFor(known, registry));
-  for (const registry of wanted) await noteAsk(db, task.id, registry, registry.manager);
-  return wanted.length === 0 ? null : questionId;
+  const isOpen = (at: AskedHost): boolean => !isListed(at) && !ruleFor(known, at);
+  for (const registry of registries) {
+    const { manager, address } = registry;
+    await noteAsk(db, task.id, registry, manager, { address, ...(!isOpen(registry) && { questionId: `${task.id}${DECIDED}` }) });
+  }
+  return registries.some(isOpen) ? questionId : null;
+}
+
+/** The package managers of a workspace and the addresses that they named last. */
+export async function registriesOf(db: Db, { host, workspace }: Task): Promise<Map<string, string>> {
+  const rows = await db
+    .selectFrom('egress_asks as ask')
+    .innerJoin('tasks as task', 'task.id', 'ask.task_id')
+    .select(['ask.tool', 'ask.address'])
+    .distinctOn('ask.tool')
+    .where('task.host', '=', host)
+    .where('task.workspace', '=', workspace)
+    .where('ask.address', 'is not', null)
+    .orderBy('ask.tool')
+    .orderBy('ask.asked_at', 'desc')
+    .execute();
+  return new Map(rows.flatMap(({ tool, address }) => (tool && address ? [[tool, address] as const] : [])));
 }
 
 /** The package managers whose registries a person has allowed to a project, or refused. */

@@ -114,18 +114,30 @@ export async function revokeRules(
   return [...new Set((await query.returning('workspace').execute()).map(({ workspace }) => workspace))];
 }
 
-/** Records that a task asks for a host. False when it has asked for too many. A host whose question is settled is asked for again. */
-export async function noteAsk(db: Db, taskId: string, { host, port }: AskedHost, tool: string | null): Promise<boolean> {
+/**
+ * Records that a task asks for a host. False when it has asked for too many. A host whose question is settled is asked for again. `registry`: what is known of
+ * one; with the id of a question it is not open.
+ */
+export async function noteAsk(
+  db: Db,
+  taskId: string,
+  { host, port }: AskedHost,
+  tool: string | null,
+  registry: { address?: string | null; questionId?: string } = {},
+): Promise<boolean> {
+  const { address = null, questionId = null } = registry;
   // two requests of one program come at the same time
   const { rows } = await sql`
-    insert into egress_asks (task_id, host, port, tool)
-    select ${taskId}, ${host}, ${port}::int, ${tool}
+    insert into egress_asks (task_id, host, port, tool, address, question_id)
+    select ${taskId}, ${host}, ${port}::int, ${tool}, ${address}, ${questionId}
     where (select count(*) from egress_asks where task_id = ${taskId}) < ${HOSTS_ASKED}
       or exists (select from egress_asks where task_id = ${taskId} and host = ${host} and port = ${port})
     on conflict (task_id, host, port) do update set
-      tool = coalesce(excluded.tool, egress_asks.tool),
+      -- a container may call itself anything; of a registry the package manager is known
+      tool = case when egress_asks.address is null then coalesce(excluded.tool, egress_asks.tool) else egress_asks.tool end,
+      address = coalesce(excluded.address, egress_asks.address),
       asked_at = case when ${settled} then now() else egress_asks.asked_at end,
-      question_id = case when ${settled} then null else egress_asks.question_id end
+      question_id = case when ${settled} then excluded.question_id else egress_asks.question_id end
     returning host`.execute(db);
   return rows.length > 0;
 }

@@ -152,6 +152,8 @@ export interface EgressAskTable {
   asked_at: Seen;
   /** null until it is part of a question */
   question_id: string | null;
+  /** of a registry: where its package manager looks for packages */
+  address: string | null;
 }
 /** What a person decided about a host. Of the rules that are not revoked the latest counts. */
 export interface EgressRuleTable {

@@ -21,6 +21,7 @@ import * as modelLimits from './migrations/0021-model-limits.ts';
 import * as plans from './migrations/0024-plans.ts';
 import * as signatures from './migrations/0025-signatures.ts';
 import * as egress from './migrations/0026-egress.ts';
+import * as registryAddresses from './migrations/0027-registry-addresses.ts';
 import * as setupScripts from './migrations/0028-setup-scripts.ts';
 
 /**
@@ -49,6 +50,7 @@ const migrations: Record<string, Migration> = {
   '0024_plans': plans,
   '0025_signatures': signatures,
   '0026_egress': egress,
+  '0027_registry_addresses': registryAddresses,
   '0028_setup_scripts': setupScripts,
 };
 

@@ -1,100 +1,23 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { pino } from 'pino';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createGate, type GateDeps } from '../../../src/adapters/kennel/gate/gate.ts';
-import { loadConfig } from '../../../src/config.ts';
+import { type AddressInfo, createServer } from 'node:net';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { HOSTS_ASKED } from '../../../src/domain/tasks/egress.ts';
 import { reachedBy } from '../../../src/store/kennel/egress.ts';
-import { askAboutHosts, dueEgress, settleHosts } from '../../../src/store/kennel/egress-questions.ts';
+import { dueEgress } from '../../../src/store/kennel/egress-questions.ts';
 import { openAsks, revokeRules } from '../../../src/store/kennel/egress-rules.ts';
-import { findQuestion } from '../../../src/store/kennel/task-questions.ts';
-import { findTask } from '../../../src/store/kennel/tasks.ts';
-import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { type GateBench, startGateBench } from '../../support/gate-bench.ts';
 import { IS_ROOT } from '../../support/other-user.ts';
-import { newThread } from '../../support/thread.ts';
 import { until } from '../../support/until.ts';
 
 /** A real gate on a real store, without containers: what a program at the egress socket meets. */
 
-let database: TestDatabase;
-let threadId: string;
+let bench: GateBench;
 beforeAll(async () => {
-  database = await startTestDatabase();
-  ({ threadId } = await newThread(database.store.db));
+  bench = await startGateBench();
 });
-afterAll(() => database?.close());
-
-let home: string;
-const open: Array<{ close(): unknown }> = [];
-beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'fetch-egress-'));
-});
-afterEach(async () => {
-  for (const item of open.splice(0).reverse()) await item.close();
-  rmSync(home, { recursive: true, force: true });
-});
-
-let tasks = 0;
-async function newTask(workspace: string): Promise<string> {
-  const id = `task_${++tasks}`;
-  const at = { chat_id: `api/${threadId}`, thread_id: threadId, turn_id: 'turn_1', call_id: `call_${id}`, workflow_id: `task/${id}` };
-  await database.store.db
-    .insertInto('tasks')
-    .values({ id, ...at, goal: 'g', agent: 'auto', harness: 'practice', host: 'local', workspace, worktree: true, state: 'running', timeout_ms: 60_000 })
-    .execute();
-  return id;
-}
-
-const loopback = { allows: (address: string) => address === '127.0.0.1', resolve: async () => [{ address: '127.0.0.1', family: 4 as const }] };
-const ROOM = { tokens: 1, microUsd: 1, dayTokens: 1, dayMicroUsd: 1 };
-
-/** A gate with an open task, and what a program inside would do. */
-async function opened(workspace: string, more: Partial<GateDeps> = {}) {
-  const { db } = database.store;
-  const gate = createGate({ db, settings: loadConfig({ FETCH_HOME: home }, {}), log: pino({ level: 'silent' }), ...loopback, ...more });
-  open.push({ close: () => gate.closeAll() });
-  const task = (await findTask(db, await newTask(workspace)))!;
-  const folder = join(home, task.id);
-  await gate.open({ taskId: task.id, folder, budget: ROOM, allow: [], at: { host: 'local', workspace } });
-  const asked = (count: number) => until(`${count} hosts are asked for`, async () => (await openAsks(db, task)).length === count);
-  /** The person's answer to all that is asked for now. */
-  const answer = async (words: string) => {
-    const { questionId } = await until('it is due', () => dueEgress(db, task), 15_000);
-    await askAboutHosts(db, task, questionId);
-    const question = (await findQuestion(db, questionId))!;
-    await settleHosts(db, question, { answer: words, by: { role: 'owner' } });
-    const decided = { state: 'answered' as const, decision: 'answered' as const, answer: words, decided_at: new Date() };
-    await db.updateTable('questions').set(decided).where('id', '=', questionId).execute();
-    return question;
-  };
-  const request = (head: string) => program(folder, head);
-  return {
-    gate,
-    task,
-    asked,
-    answer,
-    request,
-    connect: (target: string, headers = '') => program(folder, `CONNECT ${target} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`),
-  };
-}
-
-/** Sends a request, and gives the connection with all that came back. */
-function program(folder: string, head: string): { socket: Socket; said: () => string; begins: (text: string) => Promise<unknown> } {
-  const socket = connect({ path: join(folder, 'egress.sock') });
-  open.push({ close: () => socket.destroy() });
-  let said = '';
-  socket.on('data', (chunk) => {
-    said += chunk;
-  });
-  socket.on('error', () => {});
-  socket.write(head);
-  return { socket, said: () => said, begins: (text) => until(`it gets ${text}`, () => said.startsWith(text)) };
-}
+afterEach(() => bench?.cleared());
+afterAll(() => bench?.close());
 
 /** A server that keeps count of everything that reaches it. */
 async function ledger() {
@@ -109,7 +32,7 @@ async function ledger() {
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  open.push({ close: () => server.close() });
+  bench.open.push({ close: () => server.close() });
   found.port = (server.address() as AddressInfo).port;
   return found;
 }
@@ -117,7 +40,7 @@ async function ledger() {
 describe('a host without a rule', () => {
   it('is held until a person allows it, goes through at the first try, and is counted', async () => {
     const there = await ledger();
-    const at = await opened('held');
+    const at = await bench.task('held');
     const one = at.connect(`files.example:${there.port}`, 'User-Agent: npm/11.2.0 node/v24\r\n');
     await at.asked(1);
     expect([one.said(), there.connections]).toEqual(['', 0]);
@@ -130,7 +53,7 @@ describe('a host without a rule', () => {
     // the next one is not asked about
     await at.connect(`files.example:${there.port}`).begins('HTTP/1.1 200 ');
     await at.gate.close(at.task.id);
-    expect(await reachedBy(database.store.db, at.task.id)).toEqual([{ host: 'files.example', port: there.port, connections: 1, sent: 4, received: 4 }]);
+    expect(await reachedBy(bench.db, at.task.id)).toEqual([{ host: 'files.example', port: there.port, connections: 1, sent: 4, received: 4 }]);
   });
 
   it('is looked up by nobody before a yes', async () => {
@@ -139,7 +62,7 @@ describe('a host without a rule', () => {
       looked.push(host);
       return [{ address: '127.0.0.1', family: 4 as const }];
     };
-    const at = await opened('looked', { resolve });
+    const at = await bench.task('looked', { resolve });
     const one = at.connect('secret-1234.evil.example:443');
     await at.asked(1);
     expect(looked).toEqual([]);
@@ -149,7 +72,7 @@ describe('a host without a rule', () => {
   });
 
   it('is one question with the other hosts of its tool, and a no is for all of them and is not asked again', async () => {
-    const at = await opened('several');
+    const at = await bench.task('several');
     const one = at.connect('a.example:443');
     await at.asked(1);
     const two = at.connect('b.example:8443');
@@ -161,12 +84,12 @@ describe('a host without a rule', () => {
     await again.begins('HTTP/1.1 403 ');
     await until('with words for the agent', () => again.said().includes('Go on without it'));
     expect(again.said()).not.toContain('FETCH_');
-    expect(await dueEgress(database.store.db, at.task)).toBeNull();
+    expect(await dueEgress(bench.db, at.task)).toBeNull();
   });
 
   it('counts for every task of its project, and no longer once it is taken back: open connections end', async () => {
     const there = await ledger();
-    const [first, second, other] = [await opened('shared'), await opened('shared'), await opened('another')];
+    const [first, second, other] = [await bench.task('shared'), await bench.task('shared'), await bench.task('another')];
     const target = `files.example:${there.port}`;
     const one = first.connect(target);
     await first.asked(1);
@@ -177,7 +100,7 @@ describe('a host without a rule', () => {
     other.connect(target);
     await other.asked(1);
     const ended = [once(one.socket, 'close'), once(two.socket, 'close')];
-    await revokeRules(database.store.db, 'local', ['shared'], { host: 'files.example', port: null });
+    await revokeRules(bench.db, 'local', ['shared'], { host: 'files.example', port: null });
     await Promise.all(ended);
     second.connect(target);
     await second.asked(1);
@@ -185,26 +108,26 @@ describe('a host without a rule', () => {
 
   it('that was allowed once is asked for again after its minutes, and what it opened ends in peace', async () => {
     const there = await ledger();
-    const at = await opened('once');
+    const at = await bench.task('once');
     const one = at.connect(`files.example:${there.port}`);
     await at.asked(1);
     const { id } = await at.answer('once');
     await one.begins('HTTP/1.1 200 ');
-    await database.store.db
+    await bench.db
       .updateTable('egress_rules')
       .set({ until: new Date(0) })
       .where('question_id', '=', id)
       .execute();
     await until('it is asked for', async () => {
       at.connect(`files.example:${there.port}`);
-      return (await openAsks(database.store.db, at.task)).length === 1;
+      return (await openAsks(bench.db, at.task)).length === 1;
     });
     one.socket.write('still here');
     await until('it goes on', () => one.said().endsWith('still here'));
   });
 
   it('is asked for by many requests at the same time, and none of them is refused', async () => {
-    const at = await opened('many');
+    const at = await bench.task('many');
     const all = Array.from({ length: 40 }, () => at.connect('a.example:443'));
     await at.asked(1);
     await at.answer('no');
@@ -212,7 +135,7 @@ describe('a host without a rule', () => {
   });
 
   it('with a private address is not opened by any yes', async () => {
-    const at = await opened('private', { allows: () => false });
+    const at = await bench.task('private', { allows: () => false });
     const literal = at.connect('10.0.0.5:443');
     await literal.begins('HTTP/1.1 403 Address not public');
     const named = at.connect('intranet.example:443');
@@ -225,7 +148,7 @@ describe('a host without a rule', () => {
 describe('an agent that asks for everything', () => {
   it('sends nothing in a thousand attempts, makes one question of few hosts, and fills no table', async () => {
     const there = await ledger();
-    const at = await opened('flood');
+    const at = await bench.task('flood');
     for (let batch = 0; batch < 50; batch += 1)
       await Promise.all(
         Array.from({ length: 20 }, async (_, each) => {
@@ -235,7 +158,7 @@ describe('an agent that asks for everything', () => {
           await once(socket, 'close');
         }),
       );
-    const { db } = database.store;
+    const { db } = bench;
     const asks = await db.selectFrom('egress_asks').selectAll().where('task_id', '=', at.task.id).execute();
     expect(asks.length).toBeLessThanOrEqual(HOSTS_ASKED);
     const { prompt } = await at.answer('no');
@@ -260,9 +183,9 @@ describe('a host without encryption', () => {
     });
     server.listen(80, ADDRESS);
     await once(server, 'listening');
-    open.push({ close: () => server.close() });
-    const at = await opened('open', there);
-    const one = at.request(apt('deb.example.com'));
+    bench.open.push({ close: () => server.close() });
+    const at = await bench.task('open', there);
+    const one = at.send(apt('deb.example.com'));
     await at.asked(1);
     expect(asked).toEqual([]);
     const { prompt } = await at.answer('this project');
@@ -271,24 +194,24 @@ describe('a host without encryption', () => {
     );
     await one.begins('HTTP/1.1 200 ');
     await until('its answer comes', () => one.said().endsWith('packages'));
-    await at.request(apt('deb.example.com').replace('GET', 'HEAD')).begins('HTTP/1.1 200 ');
+    await at.send(apt('deb.example.com').replace('GET', 'HEAD')).begins('HTTP/1.1 200 ');
     expect(asked).toEqual(['GET /dists/x deb.example.com', 'HEAD /dists/x deb.example.com']);
     at.connect('deb.example.com:443');
     await at.asked(1);
-    expect(await openAsks(database.store.db, at.task)).toMatchObject([{ host: 'deb.example.com', port: 443 }]);
+    expect(await openAsks(bench.db, at.task)).toMatchObject([{ host: 'deb.example.com', port: 443 }]);
     // and the other way round
     at.connect('secure.example:443');
     await at.asked(2);
     await at.answer('this project');
-    at.request(apt('secure.example'));
+    at.send(apt('secure.example'));
     await at.asked(1);
     expect(asked).toHaveLength(2);
   });
 
   it('is refused, and nobody is asked, where a request would send something, or has a password, another port or a private address', async () => {
-    const at = await opened('closed', there);
+    const at = await bench.task('closed', there);
     const refused = async (head: string, words: RegExp) => {
-      const one = at.request(`${head}\r\nHost: x\r\n\r\n`);
+      const one = at.send(`${head}\r\nHost: x\r\n\r\n`);
       await one.begins('HTTP/1.1 403 ');
       await until('with words for the agent', () => words.test(one.said()));
     };
@@ -302,12 +225,12 @@ describe('a host without encryption', () => {
     await refused('GET http://deb.example:8080/ HTTP/1.1', only);
     await refused('GET http://10.0.0.5/ HTTP/1.1', /not on the public internet/);
     await refused('GET http://[::ffff:169.254.169.254]/ HTTP/1.1', /not on the public internet/);
-    expect(await openAsks(database.store.db, at.task)).toEqual([]);
+    expect(await openAsks(bench.db, at.task)).toEqual([]);
   });
 
   it('with a private address is not opened by any yes', async () => {
-    const at = await opened('inside', { allows: () => false });
-    const one = at.request(apt('intranet.example'));
+    const at = await bench.task('inside', { allows: () => false });
+    const one = at.send(apt('intranet.example'));
     await at.asked(1);
     await at.answer('this project');
     await one.begins('HTTP/1.1 403 Address not public');
@@ -319,13 +242,12 @@ describe('a mirror of the owner', () => {
     const server = createHttpServer((request, response) => response.end(`${request.method} ${request.url} ${request.headers['proxy-connection'] ?? ''}`));
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
-    open.push({ close: () => server.close() });
+    bench.open.push({ close: () => server.close() });
     const { port } = server.address() as AddressInfo;
     const mirrors = [{ host: '127.0.0.1', port, plain: true }];
-    const at = await opened('mirror', { allows: () => false, mirrors });
-    const folder = join(home, at.task.id);
+    const at = await bench.task('mirror', { allows: () => false, mirrors });
     const get = (to: number) =>
-      program(folder, `GET http://127.0.0.1:${to}/pkg?x=1 HTTP/1.1\r\nHost: 127.0.0.1:${to}\r\nProxy-Connection: x\r\nConnection: close\r\n\r\n`);
+      at.send(`GET http://127.0.0.1:${to}/pkg?x=1 HTTP/1.1\r\nHost: 127.0.0.1:${to}\r\nProxy-Connection: x\r\nConnection: close\r\n\r\n`);
     await get(port + 1).begins('HTTP/1.1 403 ');
     const one = get(port);
     await at.asked(1);

@@ -59,6 +59,8 @@ export async function startTestGate(folder: string, origin: string): Promise<Tes
     admission: createAdmission({ listed: () => allowList([]), store: null }),
     traffic: createTrafficCount(async () => {}),
     isPlain: () => false,
+    isMirror: () => false,
+    cache: null,
     allows: (address) => isPublicAddress(address),
     resolve: systemResolver,
     lookups: createSlots(1),

@@ -27,8 +27,8 @@ describe('the registries of a project', () => {
   it('are those of its own settings', () => {
     const npmrc = 'registry=https://packages.example.com/npm/\n@acme:registry=https://acme.example:8443\n';
     expect(found({ ...needing, '.npmrc': npmrc })).toEqual([
-      { manager: 'npm', host: 'packages.example.com', port: 443 },
-      { manager: 'npm', host: 'acme.example', port: 8443 },
+      { manager: 'npm', host: 'packages.example.com', port: 443, address: 'https://packages.example.com/npm/' },
+      { manager: 'npm', host: 'acme.example', port: 8443, address: null },
     ]);
   });
 
@@ -53,8 +53,11 @@ describe('the registries of a project', () => {
 
   it('are addresses of servers, whatever a project writes', () => {
     expect(
-      registriesIn('npm http://plain.example/\nnpm https://a.example/\ncurl https://b.example\nnpm https://a.example:443/x\npip https://[::1]/', never),
-    ).toEqual([{ manager: 'npm', host: 'a.example', port: 443 }]);
+      registriesIn(
+        'npm http://plain.example/\nnpm+ https://a.example/\ncurl https://b.example\nnpm https://a.example:443/x\npip https://a.example/y\npip https://[::1]/',
+        never,
+      ),
+    ).toEqual([{ manager: 'npm', host: 'a.example', port: 443, address: 'https://a.example/x' }]);
     holds(
       fc.property(fc.array(fc.tuple(fc.constantFrom('npm', 'pip', 'x'), fc.string({ unit: 'binary' })), { maxLength: 40 }), (lines) => {
         const hosts = registriesIn(lines.map(([manager, text]) => `${manager} https://${text}`).join('\n'), never);

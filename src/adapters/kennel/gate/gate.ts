@@ -10,6 +10,7 @@ import { addTaskUsage, budgetUse } from '../../../store/kennel/usage.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 import { KeyedMutex } from '../../keyed-mutex.ts';
 import { type AddressRule, isPublicAddress, type Resolver, systemResolver } from '../../web/address-guard.ts';
+import type { RegistryCache } from './cache/registry-cache.ts';
 import { type AdmissionStore, createAdmission } from './egress/admission.ts';
 import { type AllowList, allowList, type Target } from './egress/allow-list.ts';
 import { EgressProxy, type Traffic } from './egress/egress-proxy.ts';
@@ -48,6 +49,8 @@ export interface Gate {
   traffic(taskId: string): Traffic | null;
   /** Accepts no more calls, and lets running ones end within this time. A call that is cut is paid for, and the agent repeats it. */
   drain(ms: number): Promise<void>;
+  /** Keeps what this host stores within its limits. */
+  sweep(): Promise<void>;
   /** Closes every task, at the end of the process. */
   closeAll(): Promise<void>;
 }
@@ -61,6 +64,8 @@ export interface GateDeps {
   allows?: AddressRule;
   /** servers of the owner, which may have private addresses */
   mirrors?: readonly MirrorAddress[];
+  /** what is kept of package registries; without it, all of it goes through tunnels */
+  cache?: RegistryCache | null;
   resolve?: Resolver;
 }
 
@@ -91,10 +96,11 @@ interface Open {
   allowed: AllowList;
 }
 
-export function createGate({ db, settings, log, times, allows = isPublicAddress, mirrors = [], resolve = systemResolver }: GateDeps): Gate {
+export function createGate({ db, settings, log, times, allows = isPublicAddress, mirrors = [], cache = null, resolve = systemResolver }: GateDeps): Gate {
   const mirrorAt = (target: Target): MirrorAddress | undefined => mirrors.find(({ host, port }) => host === target.host && port === target.port);
   const reach = {
     allows: (address: string, target: Target) => allows(address) || mirrorAt(target) !== undefined,
+    isMirror: (target: Target) => mirrorAt(target) !== undefined,
     isPlain: (target: Target) => mirrorAt(target)?.plain === true,
   };
   const time = { ...TIMES, ...times };
@@ -121,7 +127,7 @@ export function createGate({ db, settings, log, times, allows = isPublicAddress,
     const model = new ModelProxy({ upstreams, ledger, limits, dispatcher, headersMs: time.modelHeaders, idleMs: time.modelIdle, log: taskLog });
     const traffic = createTrafficCount((rows) => addTraffic(db, task.taskId, rows));
     const admission = createAdmission({ listed: () => opened.allowed, store: task.at ? admissionStore(db, { id: task.taskId, ...task.at }) : null });
-    const egress = new EgressProxy({ ...reach, admission, traffic, resolve, lookups, refused, idleMs: time.egressIdle, log: taskLog });
+    const egress = new EgressProxy({ ...reach, admission, cache, traffic, resolve, lookups, refused, idleMs: time.egressIdle, log: taskLog });
     const sockets = openSocketFolder(task.folder);
     const opened: Open = { folder: task.folder, sockets, model, egress, ledger, traffic, refused, allowed };
     try {
@@ -157,6 +163,7 @@ export function createGate({ db, settings, log, times, allows = isPublicAddress,
       });
       await Promise.race([Promise.all(idle), pause(ms, undefined, { ref: false })]);
     },
+    sweep: async () => await cache?.sweep(),
     async closeAll() {
       await Promise.all([...tasks.keys()].map((taskId) => turns.run(taskId, () => shut(taskId))));
       await dispatcher.destroy();

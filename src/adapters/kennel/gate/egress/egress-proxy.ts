@@ -1,6 +1,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { isIP, type Socket } from 'node:net';
 import { egressWords, toolName } from '../../../../domain/tasks/egress.ts';
+import { isCachedHost } from '../../../../domain/tasks/registry-cache.ts';
+import { Registries } from '../cache/registries.ts';
+import type { RegistryCache } from '../cache/registry-cache.ts';
+import { plainRequest, type RegistryRequest, registryRequest, targetOf } from '../cache/request.ts';
 import type { Admission } from './admission.ts';
 import { parseTarget, type Target } from './allow-list.ts';
 import { deny } from './deny.ts';
@@ -13,8 +17,12 @@ export interface EgressProxyDeps extends TunnelDeps {
   admission: Admission;
   refused: RefusedHosts;
   traffic: TrafficCount;
-  /** mirrors of the owner that speak plain HTTP */
+  /** mirrors of the owner */
+  isMirror: (target: Target) => boolean;
+  /** those that speak plain HTTP */
   isPlain: (target: Target) => boolean;
+  /** null: files of registries are not kept */
+  cache: RegistryCache | null;
 }
 
 /** Bytes that went through all tunnels of a task. */
@@ -32,7 +40,6 @@ const REVIEW_MS = 1_000;
 const HELD_MS = 2 * 3_600_000;
 
 const NOT_PUBLIC = '403 Address not public';
-const notPublic = ({ host }: Target): string => `${host} is not on the public internet, and only public addresses may be reached.`;
 const TOO_MANY = '503 Too many connections';
 const tooMany = `There are ${MAX_TUNNELS} connections already.`;
 
@@ -40,7 +47,8 @@ const tooMany = `There are ${MAX_TUNNELS} connections already.`;
 export class EgressProxy {
   readonly server: Server;
   private readonly deps: EgressProxyDeps;
-  /** those that a person's rule opened have their target */
+  private readonly registries: Registries | null;
+  /** those that a person's rule opened have the target of that rule */
   private readonly tunnels = new Map<Socket, Target | null>();
   private readonly clients = new Set<Socket>();
   private readonly passed: Traffic = { sent: 0, received: 0 };
@@ -48,6 +56,8 @@ export class EgressProxy {
 
   constructor(deps: EgressProxyDeps) {
     this.deps = deps;
+    const { cache } = deps;
+    this.registries = cache && new Registries({ ...deps, cache, opened: (server, at, by) => this.counted(server, at, by) });
     this.server = createServer(TIMEOUTS);
     this.server.maxConnections = MAX_CONNECTIONS;
     this.server.on('request', (request, response) => void this.plain(request, response));
@@ -62,32 +72,48 @@ export class EgressProxy {
   /** Cuts every tunnel, and the requests that wait for one. Resolves when the tunnels are counted. */
   async cut(): Promise<void> {
     clearInterval(this.review);
+    this.registries?.close();
     const counted = [...this.tunnels.keys()].map((server) => new Promise((resolve) => server.once('close', resolve)));
     for (const socket of [...this.clients, ...this.tunnels.keys()]) socket.destroy();
     await Promise.all(counted);
   }
 
   private async plain(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const url = URL.parse(request.url ?? '');
-    const target = url?.protocol === 'http:' ? parseTarget(`${url.hostname}:${url.port || 80}`) : null;
-    if (!target || this.deps.refused.tooMany()) return refusePlain(response, '403 Only https', 'Only https is passed on.');
-    if (!this.deps.isPlain(target) && !isOpenRead(request, target)) {
+    const wanted = this.wanted(request);
+    if (!wanted || this.deps.refused.tooMany()) return refusePlain(response, '403 Only https', 'Only https is passed on.');
+    const { target, registry } = wanted;
+    if (!registry && !this.deps.isPlain(target) && !isOpenRead(request, target)) {
       this.note(target);
       return refusePlain(response, '403 Only https', egressWords.tlsOnly(target));
     }
     const block = () => {
       this.note(target);
-      refusePlain(response, NOT_PUBLIC, notPublic(target));
+      refusePlain(response, NOT_PUBLIC, egressWords.notPublic(target));
     };
     if (this.isPrivate(target)) return block();
-    const admitted = await this.deps.admission.admit(target, toolName(request.headers['user-agent']), leaving(request.socket));
+    const admitted = await this.deps.admission.admit(target, toolName(request.headers['user-agent']), leaving(request.socket, response));
     if (request.socket.destroyed) return;
     if (!admitted.open) {
       this.note(target);
       return refusePlain(response, admitted.status, admitted.words);
     }
+    if (registry) return await this.registries!.answer(registry, request, response, (status, words) => refusePlain(response, status, words));
     if (this.tunnels.size >= MAX_TUNNELS) return refusePlain(response, TOO_MANY, tooMany);
-    forwardPlain(this.deps, target, request, response, { opened: (server) => this.counted(server, target, admitted.ruled), blocked: block });
+    forwardPlain(this.deps, target, request, response, { opened: (server) => this.counted(server, target, admitted.ruled ? target : null), blocked: block });
+  }
+
+  /** What a plain request is for: the host that rules are asked for, and what the cache gives of it. Null: nothing that is passed on. */
+  private wanted(request: IncomingMessage): { target: Target; registry: RegistryRequest | null } | null {
+    const url = URL.parse(request.url ?? '');
+    if (url?.protocol !== 'http:') return null;
+    const { cache } = this.deps;
+    if (isCachedHost(url.hostname)) {
+      const registry = cache && registryRequest(url, cache.marks);
+      return registry && { target: targetOf(registry.by), registry };
+    }
+    const target = parseTarget(`${url.hostname}:${url.port || 80}`);
+    const reads = request.method === 'GET' || request.method === 'HEAD';
+    return target && { target, registry: cache && reads && this.deps.isPlain(target) ? plainRequest(url, request.headers) : null };
   }
 
   private async connect(request: IncomingMessage, client: Socket, head: Buffer): Promise<void> {
@@ -113,16 +139,22 @@ export class EgressProxy {
     this.counted(
       openTunnel(this.deps, target, client, head, () => this.block(target, client)),
       target,
-      admitted.ruled,
+      admitted.ruled ? target : null,
     );
   }
 
-  /** Counts what a connection carries, and watches it when a person's rule opened it. */
-  private counted(server: Socket, target: Target, ruled: boolean): void {
-    this.tunnels.set(server, ruled ? target : null);
-    if (ruled) this.review ??= setInterval(() => void this.cutRevoked(), REVIEW_MS).unref();
+  /** Counts what a connection carries, and watches it when the rule of a person opened it. */
+  private counted(server: Socket, target: Target, rule: Target | null): void {
+    this.tunnels.set(server, rule);
+    if (rule) this.review ??= setInterval(() => void this.cutRevoked(), REVIEW_MS).unref();
+    let connected = !server.connecting;
+    server.once('connect', () => {
+      connected = true;
+    });
     server.once('close', () => {
       this.tunnels.delete(server);
+      // what waits for a connection counts as written
+      if (!connected) return;
       const { bytesWritten: sent, bytesRead: received } = server;
       this.passed.sent += sent;
       this.passed.received += received;
@@ -147,7 +179,7 @@ export class EgressProxy {
 
   private block(target: Target, client: Socket): void {
     this.note(target);
-    deny(client, NOT_PUBLIC, notPublic(target));
+    deny(client, NOT_PUBLIC, egressWords.notPublic(target));
   }
 
   private note({ host, port }: Target): void {
@@ -155,10 +187,10 @@ export class EgressProxy {
   }
 }
 
-/** Aborted when the client is gone. */
-function leaving(client: Socket): AbortSignal {
+/** Aborted when the client is gone. `until`: of the many requests on one connection, each is told of its own end. */
+function leaving(client: Socket, until: Socket | ServerResponse = client): AbortSignal {
   const left = new AbortController();
   if (client.destroyed) left.abort();
-  client.once('close', () => left.abort());
+  until.once('close', () => left.abort());
   return left.signal;
 }

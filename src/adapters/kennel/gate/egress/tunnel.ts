@@ -55,8 +55,9 @@ export function openTunnel(deps: TunnelDeps, target: Target, client: Socket, hea
   return server;
 }
 
+/** Look-ups one after the other, with those of other tasks. */
 export const inTurn =
-  ({ lookups, resolve }: TunnelDeps): Resolver =>
+  ({ lookups, resolve }: Pick<TunnelDeps, 'lookups' | 'resolve'>): Resolver =>
   async (host) => {
     const done = await lookups.take();
     try {

@@ -1,0 +1,171 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Body, Fetched, FetchOptions } from 'make-fetch-happen';
+import type { Logger } from 'pino';
+import type { Config } from '../../../../config.ts';
+import type { Target } from '../egress/allow-list.ts';
+import { type Marks, marksOf } from './marks.ts';
+import { sweepFolder } from './sweep.ts';
+import { BLOCKED, type Upstream } from './upstream.ts';
+
+/** What is asked for, over the connections of one task. Of what a container sends, only `accept` gets here: answers are kept for others too. */
+export interface Wanted {
+  url: URL;
+  method: 'GET' | 'HEAD';
+  accept: string | undefined;
+  upstream: Upstream;
+  /** aborted when the client is gone */
+  signal: AbortSignal;
+}
+
+export interface Answer {
+  status: number;
+  header(name: string): string | null;
+  body: Body | null;
+  /** `disk`: it was kept. `both`: it comes from the registry, and is written to the disk on the way. `registry`: it may not be kept. */
+  from: 'disk' | 'both' | 'registry';
+}
+
+interface RegistryCacheOptions {
+  /** below the home of the kennel */
+  folder: string;
+  megabytes: number;
+  log: Logger;
+}
+
+/** After a registry could not be reached, what is kept is given without a try for this long: a machine without a network waits long for each look-up. */
+const AWAY_MS = 10_000;
+/** The cache is swept when this part of its size was written. */
+const SWEEP_PART = 0.1;
+const USER_AGENT = 'fetch-durable (registry cache)';
+const ANSWER_MS = 60_000;
+
+/**
+ * Answers of registries on the disk of this host, for all of its tasks. make-fetch-happen keeps them by the rules of HTTP (RFC 9111): an answer that is
+ * fresh is given, an old one is checked at the registry. One that is old is still given while the registry is away.
+ */
+export class RegistryCache {
+  readonly marks: Marks;
+  private readonly files: string;
+  private readonly bytes: number;
+  private readonly log: Logger;
+  private readonly away = new Map<string, number>();
+  private written = 0;
+  private sweeping: Promise<void> | null = null;
+
+  constructor({ folder, megabytes, log }: RegistryCacheOptions) {
+    this.marks = marksOf(join(folder, 'key'));
+    this.files = join(folder, 'files');
+    mkdirSync(this.files, { recursive: true, mode: 0o700 });
+    this.bytes = megabytes * 1024 * 1024;
+    this.log = log;
+  }
+
+  /** Throws when the registry cannot be reached and nothing is kept. Follows no redirect. */
+  async get(wanted: Wanted): Promise<Answer> {
+    if (this.isAway(wanted.url)) {
+      const kept = await this.kept(wanted);
+      if (kept) return kept;
+    }
+    let answer: Answer;
+    try {
+      answer = await this.fresh(wanted);
+    } catch (error) {
+      const kept = wanted.signal.aborted || isBlocked(error) ? null : await this.kept(wanted);
+      if (kept) return kept;
+      throw error;
+    }
+    const kept = answer.status >= 500 ? await this.kept(wanted) : null;
+    if (!kept) return answer;
+    answer.body?.resume();
+    return kept;
+  }
+
+  /** Passes a request on that is no question for a file. Its answer is not kept. */
+  async send({ url, upstream, signal }: Wanted, request: { method: string; headers: Record<string, string>; body: Buffer }): Promise<Answer> {
+    const { method, body } = request;
+    const headers = { ...request.headers, 'user-agent': USER_AGENT };
+    return await fetched(url, { method, headers, body, redirect: 'manual', agent: upstream.agent, signal, timeout: ANSWER_MS });
+  }
+
+  /** What is kept by its checksum, from the beginning. */
+  async stream(integrity: string): Promise<NodeJS.ReadableStream> {
+    const { default: cacache } = await import('cacache');
+    return cacache.get.stream.byDigest(this.files, integrity);
+  }
+
+  noteAway({ host, port }: Target): void {
+    if (this.away.size > 1_000) this.away.clear();
+    this.away.set(`${host}:${port}`, Date.now() + AWAY_MS);
+  }
+
+  noteWritten(bytes: number): void {
+    this.written += bytes;
+    if (this.written > this.bytes * SWEEP_PART) void this.sweep();
+  }
+
+  /** Removes what was not used for longest until the rest has its size. Never rejects. */
+  sweep(): Promise<void> {
+    this.written = 0;
+    this.sweeping ??= sweepFolder(this.files, this.bytes)
+      .catch((error: Error) => this.log.warn({ error: error.message }, 'the cache of package registries could not be swept'))
+      .finally(() => {
+        this.sweeping = null;
+      });
+    return this.sweeping;
+  }
+
+  private isAway({ hostname, port, protocol }: URL): boolean {
+    return (this.away.get(`${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`) ?? 0) > Date.now();
+  }
+
+  private async fresh(wanted: Wanted): Promise<Answer> {
+    const answer = await fetched(wanted.url, this.options(wanted, 'default'));
+    if (answer.from !== 'disk' || (await this.isThere(answer))) return answer;
+    // its file was swept
+    return await fetched(wanted.url, this.options(wanted, 'reload'));
+  }
+
+  private async kept(wanted: Wanted): Promise<Answer | null> {
+    try {
+      const answer = await fetched(wanted.url, this.options(wanted, 'only-if-cached'));
+      return (await this.isThere(answer)) ? answer : null;
+    } catch {
+      return null;
+    }
+  }
+
+  private async isThere({ status, header }: Answer): Promise<boolean> {
+    // a redirect has no file
+    if (status !== 200) return true;
+    const { default: cacache } = await import('cacache');
+    return (await cacache.get.hasContent(this.files, decodeURIComponent(header('x-local-cache-hash') ?? ''))) !== false;
+  }
+
+  private options({ method, accept, upstream, signal }: Wanted, cache: FetchOptions['cache']): FetchOptions {
+    const headers = { 'user-agent': USER_AGENT, ...(accept !== undefined && { accept }) };
+    return { method, headers, cachePath: this.files, cache, redirect: 'manual', agent: upstream.agent, signal, timeout: ANSWER_MS };
+  }
+}
+
+/** The cache of a host; null when the owner wants none. */
+export const openRegistryCache = (config: Pick<Config, 'FETCH_HOME' | 'FETCH_REGISTRY_CACHE_MB'>, log: Logger): RegistryCache | null =>
+  config.FETCH_REGISTRY_CACHE_MB === 0
+    ? null
+    : new RegistryCache({ folder: join(config.FETCH_HOME, 'kennel', 'registries'), megabytes: config.FETCH_REGISTRY_CACHE_MB, log });
+
+export const isBlocked = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === BLOCKED;
+
+/** Both packages take 30 MB, which a host whose tasks load nothing does without. */
+async function fetched(url: URL, options: FetchOptions): Promise<Answer> {
+  const { default: fetch } = await import('make-fetch-happen');
+  return answerOf(await fetch(url.href, options));
+}
+
+function answerOf({ status, headers, body }: Fetched): Answer {
+  // a body that fails without a listener would end this process
+  body?.on('error', () => {});
+  const how = headers.get('x-local-cache-status') ?? 'skip';
+  const from = how === 'skip' ? 'registry' : how === 'miss' || how === 'updated' ? 'both' : 'disk';
+  return { status, header: (name) => headers.get(name), body, from };
+}
