@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SetupScripts } from '../../../src/adapters/kennel/environment/setup-scripts.ts';
 import type { TestApp } from '../../support/app.ts';
 import { lastPrinted } from '../../support/environments/run.ts';
-import { containersOf, inState, linesOf, startTask, startTaskApp, workspace } from '../../support/kennel-app.ts';
+import { containersOf, findTask, inState, linesOf, startTask, startTaskApp, workspace } from '../../support/kennel-app.ts';
 import { until } from '../../support/until.ts';
 
 let app: TestApp;
@@ -83,9 +83,13 @@ describe('a setup script that an agent proposes', () => {
         `setup ${installs('no', word('no'))}; run ! command -v no; setup echo its last words\\nexit 3; setup ${installs('no', word('no'))}; write a.txt a`,
         { workspace: 'refuses' },
       );
-      await asked(id);
+      expect((await asked(id)).prompt).not.toContain('others wrote');
+      // as if its call had been made after a page was read
+      const taint = JSON.stringify({ sources: [{ kind: 'page', label: 'example.com' }], asks: ['web'] });
+      const { call_id } = await findTask(app, id);
+      await app.store.db.updateTable('calls').set({ taint }).where('id', '=', call_id).execute();
       await app.say(thread, 'no');
-      await asked(id, 2);
+      expect((await asked(id, 2)).prompt).toMatch(/I have read text that others wrote \(the page example\.com\), and this would reach a new host\./);
       expect((await said(id))[0]).toContain('The person said no');
       await app.say(thread, 'yes');
       await asked(id, 3);
