@@ -2,7 +2,7 @@ import type { Channel } from '../contracts/ids.ts';
 import type { ThreadRecord, TurnRecord } from '../contracts/records.ts';
 import type { SetUp } from '../domain/chat/help.ts';
 import { type ApprovalDecision, answerInput, decideApproval, type InputAnswers } from './answers.ts';
-import { setUpOf } from './commands/commands.ts';
+import { setUpOf } from './commands/help.ts';
 import type { AnsweredMessage, InboundMessage, IntakeResult } from './message.ts';
 import { respond, say } from './say.ts';
 import type { IntakeDeps } from './signal.ts';

@@ -49,7 +49,8 @@ async function interpret(taking: Taking): Promise<Meant> {
   const { tx, message, entry, active } = taking;
   if (message.plain) return await toModel(taking);
   const command = message.questionId ? null : await runCommand(tx, taking.config, commandOf(taking));
-  if (command) return 'reply' in command ? await reply(taking, command.reply) : command;
+  if (typeof command === 'string') return await reply(taking, command);
+  if (command) return 'turn' in command ? await toModel({ ...taking, message: { ...message, text: command.turn, shown: undefined } }) : command;
   const answered = await answerOpen(tx, {
     text: message.text,
     inboxId: entry.inboxId,

@@ -1,7 +1,8 @@
 import { capabilitiesOf } from '../../contracts/channels.ts';
 import type { Channel } from '../../contracts/ids.ts';
 import { afterAbsence, firstPart, joinTexts, partLimits, ready } from '../../domain/chat/burst.ts';
-import { parseAskAgain, parseAutonomy, parseCommand, parseShare, parseTaskOrder } from '../../domain/chat/commands.ts';
+import { parseCommand } from '../../domain/chat/commands.ts';
+import { isCommand } from '../../intake/commands/table.ts';
 import type { Also, Intake } from '../../intake/intake.ts';
 import type { Db, Tx } from '../../store/postgres/database.ts';
 import { isAsked } from '../../store/questions/questions.ts';
@@ -189,11 +190,9 @@ const sizeOf = (pending: PendingMessage): { text: string; files: number } => ({
   files: pending.prepared!.attachmentIds.length,
 });
 
-/** Words that work without the model and must not wait for the burst. A yes or no is one only as an answer. */
-function commandOf({ text, bare, questionId, old }: PendingMessage): 'stop' | 'status' | 'help' | 'new' | 'order' | null {
+/** Words that work without the model and must not wait for the burst. A yes or no is none: it is an answer. */
+function commandOf({ text, bare, questionId, old }: PendingMessage): 'stop' | 'other' | null {
   if (questionId !== null || old || !bare) return null;
-  const command = parseCommand(text);
-  if (command === 'yes' || command === 'no') return null;
-  const order = parseTaskOrder(text) || parseAutonomy(text) || parseShare(text) || parseAskAgain(text) !== undefined;
-  return command ?? (order ? 'order' : null);
+  if (parseCommand(text) === 'stop') return 'stop';
+  return isCommand(text) ? 'other' : null;
 }

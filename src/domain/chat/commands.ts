@@ -44,6 +44,10 @@ export const isTooLong = (text: string): boolean => text.length > LONGEST_COMMAN
 /** Without the punctuation that closes a sentence. */
 const withoutFullStop = (text: string): string => text.replace(/(?<![.!\s])[.!\s]+$/, '');
 
+/** A message in the form in which it is compared with words: lower case, one blank between words, without a slash before and punctuation behind. Empty when it is too long. */
+export const plainWords = (text: string): string =>
+  isTooLong(text) ? '' : withoutFullStop(text.trim().toLowerCase().replace(/\s+/g, ' ').replace(/’/g, "'")).replace(/^\//, '');
+
 /** The command that a whole message is, or null. Case and closing punctuation do not count. */
 export function parseCommand(text: string): Command | null {
   if (isTooLong(text)) return null;

@@ -23,30 +23,26 @@ export function thingsToTry({ practice, tasks }: SetUp): string[] {
   ];
 }
 
-const help = [
-  '- `stop` interrupts what is running; what was done is kept',
-  '- a coding task works on by itself and reports; `pause`, `resume` and `stop` are for it when nothing else runs (`stop tsk_…` names one); `now` goes on although its model is at a limit, `now codex` with another agent',
-  '- `clone https://…` and `open /path/of/a/folder` bring in a project of yours, `as NAME` under another name; in a terminal, drag its folder here',
-  '- `sign as Ada Lovelace <ada@example.com>` gives the commits your name, `sign as me` the one that git has on this machine',
-  '- `plan: …` has a coding task begin with a plan: it comes as a message, any words of yours change it, `yes` begins the work and `no` ends it; `plan on` does that for each task of this chat, `plan off` for none, `plan auto` for big ones',
-  '- `status` says what is running, what it waits for and what it has used',
+/** What can be said besides commands. */
+const MORE = [
   '- a message while I work steers me at the next step',
-  '- a question is answered by its number, by a word, or in your own words; it waits for you',
-  '- `egress` lists the hosts that tasks here may reach; `egress remove example.com` takes one back. A task that wants another host asks you',
-  '- `share demo with +49 170 1234567` lets somebody whom you trust use a workspace; `unshare` takes it back, `shares` lists them',
-  '- `/new` begins a new conversation: what was said and read before is left behind',
-  '- `supervised`, `cautious` and `autonomous` set how much I do without asking; `supervised` also takes back a `yes all`',
+  '- a question is answered by its number, by a word, or in your own words; it waits for you. While one waits, words such as `/tasks` and `/autonomous` need their slash',
   '- an approval is answered with `yes`, `no`, `skip` (go on without it) or `yes all` (and everything after it in this chat), or with 👍 or 👎',
-  '- after I have read text of others, I ask before something leaves this machine or has a lasting effect; `yes always for fetch` (or `push`, `schedule`, …) allows that for good in this chat, `ask again` takes it back',
-  '- `more` shows the rest of a long approval; where several questions wait, `yes 2` names one; while one waits, `/autonomous` and the like need their slash',
+  '- after I have read text of others, I ask before something leaves this machine or has a lasting effect; `yes always for fetch` (or `push`, `schedule`, …) allows that for good in this chat',
+  '- `more` shows the rest of a long approval; where several questions wait, `yes 2` names one',
 ];
 
-export const helpText = (setUp: SetUp): string =>
+/** `commands`: a line for each thing that works without a model. */
+export const helpText = (setUp: SetUp, commands: readonly string[]): string =>
   [
     'Write what you need in your own words. I think in steps, use tools, and ask when I need you.',
     '',
     'Three things to try:',
     ...thingsToTry(setUp).map((thing, index) => `${index + 1}. ${thing}`),
     '',
-    ...help,
+    'These work at once, without a model:',
+    ...commands.map((line) => `- ${line}`),
+    '',
+    'Good to know:',
+    ...MORE,
   ].join('\n');

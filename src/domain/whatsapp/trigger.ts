@@ -33,7 +33,7 @@ export function addressed(a: Addressing): { addressed: boolean; text: string } {
 const blank = '[\\s\\p{Cf}]*';
 
 /** The text after the trigger, or null when the text does not begin with the trigger as a whole word. */
-function withoutTrigger(text: string, trigger: string): string | null {
+export function withoutTrigger(text: string, trigger: string): string | null {
   const word = trigger.trim();
   if (word === '') return null;
   const literal = word.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&');

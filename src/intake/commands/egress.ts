@@ -1,18 +1,25 @@
 import type { Config } from '../../config.ts';
-import type { EgressOrder } from '../../domain/chat/commands.ts';
+import { type EgressOrder, parseEgress } from '../../domain/chat/commands.ts';
 import { membersOf } from '../../domain/setting-lists.ts';
 import { shownHost } from '../../domain/tasks/egress.ts';
 import { refusalsIn } from '../../store/kennel/egress.ts';
 import { type EgressRule, revokeRules, rulesOfWorkspaces } from '../../store/kennel/egress-rules.ts';
 import { workspacesOfChat } from '../../store/kennel/workspaces.ts';
 import type { Tx } from '../../store/postgres/database.ts';
+import { command } from './command.ts';
 
 const REFUSED_SHOWN = 10;
 
-/** Carries out `egress` and `egress remove HOST` for the workspaces that a chat works in. Returns what the person is told. */
-export async function egress(tx: Tx, config: Pick<Config, 'FETCH_KENNEL_EGRESS'>, order: EgressOrder, at: { chatId: string; owned: boolean }): Promise<string> {
-  const workspaces = await workspacesOfChat(tx, at.chatId);
-  if (order.what === 'remove') return at.owned ? await remove(tx, workspaces, order) : 'Only the owner takes back what tasks may reach.';
+export const egressCommand = command({
+  help: ['`egress` lists the hosts that tasks here may reach; `egress remove example.com` takes one back. A task that wants another host asks you'],
+  parse: parseEgress,
+  ownersOnly: ({ what }) => (what === 'remove' ? 'Only the owner takes back what tasks may reach.' : null),
+  run: (order, { tx, config }) => egress(tx.now, config, order, tx.chatId),
+});
+
+async function egress(tx: Tx, config: Pick<Config, 'FETCH_KENNEL_EGRESS'>, order: EgressOrder, chatId: string): Promise<string> {
+  const workspaces = await workspacesOfChat(tx, chatId);
+  if (order.what === 'remove') return await remove(tx, workspaces, order);
   const parts = await Promise.all(workspaces.map((workspace) => workspaceText(tx, workspace)));
   const listed = membersOf(config.FETCH_KENNEL_EGRESS);
   const everywhere = listed.length > 0 ? [`Every task may reach ${listed.join(', ')} (FETCH_KENNEL_EGRESS).`] : [];

@@ -1,13 +1,20 @@
 import type { Config } from '../../config.ts';
-import type { ShareOrder } from '../../domain/chat/commands.ts';
+import { parseShare, type ShareOrder } from '../../domain/chat/commands.ts';
 import { findName } from '../../domain/tasks/workspace-names.ts';
 import { listShares, shareWorkspace, unshareWorkspace } from '../../store/kennel/shares.ts';
 import { listWorkspaces } from '../../store/kennel/workspaces.ts';
 import type { Tx } from '../../store/postgres/database.ts';
+import { command } from './command.ts';
 
-/** Carries out `share demo with +49 170 1234567` and the like. Returns what the owner is told. */
-export async function share(tx: Tx, config: Pick<Config, 'TRUSTED_PHONE_NUMBERS'>, order: ShareOrder, owned: boolean): Promise<string> {
-  if (!owned) return 'Only the owner shares workspaces.';
+export const shareCommand = command({
+  help: ['`share demo with +49 170 1234567` lets somebody whom you trust use a project; `unshare demo with …` takes it back, `shares` lists them'],
+  parse: parseShare,
+  ownersOnly: () => 'Only the owner shares workspaces.',
+  run: (order, { tx, config }) => share(tx.now, config, order),
+});
+
+/** Returns what the owner is told. */
+async function share(tx: Tx, config: Pick<Config, 'TRUSTED_PHONE_NUMBERS'>, order: ShareOrder): Promise<string> {
   if (order.what === 'list') {
     const shares = await listShares(tx);
     return shares.length === 0 ? 'No workspace is shared.' : shares.map(({ workspace, person }) => `${workspace}: +${person}`).join('\n');

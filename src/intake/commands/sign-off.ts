@@ -1,9 +1,16 @@
-import { SIGN_FORM, type SignOrder, signature, signText } from '../../domain/chat/sign-off.ts';
+import { parseSignOff, SIGN_FORM, type SignOrder, signature, signText } from '../../domain/chat/sign-off.ts';
 import { gitIdentity, setSignature, signatureOf } from '../../store/kennel/signatures.ts';
 import type { Tx } from '../../store/postgres/database.ts';
+import { command } from './command.ts';
 
-/** Carries out `sign as …`. `owned`: the owner says it; `shared`: in a group. Returns what the person is told. */
-export async function signOff(tx: Tx, order: SignOrder, at: { chatId: string; owned: boolean; shared: boolean }): Promise<string> {
+export const signCommand = command({
+  help: [`${SIGN_FORM} gives the commits your name, \`sign as me\` the one that git has on this machine`],
+  parse: parseSignOff,
+  run: (order, { tx, owned, shared }) => signOff(tx.now, order, { chatId: tx.chatId, owned, shared }),
+});
+
+/** Returns what the person is told. */
+async function signOff(tx: Tx, order: SignOrder, at: { chatId: string; owned: boolean; shared: boolean }): Promise<string> {
   if (order === 'who') {
     const now = await signatureOf(tx, at.chatId);
     return `Commits are by ${now ? signature(now) : 'Fetch'}. Change it with ${SIGN_FORM}.`;

@@ -6,30 +6,41 @@ import { listHosts } from '../../store/kennel/hosts.ts';
 import { openLimits } from '../../store/kennel/limits.ts';
 import { isLimited, markOrdered, setAgent, type Task, tasksOfChat } from '../../store/kennel/tasks.ts';
 import type { Tx } from '../../store/postgres/database.ts';
+import { command } from './command.ts';
 
-/**
- * What a message means for the coding tasks of its chat: an order, a question which task is meant, or nothing. It works without a model, as stopping must.
- * While a turn runs, a bare "stop" is for the turn.
- */
-export async function taskOrder(
+/** It works without a model, as stopping must. */
+export const orderCommand = command({
+  help: [
+    'a coding task works on by itself and reports; `pause`, `resume` and `stop` are for it when nothing else runs (`stop tsk_…` names one); `now` goes on although its model is at a limit, `now codex` with another agent',
+  ],
+  parse: parseTaskOrder,
+  run: async (order, { tx, text, inboxId, turnId }) => {
+    // while a turn runs, a bare "stop" is for the turn
+    if (order.order === 'cancel' && !order.taskId && turnId) return null;
+    const meant = await taskOrder(tx.now, order, { chatId: tx.chatId, text, inboxId });
+    return meant === null || typeof meant === 'string' ? meant : { arrival: meant, turnId: null };
+  },
+});
+
+/** What an order means for the coding tasks of its chat: a signal, a question which task is meant, or nothing. */
+async function taskOrder(
   tx: Tx,
-  said: { chatId: string; text: string; inboxId: string; turnRuns: boolean },
-): Promise<Extract<Arrival, { kind: 'task' }> | { reply: string } | null> {
-  const order = parseTaskOrder(said.text);
-  if (!order || (order.order === 'cancel' && !order.taskId && said.turnRuns)) return null;
+  order: TaskOrder,
+  said: { chatId: string; text: string; inboxId: string },
+): Promise<Extract<Arrival, { kind: 'task' }> | string | null> {
   const live = await tasksOfChat(tx, said.chatId, { live: true, limit: 50 });
   const fitting = order.taskId ? live.filter((task) => task.id === order.taskId) : meant(live, order);
   const [task] = fitting;
   if (task && fitting.length === 1) {
     const problem = await goOnNow(tx, task, order);
-    if (problem) return { reply: problem };
+    if (problem) return problem;
     await markOrdered(tx, task.id, order.order);
     return { kind: 'task', inboxId: said.inboxId, taskId: task.id, order: order.order };
   }
-  if (order.taskId) return { reply: `No task ${order.taskId} is running in this chat.${live.length > 0 ? ` There is: ${list(live)}` : ''}` };
+  if (order.taskId) return `No task ${order.taskId} is running in this chat.${live.length > 0 ? ` There is: ${list(live)}` : ''}`;
   // no task could be meant: the words are for the model, or for the reply that nothing runs
   if (fitting.length === 0) return null;
-  return { reply: `Which one? ${list(fitting)}\nSay for example: ${order.now ? said.text.trim() : order.order} ${fitting[0]!.id}` };
+  return `Which one? ${list(fitting)}\nSay for example: ${order.now ? said.text.trim() : order.order} ${fitting[0]!.id}`;
 }
 
 /** A task that waits for its model is to go on at once. Returns why it cannot. */

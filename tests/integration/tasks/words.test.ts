@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Kennel } from '../../../src/adapters/kennel/kennel.ts';
 import { loadConfig } from '../../../src/config.ts';
 import type { LogLine } from '../../../src/contracts/kennel.ts';
-import { taskOrder } from '../../../src/intake/commands/task-orders.ts';
+import { orderCommand } from '../../../src/intake/commands/task-orders.ts';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';
 import { reportHost } from '../../../src/store/kennel/hosts.ts';
 import { storeLines } from '../../../src/store/kennel/task-log.ts';
@@ -44,7 +44,13 @@ async function task(state: Task['state'], workspace: string): Promise<Task> {
 }
 
 const meaning = (text: string) =>
-  onThread(database.store.db, chat.threadId, (tx) => taskOrder(tx.now, { chatId: chat.chatId, text, inboxId: 'inb_1', turnRuns: false }));
+  onThread(database.store.db, chat.threadId, async (tx) => {
+    const order = orderCommand.parse(text);
+    const by = { role: 'owner' as const };
+    const meant = order === null ? null : await orderCommand.run(order, { tx, text, inboxId: 'inb_1', config: loadConfig(), by, shared: false, owned: true });
+    if (typeof meant === 'string') return { reply: meant };
+    return meant !== null && 'arrival' in meant ? meant.arrival : null;
+  });
 const status = () => onThread(database.store.db, chat.threadId, (tx) => statusText(tx.now, chat.threadId, chat.chatId));
 
 describe('words about tasks', () => {

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Kennel } from '../../../src/adapters/kennel/kennel.ts';
 import type { Config } from '../../../src/config.ts';
 import type { Identity } from '../../../src/contracts/decision.ts';
-import { parseShare } from '../../../src/domain/chat/commands.ts';
-import { share } from '../../../src/intake/commands/sharing.ts';
+import type { CommandContext } from '../../../src/intake/commands/command.ts';
+import { shareCommand } from '../../../src/intake/commands/sharing.ts';
 import { receive } from '../../../src/store/chats/inbox.ts';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';
 import { reportHost } from '../../../src/store/kennel/hosts.ts';
@@ -62,7 +62,11 @@ async function writes(to: ToolBench, by: Identity, kind: 'turn' | 'steer' = 'tur
   const row = { id: inboxId, turnId, key: { id: inboxId, fingerprint: null }, arrival, body: 'go', writtenBy: [by] };
   await onThread(database.store.db, threadId, (tx) => receive(tx, row));
 }
-const order = (text: string, owned = true): Promise<string> => database.store.db.transaction().execute((tx) => share(tx, config, parseShare(text)!, owned));
+const order = (text: string, owned = true): Promise<string> =>
+  database.store.db.transaction().execute(async (now) => {
+    const asked = shareCommand.parse(text)!;
+    return (!owned && shareCommand.ownersOnly!(asked)) || String(await shareCommand.run(asked, { tx: { now }, config } as CommandContext));
+  });
 
 const owner: Identity = { role: 'owner', channel: 'whatsapp', id: '491701111111' };
 const ben: Identity = { role: 'trusted', channel: 'whatsapp', id: '491701234567' };

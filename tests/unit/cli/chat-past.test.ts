@@ -64,7 +64,7 @@ test('three things are worth trying, and help has the same ones', () => {
     for (const tasks of [true, false]) {
       const things = thingsToTry({ practice, tasks });
       expect(things).toHaveLength(3);
-      for (const thing of things) expect(helpText({ practice, tasks })).toContain(thing);
+      for (const thing of things) expect(helpText({ practice, tasks }, [])).toContain(thing);
       expect(things.join(' ').includes('container')).toBe(tasks);
     }
 });

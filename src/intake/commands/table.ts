@@ -1,0 +1,28 @@
+import type { Command, CommandContext } from './command.ts';
+import { anew, clear, help, status, stop } from './conversation.ts';
+import { egressCommand } from './egress.ts';
+import { helpOf } from './help.ts';
+import { shareCommand } from './sharing.ts';
+import { signCommand } from './sign-off.ts';
+import { orderCommand } from './task-orders.ts';
+import { askAgain, autonomy, bringIn, plans } from './trust.ts';
+
+/** Every command, in the order in which a message is compared with them and in which `help` lists them. */
+export const COMMANDS: readonly Command[] = [
+  orderCommand,
+  stop,
+  status,
+  help((context: CommandContext) => helpOf(context, COMMANDS)),
+  bringIn,
+  plans,
+  anew,
+  clear,
+  autonomy,
+  askAgain,
+  egressCommand,
+  shareCommand,
+  signCommand,
+];
+
+/** Whether a message must not wait for others that may belong to it. It may still turn out to be an answer, or words for the model. */
+export const isCommand = (text: string): boolean => COMMANDS.some(({ parse, mayContinue }) => !mayContinue && parse(text) !== null);

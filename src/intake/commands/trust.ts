@@ -1,0 +1,44 @@
+import { parseBringIn } from '../../domain/chat/bring-in.ts';
+import { askAgainText, parseAskAgain, parseAutonomy } from '../../domain/chat/commands.ts';
+import { parsePlanPreference, planPreferenceText } from '../../domain/chat/plan-words.ts';
+import { setPlanFirst } from '../../store/chats/threads.ts';
+import { takeGrantsBack } from '../../store/steps/taint.ts';
+import { trust } from '../../store/turns/replies.ts';
+import { command } from './command.ts';
+
+/** How much is done without asking. */
+
+export const autonomy = command({
+  help: ['`supervised`, `cautious` and `autonomous` set how much I do without asking; `supervised` also takes back a `yes all`'],
+  parse: parseAutonomy,
+  mayAnswer: true,
+  run: (wanted, { tx, shared, owned }) => trust(tx.now, { threadId: tx.threadId, chatId: tx.chatId, autonomy: wanted, shared, owned }),
+});
+
+export const askAgain = command({
+  help: ['`ask again` takes back what you allowed for good with `yes always for …`'],
+  parse: (text) => {
+    const sink = parseAskAgain(text);
+    return sink === undefined ? null : { sink };
+  },
+  run: async ({ sink }, { tx }) => askAgainText(await takeGrantsBack(tx.now, tx.chatId, sink)),
+});
+
+export const plans = command({
+  help: [
+    '`plan: …` has a coding task begin with a plan: it comes as a message, any words of yours change it, `yes` begins the work and `no` ends it; `plan on` does that for each task of this chat, `plan off` for none, `plan auto` for big ones',
+  ],
+  parse: parsePlanPreference,
+  ownersOnly: (wanted) => (wanted === 'on' ? null : 'Only the owner lets tasks begin without a plan.'),
+  run: async (wanted, { tx }) => {
+    await setPlanFirst(tx.now, tx.threadId, { on: true, off: false, auto: null }[wanted]);
+    return planPreferenceText[wanted];
+  },
+});
+
+/** It goes on as a message: the step of its turn knows the tool, and asks for consent. */
+export const bringIn = command({
+  help: ['`clone https://…` and `open /path/of/a/folder` bring in a project of yours, `as NAME` under another name; in a terminal, drag its folder here'],
+  parse: parseBringIn,
+  run: async () => null,
+});
