@@ -32,13 +32,14 @@ if [ -n "${FETCH_SERVICES:-}" ] && mkdir -p "$place"; then
     "$service" >>"$log" 2>&1 || { echo "The service $service did not start:"; tail -n 5 "$log"; } >&2
   done
 fi
-# Cargo and Maven know no variable for a registry. A file that somebody wrote there stays; one of ours is written again, because the registry may be another one
+# Cargo and Maven know no variable for a registry. A file that somebody wrote there stays; one of ours is written again, because the registry may be another one. Without the variable
+# (tests after a task, which have no network) it stays as well: what is loaded is found by it
 mark='written by fetch'
-ours() { [ ! -e "$1" ] || { grep -q "$mark" "$1" && rm -f "$1"; }; }
-if ours "$CARGO_HOME/config.toml" && [ -n "${FETCH_MIRROR_CARGO:-}" ] && mkdir -p "$CARGO_HOME"; then
+ours() { [ ! -e "$1" ] || grep -q "$mark" "$1"; }
+if [ -n "${FETCH_MIRROR_CARGO:-}" ] && ours "$CARGO_HOME/config.toml" && mkdir -p "$CARGO_HOME"; then
   printf '# %s\n[source.crates-io]\nreplace-with = "owner"\n[source.owner]\nregistry = "sparse+%s"\n' "$mark" "$FETCH_MIRROR_CARGO" >"$CARGO_HOME/config.toml"
 fi
-if ours "$HOME/.m2/settings.xml" && [ -n "${FETCH_MIRROR_MAVEN:-}" ] && mkdir -p "$HOME/.m2"; then
+if [ -n "${FETCH_MIRROR_MAVEN:-}" ] && ours "$HOME/.m2/settings.xml" && mkdir -p "$HOME/.m2"; then
   printf '<!-- %s --><settings><mirrors><mirror><id>owner</id><mirrorOf>%s</mirrorOf><url>%s</url></mirror></mirrors></settings>\n' \
     "$mark" "${FETCH_MIRROR_MAVEN_OF:-*}" "$(sed 's/&/\&amp;/g' <<<"$FETCH_MIRROR_MAVEN")" >"$HOME/.m2/settings.xml"
 fi

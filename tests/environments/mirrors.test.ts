@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestApp } from '../support/app.ts';
 import { findTask, inState, linesOf, startTask, startTaskApp, workspace } from '../support/kennel-app.ts';
-import { type FolderRegistry, startCargoIndex, startGoProxy, startPythonIndex } from '../support/language-registries.ts';
+import { type FileHost, type FolderRegistry, startCargoIndex, startFileHost, startGoProxy, startPythonIndex } from '../support/language-registries.ts';
 import { until } from '../support/until.ts';
 
 /** Package managers of other languages, in the environments of their repositories, at mirrors of the owner: not part of `npm test`, because images are built. */
@@ -12,15 +12,19 @@ let app: TestApp;
 let pip: FolderRegistry;
 let go: FolderRegistry;
 let cargo: FolderRegistry;
+/** where pip and Cargo find files; it is a mirror of another package manager, so that the gate lets a private address through */
+let files: FileHost;
 beforeAll(async () => {
-  [pip, go, cargo] = [await startPythonIndex(), await startGoProxy(), await startCargoIndex()];
-  app = await startTaskApp({ FETCH_KENNEL_MIRRORS: `pip=${pip.url},go=${go.url},cargo=${cargo.url}` });
+  files = await startFileHost();
+  [pip, go, cargo] = [await startPythonIndex(files), await startGoProxy(), await startCargoIndex(files)];
+  app = await startTaskApp({ FETCH_KENNEL_MIRRORS: `pip=${pip.url},go=${go.url},cargo=${cargo.url},npm=${files.url}` });
 }, 600_000);
 afterAll(async () => {
   await app?.close();
   await pip?.close();
   await go?.close();
   await cargo?.close();
+  await files?.close();
 });
 
 async function project(name: string, files: Record<string, string>): Promise<void> {
@@ -49,12 +53,14 @@ async function completesAfterOneYes(name: string, goal: string, prompt: string):
   return id;
 }
 
+const INSTALLS = `run python3 -m venv /tmp/v && /tmp/v/bin/pip install --disable-pip-version-check -q -r requirements.txt && /tmp/v/bin/python -c 'import left, sys\\; sys.exit(left.TEXT != "left")'`;
+const RUNS = `run mkdir -p src && echo 'fn main() { print!("{}", left::TEXT)\\; }' > src/main.rs && test "$(cargo run -q)" = left`;
+
 describe('a package manager, after one yes', () => {
-  it('pip installs at the first try', async () => {
+  it('pip installs at the first try, with files of a second host', async () => {
     await project('with-pip', { 'requirements.txt': 'left==1.0.0\n' });
-    const goal = `run python3 -m venv /tmp/v && /tmp/v/bin/pip install --disable-pip-version-check -q -r requirements.txt && /tmp/v/bin/python -c 'import left, sys\\; sys.exit(left.TEXT != "left")'`;
-    await completesAfterOneYes('with-pip', goal, `with-pip is a Python project: may tasks here use its package registry (${pip.at})?`);
-    expect(pip.requests).toEqual(['/simple/left/', '/files/left-1.0.0-py3-none-any.whl']);
+    await completesAfterOneYes('with-pip', INSTALLS, `with-pip is a Python project: may tasks here use its package registry (${pip.at})?`);
+    expect([pip.requests, files.requests]).toEqual([['/simple/left/'], ['/files/left-1.0.0-py3-none-any.whl']]);
   });
 
   it('go builds at the first try', async () => {
@@ -67,14 +73,22 @@ describe('a package manager, after one yes', () => {
     );
   });
 
-  it('cargo builds at the first try, and its tests run without a network', async () => {
+  it('cargo builds at the first try, with files of a second host, and its tests run without a network', async () => {
     const files = {
       'Cargo.toml': '[package]\nname = "demo"\nversion = "0.1.0"\nedition = "2021"\n\n[dependencies]\nleft = "1"\n',
       '.gitignore': 'target\n',
     };
     await project('with-cargo', files);
-    const goal = `run mkdir src && echo 'fn main() { print!("{}", left::TEXT)\\; }' > src/main.rs && test "$(cargo run -q)" = left`;
-    const id = await completesAfterOneYes('with-cargo', goal, `with-cargo is a Rust project: may tasks here use its package registry (${cargo.at})?`);
+    const id = await completesAfterOneYes('with-cargo', RUNS, `with-cargo is a Rust project: may tasks here use its package registry (${cargo.at})?`);
     expect((await findTask(app, id)).result?.tests).toMatchObject({ command: 'cargo test', ok: true });
+  });
+
+  it('does the same again in another task, while its registry is away', async () => {
+    await Promise.all([pip.close(), cargo.close(), files.close()]);
+    for (const [name, goal] of Object.entries({ 'with-pip': INSTALLS, 'with-cargo': RUNS })) {
+      const { id } = await startTask(app, goal, { workspace: name, timeout: 600_000 });
+      await inState(app, id, 'completed', 300_000);
+      expect(await app.store.db.selectFrom('questions').selectAll().where('task_id', '=', id).execute()).toEqual([]);
+    }
   });
 });

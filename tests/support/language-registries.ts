@@ -16,6 +16,16 @@ export interface FolderRegistry {
   close(): Promise<void>;
 }
 
+/** A host that a registry may keep its files at. */
+export interface FileHost extends FolderRegistry {
+  files: Map<string, Buffer | string>;
+}
+
+export async function startFileHost(): Promise<FileHost> {
+  const files = new Map<string, Buffer | string>();
+  return { ...(await serve(files, '/')), files };
+}
+
 type Files = Pick<Map<string, Buffer | string>, 'get'>;
 
 async function serve(files: Files, base: string): Promise<FolderRegistry> {
@@ -41,8 +51,10 @@ async function serve(files: Files, base: string): Promise<FolderRegistry> {
   };
 }
 
-/** A simple index with the package `left` 1.0.0, whose module has the text "left". */
-export const startPythonIndex = (): Promise<FolderRegistry> => {
+const WHEEL = '/files/left-1.0.0-py3-none-any.whl';
+
+/** A simple index with the package `left` 1.0.0, whose module has the text "left". `elsewhere`: where its file is, when not here. */
+export const startPythonIndex = (elsewhere?: FileHost): Promise<FolderRegistry> => {
   const wheel = zipped({
     'left.py': 'TEXT = "left"\n',
     'left-1.0.0.dist-info/METADATA': 'Metadata-Version: 2.1\nName: left\nVersion: 1.0.0\n',
@@ -50,9 +62,12 @@ export const startPythonIndex = (): Promise<FolderRegistry> => {
     'left-1.0.0.dist-info/RECORD': 'left.py,,\nleft-1.0.0.dist-info/METADATA,,\nleft-1.0.0.dist-info/WHEEL,,\nleft-1.0.0.dist-info/RECORD,,\n',
   });
   const files = new Map<string, Buffer | string>([
-    ['/simple/left/', '<!DOCTYPE html><html><body><a href="/files/left-1.0.0-py3-none-any.whl">left-1.0.0-py3-none-any.whl</a></body></html>'],
-    ['/files/left-1.0.0-py3-none-any.whl', wheel],
+    [
+      '/simple/left/',
+      `<!DOCTYPE html><html><body><a href="${elsewhere ? `http://${elsewhere.at}` : ''}${WHEEL}">left-1.0.0-py3-none-any.whl</a></body></html>`,
+    ],
   ]);
+  (elsewhere?.files ?? files).set(WHEEL, wheel);
   return serve(files, '/simple');
 };
 
@@ -70,8 +85,8 @@ export const startGoProxy = (): Promise<FolderRegistry> => {
   return serve(files, '');
 };
 
-/** A sparse index with the crate `left` 1.0.0, whose constant `TEXT` is "left". */
-export async function startCargoIndex(): Promise<FolderRegistry> {
+/** A sparse index with the crate `left` 1.0.0, whose constant `TEXT` is "left". `elsewhere`: where its file is, when not here. */
+export async function startCargoIndex(elsewhere?: FileHost): Promise<FolderRegistry> {
   const files = new Map<string, Buffer | string>();
   const registry = await serve(files, '/index/');
   const crate = packed('left-1.0.0', {
@@ -79,9 +94,9 @@ export async function startCargoIndex(): Promise<FolderRegistry> {
     'src/lib.rs': 'pub const TEXT: &str = "left";\n',
   });
   const cksum = createHash('sha256').update(crate).digest('hex');
-  files.set('/index/config.json', JSON.stringify({ dl: `http://${registry.at}/crates/{crate}-{version}.crate` }));
+  files.set('/index/config.json', JSON.stringify({ dl: `http://${(elsewhere ?? registry).at}/crates/{crate}-{version}.crate` }));
   files.set('/index/le/ft/left', `${JSON.stringify({ name: 'left', vers: '1.0.0', deps: [], cksum, features: {}, yanked: false })}\n`);
-  files.set('/crates/left-1.0.0.crate', crate);
+  (elsewhere?.files ?? files).set('/crates/left-1.0.0.crate', crate);
   return registry;
 }
 

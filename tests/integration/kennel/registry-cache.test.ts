@@ -146,6 +146,13 @@ describe('a registry in the cache', () => {
     ]);
   });
 
+  it('is not asked again for a while when it says nothing of how long an answer holds', async () => {
+    const from = await registry((_, response) => response.end('left'));
+    const at = await allowed('silent', from, { cache: newCache() });
+    for (const path of ['/left', '/left', '/left-1.0.0.tgz', '/left-1.0.0.tgz']) expect(await get(at, from.name(), path)).toMatch(/left$/);
+    expect(from.requests.map(({ path }) => path)).toEqual(['/left', '/left-1.0.0.tgz']);
+  });
+
   it('hears nothing of a container but the path, the method and what it accepts, and one container does not change what another gets', async () => {
     const from = await registry((request, response) => response.setHeader('cache-control', 'max-age=600').end(JSON.stringify(request.headers)));
     const cache = newCache();

@@ -63,20 +63,16 @@ export class RegistryCache {
 
   /** Throws when the registry cannot be reached and nothing is kept. Follows no redirect. */
   async get(wanted: Wanted): Promise<Answer> {
-    if (this.isAway(wanted.url)) {
-      const kept = await this.kept(wanted);
-      if (kept) return kept;
-    }
+    const kept = await this.kept(wanted);
+    if (kept && (this.isAway(wanted.url) || isYoung(kept, wanted.url))) return kept;
     let answer: Answer;
     try {
       answer = await this.fresh(wanted);
     } catch (error) {
-      const kept = wanted.signal.aborted || isBlocked(error) ? null : await this.kept(wanted);
-      if (kept) return kept;
-      throw error;
+      if (!kept || wanted.signal.aborted || isBlocked(error)) throw error;
+      return kept;
     }
-    const kept = answer.status >= 500 ? await this.kept(wanted) : null;
-    if (!kept) return answer;
+    if (!kept || answer.status < 500) return answer;
     answer.body?.resume();
     return kept;
   }
@@ -153,6 +149,20 @@ export const openRegistryCache = (config: Pick<Config, 'FETCH_HOME' | 'FETCH_REG
   config.FETCH_REGISTRY_CACHE_MB === 0
     ? null
     : new RegistryCache({ folder: join(config.FETCH_HOME, 'kennel', 'registries'), megabytes: config.FETCH_REGISTRY_CACHE_MB, log });
+
+/**
+ * Some registries, mostly simple mirrors, say nothing of how long an answer holds, and have nothing to check it by. For these HTTP leaves it to the cache
+ * (RFC 9111, section 4.2.2). A file of a package stays what it is under its name, so it holds for a day.
+ */
+function isYoung({ header }: Answer, { pathname }: URL): boolean {
+  if (SAYS_HOW_LONG.some((name) => header(name) !== null)) return false;
+  const age = Date.now() - Date.parse(header('x-local-cache-time') ?? '');
+  return age < (FILE.test(pathname) ? FILE_MS : INDEX_MS);
+}
+const SAYS_HOW_LONG = ['cache-control', 'expires', 'pragma', 'etag', 'last-modified'];
+const FILE = /\.(?:tgz|tar\.gz|whl|crate|zip|jar|mod)$/;
+const FILE_MS = 24 * 3_600_000;
+const INDEX_MS = 5 * 60_000;
 
 export const isBlocked = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === BLOCKED;
 
