@@ -5,6 +5,7 @@ import { type ApprovalDecision, answerInput, decideApproval, type InputAnswers }
 import { setUpOf } from './commands/help.ts';
 import type { AnsweredMessage, InboundMessage, IntakeResult } from './message.ts';
 import { respond, say } from './say.ts';
+import { clearSession, deleteSession } from './sessions.ts';
 import type { IntakeDeps } from './signal.ts';
 import { type InterruptRequest, interrupt, type SteerRequest, steer } from './stop-and-steer.ts';
 import { channelThread } from './threads.ts';
@@ -34,6 +35,10 @@ export interface Intake {
   channelThread(channel: Channel, address: string): Promise<ThreadRecord>;
   /** The thread of this machine's terminal, created on first use. */
   consoleThread(): Promise<ThreadRecord>;
+  /** Begins a new conversation in a session, as `/new` does; a session whose turn runs is a conflict. */
+  clearSession(threadId: string): Promise<void>;
+  /** The same, and it is no session until somebody writes in its chat again. */
+  deleteSession(threadId: string): Promise<void>;
   /** What is set up right now. */
   setUp(): Promise<SetUp>;
 }
@@ -50,6 +55,8 @@ export function createIntake(deps: IntakeDeps & { secret: string }): Intake {
     answer: (request) => answerInput(deps, request),
     channelThread: (channel, address) => channelThread(deps, channel, address),
     consoleThread: () => channelThread(deps, 'console', 'terminal'),
+    clearSession: (threadId) => clearSession(deps, threadId),
+    deleteSession: (threadId) => deleteSession(deps, threadId),
     setUp: () => setUpOf(deps.db, deps.config),
   };
 }

@@ -26,7 +26,7 @@ const ask = (port: number, token: string | null, method: string, path: string, b
 async function answered<T>(endpoint: string, values: Record<string, string> = {}, body?: object): Promise<T> {
   const [method, path] = endpoint.split(' ') as [string, string];
   const runtime = runtimeEndpoints.find((each) => each.method === method && each.path === path.split('?')[0]);
-  const { answer } = runtime ?? statusEndpoints.find((each) => each.method === method && each.path === path)!;
+  const { answer } = runtime ?? statusEndpoints.find((each) => each.method === method && each.path === path.split('?')[0])!;
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name]!);
   const { status, body: text } = await ask(runtime ? api.port : api.statusPort, runtime ? TOKEN : ADMIN, method, filled, body);
   const value = JSON.parse(text) as T;
@@ -67,4 +67,9 @@ it('says what the status API answers', async () => {
   await answered('GET /api/whatsapp');
   for (const path of ['restart', 'stop']) await answered(`POST /api/whatsapp/${path}`);
   await answered('POST /api/logout');
+  const { id } = JSON.parse((await ask(api.port, TOKEN, 'POST', '/v1/threads', {})).body) as ThreadRecord;
+  await answered('GET /api/sessions?limit=5');
+  await answered('GET /api/sessions/{id}', { id });
+  await answered('POST /api/sessions/{id}/clear', { id });
+  await answered('DELETE /api/sessions/{id}', { id });
 });

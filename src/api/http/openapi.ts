@@ -13,6 +13,8 @@ export interface Port {
   plainTextRefusals?: boolean;
   /** each POST accepts the header Idempotency-Key */
   idempotencyKeys?: boolean;
+  /** what a wrong token gets; 401 when unset */
+  wrongToken?: 403;
   /** the document itself needs no token */
   open?: boolean;
 }
@@ -97,7 +99,10 @@ function responses(port: Port, endpoint: AnyEndpoint, keyed: boolean, jsonOf: (s
   const edge = { ...(port.plainTextRefusals && { 'text/plain': { schema: { type: 'string' } } }), ...json(port.refusal) };
   const told: Record<string, Json> = {};
   if (query || body || keyed || paramsOf(path).length > 0) told[400] = { description: 'The request is not right.', content: edge };
-  if (!open) told[401] = { description: 'The token is missing or wrong.', content: json(port.refusal) };
+  if (!open) {
+    told[401] = { description: port.wrongToken ? 'The token is missing.' : 'The token is missing or wrong.', content: json(port.refusal) };
+    if (port.wrongToken) told[port.wrongToken] = { description: 'The token is wrong.', content: json(port.refusal) };
+  }
   if (body) {
     told[413] = { description: 'The body is too long.', content: edge };
     if (!bodyOptional) told[415] = { description: 'The body is not JSON by its content type.', content: edge };

@@ -6,12 +6,14 @@ import { decodeSegment } from './path.ts';
 import { readQuery } from './query.ts';
 import { sendJson } from './reply.ts';
 
+const REGISTER = { GET: 'get', POST: 'post', DELETE: 'delete' } as const;
+
 /** Routes requests to their endpoints. A request is checked in this order: path, query, body, handler. */
 export function routerOf<Deps>(endpoints: ReadonlyArray<Endpoint<Deps>>, deps: Deps): Router {
   const router = new Router({ strict: true, sensitive: true });
   for (const endpoint of endpoints) {
     const path = endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1');
-    router[endpoint.method === 'GET' ? 'get' : 'post'](path, (ctx: Context) => answer(ctx, endpoint, deps));
+    router[REGISTER[endpoint.method]](path, (ctx: Context) => answer(ctx, endpoint, deps));
   }
   return router;
 }

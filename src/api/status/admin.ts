@@ -1,12 +1,15 @@
 import type { Context } from 'koa';
 import { queryToken, sameSecret } from '../http/auth.ts';
 
-/** Whether a request has the admin token, as a header or as `?token=` for an `<img>`. */
-export function isAdmin(ctx: Context, token: string): boolean {
+/** Why a request may not act as the admin: 401 without a token, 403 with another one. The token is a header, or `?token=` for an `<img>`. */
+export function adminProblem(ctx: Context, token: string): 401 | 403 | null {
   const header = ctx.get('authorization');
   const shown = header.startsWith('Bearer ') ? header.slice('Bearer '.length) : queryToken(ctx.req.url ?? '');
-  return shown !== undefined && sameSecret(shown, token);
+  if (shown === undefined) return 401;
+  return sameSecret(shown, token) ? null : 403;
 }
+
+export const isAdmin = (ctx: Context, token: string): boolean => adminProblem(ctx, token) === null;
 
 const LOOPBACK = new Set(['127.0.0.1', '::1', '::ffff:127.0.0.1']);
 

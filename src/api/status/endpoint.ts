@@ -2,6 +2,6 @@ import type { ApiDeps } from '../api-deps.ts';
 import { endpointsWith } from '../http/endpoint.ts';
 
 /** What handlers of the status API get. */
-export type StatusDeps = Pick<ApiDeps, 'config' | 'store' | 'version' | 'startedAt' | 'log'> & { adminToken: string };
+export type StatusDeps = Pick<ApiDeps, 'config' | 'store' | 'intake' | 'version' | 'startedAt' | 'log'> & { adminToken: string };
 
 export const endpoint = endpointsWith<StatusDeps>();

@@ -1,21 +1,36 @@
 import { randomUUID } from 'node:crypto';
-import Koa, { type Context } from 'koa';
+import Koa, { type Context, type Next } from 'koa';
 import { EdgeError } from '../errors/errors.ts';
-import { INTERNAL } from '../errors/texts.ts';
+import { failureOf, refusalOf } from '../errors/runtime-errors.ts';
 import { requireKnownHost } from '../http/host.ts';
 import { withDocument } from '../http/openapi.ts';
 import { sendJson } from '../http/reply.ts';
 import { routerOf } from '../http/router.ts';
-import { isAdmin } from './admin.ts';
+import { adminProblem } from './admin.ts';
 import type { StatusDeps } from './endpoint.ts';
 import { statusPort } from './port.ts';
+import { clearSession, deleteSession, getSession, getSessions } from './sessions.ts';
 import { getHealth, getStatus } from './status.ts';
 import { getQr, getWhatsApp, postLogout, postRestart, postStart, postStop } from './whatsapp.ts';
 
-export const statusEndpoints = withDocument<StatusDeps>(statusPort, [getStatus, getHealth, getWhatsApp, getQr, postStart, postRestart, postStop, postLogout]);
+export const statusEndpoints = withDocument<StatusDeps>(statusPort, [
+  getStatus,
+  getHealth,
+  getWhatsApp,
+  getQr,
+  postStart,
+  postRestart,
+  postStop,
+  postLogout,
+  getSessions,
+  getSession,
+  deleteSession,
+  clearSession,
+]);
 const OPEN: ReadonlySet<string> = new Set(statusEndpoints.filter(({ open }) => open).map(({ path }) => path));
+const SESSION = '/api/sessions/';
 
-/** The status API. It has no CORS, so pages of other origins get nothing. The order of refusals: 404, then 405, then 401, then the endpoint's own. */
+/** The status API. It has no CORS, so pages of other origins get nothing. The order of refusals: 404, then 405, then 401 or 403, then the endpoint's own. */
 export function createStatusApi(given: Omit<StatusDeps, 'adminToken'> & { adminToken?: string }): Koa {
   const deps = { ...given, adminToken: given.adminToken ?? randomUUID() };
   const app = new Koa();
@@ -25,25 +40,36 @@ export function createStatusApi(given: Omit<StatusDeps, 'adminToken'> & { adminT
   app.use(requireKnownHost(deps.config));
   app.use(async (ctx, next) => {
     const matched = router.match(ctx.path, ctx.method);
-    if (matched.path.length === 0) return sendJson(ctx, 404, { error: 'Not found' });
-    if (!matched.route) {
+    const known = matched.path.length > 0;
+    if (!known && !ctx.path.startsWith(SESSION)) return sendJson(ctx, 404, { error: 'Not found' });
+    if (known && !matched.route) {
       ctx.set('Allow', [...new Set(matched.path.flatMap(({ methods }) => methods))].sort().join(','));
       return sendJson(ctx, 405, { error: 'Method not allowed' });
     }
-    if (!OPEN.has(ctx.path) && !isAdmin(ctx, deps.adminToken)) {
-      ctx.set('WWW-Authenticate', 'Bearer');
-      return refuse(ctx, 401, 'Unauthorized');
+    if (!OPEN.has(ctx.path)) {
+      const problem = adminProblem(ctx, deps.adminToken);
+      if (problem === 401) ctx.set('WWW-Authenticate', 'Bearer');
+      if (problem) return refuse(ctx, problem, problem === 401 ? 'Unauthorized' : 'Forbidden');
     }
-    try {
-      await next();
-    } catch (error) {
-      if (error instanceof EdgeError) return refuse(ctx, error.status, error.message);
-      deps.log?.error({ err: error }, 'request failed');
-      refuse(ctx, 500, INTERNAL);
-    }
+    // a path below that of the sessions is taken for a wrong id
+    if (!known) return refuse(ctx, 400, ctx.path === SESSION ? 'Missing session ID' : 'Invalid session ID');
+    await answering(ctx, next, deps);
   });
   app.use(router.routes());
   return app;
+}
+
+async function answering(ctx: Context, next: Next, { log }: StatusDeps): Promise<void> {
+  try {
+    await next();
+  } catch (error) {
+    const refusal = error instanceof EdgeError ? error : refusalOf(error);
+    if (refusal) return refuse(ctx, refusal.status, refusal.message);
+    log?.error({ err: error, method: ctx.method, route: ctx._matchedRoute }, 'request failed');
+    const failure = failureOf(error);
+    if (failure.retryAfter) ctx.set('Retry-After', String(failure.retryAfter));
+    refuse(ctx, failure.error.status, failure.error.message);
+  }
 }
 
 const refuse = (ctx: Context, status: number, message: string): void => sendJson(ctx, status, { success: false, message, error: message });

@@ -5,6 +5,7 @@ import { phoneOf } from '../../domain/whatsapp/identity.ts';
 import { readAccount, wish } from '../../store/whatsapp/account.ts';
 import { deliveryFigures } from '../../store/whatsapp/sends.ts';
 import { Reply } from '../http/endpoint.ts';
+import { done, taken } from './answers.ts';
 import { endpoint } from './endpoint.ts';
 import { viewOf } from './whatsapp-view.ts';
 
@@ -47,8 +48,7 @@ const pairRequest = z
   } satisfies { [Name in keyof PairRequest]-?: z.ZodType })
   .meta({ id: 'PairRequest', examples: [{}, { phone: '+49 170 1234567', number: 'shared' }] });
 
-const taken = { schema: z.object({ success: z.literal(true), message: z.string() }).meta({ id: 'Taken' }), what: 'The wish is taken.' };
-const success = (message: string) => ({ success: true as const, message });
+const wished = taken('The wish is taken.');
 
 export const getWhatsApp = endpoint({
   method: 'GET',
@@ -84,7 +84,7 @@ export const postStart = endpoint({
   summary: 'Connect, and link first where that is needed',
   body: pairRequest,
   bodyOptional: true,
-  answer: taken,
+  answer: wished,
   handle: async ({ body: { phone = null, number } }, { store: { db } }) => {
     const row = await readAccount(db, ACCOUNT);
     const { state } = viewOf(row);
@@ -92,7 +92,7 @@ export const postStart = endpoint({
     // a second start joins the first, unless it asks for another way to pair
     const same = row?.wanted === 'on' && row.needs === null && state !== 'error' && row.pair_phone === phone && number === undefined;
     if (!linked && !same) await wish(db, ACCOUNT, { wanted: 'on', pairPhone: phone, numberMode: number });
-    return success(linked ? 'WhatsApp is connected.' : 'WhatsApp is starting.');
+    return done(linked ? 'WhatsApp is connected.' : 'WhatsApp is starting.');
   },
 });
 
@@ -100,10 +100,10 @@ export const postRestart = endpoint({
   method: 'POST',
   path: '/api/whatsapp/restart',
   summary: 'Connect again, with a new QR when it is not linked',
-  answer: taken,
+  answer: wished,
   handle: async (_, { store }) => {
     await wish(store.db, ACCOUNT, { wanted: 'on', pairPhone: null });
-    return success('WhatsApp is restarting.');
+    return done('WhatsApp is restarting.');
   },
 });
 
@@ -111,10 +111,10 @@ export const postStop = endpoint({
   method: 'POST',
   path: '/api/whatsapp/stop',
   summary: 'Disconnect and stay linked',
-  answer: taken,
+  answer: wished,
   handle: async (_, { store }) => {
     await wish(store.db, ACCOUNT, { wanted: 'off', pairPhone: null });
-    return success('WhatsApp is stopping; it stays linked.');
+    return done('WhatsApp is stopping; it stays linked.');
   },
 });
 
@@ -122,10 +122,10 @@ export const postLogout = endpoint({
   method: 'POST',
   path: '/api/logout',
   summary: 'Log out',
-  answer: taken,
+  answer: wished,
   handle: async (_, { store: { db } }) => {
     const row = await readAccount(db, ACCOUNT);
     if (row && (row.wanted !== 'off' || row.jid !== null)) await wish(db, ACCOUNT, { wanted: 'out', pairPhone: null });
-    return success('WhatsApp is logging out.');
+    return done('WhatsApp is logging out.');
   },
 });

@@ -40,7 +40,7 @@ export function whatsappClient({ statusUrl, adminToken }: { statusUrl: string; a
       throw new WhatsAppClientError(`Nothing answers at ${statusUrl}. Start it first, in another terminal: fetch start`);
     }
     const answer = (await response.json().catch(() => ({}))) as { message?: string; error?: string };
-    if (response.status === 401)
+    if (response.status === 401 || response.status === 403)
       throw new WhatsAppClientError('The running instance has another ADMIN_TOKEN than this terminal. Use the same home (--home) and environment.');
     if (!response.ok) throw new WhatsAppClientError(answer.message ?? answer.error ?? `${path} answered ${response.status}`);
     return answer;

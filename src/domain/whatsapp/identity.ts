@@ -73,3 +73,6 @@ export function numberMode(
   const owners = config.OWNER_PHONE_NUMBER?.split(',') ?? [];
   return owners.length === 0 || owners.includes(ownJid.split('@')[0]!.split(':')[0]!) ? 'shared' : 'dedicated';
 }
+
+/** Who writes in a chat, as clients of the status API name people: a phone number as `<digits>@c.us`. Other addresses stay as they are. */
+export const userIdOf = ({ address, phone }: { address: string; phone: string | null }): string => (phone ?? address).replace(/@s\.whatsapp\.net$/, '@c.us');

@@ -36,6 +36,8 @@ export interface ThreadTable {
   /** whether coding tasks begin with a plan; null leaves it to the model and to the size of the goal */
   plan_first: ColumnType<boolean | null, boolean | null | undefined, boolean | null>;
   latest_turn_id: string | null;
+  /** deleted as a session, and nobody has used it since */
+  deleted_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
   created_at: Created;
   updated_at: ColumnType<Date, Date | undefined, Date>;
 }

@@ -58,7 +58,7 @@ export const toThreadRecord = (row: Selectable<ThreadTable>): ThreadRecord => ({
   trust_mode: row.trust_mode,
   auto_approve: row.auto_approve,
   ...(row.latest_turn_id !== null && { latest_turn_id: row.latest_turn_id }),
-  archived: row.archived,
+  archived: row.archived || row.deleted_at !== null,
   ...(row.system_prompt !== null && { system_prompt: row.system_prompt }),
   ...(row.task_id !== null && { task_id: row.task_id }),
   ...(row.title !== null && { title: row.title }),
@@ -135,11 +135,11 @@ export async function threadOfChat(db: Db, channel: Channel, address: string): P
   return row ? toThreadRecord(row) : null;
 }
 
-/** Newest first. `archived_only` wins over `include_archived`. */
+/** Newest first. `archived_only` wins over `include_archived`. A thread that was deleted as a session counts as archived. */
 export async function listThreads(db: Db, options: { limit?: number; include_archived: boolean; archived_only: boolean }): Promise<ThreadRecord[]> {
   let query = db.selectFrom('threads').selectAll().orderBy('updated_at', 'desc').orderBy('id');
-  if (options.archived_only) query = query.where('archived', '=', true);
-  else if (!options.include_archived) query = query.where('archived', '=', false);
+  if (options.archived_only) query = query.where((e) => e.or([e('archived', '=', true), e('deleted_at', 'is not', null)]));
+  else if (!options.include_archived) query = query.where('archived', '=', false).where('deleted_at', 'is', null);
   if (options.limit !== undefined) query = query.limit(options.limit);
   return (await query.execute()).map(toThreadRecord);
 }

@@ -23,6 +23,7 @@ import * as signatures from './migrations/0025-signatures.ts';
 import * as egress from './migrations/0026-egress.ts';
 import * as registryAddresses from './migrations/0027-registry-addresses.ts';
 import * as setupScripts from './migrations/0028-setup-scripts.ts';
+import * as sessions from './migrations/0032-sessions.ts';
 
 /**
  * Versioned migrations, oldest first. Never edit a published one: add the next. The previous release must work with what a migration leaves (new tables; new
@@ -52,6 +53,7 @@ const migrations: Record<string, Migration> = {
   '0026_egress': egress,
   '0027_registry_addresses': registryAddresses,
   '0028_setup_scripts': setupScripts,
+  '0032_sessions': sessions,
 };
 
 /** A newer version has changed the database so that this version cannot use it. It must not be touched. */

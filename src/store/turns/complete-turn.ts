@@ -43,6 +43,7 @@ export async function addCompleteTurn(tx: ThreadTransaction, turn: { id: string;
     .returningAll()
     .executeTakeFirstOrThrow();
   tx.append({ event: 'turn.started', turnId: turn.id, payload: { turn: turnRecord(row, []) } });
+  tx.later((db) => db.updateTable('threads').set({ deleted_at: null }).where('id', '=', tx.threadId).where('deleted_at', 'is not', null));
   await fill();
   await tx.sendPending();
   tx.append({ event: 'turn.completed', turnId: turn.id, payload: { turn: await toTurnRecord(tx.now, row) } });

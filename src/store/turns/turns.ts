@@ -94,7 +94,7 @@ export function openTurn(tx: ThreadTransaction, input: NewTurn): TurnRecord {
   };
   const record = turnRecord(row, [itemId]);
   tx.later((db) => db.insertInto('turns').values({ ...row, usage: null }));
-  tx.later((db) => db.updateTable('threads').set({ latest_turn_id: id, updated_at: now }).where('id', '=', tx.threadId));
+  tx.later((db) => db.updateTable('threads').set({ latest_turn_id: id, updated_at: now, deleted_at: null }).where('id', '=', tx.threadId));
   const said = insertUserItem(tx, { id: itemId, turnId: id, text: input.text, announceStart: true, unheard: input.unheard, heard: input.heard });
   tx.append({ event: 'turn.started', turnId: id, payload: { turn: record } }, ...said, {
     event: 'turn.lifecycle',

@@ -57,8 +57,9 @@ describe('WhatsApp in a running instance', () => {
     ['GET', '/api/whatsapp'],
     ['GET', '/api/whatsapp/qr.svg'],
   ])('%s %s needs the admin token', async (method, path) => {
-    for (const token of [null, 'wrong', ''])
-      expect(await ask(method, path, token)).toMatchObject({ status: 401, body: { success: false, message: 'Unauthorized' } });
+    expect(await ask(method, path, null)).toMatchObject({ status: 401, body: { success: false, message: 'Unauthorized' } });
+    for (const token of ['wrong', 'admin'])
+      expect(await ask(method, path, token)).toMatchObject({ status: 403, body: { success: false, message: 'Forbidden' } });
     expect((await status()).state).toBe('disconnected');
   });
 
