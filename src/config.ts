@@ -9,14 +9,14 @@ import { instanceSettings } from './domain/settings/instance.ts';
 import { kennelSettings } from './domain/settings/kennel.ts';
 import { modelSettings } from './domain/settings/model.ts';
 import { serversSettings } from './domain/settings/servers.ts';
-import { meantBy } from './domain/settings/shapes.ts';
+import { isLive, meantBy } from './domain/settings/shapes.ts';
 import { speechSettings } from './domain/settings/speech.ts';
 import { nearest } from './domain/text/nearest.ts';
 import { whatsappSettings, whatsappTestServer } from './domain/whatsapp/settings.ts';
 
 /**
  * Configuration is parsed once, here, and nowhere else is `process.env` read. Order of authority: flags, then the
- * environment, then `FETCH_HOME/.env`, then the defaults below. Every problem is reported at once, by variable name.
+ * environment, then `FETCH_HOME/.env`, then the defaults below. Every problem is reported at once, by variable name. Only `reloadConfig` changes a configuration.
  */
 
 /** Each subject has a file in `src/domain/settings`; the order here is the order of the tables in the docs. */
@@ -31,6 +31,7 @@ export const settings = {
     .string()
     .regex(/^[0-9a-fA-F]{64}$/, 'must be 64 hex digits')
     .optional()
+    .meta({ secret: true })
     .describe('Key that encrypts the WhatsApp credentials; when unset, one is created in FETCH_HOME/encryption-key'),
   ...speechSettings,
   ...whatsappTestServer,
@@ -38,6 +39,7 @@ export const settings = {
 } as const;
 
 const schema = z.object(settings);
+const SETTING_NAMES = Object.keys(settings) as Array<keyof typeof settings>;
 export type Config = Readonly<z.infer<typeof schema>> & {
   /** the effective runtime token setting, whichever of its two names was used */
   readonly runtimeToken: string | undefined;
@@ -60,19 +62,26 @@ export function fetchHome(flags: Partial<Record<string, string>> = {}, env: Node
   return resolve(flags.FETCH_HOME || env.FETCH_HOME || join(homedir(), '.fetch'));
 }
 
+/** Where the value of a setting comes from. */
+export type Source = 'flag' | 'environment' | 'file' | 'default';
+
+/** What a configuration was read from, so that it can be read again. */
+interface Origin {
+  flags: Partial<Record<string, string>>;
+  env: NodeJS.ProcessEnv;
+  sources: Readonly<Record<string, Source>>;
+}
+const origins = new WeakMap<Config, Origin>();
+
 export function loadConfig(flags: Partial<Record<string, string>> = {}, env: NodeJS.ProcessEnv = process.env): Config {
   const home = fetchHome(flags, env);
   const file = join(home, '.env');
-  let fromFile: Record<string, string> = {};
-  try {
-    if (existsSync(file)) fromFile = parse(readFileSync(file));
-  } catch (error) {
-    throw new ConfigError([`${file} cannot be read: ${(error as Error).message}. Make it readable for this user (chmod 600).`]);
-  }
+  const fromFile = settingsInFile(file);
   const raw: Record<string, string> = {};
-  for (const name of Object.keys(settings)) {
-    // an empty variable means "unset": shells and compose files cannot easily unset one
-    const value = flags[name] ?? (env[name]?.trim() ? env[name] : undefined) ?? (fromFile[name]?.trim() ? fromFile[name] : undefined);
+  const sources: Record<string, Source> = {};
+  for (const name of SETTING_NAMES) {
+    const [source, value] = given(name, flags, env, fromFile);
+    sources[name] = source;
     if (value !== undefined) raw[name] = value;
   }
   raw.FETCH_HOME = home;
@@ -81,12 +90,58 @@ export function loadConfig(flags: Partial<Record<string, string>> = {}, env: Nod
     throw new ConfigError(
       parsed.error.issues.map((issue) => {
         const name = String(issue.path[0]);
-        const origin = flags[name] !== undefined ? 'flag' : env[name]?.trim() ? 'environment' : file;
-        return `${name} (${origin}): ${issue.message}`;
+        return `${name} (${sources[name] === 'file' ? file : sources[name]}): ${issue.message}`;
       }),
     );
   }
-  return Object.freeze({ ...parsed.data, runtimeToken: parsed.data.FETCH_RUNTIME_TOKEN ?? parsed.data.DEEPSEEK_RUNTIME_TOKEN });
+  const config = { ...parsed.data, runtimeToken: parsed.data.FETCH_RUNTIME_TOKEN ?? parsed.data.DEEPSEEK_RUNTIME_TOKEN };
+  origins.set(config, { flags, env, sources });
+  return config;
+}
+
+function settingsInFile(file: string): Record<string, string> {
+  try {
+    return existsSync(file) ? parse(readFileSync(file)) : {};
+  } catch (error) {
+    throw new ConfigError([`${file} cannot be read: ${(error as Error).message}. Make it readable for this user (chmod 600).`]);
+  }
+}
+
+/** An empty variable means "unset": shells and compose files cannot easily unset one. */
+function given(name: string, flags: Origin['flags'], env: NodeJS.ProcessEnv, fromFile: Record<string, string>): [Source, string | undefined] {
+  if (flags[name] !== undefined) return ['flag', flags[name]];
+  if (env[name]?.trim()) return ['environment', env[name]];
+  if (fromFile[name]?.trim()) return ['file', fromFile[name]];
+  return ['default', undefined];
+}
+
+export const sourcesOf = (config: Config): Readonly<Record<string, Source>> => origins.get(config)?.sources ?? {};
+
+/**
+ * Lists the settings that an instance took from its `.env` or from a default. Its roles get every setting as a variable, so that a restarted role has the settings
+ * of its fellows. This list tells them which of these the file may change.
+ */
+export const FROM_FILE = 'FETCH_FROM_FILE';
+
+export interface Reloaded {
+  /** settings that have another value now */
+  updated: string[];
+  /** settings that have another value at the next start */
+  restart: string[];
+}
+
+/**
+ * Reads `FETCH_HOME/.env` again and changes what can be changed while roles run. A removed line gives back the default. A problem anywhere in the file changes
+ * nothing. @throws ConfigError
+ */
+export function reloadConfig(config: Config): Reloaded {
+  const { flags, env } = origins.get(config)!;
+  const ofFile = (env[FROM_FILE] ?? '').split(',');
+  const next = loadConfig(flags, Object.fromEntries(Object.entries(env).filter(([name]) => name === 'FETCH_HOME' || !ofFile.includes(name))));
+  const changed = SETTING_NAMES.filter((name) => next[name] !== config[name]);
+  const updated = changed.filter((name) => isLive(settings[name]));
+  Object.assign(config, Object.fromEntries(updated.map((name) => [name, next[name]])));
+  return { updated, restart: changed.filter((name) => !updated.includes(name)) };
 }
 
 /** Settings, as they were written, that come from flags or the environment and not from FETCH_HOME/.env: a service, which has neither, would not see them. */
@@ -115,7 +170,7 @@ export function configWarnings(home: string, env: NodeJS.ProcessEnv = process.en
   return [
     ...unknown(Object.keys(parse(text)), file),
     ...unknown(
-      Object.keys(env).filter((name) => !FOR_TESTS.test(name)),
+      Object.keys(env).filter((name) => !FOR_TESTS.test(name) && name !== FROM_FILE),
       'environment',
     ),
     ...wrongMembers(parse(text), file, env),

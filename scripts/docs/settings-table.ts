@@ -1,4 +1,5 @@
 import { settings } from '../../src/config.ts';
+import { isLive } from '../../src/domain/settings/shapes.ts';
 import { table } from './page.ts';
 
 interface Setting {
@@ -33,6 +34,12 @@ export const settingsTable = (audience: Audience): string =>
         audience === 'tests' ? meaning.slice(FOR_TESTS.length) : meaning,
       ]),
   );
+
+/** The settings that change without a restart. */
+export const liveSettings = (): string =>
+  Object.entries(settings)
+    .flatMap(([name, schema]) => (isLive(schema) ? [`\`${name}\``] : []))
+    .join(', ');
 
 /** The text of `.env.example`; every line is a comment, so that a copy of it changes nothing. */
 export const envExample = (): string =>

@@ -13,13 +13,16 @@ export type Progress = (doing: string | null) => Promise<void>;
  * progress message that a crash loses does not matter: the next one says more. `firstMs`: when the first one may be sent. Never throws for a server that is away.
  */
 export function createProgress({ db, temporal, config }: ProgressDeps, reportOf: (doing: string) => ProgressReport, firstMs?: number): Progress {
-  const everyMs = config.FETCH_PROGRESS_SECONDS * 1000;
-  let nextAt = Date.now() + (firstMs ?? everyMs);
+  const everyMs = () => config.FETCH_PROGRESS_SECONDS * 1000;
+  let saidAt = Date.now();
+  let said = false;
+  const isDue = () => Date.now() >= saidAt + (said ? everyMs() : (firstMs ?? everyMs()));
   let pending: string | null = null;
   return async (doing) => {
     pending = doing ?? pending;
-    if (pending === null || everyMs === 0 || Date.now() < nextAt) return;
-    nextAt = Date.now() + everyMs;
+    if (pending === null || everyMs() === 0 || !isDue()) return;
+    saidAt = Date.now();
+    said = true;
     const report = reportOf(pending);
     pending = null;
     const row = await recordProgress(db, report);

@@ -1,5 +1,6 @@
 import { Argument, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { ConfigError } from '../config.ts';
+import { addConfigCommands } from './program/config-commands.ts';
 import { addDeployCommands } from './program/deploy-commands.ts';
 import { addKennelCommands } from './program/kennel-commands.ts';
 import { command, program } from './program/program.ts';
@@ -43,6 +44,7 @@ command('setup', 'Ask again which model, what to call you, and your time zone', 
     throw new ProblemError(`fetch setup asks questions and needs a terminal. Without one, write the settings to ${config.FETCH_HOME}/.env`);
   await (await import('./setup/setup.ts')).setup(config);
 });
+addConfigCommands();
 command(
   'status',
   'Show the roles of this home; exit code 3 when nothing runs',
@@ -91,6 +93,7 @@ const plain = new Set([
   'DeployError',
   'StartError',
   'ServiceError',
+  'SettingError',
 ]);
 
 const holdsRoles = new Set(['start', 'worker', 'gateway', 'api', 'kennel-worker', 'roles']);

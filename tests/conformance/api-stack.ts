@@ -9,7 +9,7 @@ import { createRuntimeApi } from '../../src/api/runtime/runtime-api.ts';
 import { createStatusApi } from '../../src/api/status/status-api.ts';
 import { databaseUrl, preparePostgres, removeCluster } from '../../src/cli/instance/postgres.ts';
 import { ensureToken } from '../../src/cli/instance/tokens.ts';
-import { loadConfig } from '../../src/config.ts';
+import { type Config, loadConfig, reloadConfig } from '../../src/config.ts';
 import { createIntake } from '../../src/intake/intake.ts';
 import { openStore, type Store } from '../../src/store/postgres/database.ts';
 
@@ -19,6 +19,7 @@ export interface ApiStack {
   store: Store;
   databaseUrl: string;
   workspace: string;
+  config: Config;
   /** another runtime API on the same store, set up from these variables as a start would do it; returns its port */
   another(variables: Record<string, string>): Promise<number>;
   close(): Promise<void>;
@@ -58,6 +59,7 @@ export async function startApi(options: {
     startedAt: new Date(),
     stopping: stopping.signal,
     stream: options.stream,
+    reload: () => reloadConfig(config),
   };
   const runtime = await listen(createRuntimeApi(deps), '127.0.0.1', 0);
   const status = await listen(createStatusApi(deps), '127.0.0.1', 0);
@@ -68,6 +70,7 @@ export async function startApi(options: {
     store,
     databaseUrl: databaseUrl(home, port),
     workspace,
+    config,
     another: async (variables) => {
       const own = loadConfig({ FETCH_HOME: home }, variables);
       const other = await listen(createRuntimeApi({ ...deps, config: own, token: ensureToken(home, 'runtime-token', own.runtimeToken) }), '127.0.0.1', 0);

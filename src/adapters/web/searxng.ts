@@ -51,7 +51,7 @@ export async function searchWeb(instance: string, { query, category, signal, tim
     if (signal.aborted) throw signal.reason;
     if (timeout.aborted) throw new SearchError(`SearXNG at ${shown} took longer than ${timeoutMs / 1000} seconds. Try again, or with fewer words.`);
     if (error instanceof SearchError) throw error;
-    throw new SearchError(`No SearXNG answers at ${shown} (${causeOf(error)}). Start it, or correct FETCH_SEARXNG_URL and start Fetch again.`);
+    throw new SearchError(`No SearXNG answers at ${shown} (${causeOf(error)}). Start it, or correct FETCH_SEARXNG_URL.`);
   } finally {
     await agent.destroy().catch(() => {});
   }
@@ -87,7 +87,7 @@ function requireAnswer({ status, headers }: Response, shown: string): void {
   if (status === 403 || (status === 200 && html)) throw new SearchError(`SearXNG at ${shown} does not answer in JSON. ${ENABLE_JSON}`);
   if (status >= 300 && status < 400)
     throw new SearchError(`${shown} sends searches elsewhere (${status}). Set FETCH_SEARXNG_URL to the address of SearXNG itself.`);
-  if (status === 404) throw new SearchError(`There is no SearXNG at ${shown} (404). Correct FETCH_SEARXNG_URL and start Fetch again.`);
+  if (status === 404) throw new SearchError(`There is no SearXNG at ${shown} (404). Correct FETCH_SEARXNG_URL.`);
   if (status !== 200) throw new SearchError(`SearXNG at ${shown} failed (${status}). Its own log says why.`);
 }
 

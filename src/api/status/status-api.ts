@@ -7,6 +7,7 @@ import { withDocument } from '../http/openapi.ts';
 import { sendJson } from '../http/reply.ts';
 import { routerOf } from '../http/router.ts';
 import { adminProblem } from './admin.ts';
+import { postReload } from './config.ts';
 import type { StatusDeps } from './endpoint.ts';
 import { statusPort } from './port.ts';
 import { clearSession, deleteSession, getSession, getSessions } from './sessions.ts';
@@ -26,6 +27,7 @@ export const statusEndpoints = withDocument<StatusDeps>(statusPort, [
   getSession,
   deleteSession,
   clearSession,
+  postReload,
 ]);
 const OPEN: ReadonlySet<string> = new Set(statusEndpoints.filter(({ open }) => open).map(({ path }) => path));
 const SESSION = '/api/sessions/';

@@ -1,5 +1,6 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
+import { type NotificationCounts, notificationsSince } from '../../store/chats/outbox.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import { messagesSince, ping } from '../../store/postgres/health.ts';
 import { readAccount } from '../../store/whatsapp/account.ts';
@@ -10,20 +11,7 @@ import { viewOf } from './whatsapp-view.ts';
 
 /** Endpoints that need no token and show nothing private. */
 
-/** Clients expect these figures, but nothing counts them here. */
-const NOTIFICATION_METRICS = {
-  total: 0,
-  templateEphemeral: 0,
-  llmRewriteSuccess: 0,
-  templateFallback: 0,
-  rewriteAttempts: 0,
-  rewriteDisabled: 0,
-  rewriteTimeouts: 0,
-  rewriteErrors: 0,
-  sanitizeRejects: 0,
-  duplicateSuppressions: 0,
-};
-
+/** While the database is away nothing is known. */
 const AWAY = {
   state: 'error' as const,
   qrCode: null,
@@ -31,8 +19,25 @@ const AWAY = {
   lastError: 'The database does not answer.',
   responseFormattingMetrics: { normalizedCount: 0, chunkedCount: 0, fallbackSplitCount: 0 },
 };
+const NONE: NotificationCounts = { own: 0, reports: 0, superseded: 0 };
 
 const count = z.int().nonnegative();
+const notifications = z
+  .object({
+    total: count.describe('Messages beside answers: templateEphemeral + llmRewriteSuccess + templateFallback'),
+    templateEphemeral: count.describe('Progress and notices, in our own words'),
+    llmRewriteSuccess: count,
+    templateFallback: count.describe('Reports of tasks and routines'),
+    rewriteAttempts: count.describe('llmRewriteSuccess + templateFallback'),
+    rewriteDisabled: count.describe('Every report: no model writes one again'),
+    rewriteTimeouts: count,
+    rewriteErrors: count,
+    sanitizeRejects: count,
+    duplicateSuppressions: count.describe('Progress that a newer one replaced before it was sent'),
+  })
+  .describe('Since the start')
+  .meta({ id: 'NotificationMetrics' });
+
 const status = z
   .object({
     state: z.enum(['initializing', 'qr_pending', 'authenticated', 'disconnected', 'error']),
@@ -42,8 +47,8 @@ const status = z
     messageCount: count.describe('Since the start'),
     lastError: z.string().nullable(),
     version: z.string(),
-    notificationMetrics: z.record(z.string(), count),
-    responseFormattingMetrics: z.object({ normalizedCount: count, chunkedCount: count, fallbackSplitCount: count }),
+    notificationMetrics: notifications,
+    responseFormattingMetrics: z.object({ normalizedCount: count, chunkedCount: count, fallbackSplitCount: count }).describe('Since WhatsApp was first paired'),
   })
   .meta({ id: 'Status' });
 
@@ -54,8 +59,9 @@ export const getStatus = endpoint({
   open: true,
   answer: { schema: status, what: 'The state; also while the database is away.' },
   handle: async ({ ctx }, { store, startedAt, version, adminToken }) => {
-    const known = await Promise.all([messagesSince(store.db, startedAt), whatsappOf(ctx, store.db, adminToken)]).catch(() => null);
-    const [messageCount, whatsapp] = known ?? [0, AWAY];
+    const { db } = store;
+    const known = await Promise.all([messagesSince(db, startedAt), notificationsSince(db, startedAt), whatsappOf(ctx, db, adminToken)]).catch(() => null);
+    const [messageCount, notified, whatsapp] = known ?? [0, NONE, AWAY];
     return {
       state: whatsapp.state,
       qrCode: whatsapp.qrCode,
@@ -64,10 +70,24 @@ export const getStatus = endpoint({
       messageCount,
       lastError: whatsapp.lastError,
       version,
-      notificationMetrics: NOTIFICATION_METRICS,
+      notificationMetrics: notificationMetrics(notified),
       responseFormattingMetrics: whatsapp.responseFormattingMetrics,
     };
   },
+});
+
+/** Reports are written from records. So each would be rewritten, and none is: `rewriteDisabled` is the reason of every fallback. */
+const notificationMetrics = ({ own, reports, superseded }: NotificationCounts): z.infer<typeof notifications> => ({
+  total: own + reports,
+  templateEphemeral: own,
+  llmRewriteSuccess: 0,
+  templateFallback: reports,
+  rewriteAttempts: reports,
+  rewriteDisabled: reports,
+  rewriteTimeouts: 0,
+  rewriteErrors: 0,
+  sanitizeRejects: 0,
+  duplicateSuppressions: superseded,
 });
 
 const health = z.object({ healthy: z.boolean() });

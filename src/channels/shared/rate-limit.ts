@@ -12,14 +12,15 @@ export interface Limiter {
   checkHeld(author: string): Limited;
 }
 
-export function createLimiter(limit: number, now: () => number = Date.now): Limiter {
+/** `limit`: messages in a minute; a function where a setting may change it. */
+export function createLimiter(limit: number | (() => number), now: () => number = Date.now): Limiter {
   const authors = new Map<string, { window: number[]; heldUntil: number; toldAt: number }>();
   const check = (author: string, at: number, held: boolean): Limited => {
     const known = authors.get(author) ?? { window: [], heldUntil: 0, toldAt: 0 };
     authors.set(author, known);
     // a message after held ones waits with them, or it would overtake them
     const waits = !held && now() < known.heldUntil;
-    const { admitted, window, retryAt } = admitInWindow(known.window, at, limit, WINDOW_MS);
+    const { admitted, window, retryAt } = admitInWindow(known.window, at, typeof limit === 'number' ? limit : limit(), WINDOW_MS);
     if (admitted && !waits) {
       known.window = window;
       return { admitted: true };

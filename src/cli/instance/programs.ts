@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { devServerArguments } from '../../../temporal/dev-server.ts';
 import type { TemporalBinary } from '../../../temporal/version.ts';
-import { type Config, childEnvironment, serverEnvironment, settings } from '../../config.ts';
+import { type Config, childEnvironment, FROM_FILE, serverEnvironment, settings, sourcesOf } from '../../config.ts';
 import { PACKAGE_ROOT } from '../../installation.ts';
 import type { RoleMessage } from '../roles/role-process.ts';
 import { answersOn } from './ports.ts';
@@ -128,6 +128,7 @@ export const ownCommand = (args: readonly string[], env: Record<string, string>)
 /** What was decided at start reaches every child as environment, so that a restarted role has the settings of its fellows. */
 export function roleEnvironment(config: Config, decided: { temporalAddress: string; databaseUrl: string }): Record<string, string> {
   const env: Record<string, string> = {};
+  const sources = sourcesOf(config);
   for (const name of Object.keys(settings) as Array<keyof typeof settings>) {
     const value = config[name];
     if (value !== undefined && value !== '') env[name] = String(value);
@@ -139,5 +140,11 @@ export function roleEnvironment(config: Config, decided: { temporalAddress: stri
     ...env,
     TEMPORAL_ADDRESS: decided.temporalAddress,
     DATABASE_URL: decided.databaseUrl,
+    [FROM_FILE]: Object.keys(sources)
+      .filter((name) => sources[name] === 'file' || (sources[name] === 'default' && !DECIDED.has(name)))
+      .join(','),
   });
 }
+
+/** Settings that a start decides where nobody set them. */
+const DECIDED: ReadonlySet<string> = new Set(['FETCH_HOME', 'FETCH_WORKSPACE', 'TEMPORAL_ADDRESS', 'DATABASE_URL']);

@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import { Command, type CommandOptions } from 'commander';
 import { type Config, configWarnings, loadConfig } from '../../config.ts';
 import { VERSION } from '../../installation.ts';
 
@@ -40,8 +40,32 @@ export const program = new Command('fetch')
 const supervisedCommands = new Set(['worker', 'gateway', 'api', 'kennel-worker', 'roles']);
 
 /** A command with the setting flags, an example in its help, and its configuration parsed before it runs. */
-export function command(name: string, description: string, example: string, run: (command: Command, args: string[]) => Runner, parent = program): Command {
-  const made = parent.command(name).description(description).exitOverride().addHelpText('after', `\nExample:\n  ${example}\n`);
+export const command = (name: string, description: string, example: string, run: (command: Command, args: string[]) => Runner, parent = program): Command =>
+  commandWithFlags(
+    name,
+    description,
+    example,
+    async (self, args, flags) => {
+      const reload = () => loadConfig(flags);
+      const config = reload();
+      // a role of a supervisor inherits what its supervisor has said already; any other command may have a parent too, which only brings Node 24
+      if (!(process.send && supervisedCommands.has(name)))
+        for (const warning of configWarnings(config.FETCH_HOME)) process.stderr.write(`Warning: ${warning}\n`);
+      await run(self, args)(config, reload, flags);
+    },
+    parent,
+  );
+
+/** The same, before the configuration is parsed: for what repairs it. */
+export function commandWithFlags(
+  name: string,
+  description: string,
+  example: string,
+  run: (command: Command, args: string[], flags: Record<string, string>) => Promise<unknown>,
+  parent = program,
+  options: CommandOptions = {},
+): Command {
+  const made = parent.command(name, options).description(description).exitOverride().addHelpText('after', `\nExample:\n  ${example}\n`);
   for (const [flag, , text] of settingFlags) made.option(flag, text);
   made.action(async (...received: unknown[]) => {
     const self = received.at(-1) as Command;
@@ -50,11 +74,7 @@ export function command(name: string, description: string, example: string, run:
       const value = self.opts<Record<string, string>>()[attributeOf(flag)];
       if (value !== undefined) flags[setting] = value;
     }
-    const reload = () => loadConfig(flags);
-    const config = reload();
-    // a role of a supervisor inherits what its supervisor has said already; any other command may have a parent too, which only brings Node 24
-    if (!(process.send && supervisedCommands.has(name))) for (const warning of configWarnings(config.FETCH_HOME)) process.stderr.write(`Warning: ${warning}\n`);
-    await run(self, self.args)(config, reload, flags);
+    await run(self, self.args, flags);
   });
   return made;
 }

@@ -1,6 +1,7 @@
 import { listen } from '../../api/http/listen.ts';
 import { createRuntimeApi } from '../../api/runtime/runtime-api.ts';
 import { createStatusApi } from '../../api/status/status-api.ts';
+import { reloadConfig } from '../../config.ts';
 import { VERSION } from '../../installation.ts';
 import { createIntake } from '../../intake/intake.ts';
 import { createLog } from '../../log.ts';
@@ -23,6 +24,7 @@ export async function run({ config, role, store, temporal }: RoleContext): Promi
     chatSecret: secret,
     stopping: stopping.signal,
     log: createLog('api', config.LOG_LEVEL),
+    reload: () => reloadConfig(config),
   };
   const runtime = await listen(createRuntimeApi(deps), config.FETCH_HOST, config.FETCH_RUNTIME_PORT);
   const status = await listen(createStatusApi(deps), config.FETCH_HOST, config.FETCH_STATUS_PORT);

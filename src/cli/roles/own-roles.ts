@@ -1,6 +1,7 @@
 import type { Config } from '../../config.ts';
 import type { OwnRole } from '../instance/state-file.ts';
 import { openConnections } from './connect.ts';
+import { watchSettings } from './live-settings.ts';
 import { prepareServers } from './prepare.ts';
 import type { RoleContext } from './role-context.ts';
 import { type Role, roleProcess } from './role-process.ts';
@@ -41,6 +42,8 @@ export async function runRoles(config: Config, names: readonly OwnRole[], { supe
     max: Math.max(...names.map((name) => ROLES[name].databaseConnections)) + FURTHER_CONNECTIONS * (names.length - 1),
   });
   host.afterStop(close);
+  const unwatch = watchSettings(config);
+  host.afterStop(async () => unwatch());
   await Promise.all(loaded.map(({ name, run }) => run({ config, role: host.role(name), alone: names.length === 1, ...connections })));
 }
 

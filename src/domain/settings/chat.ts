@@ -1,35 +1,34 @@
 import { z } from 'zod';
-import { meantBy, positive, whole } from './shapes.ts';
+import { live, meantBy, positive, whole } from './shapes.ts';
 
 /** How chats work: the person, consent, budgets and times. */
 export const chatSettings = {
   FETCH_WORKSPACE: z.string().min(1).optional().describe('Folder that new threads work in; the current folder by default'),
   FETCH_USER_NAME: z.string().trim().max(80).optional().describe('What to call the person'),
-  FETCH_TIME_ZONE: z
-    .string()
-    .trim()
-    .min(1)
-    .default('UTC')
-    .describe('IANA time zone of the person')
-    .superRefine((zone, context) => {
-      const zones = Intl.supportedValuesOf('timeZone');
-      if (!zones.includes(zone) && zone !== 'UTC') context.addIssue(`is not an IANA time zone such as Europe/Berlin${meantBy({ among: zones }, zone)}`);
-    }),
-  FETCH_AUTONOMY: z.enum(['supervised', 'cautious', 'autonomous']).default('cautious').describe('What runs without asking: see docs/consent.md'),
-  FETCH_READ_SECONDS: z.coerce
-    .number()
-    .min(0)
-    .max(60)
-    .default(2)
-    .describe('How long a question must be shown before a yes or no counts for it, also with "yes 2" or a quote'),
+  FETCH_TIME_ZONE: live(
+    z
+      .string()
+      .trim()
+      .min(1)
+      .default('UTC')
+      .describe('IANA time zone of the person')
+      .superRefine((zone, context) => {
+        const zones = Intl.supportedValuesOf('timeZone');
+        if (!zones.includes(zone) && zone !== 'UTC') context.addIssue(`is not an IANA time zone such as Europe/Berlin${meantBy({ among: zones }, zone)}`);
+      }),
+  ),
+  FETCH_AUTONOMY: live(z.enum(['supervised', 'cautious', 'autonomous']).default('cautious').describe('What runs without asking: see docs/consent.md')),
+  FETCH_READ_SECONDS: live(
+    z.coerce.number().min(0).max(60).default(2).describe('How long a question must be shown before a yes or no counts for it, also with "yes 2" or a quote'),
+  ),
   FETCH_MAX_STEPS: whole(25).describe('Model steps in a turn'),
   FETCH_MAX_TOOL_CALLS: whole(60).describe('Tool calls in a turn'),
   FETCH_MAX_TURN_TOKENS: whole(2_000_000).describe('Tokens in a turn'),
   FETCH_MAX_TURN_USD: positive(5).describe('Money in a turn, US dollars'),
-  FETCH_MAX_DAY_TOKENS: whole(20_000_000).describe('Tokens of a chat in a day (UTC)'),
-  FETCH_MAX_DAY_USD: positive(25).describe('Money of a chat in a day (UTC), US dollars'),
+  FETCH_MAX_DAY_TOKENS: live(whole(20_000_000).describe('Tokens of a chat in a day (UTC)')),
+  FETCH_MAX_DAY_USD: live(positive(25).describe('Money of a chat in a day (UTC), US dollars')),
   FETCH_MAX_TURN_MINUTES: positive(240).describe('Time of a turn, without waits for a person'),
-  FETCH_CONTEXT_TOKENS: whole(48_000).describe('Tokens of history that a model step may see before it is summed up'),
+  FETCH_CONTEXT_TOKENS: live(whole(48_000).describe('Tokens of history that a model step may see before it is summed up')),
   FETCH_QUESTION_REMIND_HOURS: positive(24).describe('Remind once about an open question after this long'),
   FETCH_QUESTION_EXPIRE_HOURS: positive(24 * 7).describe('An unanswered question expires after this long'),
   FETCH_CATCHUP_HOURS: z.coerce
@@ -44,12 +43,14 @@ export const chatSettings = {
     .max(3600)
     .default(30)
     .describe('How long a stop waits for running model steps, commands and calls of agents; `fetch stop --now` does not wait'),
-  FETCH_ON_LEAVE: z
-    .enum(['ask', 'keep', 'stop'])
-    .default('ask')
-    .describe(
-      'When you leave the chat in the terminal that started Fetch: ask once, keep it running, or stop it. Closing the window stops it only with `stop`',
-    ),
+  FETCH_ON_LEAVE: live(
+    z
+      .enum(['ask', 'keep', 'stop'])
+      .default('ask')
+      .describe(
+        'When you leave the chat in the terminal that started Fetch: ask once, keep it running, or stop it. Closing the window stops it only with `stop`',
+      ),
+  ),
   // a run has four events before it does anything: a limit below them would continue as new for ever
   FETCH_MAX_HISTORY_EVENTS: z.coerce
     .number()
@@ -57,13 +58,17 @@ export const chatSettings = {
     .min(20)
     .default(1500)
     .describe('A conversation continues as new between turns above this many history events'),
-  FETCH_UI_TEXT: z
-    .enum(['on', 'off'])
-    .default('off')
-    .describe('on: the Temporal Web UI shows the first words of questions, and the file or command of an approval; off: only their kind'),
-  FETCH_SEARXNG_URL: z
-    .url({ protocol: /^https?$/, error: 'must be an http or https address such as http://127.0.0.1:8888' })
-    .optional()
-    .describe('A SearXNG instance, which web_search asks; it may be on this machine or a private network'),
-  FETCH_ALLOW_PRIVATE_URLS: z.stringbool().default(false).describe('Let web_fetch reach private addresses; for tests and trusted networks only'),
+  FETCH_UI_TEXT: live(
+    z
+      .enum(['on', 'off'])
+      .default('off')
+      .describe('on: the Temporal Web UI shows the first words of questions, and the file or command of an approval; off: only their kind'),
+  ),
+  FETCH_SEARXNG_URL: live(
+    z
+      .url({ protocol: /^https?$/, error: 'must be an http or https address such as http://127.0.0.1:8888' })
+      .optional()
+      .describe('A SearXNG instance, which web_search asks; it may be on this machine or a private network'),
+  ),
+  FETCH_ALLOW_PRIVATE_URLS: live(z.stringbool().default(false).describe('Let web_fetch reach private addresses; for tests and trusted networks only')),
 } as const;

@@ -4,7 +4,7 @@ import { egressHost, membersOf } from '../setting-lists.ts';
 import { agentSettings } from '../tasks/agent-settings.ts';
 import { loginsProblem } from '../tasks/logins.ts';
 import { mirrorsProblem } from '../tasks/mirrors.ts';
-import { meantBy, positive, secret, whole } from './shapes.ts';
+import { live, meantBy, positive, secret, whole } from './shapes.ts';
 
 /** Workspaces, containers and coding tasks. */
 export const kennelSettings = {
@@ -25,9 +25,9 @@ export const kennelSettings = {
     .max(25)
     .default(20)
     .describe("Longest time for a build of a repository's environment; finished steps are kept"),
-  FETCH_KENNEL_DISK_MB: whole(4096).describe('Disk space for the run folder of a task; a task that needs more is ended'),
-  FETCH_KENNEL_FREE_MB: whole(1024).describe('Coding tasks are ended when their host has less free disk space than this'),
-  FETCH_KENNEL_AGENTS: z.string().default(AGENT_NAMES.join(',')).describe('Coding agents that may be used, comma separated, the preferred one first'),
+  FETCH_KENNEL_DISK_MB: live(whole(4096).describe('Disk space for the run folder of a task; a task that needs more is ended')),
+  FETCH_KENNEL_FREE_MB: live(whole(1024).describe('Coding tasks are ended when their host has less free disk space than this')),
+  FETCH_KENNEL_AGENTS: live(z.string().default(AGENT_NAMES.join(',')).describe('Coding agents that may be used, comma separated, the preferred one first')),
   FETCH_KENNEL_EGRESS: z
     .string()
     .superRefine((text, context) => {
@@ -68,20 +68,20 @@ export const kennelSettings = {
   FETCH_TASK_MAX_USD: positive(10).describe('Money of a coding task, US dollars'),
   FETCH_TASK_MAX_DAY_TOKENS: whole(100_000_000).describe('Tokens of all coding tasks of a chat in a day (UTC)'),
   FETCH_TASK_MAX_DAY_USD: positive(50).describe('Money of all coding tasks of a chat in a day (UTC), US dollars'),
-  FETCH_TASK_MAX_LOG_LINES: whole(100_000).describe('Most lines in the log of a coding task; a task that writes more is ended'),
-  FETCH_TASK_MAX_LOG_MB: whole(64).describe('Size of the log of a coding task; a task that writes more is ended'),
-  FETCH_TASK_HOURS: positive(4).describe('Time at work of a coding task for which nobody named a limit; waiting for a person or a slot does not count'),
-  FETCH_PLAN_ABOVE_CHARS: whole(2_000).describe('A coding task whose goal is longer than this begins with a plan, unless the person or the chat wants none'),
+  FETCH_TASK_MAX_LOG_LINES: live(whole(100_000).describe('Most lines in the log of a coding task; a task that writes more is ended')),
+  FETCH_TASK_MAX_LOG_MB: live(whole(64).describe('Size of the log of a coding task; a task that writes more is ended')),
+  FETCH_TASK_HOURS: live(positive(4).describe('Time at work of a coding task for which nobody named a limit; waiting for a person or a slot does not count')),
+  FETCH_PLAN_ABOVE_CHARS: live(
+    whole(2_000).describe('A coding task whose goal is longer than this begins with a plan, unless the person or the chat wants none'),
+  ),
   FETCH_TASK_SILENCE_MINUTES: positive(15).describe('A coding agent that is silent for this long is ended'),
   FETCH_TASK_WAIT_DAYS: positive(8).describe('Longest time in all that a coding task waits for usage limits of its model'),
   FETCH_TASK_HOLD_MINUTES: positive(30).describe(
     'How long a question of a coding agent keeps its container; then the container ends, and the session resumes with the answer',
   ),
-  FETCH_PROGRESS_SECONDS: z.coerce
-    .number()
-    .min(0)
-    .default(60)
-    .describe('Shortest time between two progress messages of a task, on channels where a message cannot be edited'),
+  FETCH_PROGRESS_SECONDS: live(
+    z.coerce.number().min(0).default(60).describe('Shortest time between two progress messages of a task, on channels where a message cannot be edited'),
+  ),
   ANTHROPIC_API_KEY: secret().describe('Key for Claude Code; never enters a container'),
   ANTHROPIC_BASE_URL: z.url().default('https://api.anthropic.com').describe('Endpoint for Claude Code'),
   GEMINI_API_KEY: secret().describe('Key for Gemini CLI; never enters a container'),

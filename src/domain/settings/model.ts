@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { readPrices } from '../model/price-book.ts';
-import { positive, secret } from './shapes.ts';
+import { live, positive, secret } from './shapes.ts';
 
 /** The model endpoint of chats. */
 export const modelSettings = {
@@ -20,14 +20,16 @@ export const modelSettings = {
     .describe(
       'Price of input, output and optionally cached input, in US dollars per million tokens: 0.5,2 for the chat endpoint, some-model=0.5,2,0.05 for a model at any endpoint; separate several with ;',
     ),
-  FETCH_MODEL_TELL_SECONDS: positive(30).describe('People are told when the wait for the model is longer than this'),
+  FETCH_MODEL_TELL_SECONDS: live(positive(30).describe('People are told when the wait for the model is longer than this')),
   FETCH_MODEL_SILENCE_SECONDS: positive(600).describe(
     'A model endpoint that does not answer for this long is given up. The first request gets half of it, because slow machines need minutes for a first word',
   ),
-  FETCH_MODEL_WAIT_HOURS: z.coerce
-    .number()
-    .min(0)
-    .max(24 * 31)
-    .default(6)
-    .describe('How long a turn waits for rate and usage limits of the model, in all; this does not count in FETCH_MAX_TURN_MINUTES'),
+  FETCH_MODEL_WAIT_HOURS: live(
+    z.coerce
+      .number()
+      .min(0)
+      .max(24 * 31)
+      .default(6)
+      .describe('How long a turn waits for rate and usage limits of the model, in all; this does not count in FETCH_MAX_TURN_MINUTES'),
+  ),
 } as const;

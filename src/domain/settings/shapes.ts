@@ -7,7 +7,13 @@ import { nearest } from '../text/nearest.ts';
 export const port = (fallback: number) => z.coerce.number().int().min(1).max(65535).default(fallback);
 export const positive = (fallback: number) => z.coerce.number().positive().default(fallback);
 export const whole = (fallback: number) => z.coerce.number().int().positive().default(fallback);
-export const secret = () => z.string().trim().min(1).optional();
+export const secret = () => z.string().trim().min(1).optional().meta({ secret: true });
+
+/** A setting that changes while roles run: whoever uses it reads it from the configuration each time, and keeps no copy. */
+export const live = <S extends z.ZodType>(schema: S): S => schema.meta({ live: true });
+export const isLive = (schema: z.ZodType): boolean => schema.meta()?.live === true;
+/** Its value is never shown. */
+export const isSecret = (schema: z.ZodType): boolean => schema.meta()?.secret === true;
 
 /** What was probably meant, as the end of a sentence without its dot. */
 export function meantBy({ meant, among = [] }: Pick<WrongMember, 'meant' | 'among'>, member = ''): string {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { live } from '../settings/shapes.ts';
 
 /** The channel's settings; `src/config.ts` joins them with the others. */
 
@@ -26,16 +27,12 @@ export const whatsappSettings = {
     .describe("Whose number is linked: shared (the owner's own; outside the self chat the trigger is needed) or dedicated; chosen at pairing when unset"),
   OWNER_PHONE_NUMBER: phones.optional().describe('The owner, international form; the linked account itself when unset'),
   TRUSTED_PHONE_NUMBERS: phones.optional().describe('More people who may use it, comma separated'),
-  FETCH_TRIGGER: z.string().trim().min(1).default('@fetch').describe('Word that calls it in chats where people talk to each other'),
-  WHATSAPP_RATE_LIMIT: whole(30).describe('Messages of one author that are handled in a minute; more wait'),
-  WHATSAPP_TEXT_LIMIT: z.coerce
-    .number()
-    .int()
-    .min(200)
-    .max(60_000)
-    .default(4000)
-    .describe('Characters of one WhatsApp message; longer replies are cut at natural places'),
-  WHATSAPP_POLLS: z.stringbool().default(false).describe('Ask questions with choices as polls instead of numbered lists'),
+  FETCH_TRIGGER: live(z.string().trim().min(1).default('@fetch').describe('Word that calls it in chats where people talk to each other')),
+  WHATSAPP_RATE_LIMIT: live(whole(30).describe('Messages of one author that are handled in a minute; more wait')),
+  WHATSAPP_TEXT_LIMIT: live(
+    z.coerce.number().int().min(200).max(60_000).default(4000).describe('Characters of one WhatsApp message; longer replies are cut at natural places'),
+  ),
+  WHATSAPP_POLLS: live(z.stringbool().default(false).describe('Ask questions with choices as polls instead of numbered lists')),
   WHATSAPP_PACE_MS: z.coerce
     .number()
     .int()

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Db, Tx } from '../postgres/database.ts';
 
 export const findOutgoing = (db: Db, id: string) =>
@@ -27,4 +28,27 @@ export async function dropUnsent(tx: Tx, outboxIds: string[]): Promise<void> {
     .where('id', 'in', outboxIds)
     .where('state', '=', 'queued')
     .execute();
+}
+
+/** Messages that are no answer: what was said in between, and how tasks and routines ended. */
+export interface NotificationCounts {
+  /** progress and notices */
+  own: number;
+  reports: number;
+  /** progress that was not sent, because a newer one or the end of its turn came first */
+  superseded: number;
+}
+
+/** Since a moment. The index on `outbox` has exactly these kinds. */
+export async function notificationsSince(db: Db, since: Date): Promise<NotificationCounts> {
+  return await db
+    .selectFrom('outbox')
+    .select([
+      sql<number>`count(*) filter (where kind <> 'result')`.as('own'),
+      sql<number>`count(*) filter (where kind = 'result')`.as('reports'),
+      sql<number>`count(*) filter (where kind = 'progress' and state = 'dropped')`.as('superseded'),
+    ])
+    .where('kind', 'in', ['notice', 'progress', 'result'])
+    .where('created_at', '>=', since)
+    .executeTakeFirstOrThrow();
 }

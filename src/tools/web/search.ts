@@ -8,7 +8,7 @@ const LONGEST_SNIPPET = 500;
 
 const NOT_SET_UP = [
   'Searching the web is not set up: FETCH_SEARXNG_URL is unset.',
-  'The way out: run a SearXNG (https://docs.searxng.org) that has "json" among "search: formats:" in its settings.yml, set FETCH_SEARXNG_URL to its address (for example http://127.0.0.1:8888), and start Fetch again.',
+  'The way out: run a SearXNG (https://docs.searxng.org) that has "json" among "search: formats:" in its settings.yml, set FETCH_SEARXNG_URL to its address (for example http://127.0.0.1:8888).',
   'Until then web_fetch can read a page whose address is known.',
 ].join('\n');
 

@@ -114,9 +114,7 @@ test.each<[string, RequestListener, RegExp]>([
 test('an instance that is not running is told, with its address', async () => {
   const { base } = await instance(() => {});
   await new Promise((done) => servers.pop()!.close(done));
-  expect((await search(base, { query: 'x' })).output).toBe(
-    `No SearXNG answers at ${base} (ECONNREFUSED). Start it, or correct FETCH_SEARXNG_URL and start Fetch again.`,
-  );
+  expect((await search(base, { query: 'x' })).output).toBe(`No SearXNG answers at ${base} (ECONNREFUSED). Start it, or correct FETCH_SEARXNG_URL.`);
 });
 
 test('an answer that never ends meets the time limit, and an abort ends with its own reason', async () => {

@@ -11,6 +11,7 @@ import { createStatusApi, statusEndpoints } from '../../../src/api/status/status
 import { loadConfig } from '../../../src/config.ts';
 
 const deps = { config: loadConfig({ FETCH_HOME: '/nowhere' }, {}), token: 't', store: {}, intake: {}, version: '0.0.0', startedAt: new Date() } as ApiDeps;
+const reload = () => ({ updated: [], restart: [] });
 
 /** Method and path of what a server routes, by the router that it mounts; HEAD comes with GET. */
 function routesOf(app: Koa): string[] {
@@ -24,7 +25,7 @@ function routesOf(app: Koa): string[] {
 
 describe.each([
   ['the runtime API', runtimePort, runtimeEndpoints, () => createRuntimeApi(deps)],
-  ['the status API', statusPort, statusEndpoints, () => createStatusApi(deps)],
+  ['the status API', statusPort, statusEndpoints, () => createStatusApi({ ...deps, reload })],
 ] as const)('the document of %s', (_name, port, endpoints, app) => {
   const document = openApi(port, endpoints, '0.0.0') as { paths: Record<string, Record<string, object>>; components: { schemas: object } };
 

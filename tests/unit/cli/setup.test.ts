@@ -5,7 +5,8 @@ import { PassThrough } from 'node:stream';
 import { parse } from 'dotenv';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { endpointOf } from '../../../src/adapters/model/endpoint.ts';
-import { mergeEnv, type SetupParts, setup } from '../../../src/cli/setup/setup.ts';
+import { mergeEnv } from '../../../src/cli/setup/env-file.ts';
+import { type SetupParts, setup } from '../../../src/cli/setup/setup.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { until } from './chat-server.ts';
 

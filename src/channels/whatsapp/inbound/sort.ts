@@ -53,7 +53,7 @@ export class Sorter {
       },
       respond: (...told) => this.respondIn(...told),
     });
-    this.limiter = createLimiter(deps.config.WHATSAPP_RATE_LIMIT);
+    this.limiter = createLimiter(() => deps.config.WHATSAPP_RATE_LIMIT);
   }
 
   /** Cancels loading; the messages stay in the table. */

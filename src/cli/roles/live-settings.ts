@@ -1,0 +1,39 @@
+import { unwatchFile, watchFile } from 'node:fs';
+import { join } from 'node:path';
+import { type Config, ConfigError, type Reloaded, reloadConfig } from '../../config.ts';
+import { createLog } from '../../log.ts';
+
+const LOOK_MS = 1_000;
+
+/** Applies changes of FETCH_HOME/.env in this process, and logs them. Returns a function that ends it. */
+export function watchSettings(config: Config): () => void {
+  const file = join(config.FETCH_HOME, '.env');
+  const log = createLog('settings', config.LOG_LEVEL);
+  let waiting = '';
+  const look = () => {
+    const done = reload(config, (problem) => log.warn(problem));
+    if (done === null) return;
+    if (done.updated.length > 0) log.info({ settings: done.updated }, 'applied settings that were changed');
+    if (done.restart.length > 0 && String(done.restart) !== waiting) log.warn({ settings: done.restart }, 'these changed settings need a restart');
+    waiting = String(done.restart);
+  };
+  // a role that was restarted begins with the settings of the start; its fellows have what was changed since
+  look();
+  const changed = (now: { mtimeMs: number; ino: number }, before: { mtimeMs: number; ino: number }) => {
+    if (now.mtimeMs !== before.mtimeMs || now.ino !== before.ino) look();
+  };
+  // it asks for the file each second: a watch of the file itself ends when an editor puts another one in its place
+  watchFile(file, { interval: LOOK_MS, persistent: false }, changed);
+  return () => unwatchFile(file, changed);
+}
+
+/** A broken file must not end what runs: the settings stay as they are. */
+function reload(config: Config, tell: (problem: string) => void): Reloaded | null {
+  try {
+    return reloadConfig(config);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    tell(`${error.message}\nNothing was changed.`);
+    return null;
+  }
+}
