@@ -8,6 +8,7 @@ import { sendJson } from '../http/reply.ts';
 import { routerOf } from '../http/router.ts';
 import { adminProblem } from './admin.ts';
 import { postReload } from './config.ts';
+import { servesDocs } from './docs/pages.ts';
 import type { StatusDeps } from './endpoint.ts';
 import { statusPort } from './port.ts';
 import { clearSession, deleteSession, getSession, getSessions } from './sessions.ts';
@@ -41,6 +42,7 @@ export function createStatusApi(given: Omit<StatusDeps, 'adminToken'> & { adminT
   app.on('error', (error: Error) => deps.log?.error({ err: error }, 'response failed'));
   app.use(requireKnownHost(deps.config));
   app.use(async (ctx, next) => {
+    if (await servesDocs(ctx)) return;
     const matched = router.match(ctx.path, ctx.method);
     const known = matched.path.length > 0;
     if (!known && !ctx.path.startsWith(SESSION)) return sendJson(ctx, 404, { error: 'Not found' });
