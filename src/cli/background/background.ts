@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Config, childEnvironment } from '../../config.ts';
 import { ensureHome } from '../instance/home.ts';
@@ -9,6 +10,7 @@ import type { Reporter } from '../instance/progress.ts';
 import { logFile } from '../instance/role-log.ts';
 import { claimHome, HeldError } from '../instance/start-lock.ts';
 import { liveRunState, type RunState } from '../instance/state-file.ts';
+import { firstAdminToken } from '../instance/tokens.ts';
 import { installedService } from './find-service.ts';
 import { logEnd, untilServing } from './follow-start.ts';
 import type { Service } from './service.ts';
@@ -73,10 +75,20 @@ async function prepare({ config, reload }: Call, report: Reporter): Promise<Conf
     const asked = await (await import('../setup/setup.ts')).firstStart(config);
     // the only step that takes minutes, done while somebody watches
     if (!config.TEMPORAL_ADDRESS) report.done(`Temporal server ${(await embeddedServer(home, report)).server}`);
-    return asked ? reload() : config;
+    const chosen = asked ? reload() : config;
+    showAdminToken(chosen, report);
+    return chosen;
   } finally {
     claim.release();
   }
+}
+
+/** Once, and only on a terminal: other outputs end in files that others read. */
+function showAdminToken(config: Config, report: Reporter): void {
+  const token = firstAdminToken(config);
+  if (token === null) return;
+  const file = join(config.FETCH_HOME, 'admin-token');
+  report.done(process.stdout.isTTY ? `Token of the status API, shown this once: ${token} (kept in ${file})` : `The token of the status API is in ${file}`);
 }
 
 interface Launched {
