@@ -45,8 +45,11 @@ export const isTooLong = (text: string): boolean => text.length > LONGEST_COMMAN
 const withoutFullStop = (text: string): string => text.replace(/(?<![.!\s])[.!\s]+$/, '');
 
 /** A message in the form in which it is compared with words: lower case, one blank between words, without a slash before and punctuation behind. Empty when it is too long. */
-export const plainWords = (text: string): string =>
-  isTooLong(text) ? '' : withoutFullStop(text.trim().toLowerCase().replace(/\s+/g, ' ').replace(/’/g, "'")).replace(/^\//, '');
+export function plainWords(text: string): string {
+  if (isTooLong(text)) return '';
+  const words = text.trim().toLowerCase().replace(/\s+/g, ' ').replace(/’/g, "'");
+  return words.replace(/(?<![.!?,;:\s])[.!?,;:\s]+$/, '').replace(/^\//, '');
+}
 
 /** The command that a whole message is, or null. Case and closing punctuation do not count. */
 export function parseCommand(text: string): Command | null {

@@ -1,7 +1,10 @@
+import { model, usage, version } from './about.ts';
 import type { Command, CommandContext } from './command.ts';
 import { anew, clear, help, status, stop } from './conversation.ts';
 import { egressCommand } from './egress.ts';
 import { helpOf } from './help.ts';
+import { schedules, tasks } from './lists.ts';
+import { project, projects } from './projects.ts';
 import { shareCommand } from './sharing.ts';
 import { signCommand } from './sign-off.ts';
 import { orderCommand } from './task-orders.ts';
@@ -14,7 +17,11 @@ export const COMMANDS: readonly Command[] = [
   status,
   help((context: CommandContext) => helpOf(context, COMMANDS)),
   bringIn,
+  projects,
+  project,
   plans,
+  tasks,
+  schedules,
   anew,
   clear,
   autonomy,
@@ -22,6 +29,9 @@ export const COMMANDS: readonly Command[] = [
   egressCommand,
   shareCommand,
   signCommand,
+  usage,
+  model,
+  version,
 ];
 
 /** Whether a message must not wait for others that may belong to it. It may still turn out to be an answer, or words for the model. */

@@ -64,12 +64,12 @@ export interface ActiveWorkspace {
   name: string;
 }
 
-export async function activeWorkspace(db: Db, chatId: string): Promise<ActiveWorkspace | null> {
+export async function activeWorkspace(db: Db | Tx, chatId: string): Promise<ActiveWorkspace | null> {
   const chat = await db.selectFrom('chats').select(['workspace', 'workspace_host']).where('id', '=', chatId).executeTakeFirst();
   return chat?.workspace && chat.workspace_host ? { name: chat.workspace, host: chat.workspace_host } : null;
 }
 
-export async function selectWorkspace(db: Db, chatId: string, { host, name }: ActiveWorkspace): Promise<void> {
+export async function selectWorkspace(db: Db | Tx, chatId: string, { host, name }: ActiveWorkspace): Promise<void> {
   await db.updateTable('chats').set({ workspace: name, workspace_host: host }).where('id', '=', chatId).execute();
 }
 

@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely';
-import type { Db } from '../postgres/database.ts';
+import type { Db, Tx } from '../postgres/database.ts';
 import type { CronTable } from './tables.ts';
 
 export type Cron = Selectable<CronTable>;
@@ -25,7 +25,7 @@ export async function insertCron(
   return (await db.selectFrom('crons').selectAll().where('id', '=', cron.id).executeTakeFirst()) ?? null;
 }
 
-export const listCrons = (db: Db, chatId: string): Promise<Cron[]> =>
+export const listCrons = (db: Db | Tx, chatId: string): Promise<Cron[]> =>
   db.selectFrom('crons').selectAll().where('chat_id', '=', chatId).orderBy('created_at').execute();
 
 export const findCron = (db: Db, chatId: string, idOrName: string): Promise<Cron | undefined> =>

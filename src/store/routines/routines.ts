@@ -1,7 +1,7 @@
 import { type Selectable, sql } from 'kysely';
 import type { RoutineStep } from '../../contracts/routine.ts';
 import type { Source } from '../../contracts/taint.ts';
-import { type Db, json } from '../postgres/database.ts';
+import { type Db, json, type Tx } from '../postgres/database.ts';
 import type { RoutineTable } from './tables.ts';
 
 /** Routines, crons and runs. A tool can find only those of its own chat. */
@@ -30,7 +30,7 @@ export async function insertRoutine(
   return (await db.selectFrom('routines').selectAll().where('id', '=', routine.id).executeTakeFirst()) ?? null;
 }
 
-export const listRoutines = (db: Db, chatId: string): Promise<Routine[]> =>
+export const listRoutines = (db: Db | Tx, chatId: string): Promise<Routine[]> =>
   db.selectFrom('routines').selectAll().where('chat_id', '=', chatId).orderBy(sql`lower(name)`).execute();
 
 /** By id or by name, in any case. */

@@ -169,3 +169,17 @@ async function trustNow(tx: Tx, threadId: string, turnApproves: boolean | null):
     .executeTakeFirstOrThrow();
   return { autonomy, autoApprove: turnApproves ?? auto_approve };
 }
+
+/** The model of the latest step in a thread; null before the first one. */
+export const latestModel = async (db: Db | Tx, threadId: string): Promise<string | null> =>
+  (
+    await db
+      .selectFrom('steps')
+      .innerJoin('turns', 'turns.id', 'steps.turn_id')
+      .select('steps.model')
+      .where('turns.thread_id', '=', threadId)
+      .orderBy('turns.created_at', 'desc')
+      .orderBy('steps.step', 'desc')
+      .limit(1)
+      .executeTakeFirst()
+  )?.model ?? null;
