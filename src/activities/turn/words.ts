@@ -1,16 +1,16 @@
 import type { ModelAnswer, ModelMessage } from '../../adapters/model/model.ts';
 import { situationOf } from '../../adapters/model/practice/situation.ts';
-import { parseBringIn } from '../../domain/chat/bring-in.ts';
+import { toolInWords } from '../../domain/chat/tool-words.ts';
 
 /**
- * The step of a message whose words say which tool is meant: `clone URL`, `open FOLDER`. No model is asked, so that they work without one. The call goes the way
+ * The step of a message whose words say which tool is meant: `clone URL`, `undo`. No model is asked, so that they work without one. The call goes the way
  * of every call: consent, the host's queue, retries. The next step says what came of it. Null for every other message.
  */
 export function answerOfWords(messages: readonly ModelMessage[], { key, modelName }: { key: string; modelName: string }): ModelAnswer | null {
   const { user, step, last } = situationOf(messages);
-  const wanted = parseBringIn(user);
-  if (!wanted || step > 1) return null;
-  const calls = step === 0 ? [{ id: `call_${key.replace(/\W/g, '_')}`, name: 'workspace_clone', arguments: JSON.stringify(wanted) }] : [];
+  const tool = toolInWords(user);
+  if (!tool || step > 1) return null;
+  const calls = step === 0 ? [{ id: `call_${key.replace(/\W/g, '_')}`, name: tool.name, arguments: JSON.stringify(tool.arguments) }] : [];
   return {
     text: step === 0 ? '' : last,
     reasoning: '',

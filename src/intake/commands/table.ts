@@ -8,7 +8,8 @@ import { project, projects } from './projects.ts';
 import { shareCommand } from './sharing.ts';
 import { signCommand } from './sign-off.ts';
 import { orderCommand } from './task-orders.ts';
-import { askAgain, autonomy, bringIn, plans } from './trust.ts';
+import { bringIn, removeSchedule, undo } from './tools.ts';
+import { askAgain, autonomy, plans } from './trust.ts';
 
 /** Every command, in the order in which a message is compared with them and in which `help` lists them. */
 export const COMMANDS: readonly Command[] = [
@@ -21,7 +22,9 @@ export const COMMANDS: readonly Command[] = [
   project,
   plans,
   tasks,
+  undo,
   schedules,
+  removeSchedule,
   anew,
   clear,
   autonomy,

@@ -1,4 +1,3 @@
-import { parseBringIn } from '../../domain/chat/bring-in.ts';
 import { askAgainText, parseAskAgain, parseAutonomy } from '../../domain/chat/commands.ts';
 import { parsePlanPreference, planPreferenceText } from '../../domain/chat/plan-words.ts';
 import { setPlanFirst } from '../../store/chats/threads.ts';
@@ -34,11 +33,4 @@ export const plans = command({
     await setPlanFirst(tx.now, tx.threadId, { on: true, off: false, auto: null }[wanted]);
     return planPreferenceText[wanted];
   },
-});
-
-/** It goes on as a message: the step of its turn knows the tool, and asks for consent. */
-export const bringIn = command({
-  help: ['`clone https://…` and `open /path/of/a/folder` bring in a project of yours, `as NAME` under another name; in a terminal, drag its folder here'],
-  parse: parseBringIn,
-  run: async () => null,
 });

@@ -99,6 +99,39 @@ describe('a command', () => {
     expect(answer?.detail).toBe('You chose usage');
   });
 
+  it('takes back what tasks changed with the tool of the model, its question and its answer, and without the model', async () => {
+    const thread = await app.thread();
+    const requests = app.model.requests().length;
+    expect(await told(thread, 'supervised')).toContain('I ask before everything');
+    const { kind, turn_id } = await app.say(thread, 'Undo all!');
+    expect(kind).toBe('turn');
+    const { id } = await until('a yes is asked for', async () => (await app.detail(thread)).pending_approvals[0]);
+    expect(JSON.stringify((await app.detail(thread)).pending_approvals)).toContain('Take back everything that coding tasks changed');
+    expect(await told(thread, '/redo')).toContain('I am still at work. Say `stop` first, then `/redo`.');
+    expect((await app.request('POST', `/v1/approvals/${id}`, { decision: 'allow' })).status).toBeLessThan(300);
+    expect((await app.ended(thread, turn_id!)).status).toBe('completed');
+    const answer = (await app.detail(thread)).items.findLast((item) => item.turn_id === turn_id && item.kind === 'agent_message');
+    expect(answer?.detail).toMatch(/workspace/i);
+    expect(app.model.requests().length).toBe(requests);
+  });
+
+  it('ends a schedule by its number', async () => {
+    const thread = await app.thread();
+    const steps = [
+      { call: [['workflow_create', { name: 'look', steps: ['workflow_list'] }]] },
+      { call: [['cron_create', { workflow: 'look', schedule: '0 9 * * *' }]] },
+      { say: 'Done.' },
+    ];
+    await app.ended(thread, await app.turn(thread, steps));
+    expect(await told(thread, 'schedules')).toMatch(/^1\. look: look, 0 9 \* \* \* in UTC; next /);
+    expect(await told(thread, 'schedules remove 3')).toContain('Nothing of the name 3');
+    const requests = app.model.requests().length;
+    const { turn_id } = await app.say(thread, 'schedules remove 1');
+    expect((await app.ended(thread, turn_id!)).status).toBe('completed');
+    expect(await told(thread, 'schedules')).toContain('Nothing runs by itself');
+    expect(app.model.requests().length).toBe(requests);
+  });
+
   it('leaves the conversation behind with "clear"', async () => {
     const thread = await app.thread();
     await app.ended(thread, await app.turn(thread, [{ say: 'Hello.' }]));

@@ -56,10 +56,6 @@ export function kennelStep({ user, step, last }: Situation, use: Use): ScriptSte
         );
   }
   if (/^(?:task status|tasks|how is the task)\??$/.test(word)) return step > 0 ? told : use('task_status', [], 'I look.');
-  const undo = /^(undo all|undo|redo)[.!]*$/.exec(word)?.[1];
-  if (undo) return step > 0 ? told : use('undo', [[['what'], undo === 'undo all' ? 'all' : undo === 'redo' ? 'redo' : 'one']], 'I take it back.');
-  const undone = /^undo (tsk_\w+)[.!]*$/i.exec(text)?.[1];
-  if (undone) return step > 0 ? told : use('undo', [[['task'], undone]], 'I take it back.');
   const command = /^(?:run|shell):\s*([\s\S]+)$/i.exec(text)?.[1];
   if (command) return step > 0 ? told : use('shell_run', [[['command'], command]], 'I run it in the workspace.');
   return null;

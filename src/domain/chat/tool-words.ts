@@ -1,0 +1,47 @@
+import { parseBringIn } from './bring-in.ts';
+import { isTooLong, plainWords } from './commands.ts';
+
+/** Messages whose words say which tool is meant, so that no model has to be asked. */
+
+export interface NamedTool {
+  name: 'workspace_clone' | 'undo' | 'cron_delete';
+  arguments: object;
+}
+
+/** The tool that a whole message means; null for every other message. */
+export function toolInWords(text: string): NamedTool | null {
+  const from = parseBringIn(text);
+  if (from) return { name: 'workspace_clone', arguments: from };
+  const undo = parseUndo(text);
+  if (undo) return { name: 'undo', arguments: undo };
+  const schedule = parseScheduleRemoval(text);
+  return schedule === null ? null : { name: 'cron_delete', arguments: { cron: schedule } };
+}
+
+/** What is to be taken back: the last coding task, one by its id, or all of them; or the last undo. */
+export type UndoOrder = { what: 'one' | 'all' | 'redo' } | { task: string };
+
+const UNDOES: Record<string, 'one' | 'all' | 'redo'> = {
+  undo: 'one',
+  'undo it': 'one',
+  'undo that': 'one',
+  'undo all': 'all',
+  'undo everything': 'all',
+  redo: 'redo',
+  'redo it': 'redo',
+  'redo that': 'redo',
+};
+
+export function parseUndo(text: string): UndoOrder | null {
+  const words = plainWords(text);
+  const task = /^undo (?:task )?(tsk_[a-z0-9]{1,40})$/.exec(words)?.[1];
+  if (task !== undefined) return { task };
+  const what = UNDOES[words];
+  return what === undefined ? null : { what };
+}
+
+/** The name or number in `schedules remove NAME`. */
+export function parseScheduleRemoval(text: string): string | null {
+  if (isTooLong(text)) return null;
+  return /^(?:schedules remove|\/schedules? (?:remove|delete)) (\S(?:.{0,78}\S)?)$/i.exec(text.trim())?.[1] ?? null;
+}
