@@ -23,6 +23,19 @@ export function thingsToTry({ practice, tasks }: SetUp): string[] {
   ];
 }
 
+const numbered = (setUp: SetUp): string[] => thingsToTry(setUp).map((thing, index) => `${index + 1}. ${thing}`);
+
+/** The reply to a greeting at the beginning of a conversation. */
+export const greetingText = (setUp: SetUp, name?: string): string =>
+  [
+    `Hello${name ? `, ${name}` : ''}! Write what you need in your own words.${setUp.practice ? ' No real model is set up yet, so the practice model answers.' : ''}`,
+    '',
+    'Three things to try:',
+    ...numbered(setUp),
+    '',
+    '`help` shows what else there is.',
+  ].join('\n');
+
 /** What can be said besides commands. */
 const MORE = [
   '- a message while I work steers me at the next step',
@@ -38,7 +51,7 @@ export const helpText = (setUp: SetUp, commands: readonly string[]): string =>
     'Write what you need in your own words. I think in steps, use tools, and ask when I need you.',
     '',
     'Three things to try:',
-    ...thingsToTry(setUp).map((thing, index) => `${index + 1}. ${thing}`),
+    ...numbered(setUp),
     '',
     'These work at once, without a model:',
     ...commands.map((line) => `- ${line}`),

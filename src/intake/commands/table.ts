@@ -2,6 +2,7 @@ import { model, usage, version } from './about.ts';
 import type { Command, CommandContext } from './command.ts';
 import { anew, clear, help, status, stop } from './conversation.ts';
 import { egressCommand } from './egress.ts';
+import { greeting } from './greeting.ts';
 import { helpOf } from './help.ts';
 import { schedules, tasks } from './lists.ts';
 import { project, projects } from './projects.ts';
@@ -35,6 +36,7 @@ export const COMMANDS: readonly Command[] = [
   usage,
   model,
   version,
+  greeting,
 ];
 
 /** Whether a message must not wait for others that may belong to it. It may still turn out to be an answer, or words for the model. */

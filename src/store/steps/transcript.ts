@@ -35,6 +35,13 @@ interface Read {
   attached: Record<string, string[]>;
 }
 
+/** Whether nothing was said in a thread since its conversation began. */
+export async function isBlank(db: Db | Tx, threadId: string): Promise<boolean> {
+  const begun = sql<number>`coalesce((select max(upto) from summaries where thread_id = ${threadId} and body = ''), 0)`;
+  const said = await db.selectFrom('transcript').select('ord').where('thread_id', '=', threadId).where('ord', '>', begun).limit(1).executeTakeFirst();
+  return said === undefined;
+}
+
 /** A summary from before sources were recorded may contain anything. */
 const UNKNOWN_SOURCES = '[{"kind": "unknown", "label": "an earlier summary"}]';
 

@@ -132,6 +132,17 @@ describe('a command', () => {
     expect(app.model.requests().length).toBe(requests);
   });
 
+  it('greets back at the beginning of a conversation, and leaves a later greeting to the model', async () => {
+    const thread = await app.thread();
+    expect(await told(thread, 'Good morning!')).toMatch(/^Hello! [\s\S]*Three things to try:\n1\. [\s\S]*`help`/);
+    await app.ended(thread, await app.turn(thread, [{ say: 'Hello.' }]));
+    const { kind, turn_id } = await app.say(thread, 'hi');
+    expect(kind).toBe('turn');
+    await app.ended(thread, turn_id!);
+    await told(thread, '/new');
+    expect(await told(thread, 'hi')).toContain('Hello!');
+  });
+
   it('leaves the conversation behind with "clear"', async () => {
     const thread = await app.thread();
     await app.ended(thread, await app.turn(thread, [{ say: 'Hello.' }]));
