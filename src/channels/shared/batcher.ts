@@ -190,9 +190,17 @@ const sizeOf = (pending: PendingMessage): { text: string; files: number } => ({
   files: pending.prepared!.attachmentIds.length,
 });
 
+/** What the text of a message is as a command. A flood is looked through again and again, and each text is compared once. */
+const compared = new WeakMap<PendingMessage, 'stop' | 'other' | null>();
+
 /** Words that work without the model and must not wait for the burst. A yes or no is none: it is an answer. */
-function commandOf({ text, bare, questionId, old }: PendingMessage): 'stop' | 'other' | null {
+function commandOf(message: PendingMessage): 'stop' | 'other' | null {
+  const { text, bare, questionId, old } = message;
   if (questionId !== null || old || !bare) return null;
-  if (parseCommand(text) === 'stop') return 'stop';
-  return isCommand(text) ? 'other' : null;
+  let command = compared.get(message);
+  if (command === undefined) {
+    command = parseCommand(text) === 'stop' ? 'stop' : isCommand(text) ? 'other' : null;
+    compared.set(message, command);
+  }
+  return command;
 }
