@@ -162,18 +162,24 @@ class Reading {
 
   /** Finds what the Dockerfile copies. */
   private copies(): void {
-    const files = new BuildFiles(this.place, this.folder);
-    for (const { path, ...at } of this.sources) {
-      try {
-        files.take(path);
-      } catch (error) {
-        if (!(error instanceof Refusal)) throw error;
-        this.refuseLine({ ...at, why: error.message });
-      }
-    }
+    const [first] = this.sources;
+    const files = first && this.orRefused(first, () => new BuildFiles(this.place, this.folder));
+    if (!files) return;
+    for (const source of this.sources) this.orRefused(source, () => files.take(source.path));
     this.own.copied = files.copied;
     this.result.files = [...new Set([...this.result.files, ...files.watched])];
     this.result.contents = () => files.contents();
+  }
+
+  /** Null, with the line of the Dockerfile, when it is refused. */
+  private orRefused<T>({ path: _, ...at }: Source & { file: string }, action: () => T): T | null {
+    try {
+      return action();
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      this.refuseLine({ ...at, why: error.message });
+      return null;
+    }
   }
 
   /** A path of the file, relative to the workspace; null when it leads out of it. */

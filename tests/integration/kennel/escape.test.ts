@@ -473,7 +473,8 @@ describe('the container of a run', () => {
         written: [],
         signalled: [],
         interfaces: ['lo'],
-        sockets: ['/run/fetch/gate/egress.sock', '/run/fetch/gate/model.sock'],
+        // the last one is that of its own runner, for setup scripts
+        sockets: ['/run/fetch/gate/egress.sock', '/run/fetch/gate/model.sock', '/tmp/fetch-setup.sock'],
       });
       expect(found.status).toMatchObject({ CapBnd: '0000000000000000', NoNewPrivs: '1', Seccomp: '2' });
       for (const key of Object.values(KEYS)) expect(found.environment.join('\n')).not.toContain(key);
