@@ -1,4 +1,4 @@
-import { unwatchFile, watchFile } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Config, ConfigError, type Reloaded, reloadConfig } from '../../config.ts';
 import { createLog } from '../../log.ts';
@@ -18,13 +18,24 @@ export function watchSettings(config: Config): () => void {
     waiting = String(done.restart);
   };
   // a role that was restarted begins with the settings of the start; its fellows have what was changed since
-  look();
-  const changed = (now: { mtimeMs: number; ino: number }, before: { mtimeMs: number; ino: number }) => {
-    if (now.mtimeMs !== before.mtimeMs || now.ino !== before.ino) look();
+  let seen: string | null = null;
+  const lookAgain = () => {
+    // taken before the file is read: what is written meanwhile is another file
+    const now = stampOf(file);
+    if (now === seen) return;
+    seen = now;
+    look();
   };
-  // it asks for the file each second: a watch of the file itself ends when an editor puts another one in its place
-  watchFile(file, { interval: LOOK_MS, persistent: false }, changed);
-  return () => unwatchFile(file, changed);
+  lookAgain();
+  // a watch of the file itself ends when an editor puts another one in its place
+  const timer = setInterval(lookAgain, LOOK_MS).unref();
+  return () => clearInterval(timer);
+}
+
+/** Another one for every change of a file, and for a file that is not there. */
+function stampOf(file: string): string {
+  const stats = statSync(file, { throwIfNoEntry: false });
+  return stats ? `${stats.ino} ${stats.mtimeMs} ${stats.size}` : 'none';
 }
 
 /** A broken file must not end what runs: the settings stay as they are. */
