@@ -28,6 +28,7 @@ export const IMPORT_TABLE: Record<string, FolderRules> = {
   store: { imports: GROUND, owns: ['kysely', 'pg'] },
   adapters: { imports: [...GROUND, ...ROOT_FILES] },
   'adapters/model': { imports: [...GROUND, ...ROOT_FILES, 'adapters'], owns: ['openai'] },
+  'adapters/github': { imports: [...GROUND, ...ROOT_FILES, 'adapters'], owns: ['@octokit/core', '@octokit/request-error'] },
   'adapters/kennel': { imports: [...GROUND, ...ROOT_FILES, 'store', 'adapters'], owns: ['dockerode', 'make-fetch-happen', 'cacache'] },
   tools: { imports: STORES },
   intake: { imports: STORES },

@@ -3,6 +3,7 @@ import { closedTo, type ToolAccess } from '../domain/consent/tool-access.ts';
 import { visibleLine } from '../domain/text/evidence.ts';
 import { suggestion } from '../domain/text/nearest.ts';
 import { attachmentTools } from './attachments.ts';
+import { githubTools, syncTools } from './github/github.ts';
 import { interactionTools } from './interaction.ts';
 import { cronTools } from './routines/crons.ts';
 import { workflowTools } from './routines/workflows.ts';
@@ -13,13 +14,12 @@ import { webSearch } from './web/search.ts';
 import { bringInTools } from './workspace/bring-in.ts';
 import { fileTools } from './workspace/files.ts';
 import { gitTools } from './workspace/git.ts';
-import { githubTools } from './workspace/github.ts';
 import { shellTools } from './workspace/shell.ts';
 import { workspaceTools } from './workspace/workspaces.ts';
 
 // The model reads the families in this order, which prompt caches count on: a new one goes to the end of `later`.
 const earlier: Tool[] = [...interactionTools, ...attachmentTools, webFetch];
-const later: Tool[] = [...workspaceTools, ...fileTools, ...gitTools, ...shellTools, ...githubTools, ...taskTools, ...bringInTools, webSearch];
+const later: Tool[] = [...workspaceTools, ...fileTools, ...gitTools, ...shellTools, ...syncTools, ...taskTools, ...bringInTools, webSearch, ...githubTools];
 const routineTools: Tool[] = workflowTools(
   (name) => tools.get(name),
   () => tools.keys(),
@@ -36,9 +36,15 @@ export interface ModelTool {
   parameters: Record<string, unknown>;
 }
 
+/** The limits of what a JavaScript number can count to say nothing to a model. */
+function withoutNoise(schema: { minimum?: number | undefined; maximum?: number | undefined }): void {
+  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
+  if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
+}
+
 const declared: ModelTool[] = [...tools.values()].map(({ name, description, schema }) => {
   // `input`: the schema of what the model writes, so that an argument with a default is optional
-  const { $schema: _, ...parameters } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
+  const { $schema: _, ...parameters } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', override: ({ jsonSchema }) => withoutNoise(jsonSchema) });
   return { name, description, parameters };
 });
 

@@ -1,9 +1,11 @@
 import { execFileSync, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { answerOf, emptyRecords, type Records } from './github-records.ts';
 
 /** A GitHub of one's own: the few REST calls that are used, and git over HTTP with basic authentication (git's own server program). */
 export interface TestGitHub {
@@ -12,8 +14,16 @@ export interface TestGitHub {
   login: string;
   /** method and path of every request, in order */
   requests: string[];
-  /** next answers of the API, instead of the usual ones */
-  failures: Array<{ status: number; body?: unknown; headers?: Record<string, string> }>;
+  /** status of every answer of the API, in order */
+  answered: number[];
+  /** next answers of the API, instead of the usual ones; `when` picks a later request by method and path, `drop` ends the connection */
+  failures: Array<{ status: number; body?: unknown; headers?: Record<string, string>; when?: RegExp; after?: boolean; drop?: boolean }>;
+  /** pull requests, issues and runs of a repository */
+  records(name: string): Records;
+  /** what a search of repositories finds */
+  found: unknown[];
+  /** waits here before it answers a request that writes */
+  hold: Promise<void>;
   /** bare repository on the disk */
   folder(name: string): string;
   make(name: string, options?: { private?: boolean }): void;
@@ -25,7 +35,15 @@ export async function startGitHub(): Promise<TestGitHub> {
   const [login, token] = ['ann', 'ghp_test_0123456789'];
   const repositories = new Map<string, { private: boolean; description: string }>();
   const requests: string[] = [];
+  const answered: number[] = [];
   const failures: TestGitHub['failures'] = [];
+  const found: unknown[] = [];
+  const kept = new Map<string, Records>();
+  const records = (name: string): Records => {
+    const own = kept.get(name) ?? emptyRecords();
+    kept.set(name, own);
+    return own;
+  };
   const folder = (name: string) => join(root, login, `${name}.git`);
   const make: TestGitHub['make'] = (name, options = {}) => {
     mkdirSync(folder(name), { recursive: true });
@@ -38,32 +56,62 @@ export async function startGitHub(): Promise<TestGitHub> {
     name,
     owner: { login },
     private: repositories.get(name)!.private,
+    default_branch: 'main',
     html_url: `${base}/${login}/${name}`,
     clone_url: `${base}/${login}/${name}.git`,
   });
-  const answer = (response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}) => {
-    response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
+  const answer = (request: IncomingMessage, response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}) => {
+    const text = JSON.stringify(body);
+    const etag = `"${createHash('sha256').update(text).digest('hex')}"`;
+    const same = status === 200 && request.headers['if-none-match'] === etag;
+    answered.push(same ? 304 : status);
+    const tagged = status === 200 && { etag };
+    if (same) response.writeHead(304, { ...tagged, ...headers }).end();
+    else response.writeHead(status, { 'content-type': 'application/json; charset=utf-8', ...tagged, ...headers }).end(text);
   };
   async function api(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const failure = failures.shift();
-    if (failure) return answer(response, failure.status, failure.body ?? { message: 'no' }, failure.headers);
-    if (request.headers.authorization !== `Bearer ${token}`) return answer(response, 401, { message: 'Bad credentials' });
-    const [, , first, owner, name, rest] = request.url!.split('?')[0]!.split('/');
-    if (request.method === 'GET' && first === 'user') return answer(response, 200, { login });
-    if (request.method === 'POST' && request.url === '/api/user/repos') {
-      const body = JSON.parse(await textOf(request)) as { name: string; private: boolean; description: string };
-      if (repositories.has(body.name))
-        return answer(response, 422, { message: 'Repository creation failed.', errors: [{ message: 'name already exists on this account' }] });
-      make(body.name, { private: body.private });
-      repositories.get(body.name)!.description = body.description;
-      return answer(response, 201, view(body.name));
+    const planned = failures.findIndex(({ when }) => !when || when.test(`${request.method} ${request.url}`));
+    const [failure] = planned < 0 ? [] : failures.splice(planned, 1);
+    if (failure && !failure.after) {
+      if (failure.drop) return void request.socket.destroy();
+      return answer(request, response, failure.status, failure.body ?? { message: 'no' }, failure.headers);
     }
-    if (first !== 'repos' || owner !== login || !name || !repositories.has(name)) return answer(response, 404, { message: 'Not Found' });
-    if (rest === 'branches') {
+    const body = request.method === 'GET' ? {} : (JSON.parse(await textOf(request)) as Record<string, unknown>);
+    const { status, body: text } = await result(request, body);
+    if (request.method !== 'GET') await github.hold;
+    // the request had its effect, and nobody learns of it
+    if (failure) return void request.socket.destroy();
+    answer(request, response, status, text);
+  }
+  async function result(request: IncomingMessage, body: Record<string, unknown>): Promise<{ status: number; body: unknown }> {
+    const url = new URL(request.url!, 'http://github');
+    const [, , first, owner, name, ...rest] = url.pathname.split('/');
+    const known = request.headers.authorization === undefined ? false : /^(?:bearer|token) (.*)$/i.exec(request.headers.authorization)?.[1] === token;
+    if (request.headers.authorization !== undefined && !known) return { status: 401, body: { message: 'Bad credentials' } };
+    if (first === 'search') {
+      const limit = Number(url.searchParams.get('per_page'));
+      return { status: 200, body: { total_count: found.length, items: found.slice(0, limit) } };
+    }
+    const visible = first === 'repos' && owner === login && name !== undefined && repositories.has(name) && (known || !repositories.get(name)!.private);
+    if (!known && !visible) return { status: first === 'repos' ? 404 : 401, body: { message: first === 'repos' ? 'Not Found' : 'Requires authentication' } };
+    if (!known && request.method !== 'GET') return { status: 401, body: { message: 'Requires authentication' } };
+    if (request.method === 'GET' && first === 'user') return { status: 200, body: { login } };
+    if (request.method === 'POST' && url.pathname === '/api/user/repos') {
+      const wanted = body as { name: string; private: boolean; description: string };
+      if (repositories.has(wanted.name))
+        return { status: 422, body: { message: 'Repository creation failed.', errors: [{ message: 'name already exists on this account' }] } };
+      make(wanted.name, { private: wanted.private });
+      repositories.get(wanted.name)!.description = wanted.description;
+      return { status: 201, body: view(wanted.name) };
+    }
+    if (!visible) return { status: 404, body: { message: 'Not Found' } };
+    if (rest.length === 1 && rest[0] === 'branches') {
       const heads = join(folder(name), 'refs/heads');
-      return answer(response, 200, existsSync(heads) ? readdirSync(heads).map((branch) => ({ name: branch })) : []);
+      return { status: 200, body: existsSync(heads) ? readdirSync(heads).map((branch) => ({ name: branch })) : [] };
     }
-    return answer(response, 200, view(name));
+    if (rest.length === 0) return { status: 200, body: view(name) };
+    const asked = { method: request.method!, path: rest.join('/'), query: url.searchParams, body, owner, name, base, folder: folder(name) };
+    return answerOf(records(name), asked);
   }
   function git(request: IncomingMessage, response: ServerResponse): void {
     const given = Buffer.from((request.headers.authorization ?? '').replace(/^Basic /, ''), 'base64').toString();
@@ -114,12 +162,16 @@ export async function startGitHub(): Promise<TestGitHub> {
   });
   await new Promise<void>((done) => void server.listen(0, '127.0.0.1', done));
   base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return {
+  const github: TestGitHub = {
     apiUrl: `${base}/api`,
     token,
     login,
     requests,
+    answered,
     failures,
+    records,
+    found,
+    hold: Promise.resolve(),
     folder,
     make,
     async close() {
@@ -128,6 +180,7 @@ export async function startGitHub(): Promise<TestGitHub> {
       rmSync(root, { recursive: true, force: true });
     },
   };
+  return github;
 }
 
 async function textOf(request: IncomingMessage): Promise<string> {

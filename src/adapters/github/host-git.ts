@@ -41,8 +41,8 @@ export const isProxied = (): boolean => Object.keys(childEnvironment({})).some((
 export const withoutToken = (text: string, token: string | undefined): string =>
   token ? text.replaceAll(token, '***').replaceAll(Buffer.from(`x-access-token:${token}`).toString('base64'), '***') : text;
 
-/** Runs git with its own environment. `home` is a folder of this call. */
-export function git(home: string, args: string[], extra: Record<string, string>, signal: AbortSignal): Promise<Ended> {
+/** Runs git with its own environment. `home` is a folder of this call. `onOut` takes what it prints, which may be more than fits into memory. */
+export function git(home: string, args: string[], extra: Record<string, string>, signal: AbortSignal, onOut?: (text: string) => void): Promise<Ended> {
   const passed = Object.fromEntries(Object.entries(childEnvironment({})).filter(([name]) => PASSED.test(name)));
   const env = {
     ...passed,
@@ -57,7 +57,7 @@ export function git(home: string, args: string[], extra: Record<string, string>,
   return new Promise((resolve, reject) => {
     const child = spawn('git', args, { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'], signal });
     const [out, errors]: [string[], string[]] = [[], []];
-    child.stdout.setEncoding('utf8').on('data', (piece: string) => void out.push(piece));
+    child.stdout.setEncoding('utf8').on('data', onOut ?? ((piece: string) => void out.push(piece)));
     child.stderr.setEncoding('utf8').on('data', (piece: string) => void errors.push(piece));
     child.on('error', (error: NodeJS.ErrnoException) =>
       error.code === 'ENOENT' ? resolve({ code: null, out: '', said: 'git is not installed on this host.' }) : reject(error),

@@ -1,6 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { inline } from '../../domain/text/foreign-text.ts';
+import { COMMIT_MARK, SecretScan, secretsSentence } from '../../domain/text/secrets.ts';
 import { credentials, type Ended, git, withoutToken } from './host-git.ts';
 
 /**
@@ -16,43 +18,128 @@ export interface Push {
   branch: string;
   /** also push every branch and tag of the bundle */
   everything: boolean;
+  /** nothing is pushed when the branch has no commit that this branch on GitHub does not have */
+  base?: string;
+  /** nothing is pushed when the branch is not at this commit: a person has agreed to it */
+  commit?: string;
   token: string;
   signal: AbortSignal;
 }
 
-export type Pushed = { ok: true; head: string; news: boolean } | { ok: false; why: string };
+/** `ahead`: what the branch has on GitHub and not in the workspace. */
+export type Pushed = { ok: true; head: string; news: boolean } | { ok: false; why: string; ahead?: Ahead };
 
-export async function pushBundle({ bundle, url, branch, everything, token, signal }: Push): Promise<Pushed> {
+export interface Ahead {
+  /** the newest commit there */
+  head: string;
+  /** the commits that are missing here */
+  bundle: Buffer;
+}
+
+const AHEAD = 'GitHub has commits on this branch that the workspace does not have. Nothing was overwritten;';
+/** The commits of others go into a container through its standard input. */
+const MAX_AHEAD = 64 * 1024 ** 2;
+
+/** A fresh repository with the commits of a bundle. */
+interface Transit {
+  push: Push;
+  /** the newest commit of the branch */
+  head: string;
+  local: (args: string[], onOut?: (text: string) => void) => Promise<Ended>;
+  remote: (args: string[]) => Promise<Ended>;
+  folder: string;
+}
+
+export async function pushBundle(push: Push): Promise<Pushed> {
   const folder = await mkdtemp(join(tmpdir(), 'fetch-push-'));
   try {
-    const run = (args: string[], env: Record<string, string>) => git(folder, args, env, signal);
-    const local = { GIT_ALLOW_PROTOCOL: 'file' };
-    const repository = join(folder, 'repository');
-    const made = await run(['init', '--quiet', '--bare', '--template=', repository], local);
-    if (made.code !== 0) return { ok: false, why: made.said };
-    const at = ['--git-dir', repository];
-    const refs = everything ? ['+refs/heads/*:refs/heads/*', '+refs/tags/*:refs/tags/*'] : [`+refs/heads/${branch}:refs/heads/${branch}`];
-    const taken = await run([...at, 'fetch', '--quiet', '--no-tags', '--no-recurse-submodules', '--no-auto-gc', '--update-head-ok', bundle, ...refs], local);
-    if (taken.code !== 0) return { ok: false, why: `The commits could not be read: ${taken.said}` };
-    const head = (await run([...at, 'rev-parse', '--verify', `refs/heads/${branch}`], local)).out.trim();
-    const remote = credentials(url, token);
-    const first = await run([...at, 'push', '--porcelain', '--no-verify', url, `refs/heads/${branch}:refs/heads/${branch}`], remote);
-    if (first.code !== 0) return { ok: false, why: refusal(first, token) };
-    if (everything) {
-      const rest = await run([...at, 'push', '--porcelain', '--no-verify', url, 'refs/heads/*:refs/heads/*', 'refs/tags/*:refs/tags/*'], remote);
-      if (rest.code !== 0) return { ok: false, why: refusal(rest, token) };
-    }
-    return { ok: true, head, news: !/^=\t/m.test(first.out) };
+    const transit = await unpack(push, folder);
+    if ('why' in transit) return { ok: false, ...transit };
+    const there = await branchesThere(transit);
+    if ('why' in there) return { ok: false, ...there };
+    return (await findSecrets(transit, there)) ?? (await compare(transit, there)) ?? (await send(transit));
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-/** Why a push was refused, as a sentence for known cases. */
+async function unpack(push: Push, folder: string): Promise<Transit | { why: string }> {
+  const { bundle, url, branch, everything, token, signal } = push;
+  const repository = join(folder, 'repository');
+  const at = ['--git-dir', repository];
+  const local: Transit['local'] = (args, onOut) => git(folder, [...at, ...args], { GIT_ALLOW_PROTOCOL: 'file' }, signal, onOut);
+  const made = await git(folder, ['init', '--quiet', '--bare', '--template=', repository], { GIT_ALLOW_PROTOCOL: 'file' }, signal);
+  if (made.code !== 0) return { why: made.said };
+  const refs = everything ? ['+refs/heads/*:refs/heads/*', '+refs/tags/*:refs/tags/*'] : [`+refs/heads/${branch}:refs/heads/${branch}`];
+  const taken = await local(['fetch', '--quiet', '--no-tags', '--no-recurse-submodules', '--no-auto-gc', '--update-head-ok', bundle, ...refs]);
+  if (taken.code !== 0) return { why: `The commits could not be read: ${taken.said}` };
+  const head = (await local(['rev-parse', '--verify', `refs/heads/${branch}`])).out.trim();
+  if (push.commit !== undefined && push.commit !== head) return { why: `${branch} has got other commits at this moment, so nothing was pushed. Try again.` };
+  return { push, head, local, folder, remote: (args) => git(folder, [...at, ...args], credentials(url, token), signal) };
+}
+
+/** Branches on GitHub, by name. The newest commits of the branch, the base and the default branch are fetched; others are known only where we have them. */
+type Branches = ReadonlyMap<string, string>;
+
+async function branchesThere({ push: { url, branch, base, token }, remote }: Transit): Promise<Branches | { why: string }> {
+  const listed = await remote(['ls-remote', '--symref', url, 'HEAD', 'refs/heads/*']);
+  if (listed.code !== 0) return { why: refusal(listed, token) };
+  const heads = new Map([...listed.out.matchAll(/^([0-9a-f]{40,64})\trefs\/heads\/(.+)$/gm)].map(([, commit, name]) => [name!, commit!]));
+  const standard = /^ref: refs\/heads\/(.+)\tHEAD$/m.exec(listed.out)?.[1];
+  const wanted = [...new Set([branch, base, standard])].filter((name) => name !== undefined && heads.has(name));
+  if (wanted.length === 0) return heads;
+  const refs = wanted.map((name) => `+refs/heads/${name}:refs/there/${name}`);
+  const fetched = await remote(['fetch', '--quiet', '--no-tags', '--no-recurse-submodules', '--no-auto-gc', url, ...refs]);
+  return fetched.code === 0 ? heads : { why: refusal(fetched, token) };
+}
+
+/** So many branches on GitHub are taken as known; the list is part of a command line. */
+const MOST_KNOWN = 1_000;
+
+/** What is to be pushed and is on GitHub in no branch that is known here. */
+const unpushed = ({ branch, everything }: Push, there: Branches): string[] => [
+  ...(everything ? ['--branches', '--tags'] : [`refs/heads/${branch}`]),
+  // a commit that is not here cannot be left out
+  ...['--ignore-missing', '--not', '--glob=refs/there/*', ...[...there.values()].slice(0, MOST_KNOWN)],
+];
+
+/** Looks at every line that the commits add. A file that says of itself that it has no text is read as text, too. */
+async function findSecrets({ push, local }: Transit, there: Branches): Promise<Pushed | null> {
+  const scan = new SecretScan([push.token]);
+  const show = ['log', `--format=${COMMIT_MARK}%H`, '-p', '-c', '-U0', '--text', '--no-renames', '--no-color', '--no-ext-diff', '--no-textconv'];
+  const read = await local([...show, ...unpushed(push, there)], (text) => scan.push(text));
+  if (read.code !== 0) return { ok: false, why: `The commits could not be searched for secrets: ${read.said}` };
+  const findings = scan.end();
+  return findings.length > 0 ? { ok: false, why: secretsSentence(findings, inline) } : null;
+}
+
+/** Why there is nothing to push, or what has to come in first. */
+async function compare({ push: { branch, base }, head, local, folder }: Transit, there: Branches): Promise<Pushed | null> {
+  const count = async (...range: string[]) => Number((await local(['rev-list', '--count', ...range])).out.trim());
+  if (base !== undefined && there.has(base) && (await count(head, '--not', `refs/there/${base}`)) === 0)
+    return { ok: false, why: `There is nothing to merge: ${branch} has no commit that ${base} does not have on GitHub.` };
+  const theirs = there.get(branch);
+  if (theirs === undefined || (await count(theirs, '--not', head)) === 0) return null;
+  const file = join(folder, 'ahead');
+  const bundled = await local(['bundle', 'create', '--quiet', file, `refs/there/${branch}`, '--not', head]);
+  if (bundled.code !== 0 || (await stat(file)).size > MAX_AHEAD) return { ok: false, why: `${AHEAD} bring them in by hand, then push again.` };
+  return { ok: false, why: `${AHEAD} workspace_sync brings them in.`, ahead: { head: theirs, bundle: await readFile(file) } };
+}
+
+async function send({ push: { url, branch, everything, token }, head, remote }: Transit): Promise<Pushed> {
+  const first = await remote(['push', '--porcelain', '--no-verify', url, `refs/heads/${branch}:refs/heads/${branch}`]);
+  if (first.code !== 0) return { ok: false, why: refusal(first, token) };
+  if (everything) {
+    const rest = await remote(['push', '--porcelain', '--no-verify', url, 'refs/heads/*:refs/heads/*', 'refs/tags/*:refs/tags/*']);
+    if (rest.code !== 0) return { ok: false, why: refusal(rest, token) };
+  }
+  return { ok: true, head, news: !/^=\t/m.test(first.out) };
+}
+
+/** Why git was refused, as a sentence for known cases. */
 function refusal({ out, said }: Ended, token: string): string {
   const text = withoutToken(`${said}\n${out}`, token);
-  if (/\[rejected\][^\n[]*(fetch first|non-fast-forward)/.test(text))
-    return 'GitHub has commits on this branch that the workspace does not have. Nothing was overwritten; push to another branch, or bring them in first.';
+  if (/\[rejected\][^\n[]*(fetch first|non-fast-forward)/.test(text)) return `${AHEAD} somebody pushed at the same moment. Try again.`;
   if (/workflow. scope/.test(text)) return 'GitHub refuses changes of .github/workflows by this token: it needs the scope workflow.';
   if (/Authentication failed|could not read Username|\b40[13]\b/.test(text)) return 'GitHub refuses the push: GH_TOKEN may not write to this repository.';
   const rejected = text.split('\n').find((line) => line.includes('[remote rejected]'));

@@ -21,12 +21,22 @@ export function parseRemote(remote: string, host: string): RepositoryName | null
   if (at.toLowerCase() !== host.toLowerCase()) return null;
   const [owner, file, ...more] = path.replace(/^\/+|(?<!\/)\/+$/g, '').split('/');
   const name = file?.replace(/\.git$/, '');
-  if (!owner || !name || more.length > 0 || !part.test(owner) || !part.test(name) || /^\.+$/.test(owner) || /^\.+$/.test(name)) return null;
-  return { owner, name };
+  return owner && name && more.length === 0 ? checked(owner, name) : null;
 }
 
-/** The host of an API's repositories: `github.com` for `api.github.com`; one's own server has one name for both. */
+/** The repository that `owner/name` means; null when it means none. */
+export function parseFullName(text: string): RepositoryName | null {
+  const [owner, name, ...more] = text.split('/');
+  return owner && name && more.length === 0 ? checked(owner, name) : null;
+}
+
+const checked = (owner: string, name: string): RepositoryName | null =>
+  [owner, name].every((each) => part.test(each) && !/^\.+$/.test(each)) ? { owner, name } : null;
+
+export const fullName = ({ owner, name }: RepositoryName): string => `${owner}/${name}`;
+
+/** The host of an API's repositories: `github.com` for `api.github.com`, `acme.ghe.com` for `api.acme.ghe.com`; one's own server has one name for both. */
 export function webHost(apiUrl: string): string {
   const { host } = new URL(apiUrl);
-  return host === 'api.github.com' ? 'github.com' : host;
+  return /^api\.(github\.com|[a-z0-9-]+\.ghe\.com)$/.exec(host)?.[1] ?? host;
 }

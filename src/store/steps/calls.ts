@@ -46,6 +46,12 @@ export async function notePreview(db: Db, id: string, preview: string): Promise<
     .execute();
 }
 
+/** What the approval of a call has shown; null when nobody was asked, or the arguments were shown. */
+export async function previewOfCall(db: Db, id: string): Promise<string | null> {
+  const call = await db.selectFrom('calls').select('metadata').where('id', '=', id).where('state', '!=', 'done').executeTakeFirst();
+  return typeof call?.metadata?.preview === 'string' ? call.metadata.preview : null;
+}
+
 export interface Outcome {
   ok: boolean;
   output: string;

@@ -24,7 +24,7 @@ const schema = z.strictObject({
     .enum([...AGENT_NAMES, 'auto'])
     .default('auto')
     .describe('Coding agent; practice follows simple instructions without a model'),
-  workspace: z.string().trim().min(1).max(100).optional().describe('Workspace name; the active workspace when left out'),
+  workspace: z.string().trim().min(1).max(100).optional().describe('The active one when left out'),
   worktree: z
     .boolean()
     .default(false)

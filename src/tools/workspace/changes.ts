@@ -5,8 +5,8 @@ import { intentOf, noteIntent } from '../../store/kennel/intents.ts';
 import { shareWithMakers } from '../../store/kennel/shares.ts';
 import { signatureOf } from '../../store/kennel/signatures.ts';
 import { activeWorkspace, forgetWorkspace, selectIfNone, tasksIn } from '../../store/kennel/workspaces.ts';
+import { publishNew } from '../github/publish.ts';
 import type { ToolContext, ToolOutcome } from '../tool.ts';
-import { publishNew } from './github.ts';
 import { AUTHOR, findWorkspace, type Opened, operate, provide, type Site } from './in-workspace.ts';
 import { about, dataOf, look, status } from './view.ts';
 

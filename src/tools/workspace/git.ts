@@ -5,9 +5,9 @@ import { signedOff } from '../../domain/chat/sign-off.ts';
 import { branchProblem } from '../../domain/tasks/workspace-names.ts';
 import { intentOf, noteIntent } from '../../store/kennel/intents.ts';
 import { signatureOf } from '../../store/kennel/signatures.ts';
-import { tasksIn } from '../../store/kennel/workspaces.ts';
 import { named } from '../approval-words.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
+import { atWork } from './at-work.ts';
 import { AUTHOR, changeWorkspace, inWorkspace, operate, outcomeOf, pathArgument, previewOf, text, WITH_IMAGE_MS, workspaceArgument } from './in-workspace.ts';
 
 /** Git in a workspace. It runs in a container, so that hooks, filters and settings of the repository reach nothing else. */
@@ -120,14 +120,6 @@ export const gitTools: Tool[] = [
 
 /** The same for every attempt of a call, because a second undo would take back one more task. */
 const keyOf = (callId: string): string => (KEY.test(callId) ? callId : `call-${createHash('sha256').update(callId).digest('hex').slice(0, 32)}`);
-
-/** Why files and branches cannot change while a task works with them. */
-async function atWork({ db }: ToolContext, at: { host: string; name: string }): Promise<ToolOutcome | null> {
-  const task = (await tasksIn(db, at)).find((each) => !each.worktree && each.state !== 'queued');
-  return task
-    ? { ok: false, output: `The task ${task.id} is working in ${at.name}. Wait for its end, or cancel it first.`, metadata: { taskId: task.id } }
-    : null;
-}
 
 /** Commits. If there is nothing to commit and an earlier attempt recorded that it would, its commit is in the log. */
 const commit = (context: ToolContext, workspace: string | undefined, message: string, paths: string[] | undefined): Promise<ToolOutcome> =>

@@ -33,9 +33,9 @@ export const AUTHOR: Author = { name: 'Fetch', email: 'fetch@localhost' };
 const noNull = (text: string): boolean => !text.includes('\0');
 /** A text argument. */
 export const text = (max: number) => z.string().max(max).refine(noNull, 'must not contain null characters');
-export const workspaceArgument = text(100).optional().describe('Workspace name; the active workspace when left out');
+export const workspaceArgument = text(100).optional().describe('The active one when left out');
 /** The contract has this argument. Consent is a person's answer to a question of the system, never an argument. */
-export const confirmArgument = z.boolean().optional().describe('Without meaning: the system itself asks the person for consent');
+export const confirmArgument = z.boolean().optional().describe('Ignored: the system itself asks the person');
 
 /** A path argument. The tool gets a relative path; `.` is the workspace itself. */
 export const pathArgument = (changes: boolean) =>

@@ -7,9 +7,9 @@ import { openKennel } from '../../../src/adapters/kennel/open-kennel.ts';
 import { type Config, loadConfig } from '../../../src/config.ts';
 import { hostOfChat, listHosts, reportHost } from '../../../src/store/kennel/hosts.ts';
 import { activeWorkspace, recordWorkspaces } from '../../../src/store/kennel/workspaces.ts';
+import { syncTools } from '../../../src/tools/github/github.ts';
 import { fileTools } from '../../../src/tools/workspace/files.ts';
 import { gitTools } from '../../../src/tools/workspace/git.ts';
-import { githubTools } from '../../../src/tools/workspace/github.ts';
 import { shellTools } from '../../../src/tools/workspace/shell.ts';
 import { workspaceTools } from '../../../src/tools/workspace/workspaces.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
@@ -25,7 +25,7 @@ const engine = await kennel.ready().then(
   () => true,
   () => false,
 );
-const tools = [...workspaceTools, ...fileTools, ...shellTools, ...gitTools, ...githubTools];
+const tools = [...workspaceTools, ...fileTools, ...shellTools, ...gitTools, ...syncTools];
 
 describe.skipIf(!engine)('tools on workspaces', () => {
   let database: TestDatabase;

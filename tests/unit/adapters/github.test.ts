@@ -3,8 +3,8 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createGitHub } from '../../../src/adapters/github/api.ts';
 import { pushBundle } from '../../../src/adapters/github/push.ts';
+import { accountOf, createRepository, findRepository, isEmpty } from '../../../src/adapters/github/repositories.ts';
 import { startGitHub, type TestGitHub } from '../../support/github.ts';
 
 let github: TestGitHub;
@@ -18,7 +18,9 @@ afterAll(async () => {
 });
 
 const signal = new AbortController().signal;
-const client = (token = github.token) => createGitHub({ token, apiUrl: github.apiUrl, signal });
+const access = (token: string | undefined = github.token) => ({ token, apiUrl: github.apiUrl, signal });
+const create = (name: string, hidden = true) => createRepository(access(), { name, description: 'd', private: hidden });
+const find = (name: string) => findRepository(access(), { owner: 'ann', name });
 
 /** A repository with a commit, and ways to go on with it. */
 function workspace() {
@@ -57,7 +59,7 @@ const onServer = (name: string, ref: string) => execFileSync('git', ['-C', githu
 
 describe('a push from a bundle', () => {
   it('brings the branch to the server, and a second time says that nothing was new', async () => {
-    const made = (await client().create({ name: 'one', description: 'x', private: true }))!;
+    const made = (await create('one'))!;
     const ws = workspace();
     const head = ws.commit();
     expect(await pushTo(made.cloneUrl, ws.bundle('refs/heads/main'))).toEqual({ ok: true, head, news: true });
@@ -74,26 +76,30 @@ describe('a push from a bundle', () => {
     ws.git('tag', 'v1');
     ws.git('switch', '-qc', 'side/x');
     const side = ws.commit();
-    const url = (await client().find({ owner: github.login, name: 'two' }))!.cloneUrl;
+    const url = (await find('two'))!.cloneUrl;
     expect(await pushTo(url, ws.bundle('--branches', '--tags'), { everything: true })).toMatchObject({ ok: true, head: main });
     expect([onServer('two', 'main'), onServer('two', 'side/x'), onServer('two', 'v1')]).toEqual([main, side, main]);
   });
 
   it('never overwrites commits that the server has and the workspace has not', async () => {
     github.make('three');
-    const url = (await client().find({ owner: github.login, name: 'three' }))!.cloneUrl;
+    const url = (await find('three'))!.cloneUrl;
     const theirs = workspace();
     const head = theirs.commit();
     await pushTo(url, theirs.bundle('refs/heads/main'));
     const ours = workspace();
     ours.commit();
-    expect(await pushTo(url, ours.bundle('refs/heads/main'))).toEqual({ ok: false, why: expect.stringContaining('Nothing was overwritten') });
+    expect(await pushTo(url, ours.bundle('refs/heads/main'))).toEqual({
+      ok: false,
+      why: expect.stringContaining('Nothing was overwritten'),
+      ahead: { head, bundle: expect.any(Buffer) },
+    });
     expect(onServer('three', 'main')).toBe(head);
   });
 
   it('says that a wrong token is refused, and does not say the token', async () => {
     github.make('four');
-    const url = (await client().find({ owner: github.login, name: 'four' }))!.cloneUrl;
+    const url = (await find('four'))!.cloneUrl;
     const ws = workspace();
     ws.commit();
     const refused = await pushTo(url, ws.bundle('refs/heads/main'), { token: 'ghp_secret_wrong' });
@@ -103,7 +109,7 @@ describe('a push from a bundle', () => {
 
   it('runs no hook and reads no setting of anybody', async () => {
     github.make('five');
-    const url = (await client().find({ owner: github.login, name: 'five' }))!.cloneUrl;
+    const url = (await find('five'))!.cloneUrl;
     const ws = workspace();
     const marker = join(ws.root, 'ran');
     // in the repository, in its template, and where a HOME of the workspace would be
@@ -115,6 +121,46 @@ describe('a push from a bundle', () => {
     const head = ws.commit();
     expect(await pushTo(url, ws.bundle('refs/heads/main'))).toEqual({ ok: true, head, news: true });
     expect(existsSync(marker)).toBe(false);
+  });
+
+  it('is refused for a branch that is at another commit than was agreed to', async () => {
+    github.make('agreed');
+    const url = (await find('agreed'))!.cloneUrl;
+    const ws = workspace();
+    const commit = ws.commit();
+    ws.commit();
+    expect(await pushTo(url, ws.bundle('refs/heads/main'), { commit })).toEqual({ ok: false, why: expect.stringContaining('other commits at this moment') });
+    expect(() => onServer('agreed', 'main')).toThrow();
+  });
+
+  it('looks for secrets only in what GitHub does not have, in every commit of it, also where its own branches have gone on', async () => {
+    github.make('secrets');
+    const url = (await find('secrets'))!.cloneUrl;
+    const key = `ghp_${'aB3dE6gH9'.repeat(4)}`;
+    const theirs = workspace();
+    theirs.commit();
+    // GitHub has this key already: nothing is lost by a branch that has it, too
+    writeFileSync(join(theirs.root, 'w/old.env'), key);
+    const shared = theirs.commit();
+    execFileSync('git', ['-C', join(theirs.root, 'w'), 'push', '-q', github.folder('secrets'), 'main']);
+    const ours = workspace();
+    ours.git('fetch', '-q', join(theirs.root, 'w'), 'main');
+    ours.git('switch', '-qc', 'side', shared);
+    theirs.commit();
+    execFileSync('git', ['-C', join(theirs.root, 'w'), 'push', '-q', github.folder('secrets'), 'main']);
+    ours.commit();
+    expect(await pushTo(url, ours.bundle('refs/heads/side'), { branch: 'side' })).toMatchObject({ ok: true });
+    writeFileSync(join(ours.root, 'w/new.env'), `a\n${key}\n`);
+    const bad = ours.commit();
+    rmSync(join(ours.root, 'w/new.env'));
+    ours.commit();
+    expect(await pushTo(url, ours.bundle('refs/heads/side'), { branch: 'side' })).toEqual({
+      ok: false,
+      why: expect.stringContaining(`- new.env:2: a GitHub token (commit ${bad.slice(0, 7)})`),
+    });
+    // as a branch of its own in a publication of everything
+    expect(await pushTo(url, ours.bundle('--branches'), { branch: 'side', everything: true })).toMatchObject({ ok: false });
+    expect(onServer('secrets', 'side')).not.toBe(ours.git('rev-parse', 'HEAD'));
   });
 
   it('says that a file is no bundle', async () => {
@@ -135,12 +181,12 @@ describe('a push from a bundle', () => {
 
 describe('the API', () => {
   it('makes a repository, finds it, and knows whether anything was pushed to it', async () => {
-    const made = (await client().create({ name: 'six', description: 'd', private: false }))!;
+    const made = (await create('six', false))!;
     expect(made).toMatchObject({ owner: 'ann', name: 'six', private: false, cloneUrl: expect.stringMatching(/\/ann\/six\.git$/) });
-    expect(await client().create({ name: 'six', description: 'd', private: false })).toBeNull();
-    expect(await client().find({ owner: 'ann', name: 'nothing' })).toBeNull();
-    expect(await client().isEmpty(made)).toBe(true);
-    expect(await client().login()).toBe('ann');
+    expect(await create('six', false)).toBeNull();
+    expect(await find('nothing')).toBeNull();
+    expect(await isEmpty(access(), made)).toBe(true);
+    expect(await accountOf(access())).toBe('ann');
   });
 
   it.each([
@@ -151,12 +197,14 @@ describe('the API', () => {
     [{ status: 502 }, /GitHub answered 502/],
   ])('%j becomes a sentence', async (failure, why) => {
     github.failures.push(failure);
-    await expect(client().create({ name: 'seven', description: '', private: true })).rejects.toThrow(why);
+    await expect(create('seven')).rejects.toThrow(why);
   });
 
   it('being away is told apart from a refusal', async () => {
-    const away = createGitHub({ token: 'x', apiUrl: 'http://127.0.0.1:9', signal });
-    await expect(away.login()).rejects.toMatchObject({ name: 'GitHubAway', message: expect.stringContaining('cannot be reached at 127.0.0.1:9') });
+    await expect(accountOf({ token: 'x', apiUrl: 'http://127.0.0.1:9', signal })).rejects.toMatchObject({
+      name: 'GitHubAway',
+      message: expect.stringContaining('cannot be reached at 127.0.0.1:9'),
+    });
   });
 
   it('gets the token in a header and never in an address', () => {

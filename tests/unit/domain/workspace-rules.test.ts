@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
-import { parseRemote, webHost } from '../../../src/adapters/github/remote.ts';
+import { parseFullName, parseRemote, webHost } from '../../../src/adapters/github/remote.ts';
 import { branchProblem, checkPath, findName, isWorkspaceName, nameProblem, quoted } from '../../../src/domain/tasks/workspace-names.ts';
 import { isTestCommand, splitWords } from '../../../src/tools/workspace/test-command.ts';
 import { holds } from '../../support/property.ts';
@@ -103,9 +103,22 @@ test.each([
   '/tmp/x',
   '',
 ])('the remote %j is no repository on github.com', (remote) => expect(parseRemote(remote, 'github.com')).toBeNull());
+test.each([
+  ['facebook/react', { owner: 'facebook', name: 'react' }],
+  ['a/b.c_d-e', { owner: 'a', name: 'b.c_d-e' }],
+  ['react', null],
+  ['a/b/c', null],
+  ['a/..', null],
+  ['a/b?per_page=1', null],
+  ['a/b#', null],
+  ['../user', null],
+  ['a /b', null],
+])('%j names the repository %j', (text, repository) => expect(parseFullName(text)).toEqual(repository));
 test('the host of repositories follows from the address of the API', () => {
   expect(webHost('https://api.github.com')).toBe('github.com');
   expect(webHost('https://git.example.com/api/v3')).toBe('git.example.com');
+  expect(webHost('https://api.acme.ghe.com')).toBe('acme.ghe.com');
+  expect(webHost('https://api.evil.example')).toBe('api.evil.example');
 });
 
 test.each(['npm test', 'npm run test:unit -- x', 'npx vitest run a.test.ts', 'pytest -k "a b"', 'go test ./...', 'python -m pytest', 'cargo test'])(

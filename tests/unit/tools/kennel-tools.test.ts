@@ -13,16 +13,16 @@ import {
   TRASH_DAYS,
   trashWorkspace,
 } from '../../../src/adapters/workspaces.ts';
+import { syncTools } from '../../../src/tools/github/github.ts';
 import type { ToolContext } from '../../../src/tools/tool.ts';
 import { bringInTools } from '../../../src/tools/workspace/bring-in.ts';
 import { commandOutcome, printed } from '../../../src/tools/workspace/command-text.ts';
 import { fileTools } from '../../../src/tools/workspace/files.ts';
 import { gitTools } from '../../../src/tools/workspace/git.ts';
-import { githubTools } from '../../../src/tools/workspace/github.ts';
 import { shellTools } from '../../../src/tools/workspace/shell.ts';
 import { workspaceTools } from '../../../src/tools/workspace/workspaces.ts';
 
-const tools = [...workspaceTools, ...fileTools, ...shellTools, ...gitTools, ...githubTools, ...bringInTools];
+const tools = [...workspaceTools, ...fileTools, ...shellTools, ...gitTools, ...syncTools, ...bringInTools];
 const named = (name: string) => tools.find((tool) => tool.name === name)!;
 
 describe('the tools of the kennel', () => {

@@ -2,15 +2,20 @@ import { writeSync } from 'node:fs';
 import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { printed } from './command-text.ts';
-import type { Opened } from './in-workspace.ts';
+import { printed } from '../workspace/command-text.ts';
+import type { Opened } from '../workspace/in-workspace.ts';
 
 /** Largest repository that can be pushed, in bytes. */
 const MAX_BYTES = 2 * 1024 ** 3;
 const BUNDLE_MS = 10 * 60_000;
 
 /** git in the container, which runs nothing that the repository's own settings name. */
-const GIT = ['git', '-c', 'safe.directory=*', '-c', 'core.hooksPath=/dev/null', '-c', 'core.fsmonitor=false'];
+export const GIT = ['git', '-c', 'safe.directory=*', '-c', 'core.hooksPath=/dev/null', '-c', 'core.fsmonitor=false'];
+
+/** Begins a script that changes files: turns off the filters that the repository names, whose programs (git-lfs) are not in the container. `$@` is git. */
+export const WITHOUT_FILTERS = String.raw`
+while IFS= read -r -d '' key; do set -- "$@" -c "$key="; done < <("$@" config --null --name-only --get-regexp '^filter\..*\.(clean|smudge|process|required)$' || true)
+`.trim();
 
 /**
  * Bundles the commits of a workspace in its container, passes the file to `use` and removes it. The bundle comes as base64 on stdout, so this process reads no
