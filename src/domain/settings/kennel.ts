@@ -87,7 +87,7 @@ export const kennelSettings = {
   GEMINI_API_KEY: secret().describe('Key for Gemini CLI; never enters a container'),
   GOOGLE_GEMINI_BASE_URL: z.url().default('https://generativelanguage.googleapis.com').describe('Endpoint for Gemini CLI'),
   ...agentSettings,
-  GH_TOKEN: secret().describe('GitHub token for workspace_publish and workspace_sync; never enters a container'),
-  GITHUB_API_URL: z.url().default('https://api.github.com').describe('GitHub API'),
+  GH_TOKEN: secret().describe('GitHub token: pushes, pull requests, issues, private repositories; never enters a container'),
+  GITHUB_API_URL: z.url().default('https://api.github.com').describe('GitHub API; of GitHub Enterprise Server https://HOST/api/v3'),
   DOCKER_HOST: z.string().trim().min(1).optional().describe('Docker engine; the local socket by default'),
 } as const;
