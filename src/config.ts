@@ -8,6 +8,7 @@ import { chatSettings } from './domain/settings/chat.ts';
 import { instanceSettings } from './domain/settings/instance.ts';
 import { kennelSettings } from './domain/settings/kennel.ts';
 import { modelSettings } from './domain/settings/model.ts';
+import { isOriginalName, valueIn } from './domain/settings/original-names.ts';
 import { serversSettings } from './domain/settings/servers.ts';
 import { isLive, meantBy } from './domain/settings/shapes.ts';
 import { speechSettings } from './domain/settings/speech.ts';
@@ -110,9 +111,9 @@ function settingsInFile(file: string): Record<string, string> {
 /** An empty variable means "unset": shells and compose files cannot easily unset one. */
 function given(name: string, flags: Origin['flags'], env: NodeJS.ProcessEnv, fromFile: Record<string, string>): [Source, string | undefined] {
   if (flags[name] !== undefined) return ['flag', flags[name]];
-  if (env[name]?.trim()) return ['environment', env[name]];
-  if (fromFile[name]?.trim()) return ['file', fromFile[name]];
-  return ['default', undefined];
+  const [inEnvironment, inFile] = [valueIn(name, env), valueIn(name, fromFile)];
+  if (inEnvironment !== undefined) return ['environment', inEnvironment];
+  return inFile === undefined ? ['default', undefined] : ['file', inFile];
 }
 
 export const sourcesOf = (config: Config): Readonly<Record<string, Source>> => origins.get(config)?.sources ?? {};
@@ -149,7 +150,7 @@ export function settingsElsewhere(flags: Partial<Record<string, string>> = {}, e
   const file = join(fetchHome(flags, env), '.env');
   const kept = existsSync(file) ? parse(readFileSync(file)) : {};
   const found = Object.keys(settings).flatMap((name): Array<[string, string]> => {
-    const value = flags[name] ?? (env[name]?.trim() ? env[name] : undefined);
+    const value = flags[name] ?? valueIn(name, env);
     return name === 'FETCH_HOME' || value === undefined || value === kept[name] ? [] : [[name, value]];
   });
   return Object.fromEntries(found);
@@ -165,7 +166,7 @@ export function configWarnings(home: string, env: NodeJS.ProcessEnv = process.en
   const known = Object.keys(settings);
   const unknown = (names: string[], where: string): string[] =>
     names
-      .filter((name) => OURS.test(name) && !known.includes(name))
+      .filter((name) => OURS.test(name) && !known.includes(name) && !isOriginalName(name))
       .map((name) => `${name} (${where}) is no setting and is ignored.${nearest(name, known).length > 0 ? ` Did you mean ${nearest(name, known)[0]}?` : ''}`);
   return [
     ...unknown(Object.keys(parse(text)), file),

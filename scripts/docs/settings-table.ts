@@ -1,4 +1,6 @@
+import { AGENT_NAMES, hasModel } from '../../kennel/agents/registry.ts';
 import { settings } from '../../src/config.ts';
+import { enablesAgent, ORIGINAL_NAMES } from '../../src/domain/settings/original-names.ts';
 import { isLive } from '../../src/domain/settings/shapes.ts';
 import { table } from './page.ts';
 
@@ -48,4 +50,26 @@ export const envExample = (): string =>
     '# The environment wins over that file, a flag over both. FETCH_HOME itself is only read from the environment or --home.',
     ...listSettings().flatMap(({ name, fallback, meaning }) => ['', `# ${meaning}`, `# ${name}=${fallback ?? ''}`]),
     '',
+    '# Names of Fetch 0.0.94 that work, too, where the setting above is unset.',
+    ...Object.entries(ORIGINAL_NAMES).flatMap(([name, { is, meaning }]) => ['', `# ${is}: ${meaning}`, `# ${name}=`]),
+    '',
+    '# FETCH_KENNEL_AGENTS: true for each that may be used; one that is set turns off those that are not',
+    ...AGENT_NAMES.filter(hasModel).map((agent) => `# ${enablesAgent(agent)}=`),
+    '',
   ].join('\n');
+
+/** What became of the variables of the original that have another name here. */
+export const originalNames = (): string =>
+  table(
+    ['name in Fetch 0.0.94', 'setting here', 'its value'],
+    [
+      ...Object.entries(ORIGINAL_NAMES).map(([name, { is, meaning }]) => [`\`${name}\``, `\`${is}\``, meaning]),
+      [
+        AGENT_NAMES.filter(hasModel)
+          .map((agent) => `\`${enablesAgent(agent)}\``)
+          .join(', '),
+        '`FETCH_KENNEL_AGENTS`',
+        '`true` for each that may be used; one that is set turns off those that are not',
+      ],
+    ],
+  );

@@ -53,6 +53,47 @@ test('the runtime token may be set under either of its names', () => {
   expect(loadConfig({}, { FETCH_HOME: home, DEEPSEEK_RUNTIME_TOKEN: 'b', FETCH_RUNTIME_TOKEN: 'a' }).runtimeToken).toBe('a');
 });
 
+describe('variables of the original Fetch', () => {
+  const load = (env: Record<string, string>) => loadConfig({}, { FETCH_HOME: home, ...env });
+
+  test('count under their own names, in their own units', () => {
+    const original = {
+      WORKSPACE_ROOT: '/work',
+      FETCH_RATE_LIMIT_MAX: '7',
+      FETCH_WA_MAX_LENGTH: '2000',
+      FETCH_PROGRESS_THROTTLE: '3000',
+      FETCH_TASK_TIMEOUT: '300000',
+    };
+    const meant = { FETCH_WORKSPACES: '/work', WHATSAPP_RATE_LIMIT: 7, WHATSAPP_TEXT_LIMIT: 2000, FETCH_PROGRESS_SECONDS: 3, FETCH_TASK_HOURS: 1 / 12 };
+    expect(load(original)).toMatchObject(meant);
+    writeFileSync(
+      join(home, '.env'),
+      Object.entries(original)
+        .map(([name, value]) => `${name}=${value}\n`)
+        .join(''),
+    );
+    expect(load({})).toMatchObject(meant);
+    expect(configWarnings(home, {})).toEqual([]);
+  });
+
+  test('give way to ours in the same place, and the file to the environment', () => {
+    writeFileSync(join(home, '.env'), 'WHATSAPP_RATE_LIMIT=5\nFETCH_RATE_LIMIT_MAX=7\n');
+    expect(load({}).WHATSAPP_RATE_LIMIT).toBe(5);
+    expect(load({ FETCH_RATE_LIMIT_MAX: '9' }).WHATSAPP_RATE_LIMIT).toBe(9);
+  });
+
+  test('switches of agents make the list: one that is set turns off those that are not', () => {
+    expect(load({ ENABLE_CODEX: 'yes', ENABLE_CLAUDE: 'true', ENABLE_GEMINI: 'off' }).FETCH_KENNEL_AGENTS).toBe('claude,codex,practice');
+    expect(load({ ENABLE_CODEX: 'false' }).FETCH_KENNEL_AGENTS).toBe('practice');
+    expect(load({ ENABLE_CODEX: 'true', FETCH_KENNEL_AGENTS: 'gemini' }).FETCH_KENNEL_AGENTS).toBe('gemini');
+    expect(load({ ENABLE_BROWSER: 'true' }).FETCH_KENNEL_AGENTS).toBe(AGENT_NAMES.join(','));
+  });
+
+  test('are refused as the setting that they stand for', () => {
+    expect(() => load({ FETCH_TASK_TIMEOUT: 'soon' })).toThrow(/FETCH_TASK_HOURS \(environment\)/);
+  });
+});
+
 test('a child gets the environment without what npm put there', () => {
   expect(childEnvironment({ A: '1' }, { PATH: '/bin', npm_config_registry: 'x' })).toEqual({ PATH: '/bin', TZ: 'UTC', A: '1' });
 });

@@ -34,8 +34,13 @@ export function watchSettings(config: Config): () => void {
 
 /** Another one for every change of a file, and for a file that is not there. */
 function stampOf(file: string): string {
-  const stats = statSync(file, { throwIfNoEntry: false });
-  return stats ? `${stats.ino} ${stats.mtimeMs} ${stats.size}` : 'none';
+  try {
+    const stats = statSync(file, { bigint: true, throwIfNoEntry: false });
+    return stats ? `${stats.ino} ${stats.mtimeNs} ${stats.size}` : 'none';
+  } catch (error) {
+    // its folder may not be read; that must not end what runs
+    return (error as Error).message;
+  }
 }
 
 /** A broken file must not end what runs: the settings stay as they are. */
