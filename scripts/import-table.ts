@@ -23,7 +23,7 @@ const STORES = [...GROUND, ...ROOT_FILES, 'store', 'adapters'];
  */
 export const IMPORT_TABLE: Record<string, FolderRules> = {
   contracts: { imports: [], packages: [] },
-  domain: { imports: ['contracts'], packages: ['croner', 'zod'] },
+  domain: { imports: ['contracts'], packages: ['chrono-node/en', 'croner', 'zod'] },
   workflows: { imports: GROUND, packages: ['@temporalio/workflow', '@temporalio/common'] },
   store: { imports: GROUND, owns: ['kysely', 'pg'] },
   adapters: { imports: [...GROUND, ...ROOT_FILES] },

@@ -15,6 +15,9 @@ export const routineWorkflowId = (runId: string): string => `routine/${runId}`;
 export const scheduleId = (cronId: string): string => `cron/${cronId}`;
 export const scheduledRunWorkflowId = (cronId: string): string => `cron/${cronId}/run`;
 
+/** `reminder/<id>`: waits for its time, and says it. */
+export const reminderWorkflowId = (reminderId: string): string => `reminder/${reminderId}`;
+
 /** Task queue of workflows, model steps and worker-side tools. */
 export const AGENT_QUEUE = 'agent';
 /** Task queue of sends on a channel. Only the process that holds the channel polls it. */

@@ -5,6 +5,7 @@
 export const CONVERSATION = 'conversation';
 export const ROUTINE = 'routine';
 export const CODING_TASK = 'codingTask';
+export const REMINDER = 'reminder';
 export const arrivalSignal = 'arrived';
 export const viewQuery = 'view';
 /** Query of a conversation and of a coding task: which of the given ids (turns, inbox and outbox rows, questions, orders) it holds. */

@@ -9,6 +9,7 @@ import { notify, replyNow } from '../store/turns/replies.ts';
 import { activeTurn, openTurn } from '../store/turns/turns.ts';
 import { addUserItem } from '../store/turns/user-items.ts';
 import { answerOpen } from './answers.ts';
+import type { CommandContext } from './commands/command.ts';
 import { runCommand } from './commands/commands.ts';
 import type { AnsweredMessage, InboundMessage, IntakeResult } from './message.ts';
 import { type InboxEntry, type Meant, once } from './once.ts';
@@ -23,14 +24,18 @@ interface Taking {
   entry: InboxEntry;
   /** the turn that runs in its thread */
   active?: { id: string };
+  afterwards: CommandContext['afterwards'];
 }
 
 /** Accepts a message: a command, an answer, or words for the model. */
 export async function say(deps: IntakeDeps, message: InboundMessage): Promise<IntakeResult> {
   const { threadId, channelMessageId: id, also, writers } = message;
+  const stored: Array<Parameters<CommandContext['afterwards']>[0]> = [];
   const { arrival, turnId, inboxId } = await once(deps, { threadId, id, body: modelText(message), writers, also }, async (tx, entry) =>
-    interpret({ tx, config: deps.config, message, entry, active: await activeTurn(tx.now, threadId) }),
+    interpret({ tx, config: deps.config, message, entry, active: await activeTurn(tx.now, threadId), afterwards: (act) => void stored.push(act) }),
   );
+  // a server that is away must not delay the reply
+  for (const act of stored) void act(deps.temporal).catch(() => {});
   if (arrival.kind === 'turn' || arrival.kind === 'steer') await tellLong(deps, message);
   return { kind: arrival.kind, turnId, inboxId };
 }
@@ -48,7 +53,7 @@ export async function respond(deps: IntakeDeps, message: AnsweredMessage): Promi
 async function interpret(taking: Taking): Promise<Meant> {
   const { tx, message, entry, active } = taking;
   if (message.plain) return await toModel(taking);
-  const command = message.questionId ? null : await runCommand(tx, taking.config, commandOf(taking));
+  const command = message.questionId ? null : await runCommand(tx, taking.config, commandOf(taking), taking.afterwards);
   if (typeof command === 'string') return await reply(taking, command);
   if (command) return 'turn' in command ? await toModel({ ...taking, message: { ...message, text: command.turn, shown: undefined } }) : command;
   const answered = await answerOpen(tx, {

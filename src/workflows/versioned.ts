@@ -1,5 +1,6 @@
 import { setWorkflowOptions } from '@temporalio/workflow';
 import { codingTask } from './coding-task/coding-task.ts';
+import { reminder } from './reminder.ts';
 import { routine } from './routine.ts';
 
 /**
@@ -8,5 +9,7 @@ import { routine } from './routine.ts';
  */
 setWorkflowOptions({ versioningBehavior: 'PINNED' }, codingTask);
 setWorkflowOptions({ versioningBehavior: 'PINNED' }, routine);
+// its first workflow task comes when it is due, and it is over some seconds later
+setWorkflowOptions({ versioningBehavior: 'PINNED' }, reminder);
 
 export * from './index.ts';

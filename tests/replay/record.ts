@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import packageJson from '../../package.json' with { type: 'json' };
-import { scheduleId } from '../../src/contracts/ids.ts';
+import { reminderWorkflowId, scheduleId } from '../../src/contracts/ids.ts';
 import { startTestApp, type TestApp } from '../support/app.ts';
 import { requireDocker } from '../support/docker.ts';
 import { until } from '../support/until.ts';
@@ -225,6 +225,20 @@ async function routines(scene: Scene): Promise<Recorded> {
   return runs.map((run) => ({ name: `routine-${run.cron_id ? 'scheduled' : run.status}`, workflowId: run.workflow_id }));
 }
 
+async function saidReminder({ app, temporal }: Scene): Promise<Recorded> {
+  await app.say(await app.thread(), 'remind me to stretch in 2 seconds');
+  const { id } = await app.store.db.selectFrom('reminders').select('id').executeTakeFirstOrThrow();
+  const workflowId = reminderWorkflowId(id);
+  await until('it is there', () =>
+    temporal.workflow
+      .getHandle(workflowId)
+      .describe()
+      .catch(() => null),
+  );
+  await temporal.workflow.getHandle(workflowId).result();
+  return [{ name: 'reminder-said', workflowId }];
+}
+
 const only = process.argv.slice(2);
 const there = existsSync(FOLDER) ? readdirSync(FOLDER).map((file) => file.replace('.json', '')) : [];
 const again = only.length === 0 ? there : there.filter((name) => only.includes(name));
@@ -248,6 +262,7 @@ try {
   }
   if (only.length === 0 || only.some((name) => /^routine-|^conversation-continue/.test(name)))
     recorded.push(...(await continuedAsNew(scene)), ...(await routines(scene)));
+  if (wanted('reminder-said')) recorded.push(...(await saidReminder(scene)));
   for (const [name, play] of Object.entries({ ...taskRuns, 'task-queued': queuedTask, 'task-frees-workspace': freeingTask, 'task-updated': updatedTask })) {
     if (!wanted(name)) continue;
     const workflowId = await play(app);

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
 import { Worker, type WorkerOptions } from '@temporalio/worker';
 import { WorkerDeployment } from '../../../temporal/deployment.ts';
+import { createReminderActivities } from '../../activities/routine/reminder.ts';
 import { createRoutineActivities } from '../../activities/routine/routine.ts';
 import { createTaskRecords } from '../../activities/task/task-records.ts';
 import { createAct } from '../../activities/turn/act.ts';
@@ -33,6 +34,7 @@ export async function run({ config, role, store, temporal, native }: RoleContext
       act: createAct(deps),
       ...createRecordActivities(deps),
       ...createRoutineActivities(deps),
+      ...createReminderActivities(deps),
       ...createTaskRecords(deps),
     },
     ...workerTimings(config),

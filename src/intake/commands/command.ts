@@ -1,3 +1,4 @@
+import type { Client } from '@temporalio/client';
 import type { Config } from '../../config.ts';
 import type { Identity } from '../../contracts/decision.ts';
 import { plainWords } from '../../domain/chat/commands.ts';
@@ -19,6 +20,8 @@ export interface CommandMessage {
 export interface CommandContext extends CommandMessage {
   tx: ThreadTransaction;
   config: Config;
+  /** what is done once all of this is stored, as soon as may be; the sweeper does it where a crash comes first */
+  afterwards(act: (temporal: Client) => Promise<unknown>): void;
   /** the owner says it: at the terminal, with the token, or from the owner's number */
   owned: boolean;
 }

@@ -7,10 +7,10 @@ import type { Command, CommandContext, CommandMessage, Outcome } from './command
 import { COMMANDS } from './table.ts';
 
 /** Carries out the command that a whole message is, without the model. Null when it is none. */
-export async function runCommand(tx: ThreadTransaction, config: Config, message: CommandMessage): Promise<Outcome> {
+export async function runCommand(tx: ThreadTransaction, config: Config, message: CommandMessage, afterwards: CommandContext['afterwards']): Promise<Outcome> {
   // where nobody else writes, the trigger is not needed and people write it all the same
   const text = withoutTrigger(message.text, config.FETCH_TRIGGER)?.trim() ?? message.text;
-  const context: CommandContext = { ...message, text, tx, config, owned: mayTrust(message.by) };
+  const context: CommandContext = { ...message, text, tx, config, afterwards, owned: mayTrust(message.by) };
   for (const each of COMMANDS) {
     const asked = each.parse(text);
     const outcome = asked === null ? null : await run(each, asked, context);

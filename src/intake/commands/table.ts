@@ -4,12 +4,14 @@ import { anew, clear, help, status, stop } from './conversation.ts';
 import { egressCommand } from './egress.ts';
 import { greeting } from './greeting.ts';
 import { helpOf } from './help.ts';
-import { schedules, tasks } from './lists.ts';
 import { project, projects } from './projects.ts';
+import { remind } from './remind.ts';
+import { removeSchedule, schedules } from './schedules.ts';
 import { shareCommand } from './sharing.ts';
 import { signCommand } from './sign-off.ts';
 import { orderCommand } from './task-orders.ts';
-import { bringIn, removeSchedule, undo } from './tools.ts';
+import { tasks } from './tasks.ts';
+import { bringIn, undo } from './tools.ts';
 import { askAgain, autonomy, plans } from './trust.ts';
 
 /** Every command, in the order in which a message is compared with them and in which `help` lists them. */
@@ -24,6 +26,7 @@ export const COMMANDS: readonly Command[] = [
   plans,
   tasks,
   undo,
+  remind,
   schedules,
   removeSchedule,
   anew,

@@ -1,9 +1,11 @@
 import type { Client } from '@temporalio/client';
+import { startReminder } from '../../adapters/reminders.ts';
 import type { Config } from '../../config.ts';
 import { chatsWithSends, openRuns, openTurns } from '../../store/chats/reconcile.ts';
 import { settledTasks } from '../../store/kennel/tasks.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import { settledCrons } from '../../store/routines/crons.ts';
+import { waitingReminders } from '../../store/routines/reminders.ts';
 import { Holdings } from './holdings.ts';
 import { compareRun, scheduleComparison } from './routines.ts';
 import { compareSends } from './sends.ts';
@@ -17,10 +19,10 @@ const SETTLED_MS = 30_000;
 /** Rounds after a start in which every run is checked for older code: after a rollback, old workers meet runs of the newer release in the first minutes. */
 const ROUNDS_AFTER_START = 10;
 
-export type Reconciled = Record<'turns' | 'tasks' | 'runs' | 'schedules' | 'sends' | 'stuck', Walked>;
+export type Reconciled = Record<'turns' | 'tasks' | 'runs' | 'schedules' | 'reminders' | 'sends' | 'stuck', Walked>;
 
 /**
- * Compares the database with the Temporal server and restores what the server lost: turns, answers, orders, tasks, runs of routines, schedules and queued
+ * Compares the database with the Temporal server and restores what the server lost: turns, answers, orders, tasks, runs of routines, schedules, reminders and queued
  * messages. The cause may be a terminated workflow, a server that lost its last moments, a restored backup, or deleted data. What the database itself lost is
  * ended, and the person is told. Each call is one round through all of it.
  */
@@ -46,6 +48,10 @@ export function createReconcile(deps: { db: Db; temporal: Client; config: Config
     (after, limit) => settledCrons(db, ageMs, after, limit),
     (cron) => cron.id,
   );
+  const reminders = new Walk(
+    (after, limit) => waitingReminders(db, ageMs, after, limit),
+    (reminder) => reminder.id,
+  );
   const sends = new Walk(
     (after, limit) => chatsWithSends(db, ageMs, after, limit),
     (chat) => chat.chatId,
@@ -59,6 +65,7 @@ export function createReconcile(deps: { db: Db; temporal: Client; config: Config
       tasks: await tasks.round((task) => compareTask(deps, holdings, task)),
       runs: await runs.round((run) => compareRun(temporal, holdings, run)),
       schedules: await crons.round(scheduleComparison(temporal, deps.config.FETCH_CATCHUP_HOURS, updated)),
+      reminders: await reminders.round((reminder) => startReminder(temporal, reminder)),
       // last, because the rounds above leave messages to send
       sends: await sends.round((chat) => compareSends(deps, holdings, chat)),
     };

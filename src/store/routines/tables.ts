@@ -53,8 +53,21 @@ export interface CronTable {
   last_fired: Generated<Date | null>;
 }
 
+/** What a person wants to be told once. */
+export interface ReminderTable {
+  id: string;
+  chat_id: string;
+  what: string;
+  /** sources of foreign text: a member of a group asked for it */
+  sources: Json<Source[]>;
+  due_at: Date;
+  state: Generated<'waiting' | 'said' | 'removed'>;
+  created_at: Created;
+}
+
 export interface RoutineDatabase {
   routines: RoutineTable;
   routine_runs: RoutineRunTable;
   crons: CronTable;
+  reminders: ReminderTable;
 }

@@ -47,7 +47,10 @@ const meaning = (text: string) =>
   onThread(database.store.db, chat.threadId, async (tx) => {
     const order = orderCommand.parse(text);
     const by = { role: 'owner' as const };
-    const meant = order === null ? null : await orderCommand.run(order, { tx, text, inboxId: 'inb_1', config: loadConfig(), by, shared: false, owned: true });
+    const meant =
+      order === null
+        ? null
+        : await orderCommand.run(order, { tx, text, inboxId: 'inb_1', config: loadConfig(), by, shared: false, owned: true, afterwards: () => {} });
     if (typeof meant === 'string') return { reply: meant };
     return meant !== null && 'arrival' in meant ? meant.arrival : null;
   });

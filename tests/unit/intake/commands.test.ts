@@ -23,6 +23,8 @@ describe('a whole message', () => {
     'sign as me',
     'shares',
     'pause',
+    'remind me to stretch in 5 minutes',
+    'reminders',
     'Hi!',
     'good morning',
     'Hello, fetch',

@@ -8,7 +8,7 @@ import { ask, inward, shows } from '../../../support/whatsapp/inward.ts';
 
 /** The whole instance: what happens with people's messages. */
 
-const world = inward(['Ann', 'Ben', 'Cleo', 'Dora', 'Emil', 'Fay', 'Gus', 'Hana', 'Ivo', 'Joan', 'Nora', 'Otto', 'Rosa']);
+const world = inward(['Ann', 'Ben', 'Cleo', 'Dora', 'Emil', 'Fay', 'Gus', 'Hana', 'Ivo', 'Joan', 'Nora', 'Otto', 'Paul', 'Quinn', 'Rosa']);
 const { people, db, verdicts, shown, asked, verdictOf, turnsOf } = world;
 
 describe('messages on WhatsApp', () => {
@@ -30,6 +30,31 @@ describe('messages on WhatsApp', () => {
     expect(await verdictOf(id)).toMatch(/stop|reply/);
     await Ben.send('help');
     await shown(Ben, 'interrupts what is running');
+  });
+
+  it('greets, reminds and says what was used without the model, and keeps from others what is the owner’s', async () => {
+    const { Paul } = people;
+    await Paul.send('Hi!');
+    await shown(Paul, 'Three things to try');
+    await Paul.send('Remind me to stretch in 4 seconds.');
+    await shown(Paul, /I will remind you on .*: stretch/);
+    await Paul.send('usage');
+    const usage = await shown(Paul, 'This chat, in all');
+    expect(JSON.stringify(usage)).not.toContain('All chats');
+    await Paul.send('plan off');
+    await shown(Paul, 'Only the owner lets tasks begin without a plan');
+    await shown(Paul, '⏰ Reminder: stretch');
+    expect(await turnsOf(Paul)).toEqual([]);
+    expect(asked('stretch')).toEqual([]);
+  });
+
+  it('takes a greeting for the beginning of what comes within a second', async () => {
+    const { Quinn } = people;
+    await Quinn.send('hello');
+    await Quinn.send('what is a ratchet?');
+    const request = await until('the model is asked', () => asked('what is a ratchet?')[0], 20_000);
+    expect(request.user).toBe('hello\nwhat is a ratchet?');
+    expect(await turnsOf(Quinn)).toHaveLength(1);
   });
 
   it('answers nothing to a world.stranger, and neither asks the model nor keeps their address', async () => {
