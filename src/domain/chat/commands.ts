@@ -93,6 +93,12 @@ export function parseAutonomy(text: string): 'supervised' | 'cautious' | 'autono
   return word === 'auto' ? 'autonomous' : ((word as 'supervised' | 'cautious' | 'autonomous' | undefined) ?? null);
 }
 
+/** The digits of an international phone number; null when it is none. */
+export function phoneIn(text: string): string | null {
+  const digits = text.replace(/\D/g, '');
+  return /^[1-9]\d{6,14}$/.test(digits) ? digits : null;
+}
+
 /** Which workspace the owner shares with somebody, when the whole message says it. `person`: the digits of a phone number. */
 export type ShareOrder = { what: 'share' | 'unshare'; workspace: string; person: string } | { what: 'list' };
 
@@ -101,8 +107,8 @@ export function parseShare(text: string): ShareOrder | null {
   const plain = text.trim();
   if (/^\/?shares[.!]*$/i.test(plain)) return { what: 'list' };
   const [, word, workspace, number] = /^\/?(share|unshare) ([\w.-]{1,64}) (?:with|from) (\+?[\d ()./-]{7,30})$/i.exec(plain) ?? [];
-  const person = number?.replace(/\D/g, '') ?? '';
-  if (!word || !workspace || !/^[1-9]\d{6,14}$/.test(person)) return null;
+  const person = number === undefined ? null : phoneIn(number);
+  if (!word || !workspace || person === null) return null;
   return { what: word.toLowerCase() as 'share' | 'unshare', workspace, person };
 }
 

@@ -26,7 +26,7 @@ export const whatsappSettings = {
     .optional()
     .describe("Whose number is linked: shared (the owner's own; outside the self chat the trigger is needed) or dedicated; chosen at pairing when unset"),
   OWNER_PHONE_NUMBER: phones.optional().describe('The owner, international form; the linked account itself when unset'),
-  TRUSTED_PHONE_NUMBERS: phones.optional().describe('More people who may use it, comma separated'),
+  TRUSTED_PHONE_NUMBERS: phones.optional().describe('More people who may use it, comma separated; `trust add` in the chat names others'),
   FETCH_TRIGGER: live(z.string().trim().min(1).default('@fetch').describe('Word that calls it in chats where people talk to each other')),
   WHATSAPP_RATE_LIMIT: live(whole(30).describe('Messages of one author that are handled in a minute; more wait')),
   WHATSAPP_TEXT_LIMIT: live(

@@ -4,7 +4,9 @@ import { findName } from '../../domain/tasks/workspace-names.ts';
 import { listShares, shareWorkspace, unshareWorkspace } from '../../store/kennel/shares.ts';
 import { listWorkspaces } from '../../store/kennel/workspaces.ts';
 import type { Tx } from '../../store/postgres/database.ts';
+import { trustedPhones } from '../../store/whatsapp/trusted.ts';
 import { command } from './command.ts';
+import { trustedBySetting } from './trusted.ts';
 
 export const shareCommand = command({
   help: ['`share demo with +49 170 1234567` lets somebody whom you trust use a project; `unshare demo with …` takes it back, `shares` lists them'],
@@ -24,8 +26,8 @@ async function share(tx: Tx, config: Pick<Config, 'TRUSTED_PHONE_NUMBERS'>, orde
     const gone = await unshareWorkspace(tx, order.workspace, person);
     return gone ? `${order.workspace} is no longer shared with +${person}.` : `${order.workspace} was not shared with +${person}.`;
   }
-  if (!(config.TRUSTED_PHONE_NUMBERS ?? '').split(',').includes(person))
-    return `+${person} may not write to me. Add the number to TRUSTED_PHONE_NUMBERS first; then share again.`;
+  if (!trustedBySetting(config).includes(person) && !(await trustedPhones(tx)).includes(person))
+    return `+${person} may not write to me. Say \`trust add +${person}\` first; then share again.`;
   const names = [...new Set((await listWorkspaces(tx)).map(({ name }) => name))];
   const workspace = findName(order.workspace, names);
   if (workspace === null) return `There is no workspace ${order.workspace}. There ${names.length === 1 ? 'is' : 'are'}: ${names.join(', ') || 'none'}.`;

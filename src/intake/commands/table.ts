@@ -14,6 +14,8 @@ import { tasks } from './tasks.ts';
 import { bringIn, undo } from './tools.ts';
 import { askAgain, autonomy, plans } from './trust.ts';
 
+import { trustedCommand } from './trusted.ts';
+
 /** Every command, in the order in which a message is compared with them and in which `help` lists them. */
 export const COMMANDS: readonly Command[] = [
   orderCommand,
@@ -34,6 +36,7 @@ export const COMMANDS: readonly Command[] = [
   autonomy,
   askAgain,
   egressCommand,
+  trustedCommand,
   shareCommand,
   signCommand,
   usage,

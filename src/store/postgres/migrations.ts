@@ -23,7 +23,7 @@ import * as signatures from './migrations/0025-signatures.ts';
 import * as egress from './migrations/0026-egress.ts';
 import * as registryAddresses from './migrations/0027-registry-addresses.ts';
 import * as setupScripts from './migrations/0028-setup-scripts.ts';
-import * as reminders from './migrations/0031-reminders.ts';
+import * as commands from './migrations/0031-commands.ts';
 import * as sessions from './migrations/0032-sessions.ts';
 
 /**
@@ -54,7 +54,7 @@ const migrations: Record<string, Migration> = {
   '0026_egress': egress,
   '0027_registry_addresses': registryAddresses,
   '0028_setup_scripts': setupScripts,
-  '0031_reminders': reminders,
+  '0031_commands': commands,
   '0032_sessions': sessions,
 };
 

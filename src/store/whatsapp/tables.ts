@@ -152,6 +152,12 @@ export interface GroupRecord {
   participants: Array<{ id: string; phoneNumber?: string }>;
 }
 
+/** A number that the owner trusts besides those of the setting, as digits. */
+export interface WaTrustedTable {
+  phone: string;
+  trusted_at: Created;
+}
+
 export interface WhatsAppDatabase {
   wa_accounts: WaAccountTable;
   wa_creds: WaCredsTable;
@@ -162,4 +168,5 @@ export interface WhatsAppDatabase {
   wa_groups: WaGroupTable;
   wa_uploads: WaUploadTable;
   wa_chat_pauses: WaChatPauseTable;
+  wa_trusted: WaTrustedTable;
 }

@@ -2,6 +2,7 @@ import type { Config } from '../../../config.ts';
 import type { Identity } from '../../../contracts/decision.ts';
 import { canonicalUser, numberMode, roleOf } from '../../../domain/whatsapp/identity.ts';
 import { type Forms, findContact, learnMapping, ownIdentity } from '../../../store/whatsapp/contacts.ts';
+import { trustedPhones } from '../../../store/whatsapp/trusted.ts';
 import type { CurrentLive, OnOpen, WhatsAppDeps } from '../live.ts';
 import type { Me } from './decode.ts';
 
@@ -21,18 +22,19 @@ const jids = (phones: string | undefined): string[] => (phones ?? '').split(',')
 
 /** Who is who on this account. Without OWNER_PHONE_NUMBER the account itself is the owner. */
 export async function whoIsWho({ db, config, account }: Pick<WhatsAppDeps, 'db' | 'config' | 'account'>): Promise<Self> {
-  const own = await ownIdentity(db, account);
-  const people = peopleOf(config, own);
+  const [own, told] = await Promise.all([ownIdentity(db, account), trustedPhones(db)]);
+  const people = peopleOf(config, own, told);
   const number = numberMode(config, own.number, own.jid ?? '');
   return { jid: own.jid && canonicalUser(own.jid), lid: own.lid && canonicalUser(own.lid), number, people };
 }
 
-export function peopleOf(config: Pick<Config, 'OWNER_PHONE_NUMBER' | 'TRUSTED_PHONE_NUMBERS'>, own: Me): People {
+/** `told`: numbers that the owner trusts besides those of the setting. */
+export function peopleOf(config: Pick<Config, 'OWNER_PHONE_NUMBER' | 'TRUSTED_PHONE_NUMBERS'>, own: Me, told: readonly string[] = []): People {
   const owner = jids(config.OWNER_PHONE_NUMBER);
   const itself = [own.jid, own.lid].filter((jid) => jid !== null);
   // if the account itself is the owner, its LID counts too, before any contact says so
   const named = own.jid && owner.includes(canonicalUser(own.jid)) ? [...owner, ...itself] : owner;
-  return { owner: owner.length > 0 ? named : itself, trusted: jids(config.TRUSTED_PHONE_NUMBERS) };
+  return { owner: owner.length > 0 ? named : itself, trusted: [...jids(config.TRUSTED_PHONE_NUMBERS), ...jids(told.join(','))] };
 }
 
 /**
@@ -71,12 +73,12 @@ export const learnMappings =
       );
     };
     const ask = async (): Promise<void> => {
-      for (const pn of [...jids(config.OWNER_PHONE_NUMBER), ...jids(config.TRUSTED_PHONE_NUMBERS)]) {
+      for (const pn of [...jids(config.OWNER_PHONE_NUMBER), ...jids(config.TRUSTED_PHONE_NUMBERS), ...jids((await trustedPhones(db)).join(','))]) {
         if (closed.aborted) return;
         await sock.signalRepository.lidMapping.getLIDForPN(pn).catch(() => null);
       }
     };
     sock.ev.on('lid-mapping.update', learn);
-    void ask();
+    ask().catch((error) => log.warn({ reason: error.message }, 'could not ask for the addresses of trusted people; their messages tell them'));
     return () => sock.ev.off('lid-mapping.update', learn);
   };

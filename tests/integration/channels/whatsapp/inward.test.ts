@@ -48,6 +48,26 @@ describe('messages on WhatsApp', () => {
     expect(asked('stretch')).toEqual([]);
   });
 
+  it('hears somebody whom the owner trusts, until that is taken back', async () => {
+    const zoe = world.fixture.contact('Zoe');
+    const thread = await world.app.thread();
+    const told = async (text: string): Promise<string> => {
+      expect((await world.app.say(thread, text)).kind).toBe('reply');
+      return (await world.app.detail(thread)).items.filter((item) => item.kind === 'agent_message').at(-1)?.detail ?? '';
+    };
+    const number = `+${zoe.pn.split('@')[0]}`;
+    expect(await verdictOf((await zoe.send('@fetch version')).id)).toBe('stranger');
+    expect(await told(`trust add ${number}`)).toContain(`${number} may write to me on WhatsApp`);
+    expect(await told('trust list')).toContain(`- ${number}\n`.trim());
+    await zoe.send('@fetch version');
+    await shown(zoe, /^Fetch \d/);
+    await zoe.send('trust list');
+    await shown(zoe, 'Only the owner says who may write to me.');
+    expect(await told(`trust remove ${number}`)).toContain('is ignored from now on');
+    expect(await verdictOf((await zoe.send('@fetch version')).id)).toBe('stranger');
+    expect(await told(`trust remove ${number}`)).toContain('was not trusted');
+  });
+
   it('takes a greeting for the beginning of what comes within a second', async () => {
     const { Quinn } = people;
     await Quinn.send('hello');
