@@ -53,7 +53,7 @@ export const helpText = (setUp: SetUp, commands: readonly string[]): string =>
     'Three things to try:',
     ...numbered(setUp),
     '',
-    'These work at once, without a model:',
+    'Words that need no model:',
     ...commands.map((line) => `- ${line}`),
     '',
     'Good to know:',

@@ -35,7 +35,7 @@ export async function readRemind({ rest, certain }: Remind, now: Date, timeZone:
   // the library counts in the local time of the process, so it is given the person's clock as if it were UTC
   const clock = wallOf(now, timeZone);
   const times = parse(rest, { instant: clock, timezone: 0 }, { forwardDate: true });
-  const time = times.find((each) => isLast(each, rest)) ?? times.find((each) => isFirst(each, rest));
+  const time = times.find((each) => (certain || SAYING.test(rest)) && isLast(each, rest)) ?? times.find((each) => isFirst(each, rest));
   if (!time) return certain && times.length === 0 ? { problem: 'when' } : null;
   const what = `${withoutJoint(rest.slice(0, time.index), time.text)} ${rest.slice(time.index + time.text.length)}`
     .trim()
@@ -47,8 +47,9 @@ export async function readRemind({ rest, certain }: Remind, now: Date, timeZone:
   return at.getTime() - now.getTime() < LONGEST_MS ? { what, at } : { problem: 'when' };
 }
 
-/** The time stands behind what is to be said, which has a word before it: "what we did on Friday" is a question. */
-const isLast = ({ index, text }: ParsedResult, rest: string): boolean => index + text.length === rest.length && /^(?:to|about|of|that)\b/i.test(rest);
+/** What is to be said has a word before it, where the time stands behind it: "what we did on Friday" is a question. */
+const SAYING = /^(?:about|of|that)\b/i;
+const isLast = ({ index, text }: ParsedResult, rest: string): boolean => index + text.length === rest.length;
 
 const JOINT = /(?:^| )(?:on|at|in|by) $/i;
 const isFirst = ({ index }: ParsedResult, rest: string): boolean => index === 0 || (index <= 3 && JOINT.test(rest.slice(0, index)));

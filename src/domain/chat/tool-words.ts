@@ -43,5 +43,5 @@ export function parseUndo(text: string): UndoOrder | null {
 /** The name or number in `schedules remove NAME`. */
 export function parseScheduleRemoval(text: string): string | null {
   if (isTooLong(text)) return null;
-  return /^(?:schedules remove|\/schedules? (?:remove|delete)) (\S(?:.{0,78}\S)?)$/i.exec(text.trim())?.[1] ?? null;
+  return /^(?:schedules remove|\/(?:schedules?|crons?) (?:remove|delete)) (\S(?:.{0,78}\S)?)$/i.exec(text.trim())?.[1] ?? null;
 }

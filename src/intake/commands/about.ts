@@ -11,7 +11,7 @@ import { command, saying } from './command.ts';
 
 export const usage = command({
   help: ['`usage` says how many tokens and how much money this chat has used, today and in all'],
-  parse: saying('usage', 'show usage'),
+  parse: saying('usage', '/u', 'show usage'),
   mayAnswer: true,
   run: async (_, { tx, owned, shared }) => {
     const here = usageLines('This chat', await usageTotals(tx.now, tx.chatId));
@@ -37,7 +37,7 @@ const sumOf = (one: Spent, other: Spent): Spent => ({
 
 export const version = command({
   help: ['`version` says which release this is'],
-  parse: saying('version', 'show version', 'which version are you'),
+  parse: saying('version', '/v', 'show version', 'which version are you'),
   mayAnswer: true,
   run: async () => `Fetch ${VERSION}, on Node ${process.version}.`,
 });

@@ -50,8 +50,10 @@ export interface Command<Asked = unknown> {
 /** Keeps the type of `parse` for `run`, while a list of commands has one type. */
 export const command = <Asked>(declared: Command<Asked>): Command => declared as unknown as Command;
 
-/** A command that is one of these words or sentences and nothing else. A slash before it does not count. */
+/** A command that is one of these words or sentences and nothing else. A slash before it does not count; a word with a slash here needs it. */
 export const saying =
   (...words: readonly string[]) =>
-  (text: string): true | null =>
-    words.includes(plainWords(text)) || null;
+  (text: string): true | null => {
+    const said = plainWords(text);
+    return words.includes(said) || (text.trim().startsWith('/') && words.includes(`/${said}`)) || null;
+  };

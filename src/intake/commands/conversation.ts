@@ -36,7 +36,7 @@ export const anew = command({
 
 export const clear = command({
   help: [],
-  parse: saying('clear', 'clear chat', 'clear the chat', 'clear conversation', 'clear the conversation'),
+  parse: saying('clear', 'new', '/reset', 'clear chat', 'clear the chat', 'clear conversation', 'clear the conversation'),
   mayAnswer: true,
   run: (_, context) => begin(context),
 });

@@ -11,7 +11,7 @@ import { command, saying } from './command.ts';
 
 export const projects = command({
   help: ['`projects` lists your projects; `project demo` makes one the active one'],
-  parse: saying('projects', 'workspaces', 'list projects', 'list workspaces', 'my projects', 'show projects'),
+  parse: saying('projects', '/ls', 'workspaces', 'list projects', 'list workspaces', 'my projects', 'show projects'),
   mayAnswer: true,
   run: async (_, { tx, by }) => {
     const [rows, active] = await Promise.all([reachable(tx.now, by), activeWorkspace(tx.now, tx.chatId)]);
@@ -34,7 +34,7 @@ export const projects = command({
 export const project = command({
   help: [],
   parse: (text) => {
-    const [, name] = /^\/?(?:project|switch to project|use project) ([\w-]{1,64})[.!]?$/i.exec(text.trim()) ?? [];
+    const [, name] = /^(?:\/?(?:project|switch to project|use project)|\/select) ([\w-]{1,64})[.!]?$/i.exec(text.trim()) ?? [];
     return name === undefined ? null : { name, certain: text.trim().startsWith('/') };
   },
   mayAnswer: true,

@@ -21,7 +21,19 @@ async function entriesOf(tx: Tx, chatId: string): Promise<Entry[]> {
 
 export const schedules = command({
   help: ['`schedules` lists what runs by itself and what you are to be reminded of; `schedules remove 2` ends one, by its number or name'],
-  parse: saying('schedules', 'reminders', 'crons', 'list schedules', 'list reminders', 'show schedules', 'show reminders', 'my schedules', 'my reminders'),
+  parse: saying(
+    'schedules',
+    'reminders',
+    'crons',
+    '/schedule list',
+    '/cron list',
+    'list schedules',
+    'list reminders',
+    'show schedules',
+    'show reminders',
+    'my schedules',
+    'my reminders',
+  ),
   mayAnswer: true,
   run: async (_, { tx, config }) => {
     const entries = await entriesOf(tx.now, tx.chatId);

@@ -12,8 +12,7 @@ import { signCommand } from './sign-off.ts';
 import { orderCommand } from './task-orders.ts';
 import { tasks } from './tasks.ts';
 import { bringIn, undo } from './tools.ts';
-import { askAgain, autonomy, plans } from './trust.ts';
-
+import { askAgain, autonomy, plan, plans } from './trust.ts';
 import { trustedCommand } from './trusted.ts';
 
 /** Every command, in the order in which a message is compared with them and in which `help` lists them. */
@@ -26,6 +25,7 @@ export const COMMANDS: readonly Command[] = [
   projects,
   project,
   plans,
+  plan,
   tasks,
   undo,
   remind,

@@ -11,7 +11,7 @@ import { command } from './command.ts';
 /** It works without a model, as stopping must. */
 export const orderCommand = command({
   help: [
-    'a coding task works on by itself and reports; `pause`, `resume` and `stop` are for it when nothing else runs (`stop tsk_…` names one); `now` goes on although its model is at a limit, `now codex` with another agent',
+    '`pause` freezes a coding task, which else works on by itself and reports, `resume` lets it go on, `stop` ends it when nothing else runs (`stop tsk_…` names one); `now` goes on although its model is at a limit, `now codex` with another agent',
   ],
   parse: parseTaskOrder,
   run: async (order, { tx, text, inboxId, turnId }) => {

@@ -1,9 +1,9 @@
 import { askAgainText, parseAskAgain, parseAutonomy } from '../../domain/chat/commands.ts';
 import { parsePlanPreference, planPreferenceText } from '../../domain/chat/plan-words.ts';
-import { setPlanFirst } from '../../store/chats/threads.ts';
+import { planFirst, setPlanFirst } from '../../store/chats/threads.ts';
 import { takeGrantsBack } from '../../store/steps/taint.ts';
 import { trust } from '../../store/turns/replies.ts';
-import { command } from './command.ts';
+import { command, saying } from './command.ts';
 
 /** How much is done without asking. */
 
@@ -32,5 +32,16 @@ export const plans = command({
   run: async (wanted, { tx }) => {
     await setPlanFirst(tx.now, tx.threadId, { on: true, off: false, auto: null }[wanted]);
     return planPreferenceText[wanted];
+  },
+});
+
+export const plan = command({
+  help: [],
+  parse: saying('plan'),
+  mayAnswer: true,
+  run: async (_, { tx }) => {
+    const first = await planFirst(tx.now, tx.threadId);
+    const now = first === null ? 'Big coding tasks here begin' : first ? 'Each coding task here begins' : 'No coding task here begins by itself';
+    return `${now} with a plan. \`plan: add a login page\` asks for one; \`plan on\`, \`plan off\` and \`plan auto\` change that.`;
   },
 });

@@ -10,10 +10,10 @@ type TrustOrder = { what: 'add' | 'remove'; phone: string } | { what: 'list' };
 
 function parseTrust(text: string): TrustOrder | null {
   if (isTooLong(text)) return null;
-  if (['trust list', 'trusted', 'trust'].includes(plainWords(text))) return { what: 'list' };
-  const [, what, number] = /^\/?trust (add|remove) (\+?[\d ()./-]{7,30})$/i.exec(text.trim()) ?? [];
+  if (['trust', 'trust list', 'trust ls'].includes(plainWords(text))) return { what: 'list' };
+  const [, what, number] = /^\/?trust (add|remove|rm) (\+?[\d ()./-]{7,30})$/i.exec(text.trim()) ?? [];
   const phone = number === undefined ? null : phoneIn(number);
-  return phone === null ? null : { what: what!.toLowerCase() as 'add' | 'remove', phone };
+  return phone === null ? null : { what: what!.toLowerCase() === 'add' ? 'add' : 'remove', phone };
 }
 
 export const trustedCommand = command({

@@ -27,6 +27,10 @@ export async function setPlanFirst(tx: Tx, threadId: string, first: boolean | nu
   await tx.updateTable('threads').set({ plan_first: first }).where('id', '=', threadId).execute();
 }
 
+/** As it was set; null when it was not. */
+export const planFirst = async (db: Db | Tx, threadId: string): Promise<boolean | null> =>
+  (await db.selectFrom('threads').select('plan_first').where('id', '=', threadId).executeTakeFirst())?.plan_first ?? null;
+
 export interface NewThread {
   channel: Channel;
   /** the chat's address on its channel; an API thread is its own chat */

@@ -3,6 +3,7 @@ import type { PlanAsked } from '../../contracts/task.ts';
 import { filesOfPlan, quotedPlan, readPlan } from '../../domain/tasks/plan.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
 import { onThread } from '../chats/thread-transaction.ts';
+import { planFirst } from '../chats/threads.ts';
 import { type Db, json } from '../postgres/database.ts';
 import { openedNow } from '../questions/ask.ts';
 import { inputRequest } from '../questions/question-payloads.ts';
@@ -57,9 +58,9 @@ export async function askForPlan(db: Db, task: Task, step: number): Promise<Plan
 
 /** What decides whether a task begins with a plan: the preference of its thread, and what the person wrote in the turn that makes it. */
 export async function planWishes(db: Db, threadId: string, turnId: string): Promise<{ preferred: boolean | null; words: string[] }> {
-  const thread = await db.selectFrom('threads').select('plan_first').where('id', '=', threadId).executeTakeFirst();
+  const preferred = await planFirst(db, threadId);
   const said = await db.selectFrom('transcript').select(['content', 'words']).where('turn_id', '=', turnId).where('role', '=', 'user').execute();
-  return { preferred: thread?.plan_first ?? null, words: said.map(({ content, words }) => words ?? content) };
+  return { preferred, words: said.map(({ content, words }) => words ?? content) };
 }
 
 /** What a person said to a plan. */

@@ -187,17 +187,22 @@ describe('a coding task', () => {
     expect((await findTask(app, id)).result?.summary).toMatch(/Its changes could not be read, and were not committed/);
   });
 
-  it('is undone and done again by words', async () => {
+  it('is undone and done again by words, without the model', async () => {
     const { path } = await workspace(app, 'undone');
     const { thread, id } = await startTask(app, 'write made.txt made', { workspace: 'undone' });
     await inState(app, id, 'completed');
-    await app.ended(
-      thread,
-      await app.turn(thread, [{ call: [['workspace_select', { name: 'undone' }]] }, { call: [['undo', { what: 'one' }]] }, { say: '$LAST' }]),
-    );
-    expect(existsSync(join(path, 'made.txt'))).toBe(false);
-    await app.ended(thread, await app.turn(thread, [{ call: [['undo', { what: 'redo' }]] }, { say: '$LAST' }]));
-    expect(existsSync(join(path, 'made.txt'))).toBe(true);
+    const requests = app.model.requests().length;
+    expect((await app.say(thread, '/project undone')).kind).toBe('reply');
+    for (const [words, there] of [
+      ['undo', false],
+      ['Redo.', true],
+      ['undo all', false],
+    ] as const) {
+      const { turn_id } = await app.say(thread, words);
+      expect((await app.ended(thread, turn_id!)).status).toBe('completed');
+      expect(existsSync(join(path, 'made.txt')), words).toBe(there);
+    }
+    expect(app.model.requests().length).toBe(requests);
   });
 
   it('works in a worktree beside another one, and leaves its commit on a branch of its own', async () => {

@@ -24,6 +24,7 @@ describe('remind me', () => {
     ['remind me tonight to lock the door', 'lock the door', '2026-11-23T21:00:00Z'],
     ['remind me to turn the heating on at 9', 'turn the heating on', '2026-11-24T08:00:00Z'],
     ['remind me to renew it on 2027-03-01', 'renew it', '2027-03-01T08:00:00Z'],
+    ['/remind stretch in 20 minutes', 'stretch', '2026-11-23T10:20:00Z'],
     ['remind me in 5 minutes: tea', 'tea', '2026-11-23T10:05:00Z'],
     ['remind me to check the 5pm train tomorrow at 9', 'check the 5pm train', '2026-11-24T08:00:00Z'],
     ['remind me to call at 9am UTC tomorrow', 'call', '2026-11-24T09:00:00Z'],
