@@ -63,7 +63,7 @@ describe('WhatsApp in a running instance', () => {
     expect((await status()).state).toBe('disconnected');
   });
 
-  it('shows its QR to this machine, and its picture to those who have the token', async () => {
+  it('shows its QR to this machine, and its picture to those who have the token (defect 40 of the original)', async () => {
     expect(await ask('POST', '/api/whatsapp/start')).toMatchObject({ status: 200, body: { success: true } });
     const { qrCode, qrUrl } = await stateIs('qr_pending');
     expect(qrCode).toContain('linked_devices#');
