@@ -2,6 +2,8 @@ import { outboxId } from '../../contracts/ids.ts';
 import { derivedId } from '../chats/ids.ts';
 import { addItem } from '../chats/items.ts';
 import type { ThreadTransaction } from '../chats/thread-transaction.ts';
+import { shownEvidence } from '../questions/question-payloads.ts';
+import type { Question } from '../questions/questions.ts';
 import { remember } from '../steps/transcript.ts';
 import { addCompleteTurn } from '../turns/complete-turn.ts';
 import { sourceOfTask } from './task-news.ts';
@@ -23,3 +25,18 @@ export async function showQuestion(tx: ThreadTransaction, task: Task, questionId
   });
   await tx.now.insertInto('outbox').values({ id: out, chat_id: task.chat_id, thread_id: task.thread_id, turn_id: turnId, kind: 'question', body }).execute();
 }
+
+/** The event by which clients learn that a task asks for an approval. `body`: as it is shown in the chat. */
+export const approvalOfTask = (task: Task, { questionId, body, asks }: { questionId: string; body: string; asks: Pick<Question, 'evidence' | 'shown'> }) => ({
+  event: 'approval.required' as const,
+  turnId: placeOfQuestion(questionId).turnId,
+  payload: {
+    id: questionId,
+    approval_id: questionId,
+    tool_name: 'coding_task',
+    description: body,
+    intent_summary: null,
+    input: { task_id: task.id },
+    ...shownEvidence(asks),
+  },
+});

@@ -4,9 +4,8 @@ import { inline } from '../../domain/text/foreign-text.ts';
 import { onThread } from '../chats/thread-transaction.ts';
 import { type Db, json } from '../postgres/database.ts';
 import { openedNow } from '../questions/ask.ts';
-import { shownEvidence } from '../questions/question-payloads.ts';
 import { approvalText } from '../questions/question-text.ts';
-import { placeOfQuestion, showQuestion } from './show-question.ts';
+import { approvalOfTask, placeOfQuestion, showQuestion } from './show-question.ts';
 import { taskQuestionId } from './task-questions.ts';
 import type { Task } from './tasks.ts';
 
@@ -52,19 +51,7 @@ export async function askForEnvironment(db: Db, task: Task, asked: Asked): Promi
         answer: null,
       })
       .execute();
-    tx.append({
-      event: 'approval.required',
-      turnId,
-      payload: {
-        id: questionId,
-        approval_id: questionId,
-        tool_name: 'coding_task',
-        description: body,
-        intent_summary: null,
-        input: { task_id: task.id },
-        ...shownEvidence(asks),
-      },
-    });
+    tx.append(approvalOfTask(task, { questionId, body, asks }));
     return answer;
   });
 }

@@ -6,10 +6,10 @@ import { cut } from '../chats/ids.ts';
 import { onThread } from '../chats/thread-transaction.ts';
 import { type Db, json } from '../postgres/database.ts';
 import { openedNow, standingConsent } from '../questions/ask.ts';
-import { inputRequest, shownEvidence } from '../questions/question-payloads.ts';
+import { inputRequest } from '../questions/question-payloads.ts';
 import { approvalText, numbered } from '../questions/question-text.ts';
 import type { Question } from '../questions/questions.ts';
-import { placeOfQuestion, showQuestion } from './show-question.ts';
+import { approvalOfTask, placeOfQuestion, showQuestion } from './show-question.ts';
 import { askedLine } from './task-log.ts';
 import { askForSetup } from './task-setups.ts';
 import type { Task } from './tasks.ts';
@@ -82,19 +82,7 @@ export async function askForTask(db: Db, task: Task, asked: string): Promise<{ q
     tx.append(
       kind === 'question'
         ? { event: 'user_input.required', turnId, payload: inputRequest({ id: questionId, prompt, options }) }
-        : {
-            event: 'approval.required',
-            turnId,
-            payload: {
-              id: questionId,
-              approval_id: questionId,
-              tool_name: 'coding_task',
-              description: body,
-              intent_summary: null,
-              input: { task_id: task.id },
-              ...shownEvidence(asks),
-            },
-          },
+        : approvalOfTask(task, { questionId, body, asks }),
     );
     return { questionId, outboxId: out };
   });

@@ -4,10 +4,9 @@ import { quotedEvidence } from '../../domain/text/evidence.ts';
 import type { ThreadTransaction } from '../chats/thread-transaction.ts';
 import { type Db, json } from '../postgres/database.ts';
 import { openedNow } from '../questions/ask.ts';
-import { shownEvidence } from '../questions/question-payloads.ts';
 import { approvalText } from '../questions/question-text.ts';
 import { isAllowed } from '../questions/questions.ts';
-import { placeOfQuestion, showQuestion } from './show-question.ts';
+import { approvalOfTask, placeOfQuestion, showQuestion } from './show-question.ts';
 import { warningsOf } from './task-taint.ts';
 import type { Task } from './tasks.ts';
 
@@ -55,19 +54,7 @@ export async function askForSetup(tx: ThreadTransaction, task: Task, questionId:
     .execute();
   if (refused) return true;
   await now.insertInto('setup_scripts').values({ question_id: questionId, task_id: task.id, script }).execute();
-  tx.append({
-    event: 'approval.required',
-    turnId,
-    payload: {
-      id: questionId,
-      approval_id: questionId,
-      tool_name: 'coding_task',
-      description: body,
-      intent_summary: null,
-      input: { task_id: task.id },
-      ...shownEvidence(asks),
-    },
-  });
+  tx.append(approvalOfTask(task, { questionId, body, asks }));
   return false;
 }
 
