@@ -9,7 +9,7 @@ export const positive = (fallback: number) => z.coerce.number().positive().defau
 export const whole = (fallback: number) => z.coerce.number().int().positive().default(fallback);
 export const secret = () => z.string().trim().min(1).optional().meta({ secret: true });
 
-/** A setting that changes while roles run: whoever uses it reads it from the configuration each time, and keeps no copy. */
+/** A setting that changes while roles run. Read it from the configuration each time; a copy would be old. */
 export const live = <S extends z.ZodType>(schema: S): S => schema.meta({ live: true });
 export const isLive = (schema: z.ZodType): boolean => schema.meta()?.live === true;
 /** Its value is never shown. */

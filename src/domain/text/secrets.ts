@@ -137,7 +137,7 @@ export function secretsSentence(findings: readonly Finding[], shown: (text: stri
     .map(({ kind, file, line, commit }) => `- ${shown(file)}:${line}: ${kind}${commit ? ` (commit ${commit.slice(0, 7)})` : ''}`);
   const more = findings.length >= MOST ? '\nThere may be more.' : '';
   const committed = findings.some(({ commit }) => commit !== null)
-    ? 'It stays in the history when the line is only changed: the commits that have it must be made anew without it.'
+    ? 'A change of the line is not enough, because the history keeps it. Make the commits that have it again, without it.'
     : 'Take it out, or name the file in .gitignore.';
   return `This looks like a secret, so nothing was pushed:\n${lines.join('\n')}${more}\n${committed} Somebody who is sure that it is none pushes by hand.`;
 }

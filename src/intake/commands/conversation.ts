@@ -28,7 +28,7 @@ export const help = (text: (context: CommandContext) => Promise<string>): Comman
 const begin = async ({ tx, turnId }: CommandContext): Promise<string> =>
   turnId ? 'I am still at work. Say `stop` first, then `/new`.' : await beginAnew(tx.now, tx.threadId);
 
-export const anew = command({
+export const newConversation = command({
   help: ['`/new` or `clear` begins a new conversation: what was said and read before is left behind'],
   parse: named('new'),
   run: (_, context) => begin(context),

@@ -1,6 +1,6 @@
 import { model, usage, version } from './about.ts';
 import type { Command, CommandContext } from './command.ts';
-import { anew, clear, help, status, stop } from './conversation.ts';
+import { clear, help, newConversation, status, stop } from './conversation.ts';
 import { egressCommand } from './egress.ts';
 import { greeting } from './greeting.ts';
 import { helpOf } from './help.ts';
@@ -31,7 +31,7 @@ export const COMMANDS: readonly Command[] = [
   remind,
   schedules,
   removeSchedule,
-  anew,
+  newConversation,
   clear,
   autonomy,
   askAgain,

@@ -10,7 +10,7 @@ const LIMIT_MS = 5 * 60_000;
 const NOT_BROUGHT = 'GitHub has commits on this branch that the workspace does not have';
 
 /**
- * Makes the commits of a branch anew on top of those that GitHub has. They are made as objects, and the files change in one step at the end: a conflict, or a
+ * Repeats the commits of a branch on top of those that GitHub has. They are made as objects, and the files change in one step at the end: a conflict, or a
  * kill before that step, leaves the workspace as it was. The exit code says why it did not come to it.
  */
 const SCRIPT = String.raw`
@@ -41,7 +41,7 @@ done
 
 const REASONS: Record<number, (details: string) => string> = {
   20: () => `${NOT_BROUGHT}, and its history there was rewritten. Bring the two together by hand.`,
-  21: () => `${NOT_BROUGHT}, and ours have merges, which are not made anew. Merge by hand, or push to another branch.`,
+  21: () => `${NOT_BROUGHT}, and ours have merges, which are not repeated. Merge by hand, or push to another branch.`,
   22: (details) =>
     `${NOT_BROUGHT}, and they conflict with ours in ${details}. The workspace is as it was. Push to another branch with github_branch_create, or solve it by hand.`,
   23: (details) => `${NOT_BROUGHT}. They bring ${details}, which is here already and not committed. Move it away, then try again.`,

@@ -156,7 +156,7 @@ describe.skipIf(!engine)('workspace_sync', () => {
     expect(readFileSync(join(root, 'local.txt'), 'utf8')).toBe('mine\n');
   });
 
-  it('makes no merges of ours anew', async () => {
+  it('repeats no merges of ours', async () => {
     const { put, they, git, commitByHand, sync } = await shared();
     git('switch', '-qc', 'side');
     put('side.txt', 'a\n');

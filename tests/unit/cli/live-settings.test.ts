@@ -19,7 +19,7 @@ const decided = { temporalAddress: '127.0.0.1:7233', databaseUrl: 'postgres://x/
 /** The configuration of a role of an instance that was started from this environment. */
 const roleOf = (env: Record<string, string>) => loadConfig({}, roleEnvironment(loadConfig({}, { FETCH_HOME: home, ...env }), decided));
 
-test('a file that is changed, removed or written anew is applied, and a broken one changes nothing', async () => {
+test('a file that is changed, removed or written again is applied, and a broken one changes nothing', async () => {
   const config = loadConfig({}, { FETCH_HOME: home, LOG_LEVEL: 'fatal' });
   const stop = watchSettings(config);
   try {

@@ -134,7 +134,7 @@ describe('a scan of differences', () => {
   it('becomes a sentence that names the place and what to do, and never the secret', () => {
     const sentence = secretsSentence(scanned(LOG), (text) => text);
     expect(sentence).toMatch(/^This looks like a secret, so nothing was pushed:\n- src\/a\.ts:4: a GitHub token \(commit aaaaaaa\)\n/);
-    expect(sentence).toContain('made anew without it');
+    expect(sentence).toContain('Make the commits that have it again, without it');
     expect(sentence).not.toContain(KEY);
   });
 
