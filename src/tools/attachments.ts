@@ -10,17 +10,16 @@ export const readAttachment = defineTool({
   readFrom: (args) => args.id,
   sends: [],
   description:
-    'Read the text of a document, or the transcript of a recording, that came with a message of this chat: from the beginning, or on from where it was shown cut. Pictures are shown to you with their message and are not read with this.',
+    'Read a document, or the transcript of a recording, that came with a message: from the beginning, or on from where it was shown cut. Not for pictures: you see them.',
   schema: z.strictObject({
     id: z.string().trim().min(1).max(100).describe('att_…, as listed with the message'),
-    offset: z.int().min(0).default(0).describe('Characters from the start'),
+    offset: z.int().min(0).default(0),
     // a longer output would be cut again when it is shown
     limit: z
       .int()
       .min(1)
       .max(SHOWN_OUTPUT_CHARS - 100)
-      .default(7_500)
-      .describe('Characters to read'),
+      .default(7_500),
   }),
   danger: 'SAFE',
   effect: 'idempotent',

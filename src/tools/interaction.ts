@@ -12,7 +12,7 @@ export const askUser = defineTool({
   reads: [],
   sends: [],
   description:
-    'Ask the person a question and wait for the answer, for as long as it takes. Use it when you cannot go on without a decision or a fact that only the person has; never to ask for permission to use a tool, that is asked for you.',
+    'Ask the person and wait for the answer, for days if needed. Only for a decision or a fact that you cannot go on without; never for permission to use a tool: that is asked for you.',
   schema: z.strictObject({
     question: z.string().trim().min(1).max(500),
     options: z
@@ -20,7 +20,7 @@ export const askUser = defineTool({
       .max(10)
       .refine(unique, 'options must differ from each other')
       .optional()
-      .describe('Choices, at most 10; the person may also answer freely'),
+      .describe('The person may also answer freely'),
   }),
   danger: 'SAFE',
   effect: 'idempotent',
@@ -38,8 +38,8 @@ export const reportProgress = defineTool({
   name: 'report_progress',
   reads: [],
   sends: [],
-  description: 'Tell the person in one sentence what you are doing or have found, during work that takes long. It does not end your turn.',
-  schema: z.strictObject({ message: z.string().trim().min(1).max(500), percent: z.number().min(0).max(100).optional().describe('How much is done, 0 to 100') }),
+  description: 'Tell the person in one sentence what you do or have found, during long work. Your turn goes on.',
+  schema: z.strictObject({ message: z.string().trim().min(1).max(500), percent: z.number().min(0).max(100).optional() }),
   danger: 'SAFE',
   effect: 'idempotent',
   runsIn: 'worker',
@@ -64,12 +64,11 @@ export const readOutput = defineTool({
   reads: ['output'],
   readFrom: (args) => args.callId,
   sends: [],
-  description:
-    'Read on in the output of an earlier tool call, or in a long message of the person, that was shown to you cut. Give the id that the cut text names and the offset where it stopped.',
+  description: 'Read on in a tool’s output or a long message that was shown to you cut. The cut text names its id and the offset where it stopped.',
   schema: z.strictObject({
     callId: z.string().trim().min(1).max(100),
-    offset: z.int().min(0).default(0).describe('Characters from the start'),
-    limit: z.int().min(1).max(20_000).default(8000).describe('Characters to read, at most 20000'),
+    offset: z.int().min(0).default(0),
+    limit: z.int().min(1).max(20_000).default(8000),
   }),
   danger: 'SAFE',
   effect: 'idempotent',

@@ -3,6 +3,7 @@ import { closedTo, type ToolAccess } from '../domain/consent/tool-access.ts';
 import { visibleLine } from '../domain/text/evidence.ts';
 import { suggestion } from '../domain/text/nearest.ts';
 import { attachmentTools } from './attachments.ts';
+import { declarationOf, type ModelTool } from './declarations.ts';
 import { githubTools, syncTools } from './github/github.ts';
 import { interactionTools } from './interaction.ts';
 import { cronTools } from './routines/crons.ts';
@@ -23,30 +24,12 @@ const later: Tool[] = [...workspaceTools, ...fileTools, ...gitTools, ...shellToo
 const routineTools: Tool[] = workflowTools(
   (name) => tools.get(name),
   () => tools.keys(),
-  [...cronTools, ...earlier, ...later],
 );
 
 /** Every tool that the model may call, by name. */
 export const tools: ReadonlyMap<string, Tool> = new Map([...earlier, ...routineTools, ...cronTools, ...later].map((tool) => [tool.name, tool]));
 
-export interface ModelTool {
-  name: string;
-  description: string;
-  /** JSON Schema of the arguments */
-  parameters: Record<string, unknown>;
-}
-
-/** The limits of what a JavaScript number can count to say nothing to a model. */
-function withoutNoise(schema: { minimum?: number | undefined; maximum?: number | undefined }): void {
-  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
-  if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
-}
-
-const declared: ModelTool[] = [...tools.values()].map(({ name, description, schema }) => {
-  // `input`: the schema of what the model writes, so that an argument with a default is optional
-  const { $schema: _, ...parameters } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', override: ({ jsonSchema }) => withoutNoise(jsonSchema) });
-  return { name, description, parameters };
-});
+const declared: ModelTool[] = [...tools.values()].map(declarationOf);
 
 /** The tool declarations of a model request, always in the same order, so that prompt caches work. */
 export const modelTools = (access?: ToolAccess): ModelTool[] =>

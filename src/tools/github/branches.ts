@@ -28,7 +28,7 @@ export const branchTool = defineTool({
   description: 'Make a branch, switch the workspace to it and push it to GitHub.',
   schema: z.strictObject({
     name: branchArgument,
-    from: branchArgument.optional().describe('Branch to begin at; the current one when left out'),
+    from: branchArgument.optional().describe('The current branch when left out'),
     workspace: workspaceArgument,
   }),
   asks: ({ name }, at) => `Make the branch ${named(name)}${at} and push it to GitHub?`,

@@ -62,8 +62,7 @@ export const issueTools: Tool[] = [
       labels: z
         .array(label.refine((each) => !each.includes(','), 'must not contain a comma'))
         .max(10)
-        .optional()
-        .describe('All of them'),
+        .optional(),
       workspace: workspaceArgument,
     }),
     run: ({ workspace, ...filter }, context) =>

@@ -20,11 +20,11 @@ export const publishTool = defineTool({
   reads: ['command'],
   sends: ['publish'],
   asksAlways: (args) => args.isPublic,
-  description: 'Make a new GitHub repository from a workspace that has none and push all of its commits.',
+  description: 'Make a GitHub repository for a workspace that has none and push all commits.',
   schema: z.strictObject({
     name: workspaceArgument,
     description: text(256).default('').describe('Of the new repository'),
-    isPublic: z.boolean().default(false).describe('Anybody can read it; private by default'),
+    isPublic: z.boolean().default(false).describe('Anybody can read it'),
   }),
   preview: async ({ name, isPublic }, context) =>
     (

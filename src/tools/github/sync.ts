@@ -24,10 +24,10 @@ export const syncTool = defineTool({
   reads: ['command'],
   sends: ['push'],
   description:
-    'Commit everything that changed in a workspace and push its branch to GitHub, after new commits from there; where it has no repository, a private one is made. What looks like a secret is not pushed.',
+    'Commit all changes and push the branch to GitHub, on top of new commits there; without a repository, a private one is made. What looks like a secret is not pushed.',
   schema: z.strictObject({
     name: workspaceArgument,
-    message: text(256).trim().min(1).optional().describe('Commit message; made from the changes when left out'),
+    message: text(256).trim().min(1).optional().describe('Made from the changes when left out'),
   }),
   preview: async ({ name, message }, context) =>
     (

@@ -21,7 +21,7 @@ export const branchArgument = text(100).refine((name) => branchProblem(name) ===
 export const repoArgument = text(201)
   .refine((repo) => parseFullName(repo) !== null, 'must be owner/name')
   .optional()
-  .describe('owner/name; the workspace’s own when left out');
+  .describe('owner/name');
 
 export async function gitOf(context: ToolContext, at: Opened): Promise<Git | ToolOutcome> {
   const { profile, why } = await profileOf(at, context);

@@ -6,7 +6,7 @@ import { suggestion } from '../../domain/text/nearest.ts';
 import type { Tool } from '../tool.ts';
 
 export const routineStep = z.union([
-  z.string().trim().min(1).max(160).describe('tool or tool|Step name, for a tool that needs no arguments'),
+  z.string().trim().min(1).max(160).describe('tool or tool|Step name, without arguments'),
   z.strictObject({
     tool: z
       .string()

@@ -16,19 +16,20 @@ import { startRun, steps } from './start-run.ts';
 
 const common = { effect: 'idempotent', runsIn: 'worker', timeoutMs: 30_000 } as const;
 
-/** `lookup` and `names` belong to the registry that this tool becomes part of. `notRoutineSteps`: names of its tools that cannot be routine steps. */
-const workflowCreate = (lookup: Lookup, names: () => Iterable<string>, notRoutineSteps: readonly string[]): Tool =>
+/** `lookup` and `names` belong to the registry that this tool becomes part of. */
+const workflowCreate = (lookup: Lookup, names: () => Iterable<string>): Tool =>
   defineTool({
     ...common,
     name: 'workflow_create',
     reads: [],
     sends: ['routine'],
-    description: `Store a named workflow: an ordered list of tool calls that workflow_run or a cron runs later without you, stopping at the first failure. Arguments are checked now. Not allowed as steps: ${['workflow_create', ...notRoutineSteps].join(', ')}.`,
+    description:
+      'Store a named workflow: tool calls that workflow_run or a cron later runs in order, without you, up to the first failure. Steps cannot ask the person, or make, run or delete workflows and crons.',
     danger: 'MODERATE',
     schema: z.strictObject({
-      name: z.string().trim().min(1).max(80).describe('Unique in this chat, whatever its case'),
+      name: z.string().trim().min(1).max(80).describe('Unique in this chat'),
       description: z.string().trim().max(300).default(''),
-      workspace: z.string().trim().min(1).max(100).optional().describe('Project folder that the steps are meant for'),
+      workspace: z.string().trim().min(1).max(100).optional().describe('That the steps are meant for'),
       steps: z.array(routineStep).min(1).max(30),
     }),
     summarise: (args) => steps(args.steps.length),
@@ -64,7 +65,7 @@ const others: Tool[] = [
     name: 'workflow_list',
     reads: [],
     sends: [],
-    description: 'List the workflows of this chat, and with includeRuns their latest runs.',
+    description: 'List the workflows of this chat, with includeRuns also their latest runs.',
     danger: 'SAFE',
     schema: z.strictObject({ includeRuns: z.boolean().default(false), runLimit: z.int().min(1).max(50).default(10) }),
     run: async ({ includeRuns, runLimit }, { db, chatId }) => {
@@ -102,7 +103,7 @@ const others: Tool[] = [
     name: 'workflow_run',
     reads: [],
     sends: ['routine'],
-    description: 'Start a workflow now. It runs by itself; its result comes to this chat when it is done, so do not wait for it.',
+    description: 'Start a workflow now. It runs by itself, and its result comes to this chat.',
     danger: 'MODERATE',
     schema: z.strictObject({ workflow: nameOrId }),
     notARoutineStep: true,
@@ -117,7 +118,7 @@ const others: Tool[] = [
     name: 'workflow_delete',
     reads: [],
     sends: ['routine'],
-    description: 'Delete a workflow together with its crons. A run that is under way finishes the step that it is in and ends; its result comes to the chat.',
+    description: 'Delete a workflow and its crons. A run that is under way ends after its current step.',
     danger: 'MODERATE',
     schema: z.strictObject({ workflow: nameOrId }),
     notARoutineStep: true,
@@ -141,8 +142,4 @@ const others: Tool[] = [
   }),
 ];
 
-/** `besides`: the other tools of the registry, in the order in which the model is told that they cannot be routine steps. */
-export const workflowTools = (lookup: Lookup, names: () => Iterable<string>, besides: readonly Tool[]): Tool[] => {
-  const notRoutineSteps = [...others, ...besides].filter((tool) => tool.notARoutineStep).map((tool) => tool.name);
-  return [workflowCreate(lookup, names, notRoutineSteps), ...others];
-};
+export const workflowTools = (lookup: Lookup, names: () => Iterable<string>): Tool[] => [workflowCreate(lookup, names), ...others];

@@ -9,6 +9,7 @@ import { insertTask } from '../../store/kennel/tasks.ts';
 import { taskSpendingToday } from '../../store/kennel/usage.ts';
 import { shown } from '../approval-words.ts';
 import { idFromCall } from '../call-ids.ts';
+import { toldInPrompt } from '../declarations.ts';
 import { defineTool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { awaitEngine } from '../workspace/await-engine.ts';
 import { taskTool } from './task-of-chat.ts';
@@ -19,28 +20,15 @@ const HOUR_MS = 3_600_000;
 const MAX_TIMEOUT_MS = 24 * HOUR_MS;
 
 const schema = z.strictObject({
-  goal: z.string().trim().min(1).max(10_000).describe('Clear description of what is to be accomplished, with everything the agent must know'),
+  goal: z.string().trim().min(1).max(10_000).describe('What to accomplish, with everything the agent must know'),
   agent: z
     .enum([...AGENT_NAMES, 'auto'])
     .default('auto')
-    .describe('Coding agent; practice follows simple instructions without a model'),
-  workspace: z.string().trim().min(1).max(100).optional().describe('The active one when left out'),
-  worktree: z
-    .boolean()
-    .default(false)
-    .describe('Work beside other tasks of the workspace, in a git worktree on a branch of its own, in place of waiting for them'),
-  plan: z
-    .boolean()
-    .optional()
-    .describe(
-      'True: the agent first hands in a plan, and changes nothing before the person agrees. For what is big or unclear: many parts, a migration, a new design. False: the person wants none',
-    ),
-  timeout: z
-    .int()
-    .min(1_000)
-    .max(MAX_TIMEOUT_MS)
-    .optional()
-    .describe("Time at work in milliseconds, only where the person named a limit; the owner's default is hours"),
+    .describe('Name one only if the person did. practice needs no model'),
+  workspace: z.string().trim().min(1).max(100).optional().meta(toldInPrompt('The active one when left out')),
+  worktree: z.boolean().default(false).describe('Work beside other tasks, on a branch of its own'),
+  plan: z.boolean().optional().describe('true: a plan first, and no change before the person agrees; for what is big or unclear. false: the person wants none'),
+  timeout: z.int().min(1_000).max(MAX_TIMEOUT_MS).optional().describe('Milliseconds, only if the person named a limit'),
 });
 
 export const taskCreate = defineTool({
@@ -51,7 +39,7 @@ export const taskCreate = defineTool({
   sends: ['task'],
   sent: (args) => ({ texts: [args.goal] }),
   description:
-    'Create and start a coding task for complex work (refactoring, features): a coding agent does it in a container, for as long as it takes, and its report comes to this chat by itself. Never for deleting a file, for a single small edit, or for running a command: there are tools for that. If several agents are enabled and the person has not said which, call ask_user first, or leave agent at auto when they do not care. Tasks on one workspace wait for each other.',
+    'Start a coding task for complex work (refactoring, features): a coding agent does it in a container, and its report comes to this chat by itself. Never for deleting a file, a small edit or a command: there are tools for that. Tasks on one workspace wait for each other.',
   danger: 'MODERATE',
   schema,
   summarise: (args) => args.agent,

@@ -5,7 +5,7 @@ import { duration } from '../../domain/tasks/report.ts';
 import { findTask, isOver, markOrdered, type Task } from '../../store/kennel/tasks.ts';
 import { namedTask } from '../approval-words.ts';
 import { defineTool, type ToolContext, type ToolOutcome } from '../tool.ts';
-import { onLiveTask, taskId, taskTool } from './task-of-chat.ts';
+import { onLiveTask, optionalTaskId, taskId, taskTool } from './task-of-chat.ts';
 import { secondsOf } from './view.ts';
 
 export const taskCancel = defineTool({
@@ -13,7 +13,7 @@ export const taskCancel = defineTool({
   name: 'task_cancel',
   reads: [],
   sends: [],
-  description: 'Cancel a coding task and end its agent. What it did so far is kept on a branch.',
+  description: 'Cancel a coding task. What it did is kept on a branch.',
   danger: 'MODERATE',
   schema: z.strictObject({ taskId }),
   asks: (args) => `Cancel ${namedTask(args.taskId)}?`,
@@ -32,9 +32,9 @@ export const taskPause = defineTool({
   name: 'task_pause',
   reads: [],
   sends: [],
-  description: 'Hold a running coding task where it is; task_resume lets it go on.',
+  description: 'Pause a coding task.',
   danger: 'MODERATE',
-  schema: z.strictObject({ taskId: taskId.optional().describe('The current task when left out') }),
+  schema: z.strictObject({ taskId: optionalTaskId }),
   asks: (args) => `Pause ${namedTask(args.taskId)}?`,
   run: (args, context) => hold(context, args.taskId, pauseUpdate, 'Paused'),
 });
@@ -46,7 +46,7 @@ export const taskResume = defineTool({
   sends: [],
   description: 'Let a paused coding task go on.',
   danger: 'MODERATE',
-  schema: z.strictObject({ taskId: taskId.optional().describe('The current task when left out') }),
+  schema: z.strictObject({ taskId: optionalTaskId }),
   asks: (args) => `Let ${namedTask(args.taskId)} go on?`,
   run: (args, context) => hold(context, args.taskId, resumeUpdate, 'Resumed'),
 });

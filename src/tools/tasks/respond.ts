@@ -18,11 +18,10 @@ export const taskRespond = defineTool({
   reads: [],
   sends: ['task'],
   sent: (args) => ({ texts: [args.response] }),
-  description:
-    'Send the answer of the person to a coding task that has asked a question, when they gave it in other words than as a plain reply. Consent to what a task wants to do cannot be given with this.',
+  description: 'Pass the person’s answer on to a coding task that has asked a question. Consent to what it wants to do cannot be given with this.',
   danger: 'SAFE',
   schema: z.strictObject({
-    response: z.string().trim().min(1).max(5_000).describe('The answer'),
+    response: z.string().trim().min(1).max(5_000),
     taskId: taskId.optional().describe('The waiting task when left out'),
   }),
   run: async (args, context) => {

@@ -7,7 +7,7 @@ import { openQuestionOfTask } from '../../store/kennel/task-questions.ts';
 import type { Task } from '../../store/kennel/tasks.ts';
 import { usageOf } from '../../store/kennel/usage.ts';
 import { defineTool, type ToolContext } from '../tool.ts';
-import { onTask, taskId, taskTool } from './task-of-chat.ts';
+import { onTask, optionalTaskId, taskTool } from './task-of-chat.ts';
 import { secondsOf, shortGoal, taskView } from './view.ts';
 
 export const taskStatus = defineTool({
@@ -15,10 +15,10 @@ export const taskStatus = defineTool({
   name: 'task_status',
   reads: ['report'],
   sends: [],
-  description: 'Check what a coding task is doing, waits for and has used, or how it ended. Not needed to learn of its end: that is reported by itself.',
+  description: 'Show what a coding task does, waits for and has used, or how it ended. Its end is reported by itself.',
   danger: 'SAFE',
   readsOnly: true,
-  schema: z.strictObject({ taskId: taskId.optional().describe('The current task when left out') }),
+  schema: z.strictObject({ taskId: optionalTaskId }),
   run: (args, context) =>
     onTask(context, args.taskId, async (task) => ({ ok: true, output: await statusText(context, task), metadata: { task: await taskView(context, task) } })),
 });

@@ -2,13 +2,15 @@ import { z } from 'zod';
 import { suggestion } from '../../domain/text/nearest.ts';
 import { reachOf } from '../../store/kennel/shares.ts';
 import { isOver, type Task, tasksOfChat } from '../../store/kennel/tasks.ts';
+import { toldInPrompt } from '../declarations.ts';
 import type { ToolContext, ToolOutcome } from '../tool.ts';
 
 /** What every task tool needs: to find the task that is meant, and to run with it. */
 
 export const taskTool = { effect: 'idempotent', runsIn: 'worker', timeoutMs: 60_000 } as const;
 
-export const taskId = z.string().trim().min(1).max(60).describe('Task ID, tsk_…');
+export const taskId = z.string().trim().min(1).max(60).describe('tsk_…');
+export const optionalTaskId = taskId.optional().meta(toldInPrompt('The current task when left out'));
 
 /** Runs `act` with the task that is meant: the one with this id in this chat. Without an id it is the newest that is not over, else the newest. */
 export async function onTask(context: ToolContext, id: string | undefined, act: (task: Task) => Promise<ToolOutcome>): Promise<ToolOutcome> {

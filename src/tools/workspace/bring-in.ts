@@ -30,12 +30,11 @@ export const bringInTools: Tool[] = [
     // what is in the folder can be read in containers from then on
     asksAlways: ({ from }) => isPath(from),
     notARoutineStep: true,
-    description:
-      'Bring in a project: make a workspace from a git repository, by its https address or by the path of a folder on this machine. The folder itself is not changed.',
+    description: 'Make a workspace from an existing git repository or folder, which itself is not changed.',
     danger: 'MODERATE',
     schema: z.strictObject({
-      from: text(1_000).trim().min(1).describe('https address of the repository, or absolute path of its folder'),
-      name: text(100).optional().describe('Name of the workspace; made from the address when left out'),
+      from: text(1_000).trim().min(1).describe('https address, or absolute path of a folder on this machine'),
+      name: text(100).optional().describe('Of the workspace; made from the address when left out'),
     }),
     workspaceOf: ({ from, name }) => name ?? nameFrom(from) ?? undefined,
     asks: ({ from }) =>

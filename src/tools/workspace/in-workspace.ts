@@ -9,6 +9,7 @@ import { streamOutput } from '../../store/kennel/call-output.ts';
 import { listHosts } from '../../store/kennel/hosts.ts';
 import { reachOf } from '../../store/kennel/shares.ts';
 import { activeWorkspace, listWorkspaces } from '../../store/kennel/workspaces.ts';
+import { toldInPrompt } from '../declarations.ts';
 import type { ToolContext, ToolOutcome } from '../tool.ts';
 import { awaitEngine, isAbsence } from './await-engine.ts';
 
@@ -33,18 +34,21 @@ export const AUTHOR: Author = { name: 'Fetch', email: 'fetch@localhost' };
 const noNull = (text: string): boolean => !text.includes('\0');
 /** A text argument. */
 export const text = (max: number) => z.string().max(max).refine(noNull, 'must not contain null characters');
-export const workspaceArgument = text(100).optional().describe('The active one when left out');
+export const workspaceArgument = text(100).optional().meta(toldInPrompt('The active one when left out'));
 /** The contract has this argument. Consent is a person's answer to a question of the system, never an argument. */
-export const confirmArgument = z.boolean().optional().describe('Ignored: the system itself asks the person');
+export const confirmArgument = z.boolean().optional().meta(toldInPrompt('Ignored: the system itself asks the person'));
 
 /** A path argument. The tool gets a relative path; `.` is the workspace itself. */
 export const pathArgument = (changes: boolean) =>
-  z.string().transform((raw, issue) => {
-    const checked = checkPath(raw, changes);
-    if (checked.ok) return checked.path;
-    issue.addIssue({ code: 'custom', message: checked.problem });
-    return z.NEVER;
-  });
+  z
+    .string()
+    .transform((raw, issue) => {
+      const checked = checkPath(raw, changes);
+      if (checked.ok) return checked.path;
+      issue.addIssue({ code: 'custom', message: checked.problem });
+      return z.NEVER;
+    })
+    .meta(toldInPrompt('Relative to the workspace'));
 
 const no = (output: string): ToolOutcome => ({ ok: false, output });
 

@@ -14,12 +14,10 @@ const KEPT_BYTES = 2_000_000;
 const SHOWN_BYTES = 20_000;
 const MAX_MS = 1_800_000;
 
-const limit = (standard: number) => z.int().min(1000).max(MAX_MS).default(standard).describe('Milliseconds until the command is stopped');
-const command = text(4000)
-  .refine((line) => line.trim() !== '', 'must not be empty')
-  .describe('As typed in bash');
+const limit = (standard: number) => z.int().min(1000).max(MAX_MS).default(standard);
+const command = text(4000).refine((line) => line.trim() !== '', 'must not be empty');
 const common = { runsIn: 'kennel', timeoutMs: MAX_MS + WITH_IMAGE_MS } as const;
-const ABOUT = 'It runs in a container with no network in which only the workspace is there; nothing that it starts goes on when it has ended.';
+const ABOUT = 'It runs in a container without network that has only the workspace, and what it starts ends with it.';
 
 const NOT_FOUND = 'A program was not found: what is there follows from the files of the repository (docs/kennel.md), and there is no network to install more.';
 
@@ -42,7 +40,7 @@ const shellTool = (name: string, description: string): Tool =>
     effect: 'once',
     schema: z.strictObject({
       command,
-      cwd: pathArgument(false).default('.').describe('Folder to run it in, relative to the workspace'),
+      cwd: pathArgument(false).default('.'),
       timeoutMs: limit(120_000),
       workspace: workspaceArgument,
     }),
@@ -63,15 +61,15 @@ const shellTool = (name: string, description: string): Tool =>
   });
 
 export const shellTools: Tool[] = [
-  shellTool('shell_run', 'Run a shell command in the workspace and wait for its end; all of its output comes back.'),
-  shellTool('app_run', 'Run one command of the project in the workspace, for example its build; made for the steps of workflows.'),
+  shellTool('shell_run', 'Run a bash command in the workspace and wait for its end.'),
+  shellTool('app_run', 'The same as shell_run, for commands of the project such as its build.'),
   defineTool({
     ...common,
     needsShell: true,
     name: 'app_test',
     reads: ['command'],
     sends: [],
-    description: `Run the tests of the workspace. Without a command the usual one of the project is used (npm test, go test ./..., cargo test, pytest). ${ABOUT}`,
+    description: `Run the tests of the workspace, by the project’s usual command (npm test, go test ./..., cargo test, pytest) or the given one. ${ABOUT}`,
     // it runs the project's own code, inside the container; any other command needs shell_run and its approval
     danger: 'MODERATE',
     effect: 'idempotent',
@@ -83,7 +81,7 @@ export const shellTools: Tool[] = [
           'must be the command of a test runner, such as npm test, npx vitest run x.test.ts, pytest tests or go test ./...; use shell_run for everything else',
         )
         .optional()
-        .describe('Command of a test runner with its arguments; it does not go through a shell'),
+        .describe('Of a test runner, without shell syntax'),
       timeoutMs: limit(300_000),
       workspace: workspaceArgument,
     }),

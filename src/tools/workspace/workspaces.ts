@@ -28,7 +28,7 @@ const common = { effect: 'idempotent', runsIn: 'kennel', timeoutMs: WITH_IMAGE_M
 const FRESH = 12;
 const AT_ONCE = 3;
 
-const nameArgument = text(100).describe('Workspace name');
+const nameArgument = text(100);
 const newName = text(100).superRefine((name, issue) => {
   const problem = nameProblem(name);
   if (problem) issue.addIssue({ code: 'custom', message: problem });
@@ -41,7 +41,7 @@ export const workspaceTools: Tool[] = [
     name: 'workspace_list',
     reads: ['command'],
     sends: [],
-    description: 'List all workspaces (projects) with language, branch and which one is active.',
+    description: 'List the workspaces (projects) with language and branch, and which one is active.',
     danger: 'SAFE',
     schema: z.strictObject({}),
     run: (_args, context) => onSite(context, (site) => list(context, site)),
@@ -52,7 +52,7 @@ export const workspaceTools: Tool[] = [
     name: 'workspace_select',
     reads: ['command'],
     sends: [],
-    description: 'Make a workspace the active one of this chat: the one that tools and tasks work in when none is named.',
+    description: 'Make a workspace the active one of this chat.',
     danger: 'SAFE',
     schema: z.strictObject({ name: nameArgument }),
     run: ({ name }, context) => onSite(context, (site) => select(context, site, name)),
@@ -62,7 +62,7 @@ export const workspaceTools: Tool[] = [
     name: 'workspace_status',
     reads: ['command'],
     sends: [],
-    description: 'Show what a workspace is and the state of its git repository.',
+    description: 'Show what a workspace is and its git state.',
     danger: 'SAFE',
     schema: z.strictObject({ name: workspaceArgument }),
     run: ({ name }, context) => inWorkspace(context, name, (at) => status(context, at)),
@@ -74,14 +74,13 @@ export const workspaceTools: Tool[] = [
     // when GH_TOKEN is set, a repository is created there
     sends: ['publish'],
     sent: (args) => ({ texts: [args.name, args.description] }),
-    description:
-      'Make a new workspace from a template. Where GH_TOKEN is configured, a private GitHub repository is made for it and the first commit is pushed.',
+    description: 'Make a new workspace from a template. With GH_TOKEN configured it gets a private GitHub repository with the first commit.',
     danger: 'MODERATE',
     schema: z.strictObject({
       name: newName.describe('Letters, digits, - and _, at most 64'),
       template: z.enum(TEMPLATES).default('empty'),
-      description: text(256).default('').describe('What the project is, in a sentence'),
-      initGit: z.boolean().default(true).describe('Make a git repository with a first commit'),
+      description: text(256).default(''),
+      initGit: z.boolean().default(true),
     }),
     summarise: (args) => args.template,
     workspaceOf: (args) => args.name,
@@ -93,7 +92,7 @@ export const workspaceTools: Tool[] = [
     name: 'workspace_delete',
     reads: [],
     sends: [],
-    description: `Delete a workspace; never the active one. Its folder is kept for ${TRASH_DAYS} days. The system asks the person for consent where that is wanted.`,
+    description: `Delete a workspace, but not the active one. Its folder is kept for ${TRASH_DAYS} days.`,
     danger: 'DANGEROUS',
     schema: z.strictObject({ name: nameArgument, confirm: confirmArgument }),
     preview: ({ name }, context) => onSite(context, (site) => whatIsLost(context, site, name)).then(({ output }) => output || null),

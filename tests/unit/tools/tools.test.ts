@@ -12,6 +12,26 @@ test('what the model is told of all tools stays below 28 KB, because every reque
   expect(Buffer.byteLength(JSON.stringify(modelTools()))).toBeLessThan(28_000);
 });
 
+test('the model is not told what every model takes for granted, and what the system prompt says once', () => {
+  const told = JSON.stringify(modelTools());
+  for (const noise of ['minLength', 'minItems', 'propertyNames', 'toldInPrompt']) expect(told).not.toContain(`"${noise}":`);
+  const parameters = (wanted: string) => modelTools().find(({ name }) => name === wanted)!.parameters;
+  expect(parameters('git_status')).toEqual({ type: 'object', properties: { workspace: { type: 'string' } }, additionalProperties: false });
+  expect(parameters('github_issue_list')).toMatchObject({ properties: { assignee: { type: 'string' } } });
+  expect(parameters('github_issue_list')).not.toHaveProperty('properties.assignee.pattern');
+});
+
+test('limits that the model is not told are checked all the same', () => {
+  const refused: Array<[string, object, RegExp]> = [
+    ['ask_user', { question: ' ' }, /question/],
+    ['workspace_create', { name: 'x'.repeat(65) }, /name/],
+    ['github_issue_list', { assignee: 'a b' }, /assignee/],
+    ['git_commit', { message: 'x', paths: Array.from({ length: 501 }, () => 'a') }, /paths/],
+    ['file_read', { path: 'a', from: 0 }, /from/],
+  ];
+  for (const [name, args, error] of refused) expect(prepareCall(name, JSON.stringify(args))).toEqual({ ok: false, error: expect.stringMatching(error) });
+});
+
 test('arguments with defaults may be left out', () => {
   expect(prepareCall('workflow_list', '')).toMatchObject({ ok: true, args: { includeRuns: false, runLimit: 10 } });
   expect(prepareCall('cron_create', '{"workflow":"w","schedule":"0 9 * * *"}')).toMatchObject({ ok: true, args: { timezone: 'UTC', enabled: true } });

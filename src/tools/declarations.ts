@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import type { Tool } from './tool.ts';
+
+/** A tool as the model is told of it. Every request carries all of them, so each byte counts. */
+export interface ModelTool {
+  name: string;
+  description: string;
+  /** JSON Schema of the arguments */
+  parameters: Record<string, unknown>;
+}
+
+/** A part of a JSON Schema, as the conversion hands it out to be changed. */
+type Part = z.core.JSONSchema.BaseSchema & { toldInPrompt?: true };
+
+/** Marks a description that the system prompt gives once for all tools. People read it in docs/tools.md. */
+export const toldInPrompt = (description: string): { description: string; toldInPrompt: true } => ({ description, toldInPrompt: true });
+
+/** The longest text that models take for a name, and the longest limit that they may come near. */
+const NAME_LENGTH = 255;
+const LONG_TEXT = 10_000;
+const MANY_ITEMS = 100;
+
+const isEmpty = (value: unknown): boolean => value === false || value === '' || (typeof value === 'object' && Object.keys(value ?? {}).length === 0);
+
+/**
+ * Removes what a model does not need to write a good call. The zod schema still checks all of it, and its error tells the limit. The name, the type, the
+ * required ones, and `additionalProperties: false` stay.
+ */
+function withoutNoise(part: Part): void {
+  const { maxLength = 0, maxItems = 0 } = part;
+  delete part.minLength;
+  delete part.minItems;
+  delete part.pattern;
+  delete part.propertyNames;
+  if (maxLength <= NAME_LENGTH || maxLength > LONG_TEXT) delete part.maxLength;
+  if (maxItems > MANY_ITEMS) delete part.maxItems;
+  if (part.minimum === 0 || part.minimum === 1 || part.minimum === Number.MIN_SAFE_INTEGER) delete part.minimum;
+  if (part.maximum === Number.MAX_SAFE_INTEGER) delete part.maximum;
+  if (part.default !== undefined && isEmpty(part.default)) delete part.default;
+  if (typeof part.additionalProperties === 'object' && isEmpty(part.additionalProperties)) delete part.additionalProperties;
+  if (part.toldInPrompt) delete part.description;
+  delete part.toldInPrompt;
+}
+
+/** The declaration of a tool in a model request. */
+export function declarationOf({ name, description, schema }: Tool): ModelTool {
+  // `input`: the schema of what the model writes, so that an argument with a default is optional
+  const { $schema: _, ...parameters } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', override: ({ jsonSchema }) => withoutNoise(jsonSchema) });
+  return { name, description, parameters };
+}
