@@ -1,5 +1,6 @@
 import { agentsTable, loginsTable } from './agent-tables.ts';
 import { envExample, liveSettings, originalNames, settingsTable } from './settings-table.ts';
+import { toolsPage } from './tools-page.ts';
 
 /** Every generated table: the page that it is in, its name there, and what it says. */
 export const TABLES: ReadonlyArray<{ page: string; name: string; text: () => string | Promise<string> }> = [
@@ -11,4 +12,7 @@ export const TABLES: ReadonlyArray<{ page: string; name: string; text: () => str
   { page: 'docs/kennel.md', name: 'logins', text: loginsTable },
 ];
 
-export const FILES: ReadonlyArray<{ file: string; text: () => string }> = [{ file: '.env.example', text: envExample }];
+export const FILES: ReadonlyArray<{ file: string; text: () => string }> = [
+  { file: '.env.example', text: envExample },
+  { file: 'docs/tools.md', text: toolsPage },
+];
