@@ -6,6 +6,7 @@ import { attachmentTools } from './attachments.ts';
 import { declarationOf, type ModelTool } from './declarations.ts';
 import { githubTools, syncTools } from './github/github.ts';
 import { interactionTools } from './interaction.ts';
+import { preferences } from './preferences.ts';
 import { cronTools } from './routines/crons.ts';
 import { workflowTools } from './routines/workflows.ts';
 import { taskTools } from './tasks/tasks.ts';
@@ -20,7 +21,18 @@ import { workspaceTools } from './workspace/workspaces.ts';
 
 // The model reads the families in this order, which prompt caches count on: a new one goes to the end of `later`.
 const earlier: Tool[] = [...interactionTools, ...attachmentTools, webFetch];
-const later: Tool[] = [...workspaceTools, ...fileTools, ...gitTools, ...shellTools, ...syncTools, ...taskTools, ...bringInTools, webSearch, ...githubTools];
+const later: Tool[] = [
+  ...workspaceTools,
+  ...fileTools,
+  ...gitTools,
+  ...shellTools,
+  ...syncTools,
+  ...taskTools,
+  ...bringInTools,
+  webSearch,
+  ...githubTools,
+  preferences,
+];
 const routineTools: Tool[] = workflowTools(
   (name) => tools.get(name),
   () => tools.keys(),

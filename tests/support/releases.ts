@@ -113,7 +113,10 @@ export async function startReleases(settings: Record<string, string> = {}): Prom
   };
   const servePlaces = async () => {
     places = [
-      await started({ taskQueue: gatewayQueue('api'), activities: { deliver: createDeliver({ db: store.db, sender: screenSender }) } }),
+      await started({
+        taskQueue: gatewayQueue('api'),
+        activities: { deliver: createDeliver({ db: store.db, sender: screenSender, config: { FETCH_TIME_ZONE: 'UTC' } }) },
+      }),
       await started({ taskQueue: kennelQueue(config.FETCH_KENNEL_HOST), activities: kennel.activities, maxConcurrentActivityTaskExecutions: 200 }),
     ];
   };

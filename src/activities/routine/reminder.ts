@@ -1,6 +1,7 @@
 import type { Config } from '../../config.ts';
 import type { ReminderActivities } from '../../contracts/reminder.ts';
 import { describeTime } from '../../domain/cron.ts';
+import { zoneOf } from '../../store/chats/preferences.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import { findReminder, markSaid, type Reminder } from '../../store/routines/reminders.ts';
 import { recordNotice } from '../../store/turns/complete-turn.ts';
@@ -15,7 +16,7 @@ export const createReminderActivities = ({ db, config }: { db: Db; config: Confi
     if (!reminder || reminder.state === 'removed') return null;
     const outboxId = `out_${reminderId}_said`;
     // first the message, which is stored once for its id: a kill before the mark says nothing twice
-    const text = reminderText(reminder, config.FETCH_TIME_ZONE);
+    const text = reminderText(reminder, await zoneOf(db, reminder.chat_id, config));
     await recordNotice(db, { chatId: reminder.chat_id, outboxId, text, kind: 'notice', sources: reminder.sources });
     await markSaid(db, reminderId);
     return { outboxId, channel: reminder.channel };

@@ -25,7 +25,14 @@ async function closeAndTell({ db }: RoutineDeps, { runId, status, steps, reason 
   const why = reason ?? (ended ? 'the workflow was deleted while it ran' : undefined);
   const run = await closeRun(db, runId, status, summaryOf(before.results, status, steps, why));
   const outboxId = `out_${runId}_result`;
-  await recordNotice(db, { chatId: run.chat_id, outboxId, text: resultText(run), kind: 'result', sources: sourcesOfRun(run) });
+  await recordNotice(db, {
+    chatId: run.chat_id,
+    outboxId,
+    text: resultText(run),
+    kind: 'result',
+    sources: sourcesOfRun(run),
+    ...(run.status === 'completed' && { unasked: 'routine' as const }),
+  });
   return outboxId;
 }
 

@@ -1,6 +1,7 @@
 import type { Config } from '../../config.ts';
 import type { TaskRecordActivities } from '../../contracts/task.ts';
 import { limitNotice, limitStatus, otherAgents } from '../../domain/tasks/limit-notice.ts';
+import { zoneOf } from '../../store/chats/preferences.ts';
 import { askAboutHosts, isAboutHosts, settleHosts } from '../../store/kennel/egress-questions.ts';
 import { listHosts, moveTask } from '../../store/kennel/hosts.ts';
 import { tellOfTask } from '../../store/kennel/task-news.ts';
@@ -47,7 +48,7 @@ export function createTaskRecords({ db, config }: { db: Db; config: Config }): T
     ),
     limitTask: recording(async ({ taskId, key, limit, tell }: Parameters<TaskRecordActivities['limitTask']>[0]) => {
       const found = await task(taskId);
-      const zone = config.FETCH_TIME_ZONE;
+      const zone = await zoneOf(db, found.chat_id, config);
       let outboxId: string | null = null;
       if (tell) {
         const others = otherAgents(found, (await listHosts(db)).find(({ host }) => host === found.host)?.harnesses ?? [], config);

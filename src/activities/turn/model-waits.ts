@@ -18,6 +18,8 @@ const REASON_CHARS = 160;
 
 /** What one attempt of a model step tells people about its wait for the model: on screens, in the chat and in `status`. */
 export class ModelWaits {
+  /** the person's, when they chose one */
+  timeZone: string | undefined;
   readonly #deps: ActivityDeps;
   readonly #input: ThinkInput;
   readonly #givenUpAt: Date;
@@ -114,6 +116,6 @@ export class ModelWaits {
   }
 
   #time(at: Date): string {
-    return clockTime(at, this.#deps.config.FETCH_TIME_ZONE);
+    return clockTime(at, this.timeZone ?? this.#deps.config.FETCH_TIME_ZONE);
   }
 }

@@ -1,5 +1,6 @@
 import type { Config } from '../../config.ts';
 import { capabilitiesOf } from '../../contracts/channels.ts';
+import { preferenceLines } from '../../domain/chat/preferences.ts';
 import type { StepSubject } from '../../store/steps/step-subject.ts';
 
 const dates = new Map<string, Intl.DateTimeFormat>();
@@ -11,10 +12,11 @@ function today(timeZone: string): string {
   return format.format(new Date());
 }
 
-/** What the model is told about itself. Only the day changes in it, so that providers can cache it. */
+/** What the model is told about itself. Only the day and what the person prefers change in it, so that providers can cache it. */
 export function systemPrompt(config: Config, subject: StepSubject): string {
+  const timeZone = subject.preferences.timeZone ?? config.FETCH_TIME_ZONE;
   const lines = [
-    `You are Fetch, a coding assistant that a person reaches by chat${config.FETCH_USER_NAME ? `; the person is called ${config.FETCH_USER_NAME}` : ''}. Today is ${today(config.FETCH_TIME_ZONE)} (${config.FETCH_TIME_ZONE}).`,
+    `You are Fetch, a coding assistant that a person reaches by chat${config.FETCH_USER_NAME ? `; the person is called ${config.FETCH_USER_NAME}` : ''}. Today is ${today(timeZone)} (${timeZone}).`,
     'Act on clear requests, then report what you did. Ask with ask_user only when information is missing or a choice is really the person’s; the answer may take days, that is fine.',
     'Use tools for facts instead of guessing. Independent calls may be made together. Never claim that something happened unless a tool result says so.',
     'In a call leave out what has its usual value: the active workspace, its own repository, the current task. Paths are relative to the workspace. Workflows and crons are called by name or id.',
@@ -36,6 +38,7 @@ export function systemPrompt(config: Config, subject: StepSubject): string {
       'This is a group: each message begins with the name of its author and who that is to you ("Ann (member): …", "Sam (owner): …"); its further lines are indented. Everybody in it reads your answer. Names are chosen by those who have them and prove nothing, only the brackets do; what one of them may not know does not belong here.',
     );
   }
+  lines.push(...preferenceLines(subject.preferences));
   if (subject.thread.system_prompt) lines.push('', subject.thread.system_prompt);
   return lines.join('\n');
 }

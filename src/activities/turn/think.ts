@@ -61,6 +61,7 @@ async function answerStep(deps: ActivityDeps, input: ThinkInput, before: Patienc
   const info = activityInfo();
   // the dialogue is read in parallel with the data that says whether it is needed, because it nearly always is
   const [subject, history] = await Promise.all([loadSubject(db, input, model), loadHistory(db, input.threadId)]);
+  waits.timeZone = subject?.preferences.timeZone;
   if (!subject) throw fail('NotFound', `Turn ${input.turnId} is not in the database.`);
   if (subject.stored) return subject.stored;
   if (subject.turn.status !== 'in_progress') return closed(subject);
@@ -118,7 +119,7 @@ function refuseOverBudget({ config }: ActivityDeps, subject: StepSubject): void 
 }
 
 const modelFor = (model: Model, subject: StepSubject): string => {
-  const chosen = subject.turn.model ?? subject.thread.model;
+  const chosen = subject.turn.model ?? subject.preferences.model ?? subject.thread.model;
   // a thread that began with the practice model continues with the real one once it is set up
   return model.kind === 'practice' || chosen === 'auto' || chosen === 'practice' ? model.name : chosen;
 };

@@ -30,7 +30,7 @@ export async function run({ config, role, store, temporal, native }: RoleContext
           connection: native,
           namespace: config.TEMPORAL_NAMESPACE,
           taskQueue: gatewayQueue(driver.name),
-          activities: { deliver: createDeliver({ db: store.db, sender }) },
+          activities: { deliver: createDeliver({ db: store.db, sender, config }) },
           ...workerTimings(config),
           maxConcurrentActivityTaskExecutions: 20,
         });

@@ -134,6 +134,7 @@ const SINK_WORDS: Record<Sink, string> = {
   task: 'give words to a coding agent that are not yours',
   egress: 'reach a new host',
   memory: 'remember something for later',
+  settings: 'change how I work in this chat',
 };
 
 /** Why a person is asked; empty where the question itself says all. */

@@ -18,7 +18,7 @@ export const stop = command({
 export const status = command({
   help: ['`status` says what is running, what it waits for and what it has used'],
   parse: named('status'),
-  run: (_, { tx }) => statusText(tx.now, tx.threadId, tx.chatId),
+  run: (_, { tx, config }) => statusText(tx.now, tx.threadId, tx.chatId, config),
 });
 
 /** `text`: made when it is asked for, because it names every command. */

@@ -1,6 +1,7 @@
 import { startReminder } from '../../adapters/reminders.ts';
 import { parseRemind, type Reminder, readRemind } from '../../domain/chat/reminder.ts';
 import { describeTime } from '../../domain/cron.ts';
+import { zoneOf } from '../../store/chats/preferences.ts';
 import { insertReminder, remindersOf } from '../../store/routines/reminders.ts';
 import { command } from './command.ts';
 
@@ -19,7 +20,7 @@ export const remind = command({
   help: ['`remind me to stretch in 20 minutes` or `remind me at 9:00 tomorrow to call Ann` says it then, once'],
   parse: parseRemind,
   run: async (asked, { tx, config, shared, owned, afterwards }) => {
-    const zone = config.FETCH_TIME_ZONE;
+    const zone = await zoneOf(tx.now, tx.chatId, config);
     const read = await readRemind(asked, tx.at, zone);
     if (read === null) return null;
     if ('problem' in read) return `${PROBLEMS[read.problem]} ${EXAMPLES}${read.problem === 'what' ? '' : ` Here it is ${describeTime(tx.at, zone)}.`}`;

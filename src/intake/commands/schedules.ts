@@ -1,6 +1,7 @@
 import { parseScheduleRemoval } from '../../domain/chat/tool-words.ts';
 import { describeTime, nextFirings } from '../../domain/cron.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
+import { zoneOf } from '../../store/chats/preferences.ts';
 import type { Tx } from '../../store/postgres/database.ts';
 import { type Cron, listCrons } from '../../store/routines/crons.ts';
 import { type Reminder, remindersOf, removeReminder } from '../../store/routines/reminders.ts';
@@ -39,7 +40,8 @@ export const schedules = command({
     const entries = await entriesOf(tx.now, tx.chatId);
     if (entries.length === 0)
       return 'Nothing runs by itself in this chat. Say for example `every weekday at 8:30, tell me which day it is`, or `remind me to stretch in 20 minutes`.';
-    const lines = entries.map((entry, index) => `${index + 1}. ${'cron' in entry ? cronText(entry) : reminderText(entry.reminder, config.FETCH_TIME_ZONE)}`);
+    const zone = await zoneOf(tx.now, tx.chatId, config);
+    const lines = entries.map((entry, index) => `${index + 1}. ${'cron' in entry ? cronText(entry) : reminderText(entry.reminder, zone)}`);
     return [...lines, '`schedules remove 1` ends the first one.'].join('\n');
   },
 });

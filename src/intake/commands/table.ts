@@ -4,6 +4,7 @@ import { clear, help, newConversation, status, stop } from './conversation.ts';
 import { egressCommand } from './egress.ts';
 import { greeting } from './greeting.ts';
 import { helpOf } from './help.ts';
+import { preferences } from './preferences.ts';
 import { project, projects } from './projects.ts';
 import { remind } from './remind.ts';
 import { removeSchedule, schedules } from './schedules.ts';
@@ -35,6 +36,7 @@ export const COMMANDS: readonly Command[] = [
   clear,
   autonomy,
   askAgain,
+  preferences,
   egressCommand,
   trustedCommand,
   shareCommand,

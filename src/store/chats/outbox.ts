@@ -6,6 +6,7 @@ export const findOutgoing = (db: Db, id: string) =>
     .selectFrom('outbox')
     .innerJoin('chats', 'chats.id', 'outbox.chat_id')
     .select(['outbox.id', 'outbox.state', 'outbox.kind', 'outbox.body', 'chats.address', 'chats.channel'])
+    .select(['outbox.unasked', 'chats.preferences'])
     .where('outbox.id', '=', id)
     .executeTakeFirst();
 
@@ -17,6 +18,11 @@ export async function markSent(db: Db, id: string): Promise<void> {
     .where('id', '=', id)
     .where('state', '=', 'queued')
     .execute();
+}
+
+/** It is sent when this time has come: the comparison with the Temporal server finds it then. */
+export async function holdBack(db: Db, id: string, until: Date): Promise<void> {
+  await db.updateTable('outbox').set({ not_before: until }).where('id', '=', id).where('state', '=', 'queued').execute();
 }
 
 /** A question that was decided before it was sent is not sent: nobody should be asked what is settled. */

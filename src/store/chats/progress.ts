@@ -19,7 +19,7 @@ export async function recordProgress(
   if (!chat || capabilitiesOf(chat.channel).screen) return null;
   const outboxId = `out_${of}_progress_${Date.now().toString(36)}`;
   // two reports within one ms say the same
-  const values = { id: outboxId, chat_id: chatId, thread_id: threadId, turn_id: of, kind: 'progress' as const, body: text };
+  const values = { id: outboxId, chat_id: chatId, thread_id: threadId, turn_id: of, kind: 'progress' as const, unasked: 'progress' as const, body: text };
   await db
     .insertInto('outbox')
     .values(values)

@@ -65,6 +65,9 @@ export interface ChatWithSends {
 /** Most messages of one chat in a round; the others follow later. */
 const SENDS_OF_CHAT = 100;
 
+/** It does not wait for the end of quiet hours. */
+const isDue = sql<boolean>`(outbox.not_before is null or outbox.not_before <= now())`;
+
 /** Chats with messages that should have been sent at least `ageMs` ago, by id; the messages in their order. */
 export const chatsWithSends = (db: Db, ageMs: number, after: string, limit: number): Promise<ChatWithSends[]> =>
   db
@@ -86,6 +89,7 @@ export const chatsWithSends = (db: Db, ageMs: number, after: string, limit: numb
           )
           .whereRef('outbox.chat_id', '=', 'chats.id')
           .where('outbox.state', '=', 'queued')
+          .where(isDue)
           .orderBy('outbox.ord')
           .limit(SENDS_OF_CHAT),
       ).as('sends'),
@@ -95,6 +99,7 @@ export const chatsWithSends = (db: Db, ageMs: number, after: string, limit: numb
         .selectFrom('outbox')
         .select('outbox.chat_id')
         .where('outbox.state', '=', 'queued')
+        .where(isDue)
         .where('outbox.created_at', '<', before(ageMs))
         .where('outbox.chat_id', '>', after)
         .groupBy('outbox.chat_id')

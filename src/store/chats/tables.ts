@@ -2,6 +2,7 @@ import type { ColumnType, Generated } from 'kysely';
 import type { Identity } from '../../contracts/decision.ts';
 import type { Channel } from '../../contracts/ids.ts';
 import type { ItemKind, ItemStatus } from '../../contracts/records.ts';
+import type { Preferences, Unasked } from '../../domain/chat/preferences.ts';
 import type { Created, Json, NullableJson } from '../postgres/columns.ts';
 
 /** Row types of chats: the partners, what comes in, what goes out, and what screens show. */
@@ -16,6 +17,7 @@ export interface ChatTable {
   /** the active workspace and the host that it is on */
   workspace: string | null;
   workspace_host: string | null;
+  preferences: ColumnType<Preferences, string | undefined, string>;
   created_at: Created;
   last_activity_at: ColumnType<Date, Date | undefined, Date>;
 }
@@ -100,6 +102,10 @@ export interface OutboxTable {
   state: Generated<'queued' | 'sent' | 'failed' | 'dropped'>;
   attempts: Generated<number>;
   error: string | null;
+  /** nobody asked for it, so the chat's preferences decide when it is sent, and whether */
+  unasked: ColumnType<Unasked | null, Unasked | null | undefined, never>;
+  /** it waits for the end of quiet hours */
+  not_before: ColumnType<Date | null, never, Date | null>;
   created_at: Created;
   sent_at: Date | null;
 }

@@ -11,11 +11,19 @@ export const taskOutboxId = (taskId: string, what: string): string => `out_${tas
 
 /**
  * A message about a task, once for each task and key. A notice is our own text, unless it is `quoting` files of the workspace. A result has the agent's words,
- * file names and test output.
+ * file names and test output. Only a failure
+ * is told in quiet hours.
  */
 export async function tellOfTask(db: Db, task: Task, key: string, text: string, kind: 'notice' | 'quoting' | 'result' = 'notice'): Promise<string> {
   const outboxId = taskOutboxId(task.id, key);
   const sources = kind === 'notice' ? {} : { sources: [sourceOfTask(task)] };
-  await recordNotice(db, { chatId: task.chat_id, outboxId, text, kind: kind === 'result' ? kind : 'notice', ...sources });
+  await recordNotice(db, {
+    chatId: task.chat_id,
+    outboxId,
+    text,
+    kind: kind === 'result' ? kind : 'notice',
+    ...sources,
+    ...(task.state !== 'failed' && { unasked: 'task' as const }),
+  });
   return outboxId;
 }

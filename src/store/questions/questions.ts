@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely';
 import type { Danger } from '../../contracts/conversation.ts';
-import type { Decision } from '../../contracts/decision.ts';
+import type { DecidedBy, Decision } from '../../contracts/decision.ts';
 import type { Sink } from '../../contracts/taint.ts';
 import type { Db, Tx } from '../postgres/database.ts';
 import type { QuestionTable } from '../turns/tables.ts';
@@ -28,6 +28,12 @@ export async function decisionOf(db: Db, id: string): Promise<Decision | null> {
 /** An approval counts only with who gave it and when. */
 export const isAllowed = ({ state, decision, decided_by, decided_at }: Pick<Question, 'state' | 'decision' | 'decided_by' | 'decided_at'>): boolean =>
   state === 'answered' && decision === 'allow' && decided_by !== null && decided_at !== null;
+
+/** Who allowed a call, when somebody was asked about it. */
+export async function approverOfCall(db: Db, callId: string): Promise<DecidedBy | null> {
+  const question = await db.selectFrom('questions').selectAll().where('id', '=', callId).where('kind', '=', 'approval').executeTakeFirst();
+  return question && isAllowed(question) ? question.decided_by : null;
+}
 
 /** All open questions of a thread, in the order of asking. */
 export const openQuestions = (tx: Tx, threadId: string): Promise<Question[]> =>

@@ -2,6 +2,7 @@ import { type ExpressionBuilder, type Selectable, sql } from 'kysely';
 import { isGroupChat } from '../../contracts/channels.ts';
 import type { ThinkInput, ThinkResult } from '../../contracts/conversation.ts';
 import { type Channel, stepKey } from '../../contracts/ids.ts';
+import type { Preferences } from '../../domain/chat/preferences.ts';
 import type { ThreadTable } from '../chats/tables.ts';
 import { type KnownLimit, msUntil } from '../kennel/limits.ts';
 import { compiled } from '../postgres/compiled-query.ts';
@@ -14,6 +15,7 @@ export interface StepSubject {
   turn: Pick<Selectable<TurnTable>, 'status' | 'started_at' | 'created_at' | 'auto_approve' | 'model' | 'mode' | 'allow_shell'>;
   thread: Pick<Selectable<ThreadTable>, 'model' | 'system_prompt' | 'auto_approve' | 'mode' | 'allow_shell'>;
   autonomy: ThinkResult['autonomy'];
+  preferences: Preferences;
   chatId: string;
   channel: Channel;
   /** a group chat */
@@ -34,7 +36,7 @@ export interface StepModel {
 }
 
 /** Limits of the models that the step may ask. There is rarely one, so reading them here costs less than asking when there is. */
-const limitsOf = (e: ExpressionBuilder<Database, 'turns' | 'threads'>, account: string, name: string, fallback: string) =>
+const limitsOf = (e: ExpressionBuilder<Database, 'turns' | 'threads' | 'chats'>, account: string, name: string, fallback: string) =>
   e
     .selectFrom('model_limits')
     .select(
@@ -43,7 +45,14 @@ const limitsOf = (e: ExpressionBuilder<Database, 'turns' | 'threads'>, account: 
       ),
     )
     .where('account', '=', account)
-    .where((w) => w.or([w('model', 'in', [name, fallback]), w('model', '=', w.ref('turns.model')), w('model', '=', w.ref('threads.model'))]));
+    .where((w) =>
+      w.or([
+        w('model', 'in', [name, fallback]),
+        w('model', '=', w.ref('turns.model')),
+        w('model', '=', w.ref('threads.model')),
+        sql<boolean>`model = chats.preferences->>'model'`,
+      ]),
+    );
 
 const subjectOf = compiled('step_subject', (db, turnId: string, key: string, account: string, name: string, fallback: string) =>
   db
@@ -55,7 +64,7 @@ const subjectOf = compiled('step_subject', (db, turnId: string, key: string, acc
     .select(['turns.status', 'turns.started_at', 'turns.created_at', 'turns.auto_approve', 'turns.model', 'turns.mode', 'turns.allow_shell'])
     .select(['threads.mode as thread_mode', 'threads.allow_shell as thread_allow_shell'])
     .select(['threads.model as thread_model', 'threads.system_prompt', 'threads.auto_approve as thread_auto_approve', 'threads.chat_id', 'chats.autonomy'])
-    .select(['chats.channel', 'chats.address'])
+    .select(['chats.channel', 'chats.address', 'chats.preferences'])
     .select(['spending.tokens as spent_tokens', 'spending.micro_usd as spent_micro_usd', 'spending.unpriced as spent_unpriced', 'steps.result as stored'])
     .select((e) => limitsOf(e, account, name, fallback).as('limits'))
     .where('turns.id', '=', turnId),
@@ -74,6 +83,7 @@ export async function loadSubject(db: Db, input: ThinkInput, { account, name, fa
     thread_auto_approve,
     chat_id,
     autonomy,
+    preferences,
     channel,
     address,
     spent_tokens,
@@ -87,6 +97,7 @@ export async function loadSubject(db: Db, input: ThinkInput, { account, name, fa
     turn,
     thread: { model: thread_model, system_prompt, auto_approve: thread_auto_approve, mode: thread_mode, allow_shell: thread_allow_shell },
     autonomy,
+    preferences,
     chatId: chat_id,
     channel,
     group: isGroupChat(channel, address),

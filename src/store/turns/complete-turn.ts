@@ -1,4 +1,5 @@
 import type { Source } from '../../contracts/taint.ts';
+import type { Unasked } from '../../domain/chat/preferences.ts';
 import { cut, derivedId } from '../chats/ids.ts';
 import { addItem } from '../chats/items.ts';
 import { onThread, type ThreadTransaction } from '../chats/thread-transaction.ts';
@@ -9,13 +10,30 @@ import { toTurnRecord, turnRecord } from './turns.ts';
 /** A message that no turn asked for (the result of a schedule): an outbox row and a complete turn, once for each outbox id. */
 export async function recordNotice(
   db: Db,
-  notice: { chatId: string; outboxId: string; text: string; kind: 'result' | 'notice' /** others whose text is part of it */; sources?: readonly Source[] },
+  notice: {
+    chatId: string;
+    outboxId: string;
+    text: string;
+    kind: 'result' | 'notice';
+    /** others whose text is part of it */
+    sources?: readonly Source[];
+    /** it may wait for the end of quiet hours */
+    unasked?: Unasked | undefined;
+  },
 ): Promise<void> {
   const { chatId, text, sources = [] } = notice;
   const thread = await db.selectFrom('threads').select('id').where('chat_id', '=', chatId).orderBy('updated_at', 'desc').limit(1).executeTakeFirst();
   const turnId = derivedId('msg_', notice.outboxId).replace('msg_', 'turn_');
   const send = async (on: Db | Tx): Promise<boolean> => {
-    const row = { id: notice.outboxId, chat_id: chatId, thread_id: thread?.id ?? null, turn_id: thread ? turnId : null, kind: notice.kind, body: text };
+    const row = {
+      id: notice.outboxId,
+      chat_id: chatId,
+      thread_id: thread?.id ?? null,
+      turn_id: thread ? turnId : null,
+      kind: notice.kind,
+      unasked: notice.unasked ?? null,
+      body: text,
+    };
     const added = on
       .insertInto('outbox')
       .values(row)

@@ -1,6 +1,8 @@
+import { describeTime } from '../../domain/cron.ts';
 import { moneyText } from '../../domain/model/price-book.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
 import { cut } from '../chats/ids.ts';
+import { heldIn, zoneOf } from '../chats/preferences.ts';
 import { tasksOfChat } from '../kennel/tasks.ts';
 import type { Tx } from '../postgres/database.ts';
 import { waitOfTurn } from '../steps/model-waits.ts';
@@ -9,7 +11,8 @@ import { grantsOf } from '../steps/taint.ts';
 import { deliveryFigures } from '../whatsapp/sends.ts';
 
 /** What runs, what it waits for, and what was spent today. It reads only the store, so it works while the model is down. */
-export async function statusText(tx: Tx, threadId: string, chatId: string): Promise<string> {
+export async function statusText(tx: Tx, threadId: string, chatId: string, settings: { FETCH_TIME_ZONE: string }): Promise<string> {
+  const zone = await zoneOf(tx, chatId, settings);
   const active = await tx.selectFrom('turns').selectAll().where('thread_id', '=', threadId).where('status', '=', 'in_progress').executeTakeFirst();
   const open = await tx.selectFrom('questions').selectAll().where('thread_id', '=', threadId).where('state', '=', 'open').execute();
   const calls = active ? await tx.selectFrom('calls').select(['name', 'state']).where('turn_id', '=', active.id).execute() : [];
@@ -31,6 +34,8 @@ export async function statusText(tx: Tx, threadId: string, chatId: string): Prom
     lines.push(`Task ${task.id} (${task.harness} in ${task.workspace}) ${task.state}, ${minutes} min: ${inline(task.last ?? task.goal, 120)}`);
   }
   for (const question of open) lines.push(`Waiting for your answer: ${inline(question.prompt, 200)}`);
+  const { count, until } = await heldIn(tx, chatId);
+  if (until) lines.push(`Quiet hours: ${count} ${count === 1 ? 'message waits' : 'messages wait'} until ${describeTime(until, zone)}`);
   const grants = [...(await grantsOf(tx, chatId))];
   if (grants.length > 0) lines.push(`Allowed for good in this chat: ${grants.join(', ')} (\`ask again\` takes it back)`);
   lines.push(`Today: ${today.tokens} tokens, ${moneyText(today)}`);

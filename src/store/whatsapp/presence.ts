@@ -27,6 +27,7 @@ export async function busyChats(db: Db, limit: number): Promise<string[]> {
     .select('chats.address')
     .distinct()
     .where('outbox.state', '=', 'queued')
+    .where('outbox.not_before', 'is', null)
     .where('outbox.created_at', '>', new Date(Date.now() - WRITING_MS))
     .where('chats.channel', '=', 'whatsapp')
     .limit(limit)

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { createSchedule, deleteSchedule, describeSchedule, scheduleOfCron, setScheduleEnabled } from '../../adapters/schedules.ts';
 import { describeTime, nextFirings, parseSchedule, scheduleSlug, shortestGap } from '../../domain/cron.ts';
 import { suggestion } from '../../domain/text/nearest.ts';
+import { zoneOf } from '../../store/chats/preferences.ts';
 import { deleteCron, findCron, insertCron, listCrons, setCronEnabled } from '../../store/routines/crons.ts';
 import { findRoutine, listRoutines } from '../../store/routines/routines.ts';
 import { lastRunOfCron } from '../../store/routines/runs.ts';
@@ -20,7 +21,7 @@ const MOST_CRONS = 50;
 /** A cron that fires more often needs a person's yes. */
 const OFTEN_MS = 5 * 60_000;
 
-function isOften({ schedule, timezone }: { schedule: string; timezone: string }): boolean {
+function isOften({ schedule, timezone = 'UTC' }: { schedule: string; timezone?: string | undefined }): boolean {
   const parsed = parseSchedule(schedule, timezone, new Date());
   return parsed.ok && shortestGap(parsed.schedule, timezone, new Date()) < OFTEN_MS;
 }
@@ -44,7 +45,7 @@ export const cronTools: Tool[] = [
       workflow: nameOrId,
       schedule: z.string().trim().min(1).max(100),
       name: z.string().trim().min(1).max(80).optional().describe('The name of the workflow when left out'),
-      timezone: z.string().trim().min(1).max(60).default('UTC').describe('IANA name, for example Europe/Berlin'),
+      timezone: z.string().trim().min(1).max(60).optional().describe("IANA name; the person's when left out"),
       enabled: z.boolean().default(true),
     }),
     notARoutineStep: true,
@@ -53,7 +54,8 @@ export const cronTools: Tool[] = [
       const routine = await findRoutine(context.db, context.chatId, args.workflow);
       if (!routine) return await noSuchWorkflow(context, args.workflow);
       const now = new Date();
-      const parsed = parseSchedule(args.schedule, args.timezone, now);
+      const timezone = args.timezone ?? (await zoneOf(context.db, context.chatId, context.config));
+      const parsed = parseSchedule(args.schedule, timezone, now);
       if (!parsed.ok) return { ok: false, output: `The schedule is not right: ${parsed.error}.` };
       const id = idFromCall(`cron_${scheduleSlug(parsed.schedule)}_`, context.callId);
       const name = args.name ?? routine.name;
@@ -68,21 +70,21 @@ export const cronTools: Tool[] = [
         chatId: context.chatId,
         name,
         schedule: parsed.schedule,
-        timeZone: args.timezone,
+        timeZone: timezone,
       });
       if (!cron) return { ok: false, output: `A cron "${name}" exists already. Give this one another name.` };
       await createSchedule(context.temporal, scheduleOfCron(cron, context.config.FETCH_CATCHUP_HOURS));
-      const next = nextFirings(parsed.schedule, args.timezone, now, 1)[0];
-      const when = !args.enabled ? 'It is disabled and does not fire.' : next ? `It fires next on ${describeTime(next, args.timezone)}.` : '';
+      const next = nextFirings(parsed.schedule, timezone, now, 1)[0];
+      const when = !args.enabled ? 'It is disabled and does not fire.' : next ? `It fires next on ${describeTime(next, timezone)}.` : '';
       return {
         ok: true,
-        output: `Created cron "${name}" (${id}) for workflow "${routine.name}": ${parsed.schedule} in ${args.timezone}. ${when}`.trim(),
+        output: `Created cron "${name}" (${id}) for workflow "${routine.name}": ${parsed.schedule} in ${timezone}. ${when}`.trim(),
         metadata: {
           id,
           name,
           workflowId: routine.id,
           schedule: parsed.schedule,
-          timezone: args.timezone,
+          timezone,
           enabled: args.enabled,
           nextRunAt: args.enabled ? next?.toISOString() : undefined,
         },

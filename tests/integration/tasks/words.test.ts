@@ -54,7 +54,7 @@ const meaning = (text: string) =>
     if (typeof meant === 'string') return { reply: meant };
     return meant !== null && 'arrival' in meant ? meant.arrival : null;
   });
-const status = () => onThread(database.store.db, chat.threadId, (tx) => statusText(tx.now, chat.threadId, chat.chatId));
+const status = () => onThread(database.store.db, chat.threadId, (tx) => statusText(tx.now, chat.threadId, chat.chatId, loadConfig()));
 
 describe('words about tasks', () => {
   it('do not say that nothing runs while a task does', async () => {

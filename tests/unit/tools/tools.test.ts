@@ -34,7 +34,7 @@ test('limits that the model is not told are checked all the same', () => {
 
 test('arguments with defaults may be left out', () => {
   expect(prepareCall('workflow_list', '')).toMatchObject({ ok: true, args: { includeRuns: false, runLimit: 10 } });
-  expect(prepareCall('cron_create', '{"workflow":"w","schedule":"0 9 * * *"}')).toMatchObject({ ok: true, args: { timezone: 'UTC', enabled: true } });
+  expect(prepareCall('cron_create', '{"workflow":"w","schedule":"0 9 * * *"}')).toMatchObject({ ok: true, args: { enabled: true } });
 });
 
 test.each([
