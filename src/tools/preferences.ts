@@ -45,7 +45,7 @@ export const preferences = defineTool({
     notifications: z.enum(['all', 'results', 'problems']).optional(),
     quietHours: word(20).describe('22:00-07:00'),
   }),
-  danger: 'SAFE',
+  danger: 'MODERATE',
   dangerOf: ({ autonomy }) => (autonomy === undefined || autonomy === 'supervised' ? 'SAFE' : 'DANGEROUS'),
   asksAlways: ({ autonomy }) => autonomy === 'autonomous',
   effect: 'idempotent',
