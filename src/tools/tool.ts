@@ -20,6 +20,8 @@ export interface ToolContext {
   db: Db;
   temporal: Client;
   config: Config;
+  /** nobody can be asked: a routine calls it */
+  unattended?: boolean;
   /** aborted on interrupt and time-out; every request and process must obey it */
   signal: AbortSignal;
   /** tells the person what takes long, on channels where they do not see the output of calls */

@@ -50,7 +50,14 @@ async function outcomeOf(
   if (typeof checked === 'string') return refused(checked);
   if (tool.effect === 'once' && !(await beginOnce(deps.db, run.id, index))) return refused(unknownOutcome('step'));
   // a run has no turn and no thread, so its own id takes their place
-  return await runTool(tool, tool.effect, checked.args, { ...deps, callId: `${run.id}_${index}`, chatId: run.chat_id, threadId: run.id, turnId: run.id });
+  return await runTool(tool, tool.effect, checked.args, {
+    ...deps,
+    callId: `${run.id}_${index}`,
+    chatId: run.chat_id,
+    threadId: run.id,
+    turnId: run.id,
+    unattended: true,
+  });
 }
 
 /** The parsed arguments, or why the routine step may not run. It is decided again now: the chat may trust the agent less than when the routine was made. */

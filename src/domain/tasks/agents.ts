@@ -1,4 +1,4 @@
-import { type AgentName, factsOf, hasModel, isAgent } from '../../../kennel/agents/registry.ts';
+import { type AgentName, factsOf, hasModel } from '../../../kennel/agents/registry.ts';
 import { type ModelSetting, modelSetting } from './agent-settings.ts';
 import { loginsOf } from './logins.ts';
 
@@ -61,24 +61,40 @@ export interface Readiness {
   why: string | null;
 }
 
-/** The agent for a task: the one that is wanted, or by `auto` the first of `allowed` (the preferred one first) that is ready; one without a model only when no other is. */
-export function chooseAgent(choice: {
+export interface AgentChoice {
   wanted: AgentName | 'auto';
+  /** the preferred one first */
   allowed: readonly string[];
   ready: readonly Readiness[];
-}): { ok: true; agent: AgentName } | { ok: false; why: string } {
-  const { wanted, allowed, ready } = choice;
+  /** the one that the person had named for an earlier task of this chat */
+  named?: AgentName | undefined;
+  /** nobody can be asked: the first one is taken */
+  unattended?: boolean | undefined;
+}
+
+/** `choices`: the person has to say which of these, because several are ready and none was named. */
+type ChosenAgent = { ok: true; agent: AgentName } | { ok: false; why: string; choices?: AgentName[] };
+
+/** The agent for a task: the one that is wanted, or by `auto` the only one that is ready. One without a model is taken only when no other is ready. */
+export function chooseAgent({ wanted, allowed, ready, named, unattended }: AgentChoice): ChosenAgent {
   if (wanted !== 'auto') {
     if (!allowed.includes(wanted)) return { ok: false, why: `${factsOf(wanted).label} is not among FETCH_KENNEL_AGENTS (${allowed.join(', ')}).` };
     const found = ready.find((each) => each.name === wanted);
     return found?.ready ? { ok: true, agent: wanted } : { ok: false, why: found?.why ?? `${factsOf(wanted).label} is not ready on this host.` };
   }
-  const withoutModel = (name: string) => isAgent(name) && !hasModel(name);
-  const inOrder = [...allowed].sort((a, b) => Number(withoutModel(a)) - Number(withoutModel(b)));
-  for (const name of inOrder) {
-    const found = ready.find((each) => each.name === name);
-    if (found?.ready) return { ok: true, agent: found.name };
+  const possible = allowed.filter((name): name is AgentName => ready.some((each) => each.name === name && each.ready));
+  const choices = possible.some(hasModel) ? possible.filter(hasModel) : possible;
+  const [first] = choices;
+  if (!first) {
+    const missing = ready.flatMap((each) => (each.why && allowed.includes(each.name) ? [each.why] : []));
+    return { ok: false, why: ['No coding agent is ready.', ...missing].join(' ') };
   }
-  const missing = ready.flatMap((each) => (each.why && allowed.includes(each.name) ? [each.why] : []));
-  return { ok: false, why: ['No coding agent is ready.', ...missing].join(' ') };
+  if (choices.length === 1 || unattended) return { ok: true, agent: first };
+  if (named && choices.includes(named)) return { ok: true, agent: named };
+  const labels = choices.map((name) => `${factsOf(name).label} (${name})`).join(', ');
+  return {
+    ok: false,
+    choices,
+    why: `Several coding agents are ready: ${labels}. Ask the person with ask_user which one, then call this again with its name. If they do not mind, take ${first}.`,
+  };
 }

@@ -80,6 +80,19 @@ export async function tasksOfChat(db: Db | Tx, chatId: string, options: { live?:
   return await query.orderBy('created_at', 'desc').limit(options.limit).execute();
 }
 
+/** The agent of the newest task of a chat that was asked for by its agent's name. */
+export const lastNamedAgent = async (db: Db, chatId: string): Promise<AgentName | undefined> =>
+  (
+    await db
+      .selectFrom('tasks')
+      .select('harness')
+      .where('chat_id', '=', chatId)
+      .where('agent', '!=', 'auto')
+      .orderBy('created_at', 'desc')
+      .limit(1)
+      .executeTakeFirst()
+  )?.harness;
+
 /** Tasks of a host that are not over; its sweeper compares them with the containers. */
 export const liveTasksOf = (db: Db, host: string): Promise<Task[]> =>
   db.selectFrom('tasks').selectAll().where('host', '=', host).where('ended_at', 'is', null).execute();

@@ -5,7 +5,7 @@ import { parsePlanFirst } from '../../domain/chat/plan-words.ts';
 import { breachText, taskBreach, taskBudget } from '../../domain/model/budgets.ts';
 import { chooseAgent } from '../../domain/tasks/agents.ts';
 import { planWishes } from '../../store/kennel/task-plans.ts';
-import { insertTask } from '../../store/kennel/tasks.ts';
+import { insertTask, lastNamedAgent } from '../../store/kennel/tasks.ts';
 import { taskSpendingToday } from '../../store/kennel/usage.ts';
 import { shown } from '../approval-words.ts';
 import { idFromCall } from '../call-ids.ts';
@@ -24,7 +24,7 @@ const schema = z.strictObject({
   agent: z
     .enum([...AGENT_NAMES, 'auto'])
     .default('auto')
-    .describe('Name one only if the person did. practice needs no model'),
+    .describe('Named by the person; practice needs no model'),
   workspace: z.string().trim().min(1).max(100).optional().meta(toldInPrompt('The active one when left out')),
   worktree: z.boolean().default(false).describe('Work beside other tasks, on a branch of its own'),
   plan: z.boolean().optional().describe('true: a plan first, and no change before the person agrees; for what is big or unclear. false: the person wants none'),
@@ -39,7 +39,7 @@ export const taskCreate = defineTool({
   sends: ['task'],
   sent: (args) => ({ texts: [args.goal] }),
   description:
-    'Start a coding task for complex work (refactoring, features): a coding agent does it in a container, and its report comes to this chat by itself. Never for deleting a file, a small edit or a command: there are tools for that. Tasks on one workspace wait for each other.',
+    'Start a coding task for complex work (refactoring, features): a coding agent does it in a container, and its report comes to this chat by itself. Never for deleting a file, a small edit or a command: there are tools for that. Tasks on one workspace wait for each other. With several agents ready and none named, ask_user which one.',
   danger: 'MODERATE',
   schema,
   summarise: (args) => args.agent,
@@ -50,7 +50,12 @@ export const taskCreate = defineTool({
 });
 
 /** Whether a task begins with a plan. The word of the person comes first, then the chat's preference, then the model, then the size of the goal. */
-async function plansFirst({ db, config, threadId, turnId }: ToolContext, { plan, goal }: Pick<z.output<typeof schema>, 'plan' | 'goal'>): Promise<boolean> {
+async function plansFirst(
+  { db, config, threadId, turnId, unattended }: ToolContext,
+  { plan, goal }: Pick<z.output<typeof schema>, 'plan' | 'goal'>,
+): Promise<boolean> {
+  // nobody is there to agree, unless the routine wants it so
+  if (unattended) return plan === true;
   const { preferred, words } = await planWishes(db, threadId, turnId);
   if (words.some((said) => parsePlanFirst(said) !== null)) return true;
   return preferred ?? plan ?? goal.length > config.FETCH_PLAN_ABOVE_CHARS;
@@ -63,8 +68,10 @@ async function create(args: z.output<typeof schema>, context: ToolContext): Prom
     wanted: args.agent,
     allowed: context.config.FETCH_KENNEL_AGENTS.split(',').map((name) => name.trim()),
     ready: place.harnesses,
+    named: await lastNamedAgent(context.db, context.chatId),
+    unattended: context.unattended,
   });
-  if (!chosen.ok) return { ok: false, output: chosen.why };
+  if (!chosen.ok) return { ok: false, output: chosen.why, ...(chosen.choices && { metadata: { choices: chosen.choices } }) };
   const today = await taskSpendingToday(context.db, context.chatId);
   const breach = taskBreach(taskBudget(context.config), { tokens: 0, microUsd: 0, today });
   if (breach) return { ok: false, output: breachText(breach) };

@@ -132,6 +132,25 @@ describe('a task that is asked for', () => {
   });
 });
 
+describe('a task for which several agents are ready', () => {
+  const TWO = (['claude', 'codex', 'practice'] as const).map((name) => ({ name, ready: true, why: null }));
+  const call = async (name: string, args: object) => {
+    await reportHost(database.store.db, { host: 'two', slots: 1, ready: true, problem: null, harnesses: TWO });
+    await recordWorkspaces(database.store.db, 'two', [{ name: 'twice', path: '/twice' }]);
+    const config = loadConfig({});
+    const bench = await toolBench({ db: database.store.db, config, kennel: {} as Kennel, host: 'two', workspacesFolder: '/', tools: taskTools });
+    return { bench, outcome: await bench.call(name, { workspace: 'twice', ...args }) };
+  };
+
+  it('is not begun before the person has said which, and then the chat keeps to it', async () => {
+    const { bench, outcome } = await call('task_create', { goal: 'write a.txt a' });
+    expect(outcome).toMatchObject({ ok: false, metadata: { choices: ['claude', 'codex'] }, output: expect.stringContaining('Ask the person with ask_user') });
+    const about = { goal: 'write a.txt a', workspace: 'twice' };
+    expect(await bench.call('task_create', { ...about, agent: 'codex' })).toMatchObject({ ok: true, output: expect.stringContaining('→ codex in twice') });
+    expect(await bench.call('task_create', about)).toMatchObject({ ok: true, output: expect.stringContaining('→ codex in twice') });
+  });
+});
+
 describe('what a container says', () => {
   it('is quoted line by line in its question, and cannot draw an answer or a consent', async () => {
     await newChat();

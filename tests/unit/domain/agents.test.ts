@@ -60,8 +60,22 @@ describe('the choice of a coding agent', () => {
     });
   });
 
-  it('is by itself the first of the preferred ones that is ready', () => {
-    expect(chooseAgent({ wanted: 'auto', allowed: ['claude', 'opencode', 'codex'], ready })).toEqual({ ok: true, agent: 'opencode' });
+  it('is the person’s when several are ready and none was named, with all of them to choose from', () => {
+    expect(chooseAgent({ wanted: 'auto', allowed: ['claude', 'opencode', 'codex', 'practice'], ready })).toEqual({
+      ok: false,
+      choices: ['opencode', 'codex'],
+      why: expect.stringMatching(/^Several coding agents are ready: OpenCode \(opencode\), Codex \(codex\)\. Ask the person with ask_user/),
+    });
+  });
+
+  it('is the one that the person named before in this chat, while it is ready', () => {
+    const again = { wanted: 'auto', allowed: ['claude', 'opencode', 'codex'], ready } as const;
+    expect(chooseAgent({ ...again, named: 'codex' })).toEqual({ ok: true, agent: 'codex' });
+    expect(chooseAgent({ ...again, named: 'claude' })).toMatchObject({ ok: false, choices: ['opencode', 'codex'] });
+  });
+
+  it('is the first of the preferred ones that is ready when nobody can be asked', () => {
+    expect(chooseAgent({ wanted: 'auto', allowed: ['claude', 'opencode', 'codex'], ready, unattended: true })).toEqual({ ok: true, agent: 'opencode' });
   });
 
   it('is the practice agent only when no other one is ready', () => {
