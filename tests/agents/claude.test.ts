@@ -1,3 +1,4 @@
+import { limitScenarios } from '../support/providers/limit-scenarios.ts';
 import { agentScenarios, type Differences } from '../support/providers/scenarios.ts';
 import { taskScenarios } from '../support/providers/task-scenarios.ts';
 
@@ -13,3 +14,4 @@ const claude: Differences = {
 
 agentScenarios(claude);
 taskScenarios(claude);
+limitScenarios(claude);

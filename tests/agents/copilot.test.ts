@@ -1,3 +1,4 @@
+import { limitScenarios } from '../support/providers/limit-scenarios.ts';
 import { agentScenarios, type Differences } from '../support/providers/scenarios.ts';
 import { taskScenarios } from '../support/providers/task-scenarios.ts';
 
@@ -14,3 +15,4 @@ const copilot: Differences = {
 
 agentScenarios(copilot);
 taskScenarios(copilot);
+limitScenarios(copilot);

@@ -1,6 +1,7 @@
 import { firstJson, type ScriptStep } from '../../../src/adapters/model/practice/script.ts';
 import type { Asked, Reply } from './asked.ts';
 import { type Role, toolFor } from './roles.ts';
+import type { ScriptedLimit } from './usage-limits.ts';
 
 /** One answer of the scripted provider. What it shares with the scripts of the practice model means the same. */
 export interface AgentStep extends Omit<ScriptStep, 'think' | 'call'> {
@@ -10,6 +11,8 @@ export interface AgentStep extends Omit<ScriptStep, 'think' | 'call'> {
   tries?: Array<[role: Role, args: Record<string, unknown>]>;
   /** it is said again until somebody has said this to the agent; for a step without tools, which leaves no trace in a history */
   until?: string;
+  /** the model is at a limit when this step is asked for, and answers after it */
+  limit?: ScriptedLimit;
   /** a tool of the CLI by its own name */
   call?: Array<[name: string, args: Record<string, unknown>]>;
 }

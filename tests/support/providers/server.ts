@@ -7,6 +7,7 @@ import { chat } from './chat.ts';
 import { gemini } from './gemini.ts';
 import { responses } from './responses.ts';
 import { due, replyTo } from './script.ts';
+import { refusedAnswer } from './usage-limits.ts';
 
 /** What became of one request for a completion. */
 export interface ProviderEntry {
@@ -59,6 +60,8 @@ export async function startProviders(options: { port?: number; ledger?: (entry: 
   const entries: ProviderEntry[] = [];
   const bodies = new Map<number, unknown>();
   const failures = new Map<string, number>();
+  /** when the limit of a step ends */
+  const limits = new Map<string, number>();
 
   const complete = async (request: IncomingMessage, response: ServerResponse, url: URL, protocol: Protocol, wire: Wire): Promise<void> => {
     const raw = await readBody(request);
@@ -101,6 +104,16 @@ export async function startProviders(options: { port?: number; ledger?: (entry: 
       const failed = failures.get(key) ?? 0;
       if (failed >= step.times) step = { ...step, fail: undefined, hang: undefined, cut: undefined };
       else failures.set(key, failed + 1);
+    }
+    if (scripted && step.limit) {
+      const key = `${scripted.text}\n${scripted.at}`;
+      const opensAt = limits.get(key) ?? entry.at + step.limit.forMs;
+      limits.set(key, opensAt);
+      if (entry.at < opensAt) {
+        const { status, headers, body: refusal } = refusedAnswer(step.limit, { now: entry.at, opensAt });
+        entry.status = status;
+        return sendJson(response, status, refusal, headers);
+      }
     }
     if (step.hang) return;
     if (step.fail) {

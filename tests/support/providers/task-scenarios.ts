@@ -1,18 +1,15 @@
-import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { modelSetting } from '../../../src/domain/tasks/agent-settings.ts';
-import type { Task } from '../../../src/store/kennel/tasks.ts';
-import { startTestApp, type TestApp } from '../app.ts';
-import { NO_DOCKER, requireDocker } from '../docker.ts';
-import { containersOf, findTask, inState, kennelReady, linesOf, report, startTask, workspace } from '../kennel-app.ts';
+import type { TestApp } from '../app.ts';
+import { NO_DOCKER } from '../docker.ts';
+import { containersOf, findTask, inState, linesOf, report } from '../kennel-app.ts';
 import { until } from '../until.ts';
-import { PROVIDER_KEY } from './gate.ts';
+import { type AgentTasks, startAgentTasks } from './agent-tasks.ts';
 import { type Differences, fillingUp, LIMIT, shell, write } from './scenarios.ts';
 import { type AgentStep, script } from './script.ts';
 import { semaphore } from './semaphore.ts';
-import { type Providers, startProviders } from './server.ts';
+import type { Providers } from './server.ts';
 
 const MEMORY_MB = 2048;
 const DISK_MB = 700;
@@ -21,52 +18,22 @@ const eating = `python3 -c 'all = []\nwhile True: all.append(b"x" * 16_000_000)'
 /** many processes, each smaller than the agent, so that it is the agent that the kernel ends; no $(...), which Gemini CLI refuses */
 const crowding = `python3 -c 'import os, time; [os.fork() or (globals().update(mine=b"x" * 15_000_000), time.sleep(300)) for _ in range(200)]; time.sleep(300)'; touch late.txt`;
 
-const ENDINGS = /^Task \S+ (is done|has failed|was cancelled)/;
-
 /** The same tasks for each agent, in a whole instance: from the order in a chat to the report there. */
-export function taskScenarios({ name: agent, model, sideQuestions }: Differences): void {
+export function taskScenarios(agent: Differences): void {
+  let at: AgentTasks;
   let app: TestApp;
   let providers: Providers;
   const slots = semaphore(2);
 
   beforeAll(async () => {
     if (NO_DOCKER) return;
-    await requireDocker(agent);
-    providers = await startProviders();
-    app = await startTestApp({
-      FETCH_AUTONOMY: 'autonomous',
-      FETCH_KENNEL_MEMORY_MB: String(MEMORY_MB),
-      FETCH_KENNEL_DISK_MB: String(DISK_MB),
-      // the providers answer the chat as well
-      OPENAI_BASE_URL: `${providers.origin}/openai/v1`,
-      OPENAI_API_KEY: PROVIDER_KEY,
-      ANTHROPIC_BASE_URL: `${providers.origin}/anthropic`,
-      ANTHROPIC_API_KEY: PROVIDER_KEY,
-      GOOGLE_GEMINI_BASE_URL: `${providers.origin}/gemini`,
-      GEMINI_API_KEY: PROVIDER_KEY,
-      ...(model && { [modelSetting(agent)]: model }),
-    });
-    await kennelReady(app);
+    at = await startAgentTasks(agent, { FETCH_KENNEL_MEMORY_MB: String(MEMORY_MB), FETCH_KENNEL_DISK_MB: String(DISK_MB) });
+    ({ app, providers } = at);
   }, 900_000);
-  afterAll(async () => {
-    await app?.close();
-    await providers?.close();
-  });
+  afterAll(() => at?.close());
 
-  const begin = async (name: string, first: AgentStep | { plan: true }, ...more: AgentStep[]) => {
-    const { path } = await workspace(app, name);
-    const plan = 'plan' in first;
-    const goal = script(...(plan ? [] : [first]), ...more);
-    const { thread, id } = await startTask(app, goal, { workspace: name, agent, timeout: LIMIT, ...(plan && { plan }) });
-    /** what its model was told by its tools, before a step of the script or at all */
-    const heard = (step?: number): string =>
-      providers
-        .requests()
-        .filter((entry) => entry.step !== null && (step === undefined || entry.step === step) && entry.user.includes(goal))
-        .map((entry) => entry.last)
-        .join('\n');
-    return { path, thread, id, goal, heard };
-  };
+  const begin: AgentTasks['begin'] = (...args) => at.begin(...args);
+  const over: AgentTasks['over'] = (...args) => at.over(...args);
 
   /** The message with the plan that waits for a yes, when it is the given one in number. */
   const planOf = async (thread: string, id: string, count: number): Promise<string> => {
@@ -84,25 +51,9 @@ export function taskScenarios({ name: agent, model, sideQuestions }: Differences
     return (await app.detail(thread)).items.find((item) => item.turn_id === turn_id && item.kind === 'agent_message')?.detail ?? '';
   };
 
-  /** The task when it is over: once, with one report, one last line, no container and no home left. */
-  const over = async (id: string, thread: string, runs = 1): Promise<Task> => {
-    const task = await until(`task ${id} is over`, async () => ((await findTask(app, id)).ended_at ? await findTask(app, id) : null), LIMIT);
-    await inState(app, id, task.state);
-    const reported = async () =>
-      (await app.detail(thread)).items.filter(({ kind, detail }) => kind === 'agent_message' && detail?.startsWith(`Task ${id} `) && ENDINGS.test(detail));
-    await until('it is reported', async () => (await reported()).length > 0);
-    expect(await reported()).toHaveLength(1);
-    expect((await linesOf(app, id)).filter(({ type }) => type === 'ended').length).toBeLessThanOrEqual(runs);
-    expect(containersOf(id)).toEqual([]);
-    const folder = join(app.home, 'kennel/runs', id);
-    await until('its home is removed', () => !existsSync(join(folder, 'home')));
-    expect(megabytes(folder)).toBeLessThan(5);
-    return task;
-  };
-
   const scenario = (title: string, work: () => Promise<void>): void => it.concurrent(title, () => slots(work), 900_000);
 
-  describe.skipIf(NO_DOCKER)(`${agent} in a task`, () => {
+  describe.skipIf(NO_DOCKER)(`${agent.name} in a task`, () => {
     it('asks the person, and hears the answer after the workers were killed', async () => {
       const { path, thread, id, heard } = await begin(
         'asking',
@@ -134,41 +85,6 @@ export function taskScenarios({ name: agent, model, sideQuestions }: Differences
       // whatever it wants of its maker's hosts would become a question
       expect(await app.store.db.selectFrom('egress_asks').select(['host', 'tool']).where('task_id', '=', id).execute()).toEqual([]);
     }, 900_000);
-
-    it.each([
-      ['at its limit for longer than an agent should ask', { fail: 429, retryAfter: 110, times: 1 }, 110_000],
-      ['overloaded, and says nothing of a time', { fail: 529, times: 2 }, 0],
-    ])(
-      'sleeps while its model is %s, and goes on in its session after the workers were killed',
-      async (_, refusal, opensInMs) => {
-        const { path, thread, id, goal, heard } = await begin(
-          `limited-${refusal.fail}`,
-          write('one.txt', 'one\n'),
-          { ...refusal, ...write('two.txt', 'two\n') },
-          { say: 'All done.' },
-        );
-        const refusedAt = await until('its model refuses', () => providers.requests().find((entry) => entry.status === refusal.fail)?.at, LIMIT);
-        if (opensInMs > 0) {
-          await until('it waits without a container', async () => (await findTask(app, id)).state === 'waiting' && containersOf(id).length === 0, LIMIT);
-          app.kill('kennel');
-          app.kill('worker');
-          await app.whenReady();
-        }
-        const task = await over(id, thread, 6);
-        expect(task.state, task.reason ?? '').toBe('completed');
-        expect(task.ended_at!.getTime() - refusedAt - opensInMs).toBeLessThan(60_000 + 30_000);
-        expect(task.result?.changes?.files.map((file) => file.path).sort()).toEqual(['one.txt', 'two.txt']);
-        expect(readFileSync(join(path, 'two.txt'), 'utf8')).toBe('two\n');
-        // no step that was finished is done again
-        expect(heard(0).trim()).toBe('');
-        const first = providers.requests().filter((entry) => entry.step === 0 && entry.user.includes(goal));
-        expect(first.length).toBeLessThanOrEqual(1 + sideQuestions);
-        const told = (await app.detail(thread)).items.filter(({ detail }) => detail?.startsWith(`Task ${id} in `));
-        expect(told.length).toBeLessThanOrEqual(1);
-        if (opensInMs > 0) expect(told).toHaveLength(1);
-      },
-      900_000,
-    );
 
     scenario('plans with nothing but reading, changes its plan, and does after the yes what was agreed to', async () => {
       const early: AgentStep = { tries: [['write', { path: '/workspace/early.txt', text: 'early\n' }]] };
@@ -218,7 +134,7 @@ export function taskScenarios({ name: agent, model, sideQuestions }: Differences
     });
 
     scenario('proposes a setup script, and goes on in an image that has it', async () => {
-      const word = `${agent}-${Date.now()}`;
+      const word = `${agent.name}-${Date.now()}`;
       const lines = [`echo "echo ${word}" > /usr/local/bin/tiny`, 'chmod 755 /usr/local/bin/tiny'].map((line) => `'${line}'`).join(' ');
       const { thread, id, heard } = await begin(
         'installing',
@@ -287,5 +203,3 @@ export function taskScenarios({ name: agent, model, sideQuestions }: Differences
     return (await linesOf(app, id)).flatMap((line) => (line.type === 'note' ? line.text : [])).join('\n');
   }
 }
-
-const megabytes = (folder: string): number => Number.parseInt(execFileSync('du', ['-sm', folder], { encoding: 'utf8' }), 10);
