@@ -64,6 +64,16 @@ command(
   'fetch doctor --json',
   (self) => async (config) => (await import('./commands/doctor.ts')).run(config, self.opts()),
 ).option('--json', 'print JSON');
+command(
+  'import',
+  'Take over what an installation of Fetch 0.0.94 has: settings, trusted numbers, sessions, workflows, crons, skills, tools; exit code 3 when something could not be read',
+  'fetch import --from ~/fetch --dry-run',
+  (self) => async (config) => {
+    if (!(await (await import('./commands/import.ts')).run(config, self.opts()))) process.exitCode = 3;
+  },
+)
+  .requiredOption('--from <folder>', 'its folder, with .env and data')
+  .option('--dry-run', 'show what would happen, and change nothing');
 addKennelCommands();
 addDeployCommands();
 command('ui', 'Show the link that lets a browser into the Temporal Web UI', 'fetch ui', () => async (config) => (await import('./commands/ui.ts')).run(config));
@@ -94,6 +104,7 @@ const plain = new Set([
   'StartError',
   'ServiceError',
   'SettingError',
+  'ImportError',
 ]);
 
 const holdsRoles = new Set(['start', 'worker', 'gateway', 'api', 'kennel-worker', 'roles']);

@@ -26,6 +26,7 @@ import * as setupScripts from './migrations/0028-setup-scripts.ts';
 import * as commands from './migrations/0031-commands.ts';
 import * as sessions from './migrations/0032-sessions.ts';
 import * as preferences from './migrations/0038-preferences.ts';
+import * as imports from './migrations/0041-imports.ts';
 
 /**
  * Versioned migrations, oldest first. Never edit a published one: add the next. The previous release must work with what a migration leaves (new tables; new
@@ -58,6 +59,7 @@ const migrations: Record<string, Migration> = {
   '0031_commands': commands,
   '0032_sessions': sessions,
   '0038_preferences': preferences,
+  '0041_imports': imports,
 };
 
 /** A newer version has changed the database so that this version cannot use it. It must not be touched. */

@@ -1,0 +1,97 @@
+import { existsSync, lstatSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { getNodeValue, type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser';
+import type { Problem } from './found.ts';
+
+/** Files of another installation. They may be broken, and links may lead anywhere. */
+
+/** Files of the original are far smaller. */
+const MOST_BYTES = 64 * 1024 * 1024;
+
+/** The folder with the data, and the one with `.env`, whichever of the two was named. Null when it is no installation. */
+export function foldersOf(from: string): { root: string; data: string } | null {
+  if (isFolder(join(from, 'data'))) return { root: from, data: join(from, 'data') };
+  const named = ['sessions.db', 'sessions.json', 'workflows.json', 'whitelist.json', 'skills', 'tools'].some((name) => existsSync(join(from, name)));
+  if (named) return { root: basename(from) === 'data' ? join(from, '..') : from, data: from };
+  return existsSync(join(from, '.env')) ? { root: from, data: join(from, 'data') } : null;
+}
+
+export const isFolder = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+
+/** Why a file is not read; null when it can be, or is not there. */
+export function unreadable(file: string): string | null {
+  const stat = lstatSync(file, { throwIfNoEntry: false });
+  if (!stat) return null;
+  if (stat.isSymbolicLink()) return 'is a link, which is not followed';
+  if (!stat.isFile()) return 'is no plain file';
+  return stat.size > MOST_BYTES ? `has more than ${MOST_BYTES / 1024 / 1024} MB` : null;
+}
+
+/** The text of a file; null when there is none, or it cannot be read, which becomes a problem. */
+export function textOf(file: string, problems: Problem[]): string | null {
+  const why = unreadable(file);
+  if (why !== null) problems.push({ file, line: null, text: `It ${why}.` });
+  if (why !== null || !existsSync(file)) return null;
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file));
+  } catch (error) {
+    problems.push({ file, line: null, text: error instanceof TypeError ? 'It is no text in UTF-8.' : (error as Error).message });
+    return null;
+  }
+}
+
+/** A JSON file, with the lines that its parts are on. */
+export class JsonFile {
+  readonly file: string;
+  private readonly text: string;
+  private readonly root: Node;
+
+  private constructor(file: string, text: string, root: Node) {
+    this.file = file;
+    this.text = text;
+    this.root = root;
+  }
+
+  /** Null when there is no such file, or it is no JSON, which becomes a problem. */
+  static read(file: string, problems: Problem[]): JsonFile | null {
+    const text = textOf(file, problems);
+    if (text === null || text.trim() === '') return null;
+    const errors: ParseError[] = [];
+    const root = parseTree(text, errors, { disallowComments: true, allowTrailingComma: false });
+    const [first] = errors;
+    if (first || !root) {
+      problems.push({ file, line: lineAt(text, first?.offset ?? 0), text: `It is no JSON (${first ? printParseErrorCode(first.error) : 'empty'}).` });
+      return null;
+    }
+    return new JsonFile(file, text, root);
+  }
+
+  /** The value of the whole file. */
+  value(): unknown {
+    return getNodeValue(this.root);
+  }
+
+  /** The line where a part begins, or the nearest part around it. */
+  lineOf(...path: Array<string | number>): number {
+    let node = this.root;
+    for (const step of path) {
+      const inner: Node | undefined =
+        typeof step === 'number' ? node.children?.[step] : node.children?.find(({ children }) => children?.[0]?.value === step)?.children?.[1];
+      if (!inner) break;
+      node = inner;
+    }
+    return lineAt(this.text, node.offset);
+  }
+
+  /** The members of a list in the file, which is an object; a problem when it is another thing. */
+  list(name: string, problems: Problem[]): unknown[] {
+    const all = this.value();
+    const list = typeof all === 'object' && all !== null && !Array.isArray(all) ? (all as Record<string, unknown>)[name] : null;
+    if (list === undefined) return [];
+    if (Array.isArray(list)) return list;
+    problems.push({ file: this.file, line: this.lineOf(name), text: `"${name}" must be a list.` });
+    return [];
+  }
+}
+
+const lineAt = (text: string, offset: number): number => text.slice(0, offset).split('\n').length;

@@ -1,0 +1,23 @@
+import { sql } from 'kysely';
+import type { Db, Tx } from '../postgres/database.ts';
+import type { ImportKind } from './tables.ts';
+
+/** The record of what was taken over. */
+
+/** Empty in the database of an older release, which has no record. */
+export async function importedKeys(db: Db, kind: ImportKind): Promise<Set<string>> {
+  const { rows } = await sql<{ there: boolean }>`select to_regclass('imports') is not null as there`.execute(db);
+  if (!rows[0]?.there) return new Set();
+  return new Set((await db.selectFrom('imports').select('key').where('kind', '=', kind).execute()).map(({ key }) => key));
+}
+
+/** True for one caller: it is the one that takes this over, in the same transaction. */
+export async function claimImport(tx: Tx, kind: ImportKind, key: string): Promise<boolean> {
+  const row = await tx
+    .insertInto('imports')
+    .values({ kind, key })
+    .onConflict((c) => c.doNothing())
+    .returning('key')
+    .executeTakeFirst();
+  return row !== undefined;
+}
