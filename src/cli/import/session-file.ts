@@ -1,8 +1,7 @@
-import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { z } from 'zod';
+import { originalSessions } from '../../store/imports/original-sessions.ts';
 import { JsonFile, unreadable } from './files.ts';
 import type { Problem } from './found.ts';
 
@@ -45,33 +44,16 @@ export function storedSessions(data: string, problems: Problem[]): Array<{ sessi
 
 type Row = { value: unknown; name: string; place: Place };
 
-/** A copy is read, so that neither the file nor what stands beside it changes. */
 function inDatabase(file: string, problems: Problem[]): Row[] {
   if (!existsSync(file)) return [];
   const place = { file, line: null };
   const why = [file, `${file}-wal`].map(unreadable).find((text) => text !== null);
-  if (why) {
-    problems.push({ ...place, text: `It ${why}.` });
-    return [];
-  }
-  const folder = mkdtempSync(join(tmpdir(), 'fetch-import-'));
   try {
-    const copy = join(folder, 'sessions.db');
-    for (const end of ['', '-wal']) if (existsSync(file + end)) copyFileSync(file + end, copy + end);
-    const db = new DatabaseSync(copy);
-    try {
-      return db
-        .prepare('select id, data from sessions order by rowid')
-        .all()
-        .flatMap(({ id, data }) => rowOf(String(id), String(data), place, problems));
-    } finally {
-      db.close();
-    }
+    if (why) throw new Error(`it ${why}`);
+    return originalSessions(file).flatMap(({ id, data }) => rowOf(id, data, place, problems));
   } catch (error) {
     problems.push({ ...place, text: `It cannot be read: ${(error as Error).message}.` });
     return [];
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
   }
 }
 

@@ -4,9 +4,7 @@ import type { Source } from '../../contracts/taint.ts';
 import { storableText } from '../../domain/text/storable.ts';
 import { canonicalUser } from '../../domain/whatsapp/identity.ts';
 import { channelThread } from '../../intake/threads.ts';
-import { onThread } from '../../store/chats/thread-transaction.ts';
-import { addHistory, isUsed, type PastMessage } from '../../store/imports/history.ts';
-import { claimImport } from '../../store/imports/imports.ts';
+import { importHistory, type PastMessage } from '../../store/imports/history.ts';
 import { keepContact } from '../../store/whatsapp/contacts.ts';
 import { type Into, nothing, type Part } from './found.ts';
 import { type StoredSession, storedSessions } from './session-file.ts';
@@ -79,17 +77,9 @@ async function take(
   { session, person, messages }: { session: StoredSession; person: Person; messages: PastMessage[] },
 ): Promise<string | null> {
   const { id } = await chatOf(into, chats, person);
-  return await onThread(into.db, id, async (tx) => {
-    if (!(await claimImport(tx.now, 'session', session.id))) return null;
-    if (await isUsed(tx)) {
-      await tx.now.deleteFrom('imports').where('kind', '=', 'session').where('key', '=', session.id).execute();
-      return 'something was said in this chat here already';
-    }
-    await addHistory(tx, session.id, messages);
-    const supervised = session.preferences?.autonomyLevel === 'supervised';
-    if (supervised) await tx.now.updateTable('chats').set({ autonomy: 'supervised' }).where('id', '=', tx.chatId).execute();
-    return null;
-  });
+  const supervised = session.preferences?.autonomyLevel === 'supervised';
+  const done = await importHistory(into.db, id, { key: session.id, messages, supervised });
+  return done === 'used' ? 'something was said in this chat here already' : null;
 }
 
 /** Tools of the original that bring text of strangers into an answer. */

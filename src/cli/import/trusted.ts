@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { phoneOf } from '../../domain/whatsapp/identity.ts';
-import { claimImport } from '../../store/imports/imports.ts';
-import { trustPhone } from '../../store/whatsapp/trusted.ts';
+import { importTrusted } from '../../store/imports/imports.ts';
 import { JsonFile } from './files.ts';
 import { nothing, type Part } from './found.ts';
 
@@ -17,9 +16,7 @@ export function readTrusted({ data, done }: { data: string; done: ReadonlySet<st
         what: `trusted number +${phone}`,
         here: done.has(phone),
         take: async ({ db }) => {
-          await db.transaction().execute(async (tx) => {
-            if (await claimImport(tx, 'trusted number', phone)) await trustPhone(tx, phone);
-          });
+          await importTrusted(db, phone);
           return null;
         },
       });

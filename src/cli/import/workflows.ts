@@ -7,7 +7,7 @@ import { channelThread } from '../../intake/threads.ts';
 import { chatOfThread } from '../../store/chats/threads.ts';
 import { claimImport } from '../../store/imports/imports.ts';
 import { insertCron } from '../../store/routines/crons.ts';
-import { insertRoutine } from '../../store/routines/routines.ts';
+import { findRoutine, insertRoutine } from '../../store/routines/routines.ts';
 import { tools } from '../../tools/registry.ts';
 import { checkRoutineSteps, routineStep } from '../../tools/routines/routine-steps.ts';
 import { JsonFile } from './files.ts';
@@ -71,7 +71,7 @@ export function readWorkflows({ data, done, chats, owner }: Reading): Part {
         const { name, description, workspace = null } = value;
         const routine = await insertRoutine(into.db, { id: routineId(value.id), chatId, name, description, workspace, steps: checked.steps });
         if (!routine) return 'a workflow of this name is there already';
-        await into.db.transaction().execute((tx) => claimImport(tx, 'workflow', value.id));
+        await claimImport(into.db, 'workflow', value.id);
         return null;
       },
     });
@@ -85,13 +85,13 @@ export function readWorkflows({ data, done, chats, owner }: Reading): Part {
       here: done.crons.has(value.id),
       take: async (into) => {
         const chatId = await chat(into);
-        const routine = await into.db.selectFrom('routines').select('id').where('id', '=', routineId(value.workflowId)).executeTakeFirst();
+        const routine = await findRoutine(into.db, chatId, routineId(value.workflowId));
         if (!routine) return 'its workflow was not taken over, or is deleted';
         const { name, enabled } = value;
         const id = `cron_${scheduleSlug(parsed.schedule)}_${digest(value.id)}`;
         const made = await insertCron(into.db, { id, routineId: routine.id, chatId, name, schedule: parsed.schedule, timeZone: 'UTC', enabled });
         if (!made) return 'a cron of this name is there already';
-        await into.db.transaction().execute((tx) => claimImport(tx, 'cron', value.id));
+        await claimImport(into.db, 'cron', value.id);
         return null;
       },
     });

@@ -2,8 +2,9 @@ import { sql } from 'kysely';
 import type { Source } from '../../contracts/taint.ts';
 import { cut, derivedId, roughTokens } from '../chats/ids.ts';
 import { insertItems, itemRow } from '../chats/items.ts';
-import type { ThreadTransaction } from '../chats/thread-transaction.ts';
-import { json } from '../postgres/database.ts';
+import { onThread, type ThreadTransaction } from '../chats/thread-transaction.ts';
+import { type Db, json } from '../postgres/database.ts';
+import { claimImport } from './imports.ts';
 
 /** What was said in a chat before it came here. */
 export interface PastMessage {
@@ -17,20 +18,34 @@ export interface PastMessage {
 /** Messages of one statement. */
 const AT_ONCE = 500;
 
-/** Whether anything was said in a thread. */
-export const isUsed = async ({ now, threadId }: ThreadTransaction): Promise<boolean> =>
-  (await now.selectFrom('turns').select('id').where('thread_id', '=', threadId).limit(1).executeTakeFirst()) !== undefined;
+/** `key`: of the session, and in the ids of its rows. */
+export interface PastSession {
+  key: string;
+  messages: readonly PastMessage[];
+  /** the person wants to be asked about everything */
+  supervised: boolean;
+}
 
-/**
- * Adds what was said before as turns that are over: each message of the person begins one. No events are written, because no screen was there. `key` makes the
- * ids.
- */
-export async function addHistory(tx: ThreadTransaction, key: string, messages: readonly PastMessage[]): Promise<void> {
+/** Makes what was said before the history of a thread, once. `used`: something was said in it already, so nothing is changed. */
+export const importHistory = (db: Db, threadId: string, session: PastSession): Promise<'taken' | 'done before' | 'used'> =>
+  onThread(db, threadId, async (tx) => {
+    const { now, chatId } = tx;
+    if (await now.selectFrom('imports').select('key').where('kind', '=', 'session').where('key', '=', session.key).executeTakeFirst()) return 'done before';
+    if (await now.selectFrom('turns').select('id').where('thread_id', '=', threadId).limit(1).executeTakeFirst()) return 'used';
+    await claimImport(now, 'session', session.key);
+    await addHistory(tx, session);
+    if (session.supervised) await now.updateTable('chats').set({ autonomy: 'supervised' }).where('id', '=', chatId).execute();
+    return 'taken';
+  });
+
+/** As turns that are over: each message of the person begins one. No events are written, because no screen was there. */
+async function addHistory(tx: ThreadTransaction, { key, messages }: PastSession): Promise<void> {
   const turns = turnsOf(key, messages);
   for (let from = 0; from < turns.length; from += AT_ONCE) await addTurns(tx, turns.slice(from, from + AT_ONCE));
   const last = turns.at(-1);
   if (!last) return;
   const ended = messages.at(-1)!.at;
+  await tx.now.updateTable('threads').set({ latest_turn_id: last.id, updated_at: ended }).where('id', '=', tx.threadId).execute();
   await tx.now.updateTable('chats').set({ last_activity_at: ended }).where('id', '=', tx.chatId).execute();
 }
 

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Db, Tx } from '../postgres/database.ts';
+import { trustPhone } from '../whatsapp/trusted.ts';
 import type { ImportKind } from './tables.ts';
 
 /** The record of what was taken over. */
@@ -11,8 +12,8 @@ export async function importedKeys(db: Db, kind: ImportKind): Promise<Set<string
   return new Set((await db.selectFrom('imports').select('key').where('kind', '=', kind).execute()).map(({ key }) => key));
 }
 
-/** True for one caller: it is the one that takes this over, in the same transaction. */
-export async function claimImport(tx: Tx, kind: ImportKind, key: string): Promise<boolean> {
+/** Records that this is taken over. True for the first caller. */
+export async function claimImport(tx: Db | Tx, kind: ImportKind, key: string): Promise<boolean> {
   const row = await tx
     .insertInto('imports')
     .values({ kind, key })
@@ -21,3 +22,9 @@ export async function claimImport(tx: Tx, kind: ImportKind, key: string): Promis
     .executeTakeFirst();
   return row !== undefined;
 }
+
+/** Trusts a number, once: one that is distrusted later stays so. */
+export const importTrusted = (db: Db, phone: string): Promise<void> =>
+  db.transaction().execute(async (tx) => {
+    if (await claimImport(tx, 'trusted number', phone)) await trustPhone(tx, phone);
+  });
