@@ -1,4 +1,5 @@
-import { isSession, markDeleted } from '../store/chats/sessions.ts';
+import { eraseTexts } from '../store/chats/erase.ts';
+import { isSession, markDeleted, openTask } from '../store/chats/sessions.ts';
 import { onThread, type ThreadTransaction } from '../store/chats/thread-transaction.ts';
 import { NoThread } from '../store/postgres/database.ts';
 import { beginAnew } from '../store/turns/replies.ts';
@@ -14,10 +15,14 @@ export const clearSession = (deps: SessionDeps, threadId: string): Promise<void>
     await beginAnew(tx.now, threadId);
   });
 
-/** The same, and the session is gone until somebody writes in its chat again. @throws IntakeError */
+/** The same; its texts are erased, and the session is gone until somebody writes in its chat again. A coding task may still report to it. @throws IntakeError */
 export const deleteSession = (deps: SessionDeps, threadId: string): Promise<void> =>
   onIdleSession(deps, threadId, 'deleted', async (tx) => {
+    const task = await openTask(tx.now, threadId);
+    if (task)
+      throw new IntakeError('conflict', `Coding task ${task} of this session is not over. Say "stop ${task}" in its chat first; then it can be deleted.`);
     await beginAnew(tx.now, threadId);
+    await eraseTexts(tx);
     await markDeleted(tx.now, threadId);
   });
 

@@ -1,7 +1,9 @@
+import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ThreadRecord } from '../../src/contracts/records.ts';
+import { addItem } from '../../src/store/chats/items.ts';
 import { onThread } from '../../src/store/chats/thread-transaction.ts';
-import { json } from '../../src/store/postgres/database.ts';
+import { type Db, json } from '../../src/store/postgres/database.ts';
 import { remember } from '../../src/store/steps/transcript.ts';
 import { addCompleteTurn } from '../../src/store/turns/complete-turn.ts';
 import { openTurn } from '../../src/store/turns/turns.ts';
@@ -54,6 +56,54 @@ async function talk(threadId: string, key: string): Promise<void> {
   });
 }
 
+/** A word in every text of a session that has ended its turns. */
+async function fillWith(threadId: string, word: string): Promise<void> {
+  const turnId = `turn_of_${threadId}`;
+  await onThread(api.store.db, threadId, async (tx) => {
+    const { now, chatId } = tx;
+    await addCompleteTurn(tx, { id: turnId, summary: word }, async () => {
+      const item = { id: `item_${threadId}`, turnId, threadId, kind: 'agent_message' as const, status: 'completed' as const };
+      await addItem(tx, { ...item, summary: word, detail: word });
+      remember(tx, { id: `msg_${threadId}`, turnId, role: 'user', content: word });
+    });
+    await tx.sendPending();
+    const bytes = sql`convert_to(${word}, 'UTF8')`;
+    const statements = [
+      sql`insert into calls (id, provider_id, turn_id, thread_id, item_id, step, position, name, args, danger, effect, state, ok, output)
+        values (${`call_${threadId}`}, 'p', ${turnId}, ${threadId}, 'i', 1, 0, 'web_fetch', '{}', 'SAFE', 'idempotent', 'done', true, ${word})`,
+      sql`insert into questions (id, chat_id, thread_id, turn_id, call_id, kind, prompt, state)
+        values (${`q_${threadId}`}, ${chatId}, ${threadId}, ${turnId}, ${`call_${threadId}`}, 'question', ${word}, 'answered')`,
+      sql`insert into inbox (id, chat_id, thread_id, turn_id, channel_message_id, arrival, body)
+        values (${`inb_${threadId}`}, ${chatId}, ${threadId}, ${turnId}, ${`m-${threadId}`}, '{"kind": "turn"}', ${word})`,
+      sql`insert into outbox (id, chat_id, thread_id, turn_id, kind, body, state) values
+        (${`out_${threadId}`}, ${chatId}, ${threadId}, ${turnId}, 'answer', ${word}, 'sent'),
+        (${`out2_${threadId}`}, ${chatId}, ${threadId}, ${turnId}, 'notice', ${word}, 'queued')`,
+      sql`insert into attachments (id, thread_id, kind, mime, name, size, sha256, data)
+        values (${`att_${threadId}`}, ${threadId}, 'document', 'text/plain', ${word}, 1, '', ''::bytea)`,
+      sql`insert into summaries (id, thread_id, upto, body) values (${`s_${threadId}`}, ${threadId}, 0, ${word})`,
+      sql`insert into wa_inbox (account, chat, participant, from_me, message_id, content, handled_at, inbox_id)
+        values ('default', 'c', '', false, ${`w-${threadId}`}, ${bytes}, now(), ${`inb_${threadId}`})`,
+      sql`insert into wa_sends (message_id, account, outbox_id, part, jid, content, state)
+        values (${`s-${threadId}`}, 'default', ${`out_${threadId}`}, 0, 'j', ${bytes}, 'sent')`,
+      sql`update threads set title = ${word} where id = ${threadId}`,
+    ];
+    for (const statement of statements) await statement.execute(now);
+  });
+}
+
+/** How many rows of each table have the word somewhere. */
+async function rowsWith(db: Db, word: string): Promise<Record<string, number>> {
+  const { rows } = await sql<{ name: string }>`select tablename as name from pg_tables where schemaname = 'public'`.execute(db);
+  const found: Record<string, number> = {};
+  const hex = Buffer.from(word).toString('hex');
+  for (const { name } of rows) {
+    const { rows: counted } = await sql<{ count: number }>`
+      select count(*) as count from ${sql.table(name)} as row where row::text like ${`%${word}%`} or row::text like ${`%${hex}%`}`.execute(db);
+    if (Number(counted[0]!.count) > 0) found[name] = Number(counted[0]!.count);
+  }
+  return found;
+}
+
 const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 
 describe('GET /api/sessions', () => {
@@ -91,6 +141,32 @@ describe('GET /api/sessions', () => {
       .values({ ...contact, pn: '15551234567@s.whatsapp.net' })
       .execute();
     expect((await listed()).find(({ id }) => id === 'thr_lid')).toMatchObject({ userId: '15551234567@c.us' });
+  });
+
+  it('counts exactly the messages that the session has, whatever was counted before', async () => {
+    const { db } = api.store;
+    const id = await thread();
+    const agrees = async () => {
+      const { messageCount } = (await ask('GET', '/api/sessions?limit=1000')).body.sessions.find((one: { id: string }) => one.id === id);
+      expect(messageCount).toBe((await ask('GET', `/api/sessions/${id}`)).body.session.messages.length);
+      return messageCount;
+    };
+    const kept = async () => Number((await db.selectFrom('session_counts').select('messages').where('thread_id', '=', id).executeTakeFirst())?.messages ?? 0);
+    for (let at = 0; at < 20; at++) await talk(id, `count-${at}`);
+    // a call that has not ended becomes a message later
+    await db.updateTable('calls').set({ state: 'running' }).where('id', '=', 'count-3-call').execute();
+    expect([await agrees(), await kept()]).toEqual([59, 0]);
+    await db.updateTable('calls').set({ state: 'done' }).where('id', '=', 'count-3-call').execute();
+    expect([await agrees(), await kept()]).toEqual([60, 60]);
+    await talk(id, 'count-more');
+    expect([await agrees(), await kept()]).toEqual([63, 60]);
+    await runtime('POST', `/v1/threads/${id}/turns`, { prompt: 'at work' });
+    expect([await agrees(), await kept()]).toEqual([64, 60]);
+    await db.updateTable('turns').set({ status: 'completed' }).where('thread_id', '=', id).execute();
+    await ask('POST', `/api/sessions/${id}/clear`);
+    expect(await agrees()).toBe(0);
+    for (let at = 0; at < 18; at++) await talk(id, `count-again-${at}`);
+    expect([await agrees(), await kept()]).toEqual([54, 54]);
   });
 
   it('shows the latest activity first, 100 or as many as asked for', async () => {
@@ -197,6 +273,43 @@ describe('DELETE /api/sessions/:id', () => {
     for (const method of ['GET', 'DELETE']) expect((await ask(method, `/api/sessions/${id}`)).status).toBe(404);
     expect((await listed()).map((one) => one.id)).not.toContain(id);
     expect((await runtime<ThreadRecord[]>('GET', '/v1/threads')).map((one) => one.id)).not.toContain(id);
+  });
+
+  it('erases every text of it, in every table, and nothing of another session', async () => {
+    const { db } = api.store;
+    const [id, other] = [await thread(), await thread()];
+    const word = 'wanderfalke';
+    for (const each of [id, other]) await fillWith(each, word);
+    const before = await rowsWith(db, word);
+    expect(Object.keys(before).sort()).toEqual([
+      ...['attachments', 'calls', 'events', 'inbox', 'items', 'outbox', 'questions', 'summaries', 'threads', 'transcript', 'turns', 'wa_inbox', 'wa_sends'],
+    ]);
+    expect((await ask('DELETE', `/api/sessions/${id}`)).status).toBe(200);
+    const after = await rowsWith(db, word);
+    // of two sessions with the same rows, those of one are left
+    expect(after).toEqual(Object.fromEntries(Object.entries(before).map(([table, count]) => [table, count / 2])));
+    expect((await ask('GET', `/api/sessions/${other}`)).body.session.messages.length).toBeGreaterThan(0);
+    // by its id, a message that comes again is recognised
+    const { chat_id } = await db.selectFrom('threads').select('chat_id').where('id', '=', id).executeTakeFirstOrThrow();
+    expect(await db.selectFrom('inbox').select(['channel_message_id', 'body']).where('chat_id', '=', chat_id).execute()).toEqual([
+      { channel_message_id: `m-${id}`, body: '' },
+    ]);
+  });
+
+  it('is refused while a coding task of it is not over', async () => {
+    const { db } = api.store;
+    const id = await thread();
+    const { chat_id } = await db.selectFrom('threads').select('chat_id').where('id', '=', id).executeTakeFirstOrThrow();
+    const ids = { id: 'tsk_open', chat_id, thread_id: id, turn_id: 'turn_t', call_id: 'call_t', workflow_id: 'task/tsk_open', session_id: null };
+    const work = { goal: 'g', agent: 'auto', harness: 'practice' as const, host: 'local', workspace: 'w', state: 'waiting' as const, timeout_ms: 1 };
+    const none = { last: null, reason: null, result: null, outbox_id: null, started_at: null, ended_at: null, plan: null };
+    await db
+      .insertInto('tasks')
+      .values({ ...ids, ...work, ...none })
+      .execute();
+    expect(await ask('DELETE', `/api/sessions/${id}`)).toMatchObject({ status: 409, body: { success: false, message: expect.stringContaining('tsk_open') } });
+    await db.updateTable('tasks').set({ state: 'completed', ended_at: new Date() }).where('id', '=', 'tsk_open').execute();
+    expect((await ask('DELETE', `/api/sessions/${id}`)).status).toBe(200);
   });
 
   it('lets the next message in its chat begin a session without what was said before', async () => {

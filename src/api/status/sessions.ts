@@ -128,12 +128,12 @@ const projectOf = (name: string, { projectHost, projectPath, profile }: NonNulla
   gitBranch: profile?.git?.branch ?? null,
 });
 
-const atWork = { 409: 'A turn is at work in it.', ...missing };
+const atWork = { 409: 'A turn is at work in it; or, for a deletion, a coding task.', ...missing };
 
 export const deleteSession = endpoint({
   method: 'DELETE',
   path: '/api/sessions/{id}',
-  summary: 'Delete a session; the next message in its chat begins a new conversation',
+  summary: 'Delete a session and erase its texts; the next message in its chat begins a new conversation',
   answer: taken('The session is gone.'),
   refusals: atWork,
   handle: async ({ params }, { intake }) => {

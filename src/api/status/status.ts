@@ -1,8 +1,9 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
+import { messagesSince } from '../../store/chats/inbox.ts';
 import { type NotificationCounts, notificationsSince } from '../../store/chats/outbox.ts';
 import type { Db } from '../../store/postgres/database.ts';
-import { messagesSince, ping } from '../../store/postgres/health.ts';
+import { ping } from '../../store/postgres/health.ts';
 import { readAccount } from '../../store/whatsapp/account.ts';
 import { Reply } from '../http/endpoint.ts';
 import { isAdmin, isOwnMachine } from './admin.ts';

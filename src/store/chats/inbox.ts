@@ -3,6 +3,7 @@ import type { Arrival } from '../../contracts/conversation.ts';
 import type { Identity } from '../../contracts/decision.ts';
 import type { Channel } from '../../contracts/ids.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
+import { perDatabase } from '../postgres/per-database.ts';
 import { type RequestKey, requireSame } from './request-keys.ts';
 import type { ThreadTransaction } from './thread-transaction.ts';
 
@@ -106,4 +107,22 @@ export async function unmarkSignalled(db: Db, inboxIds: readonly string[], turnI
     .where((e) => e.exists(e.selectFrom('turns').select('turns.id').where('turns.id', '=', turnId).where('turns.status', '=', 'in_progress')))
     .executeTakeFirstOrThrow();
   return Number(numUpdatedRows);
+}
+
+/** A message that is stored later than this after its time was never seen. */
+const LATE_S = 60;
+const counted = perDatabase(() => new Map<number, { upto: Date; messages: number }>());
+
+/** People's messages that were stored since `since`. What was counted once is remembered, so that their number makes no difference. */
+export async function messagesSince(db: Db, since: Date): Promise<number> {
+  const all = counted(db);
+  const known = all.get(since.getTime()) ?? { upto: since, messages: 0 };
+  const { rows } = await sql<{ messages: number; settled: number; upto: Date }>`
+    select count(inbox.id) as messages, count(inbox.id) filter (where received_at <= limit_at) as settled, limit_at as upto
+    from (select greatest(${known.upto}::timestamptz, date_trunc('milliseconds', now() - ${LATE_S} * interval '1 second')) as limit_at) as settling
+      left join inbox on received_at > ${known.upto}::timestamptz
+    group by limit_at`.execute(db);
+  const { messages, settled, upto } = rows[0]!;
+  all.set(since.getTime(), { upto, messages: known.messages + Number(settled) });
+  return known.messages + Number(messages);
 }

@@ -1,8 +1,9 @@
-import { type RawBuilder, sql } from 'kysely';
+import { sql } from 'kysely';
 import type { Autonomy } from '../../contracts/conversation.ts';
 import type { Channel } from '../../contracts/ids.ts';
 import type { Profile } from '../../contracts/workspace-ops.ts';
 import type { Db, Tx } from '../postgres/database.ts';
+import { countMessages, messagesOf } from './session-messages.ts';
 
 /** A thread as the status API shows it: a session. Threads that were deleted as sessions are none until somebody uses them again. */
 export interface SessionRow {
@@ -41,27 +42,20 @@ export interface SessionDetail extends Omit<SessionRow, 'messages'> {
 /** Most text of one session; older messages are left out. */
 const MOST_BYTES = 16 * 1024 * 1024;
 
-/** What was said since the conversation began, and what tools answered, in order. A call that has not ended is no message yet. */
-const messagesOf = (threadId: RawBuilder<string>) => sql`
-  with begun as (select coalesce(max(upto), 0) as ord from summaries where thread_id = ${threadId} and body = ''),
-    said as (select ord, role, content, call_ids, created_at from transcript where thread_id = ${threadId} and ord > (select ord from begun))
-  select ord, 0 as place, role, content, created_at as at from said where content <> ''
-  union all
-  select said.ord, made.place, 'tool', coalesce(calls.output, ''), coalesce(calls.ended_at, said.created_at)
-    from said cross join lateral jsonb_array_elements_text(said.call_ids) with ordinality as made (id, place)
-    join calls on calls.id = made.id and calls.state = 'done'`;
-
 /** A chat's address may be a LID, which is no phone number. */
 const PHONE = sql<string | null>`(select pn from wa_contacts where chat_address = chats.address and pn is not null order by id limit 1)`;
 
 /** Latest activity first. */
 export async function listSessions(db: Db, limit: number): Promise<SessionRow[]> {
-  const { rows } = await sql<SessionRow>`
-    select threads.id, chats.channel, chats.address, ${PHONE} as phone, chats.workspace as project, threads.created_at, threads.updated_at,
-      (select count(*) from (${messagesOf(sql`threads.id`)}) as message) as messages
+  const { rows } = await sql<Omit<SessionRow, 'messages'>>`
+    select threads.id, chats.channel, chats.address, ${PHONE} as phone, chats.workspace as project, threads.created_at, threads.updated_at
     from threads join chats on chats.id = threads.chat_id
     where threads.deleted_at is null order by threads.updated_at desc, threads.id limit ${limit}`.execute(db);
-  return rows;
+  const messages = await countMessages(
+    db,
+    rows.map(({ id }) => id),
+  );
+  return rows.map((row) => ({ ...row, messages: messages.get(row.id) ?? 0 }));
 }
 
 /** One session in full, or null. */
@@ -88,7 +82,20 @@ async function readMessages(db: Db, id: string): Promise<SessionMessage[]> {
 export const isSession = async (tx: Tx, id: string): Promise<boolean> =>
   (await tx.selectFrom('threads').select('id').where('id', '=', id).where('deleted_at', 'is', null).executeTakeFirst()) !== undefined;
 
-/** Takes a thread out of the sessions. Its records stay; the next turn in it makes it a session again. */
+/** The newest coding task of a thread that is not over. */
+export const openTask = async (tx: Tx, threadId: string): Promise<string | null> =>
+  (
+    await tx
+      .selectFrom('tasks')
+      .select('id')
+      .where('thread_id', '=', threadId)
+      .where('ended_at', 'is', null)
+      .orderBy('created_at', 'desc')
+      .limit(1)
+      .executeTakeFirst()
+  )?.id ?? null;
+
+/** Takes a thread out of the sessions. The next turn in it makes it a session again. */
 export async function markDeleted(tx: Tx, id: string): Promise<void> {
   await tx.updateTable('threads').set({ deleted_at: new Date() }).where('id', '=', id).execute();
 }

@@ -136,6 +136,15 @@ export interface RequestKeyTable {
   created_at: Created;
 }
 
+/** The messages of a session up to where they can no longer change. */
+export interface SessionCountTable {
+  thread_id: string;
+  /** where the conversation began, and up to which message was counted: `ord` of the transcript */
+  begun: number;
+  upto: number;
+  messages: number;
+}
+
 export interface ChatDatabase {
   chats: ChatTable;
   threads: ThreadTable;
@@ -145,4 +154,5 @@ export interface ChatDatabase {
   outbox: OutboxTable;
   attachments: AttachmentTable;
   request_keys: RequestKeyTable;
+  session_counts: SessionCountTable;
 }

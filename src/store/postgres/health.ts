@@ -11,16 +11,6 @@ export async function ping(db: Db, ms = 2_000): Promise<boolean> {
   return await Promise.race([answer, late]);
 }
 
-/** People's messages that were stored since `since`. */
-export async function messagesSince(db: Db, since: Date): Promise<number> {
-  const row = await db
-    .selectFrom('inbox')
-    .select((e) => e.fn.countAll<number>().as('count'))
-    .where('received_at', '>=', since)
-    .executeTakeFirstOrThrow();
-  return Number(row.count);
-}
-
 /** A time limit was reached: a lock that others hold, a slow statement, or an idle transaction */
 const HELD_UP = ['55P03', '57014', '25P03'];
 const AWAY = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOENT', 'ETIMEDOUT', '57P01', '57P02', '57P03', '53300', '08006', '08001', '08003', ...HELD_UP]);

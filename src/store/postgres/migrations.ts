@@ -27,6 +27,7 @@ import * as commands from './migrations/0031-commands.ts';
 import * as sessions from './migrations/0032-sessions.ts';
 import * as preferences from './migrations/0038-preferences.ts';
 import * as imports from './migrations/0041-imports.ts';
+import * as sessionCounts from './migrations/0042-session-counts.ts';
 
 /**
  * Versioned migrations, oldest first. Never edit a published one: add the next. The previous release must work with what a migration leaves (new tables; new
@@ -60,6 +61,7 @@ const migrations: Record<string, Migration> = {
   '0032_sessions': sessions,
   '0038_preferences': preferences,
   '0041_imports': imports,
+  '0042_session_counts': sessionCounts,
 };
 
 /** A newer version has changed the database so that this version cannot use it. It must not be touched. */
