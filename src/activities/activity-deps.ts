@@ -1,5 +1,6 @@
 import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
+import type { Browsers } from '../adapters/kennel/browser/browsers.ts';
 import type { Gate } from '../adapters/kennel/gate/gate.ts';
 import type { Kennel } from '../adapters/kennel/kennel.ts';
 import type { Model } from '../adapters/model/model.ts';
@@ -22,13 +23,14 @@ export interface HostDeps {
   kennel: Kennel;
   host: string;
   workspacesFolder: string;
+  browsers: Browsers;
 }
 
 /** What a routine's run works with. On a host with containers its routine steps also get the host's parts. */
 export type RoutineDeps = Pick<ActivityDeps, 'db' | 'temporal' | 'config'> & Partial<HostDeps>;
 
 /** What activities of coding tasks work with: the host's containers, and their way out. */
-export interface KennelDeps extends Omit<ActivityDeps, 'model'>, Omit<HostDeps, 'workspacesFolder'> {
+export interface KennelDeps extends Omit<ActivityDeps, 'model'>, Omit<HostDeps, 'workspacesFolder' | 'browsers'> {
   gate: Gate;
   /** whether this host may still act for its tasks */
   lease: Pick<HostLease, 'held'>;

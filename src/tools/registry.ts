@@ -3,6 +3,7 @@ import { closedTo, type ToolAccess } from '../domain/consent/tool-access.ts';
 import { visibleLine } from '../domain/text/evidence.ts';
 import { suggestion } from '../domain/text/nearest.ts';
 import { attachmentTools } from './attachments.ts';
+import { browserTools } from './browser/browser.ts';
 import { declarationOf, type ModelTool } from './declarations.ts';
 import { githubTools, syncTools } from './github/github.ts';
 import { interactionTools } from './interaction.ts';
@@ -32,6 +33,7 @@ const later: Tool[] = [
   webSearch,
   ...githubTools,
   preferences,
+  ...browserTools,
 ];
 const routineTools: Tool[] = workflowTools(
   (name) => tools.get(name),

@@ -1,5 +1,6 @@
 import type { Client } from '@temporalio/client';
 import type { z } from 'zod';
+import type { Browsers } from '../adapters/kennel/browser/browsers.ts';
 import type { Kennel } from '../adapters/kennel/kennel.ts';
 import type { Config } from '../config.ts';
 import type { Danger, Effect } from '../contracts/conversation.ts';
@@ -26,12 +27,14 @@ export interface ToolContext {
   signal: AbortSignal;
   /** tells the person what takes long, on channels where they do not see the output of calls */
   progress?: (doing: string) => Promise<void>;
-  /** This and the next two are set only where kennel tools run. The containers of this host */
+  /** This and the next three are set only where kennel tools run. The containers of this host */
   kennel?: Kennel;
   /** name of this host */
   host?: string;
   /** folder of the workspaces on this host */
   workspacesFolder?: string;
+  /** the browsers of the chats on this host */
+  browsers?: Browsers;
 }
 
 /** What the model reads (`output`, prose) and what programs read (`metadata`). An expected failure is `ok: false` and never a throw. */
@@ -61,8 +64,8 @@ export interface Tool<S extends z.ZodType = z.ZodType> {
   readFrom?: (args: z.output<S>) => string;
   /** effects that leave the machine, or outlast the turn outside a workspace; after text of others was read, they need a yes */
   sends: readonly Sink[];
-  /** what is sent with them; a call that sends only the person's own words needs no yes. When unset, the call always needs one after reading. */
-  sent?: (args: z.output<S>) => Sent;
+  /** what is sent with them; a call that sends only the person's own words needs no yes. When unset or null, the call always needs one after reading. */
+  sent?: (args: z.output<S>) => Sent | null;
   /** needs a yes each time, whatever was read, trusted or allowed */
   asksAlways?: (args: z.output<S>) => boolean;
   /** runs commands that the model or a project wrote; not available where a thread allows no shell */

@@ -1,4 +1,5 @@
 import type { Client } from '@temporalio/client';
+import type { Browsers } from '../../src/adapters/kennel/browser/browsers.ts';
 import type { Kennel } from '../../src/adapters/kennel/kennel.ts';
 import type { Config } from '../../src/config.ts';
 import { onThread } from '../../src/store/chats/thread-transaction.ts';
@@ -25,11 +26,12 @@ export interface BenchDeps {
   host: string;
   workspacesFolder: string;
   tools: readonly Tool[];
+  browsers?: Browsers;
 }
 
 let calls = 0;
 
-export async function toolBench({ db, config, kennel, host, workspacesFolder, tools }: BenchDeps): Promise<ToolBench> {
+export async function toolBench({ db, config, kennel, host, workspacesFolder, tools, browsers }: BenchDeps): Promise<ToolBench> {
   const { threadId, chatId } = await newThread(db);
   const turn = await onThread(db, threadId, (tx) => openTurn(tx, { text: 'go' }));
   const named = (name: string, args: unknown) => {
@@ -49,6 +51,7 @@ export async function toolBench({ db, config, kennel, host, workspacesFolder, to
     kennel,
     host,
     workspacesFolder,
+    browsers,
   });
   return {
     threadId,

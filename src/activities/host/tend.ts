@@ -2,11 +2,13 @@ import { readdir, rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { AGENT_NAMES } from '../../../kennel/agents/registry.ts';
 import { gitIdentityOfUser } from '../../adapters/git-identity.ts';
+import type { Browsers } from '../../adapters/kennel/browser/browsers.ts';
 import { loginProblem } from '../../adapters/kennel/login.ts';
 import { emptyTrash, findWorkspaces, identified } from '../../adapters/workspaces.ts';
 import type { Author } from '../../contracts/workspace-ops.ts';
 import { missingFor } from '../../domain/tasks/agents.ts';
 import { loginsOf } from '../../domain/tasks/logins.ts';
+import { isCurrentConversation } from '../../store/chats/conversation-start.ts';
 import { reportHost } from '../../store/kennel/hosts.ts';
 import { findTask, isOver, liveTaskIds, liveTasksOf } from '../../store/kennel/tasks.ts';
 import { recordWorkspaces } from '../../store/kennel/workspaces.ts';
@@ -23,6 +25,7 @@ const DROP_EVERY_MS = 3_600_000;
 
 /** What a host remembers from one round to the next. */
 type Tending = KennelDeps & {
+  browsers: Browsers;
   log: Logger;
   /** tasks whose remains were checked after their end */
   forgotten: Set<string>;
@@ -41,6 +44,7 @@ const chores = {
   'list the workspaces': showWorkspaces,
   'open gates': reopen,
   'end containers': sweep,
+  'end browsers': endBrowsers,
   'forget what tasks left': forget,
   'empty the trash': clear,
 };
@@ -49,7 +53,7 @@ const chores = {
  * What a host does by itself every few seconds: reports that it lives and what it can do, lists its workspaces, opens the gate of tasks that an earlier process
  * began, and ends containers of tasks that are over. Returns a function that stops it.
  */
-export function tendHost(deps: KennelDeps & { log: Logger }): () => void {
+export function tendHost(deps: KennelDeps & { browsers: Browsers; log: Logger }): () => void {
   const tending: Tending = { ...deps, forgotten: new Set(), droppedAt: 0, socketsCleared: false, stopped: false, git: gitIdentityOfUser() };
   void round(tending);
   return () => {
@@ -124,6 +128,11 @@ export async function sweep({ db, kennel, gate, host }: Pick<KennelDeps, 'db' | 
     await kennel.remove(container.taskId);
     await gate.close(container.taskId);
   }
+}
+
+/** Ends the browsers of conversations that are over, such as at `/new`. */
+function endBrowsers({ browsers, db }: Tending): Promise<void> {
+  return browsers.tend((conversation) => isCurrentConversation(db, conversation));
 }
 
 /**

@@ -39,4 +39,5 @@ async function keep(deps: Pick<ActivityDeps, 'db' | 'config'>, call: BegunCall, 
   return { ok: outcome.ok, size: outcome.output.length, ...(await taskMadeBy(deps, call, outcome.ok)) };
 }
 
-const hostOf = ({ kennel, host, workspacesFolder }: Partial<HostDeps>): Partial<HostDeps> => (kennel ? { kennel, host, workspacesFolder } : {});
+const hostOf = ({ kennel, host, workspacesFolder, browsers }: Partial<HostDeps>): Partial<HostDeps> =>
+  kennel ? { kennel, host, workspacesFolder, browsers } : {};

@@ -1,7 +1,7 @@
 import type { Config } from '../../config.ts';
 import { type AgentName, INSIDE } from '../../contracts/kennel.ts';
 import type { WorkspaceAnswer, WorkspaceOp } from '../../contracts/workspace-ops.ts';
-import { EMPTY_HOME, runCommand } from './command.ts';
+import { type CommandContext, EMPTY_HOME, runCommand } from './command.ts';
 import { homeLabel } from './docker/containers.ts';
 import { connect, type Engine, explained } from './docker/engine.ts';
 import { createOwnership, type Ownership, systemFiles, userOf } from './docker/ownership.ts';
@@ -34,6 +34,8 @@ export interface OpenKennel extends Kennel {
   images: Images;
   environmentImages: EnvironmentImages;
   setupScripts: SetupScripts;
+  /** What a container without a workspace is made with. Builds the image when it does not exist. */
+  contextFor(kind: ImageKind, onProgress: (text: string) => void, signal?: AbortSignal): Promise<CommandContext>;
 }
 
 /** Asks the engine nothing before the first call. It needs no closing. */
@@ -86,6 +88,11 @@ class HostKennel implements OpenKennel {
       const { notes } = await this.imageOf(imageKindOf(agent), workspace ?? null, onProgress, signal);
       return { notes };
     });
+  }
+
+  async contextFor(kind: ImageKind, onProgress: (text: string) => void, signal?: AbortSignal): Promise<CommandContext> {
+    const context = await this.contextOf(null);
+    return { ...context, image: await this.images.provide(kind, onProgress, { signal }) };
   }
 
   async undecided(workspace: string): Promise<EnvironmentAsked | null> {

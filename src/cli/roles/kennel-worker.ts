@@ -9,6 +9,8 @@ import { createTaskActivities } from '../../activities/task/task-activities.ts';
 import { workspacesFolder } from '../../activities/task/task-workspace.ts';
 import { createAct } from '../../activities/turn/act.ts';
 import { createPreview } from '../../activities/turn/preview.ts';
+import { createBrowsers } from '../../adapters/kennel/browser/browsers.ts';
+import { createBrowserGate } from '../../adapters/kennel/gate/browser-gate.ts';
 import { openRegistryCache } from '../../adapters/kennel/gate/cache/registry-cache.ts';
 import { createGate } from '../../adapters/kennel/gate/gate.ts';
 import { openKennel } from '../../adapters/kennel/open-kennel.ts';
@@ -36,6 +38,8 @@ export async function run({ config, role, alone, store, temporal, native }: Role
   const kennel = openKennel(config);
   const cache = openRegistryCache(config, log);
   const gate = createGate({ db: store.db, settings: config, log, mirrors: mirrorsOf(config.FETCH_KENNEL_MIRRORS), cache });
+  const browserGate = createBrowserGate({ log, ...(config.FETCH_ALLOW_PRIVATE_URLS && { allows: () => true }) });
+  const browsers = createBrowsers({ kennel, config, gate: browserGate });
   const host = config.FETCH_KENNEL_HOST;
   const draining = new AbortController();
   const holder = await leaseHolder();
@@ -55,7 +59,7 @@ export async function run({ config, role, alone, store, temporal, native }: Role
     },
   });
   const deps: KennelDeps = { db: store.db, temporal, config, kennel, gate, host, lease, draining: draining.signal, log };
-  const onHost = { ...deps, workspacesFolder: workspacesFolder(config) };
+  const onHost = { ...deps, workspacesFolder: workspacesFolder(config), browsers };
   const worker = await Worker.create({
     connection: native,
     namespace: config.TEMPORAL_NAMESPACE,
@@ -74,13 +78,13 @@ export async function run({ config, role, alone, store, temporal, native }: Role
   await Promise.race([Promise.all([fence.lift(), sweep(deps)]), pause(LOOK_BACK_MS)]).catch(
     said('what is left of tasks could not be looked at; the next round does'),
   );
-  const stopTending = tendHost({ ...deps, log });
+  const stopTending = tendHost({ ...deps, browsers, log });
   const running = runToEnd(worker);
   role.onStop(async () => {
     stopTending();
     draining.abort();
     await Promise.all([drained([worker], [running]), gate.drain(graceMs(config))]);
-    await gate.closeAll();
+    await Promise.all([gate.closeAll(), browsers.closeAll()]);
     await lease.release();
   });
   role.ready(kennelQueue(host));

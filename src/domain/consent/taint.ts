@@ -135,6 +135,7 @@ const SINK_WORDS: Record<Sink, string> = {
   egress: 'reach a new host',
   memory: 'remember something for later',
   settings: 'change how I work in this chat',
+  browse: 'click or type on a web page',
 };
 
 /** Why a person is asked; empty where the question itself says all. */

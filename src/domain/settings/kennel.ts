@@ -15,6 +15,13 @@ export const kennelSettings = {
     .default('local')
     .describe('Name of this host among the hosts with containers; part of its task queue'),
   FETCH_KENNEL_SLOTS: whole(4).describe('Coding tasks that this host runs at once; more wait'),
+  FETCH_BROWSER_SLOTS: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .default(4)
+    .describe('Browsers that this host runs at once, one for each chat that uses one; 0 turns the browser tools off'),
+  FETCH_BROWSER_IDLE_MINUTES: positive(15).describe('A browser that no tool used for this long ends, with its page, cookies and log-ins'),
   FETCH_KENNEL_BASE: z.string().trim().min(1).default('node:24-bookworm-slim').describe('Image that the kennel image is built on'),
   FETCH_KENNEL_MEMORY_MB: z.coerce.number().int().min(256).default(4096).describe('Memory of a container, and of a step of a build'),
   FETCH_KENNEL_CPUS: positive(2).describe('Processors of a container, and of a build'),

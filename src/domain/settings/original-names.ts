@@ -12,6 +12,7 @@ interface OriginalName {
   meaning: string;
 }
 
+const TRUE = /^(1|true|yes|on)$/i;
 const same = (text: string): string => text;
 const per = (unit: number) => (text: string) => (Number.isFinite(Number(text)) ? String(Number(text) / unit) : text);
 
@@ -20,11 +21,11 @@ export const ORIGINAL_NAMES: Readonly<Record<string, OriginalName>> = {
   FETCH_RATE_LIMIT_MAX: { is: 'WHATSAPP_RATE_LIMIT', read: same, meaning: 'the same; the window is always a minute' },
   FETCH_WA_MAX_LENGTH: { is: 'WHATSAPP_TEXT_LIMIT', read: same, meaning: 'the same; a longer reply is cut into several and loses nothing' },
   FETCH_PROGRESS_THROTTLE: { is: 'FETCH_PROGRESS_SECONDS', read: per(1_000), meaning: 'in milliseconds' },
+  ENABLE_BROWSER: { is: 'FETCH_BROWSER_SLOTS', read: (text) => (TRUE.test(text.trim()) ? '4' : '0'), meaning: 'true is 4, and anything else is 0' },
   FETCH_TASK_TIMEOUT: { is: 'FETCH_TASK_HOURS', read: per(3_600_000), meaning: 'in milliseconds' },
 };
 
 const AGENTS = 'FETCH_KENNEL_AGENTS';
-const TRUE = /^(1|true|yes|on)$/i;
 export const enablesAgent = (agent: string): string => `ENABLE_${agent.toUpperCase()}`;
 const SWITCHES = AGENT_NAMES.filter(hasModel).map(enablesAgent);
 

@@ -37,7 +37,29 @@ export async function pagesRead(db: Db, threadId: string): Promise<string[]> {
     .orderBy('started_at', 'desc')
     .limit(PAGES)
     .execute();
-  return [...rows.flatMap((row) => row.output ?? []), ...(await addressesFound(db, threadId))];
+  return [...rows.flatMap((row) => row.output ?? []), ...(await linksSeen(db, threadId)), ...(await addressesFound(db, threadId))];
+}
+
+const BROWSER = ['browser_open', 'browser_snapshot', 'browser_action'];
+
+/** Only the links of pages in the browser: other text there may be what the model typed. */
+async function linksSeen(db: Db, threadId: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('calls')
+    .select('output')
+    .where('thread_id', '=', threadId)
+    .where('name', 'in', BROWSER)
+    .where('ok', '=', true)
+    .orderBy('started_at', 'desc')
+    .limit(PAGES)
+    .execute();
+  return rows.flatMap(({ output }) => (output ?? '').split('\n').flatMap((line) => linkOf(line) ?? []));
+}
+
+/** `- link "Name" [ref=3, url=https://…]` */
+function linkOf(line: string): string | null {
+  const at = line.lastIndexOf(' url=');
+  return line.trimStart().startsWith('- link ') && at > 0 && line.endsWith(']') ? line.slice(at + 5, -1) : null;
 }
 
 /** Only the addresses of results: titles and snippets may repeat the query, which the model wrote. */

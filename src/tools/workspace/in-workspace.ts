@@ -138,17 +138,25 @@ async function engineReady(context: ToolContext, kennel: Kennel): Promise<void> 
  */
 export async function provide(context: ToolContext, kennel: Kennel, workspace?: string): Promise<string[]> {
   await engineReady(context, kennel);
-  let shown: ReturnType<typeof streamOutput> | undefined;
-  const told = (line: string) => {
-    shown ??= streamOutput(context.db, context);
-    shown.push(`${line}\n`);
-    void context.progress?.(line).catch(() => {});
-  };
+  const build = showBuild(context);
   try {
-    return (await kennel.provide('tools', told, context.signal, workspace)).notes;
+    return (await kennel.provide('tools', build.tell, context.signal, workspace)).notes;
   } finally {
-    await shown?.close();
+    await build.close();
   }
+}
+
+/** Shows the progress of a build on the screens, as output of the call. */
+export function showBuild(context: ToolContext): { tell: (line: string) => void; close: () => Promise<void> } {
+  let shown: ReturnType<typeof streamOutput> | undefined;
+  return {
+    tell: (line) => {
+      shown ??= streamOutput(context.db, context);
+      shown.push(`${line}\n`);
+      void context.progress?.(line).catch(() => {});
+    },
+    close: async () => await shown?.close(),
+  };
 }
 
 /** Asks the workspace program, within its time limit. */

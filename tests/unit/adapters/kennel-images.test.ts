@@ -31,6 +31,12 @@ describe('the name of an image', () => {
     expect(imageKindOf('practice')).toBe('tools');
   });
 
+  it('of the browser has its own Dockerfile and nothing of an agent', () => {
+    const { dockerfile, files } = build('browser');
+    expect(files).toContain(dockerfile);
+    expect(files.filter((file) => !file.startsWith('kennel/browser/'))).toEqual(['kennel/runner/watch/socket-forwarder.ts']);
+  });
+
   it('does not depend on what only the host knows of its agent', () => {
     for (const kind of IMAGE_KINDS) expect(build(kind).files.filter((file) => /facts\.ts$|registry\.ts$/.test(file))).toEqual([]);
   });
@@ -47,8 +53,8 @@ describe('packages inside of images', () => {
 
   it('have exact versions and a lock file that names no registry', () => {
     const withPackages = new Set(folders.map((path) => path.split('/')[2]));
-    expect(withPackages).toEqual(new Set(IMAGE_KINDS.filter((kind) => kind !== 'tools')));
-    for (const path of [...folders, 'kennel/package.json']) {
+    expect(withPackages).toEqual(new Set(IMAGE_KINDS.filter((kind) => kind !== 'tools' && kind !== 'browser')));
+    for (const path of [...folders, 'kennel/package.json', 'kennel/browser/package.json']) {
       const { dependencies = {}, optionalDependencies = {} } = JSON.parse(readFileSync(join(PACKAGE_ROOT, path), 'utf8'));
       for (const version of Object.values({ ...dependencies, ...optionalDependencies })) expect(version, path).toMatch(/^\d+\.\d+\.\d+$/);
       const lock = join(PACKAGE_ROOT, path.replace('package.json', 'package-lock.json'));

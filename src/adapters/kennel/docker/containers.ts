@@ -16,8 +16,12 @@ export const LABEL = {
   harness: 'fetch.harness',
   /** only runs: the value of `TOKEN` in the container's environment */
   token: 'fetch.token',
-  /** only commands: epoch ms after which nobody waits for it any more */
+  /** commands and browsers: epoch ms after which nobody waits for it any more */
   until: 'fetch.until',
+  /** only browsers: the chat, as a hash */
+  browser: 'fetch.browser',
+  /** only browsers: the thread, and where its conversation begins */
+  conversation: 'fetch.conversation',
 } as const;
 
 /** Label of the containers of one home, and of one host when several share a home on a common disk. */

@@ -6,18 +6,20 @@ import { PACKAGE_ROOT } from '../../../installation.ts';
 
 /** The files of each image, and the image names derived from them. */
 
-export type ImageKind = 'tools' | ModelAgentName;
-export const IMAGE_KINDS: readonly ImageKind[] = ['tools', ...MODEL_AGENT_NAMES];
+export type ImageKind = 'tools' | 'browser' | ModelAgentName;
+export const IMAGE_KINDS: readonly ImageKind[] = ['tools', ...MODEL_AGENT_NAMES, 'browser'];
 /** An agent without a model has no program of its own either: it runs in the image of the tools. */
 export const imageKindOf = (agent: AgentName | 'tools'): ImageKind => (agent !== 'tools' && hasModel(agent) ? agent : 'tools');
 
 export interface ImageBuild {
   kind: ImageKind;
-  /** `fetch-kennel` or `fetch-kennel-<agent>` */
+  /** `fetch-kennel` or `fetch-kennel-<kind>` */
   repository: string;
   /** hash of all inputs, so that other content gives another image */
   tag: string;
   name: string;
+  /** one of `files` */
+  dockerfile: string;
   buildArgs: Record<string, string>;
   /** relative to PACKAGE_ROOT */
   files: string[];
@@ -30,9 +32,8 @@ const folders = ['src/contracts', 'kennel/templates', 'kennel/workspace', 'kenne
 const HOSTS = /\/facts\.ts$/;
 
 export function imageBuild(kind: ImageKind, base: string, user: { uid: number; gid: number }): ImageBuild {
-  const own = kind === 'tools' ? [] : [`kennel/agents/${kind}`];
-  const files = [...always, ...[...own, ...folders].flatMap(filesBelow).filter((file) => !HOSTS.test(file))];
-  const buildArgs = { BASE: base, AGENT: kind === 'tools' ? 'none' : kind, USER_ID: String(user.uid), GROUP_ID: String(user.gid) };
+  const { dockerfile, files, args } = kind === 'browser' ? browserInputs() : agentInputs(kind);
+  const buildArgs = { BASE: base, ...args, USER_ID: String(user.uid), GROUP_ID: String(user.gid) };
   const hash = createHash('sha256').update(JSON.stringify(buildArgs));
   for (const file of files) {
     const content = readFileSync(join(PACKAGE_ROOT, file));
@@ -40,8 +41,21 @@ export function imageBuild(kind: ImageKind, base: string, user: { uid: number; g
   }
   const repository = kind === 'tools' ? 'fetch-kennel' : `fetch-kennel-${kind}`;
   const tag = hash.digest('hex').slice(0, 12);
-  return { kind, repository, tag, name: `${repository}:${tag}`, buildArgs, files };
+  return { kind, repository, tag, name: `${repository}:${tag}`, dockerfile, buildArgs, files };
 }
+
+/** What joins a port in a container to the gate is the same everywhere. */
+const FORWARDER = 'kennel/runner/watch/socket-forwarder.ts';
+
+type Inputs = Pick<ImageBuild, 'dockerfile' | 'files'> & { args: Record<string, string> };
+
+function agentInputs(kind: Exclude<ImageKind, 'browser'>): Inputs {
+  const own = kind === 'tools' ? [] : [`kennel/agents/${kind}`];
+  const files = [...always, ...[...own, ...folders].flatMap(filesBelow).filter((file) => !HOSTS.test(file))];
+  return { dockerfile: 'kennel/Dockerfile', files, args: { AGENT: kind === 'tools' ? 'none' : kind } };
+}
+
+const browserInputs = (): Inputs => ({ dockerfile: 'kennel/browser/Dockerfile', files: [...filesBelow('kennel/browser'), FORWARDER], args: {} });
 
 /** Sorted, so that equal content has one hash on every file system. */
 function filesBelow(folder: string): string[] {

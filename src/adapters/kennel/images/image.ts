@@ -96,7 +96,7 @@ async function provideLocked(engine: Engine, config: ImageConfig, build: ImageBu
 
 async function buildImage(engine: Engine, build: ImageBuild, tell: (text: string) => void, { fresh, signal }: ProvideOptions): Promise<void> {
   tell(`Building ${build.repository}`);
-  const options = { t: build.name, dockerfile: 'kennel/Dockerfile', buildargs: build.buildArgs, labels: { [OURS]: build.kind }, nocache: fresh ?? false };
+  const options = { t: build.name, dockerfile: build.dockerfile, buildargs: build.buildArgs, labels: { [OURS]: build.kind }, nocache: fresh ?? false };
   try {
     await buildFrom(engine, { context: PACKAGE_ROOT, src: build.files }, options, (step) => tell(`Building ${build.repository}: ${step}`), signal);
   } catch (error) {

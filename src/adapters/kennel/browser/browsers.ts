@@ -1,0 +1,225 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type Docker from 'dockerode';
+import type { Config } from '../../../config.ts';
+import type { EgressRule } from '../../../store/kennel/egress-rules.ts';
+import { KeyedMutex } from '../../keyed-mutex.ts';
+import { destroy, homeLabel, inspectOrNull, LABEL, statusOf } from '../docker/containers.ts';
+import { explained } from '../docker/engine.ts';
+import type { BrowserGate, RefusedAddress } from '../gate/browser-gate.ts';
+import { KennelFull } from '../kennel.ts';
+import type { OpenKennel } from '../open-kennel.ts';
+import { browserKey, browserName, configuration } from './container.ts';
+import { execIn } from './exec.ts';
+
+/** Whose browser is meant. */
+export interface BrowserOwner {
+  chatId: string;
+  /** the thread, and where its conversation begins: another one gets another browser */
+  conversation: string;
+  /** the rules of people about hosts that count for the chat */
+  rules(): Promise<EgressRule[]>;
+}
+
+/** A command of agent-browser with its arguments. */
+export type BrowserCommand = readonly string[];
+
+/** What one command answered. `result` has the shape that agent-browser gives it. */
+export interface CommandAnswer {
+  success: boolean;
+  error: string | null;
+  result: Record<string, unknown> | null;
+}
+
+export interface BrowserAnswer {
+  /** one for each command that ran */
+  answers: CommandAnswer[];
+  /** addresses that the page wanted and did not get */
+  refused: RefusedAddress[];
+  /** a new browser was opened: no page, cookie or log-in of an earlier one is in it */
+  fresh: boolean;
+}
+
+export interface BrowserRun {
+  /** opens a browser where there is none; otherwise NoBrowser is thrown */
+  opens: boolean;
+  /** stop at the first command that fails */
+  bail: boolean;
+  onProgress: (text: string) => void;
+  signal: AbortSignal;
+}
+
+/** The browsers of the chats on this host: at most one for each chat, kept between calls. */
+export interface Browsers {
+  /** Runs commands in the browser of a chat. Calls of one chat run one after the other. @throws NoBrowser @throws KennelFull @throws BrowserFailed */
+  run(owner: BrowserOwner, commands: readonly BrowserCommand[], options: BrowserRun): Promise<BrowserAnswer>;
+  /** A picture of the page, as PNG. @throws NoBrowser @throws BrowserFailed */
+  picture(owner: BrowserOwner, options: Omit<BrowserRun, 'opens' | 'bail'>): Promise<Buffer>;
+  /** Ends the browsers of conversations that are over, and closes what belonged to browsers that ended. */
+  tend(isCurrent: (conversation: string) => Promise<boolean>): Promise<void>;
+  /** Closes the ways out, at the end of the process. The browsers stay. */
+  closeAll(): Promise<void>;
+}
+
+/** The chat has no open browser. */
+export class NoBrowser extends Error {
+  override readonly name = 'NoBrowser';
+}
+/** The browser did not do what it was asked for. `message` is for the model. */
+export class BrowserFailed extends Error {
+  override readonly name = 'BrowserFailed';
+}
+
+/** For all commands of one call, in ms. */
+const CALL_MS = 30_000;
+/** A page may have any size. */
+const MAX_OUTPUT = 8 * 1024 * 1024;
+const MAX_PICTURE = 32 * 1024 * 1024;
+const PICTURE = '/tmp/picture.png';
+const TOO_LARGE = 'The page is too large to be described.';
+
+type BrowsersConfig = Pick<Config, 'FETCH_HOME' | 'FETCH_KENNEL_HOST' | 'FETCH_BROWSER_SLOTS' | 'FETCH_BROWSER_IDLE_MINUTES'>;
+
+export function createBrowsers({ kennel, config, gate }: { kennel: OpenKennel; config: BrowsersConfig; gate: BrowserGate }): Browsers {
+  return new HostBrowsers(kennel, config, gate);
+}
+
+class HostBrowsers implements Browsers {
+  private readonly kennel: OpenKennel;
+  private readonly config: BrowsersConfig;
+  private readonly gate: BrowserGate;
+  private readonly home: string;
+  private readonly turns = new KeyedMutex();
+  /** counting the browsers and opening one must not interleave */
+  private readonly starts = new KeyedMutex();
+
+  constructor(kennel: OpenKennel, config: BrowsersConfig, gate: BrowserGate) {
+    this.kennel = kennel;
+    this.config = config;
+    this.gate = gate;
+    this.home = homeLabel(config.FETCH_HOME, config.FETCH_KENNEL_HOST);
+  }
+
+  run(owner: BrowserOwner, commands: readonly BrowserCommand[], options: BrowserRun): Promise<BrowserAnswer> {
+    return this.inTurn(owner, options, async ({ id, key, fresh }) => {
+      const batch = ['agent-browser', 'batch', '--json', ...(options.bail ? ['--bail'] : [])];
+      const said = await this.exec(id, batch, JSON.stringify(commands), MAX_OUTPUT, options.signal);
+      return { answers: answersIn(said), refused: this.gate.refused(key), fresh };
+    });
+  }
+
+  picture(owner: BrowserOwner, options: Omit<BrowserRun, 'opens' | 'bail'>): Promise<Buffer> {
+    return this.inTurn(owner, { ...options, opens: false, bail: true }, async ({ id }) => {
+      const taken = `agent-browser screenshot ${PICTURE} >&2 && base64 -w0 ${PICTURE} && rm -f ${PICTURE}`;
+      const said = await this.exec(id, ['sh', '-c', taken], '', MAX_PICTURE, options.signal);
+      const picture = Buffer.from(said.stdout, 'base64');
+      if (said.code !== 0 || said.cut || picture.length === 0) throw new BrowserFailed(said.stderr.trim() || 'No picture of the page could be taken.');
+      return picture;
+    });
+  }
+
+  async tend(isCurrent: (conversation: string) => Promise<boolean>): Promise<void> {
+    await explained(async () => {
+      const keys = (await this.list()).map(({ Labels }) => Labels[LABEL.browser]!);
+      // in the turn of each chat, so that a browser that just starts is not taken for one that ended
+      for (const key of new Set([...keys, ...this.gate.openBrowsers()])) await this.turns.run(key, () => this.endUnused(key, isCurrent));
+    });
+  }
+
+  closeAll(): Promise<void> {
+    return this.gate.closeAll();
+  }
+
+  private inTurn<T>(owner: BrowserOwner, options: BrowserRun, act: (browser: { id: string; key: string; fresh: boolean }) => Promise<T>): Promise<T> {
+    const key = browserKey(owner.chatId);
+    return explained(() =>
+      this.turns.run(
+        key,
+        async () => {
+          const found = await this.find(key, owner.conversation);
+          if (!found && !options.opens) throw new NoBrowser('No page is open in the browser of this chat.');
+          const folder = await this.wayOut(key, owner);
+          const id = found ?? (await this.start(key, folder, owner, options));
+          return await act({ id, key, fresh: found === null });
+        },
+        options.signal,
+      ),
+    );
+  }
+
+  /** The running browser of this conversation. One of an earlier conversation, or one that has ended, is removed. */
+  private async find(key: string, conversation: string): Promise<string | null> {
+    const { docker } = this.kennel.engine;
+    const found = await inspectOrNull(docker, browserName(this.home, key));
+    if (!found) return null;
+    if (found.State.Running && found.Config.Labels[LABEL.conversation] === conversation) return found.Id;
+    await destroy(docker, found.Id);
+    return null;
+  }
+
+  private async wayOut(key: string, owner: BrowserOwner): Promise<string> {
+    const folder = join(this.config.FETCH_HOME, 'kennel', 'browsers', key);
+    await mkdir(folder, { recursive: true, mode: 0o755 });
+    await this.gate.open({ key, folder, rules: owner.rules });
+    return folder;
+  }
+
+  private async start(key: string, gate: string, { conversation }: BrowserOwner, { onProgress, signal }: BrowserRun): Promise<string> {
+    const context = await this.kennel.contextFor('browser', onProgress, signal);
+    return await this.starts.run(
+      this.home,
+      async () => {
+        const open = (await this.list()).filter(({ State }) => State === 'running').length;
+        const { FETCH_BROWSER_SLOTS: slots, FETCH_BROWSER_IDLE_MINUTES: minutes } = this.config;
+        if (open >= slots) throw new KennelFull(`all ${slots} browsers are in use (FETCH_BROWSER_SLOTS), and one ends after ${minutes} minutes without use.`);
+        const { docker } = this.kennel.engine;
+        const created = await docker.createContainer(configuration(context, { key, conversation, gate, idleMs: minutes * 60_000 }));
+        try {
+          await created.start();
+          return created.id;
+        } catch (error) {
+          await destroy(docker, created.id);
+          throw error;
+        }
+      },
+      signal,
+    );
+  }
+
+  private async exec(id: string, argv: string[], stdin: string, maxOutput: number, signal: AbortSignal) {
+    try {
+      return await execIn(this.kennel.engine, id, ['sh', '-c', 'touch /tmp/used && exec "$@"', 'sh', ...argv], {
+        stdin,
+        timeoutMs: CALL_MS,
+        maxOutput,
+        signal,
+      });
+    } catch (error) {
+      // 409: it ended between the look and the call
+      if (statusOf(error) === 409) throw new NoBrowser('The browser of this chat has just ended.');
+      throw error;
+    }
+  }
+
+  private async endUnused(key: string, isCurrent: (conversation: string) => Promise<boolean>): Promise<void> {
+    const { docker } = this.kennel.engine;
+    const found = await inspectOrNull(docker, browserName(this.home, key));
+    if (found?.State.Running && (await isCurrent(found.Config.Labels[LABEL.conversation] ?? ''))) return;
+    if (found) await destroy(docker, found.Id);
+    await this.gate.close(key);
+  }
+
+  private list(): Promise<Docker.ContainerInfo[]> {
+    return this.kennel.engine.docker.listContainers({ all: true, filters: { label: [`${LABEL.home}=${this.home}`, LABEL.browser] } });
+  }
+}
+
+function answersIn({ code, stdout, stderr, cut }: { code: number | null; stdout: string; stderr: string; cut: boolean }): CommandAnswer[] {
+  if (cut) throw new BrowserFailed(TOO_LARGE);
+  if (code === 137) throw new BrowserFailed(`The browser did not answer within ${CALL_MS / 1000} seconds.`);
+  try {
+    return JSON.parse(stdout) as CommandAnswer[];
+  } catch (error) {
+    throw new BrowserFailed(`The browser failed: ${(stderr || stdout).trim().slice(0, 500) || 'it said nothing.'}`, { cause: error });
+  }
+}

@@ -1,0 +1,59 @@
+import { createHash } from 'node:crypto';
+import type Docker from 'dockerode';
+import { INSIDE } from '../../../contracts/kennel.ts';
+import { type CommandContext, EMPTY_HOME } from '../command.ts';
+import { LABEL } from '../docker/containers.ts';
+import { hostConfig, mount } from '../docker/hardening.ts';
+
+/** The container of a browser: who it belongs to, and what is in it. */
+
+/** As in kennel/browser/policy.json. */
+const PROXY_PORT = 3128;
+/** How long one step of the browser may take inside, in ms; the call itself has a little more. */
+export const STEP_MS = 20_000;
+/** The longest life of a browser, however much it is used. */
+const LIFE_MS = 12 * 3_600_000;
+
+/** A chat has one browser. The name says nothing about the chat. */
+export const browserKey = (chatId: string): string => createHash('sha256').update(chatId).digest('hex').slice(0, 16);
+
+/** One name for each chat, so that the engine refuses the second of two simultaneous starts. */
+export const browserName = (home: string, key: string): string => `fetch-${home}-browser-${key}`;
+
+export interface BrowserContainer {
+  key: string;
+  /** the thread, and where its conversation begins */
+  conversation: string;
+  /** folder on the host with `egress.sock` */
+  gate: string;
+  idleMs: number;
+}
+
+export function configuration({ image, limits, user, system, home }: CommandContext, browser: BrowserContainer): Docker.ContainerCreateOptions {
+  const env: Record<string, string> = {
+    HOME: EMPTY_HOME,
+    AGENT_BROWSER_EXECUTABLE_PATH: '/usr/bin/chromium',
+    AGENT_BROWSER_PROXY: `http://127.0.0.1:${PROXY_PORT}`,
+    // without this, Chromium reaches the ports of its own container past the proxy
+    AGENT_BROWSER_PROXY_BYPASS: '<-loopback>',
+    AGENT_BROWSER_INIT_SCRIPTS: '/opt/fetch/kennel/browser/dialogs.js',
+    AGENT_BROWSER_NO_WEBMCP: '1',
+    AGENT_BROWSER_DEFAULT_TIMEOUT: String(STEP_MS),
+  };
+  return {
+    name: browserName(home, browser.key),
+    Image: image,
+    Cmd: ['node', '/opt/fetch/kennel/browser/main.ts', String(PROXY_PORT), String(browser.idleMs)],
+    Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
+    WorkingDir: EMPTY_HOME,
+    User: `${user.uid}:${user.gid}`,
+    Hostname: 'browser',
+    Labels: {
+      [LABEL.home]: home,
+      [LABEL.browser]: browser.key,
+      [LABEL.conversation]: browser.conversation,
+      [LABEL.until]: String(Date.now() + LIFE_MS),
+    },
+    HostConfig: hostConfig({ limits, user, emptyHome: EMPTY_HOME, output: 'short', mounts: [mount(browser.gate, `${INSIDE.run}/gate`, true), ...system] }),
+  };
+}

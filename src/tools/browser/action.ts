@@ -1,0 +1,121 @@
+import { z } from 'zod';
+import type { BrowserCommand } from '../../adapters/kennel/browser/browsers.ts';
+import { inline } from '../../domain/text/foreign-text.ts';
+import { defineTool, type ToolContext } from '../tool.ts';
+import { common, inBrowser } from './in-browser.ts';
+import { readOutcome } from './open.ts';
+import { pageIn, READ_PAGE } from './page.ts';
+
+/** Doing something on the page that is open. */
+
+const SCROLL_PIXELS = '600';
+const LONGEST_TEXT = 2000;
+const MAX_REF = 1_000_000;
+const MAX_COORDINATE = 10_000;
+
+const coordinate = z.int().min(0).max(MAX_COORDINATE).optional();
+
+const actionArguments = z
+  .strictObject({
+    action: z.enum(['click', 'type', 'scroll_down', 'scroll_up', 'back', 'forward']),
+    ref: z.int().min(1).max(MAX_REF).optional().describe('Number of the element'),
+    text: z.string().max(LONGEST_TEXT).optional(),
+    x: coordinate,
+    y: coordinate,
+  })
+  .superRefine(({ action, ref, text, x, y }, issue) => {
+    const wrong = (message: string) => issue.addIssue({ code: 'custom', message });
+    if (action === 'click' && ref === undefined && (x === undefined || y === undefined)) wrong('click needs ref, or x and y');
+    if (action === 'type' && ref === undefined) wrong('type needs ref');
+    if (action === 'type' && !text?.trim()) wrong('type needs text');
+    if (text?.includes('\0')) wrong('text must not contain null characters');
+  });
+type Action = z.output<typeof actionArguments>;
+
+function commandsOf({ action, ref, text = '', x, y }: Action): BrowserCommand[] {
+  switch (action) {
+    case 'click':
+      if (ref !== undefined) return [['click', `@e${ref}`]];
+      return [
+        ['mouse', 'move', String(x), String(y)],
+        ['mouse', 'down'],
+        ['mouse', 'up'],
+      ];
+    case 'type':
+      return [['fill', `@e${ref}`, text]];
+    case 'scroll_down':
+    case 'scroll_up':
+      return [['scroll', action === 'scroll_down' ? 'down' : 'up', SCROLL_PIXELS]];
+    default:
+      return [[action]];
+  }
+}
+
+const moves = (action: Action['action']): boolean => action === 'scroll_down' || action === 'scroll_up';
+/** What a click begins, such as a navigation, has time to end. */
+const SETTLE: BrowserCommand = ['wait', '--load', 'load', '--timeout', '5000'];
+
+export const browserAction = defineTool({
+  ...common,
+  name: 'browser_action',
+  reads: ['page'],
+  readFrom: () => 'in the browser',
+  sends: ['browse'],
+  // the page learns what is typed and clicked; it wrote the elements itself, so nothing but a person can say what they mean
+  sent: ({ action }) => (moves(action) ? {} : null),
+  description: 'Act on the page in the browser, by the numbers of the last snapshot; type replaces the text of a field. Returns the page afterwards.',
+  schema: actionArguments,
+  danger: 'MODERATE',
+  // a click may buy something
+  effect: 'once',
+  asks: ({ action }, at) => `${WORDS[action]} on the page in the browser${at}?`,
+  preview: (args, context) => previewOf(args, context),
+  summarise: ({ action }) => action,
+  run: (args, context) =>
+    inBrowser(context, async ({ browsers, owner, onProgress, signal }) => {
+      const doing = commandsOf(args);
+      const settle = moves(args.action) ? [] : [SETTLE];
+      const { answers, ...rest } = await browsers.run(owner, [...doing, ...settle, ...READ_PAGE], { opens: false, bail: false, onProgress, signal });
+      const failed = answers.slice(0, doing.length).find(({ success }) => !success);
+      const outcome = readOutcome({ answers, ...rest }, context.config.FETCH_BROWSER_IDLE_MINUTES);
+      if (failed) return { ok: false, output: whyNot(args, failed.error ?? ''), metadata: { action: args.action } };
+      return { ...outcome, metadata: { action: args.action, ...outcome.metadata } };
+    }),
+});
+
+const WORDS: Record<Action['action'], string> = {
+  click: 'Click',
+  type: 'Type',
+  scroll_down: 'Scroll down',
+  scroll_up: 'Scroll up',
+  back: 'Go back',
+  forward: 'Go forward',
+};
+
+function whyNot({ ref }: Action, error: string): string {
+  if (/unknown ref/i.test(error)) return `There is no element ${ref} on the page now. Numbers change when another page is opened: look with browser_snapshot.`;
+  return `That was not done: ${inline(error) || 'the browser gave no reason.'}`;
+}
+
+/** What the person decides about: the element in the words of the page, and all of the text. */
+async function previewOf(args: Action, context: ToolContext): Promise<string | null> {
+  let shown: string | null = null;
+  await inBrowser(context, async ({ browsers, owner, onProgress, signal }) => {
+    const answer = await browsers.run(owner, READ_PAGE, { opens: false, bail: false, onProgress, signal });
+    const page = pageIn(answer);
+    const line = page?.tree.split('\n').find((each) => numberOf(each) === args.ref);
+    const element =
+      args.ref === undefined ? (args.x === undefined ? null : `at ${args.x}, ${args.y}`) : (line?.trim() ?? `element ${args.ref}, which is not there now`);
+    const lines = [
+      [WORDS[args.action], element && inline(element)].filter(Boolean).join(': '),
+      ...(args.text === undefined ? [] : [`Text: ${args.text}`]),
+      `Page: ${inline(page?.url ?? 'none')}`,
+    ];
+    shown = lines.join('\n');
+    return { ok: true, output: '' };
+  });
+  return shown;
+}
+
+/** The number of the element in a line of the page. */
+const numberOf = (line: string): number => Number.parseInt(line.slice(line.lastIndexOf('ref=') + 4), 10);

@@ -1,0 +1,97 @@
+import { z } from 'zod';
+import type { BrowserAnswer, BrowserCommand } from '../../adapters/kennel/browser/browsers.ts';
+import { inline } from '../../domain/text/foreign-text.ts';
+import { defineTool, type ToolOutcome } from '../tool.ts';
+import { common, inBrowser, noPage, type Opened } from './in-browser.ts';
+import { bareHost, isEmpty, isErrorPage, pageIn, pageOutcome, READ_PAGE, whyRefused } from './page.ts';
+
+/** An address that a browser may be sent to: files and pages of the browser itself are none. */
+export const urlArgument = z
+  .string()
+  .trim()
+  .max(4000)
+  .refine(isWeb, 'must be a valid http or https URL, without a user name or password')
+  .transform((text) => new URL(text).href);
+
+function isWeb(text: string): boolean {
+  const url = URL.parse(text);
+  return url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '';
+}
+
+export const waitArgument = z.enum(['load', 'domcontentloaded', 'networkidle']).default('load');
+export type WaitUntil = z.output<typeof waitArgument>;
+
+export const hostIn = ({ url }: { url: string }): string => URL.parse(url)?.host ?? url;
+const NEW = 'This is a new browser: it has no page, cookie or log-in of an earlier one.';
+const SLOW = 'The page was not loaded completely in time. This is what was there.';
+
+/** Opens an address and reads the page. */
+export async function openPage({ browsers, owner, onProgress, signal }: Opened, url: string, waitUntil: WaitUntil): Promise<BrowserAnswer> {
+  const wait: BrowserCommand[] = waitUntil === 'networkidle' ? [['wait', '--load', 'networkidle', '--timeout', '8000']] : [];
+  const open: BrowserCommand = ['open', url, ...(waitUntil === 'domcontentloaded' ? ['--wait-until', 'domcontentloaded'] : [])];
+  return await browsers.run(owner, [open, ...wait, ...READ_PAGE], { opens: true, bail: false, onProgress, signal });
+}
+
+/** What became of an opening. */
+export function openedOutcome(url: string, answer: BrowserAnswer): ToolOutcome {
+  const page = pageIn(answer);
+  const failed = answer.answers.find(({ success }) => !success);
+  const late = failed !== undefined && /tim(ed|e) ?-?out/i.test(failed.error ?? '');
+  const refused = answer.refused.find(({ host }) => host === bareHost(URL.parse(url)));
+  if (page && !isErrorPage(page) && !isEmpty(page) && (!failed || late))
+    return pageOutcome(page, answer, [...(late ? [SLOW] : []), ...(answer.fresh ? [NEW] : [])]);
+  if (refused) return { ok: false, output: whyRefused(refused), metadata: { url } };
+  return { ok: false, output: `${hostIn({ url })} could not be opened: ${reasonOf(failed?.error ?? '')}`, metadata: { url } };
+}
+
+/** Behind a proxy, Chromium has one error for a name that does not exist and for a server that does not answer. */
+function reasonOf(error: string): string {
+  if (/ERR_TUNNEL_CONNECTION_FAILED|ERR_PROXY|ERR_EMPTY_RESPONSE/.test(error)) return 'its name does not exist, or no server answers there.';
+  if (/ERR_CERT|ERR_SSL/.test(error)) return `its certificate is not valid (${/ERR_[A-Z_]+/.exec(error)?.[0]}).`;
+  if (/ERR_BLOCKED_BY_ADMINISTRATOR/.test(error)) return 'the browser opens only pages of the web.';
+  return inline(error) || 'the page has no content.';
+}
+
+export const browserOpen = defineTool({
+  ...common,
+  name: 'browser_open',
+  reads: ['page'],
+  readFrom: hostIn,
+  sends: ['fetch'],
+  sent: ({ url }) => ({ urls: [url] }),
+  description:
+    'Open a public page in the browser of this chat, for pages that need JavaScript, clicks or a form; web_fetch is faster to read. Returns the elements with numbers, as [ref=12].',
+  schema: z.strictObject({ url: urlArgument, waitUntil: waitArgument }),
+  danger: 'MODERATE',
+  effect: 'idempotent',
+  asks: (args, at) => `Open ${hostIn(args)} in the browser${at}?`,
+  // no path or query: they may carry tokens
+  summarise: (args) => URL.parse(args.url)?.hostname ?? 'page',
+  run: ({ url, waitUntil }, context) => inBrowser(context, async (opened) => openedOutcome(url, await openPage(opened, url, waitUntil))),
+});
+
+export const browserSnapshot = defineTool({
+  ...common,
+  name: 'browser_snapshot',
+  reads: ['page'],
+  readFrom: () => 'in the browser',
+  sends: [],
+  description: 'Read the page in the browser again.',
+  schema: z.strictObject({}),
+  danger: 'SAFE',
+  effect: 'idempotent',
+  run: (_, context) =>
+    inBrowser(context, async ({ browsers, owner, onProgress, signal }) => {
+      const answer = await browsers.run(owner, READ_PAGE, { opens: false, bail: false, onProgress, signal });
+      return readOutcome(answer, context.config.FETCH_BROWSER_IDLE_MINUTES);
+    }),
+});
+
+/** The page that is open now. */
+export function readOutcome(answer: BrowserAnswer, idleMinutes: number, notes: readonly string[] = []): ToolOutcome {
+  const page = pageIn(answer);
+  if (!page) return { ok: false, output: `The page could not be read: ${inline(answer.answers.find(({ success }) => !success)?.error ?? 'no answer')}` };
+  if (isEmpty(page)) return { ok: false, output: noPage('No page is open in the browser of this chat.', idleMinutes) };
+  if (isErrorPage(page)) return { ok: false, output: [...answer.refused.map(whyRefused), 'The page could not be loaded.'].join(' ') };
+  return pageOutcome(page, answer, notes);
+}

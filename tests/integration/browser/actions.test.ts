@@ -1,0 +1,209 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { browserKey } from '../../../src/adapters/kennel/browser/container.ts';
+import { LABEL } from '../../../src/adapters/kennel/docker/containers.ts';
+import { isCurrentConversation } from '../../../src/store/chats/conversation-start.ts';
+import { onThread } from '../../../src/store/chats/thread-transaction.ts';
+import { addRules } from '../../../src/store/kennel/egress-rules.ts';
+import { selectWorkspace } from '../../../src/store/kennel/workspaces.ts';
+import { beginAnew } from '../../../src/store/turns/replies.ts';
+import { type BrowserBench, type Site, serve, startBrowserBench } from '../../support/browser-bench.ts';
+import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { NO_DOCKER } from '../../support/docker.ts';
+import type { ToolBench } from '../../support/tool-bench.ts';
+import { until } from '../../support/until.ts';
+
+const FORM = `<title>Form</title><form action="/sent"><label>Name <input name="name"></label><button>Send</button></form>
+  <button onclick="document.title = confirm('sure?') ? 'yes' : 'no'">Ask me</button>
+  <a href="/far">Far</a>`;
+const FAR = `<title>Far</title><h1>top</h1><div style="height:3000px"></div><script>
+  addEventListener('scroll', () => { document.querySelector('h1').textContent = 'at ' + Math.round(scrollY) });
+  addEventListener('click', (e) => { document.title = 'clicked ' + e.clientX + ' ' + e.clientY })</script>`;
+
+describe.skipIf(NO_DOCKER)('acting in the browser', () => {
+  let database: TestDatabase;
+  let bench: BrowserBench;
+  let chat: ToolBench;
+  let site: Site;
+  let at: string;
+
+  beforeAll(async () => {
+    database = await startTestDatabase();
+    bench = await startBrowserBench(database.store.db, { settings: { FETCH_BROWSER_IDLE_MINUTES: '5' } });
+    site = await serve({
+      '/': FORM,
+      '/far': FAR,
+      '/sent': (request, response) =>
+        response
+          .writeHead(200, { 'content-type': 'text/html; charset=utf-8' })
+          .end(`<title>Sent</title><h1>got ${new URL(request.url!, 'http://x').searchParams.get('name')}</h1>`),
+    });
+    at = `http://site.test:${site.port}`;
+    chat = await bench.chat();
+  }, 900_000);
+
+  afterAll(async () => {
+    await site?.close();
+    await bench?.close();
+    await database?.close();
+  });
+
+  const open = async (path = '/', by = chat) => (await by.call('browser_open', { url: `${at}${path}` })).output;
+  const refOf = (output: string, element: string): number => Number(new RegExp(`${element}.* \\[(?:[^\\]]*, )?ref=(\\d+)`).exec(output)?.[1]);
+  const act = (args: Record<string, unknown>) => chat.call('browser_action', args);
+  const containerOf = async (chatId: string) =>
+    (await bench.kennel.kennel.engine.docker.listContainers({ all: true, filters: { label: [`${LABEL.browser}=${browserKey(chatId)}`] } }))[0];
+
+  it('types, clicks, goes back and forward, and shows the page after each', async () => {
+    const page = await open();
+    const name = refOf(page, 'textbox "Name"');
+    expect(await act({ action: 'type', ref: name, text: '--help "Ada" ünï' })).toMatchObject({
+      ok: true,
+      output: expect.stringContaining('--help \\"Ada\\" ünï'),
+    });
+    expect(await chat.preview('browser_action', { action: 'click', ref: refOf(page, 'button "Send"') })).toBe(
+      `Click: - button "Send" [ref=${refOf(page, 'button "Send"')}]\nPage: ${at}/`,
+    );
+    expect(await act({ action: 'click', ref: refOf(page, 'button "Send"') })).toMatchObject({
+      ok: true,
+      output: expect.stringContaining('heading "got --help \\"Ada\\" ünï"'),
+      metadata: { action: 'click', title: 'Sent' },
+    });
+    expect((await act({ action: 'back' })).metadata).toMatchObject({ title: 'Form' });
+    expect((await act({ action: 'forward' })).metadata).toMatchObject({ title: 'Sent' });
+  });
+
+  it('scrolls, and clicks at a place', async () => {
+    await open('/far');
+    const down = await act({ action: 'scroll_down' });
+    expect(down.output).toMatch(/heading "at [1-9]\d+"/);
+    expect((await act({ action: 'scroll_up' })).output).toContain('heading "at 0"');
+    await act({ action: 'click', x: 30, y: 40 });
+    expect((await chat.call('browser_snapshot', {})).metadata).toMatchObject({ title: 'clicked 30 40' });
+  });
+
+  it('answers a question of the page with no, because nobody could see it', async () => {
+    const page = await open();
+    expect((await act({ action: 'click', ref: refOf(page, 'button "Ask me"') })).metadata).toMatchObject({ title: 'no' });
+  });
+
+  it('acts on no number of an earlier page', async () => {
+    const stale = refOf(await open(), 'button "Send"');
+    await open('/far');
+    const before = site.asked.length;
+    expect(await act({ action: 'click', ref: stale })).toMatchObject({
+      ok: false,
+      output: expect.stringContaining(`There is no element ${stale} on the page now.`),
+    });
+    expect(await act({ action: 'type', ref: 999_999, text: 'x' })).toMatchObject({ ok: false, output: expect.stringContaining('There is no element 999999') });
+    expect(site.asked.length).toBe(before);
+  });
+
+  it.each([
+    [{ action: 'click' }, 'click needs ref, or x and y'],
+    [{ action: 'click', x: 1 }, 'click needs ref, or x and y'],
+    [{ action: 'click', ref: 'e4' }, 'ref'],
+    [{ action: 'click', ref: -1 }, 'ref'],
+    [{ action: 'type', text: 'x' }, 'type needs ref'],
+    [{ action: 'type', ref: 1, text: '  ' }, 'type needs text'],
+    [{ action: 'type', ref: 1, text: 'x'.repeat(2001) }, '2000'],
+    [{ action: 'scroll', direction: 'down' }, 'action'],
+    [{ action: 'click', ref: 1, confirm: true }, 'confirm'],
+  ])('refuses %j', async (args, why) => {
+    await expect(act(args)).rejects.toThrow(why);
+  });
+
+  it('stores a picture of the page for the chat, once for each call', async () => {
+    await open();
+    const taken = await chat.call('browser_screenshot', {}, { callId: 'call_picture' });
+    const id = taken.metadata?.attachment as string;
+    expect(taken).toMatchObject({
+      ok: true,
+      output: expect.stringContaining(`![what it shows](attachment:${id})`),
+      metadata: { mime: 'image/png', width: 1280 },
+    });
+    expect((await chat.call('browser_screenshot', {}, { callId: 'call_picture' })).metadata?.attachment).toBe(id);
+    const rows = await database.store.db.selectFrom('attachments').selectAll().where('thread_id', '=', chat.threadId).execute();
+    expect(rows).toHaveLength(1);
+    expect(rows[0]).toMatchObject({ id, kind: 'image', mime: 'image/png' });
+    expect(rows[0]!.data.subarray(1, 4).toString()).toBe('PNG');
+  });
+
+  it('checks a page and says which check failed', async () => {
+    const passed = await chat.call('browser_test', { url: `${at}/`, mustInclude: ['name', ' SEND '], screenshot: true });
+    expect(passed).toMatchObject({ ok: true, metadata: { failed: [], attachment: expect.stringMatching(/^att_/) } });
+    expect(passed.output).toMatch(/^PASS: all 3 checks of site\.test:\d+\n1\. PASS open /);
+    const failed = await chat.call('browser_test', { url: `${at}/`, mustInclude: ['Send', 'Basket'] });
+    expect(failed).toMatchObject({ ok: false, metadata: { failed: ['the page includes "Basket"'] } });
+    expect(failed.output).toContain('2. PASS the page includes "Send"\n3. FAIL the page includes "Basket"');
+    expect(await chat.call('browser_test', { url: 'http://10.0.0.1/', mustInclude: ['x'] })).toMatchObject({
+      ok: false,
+      output: expect.stringMatching(/^FAIL: 2 of 2 checks[\s\S]*not on the public internet/),
+    });
+    await expect(chat.call('browser_test', { url: `${at}/`, mustInclude: Array(31).fill('x') })).rejects.toThrow('30');
+  });
+
+  it('keeps a host closed that a person refused for the workspace, and no other', async () => {
+    const { db } = database.store;
+    await selectWorkspace(db, chat.chatId, { host: 'local', name: 'demo' });
+    const refused = { host: 'never.test', port: site.port };
+    await addRules(db, { id: 'task_1', host: 'local', workspace: 'demo' }, [refused], { verdict: 'never', questionId: 'q_1', by: null });
+    await until('the rule counts', async () => {
+      const { ok, output } = await chat.call('browser_open', { url: `http://never.test:${site.port}/` });
+      return !ok && output.includes(`The person has not allowed never.test:${site.port}.`);
+    });
+    expect(await chat.call('browser_open', { url: `${at}/` })).toMatchObject({ ok: true });
+  });
+
+  it('is found again, with its page, by a process that was just started', async () => {
+    const person = await bench.chat();
+    await open('/', person);
+    await bench.browsers.closeAll();
+    const next = bench.nextProcess();
+    const context = { ...person.context('call_next'), browsers: next };
+    const { browserTools } = await import('../../../src/tools/browser/browser.ts');
+    const run = (name: string, args: unknown) => {
+      const tool = browserTools.find((each) => each.name === name)!;
+      return tool.run(tool.schema.parse(args) as never, context);
+    };
+    expect(await run('browser_snapshot', {})).toMatchObject({ ok: true, metadata: { url: `${at}/`, newBrowser: false } });
+    // its way out is open again, too
+    expect(await run('browser_open', { url: `${at}/far` })).toMatchObject({ ok: true, metadata: { title: 'Far', newBrowser: false } });
+    await next.closeAll();
+  });
+
+  it('says in plain words that a browser has ended, and opens a new one', async () => {
+    const person = await bench.chat();
+    await open('/', person);
+    await bench.kennel.kennel.engine.docker.getContainer((await containerOf(person.chatId))!.Id).kill();
+    expect(await person.call('browser_action', { action: 'scroll_down' })).toMatchObject({
+      ok: false,
+      output: expect.stringContaining('No page is open in the browser of this chat. Open one with browser_open. A browser ends after 5 minutes without use'),
+    });
+    expect(await open('/', person)).toContain('This is a new browser: it has no page, cookie or log-in of an earlier one.');
+  });
+
+  it('ends at a new conversation', async () => {
+    const { db } = database.store;
+    const person = await bench.chat();
+    await open('/', person);
+    await bench.browsers.tend((conversation) => isCurrentConversation(db, conversation));
+    expect((await containerOf(person.chatId))?.State).toBe('running');
+    await onThread(db, person.threadId, (tx) => beginAnew(tx.now, person.threadId));
+    expect(await person.call('browser_snapshot', {})).toMatchObject({ ok: false, output: expect.stringContaining('No page is open') });
+    await bench.browsers.tend((conversation) => isCurrentConversation(db, conversation));
+    expect(await containerOf(person.chatId)).toBeUndefined();
+  });
+
+  it('ends by itself when nobody uses it', async () => {
+    const short = await startBrowserBench(database.store.db, { settings: { FETCH_BROWSER_IDLE_MINUTES: '0.05' } });
+    try {
+      const person = await short.chat();
+      await open('/', person);
+      await until('it has ended', async () => (await containerOf(person.chatId))?.State === 'exited', 30_000);
+      await short.browsers.tend(async () => true);
+      expect(await containerOf(person.chatId)).toBeUndefined();
+    } finally {
+      await short.close();
+    }
+  });
+});
