@@ -65,7 +65,8 @@ describe('packages inside of images', () => {
 
   it('of the runner are the ones that it is tested with', () => {
     const inside = JSON.parse(readFileSync(join(PACKAGE_ROOT, 'kennel/package.json'), 'utf8')).dependencies as Record<string, string>;
-    const outside = JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8')).devDependencies as Record<string, string>;
+    const { dependencies, devDependencies } = JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8'));
+    const outside: Record<string, string> = { ...dependencies, ...devDependencies };
     for (const [name, version] of Object.entries(inside)) expect(outside[name], name).toBe(version);
   });
 });
