@@ -52,8 +52,18 @@ it.each(['nothing.md', 'nothing.html', 'images', 'images/nothing.png'])('/docs/%
   expect(await get(`/docs/${path}`)).toMatchObject({ status: 404, body: 'Not found' }),
 );
 
+it('a diagram is shown as a list of its arrows', async () => {
+  const { body } = await get('/docs/README.html');
+  expect(body).toContain('<li>you: WhatsApp <b>→</b> received row <small>one transaction with the ratchet</small></li>');
+  expect(body).toContain('<li>received row <b>→</b> intake</li>');
+});
+
 describe('every page', () => {
   const pages = ['README', ...readdirSync(join(root, 'docs')).flatMap((file) => (file.endsWith('.md') ? [file.slice(0, -3)] : []))];
+
+  it('has no diagram in the words of a program that draws it', async () => {
+    for (const page of pages) expect((await get(`/docs/${page}.html`)).body).not.toMatch(/<code>flowchart /);
+  });
 
   it('is in the menu', async () => {
     const { body } = await get('/docs/index.html');

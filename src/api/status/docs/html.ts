@@ -2,6 +2,7 @@ import type { Nodes, Parents, Root, Table } from 'mdast';
 import { fromMarkdown } from 'mdast-util-from-markdown';
 import { gfmFromMarkdown } from 'mdast-util-gfm';
 import { gfm } from 'micromark-extension-gfm';
+import { arrowsOf } from './flowchart.ts';
 
 /** Pages of our own documentation as HTML. They use no raw HTML and no definitions of links. */
 
@@ -24,7 +25,7 @@ export const escapeHtml = (text: string): string => text.replace(/[&<>"]/g, (cha
 const inside = (node: Parents): string => node.children.map(htmlOf).join('');
 const element = (name: string, node: Parents): string => `<${name}>${inside(node)}</${name}>`;
 
-const PLAIN = { paragraph: 'p', blockquote: 'blockquote', emphasis: 'em', strong: 'strong', delete: 'del', listItem: 'li' } as const;
+const PLAIN = { paragraph: 'p', blockquote: 'blockquote', emphasis: 'em', strong: 'strong', delete: 'del' } as const;
 
 function htmlOf(node: Nodes): string {
   switch (node.type) {
@@ -37,7 +38,9 @@ function htmlOf(node: Nodes): string {
     case 'inlineCode':
       return `<code>${escapeHtml(node.value)}</code>`;
     case 'code':
-      return `<pre><code>${escapeHtml(node.value)}</code></pre>`;
+      return codeHtml(node.value);
+    case 'listItem':
+      return `<li>${node.children.map((each) => (each.type === 'paragraph' && !node.spread ? inside(each) : htmlOf(each))).join('')}</li>`;
     case 'list':
       return element(node.ordered ? 'ol' : 'ul', node);
     case 'table':
@@ -53,6 +56,14 @@ function htmlOf(node: Nodes): string {
     default:
       return node.type in PLAIN && 'children' in node ? element(PLAIN[node.type as keyof typeof PLAIN], node) : '';
   }
+}
+
+function codeHtml(text: string): string {
+  const arrows = arrowsOf(text);
+  if (!arrows) return `<pre tabindex="0"><code>${escapeHtml(text)}</code></pre>`;
+  const item = ({ from, to, label }: (typeof arrows)[number]) =>
+    `<li>${escapeHtml(from)} <b>→</b> ${escapeHtml(to)}${label ? ` <small>${escapeHtml(label)}</small>` : ''}</li>`;
+  return `<ul class="arrows">${arrows.map(item).join('')}</ul>`;
 }
 
 function tableHtml({ children }: Table): string {
