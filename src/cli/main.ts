@@ -3,6 +3,7 @@ import { ConfigError } from '../config.ts';
 import { addConfigCommands } from './program/config-commands.ts';
 import { addDeployCommands } from './program/deploy-commands.ts';
 import { addKennelCommands } from './program/kennel-commands.ts';
+import { addMemoryCommands } from './program/memory-commands.ts';
 import { command, program } from './program/program.ts';
 import { addRoleCommands } from './program/role-commands.ts';
 
@@ -75,6 +76,7 @@ command(
   .requiredOption('--from <folder>', 'its folder, with .env and data')
   .option('--dry-run', 'show what would happen, and change nothing');
 addKennelCommands();
+addMemoryCommands();
 addDeployCommands();
 command('ui', 'Show the link that lets a browser into the Temporal Web UI', 'fetch ui', () => async (config) => (await import('./commands/ui.ts')).run(config));
 command(

@@ -35,7 +35,7 @@ export const preferences = defineTool({
     texts: [timeZone, autonomy === 'supervised' ? undefined : autonomy, model, notifications, quietHours].filter((text) => text !== undefined),
   }),
   description:
-    'Show this chat\'s preferences, or set those given; "default" resets one. Only on the person\'s word. notifications: results leaves out progress, problems also successes of schedules.',
+    'Show the preferences of this chat, or set those given; "default" resets one. notifications: results means no progress, problems nor successes of schedules.',
   schema: z.strictObject({
     brevity: z.enum(['short', 'normal', 'detailed']).optional(),
     language: word(40),

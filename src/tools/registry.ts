@@ -7,6 +7,7 @@ import { browserTools } from './browser/browser.ts';
 import { declarationOf, type ModelTool } from './declarations.ts';
 import { githubTools, syncTools } from './github/github.ts';
 import { interactionTools } from './interaction.ts';
+import { memoryTools } from './memory.ts';
 import { preferences } from './preferences.ts';
 import { cronTools } from './routines/crons.ts';
 import { workflowTools } from './routines/workflows.ts';
@@ -34,6 +35,7 @@ const later: Tool[] = [
   ...githubTools,
   preferences,
   ...browserTools,
+  ...memoryTools,
 ];
 const routineTools: Tool[] = workflowTools(
   (name) => tools.get(name),

@@ -4,7 +4,7 @@ import type { Browsers } from '../adapters/kennel/browser/browsers.ts';
 import type { Kennel } from '../adapters/kennel/kennel.ts';
 import type { Config } from '../config.ts';
 import type { Danger, Effect } from '../contracts/conversation.ts';
-import type { Sink, SourceKind } from '../contracts/taint.ts';
+import type { Sink, Source, SourceKind } from '../contracts/taint.ts';
 import type { CallItemKind } from '../domain/chat/item-kinds.ts';
 import type { Sent } from '../domain/consent/taint.ts';
 import type { Db } from '../store/postgres/database.ts';
@@ -42,6 +42,8 @@ export interface ToolOutcome {
   ok: boolean;
   output: string;
   metadata?: Record<string, unknown>;
+  /** whose text the output contains, besides what the tool declares */
+  sources?: readonly Source[];
   /** what the person's screens show besides; stored in one transaction with the result */
   told?: { summary: string; detail: string; metadata: Record<string, unknown> };
 }

@@ -1,4 +1,5 @@
 import type { ActInput, ActResult } from '../../contracts/conversation.ts';
+import { unionOf } from '../../domain/consent/taint.ts';
 import { unknownOutcome } from '../../domain/failures.ts';
 import { type BegunCall, beginCall, type Outcome, settleBegun } from '../../store/steps/calls.ts';
 import { tools } from '../../tools/registry.ts';
@@ -31,7 +32,7 @@ export const createAct = (deps: Omit<ActivityDeps, 'model'> & Partial<HostDeps>)
     const progress = createProgress(deps, (text) => ({ ...place, of: call.turn_id, text }), 0);
     const context = { ...hostOf(deps), ...place, callId: call.id, turnId: call.turn_id, db, temporal, config, progress };
     const outcome = await runTool(tool, call.effect, call.args, context);
-    return await keep(deps, call, { ...outcome, sources: declaredSources(tool, call.args) });
+    return await keep(deps, call, { ...outcome, sources: unionOf(declaredSources(tool, call.args), outcome.sources ?? []) });
   });
 
 async function keep(deps: Pick<ActivityDeps, 'db' | 'config'>, call: BegunCall, outcome: Outcome): Promise<ActResult> {

@@ -6,6 +6,8 @@ import { shownOfMessage, toModelMessages } from '../../domain/chat/context.ts';
 import { accessOf, type ToolAccess } from '../../domain/consent/tool-access.ts';
 import { costOf } from '../../domain/model/price-book.ts';
 import { cut } from '../../domain/text/storable.ts';
+import { memoriesForPrompt } from '../../store/memories/memories.ts';
+import { memoryOwner } from '../../store/memories/memory-owner.ts';
 import type { CheckedCall } from '../../store/steps/new-calls.ts';
 import type { StepSubject } from '../../store/steps/step-subject.ts';
 import { storeAnswer } from '../../store/steps/steps.ts';
@@ -47,12 +49,12 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
   const { attempt } = activityInfo();
   const signal = cancellationSignal();
   const at = { threadId, turnId, group: subject.group, modelName, budgetTokens, signal, requestId: key };
-  const { history, spent } = await fittingHistory(db, model, loaded, at);
+  const [{ history, spent }, memories] = await Promise.all([fittingHistory(db, model, loaded, at), rememberedIn(db, subject.chatId, config)]);
   const access = accessOf(subject.turn, subject.thread);
   const stream = new StepStream(db, { threadId, turnId }, [key, attempt, modelName, budgetTokens]);
   try {
     const messages = toModelMessages(
-      systemPrompt(config, subject),
+      systemPrompt(config, subject, memories),
       history.summary,
       history.messages,
       history.calls,
@@ -94,6 +96,9 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
     throw error;
   }
 }
+
+const rememberedIn = async (db: ActivityDeps['db'], chatId: string, config: ActivityDeps['config']): Promise<string[]> =>
+  memoriesForPrompt(db, await memoryOwner(db, chatId, config));
 
 function checkCall(call: { id: string; name: string; arguments: string }, access: ToolAccess): CheckedCall {
   const prepared = prepareCall(call.name, call.arguments, access);

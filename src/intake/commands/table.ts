@@ -4,6 +4,7 @@ import { clear, help, newConversation, status, stop } from './conversation.ts';
 import { egressCommand } from './egress.ts';
 import { greeting } from './greeting.ts';
 import { helpOf } from './help.ts';
+import { forget, memories } from './memories.ts';
 import { preferences } from './preferences.ts';
 import { project, projects } from './projects.ts';
 import { remind } from './remind.ts';
@@ -37,6 +38,8 @@ export const COMMANDS: readonly Command[] = [
   autonomy,
   askAgain,
   preferences,
+  memories,
+  forget,
   egressCommand,
   trustedCommand,
   shareCommand,

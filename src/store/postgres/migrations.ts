@@ -26,6 +26,7 @@ import * as setupScripts from './migrations/0028-setup-scripts.ts';
 import * as commands from './migrations/0031-commands.ts';
 import * as sessions from './migrations/0032-sessions.ts';
 import * as preferences from './migrations/0038-preferences.ts';
+import * as memories from './migrations/0039-memories.ts';
 import * as imports from './migrations/0041-imports.ts';
 import * as sessionCounts from './migrations/0042-session-counts.ts';
 
@@ -60,6 +61,7 @@ const migrations: Record<string, Migration> = {
   '0031_commands': commands,
   '0032_sessions': sessions,
   '0038_preferences': preferences,
+  '0039_memories': memories,
   '0041_imports': imports,
   '0042_session_counts': sessionCounts,
 };
