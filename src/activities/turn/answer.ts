@@ -3,9 +3,11 @@ import { ModelError } from '../../adapters/model/model.ts';
 import type { ThinkInput, ThinkResult } from '../../contracts/conversation.ts';
 import { stepKey } from '../../contracts/ids.ts';
 import { shownOfMessage, toModelMessages } from '../../domain/chat/context.ts';
+import { workspaceContext } from '../../domain/chat/workspace-context.ts';
 import { accessOf, type ToolAccess } from '../../domain/consent/tool-access.ts';
 import { costOf } from '../../domain/model/price-book.ts';
 import { cut } from '../../domain/text/storable.ts';
+import { workOfChat } from '../../store/kennel/chat-work.ts';
 import { memoriesForPrompt } from '../../store/memories/memories.ts';
 import { memoryOwner } from '../../store/memories/memory-owner.ts';
 import type { CheckedCall } from '../../store/steps/new-calls.ts';
@@ -49,7 +51,11 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
   const { attempt } = activityInfo();
   const signal = cancellationSignal();
   const at = { threadId, turnId, group: subject.group, modelName, budgetTokens, signal, requestId: key };
-  const [{ history, spent }, memories] = await Promise.all([fittingHistory(db, model, loaded, at), rememberedIn(db, subject.chatId, config)]);
+  const [{ history, spent }, memories, work] = await Promise.all([
+    fittingHistory(db, model, loaded, at),
+    rememberedIn(db, subject.chatId, config),
+    workOfChat(db, subject.chatId),
+  ]);
   const access = accessOf(subject.turn, subject.thread);
   const stream = new StepStream(db, { threadId, turnId }, [key, attempt, modelName, budgetTokens]);
   try {
@@ -60,6 +66,7 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
       history.calls,
       history.files,
       shownOfMessage(budgetTokens),
+      { before: history.openFrom, text: work && workspaceContext(work) },
     );
     const answer =
       answerOfWords(messages, { key, modelName }) ??

@@ -55,11 +55,14 @@ export function toModelMessages(
   calls: CallsById,
   files: ReadonlyMap<string, FileShown> = new Map(),
   mostChars = Number.POSITIVE_INFINITY,
+  now: { before: number | null; text: string | null } = { before: null, text: null },
 ): ModelMessage[] {
   const out: ModelMessage[] = [{ role: 'system', content: system }];
   // anybody may have written parts of it, so it must not be in the system message
   if (summary) out.push({ role: 'user', content: note('what was said before, summed up by a program', summary) });
   for (const said of messages) {
+    // before the words of this turn: what stands before it is the same as in earlier requests, so caches of providers keep it
+    if (now.text !== null && said.ord === now.before) out.push({ role: 'user', content: note('the state of the work, from the records', now.text) });
     const message = said.role === 'user' && said.content.length > mostChars ? begun(said, mostChars) : said;
     if (message.role === 'user' && message.attachment_ids?.length) {
       const shown = message.attachment_ids.flatMap((id) => files.get(id) ?? []);

@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { saveWorkspace, selectWorkspace } from '../../../src/store/kennel/workspaces.ts';
+import { startTestApp, type TestApp } from '../../support/app.ts';
+
+let app: TestApp;
+let bodies: string[] = [];
+beforeAll(async () => {
+  app = await startTestApp();
+  app.model.hear((body) => bodies.push(body));
+});
+afterAll(() => app?.close());
+
+const git = { branch: 'main', head: 'abcdef0123', modified: 3, untracked: 1, ahead: 0, behind: 0, remote: null };
+const profile = { language: 'Go', framework: null, packageManager: 'go', test: null, git };
+const messagesOf = (body: string): Array<{ role: string; content: string }> => JSON.parse(body).messages;
+const isNote = ({ content }: { content: string }) => content.startsWith('[Not a message of the person: the state of the work');
+
+it('the model knows the active workspace as the store has it, in one place that leaves the beginning of requests the same', async () => {
+  const { db } = app.store;
+  const thread = await app.thread();
+  await app.ended(thread, await app.turn(thread, [{ say: 'one' }]));
+  expect(messagesOf(bodies.at(-1)!).some(isNote)).toBe(false);
+  const { chat_id: chatId } = await db.selectFrom('threads').select('chat_id').where('id', '=', thread).executeTakeFirstOrThrow();
+  await saveWorkspace(db, { host: 'local', name: 'demo', path: '/w/demo', profile });
+  await selectWorkspace(db, chatId, { host: 'local', name: 'demo' });
+  bodies = [];
+  await app.ended(thread, await app.turn(thread, [{ call: [['workflow_list', {}]] }, { say: 'two' }]));
+  const [first, second] = bodies.map(messagesOf);
+  expect(first!.at(-2)!.content).toMatch(
+    /\n\| Active workspace: demo on the host local \(Go, go\)\n\| branch main at abcdef0, 3 modified, 1 untracked\. As seen on/,
+  );
+  // the second step begins with all of the first one
+  expect(second!.slice(0, first!.length)).toEqual(first);
+  bodies = [];
+  await app.ended(thread, await app.turn(thread, [{ say: 'three' }]));
+  const third = messagesOf(bodies[0]!);
+  expect(third.filter(isNote)).toHaveLength(1);
+  const before = first!.findIndex(isNote);
+  expect(third.slice(0, before)).toEqual(first!.slice(0, before));
+});
+
+it('it taints nothing: a lasting effect in such a chat asks nobody', async () => {
+  const { db } = app.store;
+  const thread = await app.thread();
+  const { chat_id: chatId } = await db.selectFrom('threads').select('chat_id').where('id', '=', thread).executeTakeFirstOrThrow();
+  await selectWorkspace(db, chatId, { host: 'local', name: 'demo' });
+  const turn = await app.turn(thread, [{ call: [['workflow_create', { name: 'w', steps: ['workflow_list'] }]] }, { say: 'done' }]);
+  expect((await app.ended(thread, turn)).status).toBe('completed');
+  expect(await db.selectFrom('questions').select('id').where('thread_id', '=', thread).execute()).toEqual([]);
+});
