@@ -1,5 +1,6 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
-import { ModelError } from '../../adapters/model/model.ts';
+import { ModelError, type ModelMessage } from '../../adapters/model/model.ts';
+import { hasPictures } from '../../adapters/model/pictures.ts';
 import type { ThinkInput, ThinkResult } from '../../contracts/conversation.ts';
 import { stepKey } from '../../contracts/ids.ts';
 import { shownOfMessage, toModelMessages } from '../../domain/chat/context.ts';
@@ -50,7 +51,16 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
   const key = stepKey(turnId, input.step);
   const { attempt } = activityInfo();
   const signal = cancellationSignal();
-  const at = { threadId, turnId, group: subject.group, modelName, budgetTokens, signal, requestId: key };
+  const at = {
+    threadId,
+    turnId,
+    group: subject.group,
+    modelName,
+    summaryModel: model.kind === 'practice' ? undefined : config.SUMMARY_MODEL,
+    budgetTokens,
+    signal,
+    requestId: key,
+  };
   const [{ history, spent }, memories, work] = await Promise.all([
     fittingHistory(db, model, loaded, at),
     rememberedIn(db, subject.chatId, config),
@@ -68,10 +78,12 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
       shownOfMessage(budgetTokens),
       { before: history.openFrom, text: work && workspaceContext(work) },
     );
+    const asked = seeing(deps, modelName, messages);
     const answer =
       answerOfWords(messages, { key, modelName }) ??
       (await model.complete({
-        model: modelName,
+        model: asked,
+        effort: config.FETCH_REASONING_EFFORT,
         messages,
         tools: modelTools(access),
         signal,
@@ -80,7 +92,7 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
       }));
     await stream.endReasoning();
     const { usage } = answer;
-    const cost = costOf([answer.model, modelName], usage, model.prices);
+    const cost = costOf([answer.model, asked], usage, model.prices);
     const checked = answer.calls.map((call) => checkCall(call, access));
     const calls = await withTaint(db, { threadId, chatId: subject.chatId, group: subject.group }, history, checked);
     return await storeAnswer(db, input, subject, {
@@ -94,6 +106,7 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
         microUsd: cost.microUsd + spent.microUsd,
         ...(cost.unpriced + spent.unpriced > 0 && { unpriced: cost.unpriced + spent.unpriced }),
       },
+      cachedTokens: usage.cachedTokens,
       readUpto: history.messages.at(-1)?.ord ?? history.upto,
       item: await stream.settle(),
     });
@@ -103,6 +116,10 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
     throw error;
   }
 }
+
+/** The model that sees pictures, where one is named. The fallback is left alone: it takes over when that one fails, too. */
+const seeing = ({ config, model }: ActivityDeps, modelName: string, messages: ModelMessage[]): string =>
+  config.VISION_MODEL && model.kind !== 'practice' && modelName !== model.fallback && hasPictures(messages) ? config.VISION_MODEL : modelName;
 
 const rememberedIn = async (db: ActivityDeps['db'], chatId: string, config: ActivityDeps['config']): Promise<string[]> =>
   memoriesForPrompt(db, await memoryOwner(db, chatId, config));

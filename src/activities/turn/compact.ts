@@ -1,4 +1,4 @@
-import type { Model } from '../../adapters/model/model.ts';
+import { type Model, type ModelAnswer, ModelError, type ModelRequest } from '../../adapters/model/model.ts';
 import type { StepUsage } from '../../contracts/conversation.ts';
 import { compactionPoint, dialogueText } from '../../domain/chat/context.ts';
 import { costOf } from '../../domain/model/price-book.ts';
@@ -19,7 +19,16 @@ export async function fittingHistory(
   db: Db,
   model: Model,
   history: History,
-  at: { threadId: string; turnId: string; group: boolean; modelName: string; budgetTokens: number; signal: AbortSignal; requestId: string },
+  at: {
+    threadId: string;
+    turnId: string;
+    group: boolean;
+    modelName: string;
+    summaryModel?: string | undefined;
+    budgetTokens: number;
+    signal: AbortSignal;
+    requestId: string;
+  },
 ): Promise<{ history: History; spent: Required<StepUsage> }> {
   const point = compactionPoint(history.messages, history.calls, at.budgetTokens);
   const spent = { inputTokens: 0, outputTokens: 0, microUsd: 0, unpriced: 0 };
@@ -30,8 +39,7 @@ export async function fittingHistory(
   // a backlog can be longer than a request. It is summed up in parts, because a model must have read every word
   for (const [n, part] of partsOf(lines, at.budgetTokens * 4).entries()) {
     const text = [...(summary ? [`Summary so far:\n${quotation(summary)}`] : []), part].join('\n\n');
-    const answer = await model.complete({
-      model: at.modelName,
+    const { answer, by } = await summed(model, at, {
       messages: [
         { role: 'system', content: INSTRUCTION },
         { role: 'user', content: text },
@@ -44,7 +52,7 @@ export async function fittingHistory(
     summary = answer.text;
     spent.inputTokens += answer.usage.inputTokens;
     spent.outputTokens += answer.usage.outputTokens;
-    const cost = costOf([answer.model, at.modelName], answer.usage, model.prices);
+    const cost = costOf([answer.model, by], answer.usage, model.prices);
     spent.microUsd += cost.microUsd;
     spent.unpriced += cost.unpriced;
   }
@@ -61,6 +69,22 @@ export async function fittingHistory(
     });
   });
   return { history: await loadHistory(db, at.threadId), spent };
+}
+
+/** Asks the model for summaries, where one is named. When it refuses, the model that answers sums up. */
+async function summed(
+  model: Model,
+  { modelName, summaryModel }: { modelName: string; summaryModel?: string | undefined },
+  request: Omit<ModelRequest, 'model'>,
+): Promise<{ answer: ModelAnswer; by: string }> {
+  if (summaryModel && summaryModel !== modelName) {
+    try {
+      return { answer: await model.complete({ ...request, model: summaryModel }), by: summaryModel };
+    } catch (error) {
+      if (!(error instanceof ModelError) || error.retryable) throw error;
+    }
+  }
+  return { answer: await model.complete({ ...request, model: modelName }), by: modelName };
 }
 
 const SMALLEST_PART = 1_000;

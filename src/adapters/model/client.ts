@@ -28,11 +28,14 @@ export async function customModelName(endpoint: Endpoint, timeoutMs = 3_000): Pr
 }
 
 /** Names of the models that an endpoint lists. Throws `ModelError`. */
-export async function listModels(endpoint: Address, timeoutMs: number): Promise<string[]> {
+export const listModels = async (endpoint: Address, timeoutMs: number): Promise<string[]> => (await listedModels(endpoint, timeoutMs)).map(({ id }) => id);
+
+/** The models that an endpoint lists, as it describes them. Throws `ModelError`. */
+export async function listedModels(endpoint: Address, timeoutMs: number): Promise<Array<{ id: string }>> {
   try {
     const page = await openaiClient(endpoint).models.list({ signal: AbortSignal.timeout(timeoutMs) });
     // embedding models cannot chat, and Ollama lists them among the others
-    return (page.data ?? []).map((model) => model.id).filter((id) => typeof id === 'string' && !/embed|rerank|whisper|\btts\b/i.test(id));
+    return (page.data ?? []).filter(({ id }) => typeof id === 'string' && !/embed|rerank|whisper|\btts\b/i.test(id));
   } catch (error) {
     throw classify(error, { secrets: endpoint.apiKey ? [endpoint.apiKey] : [] });
   }

@@ -31,6 +31,8 @@ export interface ModelRequest {
   onDelta(kind: 'agent_message' | 'agent_reasoning', text: string): void;
   /** a part of the answer arrived, even one without text */
   onPart?(): void;
+  /** how much it thinks; the endpoint's default when unset. Left out where the endpoint refuses it */
+  effort?: string | undefined;
   /** limit of tokens in the answer; the endpoint's default when unset */
   maxTokens?: number;
   /** the same on every attempt of one step; sent as `x-fetch-request-id` (a part after `#` may differ between attempts) */

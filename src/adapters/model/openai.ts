@@ -33,6 +33,8 @@ class LearnedEndpoint {
   private readonly options: RequestOptions;
   /** models that take no pictures */
   private readonly blind = new Set<string>();
+  /** models whose thinking cannot be chosen */
+  private readonly fixed = new Set<string>();
 
   constructor(options: OpenAIOptions) {
     this.options = {
@@ -40,11 +42,13 @@ class LearnedEndpoint {
       times: { ...ANSWER_TIMES, ...options.times },
       secrets: options.apiKey ? [options.apiKey] : [],
       askUsage: true,
+      marksCache: options.kind === 'openrouter',
       limitName: options.kind === 'openai' ? 'max_completion_tokens' : 'max_tokens',
     };
   }
 
   async complete(request: ModelRequest): Promise<ModelAnswer> {
+    if (request.effort !== undefined && this.fixed.has(request.model)) return await this.complete({ ...request, effort: undefined });
     const pictures = hasPictures(request.messages);
     const unseen = { ...request, messages: pictures ? withoutPictures(request.messages) : request.messages };
     if (pictures && this.blind.has(request.model)) return await this.complete(unseen);
@@ -53,6 +57,10 @@ class LearnedEndpoint {
     } catch (error) {
       if (this.options.askUsage && refusesUsage(error)) {
         this.options.askUsage = false;
+        return await this.complete(request);
+      }
+      if (request.effort !== undefined && refusesEffort(error)) {
+        this.fixed.add(request.model);
         return await this.complete(request);
       }
       if (!refusesPictures(error, request.messages)) throw error;
@@ -67,3 +75,6 @@ class LearnedEndpoint {
 /** Some servers do not know stream_options. */
 const refusesUsage = (error: unknown): boolean =>
   error instanceof ModelError && error.type === 'ModelRejected' && /stream_options|include_usage/.test(error.message);
+
+/** Some servers and models do not know reasoning_effort, or not this one. */
+const refusesEffort = (error: unknown): boolean => error instanceof ModelError && error.type === 'ModelRejected' && /reasoning/.test(error.message);

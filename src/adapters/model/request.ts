@@ -16,6 +16,8 @@ export interface RequestOptions {
   /** send stream_options; a server that does not know it reports no usage */
   askUsage: boolean;
   limitName: 'max_tokens' | 'max_completion_tokens';
+  /** name the places up to which a prompt is cached */
+  marksCache: boolean;
 }
 
 /** Asks the endpoint once. Throws `ModelError`, or the reason of the aborted signal. */

@@ -14,18 +14,33 @@ const toolJsons = new WeakMap<ModelTool, string>();
 
 /** The body of a chat completion. `promptChars` is for the estimate when the endpoint reports no usage. */
 export function wireBody(
-  { model, messages, tools, maxTokens }: ModelRequest,
-  { askUsage, limitName }: { askUsage: boolean; limitName: 'max_tokens' | 'max_completion_tokens' },
+  { model, messages, tools, maxTokens, effort }: ModelRequest,
+  { askUsage, limitName, marksCache }: { askUsage: boolean; limitName: 'max_tokens' | 'max_completion_tokens'; marksCache?: boolean },
 ): { body: string; promptChars: number } {
   const said = messages.map(messagePiece);
+  if (marksCache && model.startsWith('anthropic/')) for (const at of cachePoints(messages)) said[at] = cachedPiece(messages[at]!, said[at]!);
   const offered = tools.length > 0 ? toolsPiece(tools) : null;
   const body = [
     `{"model":${JSON.stringify(model)},"messages":[${said.map((piece) => piece.json).join(',')}],"stream":true`,
     ...(askUsage ? ['"stream_options":{"include_usage":true}'] : []),
     ...(offered ? [`"tools":${offered.json}`] : []),
+    ...(effort === undefined ? [] : [`"reasoning_effort":${JSON.stringify(effort)}`]),
     ...(maxTokens === undefined ? [] : [`"${limitName}":${maxTokens}`]),
   ].join(',');
   return { body: `${body}}`, promptChars: said.reduce((sum, piece) => sum + piece.counted + 1, 1) + (offered?.counted ?? 0) };
+}
+
+/** Models of Anthropic cache only up to places that a request names: the instructions with the tools before them, and the latest message of a person. */
+const cachePoints = (messages: readonly ModelMessage[]): number[] => [
+  ...new Set([0, messages.findLastIndex(({ role }) => role === 'user')].filter((at) => messages[at] !== undefined)),
+];
+
+function cachedPiece(message: ModelMessage, piece: Piece): Piece {
+  if (message.role !== 'system' && message.role !== 'user') return piece;
+  const content = userContent(message);
+  const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
+  const marked = parts.map((part, at) => (at === parts.length - 1 ? { ...part, cache_control: { type: 'ephemeral' } } : part));
+  return { ...piece, json: storableJson({ role: message.role, content: marked }) };
 }
 
 function messagePiece(message: ModelMessage): Piece {

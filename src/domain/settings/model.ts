@@ -9,6 +9,18 @@ export const modelSettings = {
   OPENROUTER_API_KEY: secret().describe('Key for OpenRouter; used when no OpenAI setting is set'),
   AGENT_MODEL: z.string().trim().min(1).optional().describe('Model name. Without a key and an endpoint, the practice model answers'),
   FETCH_FALLBACK_MODEL: z.string().trim().min(1).optional().describe('A second model of the same endpoint that takes over when the first one fails'),
+  SUMMARY_MODEL: live(
+    z.string().trim().min(1).optional().describe('A model of the same endpoint that sums up long conversations; the one that answers when unset'),
+  ),
+  VISION_MODEL: live(
+    z.string().trim().min(1).optional().describe('A model of the same endpoint that answers while pictures are in the conversation; the usual one when unset'),
+  ),
+  FETCH_REASONING_EFFORT: live(
+    z
+      .enum(['none', 'minimal', 'low', 'medium', 'high'])
+      .optional()
+      .describe('How much the model thinks, where the endpoint lets one choose; its own default when unset'),
+  ),
   FETCH_MODEL_PRICE: z
     .string()
     .trim()

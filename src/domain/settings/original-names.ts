@@ -22,6 +22,7 @@ export const ORIGINAL_NAMES: Readonly<Record<string, OriginalName>> = {
   FETCH_WA_MAX_LENGTH: { is: 'WHATSAPP_TEXT_LIMIT', read: same, meaning: 'the same; a longer reply is cut into several and loses nothing' },
   FETCH_PROGRESS_THROTTLE: { is: 'FETCH_PROGRESS_SECONDS', read: per(1_000), meaning: 'in milliseconds' },
   ENABLE_BROWSER: { is: 'FETCH_BROWSER_SLOTS', read: (text) => (TRUE.test(text.trim()) ? '4' : '0'), meaning: 'true is 4, and anything else is 0' },
+  FETCH_COMPACTION_MODEL: { is: 'SUMMARY_MODEL', read: same, meaning: 'the same' },
   FETCH_TASK_TIMEOUT: { is: 'FETCH_TASK_HOURS', read: per(3_600_000), meaning: 'in milliseconds' },
 };
 

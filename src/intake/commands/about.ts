@@ -1,13 +1,10 @@
-import { endpointOf } from '../../adapters/model/endpoint.ts';
-import type { Config } from '../../config.ts';
 import { moneyText } from '../../domain/model/price-book.ts';
 import { VERSION } from '../../installation.ts';
 import type { Spent } from '../../store/steps/spending.ts';
-import { latestModel } from '../../store/steps/steps.ts';
-import { type UsageTotal, usageTotals } from '../../store/steps/usage-totals.ts';
+import { cachedToday, type UsageTotal, usageTotals } from '../../store/steps/usage-totals.ts';
 import { command, saying } from './command.ts';
 
-/** What this program is, which model answers, and what that has cost. */
+/** What this program is, and what its model has cost. */
 
 export const usage = command({
   help: ['`usage` says how many tokens and how much money this chat has used, today and in all'],
@@ -17,7 +14,9 @@ export const usage = command({
     const here = usageLines('This chat', await usageTotals(tx.now, tx.chatId));
     // others read along in a group
     const everywhere = owned && !shared ? usageLines('All chats', await usageTotals(tx.now, null)) : [];
-    return [...here, ...everywhere, 'A day begins at midnight UTC.'].join('\n');
+    const { cached, input } = await cachedToday(tx.now, tx.chatId);
+    const saved = input > 0 ? [`Of ${input} input tokens today, ${cached} came from the cache of the endpoint.`] : [];
+    return [...here, ...everywhere, ...saved, 'A day begins at midnight UTC.'].join('\n');
   },
 });
 
@@ -41,25 +40,3 @@ export const version = command({
   mayAnswer: true,
   run: async () => `Fetch ${VERSION}, on Node ${process.version}.`,
 });
-
-export const model = command({
-  help: ['`model` says which model answers'],
-  parse: saying('model', 'show model', 'which model', 'which model are you', 'what model are you'),
-  mayAnswer: true,
-  run: async (_, { tx, config }) => [...modelLines(config), ...(await latestLine(tx.now, tx.threadId))].join('\n'),
-});
-
-function modelLines(config: Config): string[] {
-  const endpoint = endpointOf(config);
-  if (!endpoint)
-    return [
-      'The built-in practice model answers, because no real one is configured. Set OPENAI_API_KEY, OPENROUTER_API_KEY or OPENAI_BASE_URL, or run `fetch setup`.',
-    ];
-  const second = config.FETCH_FALLBACK_MODEL ? [`${config.FETCH_FALLBACK_MODEL} takes over when it fails.`] : [];
-  return [`${config.AGENT_MODEL ?? 'The usual model'} of ${new URL(endpoint.baseUrl).host} answers. AGENT_MODEL names another.`, ...second];
-}
-
-async function latestLine(...at: Parameters<typeof latestModel>): Promise<string[]> {
-  const latest = await latestModel(...at);
-  return latest === null ? [] : [`The latest answer in this conversation is by ${latest}.`];
-}

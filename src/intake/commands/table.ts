@@ -1,10 +1,11 @@
-import { model, usage, version } from './about.ts';
+import { usage, version } from './about.ts';
 import type { Command, CommandContext } from './command.ts';
 import { clear, help, newConversation, status, stop } from './conversation.ts';
 import { egressCommand } from './egress.ts';
 import { greeting } from './greeting.ts';
 import { helpOf } from './help.ts';
 import { forget, memories } from './memories.ts';
+import { chooseModel, model } from './model.ts';
 import { preferences } from './preferences.ts';
 import { project, projects } from './projects.ts';
 import { remind } from './remind.ts';
@@ -46,6 +47,7 @@ export const COMMANDS: readonly Command[] = [
   signCommand,
   usage,
   model,
+  chooseModel,
   version,
   greeting,
 ];

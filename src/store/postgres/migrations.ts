@@ -27,6 +27,7 @@ import * as commands from './migrations/0031-commands.ts';
 import * as sessions from './migrations/0032-sessions.ts';
 import * as preferences from './migrations/0038-preferences.ts';
 import * as memories from './migrations/0039-memories.ts';
+import * as cachedTokens from './migrations/0040-cached-tokens.ts';
 import * as imports from './migrations/0041-imports.ts';
 import * as sessionCounts from './migrations/0042-session-counts.ts';
 
@@ -62,6 +63,7 @@ const migrations: Record<string, Migration> = {
   '0032_sessions': sessions,
   '0038_preferences': preferences,
   '0039_memories': memories,
+  '0040_cached_tokens': cachedTokens,
   '0041_imports': imports,
   '0042_session_counts': sessionCounts,
 };

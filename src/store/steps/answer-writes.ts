@@ -17,6 +17,8 @@ export interface Answer {
   calls: CheckedCall[];
   model: string;
   usage: StepUsage;
+  /** the part of the input that came from the cache of the endpoint */
+  cachedTokens?: number;
   /** later transcript rows arrived while the model was answering */
   readUpto: number;
   /** the item that streamed the text, whether it began, and the text that is not streamed yet */
@@ -49,11 +51,11 @@ export function writeStep(
   batch: WriteBatch,
   { turnId, step }: ThinkInput,
   { chatId }: StepSubject,
-  { model, usage }: Answer,
+  { model, usage, cachedTokens = 0 }: Answer,
   result: ThinkResult,
   unread: readonly string[] = [],
 ): void {
-  const used = { input_tokens: usage.inputTokens, output_tokens: usage.outputTokens, micro_usd: usage.microUsd };
+  const used = { input_tokens: usage.inputTokens, output_tokens: usage.outputTokens, micro_usd: usage.microUsd, cached_tokens: cachedTokens };
   batch.later((db) => db.insertInto('steps').values({ key: stepKey(turnId, step), turn_id: turnId, step, model, result: json(result), ...used }));
   addSpending(batch, chatId, { tokens: usage.inputTokens + usage.outputTokens, microUsd: usage.microUsd, unpriced: usage.unpriced ?? 0 });
   batch.later((db) => {

@@ -14,6 +14,17 @@ export async function usageTotals(db: Db | Tx, chatId: string | null): Promise<{
   return { turns, tasks };
 }
 
+/** Input tokens of a chat since midnight UTC, and how many of them came from the cache of the endpoint. */
+export const cachedToday = (db: Db | Tx, chatId: string): Promise<{ cached: number; input: number }> =>
+  db
+    .selectFrom('steps')
+    .innerJoin('turns', 'turns.id', 'steps.turn_id')
+    .innerJoin('threads', 'threads.id', 'turns.thread_id')
+    .select([sql<number>`coalesce(sum(steps.cached_tokens), 0)::bigint`.as('cached'), sql<number>`coalesce(sum(steps.input_tokens), 0)::bigint`.as('input')])
+    .where('threads.chat_id', '=', chatId)
+    .where('steps.created_at', '>=', sql<Date>`date_trunc('day', now() at time zone 'utc') at time zone 'utc'`)
+    .executeTakeFirstOrThrow();
+
 async function totalOf(db: Db | Tx, days: 'spending' | 'task_spending', chatId: string | null): Promise<UsageTotal> {
   const sum = (column: string, today: boolean) =>
     sql<number>`coalesce(sum(${sql.ref(column)}) ${today ? sql`filter (where day = ${TODAY})` : sql``}, 0)::bigint`;

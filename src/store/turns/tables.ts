@@ -38,6 +38,8 @@ export interface StepTable {
   input_tokens: number;
   output_tokens: number;
   micro_usd: number;
+  /** the part of the input that came from the cache of the endpoint */
+  cached_tokens: Generated<number>;
   created_at: Created;
 }
 
