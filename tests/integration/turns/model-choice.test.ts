@@ -4,7 +4,7 @@ import { startTestApp, type TestApp } from '../../support/app.ts';
 let app: TestApp;
 let bodies: string[] = [];
 beforeAll(async () => {
-  app = await startTestApp({ SUMMARY_MODEL: 'summer', FETCH_REASONING_EFFORT: 'low', FETCH_CONTEXT_TOKENS: '2000' });
+  app = await startTestApp({ SUMMARY_MODEL: 'summer', FETCH_REASONING_EFFORT: 'low', FETCH_CONTEXT_TOKENS: '600' });
   app.model.hear((body) => bodies.push(body));
 });
 afterAll(() => app?.close());
@@ -38,9 +38,8 @@ it('a sentence that begins with the word is for the model', async () => {
 
 it('summaries are written by the model that is named for them', async () => {
   const thread = await app.thread();
-  for (let i = 0; i < 3; i++) await app.ended(thread, await app.turn(thread, [{ say: 'long words '.repeat(400) }]));
   bodies = [];
-  await app.ended(thread, await app.turn(thread, [{ say: 'short' }]));
+  for (let n = 0; n < 5; n++) await app.ended(thread, await app.turn(thread, [{ say: `answer ${n} ${'word '.repeat(150)}` }]));
   const summaries = bodies.map((body) => JSON.parse(body)).filter(({ messages }) => messages[0].content.startsWith('Sum up'));
   expect(summaries.length).toBeGreaterThan(0);
   expect(new Set(summaries.map(({ model }) => model))).toEqual(new Set(['summer']));

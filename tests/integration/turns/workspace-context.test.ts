@@ -12,8 +12,8 @@ afterAll(() => app?.close());
 
 const git = { branch: 'main', head: 'abcdef0123', modified: 3, untracked: 1, ahead: 0, behind: 0, remote: null };
 const profile = { language: 'Go', framework: null, packageManager: 'go', test: null, git };
-const messagesOf = (body: string): Array<{ role: string; content: string }> => JSON.parse(body).messages;
-const isNote = ({ content }: { content: string }) => content.startsWith('[Not a message of the person: the state of the work');
+const messagesOf = (body: string): Array<{ role: string; content: string | null }> => JSON.parse(body).messages;
+const isNote = ({ content }: { content: string | null }) => content?.startsWith('[Not a message of the person: the state of the work');
 
 it('the model knows the active workspace as the store has it, in one place that leaves the beginning of requests the same', async () => {
   const { db } = app.store;
