@@ -82,7 +82,7 @@ function folderNotes(repository: Repository, before: Stored, after: Stored): str
 }
 
 const reaches = (repository: Repository, commit: string, other: string): boolean =>
-  tryContent(repository, ['merge-base', '--is-ancestor', other, commit]).code === 0;
+  commit === other || tryContent(repository, ['merge-base', '--is-ancestor', other, commit]).code === 0;
 
 function otherNotes(repository: Repository, before: Stored, after: Stored, then: Facts): string[] {
   const isInner = among([...(then.nested ?? []), ...(factsOf(repository, after).nested ?? [])]);

@@ -3,15 +3,15 @@ import { type Author, type Checkpointed, KEY, type WorkspaceAnswer } from '../..
 import { shown } from '../files/names.ts';
 import { content, type Repository, tryGit } from '../git/git.ts';
 import { utf8 } from '../git/process.ts';
-import { headOf, openRepository, type Place } from '../git/repository.ts';
+import { type Head, headOf, openRepository, type Place } from '../git/repository.ts';
 import { readIndex, type Snapshot, takeSnapshot } from '../git/snapshot.ts';
-import { copyHistory, refsOf } from '../git/transfer.ts';
+import { copyHistory, type Ref, refsOf } from '../git/transfer.ts';
 import { diffTrees, treeOf } from '../git/trees.ts';
 import { Refusal } from '../refusal.ts';
 import { takeGitFolder } from './git-folder.ts';
 import { openHistory } from './history.ts';
 import { type Others, othersTree, takeOthers } from './others.ts';
-import { type Facts, type Named, readState, refOf, type State, type Stored, states, storeState, writeRef } from './record.ts';
+import { type Facts, type Named, readState, type State, type Stored, states, storeState } from './record.ts';
 
 export function checkKey(key: string): void {
   if (!KEY.test(key)) throw new Refusal('The key must be 1 to 100 letters, digits, "-" or "_".');
@@ -23,11 +23,13 @@ export function checkpoint(place: Place, key: string, author: Author): Workspace
   const repository = openHistory(place, true)!;
   const known = readState(repository, key, 'before');
   if (known) return answer(known);
-  const unkept = takeHistory(repository);
+  // the refs that are recorded are those whose history is copied
+  const refs = refsOf(repository);
   const head = headOf(repository);
+  const unkept = takeHistory(repository, refs, head);
   const snapshot = takeSnapshot(repository);
   const others = takeOthers(repository, snapshot.ignored);
-  const { facts, left } = withRest(repository, snapshot, others);
+  const { facts, left } = withRest(repository, snapshot, others, refs);
   const last = states(repository, 'before').at(-1);
   const at = Math.max(now(), last?.at ?? 0);
   const notes = [...(unkept ? [`The history of the repository could not be copied (${unkept})`] : []), ...(left ? [left] : []), ...snapshot.notes];
@@ -43,18 +45,17 @@ export function checkpoint(place: Place, key: string, author: Author): Workspace
     kept: repository.kept,
     ...(repository.damage && { damage: repository.damage }),
   };
-  const commit = storeState(repository, snapshot, facts, state, `Before task ${key}`, { ...author, seconds: at });
-  writeRef(repository, refOf(key, 'before'), commit, null);
-  return answer(readState(repository, key, 'before')!);
+  return answer(storeState(repository, 'before', { snapshot, facts }, state, author));
 }
 
-/** Copies the history into the store. Returns why it could not. */
-export function takeHistory(repository: Repository): string | null {
+/** Copies the history of refs and HEAD into the store. Returns why it could not. */
+export function takeHistory(repository: Repository, refs: readonly Ref[] = refsOf(repository), head: Head = headOf(repository)): string | null {
   if (repository.kept === 'beside') return null;
   const indexes = repository.worktree === null ? [repository] : [repository, mainOf(repository)];
   const entries = indexes.flatMap((each) => [...readIndex(each).entries.values()]);
   const indexed = entries.filter((entry) => entry.mode !== '160000').map((entry) => entry.oid);
-  return copyHistory(repository, refsOf(repository), headOf(repository).commit, [...indexed, ...stashed(repository)]);
+  const stashes = refs.some(({ name }) => name === 'refs/stash') ? stashed(repository) : [];
+  return copyHistory(repository, refs, head.commit, [...indexed, ...stashes]);
 }
 
 /** For the repository of a worktree: the workspace itself. */
@@ -67,12 +68,12 @@ function stashed(repository: Repository): string[] {
 }
 
 /** The rest of a snapshot: other files, and the git folder. */
-export function withRest(repository: Repository, snapshot: Snapshot, others: Others): { facts: Facts; left: string | null } {
+export function withRest(repository: Repository, snapshot: Snapshot, others: Others, refs: readonly Ref[]): { facts: Facts; left: string | null } {
   const { named, nested, folders, pipes } = others;
   const facts: Facts = { ignored: snapshot.ignored, named, nested, folders, pipes };
   snapshot.trees = { others: othersTree(repository, others.files) };
   if (repository.kept === 'beside') return { facts, left: null };
-  const folder = takeGitFolder(repository);
+  const folder = takeGitFolder(repository, refs);
   snapshot.trees = { ...snapshot.trees, ...folder.trees };
   if (folder.index) snapshot.index = folder.index;
   // a worktree's index is saved with it; the workspace's index is needed to restore its git folder

@@ -6,7 +6,7 @@ import { utf8 } from '../git/process.ts';
 import { type Head, headOf, inProgress, type Place } from '../git/repository.ts';
 import { forgetFiles, readIndex, takeSnapshot } from '../git/snapshot.ts';
 import { indexLock, restage } from '../git/staging.ts';
-import { giveObjects, tidy } from '../git/transfer.ts';
+import { giveObjects, type Ref, refsOf, tidy } from '../git/transfer.ts';
 import { changedTree, commitTree, diffTrees, jsonBlob, type Signature, treeOf } from '../git/trees.ts';
 import { testCommand } from '../project/profile.ts';
 import { besides, innerChanges, joined, othersOf } from './besides.ts';
@@ -38,8 +38,10 @@ export function conclude(place: Place, op: Concluding, again: string | null = nu
   const { repository, before } = repositoryOf(place, op.key);
   const known = readResult(repository, op.key);
   if (known) return answer(place, repository, known);
-  const unread = takeHistory(repository);
-  const after = readState(repository, op.key, 'after') ?? takeAfter(repository, before, op, unread);
+  const refs = refsOf(repository);
+  const head = headOf(repository);
+  const unread = takeHistory(repository, refs, head);
+  const after = readState(repository, op.key, 'after') ?? takeAfter(repository, before, op, { refs, head, unread });
   const inner = innerChanges(repository, before, after);
   const files = joined(changedFiles(repository, before.tree, after.tree), inner.files);
   const committed: Committed =
@@ -65,22 +67,19 @@ export function readResult(repository: Repository, key: string): Result | null {
   }
 }
 
-function takeAfter(repository: Repository, before: Stored, op: Concluding, unread: string | null): Stored {
-  const head = headOf(repository);
+function takeAfter(repository: Repository, before: Stored, op: Concluding, { refs, head, unread }: { refs: Ref[]; head: Head; unread: string | null }): Stored {
   const then = factsOf(repository, before);
   const kept = othersOf(repository, before);
   // Files in the checkpoint are compared even if they are ignored now. Files that were ignored then do not belong to the task.
   const apart = among([...kept.keys(), ...(then.named ?? []).map((entry) => entry.path)]);
   const except = { untracked: either(apart, among(then.ignored)), tracked: apart };
   const snapshot = takeSnapshot(repository, { also: pathsOf(repository, [before.tree]), except });
-  const { facts } = withRest(repository, snapshot, retakeOthers(repository, kept.keys(), snapshot.ignored));
+  const { facts } = withRest(repository, snapshot, retakeOthers(repository, kept.keys(), snapshot.ignored), refs);
   const damage = damageOf(repository, before, then, unread);
   const at = Math.max(now(), before.at);
   const { n, key, worktree } = before;
   const state = { n, key, worktree, head: head.commit, branch: head.branch, at, dirty: 0, notes: snapshot.notes.slice(0, 50), kept: repository.kept };
-  const commit = storeState(repository, snapshot, facts, { ...state, ...(damage && { damage }) }, `After task ${key}`, { ...op.author, seconds: at });
-  writeRef(repository, refOf(key, 'after'), commit, null);
-  return readState(repository, key, 'after')!;
+  return storeState(repository, 'after', { snapshot, facts }, { ...state, ...(damage && { damage }) }, op.author);
 }
 
 const either = (a: (path: string) => boolean, b: (path: string) => boolean) => (path: string) => a(path) || b(path);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { applyChanges } from '../files/apply.ts';
 import { content, git, type Repository, tryGit } from '../git/git.ts';
 import { isFolder, openRepository, type Place, textOrNull } from '../git/repository.ts';
-import { giveObjects, missingFrom, refsOf } from '../git/transfer.ts';
+import { giveObjects, missingFrom, type Ref, refsOf } from '../git/transfer.ts';
 import { type Change, diffTrees, entriesOf } from '../git/trees.ts';
 import { LIMITS } from '../limits.ts';
 import { collect, othersTree, plainPath, storeFiles } from './others.ts';
@@ -17,6 +17,8 @@ const isApart = (path: string): boolean => OWN.has(path.split('/')[0]!) || path.
 /** In these, a task's changes are undone one by one; other files change whenever git works. `modules` has the git folders of submodules. */
 const STABLE = /^(config|config\.worktree|description|shallow|hooks\/.*|info\/.*|modules\/.*)$/;
 
+const isLog = (path: string): boolean => path.startsWith('logs/');
+
 const SETTINGS = /^(config|config\.worktree|description|shallow|hooks|info)(\/|$)/;
 
 export interface GitFolder {
@@ -27,21 +29,28 @@ export interface GitFolder {
   left: string | null;
 }
 
-export function takeGitFolder(repository: Repository): GitFolder {
+export function takeGitFolder(repository: Repository, refs: readonly Ref[]): GitFolder {
   const { commonDir } = repository;
   const bounds = { files: LIMITS.nestedFiles, bytes: LIMITS.nestedBytes, file: LIMITS.nestedBytes };
   const files = collect(commonDir, '', bounds, (path) => isApart(path));
   // small, without what submodules and other programs put there
   const taken = files ?? collect(commonDir, '', bounds, (path) => isApart(path) || !SETTINGS.test(path)) ?? [];
   const logs = isFolder(join(commonDir, 'logs')) ? (collect(commonDir, 'logs/', bounds) ?? []) : [];
+  const stored = [...storeFiles(repository, commonDir, [...taken, ...logs])];
   // the workspace's index, also for a task in a worktree; that index is saved with the worktree
   const indexFile = join(commonDir, 'index');
   const index = lstatSync(indexFile, { throwIfNoEntry: false });
   return {
-    facts: { refs: refsOf(repository), head: textOrNull(join(commonDir, 'HEAD')), objects: objectFiles(commonDir) },
+    facts: { refs: [...refs], head: textOrNull(join(commonDir, 'HEAD')), objects: objectFiles(commonDir) },
     trees: {
-      git: othersTree(repository, storeFiles(repository, commonDir, taken)),
-      logs: othersTree(repository, storeFiles(repository, commonDir, logs)),
+      git: othersTree(
+        repository,
+        stored.filter(([path]) => !isLog(path)),
+      ),
+      logs: othersTree(
+        repository,
+        stored.filter(([path]) => isLog(path)),
+      ),
     },
     ...(index?.isFile() && index.size < LIMITS.otherBytes && { index: readFileSync(indexFile) }),
     left: files ? null : 'Of the git folder only history and settings: submodules, or other programs, keep too much in it',

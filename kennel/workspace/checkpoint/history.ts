@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, linkSync, lstatSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeScratch, objectFormat, type Repository, tryGit } from '../git/git.ts';
+import { git, makeScratch, objectFormat, type Repository, tryGit } from '../git/git.ts';
 import { isFolder, openRepository, type Place, textOrNull } from '../git/repository.ts';
+import { readIndex } from '../git/snapshot.ts';
 import { Refusal } from '../refusal.ts';
 import { adopt, hasFormer } from './adopt.ts';
 
@@ -20,7 +21,7 @@ export function openHistory(place: Place, make: boolean): Repository | null {
   }
   const own = openOrDamage(place);
   const format: Format = typeof own === 'string' ? knownFormat(place.side) : objectFormat(own.commonDir);
-  let store = storeFolder(place.side, format, make || (typeof own !== 'string' && hasFormer(own)));
+  let store = storeFolder(place.side, format, make) ?? (typeof own !== 'string' && hasFormer(own) ? storeFolder(place.side, format, true) : null);
   // a task may have created a repository in a plain folder, in the other format
   if (!store && !make) store = storeFolder(place.side, format === 'sha1' ? 'sha256' : 'sha1', false);
   if (!store) return null;
@@ -44,19 +45,17 @@ function openOrDamage(place: Place): Repository | string {
   try {
     const repository = openRepository(place);
     if (!repository) return 'it has lost HEAD or its objects';
-    for (const args of [
-      ['for-each-ref', '--count=1', '--format=%(refname)'],
-      ['ls-files', '-s', '-z'],
-    ]) {
-      const ran = tryGit(repository, args, { maxOutput: 512 * 1024 * 1024 });
-      if (ran.code !== 0) return ran.stderr.trim().split('\n')[0]!.slice(0, 300) || `git ${args[0]} ended with code ${ran.code}`;
-    }
-    const named = tryGit(repository, ['rev-parse', '-q', '--verify', 'HEAD']).code === 0;
-    if (named && tryGit(repository, ['rev-parse', '-q', '--verify', 'HEAD^{commit}']).code !== 0) return 'the commit of HEAD is missing or damaged';
+    git(repository, ['for-each-ref', '--count=1', '--format=%(refname)']);
+    readIndex(repository);
+    const whole = tryGit(repository, ['rev-parse', '-q', '--verify', 'HEAD^{commit}']).code === 0;
+    if (!whole && tryGit(repository, ['rev-parse', '-q', '--verify', 'HEAD']).code === 0) return 'the commit of HEAD is missing or damaged';
     return repository;
   } catch (error) {
     if (place.worktree !== null) throw error;
-    return (error as Error).message.slice(0, 300);
+    return (error as Error).message
+      .replace(/^git [\w-]+: /, '')
+      .split('\n')[0]!
+      .slice(0, 300);
   }
 }
 

@@ -1,9 +1,10 @@
 import { lstatSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Author } from '../../../src/contracts/workspace-ops.ts';
 import { content, kept, type Repository, tryGit, tryKept } from '../git/git.ts';
 import { utf8 } from '../git/process.ts';
 import type { Snapshot } from '../git/snapshot.ts';
-import { blob, commitTree, jsonBlob, type Signature } from '../git/trees.ts';
+import { asciiJson, blobs, commitTree, once, type Signature } from '../git/trees.ts';
 
 /**
  * The saved states, in refs of the store. `refs/fetch/<key>/before` and `/after` are commits: the tree has the files, the message has the facts of `State` as
@@ -85,32 +86,45 @@ export function writeRef(repository: Repository, ref: string, value: string, old
   kept(repository, args);
 }
 
-/** Creates the commit of a state, so that everything the state needs is reachable from it. */
-export function storeState(repository: Repository, snapshot: Snapshot, facts: Facts, state: Omit<State, 'extra'>, title: string, by: Signature): string {
+/** Stores a state under its ref, by a commit from which everything that it needs is reachable. */
+export function storeState(
+  repository: Repository,
+  what: 'before' | 'after',
+  { snapshot, facts }: { snapshot: Snapshot; facts: Facts },
+  state: Omit<State, 'extra'>,
+  author: Author,
+): Stored {
+  const by: Signature = { ...author, seconds: state.at };
   const { staged, unmerged } = snapshot;
   const extra = extraTree(repository, { staged, unmerged, ...snapshot.trees }, { ...facts, ignored: snapshot.ignored }, snapshot.index ?? null);
   const keeper = commitTree(repository, extra, [], 'What goes with a state of the files\n', by);
+  const title = `${what === 'before' ? 'Before' : 'After'} task ${state.key}`;
   const message = `${title}\n\n${JSON.stringify({ ...state, extra })}\n`;
   const parents = state.head && !repository.borrows ? [state.head] : [];
-  return commitTree(repository, snapshot.tree, [...parents, keeper], message, by);
+  const commit = commitTree(repository, snapshot.tree, [...parents, keeper], message, by);
+  writeRef(repository, refOf(state.key, what), commit, null);
+  return { ...state, extra, commit, tree: snapshot.tree };
 }
 
 /** A tree of some trees, the facts as JSON, and the index file. */
 export function extraTree(repository: Repository, trees: Record<string, string | null>, facts: unknown, index: Buffer | null = null): string {
   const lines = Object.entries(trees).flatMap(([name, tree]) => (tree ? [`040000 tree ${tree}\t${name}\0`] : []));
-  lines.push(`100644 blob ${jsonBlob(repository, facts)}\tfacts.json\0`);
-  if (index) lines.push(`100644 blob ${blob(repository, index)}\tindex\0`);
+  const files = { 'facts.json': asciiJson(facts), ...(index && { index }) };
+  for (const [name, oid] of Object.entries(blobs(repository, files))) lines.push(`100644 blob ${oid}\t${name}\0`);
   return content(repository, ['mktree', '-z', '--missing'], { input: lines.join('') }).trim();
 }
 
 export function factsOf(repository: Repository, state: Stored): Facts {
-  const facts = JSON.parse(content(repository, ['cat-file', 'blob', `${state.extra}:facts.json`])) as Partial<Facts>;
-  return { ...facts, ignored: facts.ignored ?? [] };
+  return once(repository, `facts ${state.extra}`, () => {
+    const facts = JSON.parse(content(repository, ['cat-file', 'blob', `${state.extra}:facts.json`])) as Partial<Facts>;
+    return { ...facts, ignored: facts.ignored ?? [] };
+  });
 }
 
 /** A tree or blob of `extra`; null when it is missing (an index with conflicts). The empty tree is stored as a missing one. */
 export function extraOf(repository: Repository, extra: string, name: string): string | null {
-  for (const line of content(repository, ['ls-tree', '-z', extra]).split('\0')) {
+  const listed = once(repository, `extra ${extra}`, () => content(repository, ['ls-tree', '-z', extra]).split('\0'));
+  for (const line of listed) {
     const [head, entry] = line.split('\t');
     if (entry === name) return head!.split(' ')[2]!;
   }

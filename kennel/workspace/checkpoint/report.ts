@@ -10,6 +10,7 @@ const STATUS = { A: 'added', M: 'modified', T: 'modified', D: 'deleted', R: 'ren
 
 /** The differences between two trees, with renames; binary files have no line counts. */
 export function changedFiles(repository: Repository, from: string, to: string): Files {
+  if (from === to) return { files: [], added: 0, removed: 0 };
   const diff = (format: string) =>
     content(repository, ['diff-tree', '-r', '-z', '-M', '-l2000', '--no-ext-diff', '--no-textconv', format, from, to]).split('\0');
   const lines = new Map<string, { added: number; removed: number }>();

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Ran, type RunOptions, run, utf8 } from './process.ts';
+import type { IndexEntries } from './snapshot.ts';
 
 /**
  * Every call of git goes through `git` or `content`.
@@ -34,6 +35,8 @@ export interface Repository {
   damage?: string;
   /** overrides of the repository's configuration, made on first use */
   overrides?: Record<string, string>;
+  /** the index as it was read last: see `readIndex` */
+  index?: { stamp: string; read: IndexEntries };
   /** cached answers about objects, which never change: see `once` */
   asked?: Map<string, unknown>;
 }

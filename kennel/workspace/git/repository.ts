@@ -54,12 +54,22 @@ export interface Head {
 export function headOf(repository: Repository): Head {
   if (repository.kept === 'beside') return { commit: null, branch: null };
   const commit = tryGit(repository, ['rev-parse', '-q', '--verify', 'HEAD^{commit}']);
-  const symbolic = tryGit(repository, ['symbolic-ref', '-q', 'HEAD']);
-  return {
-    commit: commit.code === 0 ? commit.stdout.trim() : null,
-    branch: symbolic.code === 0 ? utf8(symbolic.stdout.trim()).replace(/^refs\/heads\//, '') : null,
-  };
+  return { commit: commit.code === 0 ? commit.stdout.trim() : null, branch: branchOf(repository)?.replace(/^refs\/heads\//, '') ?? null };
 }
+
+/** What git itself writes into HEAD. A repository with a table of refs has an invalid name there, and git is asked. */
+const SYMBOLIC = /^ref: (refs\/heads\/(?!\.invalid)\S+)\n$/;
+
+/** The ref that HEAD points to; null when it is detached. */
+function branchOf(repository: Repository): string | null {
+  const text = textOrNull(join(repository.gitDir, 'HEAD')) ?? '';
+  const plain = DETACHED.test(text) ? null : SYMBOLIC.exec(text)?.[1];
+  if (plain !== undefined) return plain;
+  const symbolic = tryGit(repository, ['symbolic-ref', '-q', 'HEAD']);
+  return symbolic.code === 0 ? utf8(symbolic.stdout.trim()) : null;
+}
+
+const DETACHED = /^([0-9a-f]{40}|[0-9a-f]{64})\n$/;
 
 /** Which operation git is in the middle of; null when none. */
 export function inProgress(repository: Repository): string | null {

@@ -78,17 +78,41 @@ function listed(repository: Repository, args: string[]): string[] {
     .filter((path) => path !== '');
 }
 
-interface Index {
+/** What is in an index file. */
+export interface IndexEntries {
   entries: Map<string, Entry>;
   sparse: Set<string>;
   /** path → stage → entry */
   unmerged: Map<string, Map<string, Entry>>;
+}
+
+interface Index extends IndexEntries {
   staged(): string | null;
   unmergedTree(): string | null;
 }
 
-/** The person's index. It is not refreshed or written. */
+/** The person's index, as its file is now. It is not refreshed or written. */
 export function readIndex(repository: Repository): Index {
+  const file = join(repository.gitDir, 'index');
+  // git never writes into it, but replaces it
+  const stats = lstatSync(file, { throwIfNoEntry: false, bigint: true });
+  const stamp = stats ? `${file} ${stats.ino} ${stats.size} ${stats.mtimeNs} ${stats.ctimeNs}` : file;
+  if (repository.index?.stamp !== stamp) repository.index = { stamp, read: parseIndex(repository) };
+  const { entries, sparse, unmerged } = repository.index.read;
+  const treeFrom = (all: Iterable<[string, Entry]>) => changedTree(repository, emptyTree(repository), all);
+  return {
+    entries,
+    sparse,
+    unmerged,
+    staged: () => (unmerged.size > 0 ? null : treeFrom(entries)),
+    unmergedTree: () =>
+      unmerged.size === 0
+        ? null
+        : treeFrom([...unmerged].flatMap(([path, stages]) => [...stages].map(([stage, entry]): [string, Entry] => [`${stage}/${path}`, entry]))),
+  };
+}
+
+function parseIndex(repository: Repository): IndexEntries {
   const entries = new Map<string, Entry>();
   const sparse = new Set<string>();
   const unmerged = new Map<string, Map<string, Entry>>();
@@ -103,17 +127,7 @@ export function readIndex(repository: Repository): Index {
       else unmerged.set(path, (unmerged.get(path) ?? new Map()).set(stage, { mode, oid }));
     }
   }
-  const treeFrom = (all: Iterable<[string, Entry]>) => changedTree(repository, emptyTree(repository), all);
-  return {
-    entries,
-    sparse,
-    unmerged,
-    staged: () => (unmerged.size > 0 ? null : treeFrom(entries)),
-    unmergedTree: () =>
-      unmerged.size === 0
-        ? null
-        : treeFrom([...unmerged].flatMap(([path, stages]) => [...stages].map(([stage, entry]): [string, Entry] => [`${stage}/${path}`, entry]))),
-  };
+  return { entries, sparse, unmerged };
 }
 
 /** lstat that follows no link on the way: what is behind a linked folder does not belong to the working tree. */

@@ -41,7 +41,7 @@ export function missingFrom(ask: typeof content, repository: Repository, oids: I
  * Copies into the store all that the refs, HEAD and the index reach. Returns why that failed; the repository then `borrows`, and the checkpoint works only
  * while the git folder does.
  */
-export function copyHistory(repository: Repository, refs: Ref[], head: string | null, indexed: Iterable<string>): string | null {
+export function copyHistory(repository: Repository, refs: readonly Ref[], head: string | null, indexed: Iterable<string>): string | null {
   const tips = [...refs.map((ref) => ref.oid), ...(head ? [head] : [])];
   const wanted = missingFrom(content, repository, [...tips, ...indexed]);
   const lost = new Set(wanted.length > 0 ? missingFrom(git, repository, wanted) : []);

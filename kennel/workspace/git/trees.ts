@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { rmSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { content, type Repository } from './git.ts';
 
@@ -22,7 +22,7 @@ export const isSubmodule = (entry: Entry | null): boolean => entry?.mode === '16
 export const same = (a: Entry | null | undefined, b: Entry | null | undefined): boolean => a?.mode === b?.mode && a?.oid === b?.oid;
 
 /** Caches a question about objects, because each question starts a git process. */
-function once<T>(repository: Repository, question: string, ask: () => T): T {
+export function once<T>(repository: Repository, question: string, ask: () => T): T {
   repository.asked ??= new Map();
   const { asked } = repository;
   if (!asked.has(question)) asked.set(question, ask());
@@ -92,7 +92,8 @@ export function changedTree(repository: Repository, start: string, entries: Iter
 function writeChanged(repository: Repository, start: string, info: string): string {
   const index = join(repository.scratch, 'tree-index');
   rmSync(index, { force: true });
-  content(repository, ['read-tree', start], { index });
+  // no index is an empty one
+  if (start !== emptyTree(repository)) content(repository, ['read-tree', start], { index });
   content(repository, ['update-index', '-z', '--index-info'], { index, input: info });
   return content(repository, ['write-tree', '--missing-ok'], { index }).trim();
 }
@@ -101,11 +102,25 @@ export function blob(repository: Repository, bytes: string | Buffer): string {
   return content(repository, ['hash-object', '-w', '--no-filters', '--stdin'], { input: bytes }).trim();
 }
 
-/** A value as JSON. It is written in ASCII, so that names as bytes and text come back unchanged, however the blob is read. */
-export function jsonBlob(repository: Repository, value: unknown): string {
-  const ascii = JSON.stringify(value).replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
-  return blob(repository, ascii);
+/** Several at once, by name. One git process stores them all. */
+export function blobs(repository: Repository, contents: Record<string, string | Buffer>): Record<string, string> {
+  const names = Object.keys(contents);
+  const paths = names.map((name, at) => {
+    const path = join(repository.scratch, 'tmp', `blob-${at}`);
+    writeFileSync(path, contents[name]!);
+    return path;
+  });
+  const oids = content(repository, ['hash-object', '-w', '--no-filters', '--stdin-paths'], { input: `${paths.join('\n')}\n` })
+    .trim()
+    .split('\n');
+  return Object.fromEntries(names.map((name, at) => [name, oids[at]!]));
 }
+
+export const jsonBlob = (repository: Repository, value: unknown): string => blob(repository, asciiJson(value));
+
+/** A value as JSON. It is written in ASCII, so that names as bytes and text come back unchanged, however the blob is read. */
+export const asciiJson = (value: unknown): string =>
+  JSON.stringify(value).replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
 export interface Signature {
   name: string;
@@ -123,5 +138,7 @@ export function commitTree(repository: Repository, tree: string, parents: string
     env[`GIT_${role}_DATE`] = `@${by.seconds} +0000`;
   }
   const args = ['commit-tree', tree, ...[...new Set(parents)].flatMap((parent) => ['-p', parent])];
-  return content(repository, args, { input: Buffer.from(message.replaceAll('\0', ''), 'utf8'), env }).trim();
+  const commit = content(repository, args, { input: Buffer.from(message.replaceAll('\0', ''), 'utf8'), env }).trim();
+  once(repository, `tree ${commit}`, () => tree);
+  return commit;
 }

@@ -6,6 +6,7 @@ import { INSIDE } from '../../../contracts/kennel.ts';
 import { destroy, LABEL } from './containers.ts';
 import { containerUser, type Engine } from './engine.ts';
 import { hostConfig, type Limits, mount } from './hardening.ts';
+import { needsGiving } from './needs-giving.ts';
 
 /**
  * Containers work in a workspace as its owner, so that new files belong to the person. Nothing in a container is root, so when both worker and owner are root,
@@ -90,6 +91,8 @@ export function createOwnership(engine: Engine, image: () => Promise<string>, co
    */
   async function give(workspace: string): Promise<void> {
     const { uid, gid } = await userOf(workspace);
+    // a container takes longer than all else at the start of a task, and mostly there is nothing to give
+    if (!(await needsGiving(workspace, { gid }))) return;
     const owner = (await lstat(workspace)).uid === 0 ? 'root' : 'person';
     const { home, limits } = await contextOf();
     const { docker, patient } = engine;
