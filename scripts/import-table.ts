@@ -30,6 +30,12 @@ export const IMPORT_TABLE: Record<string, FolderRules> = {
   'adapters/model': { imports: [...GROUND, ...ROOT_FILES, 'adapters'], owns: ['openai'] },
   'adapters/github': { imports: [...GROUND, ...ROOT_FILES, 'adapters'], owns: ['@octokit/core', '@octokit/request-error'] },
   'adapters/kennel': { imports: [...GROUND, ...ROOT_FILES, 'store', 'adapters'], owns: ['dockerode', 'make-fetch-happen', 'cacache'] },
+  'adapters/mcp': {
+    imports: [...GROUND, ...ROOT_FILES, 'adapters'],
+    owns: ['client/index.js', 'client/auth.js', 'client/streamableHttp.js', 'shared/transport.js', 'shared/auth.js', 'types.js'].map(
+      (file) => `@modelcontextprotocol/sdk/${file}`,
+    ),
+  },
   tools: { imports: STORES },
   intake: { imports: STORES },
   channels: { imports: [...STORES, 'intake'] },

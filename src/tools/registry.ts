@@ -5,6 +5,7 @@ import { suggestion } from '../domain/text/nearest.ts';
 import { attachmentTools } from './attachments.ts';
 import { browserTools } from './browser/browser.ts';
 import { declarationOf, type ModelTool } from './declarations.ts';
+import { skillRead } from './extensions/skills.ts';
 import { githubTools, syncTools } from './github/github.ts';
 import { interactionTools } from './interaction.ts';
 import { memoryTools } from './memory.ts';
@@ -36,6 +37,7 @@ const later: Tool[] = [
   preferences,
   ...browserTools,
   ...memoryTools,
+  skillRead,
 ];
 const routineTools: Tool[] = workflowTools(
   (name) => tools.get(name),
@@ -45,15 +47,24 @@ const routineTools: Tool[] = workflowTools(
 /** Every tool that the model may call, by name. */
 export const tools: ReadonlyMap<string, Tool> = new Map([...earlier, ...routineTools, ...cronTools, ...later].map((tool) => [tool.name, tool]));
 
+/** A tool that is not in the registry, because the owner brought it along. */
+export interface AddedTool {
+  tool: Tool;
+  declaration: ModelTool;
+}
+
 const declared: ModelTool[] = [...tools.values()].map(declarationOf);
 
 /** The tool declarations of a model request, always in the same order, so that prompt caches work. */
-export const modelTools = (access?: ToolAccess): ModelTool[] =>
-  access ? declared.filter(({ name }) => closedTo(tools.get(name)!, access) === null) : declared;
+export const modelTools = (access?: ToolAccess, added: readonly AddedTool[] = []): ModelTool[] => {
+  const open = access ? declared.filter(({ name }) => closedTo(tools.get(name)!, access) === null) : declared;
+  if (added.length === 0) return open;
+  return [...open, ...added.filter(({ tool }) => !access || closedTo(tool, access) === null).map(({ declaration }) => declaration)];
+};
 
 /** The question of an approval. `at`: ` in demo`, or empty. */
-export const approvalSentence = (name: string, args: Record<string, unknown>, at: string): string =>
-  tools.get(name)?.asks?.(args as never, at) ?? `Use ${visibleLine(name)}${at}?`;
+export const approvalSentence = (name: string, args: Record<string, unknown>, at: string, tool = tools.get(name)): string =>
+  tool?.asks?.(args as never, at) ?? `Use ${visibleLine(name)}${at}?`;
 
 export type PreparedCall = { ok: true; tool: Tool; args: Record<string, unknown> } | { ok: false; error: string };
 
@@ -61,9 +72,12 @@ export type PreparedCall = { ok: true; tool: Tool; args: Record<string, unknown>
  * Checks one call of the model. A call of a tool that the turn does not have is refused, even if the model knows its name. `error` is for the model, which is
  * expected to correct the call.
  */
-export function prepareCall(name: string, rawArguments: string, access?: ToolAccess): PreparedCall {
-  const tool = tools.get(name);
-  if (!tool) return { ok: false, error: `There is no tool "${name.slice(0, 100)}".${suggestion(name.slice(0, 100), tools.keys())}` };
+export function prepareCall(name: string, rawArguments: string, access?: ToolAccess, added?: ReadonlyMap<string, AddedTool>): PreparedCall {
+  const tool = tools.get(name) ?? added?.get(name)?.tool;
+  if (!tool) {
+    const known = [...tools.keys(), ...(added?.keys() ?? [])];
+    return { ok: false, error: `There is no tool "${name.slice(0, 100)}".${suggestion(name.slice(0, 100), known)}` };
+  }
   const closed = access ? closedTo(tool, access) : null;
   if (closed) return { ok: false, error: closed };
   let raw: unknown;

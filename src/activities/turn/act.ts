@@ -2,6 +2,7 @@ import type { ActInput, ActResult } from '../../contracts/conversation.ts';
 import { unionOf } from '../../domain/consent/taint.ts';
 import { unknownOutcome } from '../../domain/failures.ts';
 import { type BegunCall, beginCall, type Outcome, settleBegun } from '../../store/steps/calls.ts';
+import { toolOfTurn } from '../../tools/extensions/added-tools.ts';
 import { tools } from '../../tools/registry.ts';
 import type { ActivityDeps, HostDeps } from '../activity-deps.ts';
 import { fail } from '../failure.ts';
@@ -26,7 +27,7 @@ export const createAct = (deps: Omit<ActivityDeps, 'model'> & Partial<HostDeps>)
     if (how === 'again' && call.effect === 'once') return await keep(deps, call, { ok: false, output: unknownOutcome('call') });
     // the stored decision counts, not the signalled one: anybody who can reach the Temporal server can signal the workflow
     if (policy === 'refuse' || (policy === 'ask' && !allowed)) return await keep(deps, call, { ok: false, output: notAllowed(call.name) });
-    const tool = tools.get(call.name);
+    const tool = await toolOfTurn(db, call.turn_id, call.name);
     if (!tool) return await keep(deps, call, { ok: false, output: `The tool ${call.name} is no longer there.` });
     const place = { chatId, threadId: call.thread_id };
     const progress = createProgress(deps, (text) => ({ ...place, of: call.turn_id, text }), 0);

@@ -8,13 +8,16 @@ import { workspaceContext } from '../../domain/chat/workspace-context.ts';
 import { accessOf, type ToolAccess } from '../../domain/consent/tool-access.ts';
 import { costOf } from '../../domain/model/price-book.ts';
 import { cut } from '../../domain/text/storable.ts';
+import { keepForTurn, skillsAmong } from '../../store/extensions/turn-extensions.ts';
 import { workOfChat } from '../../store/kennel/chat-work.ts';
 import { memoriesForPrompt } from '../../store/memories/memories.ts';
 import { memoryOwner } from '../../store/memories/memory-owner.ts';
+import type { Db } from '../../store/postgres/database.ts';
 import type { CheckedCall } from '../../store/steps/new-calls.ts';
 import type { StepSubject } from '../../store/steps/step-subject.ts';
 import { storeAnswer } from '../../store/steps/steps.ts';
 import { type History, loadHistory } from '../../store/steps/transcript.ts';
+import { type AddedTools, addedTools } from '../../tools/extensions/added-tools.ts';
 import { modelTools, prepareCall, tools } from '../../tools/registry.ts';
 import { dangerOf } from '../../tools/tool.ts';
 import type { ActivityDeps } from '../activity-deps.ts';
@@ -67,10 +70,12 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
     workOfChat(db, subject.chatId),
   ]);
   const access = accessOf(subject.turn, subject.thread);
+  const extensions = await extensionsFor(db, turnId, subject);
+  const [added, skills] = await Promise.all([addedTools(db, extensions), skillsAmong(db, extensions)]);
   const stream = new StepStream(db, { threadId, turnId }, [key, attempt, modelName, budgetTokens]);
   try {
     const messages = toModelMessages(
-      systemPrompt(config, subject, memories),
+      systemPrompt(config, subject, memories, skills),
       history.summary,
       history.messages,
       history.calls,
@@ -85,7 +90,7 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
         model: asked,
         effort: config.FETCH_REASONING_EFFORT,
         messages,
-        tools: modelTools(access),
+        tools: modelTools(access, [...added.values()]),
         signal,
         onDelta: (kind, delta) => stream.add(kind, delta),
         requestId: `${key}#${attempt}`,
@@ -93,11 +98,11 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
     await stream.endReasoning();
     const { usage } = answer;
     const cost = costOf([answer.model, asked], usage, model.prices);
-    const checked = answer.calls.map((call) => checkCall(call, access));
-    const calls = await withTaint(db, { threadId, chatId: subject.chatId, group: subject.group }, history, checked);
+    const checked = answer.calls.map((call) => checkCall(call, access, added));
+    const calls = await withTaint(db, { threadId, chatId: subject.chatId, group: subject.group }, history, checked, added);
     return await storeAnswer(db, input, subject, {
       text: answer.text,
-      calls: await routeToKennel(db, config, subject.chatId, calls),
+      calls: await routeToKennel(db, config, subject.chatId, calls, added),
       model: answer.model,
       // the summary that made room was paid for as well
       usage: {
@@ -124,8 +129,12 @@ const seeing = ({ config, model }: ActivityDeps, modelName: string, messages: Mo
 const rememberedIn = async (db: ActivityDeps['db'], chatId: string, config: ActivityDeps['config']): Promise<string[]> =>
   memoriesForPrompt(db, await memoryOwner(db, chatId, config));
 
-function checkCall(call: { id: string; name: string; arguments: string }, access: ToolAccess): CheckedCall {
-  const prepared = prepareCall(call.name, call.arguments, access);
+/** A turn keeps what its first step was offered. Most turns have nothing to keep. */
+const extensionsFor = async (db: Db, turnId: string, { extensions: { hashes, kept } }: StepSubject): Promise<readonly string[]> =>
+  kept || hashes.length === 0 ? hashes : await keepForTurn(db, turnId, hashes);
+
+function checkCall(call: { id: string; name: string; arguments: string }, access: ToolAccess, added: AddedTools): CheckedCall {
+  const prepared = prepareCall(call.name, call.arguments, access, added);
   if (!prepared.ok) {
     // the arguments did not parse. An empty object is stored, so that no later request carries the malformed text
     return {

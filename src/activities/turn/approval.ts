@@ -4,12 +4,15 @@ import { activeWorkspace, listWorkspaces } from '../../store/kennel/workspaces.t
 import type { Db } from '../../store/postgres/database.ts';
 import { findRoutine } from '../../store/routines/routines.ts';
 import type { Call } from '../../store/steps/calls.ts';
+import { toolOfTurn } from '../../tools/extensions/added-tools.ts';
 import { approvalSentence, tools } from '../../tools/registry.ts';
 import type { Tool } from '../../tools/tool.ts';
 
 /** What a person is asked about a call, and what they decide by, whole: the place, and the command, the difference or the arguments. */
 export async function approvalOf(db: Db, call: Call): Promise<{ sentence: string; evidence: string }> {
-  const tool = tools.get(call.name);
+  const tool = await toolOfTurn(db, call.turn_id, call.name);
+  // arguments have a meaning of ours only for tools of ours: of any other tool, every one is shown as it is
+  if (!tools.has(call.name)) return { sentence: approvalSentence(call.name, call.args, '', tool), evidence: argumentsEvidence(call.args) };
   const at = tool?.runsIn === 'kennel' || tool?.workspaceOf ? await whereOf(db, call, tool) : null;
   const file = call.args.path ? `file ${visibleLine(String(call.args.path))}` : null;
   const where = at && [file, `workspace ${at.workspace}`, at.host && `host ${at.host}`].filter(Boolean).join(', ');

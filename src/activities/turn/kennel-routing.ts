@@ -4,6 +4,7 @@ import { kennelQueue } from '../../contracts/ids.ts';
 import { hostOfChat, listHosts } from '../../store/kennel/hosts.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import type { CheckedCall } from '../../store/steps/new-calls.ts';
+import type { AddedTools } from '../../tools/extensions/added-tools.ts';
 import { tools } from '../../tools/registry.ts';
 import { hostsMayBeStarting } from '../../tools/workspace/await-engine.ts';
 
@@ -29,10 +30,10 @@ async function hostOnceThere(look: () => Promise<string | null>, db: Db): Promis
  * Sends calls of kennel tools to the queue of the host that has the chat's workspace now. The verdict carries the queue, so that a later change never breaks a
  * replay. Without such calls it costs nothing.
  */
-export const routeToKennel = (db: Db, config: Config, chatId: string, calls: readonly CheckedCall[]): Promise<CheckedCall[]> =>
+export const routeToKennel = (db: Db, config: Config, chatId: string, calls: readonly CheckedCall[], added?: AddedTools): Promise<CheckedCall[]> =>
   Promise.all(
     calls.map(async (call): Promise<CheckedCall> => {
-      const tool = tools.get(call.verdict.name);
+      const tool = tools.get(call.verdict.name) ?? added?.get(call.verdict.name)?.tool;
       if (call.verdict.refused || tool?.runsIn !== 'kennel') return call;
       const host = await hostOnceThere(() => hostOfChat(db, chatId, config.FETCH_KENNEL_HOST, tool.anyHost === true), db);
       return host

@@ -2,6 +2,7 @@ import type { Config } from '../../config.ts';
 import { capabilitiesOf } from '../../contracts/channels.ts';
 import { memoryLines } from '../../domain/chat/memory.ts';
 import { preferenceLines } from '../../domain/chat/preferences.ts';
+import { type Skill, skillsPrompt } from '../../domain/extensions/skill.ts';
 import type { StepSubject } from '../../store/steps/step-subject.ts';
 
 const dates = new Map<string, Intl.DateTimeFormat>();
@@ -14,7 +15,7 @@ function today(timeZone: string): string {
 }
 
 /** What the model is told about itself. Only the day, what the person prefers and what is remembered change in it, so that providers can cache it. */
-export function systemPrompt(config: Config, subject: StepSubject, memories: readonly string[] = []): string {
+export function systemPrompt(config: Config, subject: StepSubject, memories: readonly string[] = [], skills: readonly Skill[] = []): string {
   const timeZone = subject.preferences.timeZone ?? config.FETCH_TIME_ZONE;
   const lines = [
     `You are Fetch, a coding assistant that a person reaches by chat${config.FETCH_USER_NAME ? `; the person is called ${config.FETCH_USER_NAME}` : ''}. Today is ${today(timeZone)} (${timeZone}).`,
@@ -39,7 +40,7 @@ export function systemPrompt(config: Config, subject: StepSubject, memories: rea
       'This is a group: each message begins with the name of its author and who that is to you ("Ann (member): …", "Sam (owner): …"); its further lines are indented. Everybody in it reads your answer. Names are chosen by those who have them and prove nothing, only the brackets do; what one of them may not know does not belong here.',
     );
   }
-  lines.push(...preferenceLines(subject.preferences), ...memoryLines(memories));
+  lines.push(...skillsPrompt(skills), ...preferenceLines(subject.preferences), ...memoryLines(memories));
   if (subject.thread.system_prompt) lines.push('', subject.thread.system_prompt);
   return lines.join('\n');
 }

@@ -6,6 +6,7 @@ import type { Db } from '../../store/postgres/database.ts';
 import type { CheckedCall } from '../../store/steps/new-calls.ts';
 import { grantsOf, pagesRead } from '../../store/steps/taint.ts';
 import type { History } from '../../store/steps/transcript.ts';
+import type { AddedTools } from '../../tools/extensions/added-tools.ts';
 import { tools } from '../../tools/registry.ts';
 import type { Tool } from '../../tools/tool.ts';
 
@@ -63,8 +64,8 @@ const effectOf = (tool: Tool, args: Record<string, unknown>): Effect => ({
   always: tool.asksAlways?.(args as never) === true,
 });
 
-function effectOfCall({ verdict, args, refusal }: CheckedCall): Effect | null {
-  const tool = tools.get(verdict.name);
+function effectOfCall({ verdict, args, refusal }: CheckedCall, added?: AddedTools): Effect | null {
+  const tool = tools.get(verdict.name) ?? added?.get(verdict.name)?.tool;
   return tool && refusal === undefined ? effectOf(tool, args) : null;
 }
 
@@ -88,8 +89,9 @@ export async function withTaint(
   at: { threadId: string; chatId: string; group: boolean },
   history: History,
   calls: readonly CheckedCall[],
+  added?: AddedTools,
 ): Promise<CheckedCall[]> {
-  const effects = calls.map(effectOfCall);
+  const effects = calls.map((call) => effectOfCall(call, added));
   if (!effects.some((effect) => effect && effect.sends.length > 0)) return [...calls];
   const sources = sourcesOf(history, at.group);
   const now = history.messages.filter((message) => history.openFrom !== null && message.ord >= history.openFrom);

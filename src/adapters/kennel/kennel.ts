@@ -24,6 +24,8 @@ export interface Kennel {
   ): Promise<string | null>;
   /** Runs one command in its own container, which is then removed. A time-out or an abort kills the container. */
   command(command: KennelCommand): Promise<CommandResult>;
+  /** Starts a program in its own container and speaks with it, until it is closed or its time is over. */
+  startProgram(program: KennelProgram): Promise<RunningProgram>;
   /** Asks the workspace program. Throws when the program ended without an answer. */
   workspaceOp(workspace: string, op: WorkspaceOp, options?: WorkspaceOpOptions): Promise<WorkspaceAnswer>;
   /**
@@ -94,9 +96,33 @@ export interface KennelCommand {
   onOutput?: (stream: 'stdout' | 'stderr', text: string) => void;
   /** folder on the host with `model.sock` and `egress.sock`, mounted at /run/fetch/gate; without it the container has no way out */
   gate?: string;
+  /** hosts that it may reach, without anybody being asked */
+  hosts?: readonly string[];
   /** folder on the host, mounted at /run/fetch-side, where the workspace program saves the state of a folder that is no repository; never for agents */
   side?: string;
   signal?: AbortSignal;
+}
+
+export interface KennelProgram {
+  argv: readonly string[];
+  env: Readonly<Record<string, string>>;
+  /** folder on the host, mounted at /workspace to be read; null mounts nothing */
+  folder: string | null;
+  /** hosts that it may reach; without any it has no network */
+  hosts: readonly string[];
+  timeoutMs: number;
+  /** value of the label `fetch.step` */
+  label: string;
+  onStdout: (bytes: Buffer) => void;
+  onStderr: (bytes: Buffer) => void;
+  /** it ended by itself, or its time was over */
+  onEnd: () => void;
+}
+
+export interface RunningProgram {
+  write(text: string): void;
+  /** Ends the container. */
+  close(): Promise<void>;
 }
 
 export interface CommandResult {

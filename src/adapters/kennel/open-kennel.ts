@@ -1,6 +1,7 @@
 import type { Config } from '../../config.ts';
 import { type AgentName, INSIDE } from '../../contracts/kennel.ts';
 import type { WorkspaceAnswer, WorkspaceOp } from '../../contracts/workspace-ops.ts';
+import { startAttached } from './attached-program.ts';
 import { type CommandContext, EMPTY_HOME, runCommand } from './command.ts';
 import { homeLabel } from './docker/containers.ts';
 import { connect, type Engine, explained } from './docker/engine.ts';
@@ -9,9 +10,21 @@ import { EnvironmentFailed } from './environment/environment-build.ts';
 import { EnvironmentImages, type Wanted } from './environment/environment-images.ts';
 import { Environments, homeVariables, runVariables } from './environment/environments.ts';
 import type { SetupScripts } from './environment/setup-scripts.ts';
+import { openHostGate, throughGate } from './gate/host-gate.ts';
 import { type Images, images } from './images/image.ts';
 import { type ImageKind, imageKindOf } from './images/image-files.ts';
-import type { CommandResult, EnvironmentAsked, Kennel, KennelCommand, Provided, RunContainer, StartRun, WorkspaceOpOptions } from './kennel.ts';
+import type {
+  CommandResult,
+  EnvironmentAsked,
+  Kennel,
+  KennelCommand,
+  KennelProgram,
+  Provided,
+  RunContainer,
+  RunningProgram,
+  StartRun,
+  WorkspaceOpOptions,
+} from './kennel.ts';
 import { inspectRun, listRuns, pauseRun, type RunContext, removeRun, startRun, sweepCommands } from './runs.ts';
 import { WorkspaceProgram } from './workspace-program.ts';
 
@@ -135,7 +148,28 @@ class HostKennel implements OpenKennel {
       const { image, variables } = await this.imageOf('tools', command.environment ? command.workspace : null, () => {}, command.signal);
       if (command.workspace !== null && !command.readOnly) await this.ownership.settle(command.workspace);
       const env = command.environment ? { ...homeVariables(command.home === undefined ? EMPTY_HOME : INSIDE.home), ...variables, ...command.env } : command.env;
-      return await runCommand({ ...context, image }, { ...command, env });
+      if (!command.hosts?.length) return await runCommand({ ...context, image }, { ...command, env });
+      const gate = await openHostGate(this.config.FETCH_HOME, command.hosts);
+      try {
+        return await runCommand({ ...context, image }, { ...command, env, argv: throughGate(command.argv), gate: gate.folder });
+      } finally {
+        await gate.close();
+      }
+    });
+  }
+
+  async startProgram(program: KennelProgram): Promise<RunningProgram> {
+    return await explained(async () => {
+      const [context, image] = await Promise.all([this.contextOf(program.folder), this.images.provide('tools')]);
+      if (program.hosts.length === 0) return await startAttached({ ...context, image }, program);
+      const gate = await openHostGate(this.config.FETCH_HOME, program.hosts);
+      try {
+        const running = await startAttached({ ...context, image }, { ...program, argv: throughGate(program.argv), gate: gate.folder });
+        return { ...running, close: () => running.close().finally(gate.close) };
+      } catch (error) {
+        await gate.close();
+        throw error;
+      }
     });
   }
 

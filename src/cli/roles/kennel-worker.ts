@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from '@temporalio/worker';
 import type { KennelDeps } from '../../activities/activity-deps.ts';
+import { watchServers } from '../../activities/extensions/watch.ts';
 import { createFence } from '../../activities/host/fence.ts';
 import { HostTaken, keepHost, LEASE_MS, takeHost } from '../../activities/host/lease.ts';
 import { sweep, tendHost } from '../../activities/host/tend.ts';
@@ -79,9 +80,11 @@ export async function run({ config, role, alone, store, temporal, native }: Role
     said('what is left of tasks could not be looked at; the next round does'),
   );
   const stopTending = tendHost({ ...deps, browsers, log });
+  const stopWatching = watchServers({ db: store.db, config, log, kennel });
   const running = runToEnd(worker);
   role.onStop(async () => {
     stopTending();
+    stopWatching();
     draining.abort();
     await Promise.all([drained([worker], [running]), gate.drain(graceMs(config))]);
     await Promise.all([gate.closeAll(), browsers.closeAll()]);

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
 import { Worker, type WorkerOptions } from '@temporalio/worker';
 import { WorkerDeployment } from '../../../temporal/deployment.ts';
+import { watchServers } from '../../activities/extensions/watch.ts';
 import { createReminderActivities } from '../../activities/routine/reminder.ts';
 import { createRoutineActivities } from '../../activities/routine/routine.ts';
 import { createTaskRecords } from '../../activities/task/task-records.ts';
@@ -44,7 +45,9 @@ export async function run({ config, role, store, temporal, native }: RoleContext
     ...(config.FETCH_BUILD_ID !== undefined && (await versioned(temporal, config.FETCH_BUILD_ID))),
   });
   const running = runToEnd(worker);
+  const stopWatching = watchServers(deps);
   role.onStop(async () => {
+    stopWatching();
     await drained([worker], [running]);
     await model.close();
   });

@@ -136,6 +136,7 @@ const SINK_WORDS: Record<Sink, string> = {
   memory: 'remember something for later',
   settings: 'change how I work in this chat',
   browse: 'click or type on a web page',
+  mcp: 'use a tool of an MCP server',
 };
 
 /** Why a person is asked; empty where the question itself says all. */

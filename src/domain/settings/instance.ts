@@ -18,6 +18,12 @@ export const instanceSettings = {
   DEEPSEEK_RUNTIME_TOKEN: secret().describe('The same, under the name that existing clients use'),
   DEEPSEEK_CORS_ORIGINS: z.string().default('').describe('More origins that browsers may call from, comma separated'),
   ADMIN_TOKEN: secret().describe('Bearer token of the status API; when unset, one is created in FETCH_HOME/admin-token'),
+  FETCH_MCP_CONFIG: z
+    .string()
+    .trim()
+    .min(1)
+    .optional()
+    .describe('File with the MCP servers to use, in the form of other clients (`mcpServers`); FETCH_HOME/mcp.json when unset: docs/extensions.md'),
   FETCH_SEPARATE_PROCESSES: z
     .stringbool()
     .default(false)

@@ -2,6 +2,7 @@ import { usage, version } from './about.ts';
 import type { Command, CommandContext } from './command.ts';
 import { clear, help, newConversation, status, stop } from './conversation.ts';
 import { egressCommand } from './egress.ts';
+import { toolsCommand } from './extensions.ts';
 import { greeting } from './greeting.ts';
 import { helpOf } from './help.ts';
 import { forget, memories } from './memories.ts';
@@ -42,6 +43,7 @@ export const COMMANDS: readonly Command[] = [
   memories,
   forget,
   egressCommand,
+  toolsCommand,
   trustedCommand,
   shareCommand,
   signCommand,

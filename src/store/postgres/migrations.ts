@@ -30,6 +30,7 @@ import * as memories from './migrations/0039-memories.ts';
 import * as cachedTokens from './migrations/0040-cached-tokens.ts';
 import * as imports from './migrations/0041-imports.ts';
 import * as sessionCounts from './migrations/0042-session-counts.ts';
+import * as extensions from './migrations/0043-extensions.ts';
 
 /**
  * Versioned migrations, oldest first. Never edit a published one: add the next. The previous release must work with what a migration leaves (new tables; new
@@ -66,6 +67,7 @@ const migrations: Record<string, Migration> = {
   '0040_cached_tokens': cachedTokens,
   '0041_imports': imports,
   '0042_session_counts': sessionCounts,
+  '0043_extensions': extensions,
 };
 
 /** A newer version has changed the database so that this version cannot use it. It must not be touched. */

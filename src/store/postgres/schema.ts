@@ -1,4 +1,5 @@
 import type { ChatDatabase } from '../chats/tables.ts';
+import type { ExtensionDatabase } from '../extensions/tables.ts';
 import type { ImportDatabase } from '../imports/tables.ts';
 import type { KennelDatabase } from '../kennel/tables.ts';
 import type { MemoryDatabase } from '../memories/tables.ts';
@@ -7,4 +8,12 @@ import type { TurnDatabase } from '../turns/tables.ts';
 import type { WhatsAppDatabase } from '../whatsapp/tables.ts';
 
 /** Every table with the type of its rows; the migrations make the tables themselves. */
-export interface Database extends ChatDatabase, TurnDatabase, RoutineDatabase, KennelDatabase, MemoryDatabase, WhatsAppDatabase, ImportDatabase {}
+export interface Database
+  extends ChatDatabase,
+    TurnDatabase,
+    RoutineDatabase,
+    KennelDatabase,
+    MemoryDatabase,
+    WhatsAppDatabase,
+    ImportDatabase,
+    ExtensionDatabase {}

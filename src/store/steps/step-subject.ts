@@ -4,6 +4,7 @@ import type { ThinkInput, ThinkResult } from '../../contracts/conversation.ts';
 import { type Channel, stepKey } from '../../contracts/ids.ts';
 import type { Preferences } from '../../domain/chat/preferences.ts';
 import type { ThreadTable } from '../chats/tables.ts';
+import { agreedNow } from '../extensions/turn-extensions.ts';
 import { type KnownLimit, msUntil } from '../kennel/limits.ts';
 import { compiled } from '../postgres/compiled-query.ts';
 import type { Db } from '../postgres/database.ts';
@@ -24,6 +25,8 @@ export interface StepSubject {
   spentToday: Spent;
   /** limits that others have met, by model */
   limits: Record<string, KnownLimit>;
+  /** hashes of the extensions that the turn works with: those of its first step, or those that are agreed to now; `kept`: the turn has them already */
+  extensions: { hashes: readonly string[]; kept: boolean };
   /** the result of this very step; a retry that finds it pays nothing */
   stored: ThinkResult | null;
 }
@@ -62,6 +65,7 @@ const subjectOf = compiled('step_subject', (db, turnId: string, key: string, acc
     .leftJoin('steps', (join) => join.on('steps.key', '=', key))
     .leftJoin('spending', (join) => join.onRef('spending.chat_id', '=', 'chats.id').on('spending.day', '=', TODAY))
     .select(['turns.status', 'turns.started_at', 'turns.created_at', 'turns.auto_approve', 'turns.model', 'turns.mode', 'turns.allow_shell'])
+    .select(['turns.extensions', agreedNow.as('agreed_now')])
     .select(['threads.mode as thread_mode', 'threads.allow_shell as thread_allow_shell'])
     .select(['threads.model as thread_model', 'threads.system_prompt', 'threads.auto_approve as thread_auto_approve', 'threads.chat_id', 'chats.autonomy'])
     .select(['chats.channel', 'chats.address', 'chats.preferences'])
@@ -91,6 +95,8 @@ export async function loadSubject(db: Db, input: ThinkInput, { account, name, fa
     spent_unpriced,
     stored,
     limits,
+    extensions,
+    agreed_now,
     ...turn
   } = row;
   return {
@@ -103,6 +109,7 @@ export async function loadSubject(db: Db, input: ThinkInput, { account, name, fa
     group: isGroupChat(channel, address),
     spentToday: { tokens: spent_tokens ?? 0, microUsd: spent_micro_usd ?? 0, unpriced: spent_unpriced ?? 0 },
     limits: limits ?? {},
+    extensions: { hashes: extensions ?? agreed_now ?? [], kept: extensions !== null },
     stored,
   };
 }

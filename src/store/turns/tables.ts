@@ -22,6 +22,8 @@ export interface TurnTable {
   model: string | null;
   mode: string | null;
   allow_shell: boolean | null;
+  /** hashes of the extensions that it works with; null before its first step, and when there are none */
+  extensions: NullableJson<string[]>;
   /** the person was told that a restart delayed this turn */
   delay_told: Generated<boolean>;
   created_at: Created;

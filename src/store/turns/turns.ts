@@ -86,6 +86,7 @@ export function openTurn(tx: ThreadTransaction, input: NewTurn): TurnRecord {
     model: input.model ?? null,
     mode: input.mode ?? null,
     allow_shell: input.allowShell ?? null,
+    extensions: null,
     delay_told: false,
     // the clock of the database orders turns
     created_at: tx.at,
@@ -93,7 +94,7 @@ export function openTurn(tx: ThreadTransaction, input: NewTurn): TurnRecord {
     ended_at: null,
   };
   const record = turnRecord(row, [itemId]);
-  tx.later((db) => db.insertInto('turns').values({ ...row, usage: null }));
+  tx.later((db) => db.insertInto('turns').values({ ...row, usage: null, extensions: null }));
   tx.later((db) => db.updateTable('threads').set({ latest_turn_id: id, updated_at: now, deleted_at: null }).where('id', '=', tx.threadId));
   const said = insertUserItem(tx, { id: itemId, turnId: id, text: input.text, announceStart: true, unheard: input.unheard, heard: input.heard });
   tx.append({ event: 'turn.started', turnId: id, payload: { turn: record } }, ...said, {

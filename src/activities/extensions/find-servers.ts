@@ -1,0 +1,56 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Logger } from 'pino';
+import type { Kennel } from '../../adapters/kennel/kennel.ts';
+import { connectTo, readMcpConfig } from '../../adapters/mcp/configured.ts';
+import type { Config } from '../../config.ts';
+import { KIND_WORDS } from '../../domain/extensions/extension.ts';
+import type { ConfiguredServer } from '../../domain/extensions/mcp-config.ts';
+import { declarationOf } from '../../domain/extensions/mcp-declaration.ts';
+import { tellScreens } from '../../store/chats/notices.ts';
+import { findExtension, forgetOthers, noteFound, noteProblem } from '../../store/extensions/extensions.ts';
+import type { Db } from '../../store/postgres/database.ts';
+
+export interface FindDeps {
+  db: Db;
+  config: Config;
+  log: Logger;
+  /** the containers of this host, where this process has some: it looks at the servers over stdio then, and at no other */
+  kennel?: Kennel;
+}
+
+const CONNECT_MS = 120_000;
+
+/** Asks each configured server what it offers, and stores it. What is new waits for the owner, who is told once. */
+export async function findServers(deps: FindDeps, signal: AbortSignal): Promise<void> {
+  const { db, config, kennel } = deps;
+  const { servers, problems } = await readMcpConfig(config);
+  if (!kennel) {
+    await forgetOthers(db, 'mcp', [...servers.map(({ server }) => server.name), ...problems.map(({ name }) => name)]);
+    for (const { name, problem } of problems) await noteProblem(db, 'mcp', name, problem);
+  }
+  const mine = servers.filter(({ server }) => (server.reach.over === 'stdio') === (kennel !== undefined));
+  await Promise.all(mine.map((each) => findServer(deps, each, signal)));
+}
+
+async function findServer({ db, log, kennel }: FindDeps, configured: ConfiguredServer, stop: AbortSignal): Promise<void> {
+  const { name } = configured.server;
+  const signal = AbortSignal.any([stop, AbortSignal.timeout(CONNECT_MS)]);
+  try {
+    const session = await connectTo(configured, kennel, signal);
+    const listed = await session.tools(signal).finally(session.close);
+    const declaration = declarationOf(configured.server, listed);
+    const { hash, isNew } = await noteFound(db, declaration);
+    if (!isNew) return;
+    log.info({ server: name, tools: declaration.tools.length }, 'an MCP server offers what nobody has agreed to yet');
+    const text = `The ${KIND_WORDS.mcp} ${name} offers ${declaration.tools.length} tools. They wait for your yes: \`tools show ${name}\`.`;
+    await tellScreens(db, `ext-${hash.slice(0, 16)}`, text, true);
+  } catch (error) {
+    if (stop.aborted) return;
+    const { message } = error as Error;
+    log.warn({ server: name, error: message }, 'an MCP server could not be asked what it offers');
+    // a server that is away for a while stays; one that was configured otherwise does not
+    const known = (await findExtension(db, name))?.declaration;
+    const keeps = known?.kind === 'mcp' && isDeepStrictEqual(known.server, JSON.parse(JSON.stringify(configured.server)));
+    await noteProblem(db, 'mcp', name, message.slice(0, 1_000), keeps);
+  }
+}

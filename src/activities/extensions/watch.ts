@@ -1,0 +1,49 @@
+import { stat } from 'node:fs/promises';
+import { mcpConfigFile } from '../../adapters/mcp/configured.ts';
+import { ExtensionFiles } from './find-files.ts';
+import { type FindDeps, findServers } from './find-servers.ts';
+
+/** How soon a change of the file is seen. */
+const FILE_MS = 2_000;
+/** How often servers are asked whether what they offer has changed. A server that could not be asked is asked again as often. */
+const ASK_MS = 10 * 60_000;
+
+/** Looks for MCP servers at the start, when their file changes, and every some minutes; and for custom tools and skills. Returns a function that ends it. */
+export function watchServers(deps: FindDeps): () => void {
+  const stopped = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  let seen: string | null = null;
+  let askedAt = 0;
+  // one process of an instance is enough
+  const files = deps.kennel ? null : new ExtensionFiles(deps);
+  const round = async (): Promise<void> => {
+    await files?.look();
+    const now = await stampOf(mcpConfigFile(deps.config));
+    if (now !== seen || (now !== NO_FILE && Date.now() - askedAt >= ASK_MS)) {
+      // taken before the file is read, so that a change meanwhile is seen in the next round
+      await findServers(deps, stopped.signal);
+      seen = now;
+      askedAt = Date.now();
+    }
+  };
+  const next = (): void => {
+    round()
+      .catch((error: Error) => void deps.log.warn({ error: error.message }, 'could not look for MCP servers; the next round tries again'))
+      .finally(() => {
+        if (!stopped.signal.aborted) timer = setTimeout(next, FILE_MS).unref();
+      });
+  };
+  next();
+  return () => {
+    stopped.abort();
+    clearTimeout(timer);
+  };
+}
+
+const NO_FILE = 'none';
+
+const stampOf = (file: string): Promise<string> =>
+  stat(file, { bigint: true }).then(
+    ({ ino, mtimeNs, size }) => `${ino} ${mtimeNs} ${size}`,
+    ({ code }: NodeJS.ErrnoException) => (code === 'ENOENT' ? NO_FILE : String(code)),
+  );

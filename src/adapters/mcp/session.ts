@@ -1,0 +1,78 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import { CallToolResultSchema, ListToolsResultSchema } from '@modelcontextprotocol/sdk/types.js';
+import { type ListedTool, MOST_TOOLS } from '../../domain/extensions/mcp-declaration.ts';
+import { inline } from '../../domain/text/foreign-text.ts';
+import { VERSION } from '../../installation.ts';
+import { type McpResult, resultOf } from './result.ts';
+
+/** One connection with an MCP server. Nothing that the server says or does can cost more than an error. */
+
+/** A server cannot be used; `message` is for people and for the model. */
+export class McpError extends Error {
+  override readonly name = 'McpError';
+}
+
+const CONNECT_MS = 30_000;
+const MOST_PAGES = 20;
+
+/** A transport that says when it broke, because the SDK waits for an answer that can no longer come. */
+export interface WatchedTransport {
+  transport: Transport;
+  /** rejects with the reason, and never resolves */
+  broken: Promise<never>;
+}
+
+export interface McpSession {
+  tools(signal: AbortSignal): Promise<ListedTool[]>;
+  call(tool: string, args: Record<string, unknown>, options: { signal: AbortSignal; timeoutMs: number }): Promise<McpResult>;
+  close(): Promise<void>;
+}
+
+/** Begins a session. It offers the server nothing: no model, no questions to the person, no files. @throws McpError */
+export async function openMcpSession(server: string, { transport, broken }: WatchedTransport, signal: AbortSignal): Promise<McpSession> {
+  // awaited with each request
+  broken.catch(() => {});
+  const client = new Client({ name: 'fetch-durable', version: VERSION }, { capabilities: {} });
+  // what a server sends without being asked is of no interest, and must not end the process
+  client.onerror = () => {};
+  const asked = async <T>(what: string, request: Promise<T>): Promise<T> => {
+    try {
+      return await Promise.race([request, broken]);
+    } catch (error) {
+      request.catch(() => {});
+      if (signal.aborted) throw error;
+      throw error instanceof McpError ? error : new McpError(`The MCP server ${server} ${what}: ${inline((error as Error).message, 300)}`);
+    }
+  };
+  const close = () => client.close().catch(() => {});
+  try {
+    await asked('cannot be reached', client.connect(transport, { timeout: CONNECT_MS, signal }));
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    async tools(within) {
+      const found: ListedTool[] = [];
+      let cursor: string | undefined;
+      // not `listTools`, which compiles the schemas of the server into code
+      for (let page = 0; page < MOST_PAGES; page += 1) {
+        const params = cursor === undefined ? {} : { cursor };
+        const listed = await asked(
+          'does not say what it offers',
+          client.request({ method: 'tools/list', params }, ListToolsResultSchema, { timeout: CONNECT_MS, signal: within }),
+        );
+        found.push(...listed.tools);
+        cursor = listed.nextCursor;
+        if (cursor === undefined || found.length > MOST_TOOLS * 4) return found;
+      }
+      return found;
+    },
+    async call(name, args, { signal: within, timeoutMs }) {
+      const request = client.request({ method: 'tools/call', params: { name, arguments: args } }, CallToolResultSchema, { timeout: timeoutMs, signal: within });
+      return resultOf(await asked('did not answer the call', request));
+    },
+    close,
+  };
+}
