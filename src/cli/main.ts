@@ -46,6 +46,9 @@ command('setup', 'Ask again which model, what to call you, and your time zone', 
   await (await import('./setup/setup.ts')).setup(config);
 });
 addConfigCommands();
+command('tools', 'List your MCP servers, tools and skills, and which of them wait for your yes', 'fetch tools', () => async (config) => {
+  await (await import('./commands/tools.ts')).run(config);
+});
 command(
   'status',
   'Show the roles of this home; exit code 3 when nothing runs',

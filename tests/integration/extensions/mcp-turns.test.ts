@@ -1,6 +1,9 @@
+import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { childEnvironment } from '../../../src/config.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 import { agree, found, offeredIn, outputOf, told } from '../../support/extensions.ts';
 import { startMcpServer, type TestMcpServer } from '../../support/mcp/server.ts';
@@ -124,4 +127,11 @@ it('tells the model what is wrong with its arguments, and asks nobody', async ()
   const turn = await app.turn(thread, [{ call: [['mcp_news_echo', { words: 1 }]] }, { say: '$LAST' }]);
   await app.ended(thread, turn);
   expect(await outputOf(app, turn, 'mcp_news_echo')).toMatch(/arguments of mcp_news_echo are not right/);
+}, 60_000);
+
+it('is listed by `fetch tools`, with what it waits for and what is wrong with it', async () => {
+  const entryPoint = fileURLToPath(new URL('../../../bin/fetch.js', import.meta.url));
+  const args = [entryPoint, 'tools', '--home', app.home, '--database-url', app.databaseUrl];
+  const said = execFileSync(process.execPath, args, { env: childEnvironment({}), encoding: 'utf8' });
+  expect(said).toContain('- MCP server news: 8 tools in use');
 }, 60_000);
