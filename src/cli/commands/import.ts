@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Config } from '../../config.ts';
+import { visibleLine } from '../../domain/text/evidence.ts';
 import { importedKeys } from '../../store/imports/imports.ts';
 import type { ImportKind } from '../../store/imports/tables.ts';
 import { openStore, type Store } from '../../store/postgres/database.ts';
@@ -113,5 +114,7 @@ function report({ found, left, problems }: Part, { taken, refused }: Outcome, ho
   return problems.length === 0;
 }
 
-const heading = (title: string, lines: readonly string[]): string => `${title} (${lines.length}):\n${lines.map((line) => `  - ${line}\n`).join('')}`;
+/** Names come from files of others, and a terminal obeys control characters. */
+const heading = (title: string, lines: readonly string[]): string =>
+  `${title} (${lines.length}):\n${lines.map((line) => `  - ${visibleLine(line.replaceAll('\n', ' '))}\n`).join('')}`;
 const say = (text: string): void => void process.stdout.write(`${text}\n`);

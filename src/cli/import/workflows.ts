@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { z } from 'zod';
+import type { Autonomy } from '../../contracts/conversation.ts';
+import type { RoutineStep } from '../../contracts/routine.ts';
 import { parseSchedule, scheduleSlug } from '../../domain/cron.ts';
 import { phoneOf } from '../../domain/whatsapp/identity.ts';
 import { channelThread } from '../../intake/threads.ts';
@@ -11,7 +13,7 @@ import { findRoutine, insertRoutine } from '../../store/routines/routines.ts';
 import { tools } from '../../tools/registry.ts';
 import { checkRoutineSteps, routineStep } from '../../tools/routines/routine-steps.ts';
 import { JsonFile } from './files.ts';
-import { type Into, nothing, type Part } from './found.ts';
+import { type Found, type Into, nothing, type Part } from './found.ts';
 import { type Chats, chatOf, counted } from './sessions.ts';
 
 /** `workflows.json`. The original has one list for everybody; here each belongs to a chat, and these become the owner's. */
@@ -45,61 +47,76 @@ export function readWorkflows({ data, done, chats, owner }: Reading): Part {
   if (!json) return part;
   const chat = (into: Into) => ownersChat(into, chats, owner);
   const known = new Set<string>();
-  const each = <S extends z.ZodType>(list: string, schema: S, use: (value: z.output<S>, problem: (text: string) => void) => void) => {
-    for (const [at, written] of json.list(list, part.problems).entries()) {
-      const problem = (text: string, ...path: Array<string | number>): void =>
-        void part.problems.push({ file: json.file, line: json.lineOf(list, at, ...path), text });
-      const read = schema.safeParse(written);
-      if (read.success) use(read.data, problem);
-      else for (const { path, message } of read.error.issues) problem(`${path.join('.')}: ${message}`, ...(path as Array<string | number>));
-    }
-  };
-  each('workflows', workflow, (value, problem) => {
-    const checked = checkRoutineSteps(
-      value.steps,
-      (name) => tools.get(name),
-      () => tools.keys(),
-      chats.config.FETCH_AUTONOMY,
-    );
-    if (!checked.ok) return problem(`Workflow "${value.name}" cannot run here. ${checked.error}`);
-    known.add(value.id);
-    part.found.push({
-      what: `workflow "${value.name}"`,
-      here: done.workflows.has(value.id),
-      take: async (into) => {
-        const chatId = await chat(into);
-        const { name, description, workspace = null } = value;
-        const routine = await insertRoutine(into.db, { id: routineId(value.id), chatId, name, description, workspace, steps: checked.steps });
-        if (!routine) return 'a workflow of this name is there already';
-        await claimImport(into.db, 'workflow', value.id);
-        return null;
-      },
-    });
+  eachOf(json, 'workflows', workflow, part, (written) => {
+    const checked = checkSteps(written.steps, chats.config.FETCH_AUTONOMY);
+    if (!checked.ok) return `Workflow "${written.name}" cannot run here. ${checked.error}`;
+    known.add(written.id);
+    return foundWorkflow({ ...written, steps: checked.steps }, done.workflows.has(written.id), chat);
   });
-  each('cronJobs', cron, (value, problem) => {
-    const parsed = parseSchedule(value.schedule, 'UTC', new Date());
-    if (!parsed.ok) return problem(`Cron "${value.name}": ${parsed.error}.`);
-    if (!known.has(value.workflowId)) return problem(`Cron "${value.name}" runs a workflow that is not there or cannot be taken over.`);
-    part.found.push({
-      what: `cron "${value.name}": ${parsed.schedule} in UTC${value.enabled ? '' : ', disabled'}`,
-      here: done.crons.has(value.id),
-      take: async (into) => {
-        const chatId = await chat(into);
-        const routine = await findRoutine(into.db, chatId, routineId(value.workflowId));
-        if (!routine) return 'its workflow was not taken over, or is deleted';
-        const { name, enabled } = value;
-        const id = `cron_${scheduleSlug(parsed.schedule)}_${digest(value.id)}`;
-        const made = await insertCron(into.db, { id, routineId: routine.id, chatId, name, schedule: parsed.schedule, timeZone: 'UTC', enabled });
-        if (!made) return 'a cron of this name is there already';
-        await claimImport(into.db, 'cron', value.id);
-        return null;
-      },
-    });
+  eachOf(json, 'cronJobs', cron, part, (written) => {
+    const parsed = parseSchedule(written.schedule, 'UTC', new Date());
+    if (!parsed.ok) return `Cron "${written.name}": ${parsed.error}.`;
+    if (!known.has(written.workflowId)) return `Cron "${written.name}" runs a workflow that is not there or cannot be taken over.`;
+    return foundCron({ ...written, schedule: parsed.schedule }, done.crons.has(written.id), chat);
   });
   const runs = json.list('runs', part.problems).length;
   if (runs > 0) part.left.push({ what: `${counted(runs, 'earlier run')} of workflows`, why: 'only workflows and crons are taken over' });
   return part;
 }
+
+/** Reads each member of a list: what is found, or what is wrong with it. */
+function eachOf<S extends z.ZodType>(json: JsonFile, list: string, schema: S, part: Part, read: (written: z.output<S>) => Found | string): void {
+  for (const [at, written] of json.list(list, part.problems).entries()) {
+    const problem = (text: string, path: PropertyKey[] = []): void =>
+      void part.problems.push({ file: json.file, line: json.lineOf(list, at, ...(path as Array<string | number>)), text });
+    const parsed = schema.safeParse(written);
+    if (!parsed.success) for (const { path, message } of parsed.error.issues) problem(`${path.join('.')}: ${message}`, path);
+    else {
+      const found = read(parsed.data);
+      if (typeof found === 'string') problem(found);
+      else part.found.push(found);
+    }
+  }
+}
+
+const checkSteps = (steps: z.output<typeof workflow>['steps'], autonomy: Autonomy) =>
+  checkRoutineSteps(
+    steps,
+    (name) => tools.get(name),
+    () => tools.keys(),
+    autonomy,
+  );
+
+type ChatOfOwner = (into: Into) => Promise<string>;
+
+const foundWorkflow = (written: Omit<z.output<typeof workflow>, 'steps'> & { steps: RoutineStep[] }, here: boolean, chat: ChatOfOwner): Found => ({
+  what: `workflow "${written.name}"`,
+  here,
+  take: async (into) => {
+    const { name, description, workspace = null, steps } = written;
+    const routine = await insertRoutine(into.db, { id: routineId(written.id), chatId: await chat(into), name, description, workspace, steps });
+    if (!routine) return 'a workflow of this name is there already';
+    await claimImport(into.db, 'workflow', written.id);
+    return null;
+  },
+});
+
+/** The comparison with the Temporal server makes its schedule within a minute or two. */
+const foundCron = (written: z.output<typeof cron>, here: boolean, chat: ChatOfOwner): Found => ({
+  what: `cron "${written.name}": ${written.schedule} in UTC${written.enabled ? '' : ', disabled'}`,
+  here,
+  take: async (into) => {
+    const chatId = await chat(into);
+    const routine = await findRoutine(into.db, chatId, routineId(written.workflowId));
+    if (!routine) return 'its workflow was not taken over, or is deleted';
+    const { name, schedule, enabled } = written;
+    const id = `cron_${scheduleSlug(schedule)}_${digest(written.id)}`;
+    const made = await insertCron(into.db, { id, routineId: routine.id, chatId, name, schedule, timeZone: 'UTC', enabled });
+    if (!made) return 'a cron of this name is there already';
+    await claimImport(into.db, 'cron', written.id);
+    return null;
+  },
+});
 
 const digest = (id: string): string => createHash('sha256').update(`import\n${id}`).digest('hex').slice(0, 10);
 const routineId = (id: string): string => `wf_${digest(id)}`;

@@ -211,6 +211,7 @@ describe('fetch import', () => {
           1,
         ),
         'data/tools/ok.json': '{}',
+        'data/tools/\u001b[2Jwipe.json': '{}',
       },
     });
     mkdirSync(join(from, 'data/skills/bad'), { recursive: true });
@@ -231,6 +232,8 @@ describe('fetch import', () => {
       expect(said).toContain(problem);
     expect(said.split('Not taken over')[0]).toContain('session older123');
     expect(said).toContain('custom tool ok.json');
+    expect(said).toContain('wipe.json: Its name has characters that are not allowed.');
+    expect(said).not.toContain('\u001b');
     expect(existsSync(join(home, 'skills/bad'))).toBe(false);
   });
 
