@@ -42,5 +42,8 @@ it('summaries are written by the model that is named for them', async () => {
   for (let n = 0; n < 5; n++) await app.ended(thread, await app.turn(thread, [{ say: `answer ${n} ${'word '.repeat(150)}` }]));
   const summaries = bodies.map((body) => JSON.parse(body)).filter(({ messages }) => messages[0].content.startsWith('Sum up'));
   expect(summaries.length).toBeGreaterThan(0);
+  // the practice model sums up, too, and does not answer what it is to sum up
+  const { body } = await app.store.db.selectFrom('summaries').select('body').where('thread_id', '=', thread).executeTakeFirstOrThrow();
+  expect(body).toMatch(/^Practice summary: /);
   expect(new Set(summaries.map(({ model }) => model))).toEqual(new Set(['summer']));
 });

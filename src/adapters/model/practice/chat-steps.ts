@@ -121,7 +121,7 @@ const RULES: readonly Rule[] = [ask, readPage, stopSchedule, schedule, listSched
 
 /** A summary was requested; null when it was not. */
 export const summaryStep = ({ system, user }: Situation): ScriptStep | null =>
-  /summar|compact/i.test(system) ? { say: `Practice summary: ${clip(user.trim().replace(/\s+/g, ' '), 400)}` } : null;
+  /^sum up\b|summar|compact/i.test(system) ? { say: `Practice summary: ${clip(user.trim().replace(/\s+/g, ' '), 400)}` } : null;
 
 /** What the practice model says in a chat. */
 export function chatStep(situation: Situation, use: Use): ScriptStep {
