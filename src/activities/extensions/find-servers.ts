@@ -20,8 +20,8 @@ export interface FindDeps {
 
 const CONNECT_MS = 120_000;
 
-/** Asks each configured server what it offers, and stores it. What is new waits for the owner, who is told once. */
-export async function findServers(deps: FindDeps, signal: AbortSignal): Promise<void> {
+/** Asks each configured server what it offers, and stores it. What is new waits for the owner, who is told once. False when one did not answer. */
+export async function findServers(deps: FindDeps, signal: AbortSignal): Promise<boolean> {
   const { db, config, kennel } = deps;
   const { servers, problems } = await readMcpConfig(config);
   if (!kennel) {
@@ -29,10 +29,11 @@ export async function findServers(deps: FindDeps, signal: AbortSignal): Promise<
     for (const { name, problem } of problems) await noteProblem(db, 'mcp', name, problem);
   }
   const mine = servers.filter(({ server }) => (server.reach.over === 'stdio') === (kennel !== undefined));
-  await Promise.all(mine.map((each) => findServer(deps, each, signal)));
+  const answered = await Promise.all(mine.map((each) => findServer(deps, each, signal)));
+  return !answered.includes(false);
 }
 
-async function findServer({ db, log, kennel }: FindDeps, configured: ConfiguredServer, stop: AbortSignal): Promise<void> {
+async function findServer({ db, log, kennel }: FindDeps, configured: ConfiguredServer, stop: AbortSignal): Promise<boolean> {
   const { name } = configured.server;
   const signal = AbortSignal.any([stop, AbortSignal.timeout(CONNECT_MS)]);
   try {
@@ -40,17 +41,19 @@ async function findServer({ db, log, kennel }: FindDeps, configured: ConfiguredS
     const listed = await session.tools(signal).finally(session.close);
     const declaration = declarationOf(configured.server, listed);
     const { hash, isNew } = await noteFound(db, declaration);
-    if (!isNew) return;
+    if (!isNew) return true;
     log.info({ server: name, tools: declaration.tools.length }, 'an MCP server offers what nobody has agreed to yet');
     const text = `The ${KIND_WORDS.mcp} ${name} offers ${declaration.tools.length} tools. They wait for your yes: \`tools show ${name}\`.`;
     await tellScreens(db, `ext-${hash.slice(0, 16)}`, text, true);
+    return true;
   } catch (error) {
-    if (stop.aborted) return;
+    if (stop.aborted) return false;
     const { message } = error as Error;
     log.warn({ server: name, error: message }, 'an MCP server could not be asked what it offers');
     // a server that is away for a while stays; one that was configured otherwise does not
     const known = (await findExtension(db, name))?.declaration;
     const keeps = known?.kind === 'mcp' && isDeepStrictEqual(known.server, JSON.parse(JSON.stringify(configured.server)));
     await noteProblem(db, 'mcp', name, message.slice(0, 1_000), keeps);
+    return false;
   }
 }

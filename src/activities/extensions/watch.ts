@@ -5,25 +5,27 @@ import { type FindDeps, findServers } from './find-servers.ts';
 
 /** How soon a change of the file is seen. */
 const FILE_MS = 2_000;
-/** How often servers are asked whether what they offer has changed. A server that could not be asked is asked again as often. */
+/** How often servers are asked whether what they offer has changed. */
 const ASK_MS = 10 * 60_000;
+/** How soon they are asked again when one did not answer: an engine or a server may start later than this. */
+const AGAIN_MS = 60_000;
 
 /** Looks for MCP servers at the start, when their file changes, and every some minutes; and for custom tools and skills. Returns a function that ends it. */
 export function watchServers(deps: FindDeps): () => void {
   const stopped = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   let seen: string | null = null;
-  let askedAt = 0;
+  let askAt = 0;
   // one process of an instance is enough
   const files = deps.kennel ? null : new ExtensionFiles(deps);
   const round = async (): Promise<void> => {
     await files?.look();
     const now = await stampOf(mcpConfigFile(deps.config));
-    if (now !== seen || (now !== NO_FILE && Date.now() - askedAt >= ASK_MS)) {
+    if (now !== seen || (now !== NO_FILE && Date.now() >= askAt)) {
       // taken before the file is read, so that a change meanwhile is seen in the next round
-      await findServers(deps, stopped.signal);
+      const answered = await findServers(deps, stopped.signal);
       seen = now;
-      askedAt = Date.now();
+      askAt = Date.now() + (answered ? ASK_MS : AGAIN_MS);
     }
   };
   const next = (): void => {
