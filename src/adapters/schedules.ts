@@ -107,6 +107,18 @@ export async function describeSchedule(temporal: Client, cronId: string): Promis
   }
 }
 
+/** Gives a schedule other times; false when there is none. */
+export async function changeSchedule(temporal: Client, cronId: string, { schedule, timeZone }: Pick<NewSchedule, 'schedule' | 'timeZone'>): Promise<boolean> {
+  try {
+    const spec = { cronExpressions: [schedule], timezone: timeZone };
+    await temporal.schedule.getHandle(scheduleId(cronId)).update((before) => ({ ...before, spec }) as ScheduleUpdateOptions);
+    return true;
+  } catch (error) {
+    if (error instanceof ScheduleNotFoundError) return false;
+    throw error;
+  }
+}
+
 /** Starts or stops the firings of a schedule; false when there is none. */
 export async function setScheduleEnabled(temporal: Client, cronId: string, enabled: boolean): Promise<boolean> {
   const handle = temporal.schedule.getHandle(scheduleId(cronId));

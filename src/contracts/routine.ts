@@ -10,6 +10,8 @@ export interface RoutineInput {
   /** set when a person or the model started it; a scheduled run derives its id from the workflow id */
   runId?: string;
   cronId?: string;
+  /** the call of workflow_run, whose arguments have the inputs of the routine */
+  callId?: string;
   /** why the run ended or cannot go on, where nobody was told yet */
   ended?: string;
 }
@@ -18,7 +20,14 @@ export interface RoutineStep {
   name: string;
   tool: string;
   args: Record<string, unknown>;
+  /** after which outcome of the routine steps before it runs; `ok` when unset */
+  when?: RoutineStepWhen;
+  /** `continue`: the run goes on as if it had succeeded */
+  onFailure?: 'continue';
 }
+
+export const STEP_WHEN = ['ok', 'failed', 'always'] as const;
+export type RoutineStepWhen = (typeof STEP_WHEN)[number];
 
 export interface RoutineResult {
   runId: string;
@@ -41,16 +50,28 @@ export interface OpenedRun {
   name: string;
   channel: Channel;
   /** policy of each routine step as of now; arguments stay in the store */
-  steps: Array<{ tool: string; effect: Effect; timeoutMs: number /** of the host that has the workspace, for tools of the kennel */; queue?: string }>;
+  steps: OpenedStep[];
+}
+export interface OpenedStep extends Pick<RoutineStep, 'tool' | 'when' | 'onFailure'> {
+  effect: Effect;
+  timeoutMs: number;
+  /** of the host that has the workspace, for tools of the kennel */
+  queue?: string;
 }
 export interface StepInput {
   runId: string;
   index: number;
   /** do not run the tool: use the stored outcome, or store this one */
   settle?: string;
+  /** do not run the tool: the routine steps before it did not end as it needs */
+  skip?: true;
+  /** see `RoutineInput` */
+  callId?: string;
 }
 export interface StepResult {
   ok: boolean;
+  /** the routine step has created a coding task, whose result is its own. Unset by releases that did not wait for it. */
+  awaitsTask?: true;
   /** a coding task that the routine step created; started as a child */
   task?: TaskInput;
 }
@@ -62,11 +83,13 @@ export interface CloseInput {
   reason?: string;
 }
 
-/** Activities of one execution of a routine. `openRun` and `closeRun` are local: they use only our own store. */
+/** Activities of one execution of a routine. All but `runRoutineStep` are local: they use only our own store. */
 export interface RoutineActivities {
   /** null when the routine or its chat is gone */
   openRun(input: OpenInput): Promise<OpenedRun | null>;
   runRoutineStep(input: StepInput): Promise<StepResult>;
+  /** Takes over the result of the coding task that a routine step has created. `over` is false while the task goes on. */
+  endTaskStep(input: { runId: string; index: number }): Promise<{ over: boolean; ok: boolean }>;
   /** the outbox id of the result */
   closeRun(input: CloseInput): Promise<string>;
 }

@@ -10,6 +10,7 @@ import { githubTools, syncTools } from './github/github.ts';
 import { interactionTools } from './interaction.ts';
 import { memoryTools } from './memory.ts';
 import { preferences } from './preferences.ts';
+import { routineChanges } from './routines/changes.ts';
 import { cronTools } from './routines/crons.ts';
 import { workflowTools } from './routines/workflows.ts';
 import { taskTools } from './tasks/tasks.ts';
@@ -21,6 +22,9 @@ import { fileTools } from './workspace/files.ts';
 import { gitTools } from './workspace/git.ts';
 import { shellTools } from './workspace/shell.ts';
 import { workspaceTools } from './workspace/workspaces.ts';
+
+const lookup = (name: string): Tool | undefined => tools.get(name);
+const names = (): Iterable<string> => tools.keys();
 
 // The model reads the families in this order, which prompt caches count on: a new one goes to the end of `later`.
 const earlier: Tool[] = [...interactionTools, ...attachmentTools, webFetch];
@@ -34,15 +38,13 @@ const later: Tool[] = [
   ...bringInTools,
   webSearch,
   ...githubTools,
+  ...routineChanges(lookup, names),
   preferences,
   ...browserTools,
   ...memoryTools,
   skillRead,
 ];
-const routineTools: Tool[] = workflowTools(
-  (name) => tools.get(name),
-  () => tools.keys(),
-);
+const routineTools: Tool[] = workflowTools(lookup, names);
 
 /** Every tool that the model may call, by name. */
 export const tools: ReadonlyMap<string, Tool> = new Map([...earlier, ...routineTools, ...cronTools, ...later].map((tool) => [tool.name, tool]));

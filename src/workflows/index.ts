@@ -1,4 +1,4 @@
 export { codingTask } from './coding-task/coding-task.ts';
 export { conversation } from './conversation/conversation.ts';
 export { reminder } from './reminder.ts';
-export { routine } from './routine.ts';
+export { routine } from './routine/routine.ts';

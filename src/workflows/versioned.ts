@@ -1,7 +1,7 @@
 import { setWorkflowOptions } from '@temporalio/workflow';
 import { codingTask } from './coding-task/coding-task.ts';
 import { reminder } from './reminder.ts';
-import { routine } from './routine.ts';
+import { routine } from './routine/routine.ts';
 
 /**
  * Versioning of workflows where workers of several builds run. Tasks and routines end, so they stay on the build that started them. Conversations never end;

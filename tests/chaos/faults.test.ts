@@ -65,7 +65,7 @@ async function frozen<T>(instance: TestApp, run: () => Promise<T>): Promise<T> {
 const allReady = () => app.whenReady();
 
 describe('a kill in the middle of a message', () => {
-  it('between inbox row and signal: a message that was acknowledged while Temporal was dead is answered', async () => {
+  it('defect 20: between inbox row and signal: a message that was acknowledged while Temporal was dead is answered', async () => {
     const thread = await app.thread();
     await kill(app, 'temporal');
     const turn = await send(thread, [{ say: 'after the signal' }], 'after the signal');
@@ -103,7 +103,7 @@ describe('a kill in the middle of a message', () => {
     await allReady();
   });
 
-  it('between a tool effect and its report: the worker dies before Temporal hears of it, and the tool does not run again', async () => {
+  it('defect 18: between a tool effect and its report: the worker dies before Temporal hears of it, and the tool does not run again', async () => {
     const thread = await app.thread();
     const turn = await send(thread, [{ call: [['web_fetch', { url: `${pageUrl}/kept` }]] }, { say: 'kept' }], 'kept', 1);
     const done = () => app.store.db.selectFrom('calls').select('id').where('turn_id', '=', turn).where('state', '=', 'done').executeTakeFirst();

@@ -64,7 +64,7 @@ it('names what needs a restart, and leaves it as it is', async () => {
 });
 
 describe('defect 33 of the original', () => {
-  it('takes the shipped template, with every line of it uncommented', async () => {
+  it('defect 33: takes the shipped template, with every line of it uncommented', async () => {
     const template = readFileSync(join(import.meta.dirname, '../../.env.example'), 'utf8');
     writeFileSync(file, template);
     expect(await reload()).toMatchObject({ success: true, updatedKeys: [] });

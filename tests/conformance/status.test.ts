@@ -123,7 +123,7 @@ describe('defect 39 of the original: an open admin API', () => {
     ['GET', '/api/sessions'],
   ] as const;
 
-  it.each(ADMIN_ONLY)('%s %s answers 401 without a token and 403 with a wrong one', async (method, path) => {
+  it.each(ADMIN_ONLY)('defect 39: %s %s answers 401 without a token and 403 with a wrong one', async (method, path) => {
     const without = await ask(method, path);
     expect([without.status, without.headers['www-authenticate'], JSON.parse(without.body).success]).toEqual([401, 'Bearer', false]);
     for (const token of ['wrong', `${ADMIN}x`, ADMIN.slice(1), 'undefined']) {
@@ -133,7 +133,7 @@ describe('defect 39 of the original: an open admin API', () => {
     for (const header of [`Basic ${ADMIN}`, ADMIN, 'Bearer', `bearer${ADMIN}`]) expect((await ask(method, path, { Authorization: header })).status).toBe(401);
   });
 
-  it('lets no page of another origin read anything', async () => {
+  it('defect 39: lets no page of another origin read anything', async () => {
     for (const origin of ['https://attacker.example', 'https://app.example.com', 'http://localhost:3000', 'null']) {
       for (const [method, path] of [['GET', '/api/status'], ['GET', '/api/health'], ['GET', '/openapi.json'], ...ADMIN_ONLY] as const) {
         const { headers } = await ask(method, path, { Origin: origin, Authorization: `Bearer ${ADMIN}` });

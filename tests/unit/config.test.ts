@@ -11,7 +11,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
-test('without any setting every default is there', () => {
+test('defect 22: without any setting every default is there', () => {
   const config = loadConfig({}, { FETCH_HOME: home });
   expect(config).toMatchObject({
     FETCH_RUNTIME_PORT: 7878,

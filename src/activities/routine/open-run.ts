@@ -1,6 +1,6 @@
 import { deleteSchedule } from '../../adapters/schedules.ts';
 import { kennelQueue } from '../../contracts/ids.ts';
-import type { OpenedRun, OpenInput } from '../../contracts/routine.ts';
+import type { OpenedRun, OpenedStep, OpenInput, RoutineStep } from '../../contracts/routine.ts';
 import { firingNote, isOvertaken } from '../../domain/cron.ts';
 import { chatAutonomy } from '../../store/chats/threads.ts';
 import { hostOfChat } from '../../store/kennel/hosts.ts';
@@ -38,12 +38,13 @@ export async function openRun(deps: RoutineDeps, input: OpenInput): Promise<Open
     note = firingNote({ schedule: cron.schedule, timeZone: cron.time_zone }, from, scheduledFor, now);
   }
   await insertRun(db, { id: input.runId, routine, cronId: input.cronId ?? null, workflowId: input.workflowId, scheduledFor, note });
-  return { name: routine.name, channel: chat.channel, steps: await Promise.all(routine.steps.map(({ tool }) => policyOf(deps, input.chatId, tool))) };
+  return { name: routine.name, channel: chat.channel, steps: await Promise.all(routine.steps.map((step) => policyOf(deps, input.chatId, step))) };
 }
 
 /** How a routine step is to be run, as of now. */
-async function policyOf({ db, config }: RoutineDeps, chatId: string, name: string): Promise<OpenedRun['steps'][number]> {
+async function policyOf({ db, config }: RoutineDeps, chatId: string, { tool: name, when, onFailure }: RoutineStep): Promise<OpenedStep> {
   const tool = tools.get(name);
   const host = tool?.runsIn === 'kennel' ? await hostOfChat(db, chatId, config.FETCH_KENNEL_HOST, tool.anyHost === true) : null;
-  return { tool: name, effect: tool?.effect ?? 'idempotent', timeoutMs: tool?.timeoutMs ?? 10_000, ...(host && { queue: kennelQueue(host) }) };
+  const policy = { ...(when && { when }), ...(onFailure && { onFailure }) };
+  return { tool: name, ...policy, effect: tool?.effect ?? 'idempotent', timeoutMs: tool?.timeoutMs ?? 10_000, ...(host && { queue: kennelQueue(host) }) };
 }

@@ -7,6 +7,7 @@ import { tools } from '../../tools/registry.ts';
 import type { RoutineDeps } from '../activity-deps.ts';
 import { fail } from '../failure.ts';
 import { beating, recording } from '../heartbeat.ts';
+import { endTaskStep } from './end-task-step.ts';
 import { openRun } from './open-run.ts';
 import { resultText, summaryOf } from './result-text.ts';
 import { runRoutineStep } from './run-routine-step.ts';
@@ -14,6 +15,7 @@ import { runRoutineStep } from './run-routine-step.ts';
 export const createRoutineActivities = (deps: RoutineDeps): RoutineActivities => ({
   openRun: recording((input) => openRun(deps, input)),
   runRoutineStep: beating((input) => runRoutineStep(deps, input)),
+  endTaskStep: recording((input) => endTaskStep(deps, input)),
   closeRun: recording((input) => closeAndTell(deps, input)),
 });
 
@@ -23,7 +25,7 @@ async function closeAndTell({ db }: RoutineDeps, { runId, status, steps, reason 
   if (!before) throw fail('NotFound', `Run ${runId} is not in the database.`);
   const ended = status === 'failed' && before.results.every((result) => result.ok) && !(await findRoutine(db, before.chat_id, before.routine_id));
   const why = reason ?? (ended ? 'the workflow was deleted while it ran' : undefined);
-  const run = await closeRun(db, runId, status, summaryOf(before.results, status, steps, why));
+  const run = await closeRun(db, runId, status, summaryOf(before.results, steps, why));
   const outboxId = `out_${runId}_result`;
   await recordNotice(db, {
     chatId: run.chat_id,

@@ -4,9 +4,13 @@ import { decideUnattended } from '../../domain/consent/policy.ts';
 import { whyAsked } from '../../domain/consent/taint.ts';
 import { closedTo } from '../../domain/consent/tool-access.ts';
 import { unknownOutcome } from '../../domain/failures.ts';
+import { fillInputs, type Inputs, missingInputs } from '../../domain/routine-inputs.ts';
 import { chatAccess, chatAutonomy } from '../../store/chats/threads.ts';
+import type { Db } from '../../store/postgres/database.ts';
 import { findRoutine } from '../../store/routines/routines.ts';
 import { beginOnce, findRun, type RoutineRun, storeStep } from '../../store/routines/runs.ts';
+import { findCallWithChat } from '../../store/steps/calls.ts';
+import { taintOfCall, unaskedSources } from '../../store/steps/taint.ts';
 import { tools } from '../../tools/registry.ts';
 import { dangerOf, type Tool, type ToolOutcome } from '../../tools/tool.ts';
 import type { RoutineDeps } from '../activity-deps.ts';
@@ -17,36 +21,45 @@ import { taintUnattended } from '../turn/provenance.ts';
 type Args = Record<string, unknown>;
 
 /** Runs one routine step. Its outcome is stored once, and a repeated attempt returns the stored one. */
-export async function runRoutineStep(deps: RoutineDeps, { runId, index, settle }: StepInput): Promise<StepResult> {
+export async function runRoutineStep(deps: RoutineDeps, input: StepInput): Promise<StepResult> {
   const { db } = deps;
+  const { runId, index, settle, skip } = input;
   const run = await findRun(db, runId);
   if (!run) throw fail('NotFound', `Run ${runId} is not in the database.`);
-  const made = (tool: string, ok: boolean) => taskMadeBy(deps, { id: `${runId}_${index}`, name: tool }, ok);
+  const made = async (tool: string, ok: boolean, skipped?: true): Promise<Partial<StepResult>> =>
+    ok && !skipped && tools.get(tool)?.startsTask ? { awaitsTask: true, ...(await taskMadeBy(deps, { id: callIdOf(runId, index), name: tool }, ok)) } : {};
   const stored = run.results[index];
-  if (stored) return { ok: stored.ok, ...(await made(stored.tool, stored.ok)) };
+  if (stored) return { ok: stored.ok, ...(await made(stored.tool, stored.ok, stored.skipped)) };
   const routine = await findRoutine(db, run.chat_id, run.routine_id);
   // the routine was deleted meanwhile: the run ends without a failed step
   if (!routine && settle === undefined) return { ok: false };
   const step = routine?.steps[index];
   const label = { name: step?.name ?? `step-${index + 1}`, tool: step?.tool ?? 'unknown' };
-  const outcome = settle !== undefined ? refused(settle) : await outcomeOf(deps, run, index, step, routine?.sources ?? []);
-  const { ok } = await storeStep(db, runId, index, { ...label, ok: outcome.ok, output: outcome.output });
-  return { ok, ...(await made(label.tool, ok)) };
+  const outcome = skip ? SKIPPED : settle !== undefined ? refused(settle) : await outcomeOf(deps, run, input, step, routine?.sources ?? []);
+  const { ok } = await storeStep(db, runId, index, { ...label, ok: outcome.ok, output: outcome.output, ...(skip && { skipped: true }) });
+  return { ok, ...(await made(label.tool, ok, skip)) };
 }
 
+/** The call that a routine step makes. */
+export const callIdOf = (runId: string, index: number): string => `${runId}_${index}`;
+
+const SKIPPED: ToolOutcome = { ok: true, output: 'It was not needed.' };
 const refused = (output: string): ToolOutcome => ({ ok: false, output });
 
 async function outcomeOf(
   deps: RoutineDeps,
   run: RoutineRun,
-  index: number,
+  { index, callId }: StepInput,
   step: { tool: string; args: Args } | undefined,
   sources: readonly Source[],
 ): Promise<ToolOutcome> {
   if (!step) return refused('The workflow was deleted while it ran.');
   const tool = tools.get(step.tool);
   if (!tool) return refused(`The tool ${step.tool} is no longer there.`);
-  const checked = await mayRun(deps, run, tool, step.args, sources);
+  const given = await inputsOfRun(deps.db, run, callId);
+  const missing = missingInputs([step], given.inputs);
+  if (missing.length > 0) return refused(`The run has no ${missing.join(', ')}. Start it again with workflow_run and its inputs.`);
+  const checked = await mayRun(deps, run, tool, fillInputs(step.args, given.inputs), [...sources, ...given.sources]);
   if (typeof checked === 'string') return refused(checked);
   if (tool.effect === 'once' && !(await beginOnce(deps.db, run.id, index))) return refused(unknownOutcome('step'));
   // a run has no turn and no thread, so its own id takes their place
@@ -58,6 +71,13 @@ async function outcomeOf(
     turnId: run.id,
     unattended: true,
   });
+}
+
+/** What the call of workflow_run had given, and what its turn had read if no person was asked about it. */
+async function inputsOfRun(db: Db, run: RoutineRun, callId: string | undefined): Promise<{ inputs: Inputs; sources: readonly Source[] }> {
+  const call = callId === undefined ? undefined : await findCallWithChat(db, callId);
+  if (callId === undefined || call?.chatId !== run.chat_id) return { inputs: {}, sources: [] };
+  return { inputs: (call.args.inputs ?? {}) as Inputs, sources: unaskedSources(await taintOfCall(db, callId)) };
 }
 
 /** The parsed arguments, or why the routine step may not run. It is decided again now: the chat may trust the agent less than when the routine was made. */

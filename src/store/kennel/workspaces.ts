@@ -69,6 +69,10 @@ export async function activeWorkspace(db: Db | Tx, chatId: string): Promise<Acti
   return chat?.workspace && chat.workspace_host ? { name: chat.workspace, host: chat.workspace_host } : null;
 }
 
+/** What was known of a workspace when somebody last looked. */
+export const profileOfWorkspace = async (db: Db | Tx, { host, name }: ActiveWorkspace): Promise<Profile | null> =>
+  (await db.selectFrom('workspaces').select('profile').where('host', '=', host).where('name', '=', name).executeTakeFirst())?.profile ?? null;
+
 export async function selectWorkspace(db: Db | Tx, chatId: string, { host, name }: ActiveWorkspace): Promise<void> {
   await db.updateTable('chats').set({ workspace: name, workspace_host: host }).where('id', '=', chatId).execute();
 }

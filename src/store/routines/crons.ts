@@ -1,4 +1,5 @@
 import { type Selectable, sql } from 'kysely';
+import { nullIfTaken } from '../postgres/conflicts.ts';
 import type { Db, Tx } from '../postgres/database.ts';
 import type { CronTable } from './tables.ts';
 
@@ -24,6 +25,16 @@ export async function insertCron(
     .execute();
   return (await db.selectFrom('crons').selectAll().where('id', '=', cron.id).executeTakeFirst()) ?? null;
 }
+
+/** Null when the name is taken in this chat. Firings before this moment do not count as missed. */
+export const changeCron = (db: Db, id: string, change: { name: string; schedule: string; time_zone: string }): Promise<Cron | null> =>
+  db
+    .updateTable('crons')
+    .set({ ...change, enabled_since: new Date() })
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirstOrThrow()
+    .catch(nullIfTaken);
 
 export const listCrons = (db: Db | Tx, chatId: string): Promise<Cron[]> =>
   db.selectFrom('crons').selectAll().where('chat_id', '=', chatId).orderBy('created_at').execute();

@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely';
 import type { RoutineStep } from '../../contracts/routine.ts';
 import type { Source } from '../../contracts/taint.ts';
+import { nullIfTaken } from '../postgres/conflicts.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
 import type { RoutineTable } from './tables.ts';
 
@@ -41,6 +42,25 @@ export const findRoutine = (db: Db, chatId: string, idOrName: string): Promise<R
     .where('chat_id', '=', chatId)
     .where((e) => e.or([e('id', '=', idOrName), e(sql`lower(name)`, '=', idOrName.toLowerCase())]))
     .executeTakeFirst();
+
+/** Null when the name is taken in this chat. */
+export async function changeRoutine(
+  db: Db,
+  id: string,
+  { name, description, steps, sources }: { name?: string | undefined; description?: string | undefined; steps?: RoutineStep[]; sources?: readonly Source[] },
+): Promise<Routine | null> {
+  const change = {
+    ...(name !== undefined && { name }),
+    ...(description !== undefined && { description }),
+    ...(steps && { steps: json(steps) }),
+    ...(sources && { sources: json(sources) }),
+  };
+  const query = db
+    .updateTable('routines')
+    .set({ ...change, updated_at: new Date() })
+    .where('id', '=', id);
+  return await query.returningAll().executeTakeFirstOrThrow().catch(nullIfTaken);
+}
 
 /** Its crons are deleted with it. */
 export async function deleteRoutine(db: Db, id: string): Promise<void> {

@@ -6,7 +6,8 @@ import type { RoutineRunTable } from './tables.ts';
 
 export type RoutineRun = Selectable<RoutineRunTable>;
 
-export type StepOutcome = { name: string; tool: string; ok: boolean; output: string };
+/** `skipped`: it was not run, because the routine steps before it did not end as it needs */
+export type StepOutcome = { name: string; tool: string; ok: boolean; output: string; skipped?: true };
 
 /** Longest stored output of a routine step, in characters; a chat gets far less of it. */
 const MAX_STEP_OUTPUT = 20_000;
@@ -81,6 +82,17 @@ export async function storeStep(db: Db, runId: string, index: number, outcome: S
     .execute();
   const run = await db.selectFrom('routine_runs').select('results').where('id', '=', runId).executeTakeFirstOrThrow();
   return run.results[index] ?? outcome;
+}
+
+/** Replaces the outcome of a routine step, while the run goes on. */
+export async function replaceStep(db: Db, runId: string, index: number, { ok, output }: Pick<StepOutcome, 'ok' | 'output'>): Promise<void> {
+  const change = json({ ok, output: prefix(output, MAX_STEP_OUTPUT) });
+  await db
+    .updateTable('routine_runs')
+    .set({ results: sql<string>`jsonb_set(results, array[${String(index)}], (results -> ${index}::int) || ${change}::jsonb)` })
+    .where('id', '=', runId)
+    .where('status', '=', 'running')
+    .execute();
 }
 
 /** Closes a run once; a later call changes nothing. Deletes old runs of the routine. */

@@ -29,7 +29,7 @@ export interface RoutineRunTable {
   status: 'running' | 'completed' | 'failed';
   summary: string | null;
   /** one entry for each routine step: name, tool, ok, output */
-  results: Json<Array<{ name: string; tool: string; ok: boolean; output: string }>>;
+  results: Json<Array<{ name: string; tool: string; ok: boolean; output: string; skipped?: true }>>;
   /** the last routine step with effect `once` that began, counted from 1; 0 for none */
   once_begun: Generated<number>;
   /** what the run tells about missed firings */

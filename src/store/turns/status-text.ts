@@ -4,6 +4,7 @@ import { inline } from '../../domain/text/foreign-text.ts';
 import { cut } from '../chats/ids.ts';
 import { heldIn, zoneOf } from '../chats/preferences.ts';
 import { tasksOfChat } from '../kennel/tasks.ts';
+import { activeWorkspace, profileOfWorkspace } from '../kennel/workspaces.ts';
 import type { Tx } from '../postgres/database.ts';
 import { waitOfTurn } from '../steps/model-waits.ts';
 import { spentToday } from '../steps/spending.ts';
@@ -33,6 +34,8 @@ export async function statusText(tx: Tx, threadId: string, chatId: string, setti
     const minutes = Math.round((Date.now() - (task.started_at ?? task.created_at).getTime()) / 60_000);
     lines.push(`Task ${task.id} (${task.harness} in ${task.workspace}) ${task.state}, ${minutes} min: ${inline(task.last ?? task.goal, 120)}`);
   }
+  const place = await workspaceLine(tx, chatId);
+  if (place) lines.push(place);
   for (const question of open) lines.push(`Waiting for your answer: ${inline(question.prompt, 200)}`);
   const { count, until } = await heldIn(tx, chatId);
   if (until) lines.push(`Quiet hours: ${count} ${count === 1 ? 'message waits' : 'messages wait'} until ${describeTime(until, zone)}`);
@@ -43,4 +46,14 @@ export async function statusText(tx: Tx, threadId: string, chatId: string, setti
   if (sent + delivered + read + failed > 0)
     lines.push(`My messages here in the last day: ${read} read, ${delivered} delivered, ${sent} sent, ${failed} failed`);
   return lines.join('\n');
+}
+
+/** The active workspace, with its branch and changes as they were when a tool last looked. */
+async function workspaceLine(tx: Tx, chatId: string): Promise<string | null> {
+  const active = await activeWorkspace(tx, chatId);
+  if (!active) return null;
+  const git = (await profileOfWorkspace(tx, active))?.git;
+  const changes = git ? git.modified + git.untracked : 0;
+  const state = git ? [git.branch ? `on ${inline(git.branch, 80)}` : 'on no branch', ...(changes > 0 ? [`${changes} changed`] : [])] : [];
+  return `Active workspace: ${[active.name, ...state].join(', ')}`;
 }

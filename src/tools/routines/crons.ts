@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { createSchedule, deleteSchedule, describeSchedule, scheduleOfCron, setScheduleEnabled } from '../../adapters/schedules.ts';
 import { describeTime, nextFirings, parseSchedule, scheduleSlug, shortestGap } from '../../domain/cron.ts';
+import { missingInputs } from '../../domain/routine-inputs.ts';
 import { suggestion } from '../../domain/text/nearest.ts';
 import { zoneOf } from '../../store/chats/preferences.ts';
 import { deleteCron, findCron, insertCron, listCrons, setCronEnabled } from '../../store/routines/crons.ts';
@@ -21,12 +22,12 @@ const MOST_CRONS = 50;
 /** A cron that fires more often needs a person's yes. */
 const OFTEN_MS = 5 * 60_000;
 
-function isOften({ schedule, timezone = 'UTC' }: { schedule: string; timezone?: string | undefined }): boolean {
+export function isOften({ schedule, timezone = 'UTC' }: { schedule: string; timezone?: string | undefined }): boolean {
   const parsed = parseSchedule(schedule, timezone, new Date());
   return parsed.ok && shortestGap(parsed.schedule, timezone, new Date()) < OFTEN_MS;
 }
 
-async function noSuchCron({ db, chatId }: ToolContext, wanted: string): Promise<ToolOutcome> {
+export async function noSuchCron({ db, chatId }: ToolContext, wanted: string): Promise<ToolOutcome> {
   const names = (await listCrons(db, chatId)).map((cron) => cron.name);
   return { ok: false, output: `There is no cron "${wanted}" in this chat.${suggestion(wanted, names)}` };
 }
@@ -53,6 +54,9 @@ export const cronTools: Tool[] = [
     run: async (args, context) => {
       const routine = await findRoutine(context.db, context.chatId, args.workflow);
       if (!routine) return await noSuchWorkflow(context, args.workflow);
+      const missing = missingInputs(routine.steps, {});
+      if (missing.length > 0)
+        return { ok: false, output: `Nobody gives a scheduled run its inputs: ${missing.join(', ')}. Write a default, as in {{input.NAME=default}}.` };
       const now = new Date();
       const timezone = args.timezone ?? (await zoneOf(context.db, context.chatId, context.config));
       const parsed = parseSchedule(args.schedule, timezone, now);
@@ -153,7 +157,7 @@ export const cronTools: Tool[] = [
       const cron = await findCron(context.db, context.chatId, args.cron);
       const routine = cron && (await findRoutine(context.db, context.chatId, cron.routine_id));
       // started directly: a trigger of the schedule would not carry our id, so a retried call would start two runs
-      return routine ? await startRun(context, routine, cron.id) : await noSuchCron(context, args.cron);
+      return routine ? await startRun(context, routine, { cronId: cron.id }) : await noSuchCron(context, args.cron);
     },
   }),
   defineTool({

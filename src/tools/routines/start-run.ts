@@ -9,8 +9,14 @@ import type { ToolContext, ToolOutcome } from '../tool.ts';
 
 export const steps = (count: number): string => `${count} ${count === 1 ? 'step' : 'steps'}`;
 
+interface RunSource {
+  cronId?: string;
+  /** its inputs are in the arguments of this call */
+  inputs?: boolean;
+}
+
 /** Starts a run and returns at once. A second call with the same call id finds the run of the first. */
-export async function startRun(context: ToolContext, routine: Routine, cronId?: string): Promise<ToolOutcome> {
+export async function startRun(context: ToolContext, routine: Routine, { cronId, inputs = false }: RunSource = {}): Promise<ToolOutcome> {
   const runId = idFromCall('wfr_', context.callId);
   const running = await runningRun(context.db, routine.id);
   if (running && running.id !== runId && (await isLive(context, running))) {
@@ -20,7 +26,7 @@ export async function startRun(context: ToolContext, routine: Routine, cronId?: 
       metadata: { runId: running.id, status: 'running' },
     };
   }
-  const input: RoutineInput = { routineId: routine.id, chatId: routine.chat_id, runId, ...(cronId && { cronId }) };
+  const input: RoutineInput = { routineId: routine.id, chatId: routine.chat_id, runId, ...(cronId && { cronId }), ...(inputs && { callId: context.callId }) };
   try {
     await context.temporal.workflow.start(ROUTINE, {
       workflowId: routineWorkflowId(runId),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { deleteSchedule } from '../../adapters/schedules.ts';
+import { prefix } from '../../domain/text/storable.ts';
 import { chatAutonomy } from '../../store/chats/threads.ts';
 import { cronsOf } from '../../store/routines/crons.ts';
 import { deleteRoutine, findRoutine, insertRoutine, listRoutines } from '../../store/routines/routines.ts';
@@ -9,10 +10,13 @@ import { named } from '../approval-words.ts';
 import { idFromCall } from '../call-ids.ts';
 import { defineTool, type Tool } from '../tool.ts';
 import { nameOrId, noSuchWorkflow } from './find-routine.ts';
-import { checkRoutineSteps, type Lookup, routineStep } from './routine-steps.ts';
+import { checkRoutineSteps, type Lookup, problemOfRun, routineStep } from './routine-steps.ts';
 import { startRun, steps } from './start-run.ts';
 
 /** The `workflow_*` tools of the contract. The code calls the record a routine, because a workflow is Temporal's. */
+
+/** How much a list of runs says of a step that failed, in characters. */
+const REASON_CHARS = 200;
 
 const common = { effect: 'idempotent', runsIn: 'worker', timeoutMs: 30_000 } as const;
 
@@ -24,12 +28,12 @@ const workflowCreate = (lookup: Lookup, names: () => Iterable<string>): Tool =>
     reads: [],
     sends: ['routine'],
     description:
-      'Store a named workflow: tool calls that workflow_run or a cron later runs in order, without you, up to the first failure. Steps cannot ask the person, or make, run or delete workflows and crons.',
+      'Store a named workflow: tool calls that workflow_run or a cron later runs in order, without you, up to the first failure. A task_create step waits for its task. Steps cannot ask the person, or make, run or delete workflows and crons. Texts may hold {{input.NAME}} or {{input.NAME=default}}, which workflow_run fills.',
     danger: 'MODERATE',
     schema: z.strictObject({
       name: z.string().trim().min(1).max(80).describe('Unique in this chat'),
       description: z.string().trim().max(300).default(''),
-      workspace: z.string().trim().min(1).max(100).optional().describe('That the steps are meant for'),
+      workspace: z.string().trim().min(1).max(100).optional().describe('For steps that name none'),
       steps: z.array(routineStep).min(1).max(30),
     }),
     summarise: (args) => steps(args.steps.length),
@@ -37,7 +41,7 @@ const workflowCreate = (lookup: Lookup, names: () => Iterable<string>): Tool =>
     asks: (args) => `Save the workflow ${named(args.name)}?`,
     run: async (args, context) => {
       const chat = await chatAutonomy(context.db, context.chatId);
-      const checked = checkRoutineSteps(args.steps, lookup, names, chat?.autonomy ?? 'supervised');
+      const checked = checkRoutineSteps(args.steps, lookup, names, chat?.autonomy ?? 'supervised', args.workspace);
       if (!checked.ok) return { ok: false, output: checked.error };
       const id = idFromCall('wf_', context.callId);
       const routine = await insertRoutine(context.db, {
@@ -50,7 +54,7 @@ const workflowCreate = (lookup: Lookup, names: () => Iterable<string>): Tool =>
         // if a person was asked about it, they have seen what it will do
         sources: unaskedSources(await taintOfCall(context.db, context.callId)),
       });
-      if (!routine) return { ok: false, output: `A workflow "${args.name}" exists already. Delete it first or choose another name.` };
+      if (!routine) return { ok: false, output: `A workflow "${args.name}" exists already. Change it with workflow_update, or choose another name.` };
       return {
         ok: true,
         output: `Created workflow "${routine.name}" (${id}) with ${steps(routine.steps.length)}.`,
@@ -59,7 +63,7 @@ const workflowCreate = (lookup: Lookup, names: () => Iterable<string>): Tool =>
     },
   });
 
-const others: Tool[] = [
+const others = (lookup: Lookup): Tool[] => [
   defineTool({
     ...common,
     name: 'workflow_list',
@@ -74,7 +78,11 @@ const others: Tool[] = [
       const lines = routines.map(
         (routine) => `- ${routine.name} (${routine.id}): ${steps(routine.steps.length)}: ${routine.steps.map((entry) => entry.tool).join(', ')}`,
       );
-      const ran = runs.map((run) => `- ${run.started_at.toISOString()} ${run.routine_name} (${run.id}): ${run.status}${run.summary ? `, ${run.summary}` : ''}`);
+      const ran = runs.map((run) => {
+        const failed = run.results.find((result) => !result.ok);
+        const why = failed ? `; ${failed.name}: ${prefix(failed.output, REASON_CHARS).replaceAll('\n', ' ')}` : '';
+        return `- ${run.started_at.toISOString()} ${run.routine_name} (${run.id}): ${run.status}${run.summary ? `, ${run.summary}` : ''}${why}`;
+      });
       return {
         ok: true,
         output: [
@@ -92,6 +100,7 @@ const others: Tool[] = [
               startedAt: run.started_at,
               endedAt: run.ended_at,
               summary: run.summary,
+              steps: run.results.map(({ name, tool, ok, skipped }) => ({ name, tool, ok, ...(skipped && { skipped }) })),
             })),
           }),
         },
@@ -105,12 +114,14 @@ const others: Tool[] = [
     sends: ['routine'],
     description: 'Start a workflow now. It runs by itself, and its result comes to this chat.',
     danger: 'MODERATE',
-    schema: z.strictObject({ workflow: nameOrId }),
+    schema: z.strictObject({ workflow: nameOrId, inputs: z.record(z.string().max(40), z.union([z.string().max(2000), z.number(), z.boolean()])).optional() }),
     notARoutineStep: true,
     asks: (args) => `Run the workflow ${named(args.workflow)}?`,
     run: async (args, context) => {
       const routine = await findRoutine(context.db, context.chatId, args.workflow);
-      return routine ? await startRun(context, routine) : await noSuchWorkflow(context, args.workflow);
+      if (!routine) return await noSuchWorkflow(context, args.workflow);
+      const problem = problemOfRun(routine, lookup, args.inputs ?? {});
+      return problem ? { ok: false, output: problem } : await startRun(context, routine, { inputs: args.inputs !== undefined });
     },
   }),
   defineTool({
@@ -142,4 +153,4 @@ const others: Tool[] = [
   }),
 ];
 
-export const workflowTools = (lookup: Lookup, names: () => Iterable<string>): Tool[] => [workflowCreate(lookup, names), ...others];
+export const workflowTools = (lookup: Lookup, names: () => Iterable<string>): Tool[] => [workflowCreate(lookup, names), ...others(lookup)];

@@ -121,7 +121,11 @@ export const fileTools: Tool[] = [
     sends: [],
     description: 'Delete one file.',
     danger: 'DANGEROUS',
-    schema: z.strictObject({ path: pathArgument(true), workspace: workspaceArgument, confirm: confirmArgument }),
+    schema: z.strictObject({
+      path: pathArgument(true).refine((path) => path !== '.', 'must name a file'),
+      workspace: workspaceArgument,
+      confirm: confirmArgument,
+    }),
     preview: ({ workspace, path }, context) => previewOf(context, workspace, { op: 'delete', path, kind: 'file', preview: true }),
     item: 'file_change',
     asks: (args, at) => `Delete ${shown(args.path)}${at}?`,

@@ -1,14 +1,14 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
-import { ParentClosePolicy, startChild, WorkflowIdReusePolicy } from '@temporalio/workflow';
+import { type ChildWorkflowHandle, ParentClosePolicy, startChild, type Workflow, WorkflowIdReusePolicy } from '@temporalio/workflow';
 import { taskWorkflowId } from '../../contracts/ids.ts';
 import { CODING_TASK } from '../../contracts/signals.ts';
 import type { TaskInput } from '../../contracts/task.ts';
 import { taskPage } from '../../domain/tasks/page.ts';
 
-/** Starts a coding task as a child that outlives its parent. A task that already runs is left alone. */
-export async function startTask(input: TaskInput): Promise<void> {
+/** Starts a coding task as a child that outlives its parent. A task that already runs is left alone, and is nobody's child here. */
+export async function startTask(input: TaskInput): Promise<ChildWorkflowHandle<Workflow> | undefined> {
   try {
-    await startChild(CODING_TASK, {
+    return await startChild(CODING_TASK, {
       workflowId: taskWorkflowId(input.taskId),
       args: [input],
       parentClosePolicy: ParentClosePolicy.ABANDON,
@@ -18,5 +18,6 @@ export async function startTask(input: TaskInput): Promise<void> {
     });
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    return undefined;
   }
 }

@@ -52,7 +52,7 @@ const atRest = (thread: string): Promise<unknown> =>
   until(`nothing runs in ${thread}`, async () => (await app.detail(thread)).turns.every((turn) => turn.status !== 'in_progress'), 30_000);
 
 describe('any text', () => {
-  it('is answered over HTTP and on the terminal, in a prompt, a word to a running turn and the fields of a thread', async () => {
+  it('defect 7: is answered over HTTP and on the terminal, in a prompt, a word to a running turn and the fields of a thread', async () => {
     await holds(
       fc.asyncProperty(anyText, anyText, async (first, second) => {
         // a half of a pair is no JSON for the contract, and refused; what is not refused is kept

@@ -39,7 +39,7 @@ describe('a command', () => {
     for (const word of ['`tasks`', '`schedules`', '`projects`', '`usage`', '`model`', '`version`']) expect(help).toContain(word);
   });
 
-  it('lists the tasks of its chat and of no other', async () => {
+  it('defect 5: lists the tasks of its chat and of no other', async () => {
     const { db } = app.store;
     const [thread, other] = [await app.thread(), await app.thread()];
     const chat_id = await chatOf(thread);
@@ -132,7 +132,7 @@ describe('a command', () => {
     expect(app.model.requests().length).toBe(requests);
   });
 
-  it('greets back at the beginning of a conversation, and leaves a later greeting to the model', async () => {
+  it('defect 46: greets back at the beginning of a conversation, and leaves a later greeting to the model', async () => {
     const thread = await app.thread();
     expect(await told(thread, 'Good morning!')).toMatch(/^Hello! [\s\S]*Three things to try:\n1\. [\s\S]*`help`/);
     await app.ended(thread, await app.turn(thread, [{ say: 'Hello.' }]));

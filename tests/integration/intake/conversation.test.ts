@@ -49,7 +49,7 @@ describe('a conversation', () => {
     );
   });
 
-  it('gives a repeated Idempotency-Key the same turn and answers it once', async () => {
+  it('defect 49: gives a repeated Idempotency-Key the same turn and answers it once', async () => {
     const thread = await app.thread();
     const first = await app.turn(thread, [{ say: 'once' }], 'key-1');
     await app.ended(thread, first);
@@ -78,7 +78,7 @@ describe('a conversation', () => {
     expect(await answerOf(thread, turn)).toMatch(/^Tool said: ./);
   });
 
-  it('gives bad arguments and unknown tools back to the model as errors', async () => {
+  it('defect 48: gives bad arguments and unknown tools back to the model as errors', async () => {
     const thread = await app.thread();
     const turn = await app.turn(thread, [
       {
@@ -96,7 +96,38 @@ describe('a conversation', () => {
     expect(await answerOf(thread, turn)).toMatch(/no_such_tool/);
   });
 
-  it('waits for an answer given by number and goes on with the word', async () => {
+  it('defect 19: answers also when the task that was wanted could not be made', async () => {
+    const thread = await app.thread();
+    const turn = await app.turn(thread, [{ call: [['task_create', { goal: 'tidy up', workspace: 'nowhere' }]] }, { say: 'It was not begun: $LAST' }]);
+    expect((await app.ended(thread, turn)).status).toBe('completed');
+    expect(await sent(turn)).toEqual([expect.stringMatching(/^It was not begun: ./)]);
+  });
+
+  it('defect 21: tells progress in its own thread, and in no other', async () => {
+    const threads = await Promise.all(['one', 'two'].map(() => app.thread()));
+    const turns = await Promise.all(
+      threads.map((thread, n) => app.turn(thread, [{ call: [['report_progress', { message: `progress of ${n}` }]] }, { say: 'done' }])),
+    );
+    await Promise.all(threads.map((thread, n) => app.ended(thread, turns[n]!)));
+    for (const [n, thread] of threads.entries()) {
+      const told = JSON.stringify((await app.detail(thread)).items);
+      expect(told).toContain(`progress of ${n}`);
+      expect(told).not.toContain(`progress of ${1 - n}`);
+      const call = await app.store.db.selectFrom('calls').select('metadata').where('turn_id', '=', turns[n]!).executeTakeFirstOrThrow();
+      expect(call.metadata).toEqual({ sent: true });
+    }
+  });
+
+  it('defect 44: makes more tool calls in one turn than five, and asks nobody to go on', async () => {
+    const thread = await app.thread();
+    const calls = Array.from({ length: 8 }, () => ({ call: [['workflow_list', {}]] as [[string, object]] }));
+    const turn = await app.turn(thread, [...calls, { say: 'All eight are done.' }]);
+    expect((await app.ended(thread, turn)).status).toBe('completed');
+    expect((await app.detail(thread)).items.filter((item) => item.turn_id === turn && item.kind === 'tool_call')).toHaveLength(8);
+    expect(await answerOf(thread, turn)).toBe('All eight are done.');
+  });
+
+  it('defect 28: waits for an answer given by number and goes on with the word', async () => {
     const thread = await app.thread();
     const turn = await app.turn(thread, [{ call: [['ask_user', { question: 'Which colour?', options: ['red', 'green'] }]] }, { say: 'You chose $LAST' }]);
     await until('the question is open', async () => (await app.detail(thread)).pending_user_inputs.length === 1);
@@ -119,7 +150,7 @@ describe('a conversation', () => {
     expect((await app.request('POST', `/v1/user-input/${thread}/${input!.id}`, answer)).status).toBe(404);
   });
 
-  it('steers a running turn at its next step instead of being busy', async () => {
+  it('defect 43: steers a running turn at its next step instead of being busy', async () => {
     const thread = await app.thread();
     const turn = await app.turn(thread, [{ say: 'first answer, slowly', pace: 120 }]);
     await until('the model is asked', () => app.model.requests().some((entry) => entry.requestId.startsWith(turn)));

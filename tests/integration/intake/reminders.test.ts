@@ -62,7 +62,7 @@ it('a message that says no time, no future or nothing to say gets a sentence wit
   expect(await waiting(thread)).toEqual([]);
 });
 
-it('everything that runs may be killed between a reminder and its time', async () => {
+it('defect 12: everything that runs may be killed between a reminder and its time', async () => {
   const thread = await app.thread();
   await told(thread, 'remind me to drink in 8 seconds');
   await told(thread, 'remind me to breathe in one second');

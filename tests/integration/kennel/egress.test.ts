@@ -134,7 +134,7 @@ describe('a host without a rule', () => {
     for (const one of all) await one.begins('HTTP/1.1 403 Not allowed by the person');
   });
 
-  it('with a private address is not opened by any yes', async () => {
+  it('defect 30: with a private address is not opened by any yes', async () => {
     const at = await bench.task('private', { allows: () => false });
     const literal = at.connect('10.0.0.5:443');
     await literal.begins('HTTP/1.1 403 Address not public');

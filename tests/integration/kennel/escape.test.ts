@@ -220,7 +220,7 @@ describe('the network', () => {
 });
 
 describe('the keys', () => {
-  it('are in no file, no environment and no command line that a container can read', async () => {
+  it('defect 38: are in no file, no environment and no command line that a container can read', async () => {
     // the patterns come on standard input: as arguments they would find themselves
     const stdin = `${Object.values(KEYS).join('\n')}\n`;
     writeFileSync(join(workspace, 'decoy'), KEYS.GH_TOKEN);
@@ -273,7 +273,7 @@ describe('the keys', () => {
 });
 
 describe('rights', () => {
-  it('are none: no capability, none to be had, a filter of system calls, and not root', async () => {
+  it('defect 38: are none: no capability, none to be had, a filter of system calls, and not root', async () => {
     const { status } = await probe({});
     expect(status).toMatchObject({ CapEff: '0000000000000000', CapPrm: '0000000000000000', CapBnd: '0000000000000000', NoNewPrivs: '1', Seccomp: '2' });
     expect(status.Uid).not.toMatch(/\b0\b/);

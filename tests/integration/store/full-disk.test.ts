@@ -32,7 +32,7 @@ describe.skipIf(!IS_ROOT)('a full disk', () => {
   const LONG = [{ say: 'long '.repeat(60), pace: 50 }, { say: 'never' }];
   const answers = async (thread: string) => (await app.detail(thread)).items.filter((item) => item.kind === 'agent_message' && item.status === 'completed');
 
-  it('refuses what it cannot store and says so, loses nothing that it took, and goes on by itself once there is room', async () => {
+  it('defect 31: refuses what it cannot store and says so, loses nothing that it took, and goes on by itself once there is room', async () => {
     const threads = await Promise.all(Array.from({ length: 8 }, () => app.thread()));
     const running = threads[0]!;
     await app.turn(running, LONG, 'running');

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => app?.close());
 
 describe('a coding task', () => {
-  it('works in a container, commits what it changed beside what the person has not committed, and reports once', async () => {
+  it('defect 36: works in a container, commits what it changed beside what the person has not committed, and reports once', async () => {
     const { path, git } = await workspace(app, 'first');
     execFileSync('sh', ['-c', 'echo mine >> README.md; echo new > notes.txt'], { cwd: path });
     const { thread, id } = await startTask(app, 'write hello.txt hello; run ls', { workspace: 'first' });
@@ -52,7 +52,7 @@ describe('a coding task', () => {
     expect(result?.tests).toMatchObject({ ok: false, output: expect.stringContaining('No such file') });
   });
 
-  it('asks, and goes on with the answer that a person gives in their own words', async () => {
+  it('defect 27: asks, and goes on with the answer that a person gives in their own words', async () => {
     await workspace(app, 'asking');
     const { thread, id } = await startTask(app, 'ask Which name? | Ada | Grace; write name.txt {answer}', { workspace: 'asking' });
     await inState(app, id, 'waiting');
@@ -88,7 +88,7 @@ describe('a coding task', () => {
     expect(told?.body).toMatch(/goes on in a new container/);
   });
 
-  it('is ended by the word "stop": its container is gone before that is said, and what was done is kept on a branch', async () => {
+  it('defect 35, defect 37: is ended by the word "stop": its container is gone before that is said, and what was done is kept on a branch', async () => {
     const { git } = await workspace(app, 'stopped');
     const { thread, id } = await startTask(app, 'write half.txt half; wait 600; write rest.txt rest', { workspace: 'stopped' });
     await until('it waits', async () => (await linesOf(app, id)).some((line) => line.type === 'tool' && line.title.includes('wait')));
@@ -187,7 +187,7 @@ describe('a coding task', () => {
     expect((await findTask(app, id)).result?.summary).toMatch(/Its changes could not be read, and were not committed/);
   });
 
-  it('is undone and done again by words, without the model', async () => {
+  it('defect 8: is undone and done again by words, without the model', async () => {
     const { path } = await workspace(app, 'undone');
     const { thread, id } = await startTask(app, 'write made.txt made', { workspace: 'undone' });
     await inState(app, id, 'completed');

@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => app?.close());
 
 describe('a task whose workflow is gone', () => {
-  it('is taken up again where it was, without a second container', async () => {
+  it('defect 41: is taken up again where it was, without a second container', async () => {
     await workspace(app, 'lost');
     const { id } = await startTask(app, 'append a.txt one; wait 40; append a.txt two', { workspace: 'lost' });
     await until('it waits', async () => (await linesOf(app, id)).some((line) => line.type === 'tool' && line.title.includes('wait')), 60_000);

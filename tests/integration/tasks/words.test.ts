@@ -3,14 +3,15 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Kennel } from '../../../src/adapters/kennel/kennel.ts';
 import { loadConfig } from '../../../src/config.ts';
 import type { LogLine } from '../../../src/contracts/kennel.ts';
+import type { Profile } from '../../../src/contracts/workspace-ops.ts';
 import { orderCommand } from '../../../src/intake/commands/task-orders.ts';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';
 import { reportHost } from '../../../src/store/kennel/hosts.ts';
 import { storeLines } from '../../../src/store/kennel/task-log.ts';
 import { askForTask } from '../../../src/store/kennel/task-questions.ts';
 import { insertTask, setTaskState, type Task } from '../../../src/store/kennel/tasks.ts';
-import { recordWorkspaces } from '../../../src/store/kennel/workspaces.ts';
-import type { Db } from '../../../src/store/postgres/database.ts';
+import { recordWorkspaces, selectWorkspace } from '../../../src/store/kennel/workspaces.ts';
+import { type Db, json } from '../../../src/store/postgres/database.ts';
 import { statusText } from '../../../src/store/turns/status-text.ts';
 import { taskTools } from '../../../src/tools/tasks/tasks.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
@@ -57,11 +58,28 @@ const meaning = (text: string) =>
 const status = () => onThread(database.store.db, chat.threadId, (tx) => statusText(tx.now, chat.threadId, chat.chatId, loadConfig()));
 
 describe('words about tasks', () => {
-  it('do not say that nothing runs while a task does', async () => {
+  it('defect 53: do not say that nothing runs while a task does', async () => {
     await newChat();
     expect(await status()).toMatch(/^Nothing is running\./);
     await task('running', 'words1');
     expect(await status()).not.toContain('Nothing is running');
+  });
+
+  it('defect 47: tell of the project and its branch as well', async () => {
+    await newChat();
+    const { db } = database.store;
+    const git = { branch: 'feature', head: 'a', modified: 2, untracked: 1, ahead: 0, behind: 0, remote: null };
+    const profile = { language: 'Go', framework: null, packageManager: 'go', test: null, git } as unknown as Profile;
+    await recordWorkspaces(db, 'local', [{ name: 'words0', path: '/words0' }]);
+    await db
+      .updateTable('workspaces')
+      .set({ profile: json(profile) })
+      .where('name', '=', 'words0')
+      .execute();
+    expect(await status()).not.toContain('workspace');
+    await selectWorkspace(db, chat.chatId, { host: 'local', name: 'words0' });
+    expect(await status()).toMatch(/^Active workspace: words0, on feature, 3 changed$/m);
+    await db.deleteFrom('workspaces').where('name', '=', 'words0').execute();
   });
 
   it('pause the one that works, whatever waits or is paused beside it', async () => {

@@ -7,7 +7,7 @@ beforeAll(async () => {
 });
 afterAll(() => app?.close());
 
-it('lets the second model take over when the first one cannot answer', async () => {
+it('defect 51: lets the second model take over when the first one cannot answer', async () => {
   const thread = await app.thread({ model: 'first' });
   const turn = await app.turn(thread, [{ fail: 404, times: 1, say: 'from the second' }]);
   expect((await app.ended(thread, turn)).status).toBe('completed');
@@ -21,7 +21,7 @@ it('lets the second model take over at once where the first one is at its limit 
   expect((await app.store.db.selectFrom('steps').select('model').where('turn_id', '=', turn).execute()).map((step) => step.model)).toEqual(['second']);
 });
 
-it('sums up a long conversation and keeps the raw log', async () => {
+it('defect 17: sums up a long conversation and keeps the raw log', async () => {
   const thread = await app.thread();
   for (let n = 0; n < 5; n++) await app.ended(thread, await app.turn(thread, [{ say: `answer ${n} ${'word '.repeat(150)}` }]));
   const kinds = (await app.detail(thread)).items.map((item) => item.kind);

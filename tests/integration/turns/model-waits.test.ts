@@ -102,7 +102,7 @@ describe('a limit that others have met', () => {
 });
 
 describe('the budget of a day', () => {
-  it('that is used up is waited for, told once with the way to raise it, and ends nothing', async () => {
+  it('defect 45: that is used up is waited for, told once with the way to raise it, and ends nothing', async () => {
     const thread = await app.thread();
     const first = await app.turn(thread, [{ say: 'spent' }]);
     await app.ended(thread, first);

@@ -99,7 +99,7 @@ describe('a workflow of the person', () => {
     expect(await refused('0 9 * * *', { workflow: 'tiddy' })).toMatch(/There is no workflow "tiddy".*tidy/);
   });
 
-  it('fires by its cron with no client attached, is listed with its result, and no more fires once it is deleted', async () => {
+  it('defect 13: fires by its cron with no client attached, is listed with its result, and no more fires once it is deleted', async () => {
     const thread = await app.thread();
     await call(thread, 'workflow_create', { name: 'tidy', steps: ['workflow_list'] });
     const turn = await app.turn(thread, [{ call: [['cron_create', { workflow: 'tidy', schedule: '*/1 * * * *', name: 'often' }]] }, { say: 'done' }]);
@@ -259,7 +259,7 @@ describe('a conversation that grows', () => {
     });
   });
 
-  it('keeps an open question over a restart of the whole instance, and goes on with its answer', async () => {
+  it('defect 28: keeps an open question over a restart of the whole instance, and goes on with its answer', async () => {
     const thread = await app.thread();
     const turn = await app.turn(thread, [{ call: [['ask_user', { question: 'Which colour?', options: ['red', 'green'] }]] }, { say: 'You chose $LAST' }]);
     const [asked] = await until('the question is open', async () => {

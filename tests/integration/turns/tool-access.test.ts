@@ -77,7 +77,7 @@ describe('a plan', () => {
   });
 });
 
-it('commands and changes of files are items of their own kinds', async () => {
+it('defect 16: commands and changes of files are items of their own kinds', async () => {
   const thread = await app.thread({ allow_shell: true });
   const answer = await app.request('POST', `/v1/threads/${thread}/turns`, {
     prompt: `SCRIPT:${JSON.stringify([

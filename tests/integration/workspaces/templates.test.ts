@@ -22,7 +22,7 @@ function created(template: Template, git = true): Workspace {
 
 const profileOf = (w: Workspace): Profile => w.ok({ op: 'profile' }).data as unknown as Profile;
 
-test('every template is filled in wholly, committed on main, and known by its profile', () => {
+test('defect 26: every template is filled in wholly, committed on main, and known by its profile', () => {
   const kinds: Record<string, [string | null, string | null, string | null]> = {};
   for (const template of TEMPLATES) {
     const w = created(template);

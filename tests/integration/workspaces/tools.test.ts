@@ -87,7 +87,7 @@ describe.skipIf(!engine)('tools on workspaces', () => {
       expect(status.metadata).toMatchObject({ name: 'web-1', profile: { git: { untracked: 1, modified: 0 } } });
     });
 
-    it('are active for a chat of their own', async () => {
+    it('defect 5, defect 25: are active for a chat of their own', async () => {
       const [one, two] = [await newBench(), await newBench()];
       await one.call('workspace_select', { name: 'app' });
       expect(await two.call('file_list', {})).toMatchObject({ ok: false, output: expect.stringContaining('No workspace is active. Select one of:') });
@@ -451,7 +451,7 @@ describe.skipIf(!engine)('tools on workspaces', () => {
     });
   });
 
-  it('list and select where no engine answers, and otherwise say what to do', async () => {
+  it('defect 24: list and select where no engine answers, and otherwise say what to do', async () => {
     const none = openKennel({ ...base, DOCKER_HOST: `unix://${join(home, 'no.sock')}` });
     expect(await bench.call('workspace_list', {}, { kennel: none })).toMatchObject({ ok: true, output: expect.stringContaining('app') });
     expect(await bench.call('workspace_select', { name: 'app' }, { kennel: none })).toMatchObject({

@@ -30,7 +30,7 @@ const report: Report = {
 };
 
 describe('the report of a task', () => {
-  it('says what was asked, what changed, tests, time, cost and folder, and how to see and undo it', () => {
+  it('defect 34: says what was asked, what changed, tests, time, cost and folder, and how to see and undo it', () => {
     expect(reportText(report)).toBe(
       [
         'Task tsk_1 is done: "add rate limiting to the API"',

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { idFromCall } from '../../../src/tools/call-ids.ts';
 import { modelTools, prepareCall, tools } from '../../../src/tools/registry.ts';
-import { checkRoutineSteps } from '../../../src/tools/routines/routine-steps.ts';
+import { checkRoutineSteps, problemOfRun } from '../../../src/tools/routines/routine-steps.ts';
 
 test('every tool is declared to the model with a strict object schema', () => {
   expect(modelTools().map((tool) => tool.name)).toEqual([...tools.keys()]);
@@ -19,6 +19,17 @@ test('the model is not told what every model takes for granted, and what the sys
   expect(parameters('git_status')).toEqual({ type: 'object', properties: { workspace: { type: 'string' } }, additionalProperties: false });
   expect(parameters('github_issue_list')).toMatchObject({ properties: { assignee: { type: 'string' } } });
   expect(parameters('github_issue_list')).not.toHaveProperty('properties.assignee.pattern');
+});
+
+test('defect 9: what is offered depends on the rights of a turn, and on no word of a message', () => {
+  expect(modelTools()).toBe(modelTools());
+  expect(modelTools({ mode: 'agent', allowShell: true }).map(({ name }) => name)).toEqual([...tools.keys()]);
+});
+
+test('defect 11: whatever runs a command runs in a container, and not where the keys are', () => {
+  const running = [...tools.values()].filter(({ needsShell, item }) => needsShell || item === 'command_execution');
+  expect(running.map(({ name }) => name)).toEqual(expect.arrayContaining(['shell_run', 'app_run', 'app_test']));
+  for (const { name, runsIn } of running) expect([name, runsIn]).toEqual([name, 'kennel']);
 });
 
 test('limits that the model is not told are checked all the same', () => {
@@ -58,6 +69,8 @@ const check = (steps: Parameters<typeof checkRoutineSteps>[0]) =>
     'cautious',
   );
 
+const step = (tool: string, args: Record<string, unknown>, more: object = {}) => ({ tool, args, when: 'ok' as const, onFailure: 'stop' as const, ...more });
+
 test('steps may be written short and get default names', () => {
   expect(check(['workflow_list|What is there', 'cron_list'])).toEqual({
     ok: true,
@@ -69,18 +82,57 @@ test('steps may be written short and get default names', () => {
 });
 
 test('arguments of steps are checked when the workflow is made', () => {
-  expect(check([{ tool: 'web_fetch', args: { url: 'nowhere' } }, 'nothing'])).toEqual({
+  expect(check([step('web_fetch', { url: 'nowhere' }), 'nothing'])).toEqual({
     ok: false,
     error: expect.stringMatching(/Step 1[\s\S]*http or https[\s\S]*Step 2.*no such tool/),
   });
 });
 
-test.each(['workflow_create', 'workflow_run', 'workflow_delete', 'cron_create', 'cron_run', 'cron_enable', 'cron_delete', 'ask_user', 'report_progress'])(
-  '%s cannot be a step',
-  (tool) => {
-    expect(check([tool])).toEqual({ ok: false, error: expect.stringContaining('cannot be a step') });
-  },
-);
+test('steps that name no workspace work in that of their workflow', () => {
+  const lookup = (name: string) => tools.get(name);
+  const checked = checkRoutineSteps(
+    [step('app_test', {}), step('git_status', { workspace: 'other' }), 'cron_list'],
+    lookup,
+    () => tools.keys(),
+    'cautious',
+    'shop',
+  );
+  expect(checked).toMatchObject({ ok: true, steps: [{ args: { workspace: 'shop' } }, { args: { workspace: 'other' } }, { args: {} }] });
+});
+
+test('an argument with an input is checked when the run has it, and everything else at once', () => {
+  const checked = check([step('web_fetch', { url: '{{input.page}}' }), step('file_read', { path: '{{input.file=README.md}}', lines: 5 })]);
+  expect(checked).toEqual({
+    ok: true,
+    steps: [
+      { name: 'step-1', tool: 'web_fetch', args: { url: '{{input.page}}' } },
+      { name: 'step-2', tool: 'file_read', args: { path: '{{input.file=README.md}}', lines: 5 } },
+    ],
+  });
+  expect(check([step('file_read', { path: '{{input.file}}', lines: 0 })])).toEqual({ ok: false, error: expect.stringMatching(/lines/) });
+  const lookup = (name: string) => tools.get(name);
+  const problem = (inputs: Record<string, string>) => problemOfRun({ name: 'look', steps: checked.ok ? checked.steps : [] }, lookup, inputs);
+  expect(problem({})).toBe('Workflow "look" needs inputs: page.');
+  expect(problem({ page: 'ftp://x' })).toMatch(/Step 1 \(web_fetch\).*http or https/s);
+  expect(problem({ page: 'https://example.com', fil: 'x' })).toMatch(/has no input "fil".*file/);
+  expect(problem({ page: 'https://example.com' })).toBeNull();
+});
+
+test.each([
+  'workflow_create',
+  'workflow_update',
+  'cron_update',
+  'workflow_run',
+  'workflow_delete',
+  'cron_create',
+  'cron_run',
+  'cron_enable',
+  'cron_delete',
+  'ask_user',
+  'report_progress',
+])('%s cannot be a step', (tool) => {
+  expect(check([tool])).toEqual({ ok: false, error: expect.stringContaining('cannot be a step') });
+});
 
 test('what needs consent cannot be a step, because nobody can be asked', () => {
   const dangerous = { ...tools.get('cron_list')!, danger: 'DANGEROUS' as const };

@@ -44,7 +44,7 @@ describe('files on WhatsApp', () => {
     expect(request.bytes).toBeGreaterThan((kept!.preview!.length * 4) / 3);
   });
 
-  it('reads a text document, and hears a voice note', async () => {
+  it('defect 14: reads a text document, and hears a voice note', async () => {
     const { Lena } = people;
     await Lena.send({ document: Buffer.from('name,price\nbolt,3'), fileName: 'parts.csv', mimetype: 'text/csv' });
     expect((await until('the model is asked', () => asked('parts.csv')[0], 30_000)).user).toContain('[the text of parts.csv]\n| name,price\n| bolt,3');

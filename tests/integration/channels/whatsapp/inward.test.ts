@@ -89,7 +89,7 @@ describe('messages on WhatsApp', () => {
     expect(roleLog(world.app, 'gateway')).toContain('ignored what people wrote who may not use this');
   });
 
-  it('takes one person for one, whichever address they write from, and answers in the form that was used', async () => {
+  it('defect 6: takes one person for one, whichever address they write from, and answers in the form that was used', async () => {
     const { Cleo } = people;
     await Cleo.send(script([{ say: 'by lid' }]));
     await shown(Cleo, 'by lid');
@@ -107,7 +107,7 @@ describe('messages on WhatsApp', () => {
     await until('the model is asked', () => asked('who am I?')[0], 20_000);
   });
 
-  it('handles a message that is sent twice once, and one that could not be read when it is sent again', async () => {
+  it('defect 3: handles a message that is sent twice once, and one that could not be read when it is sent again', async () => {
     const { Dora } = people;
     const { id } = await Dora.send('only once please');
     await until('it is answered', () => asked('only once please').length > 0, 20_000);
@@ -127,7 +127,7 @@ describe('messages on WhatsApp', () => {
     expect(asked('see you tomorrow')).toHaveLength(0);
   });
 
-  it('answers in a group only when mentioned, quoted or called, and only those who may', async () => {
+  it('defect 42: answers in a group only when mentioned, quoted or called, and only those who may', async () => {
     const { Emil, Fay } = people;
     const group = world.fixture.group('Team', [Emil, Fay, world.stranger]);
     const talk = await group.send(Emil, 'lunch?');

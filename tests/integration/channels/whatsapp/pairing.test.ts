@@ -63,7 +63,7 @@ describe('WhatsApp in a running instance', () => {
     expect((await status()).state).toBe('disconnected');
   });
 
-  it('shows its QR to this machine, and its picture to those who have the token (defect 40 of the original)', async () => {
+  it('defect 40: shows its QR to this machine, and its picture to those who have the token', async () => {
     expect(await ask('POST', '/api/whatsapp/start')).toMatchObject({ status: 200, body: { success: true } });
     const { qrCode, qrUrl } = await stateIs('qr_pending');
     expect(qrCode).toContain('linked_devices#');
@@ -104,7 +104,7 @@ describe('WhatsApp in a running instance', () => {
     expect(roleLog(app, 'gateway')).not.toContain('waiting for its lease');
   });
 
-  it('connects by itself after the whole instance was restarted', async () => {
+  it('defect 1: connects by itself after the whole instance was restarted', async () => {
     await app.stop();
     await app.start();
     await stateIs('authenticated');

@@ -171,7 +171,7 @@ describe('who may write, and what is for us', () => {
     expect(peopleOf({ OWNER_PHONE_NUMBER: '15550001111', TRUSTED_PHONE_NUMBERS: undefined }, me).owner).toContain(me.lid);
   });
 
-  it('lets nothing of a stranger through, whatever it is', async () => {
+  it('defect 2: lets nothing of a stranger through, whatever it is', async () => {
     const key = { id: 'T', fromMe: true };
     for (const message of [text('@fetch hi'), { reactionMessage: { key, text: '👍' } }, { imageMessage: {} }])
       expect(await judged(message, {}, { role: 'stranger', quotesUs: true })).toEqual({ admitted: false, verdict: 'stranger' });
@@ -203,7 +203,7 @@ describe('who may write, and what is for us', () => {
     expect(await stub({}, { self: self('dedicated'), role: 'stranger' })).toBe('stranger');
   });
 
-  it('takes the echo of an own message for nothing else', async () => {
+  it('defect 4: takes the echo of an own message for nothing else', async () => {
     expect(await judged(text('my reply'), { chat: me.lid, fromMe: true }, { role: 'owner', echo: true })).toEqual({ admitted: false, verdict: 'echo' });
     // somebody else's id cannot make a message an echo
     expect(await judged(text('@fetch hi'), {}, { echo: true })).toEqual({ admitted: true, text: 'hi' });

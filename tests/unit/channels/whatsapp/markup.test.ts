@@ -47,7 +47,7 @@ describe('markdown on a phone', () => {
     ['what is no list is none', '\\- a\n\n\\> b\n\n\\* c', '¦- a\n\n¦> b\n\n¦* c'],
   ])('%s', (_, markdown, expected) => expect(visible(markdown)).toBe(expected));
 
-  it('code is never altered', () => {
+  it('defect 15: code is never altered', () => {
     expect(toWhatsApp('`a_b *c*` and `` x`y ``')).toBe('`a_b *c*` and ```x`y```');
     expect(toWhatsApp('```ts\n  **a**  \n\n\n\t# b\n- c\n```')).toBe('```\n  **a**  \n\n\n\t# b\n- c\n```');
     expect(toWhatsApp('~~~\n```\nx\n```\n~~~')).toBe('````\n```\nx\n```\n````');

@@ -69,7 +69,7 @@ describe('a long text', () => {
     ).toBe(code);
   });
 
-  it('loses no character, keeps to the limit and cuts no character in two, whatever it contains', () => {
+  it('defect 15: loses no character, keeps to the limit and cuts no character in two, whatever it contains', () => {
     const pieces = [
       'word ',
       'Sentence. ',

@@ -1,10 +1,9 @@
-import { ApplicationFailure, CancellationScope, isCancellation, patched, proxyActivities, setCurrentDetails, sleep, workflowInfo } from '@temporalio/workflow';
-import type { OpenedRun, OpenInput, RoutineActivities, RoutineInput, RoutineResult, StepResult } from '../contracts/routine.ts';
-import { nonRetryableTypes, unknownOutcome } from '../domain/failures.ts';
-import { hostIsAway } from './shared/failure-of.ts';
-import { patientRecords } from './shared/patient.ts';
-import { deliverOn, HEARTBEAT_TIMEOUT, HOST_PATIENCE } from './shared/policies.ts';
-import { startTask } from './shared/start-task.ts';
+import { ApplicationFailure, CancellationScope, isCancellation, patched, setCurrentDetails, sleep, workflowInfo } from '@temporalio/workflow';
+import type { OpenedRun, OpenInput, RoutineActivities, RoutineInput, RoutineResult } from '../../contracts/routine.ts';
+import { patientRecords } from '../shared/patient.ts';
+import { deliverOn } from '../shared/policies.ts';
+import { endOfTask } from './end-of-task.ts';
+import { runStep } from './run-step.ts';
 
 const records = patientRecords<Pick<RoutineActivities, 'openRun' | 'closeRun'>>();
 
@@ -13,7 +12,7 @@ const FAILS_AS_WORKFLOW = '2026-11-routine-fails-as-workflow';
 /** Longest wait between two looks for the end of the previous run. It may take an hour or more, and each look costs six events. */
 const LONGEST_WAIT_MS = 5 * 60_000;
 
-/** One execution of a routine: its routine steps in order until one fails, then the result to the chat. */
+/** One execution of a routine: its routine steps in order, then the result to the chat. After a failure only those run that are there for it. */
 export async function routine(input: RoutineInput): Promise<RoutineResult> {
   const { workflowId } = workflowInfo();
   const runId = input.runId ?? runIdOf(workflowId);
@@ -27,15 +26,16 @@ export async function routine(input: RoutineInput): Promise<RoutineResult> {
   try {
     const steps = input.ended === undefined ? run.steps : [];
     for (const [index, step] of steps.entries()) {
-      setCurrentDetails(progress(run, index, 'running'));
-      const { ok, task } = await runStep(runId, index, step);
-      if (task) await CancellationScope.nonCancellable(() => startTask(task));
-      if (!ok) {
-        status = 'failed';
-        cause = `Step ${index + 1} of ${run.steps.length} (${step.tool}) did not succeed.`;
-        setCurrentDetails(progress(run, index, 'failed'));
-        break;
-      }
+      const failed = status === 'failed';
+      if (!steps.slice(index).some((later) => isDue(later, failed))) break;
+      const about = { runId, index, ...(input.callId !== undefined && { callId: input.callId }) };
+      setCurrentDetails(progress(run, index, isDue(step, failed) ? 'running' : 'skipped'));
+      const { ok, task, awaitsTask } = await runStep(step, { ...about, ...(!isDue(step, failed) && { skip: true }) });
+      const done = ok && (task || awaitsTask) ? await endOfTask(about, task, awaitsTask) : ok;
+      if (done || failed || step.onFailure === 'continue') continue;
+      status = 'failed';
+      cause = `Step ${index + 1} of ${run.steps.length} (${step.tool}) did not succeed.`;
+      setCurrentDetails(progress(run, index, 'failed'));
     }
     if (status === 'completed') setCurrentDetails(progress(run, run.steps.length, 'completed'));
   } catch (error) {
@@ -71,36 +71,8 @@ async function openedRun(input: OpenInput): Promise<OpenedRun | null> {
   }
 }
 
-async function runStep(runId: string, index: number, step: OpenedRun['steps'][number]): Promise<StepResult> {
-  const summary = `step ${index + 1}: ${step.tool}`;
-  try {
-    return await stepActivity(step).executeWithOptions({ summary }, [{ runId, index }]);
-  } catch (error) {
-    if (isCancellation(error)) throw error;
-    // the worker died or every attempt failed: use the stored outcome, or say that it is unknown
-    const settle = hostIsAway(error)
-      ? 'The machine that has this workspace does not answer. Nothing was done.'
-      : step.effect === 'once'
-        ? unknownOutcome('step')
-        : 'This step could not be run to its end.';
-    return await stepActivity({ tool: step.tool, effect: 'idempotent', timeoutMs: 10_000 }).executeWithOptions({ summary: `${summary}: settle` }, [
-      { runId, index, settle },
-    ]);
-  }
-}
-
-/** `once`: one attempt; the heartbeat detects a dead worker. Other effects are retried, and the activity turns the last error into a result. */
-const stepActivity = (step: OpenedRun['steps'][number]) =>
-  proxyActivities<Pick<RoutineActivities, 'runRoutineStep'>>({
-    ...(step.queue !== undefined && { taskQueue: step.queue, scheduleToStartTimeout: HOST_PATIENCE }),
-    // longer than the tool's own limit, so that the tool reports its time-out itself
-    startToCloseTimeout: step.timeoutMs + 15_000,
-    heartbeatTimeout: HEARTBEAT_TIMEOUT,
-    retry:
-      step.effect === 'once'
-        ? { maximumAttempts: 1 }
-        : { initialInterval: 300, backoffCoefficient: 2, maximumInterval: 10_000, maximumAttempts: 60, nonRetryableErrorTypes: nonRetryableTypes },
-  }).runRoutineStep;
+/** Whether a routine step runs, by how the ones before it ended. */
+const isDue = ({ when = 'ok' }: OpenedRun['steps'][number], failed: boolean): boolean => when === 'always' || (when === 'failed') === failed;
 
 /** The schedule puts a time at the end of its workflow ids, so the run id is unique: `cron/cron_x/run-2026-11-21T09:00:00Z` gives `wfr_x_20261121T090000Z`. */
 const runIdOf = (workflowId: string): string =>
