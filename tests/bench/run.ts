@@ -3,6 +3,7 @@ import { cpus, release, totalmem } from 'node:os';
 import { parseArgs } from 'node:util';
 import { anatomy } from './anatomy.ts';
 import { openBench, type Part, type Size, warmUp } from './bench.ts';
+import { browserSnapshot } from './browser-snapshot.ts';
 import { coldStart } from './cold-start.ts';
 import type { Row } from './figures.ts';
 import { footprint } from './footprint.ts';
@@ -28,7 +29,7 @@ import { whatsappTurn } from './whatsapp-turn.ts';
 const parts: Part[] = [
   ...[coldStart, footprint, turnCost, anatomy, longChat, manyChats, manyRows, sleeping, waiting, recovery, kills],
   ...[whatsappTurn, whatsappInbound, whatsappMemory],
-  ...[kennelStart, kennelMemory, kennelSize, kennelReattach],
+  ...[kennelStart, kennelMemory, kennelSize, browserSnapshot, kennelReattach],
 ];
 const sizes: Size[] = ['small', 'medium', 'full'];
 

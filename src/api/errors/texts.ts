@@ -15,6 +15,7 @@ export const keyTooLong = (limit: number): ApiError => new ApiError(400, `Idempo
 export const textRequired = (field: string): ApiError => new ApiError(400, `${field} is required`);
 export const threadNotFound = (id: string): ApiError => new ApiError(404, `Thread not found: ${id}`);
 /** for an answer to a question, whose path names the thread */
+export const attachmentNotFound = (id: string): ApiError => new ApiError(404, `attachment not found: ${id}`);
 export const threadOfInputNotFound = (id: string): ApiError => new ApiError(404, `thread '${id}' not found`);
 export const turnNotActive = (id: string, threadId: string): ApiError => new ApiError(409, `Turn ${id} is not active on thread ${threadId}`);
 export const noPendingApproval = (id: string): ApiError => new ApiError(404, `no pending approval with id '${id}'`);

@@ -10,6 +10,7 @@ import { withDocument } from '../http/openapi.ts';
 import { sendEmpty, sendError, sendText } from '../http/reply.ts';
 import { routerOf } from '../http/router.ts';
 import { postApproval, postUserInput } from './answers.ts';
+import { getAttachment } from './attachments.ts';
 import type { RuntimeDeps } from './endpoint.ts';
 import { getEvents } from './events.ts';
 import { getHealth, getRuntimeInfo } from './info.ts';
@@ -32,6 +33,7 @@ export const runtimeEndpoints = withDocument<RuntimeDeps>(runtimePort, [
   postApproval,
   postUserInput,
   getConsole,
+  getAttachment,
 ]);
 const OPEN: ReadonlySet<string> = new Set(runtimeEndpoints.filter(({ open }) => open).map(({ path }) => path));
 

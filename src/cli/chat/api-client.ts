@@ -79,6 +79,12 @@ export class ApiClient {
     return this.json(`${pathOf(threadId)}?last_turns=${lastTurns}`, { signal });
   }
 
+  /** The bytes of a file that an answer names. */
+  async attachment(threadId: string, id: string, signal?: AbortSignal): Promise<Buffer> {
+    const response = await request(this.options, `${pathOf(threadId)}/attachments/${encodeURIComponent(id)}`, { signal });
+    return Buffer.from(await response.arrayBuffer());
+  }
+
   interrupt(threadId: string, turnId: string, signal?: AbortSignal): Promise<TurnRecord> {
     return this.json(`${pathOf(threadId)}/turns/${encodeURIComponent(turnId)}/interrupt`, { method: 'POST', signal });
   }

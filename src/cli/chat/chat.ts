@@ -4,6 +4,7 @@ import { ApiClient, type ThreadDetail } from './api-client.ts';
 import { ApiError } from './api-request.ts';
 import { greeting } from './greeting.ts';
 import type { ChatOptions } from './options.ts';
+import { savePictures } from './pictures.ts';
 import { loadHistory } from './screen/history.ts';
 import { createScreen } from './screen/screen.ts';
 import type { Screen } from './screen/types.ts';
@@ -45,7 +46,9 @@ export async function chat(options: ChatOptions): Promise<void> {
     if (screen.interactive && !detail.items.some(({ kind }) => kind === 'user_message' || kind === 'agent_message'))
       screen.print(greeting(thread.things_to_try ?? [], { whatsapp: options.offer !== undefined, colors: screen.colors }));
     show(detail, view, seen);
-    const following = follow(api, detail, view, seen, signal);
+    const pictures = (answer: string) =>
+      void savePictures({ api, threadId: thread.id, home, signal }, answer, (path) => view.note(`(the picture is in ${path})`));
+    const following = follow(api, detail, { view, seen, pictures }, signal);
 
     const session = { api, threadId: thread.id, screen, view, signal, leave };
     if (screen.interactive) Object.assign(keyboard, typed(session, { home, offer: options.offer }));
@@ -94,7 +97,12 @@ function show(detail: ThreadDetail, view: ChatView, seen: Seen | null): void {
 }
 
 /** Shows what happens from then on, until the chat is left. */
-async function follow(api: ApiClient, detail: ThreadDetail, view: ChatView, seen: Seen | null, signal: AbortSignal): Promise<void> {
+async function follow(
+  api: ApiClient,
+  detail: ThreadDetail,
+  { view, seen, pictures }: { view: ChatView; seen: Seen | null; pictures: (answer: string) => void },
+  signal: AbortSignal,
+): Promise<void> {
   let lost = false;
   for await (const event of api.events(detail.thread.id, detail.latest_seq, signal, (state) => {
     if (state === 'reconnecting' && !lost) view.note('reconnecting…');
@@ -103,8 +111,10 @@ async function follow(api: ApiClient, detail: ThreadDetail, view: ChatView, seen
   })) {
     view.handle(event);
     seen?.upTo(timeOf(event.timestamp));
+    const { item } = event.payload as { item?: ItemRecord };
     // an item may end later than its event says, which has the start time of its transaction
-    seen?.upTo(timeOf((event.payload as { item?: ItemRecord }).item?.ended_at));
+    seen?.upTo(timeOf(item?.ended_at));
+    if (event.event === 'item.completed' && item?.kind === 'agent_message') pictures(item.detail ?? '');
   }
 }
 

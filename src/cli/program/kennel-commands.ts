@@ -6,12 +6,12 @@ export function addKennelCommands(): void {
   const kennel = program.command('kennel').description('Look after the containers that coding tasks run in').exitOverride();
   command(
     'build',
-    'Build the images now, so that no task waits for them: what every task needs, and that of each named agent',
+    'Build the images now, so that nothing waits for them: what every task needs, and that of each named agent, or of the browser',
     'fetch kennel build claude codex',
     (self, args) => async (config) => (await import('../commands/kennel.ts')).build(config, args, self.opts()),
     kennel,
   )
-    .addArgument(new Argument('[agent...]', 'agents').choices([...AGENT_NAMES, 'all']))
+    .addArgument(new Argument('[agent...]', 'agents').choices([...AGENT_NAMES, 'browser', 'all']))
     .option('--fresh', 'fetch the base image again and build every layer again, for updates of the system');
   command(
     'doctor',

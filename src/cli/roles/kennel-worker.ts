@@ -15,6 +15,7 @@ import { createBrowserGate } from '../../adapters/kennel/gate/browser-gate.ts';
 import { openRegistryCache } from '../../adapters/kennel/gate/cache/registry-cache.ts';
 import { createGate } from '../../adapters/kennel/gate/gate.ts';
 import { openKennel } from '../../adapters/kennel/open-kennel.ts';
+import { isPublicAddress } from '../../adapters/web/address-guard.ts';
 import type { LeaseHolder } from '../../channels/channel.ts';
 import type { Config } from '../../config.ts';
 import { kennelQueue } from '../../contracts/ids.ts';
@@ -39,7 +40,7 @@ export async function run({ config, role, alone, store, temporal, native }: Role
   const kennel = openKennel(config);
   const cache = openRegistryCache(config, log);
   const gate = createGate({ db: store.db, settings: config, log, mirrors: mirrorsOf(config.FETCH_KENNEL_MIRRORS), cache });
-  const browserGate = createBrowserGate({ log, ...(config.FETCH_ALLOW_PRIVATE_URLS && { allows: () => true }) });
+  const browserGate = createBrowserGate({ log, allows: (address) => config.FETCH_ALLOW_PRIVATE_URLS || isPublicAddress(address) });
   const browsers = createBrowsers({ kennel, config, gate: browserGate });
   const host = config.FETCH_KENNEL_HOST;
   const draining = new AbortController();

@@ -70,5 +70,7 @@ export const chatSettings = {
       .optional()
       .describe('A SearXNG instance, which web_search asks; it may be on this machine or a private network'),
   ),
-  FETCH_ALLOW_PRIVATE_URLS: live(z.stringbool().default(false).describe('Let web_fetch reach private addresses; for tests and trusted networks only')),
+  FETCH_ALLOW_PRIVATE_URLS: live(
+    z.stringbool().default(false).describe('Let web_fetch and the browser reach private addresses; for tests and trusted networks only'),
+  ),
 } as const;

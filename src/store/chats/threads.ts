@@ -22,6 +22,10 @@ export const chatAccess = async (db: Db, chatId: string): Promise<ToolAccess | n
     .limit(1)
     .executeTakeFirst()) ?? null;
 
+/** The thread of a chat that was used last; a routine run belongs to none. */
+export const latestThread = (db: Db, chatId: string): Promise<{ id: string } | undefined> =>
+  db.selectFrom('threads').select('id').where('chat_id', '=', chatId).orderBy('updated_at', 'desc').limit(1).executeTakeFirst();
+
 /** Whether coding tasks of a thread begin with a plan; null leaves it to the model and to the size of the goal. */
 export async function setPlanFirst(tx: Tx, threadId: string, first: boolean | null): Promise<void> {
   await tx.updateTable('threads').set({ plan_first: first }).where('id', '=', threadId).execute();

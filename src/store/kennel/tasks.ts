@@ -6,6 +6,7 @@ import type { TaskState } from '../../contracts/task.ts';
 import { derivedId } from '../chats/ids.ts';
 import { addItem } from '../chats/items.ts';
 import { onThread } from '../chats/thread-transaction.ts';
+import { latestThread } from '../chats/threads.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
 import type { Database } from '../postgres/schema.ts';
 import type { Question } from '../questions/questions.ts';
@@ -28,7 +29,7 @@ export type NewTask = Pick<
 export async function insertTask(db: Db, task: NewTask): Promise<Task | null> {
   const known = await taskOfCall(db, task.call_id);
   if (known) return known;
-  const thread = await db.selectFrom('threads').select('id').where('chat_id', '=', task.chat_id).orderBy('updated_at', 'desc').limit(1).executeTakeFirst();
+  const thread = await latestThread(db, task.chat_id);
   if (!thread) return null;
   const turnId = derivedId('msg_', task.id).replace('msg_', 'turn_');
   await onThread(db, thread.id, async (tx) => {

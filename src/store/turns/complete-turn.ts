@@ -3,6 +3,7 @@ import type { Unasked } from '../../domain/chat/preferences.ts';
 import { cut, derivedId } from '../chats/ids.ts';
 import { addItem } from '../chats/items.ts';
 import { onThread, type ThreadTransaction } from '../chats/thread-transaction.ts';
+import { latestThread } from '../chats/threads.ts';
 import type { Db, Tx } from '../postgres/database.ts';
 import { remember } from '../steps/transcript.ts';
 import { toTurnRecord, turnRecord } from './turns.ts';
@@ -22,7 +23,7 @@ export async function recordNotice(
   },
 ): Promise<void> {
   const { chatId, text, sources = [] } = notice;
-  const thread = await db.selectFrom('threads').select('id').where('chat_id', '=', chatId).orderBy('updated_at', 'desc').limit(1).executeTakeFirst();
+  const thread = await latestThread(db, chatId);
   const turnId = derivedId('msg_', notice.outboxId).replace('msg_', 'turn_');
   const send = async (on: Db | Tx): Promise<boolean> => {
     const row = {

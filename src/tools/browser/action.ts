@@ -52,8 +52,11 @@ function commandsOf({ action, ref, text = '', x, y }: Action): BrowserCommand[] 
 }
 
 const moves = (action: Action['action']): boolean => action === 'scroll_down' || action === 'scroll_up';
-/** What a click begins, such as a navigation, has time to end. */
-const SETTLE: BrowserCommand = ['wait', '--load', 'load', '--timeout', '5000'];
+/** What a click begins, such as a navigation, has time to end. The old page is still loaded just after a click, so a wait for that alone ends too early. */
+const SETTLE: BrowserCommand[] = [
+  ['wait', '--load', 'networkidle', '--timeout', '4000'],
+  ['wait', '--load', 'load', '--timeout', '5000'],
+];
 
 export const browserAction = defineTool({
   ...common,
@@ -74,7 +77,7 @@ export const browserAction = defineTool({
   run: (args, context) =>
     inBrowser(context, async ({ browsers, owner, onProgress, signal }) => {
       const doing = commandsOf(args);
-      const settle = moves(args.action) ? [] : [SETTLE];
+      const settle = moves(args.action) || args.action === 'type' ? [] : SETTLE;
       const { answers, ...rest } = await browsers.run(owner, [...doing, ...settle, ...READ_PAGE], { opens: false, bail: false, onProgress, signal });
       const failed = answers.slice(0, doing.length).find(({ success }) => !success);
       const outcome = readOutcome({ answers, ...rest }, context.config.FETCH_BROWSER_IDLE_MINUTES);

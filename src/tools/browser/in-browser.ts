@@ -39,9 +39,10 @@ export const inBrowser = (context: ToolContext, act: (opened: Opened) => Promise
 export const noPage = (what: string, minutes: number): string =>
   `${what} Open one with browser_open. A browser ends after ${minutes} minutes without use, at /new, and when its container is stopped; its page, cookies and log-ins end with it.`;
 
-async function ownerOf({ db, chatId, threadId }: ToolContext, host: string): Promise<BrowserOwner> {
+/** A run of a workflow has a browser of its own: the same steps find the same cookies, and the page of the chat stays as it is. */
+async function ownerOf({ db, chatId, threadId, unattended }: ToolContext, host: string): Promise<BrowserOwner> {
   return {
-    chatId,
+    key: unattended ? threadId : chatId,
     conversation: await conversationOf(db, threadId),
     rules: async () => {
       const active = await activeWorkspace(db, chatId);

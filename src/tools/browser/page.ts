@@ -37,7 +37,7 @@ export function pageIn({ answers }: Pick<BrowserAnswer, 'answers'>): Page | null
     url: String(url.result?.url ?? ''),
     title: inline(String(title.result?.title ?? '')),
     // the contract numbers elements, agent-browser writes e12
-    tree: visible(String(snapshot.result?.snapshot ?? '')).replace(/\bref=e(?=\d+[,\]])/g, 'ref='),
+    tree: visible(String(snapshot.result?.snapshot ?? '')).replace(/(?<=[[ ])ref=e(?=\d+[,\]])/g, 'ref='),
     elements: Object.keys(refs ?? {}).length,
   };
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { attachmentId, saveAttachment } from '../../store/chats/attachments.ts';
+import { latestThread } from '../../store/chats/threads.ts';
 import { defineTool, type ToolContext } from '../tool.ts';
 import { common, inBrowser, type Opened } from './in-browser.ts';
 
@@ -13,10 +14,14 @@ export interface Screenshot {
 }
 
 /** A second attempt of one call stores nothing new. */
-export async function takeScreenshot({ browsers, owner, onProgress, signal }: Opened, { db, callId, threadId }: ToolContext): Promise<Screenshot> {
+export async function takeScreenshot(
+  { browsers, owner, onProgress, signal }: Opened,
+  { db, callId, chatId, threadId, unattended }: ToolContext,
+): Promise<Screenshot> {
   const data = await browsers.picture(owner, { onProgress, signal });
   const id = attachmentId(callId, 'screenshot');
-  await saveAttachment(db, { id, threadId, kind: 'image', mime: 'image/png', name: 'screenshot.png', data, preview: null, text: null });
+  const thread = unattended ? ((await latestThread(db, chatId))?.id ?? threadId) : threadId;
+  await saveAttachment(db, { id, threadId: thread, kind: 'image', mime: 'image/png', name: 'screenshot.png', data, preview: null, text: null });
   return { id, bytes: data.length, ...sizeOf(data) };
 }
 

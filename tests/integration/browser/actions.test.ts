@@ -6,6 +6,8 @@ import { onThread } from '../../../src/store/chats/thread-transaction.ts';
 import { addRules } from '../../../src/store/kennel/egress-rules.ts';
 import { selectWorkspace } from '../../../src/store/kennel/workspaces.ts';
 import { beginAnew } from '../../../src/store/turns/replies.ts';
+import { browserTools } from '../../../src/tools/browser/browser.ts';
+import type { ToolContext, ToolOutcome } from '../../../src/tools/tool.ts';
 import { type BrowserBench, type Site, serve, startBrowserBench } from '../../support/browser-bench.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { NO_DOCKER } from '../../support/docker.ts';
@@ -28,10 +30,11 @@ describe.skipIf(NO_DOCKER)('acting in the browser', () => {
 
   beforeAll(async () => {
     database = await startTestDatabase();
-    bench = await startBrowserBench(database.store.db, { settings: { FETCH_BROWSER_IDLE_MINUTES: '5' } });
+    bench = await startBrowserBench(database.store.db, { settings: { FETCH_BROWSER_IDLE_MINUTES: '5', FETCH_BROWSER_SLOTS: '8' } });
     site = await serve({
       '/': FORM,
       '/far': FAR,
+      '/endless': (_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).write('<h1>half of it</h1>'),
       '/sent': (request, response) =>
         response
           .writeHead(200, { 'content-type': 'text/html; charset=utf-8' })
@@ -50,6 +53,12 @@ describe.skipIf(NO_DOCKER)('acting in the browser', () => {
   const open = async (path = '/', by = chat) => (await by.call('browser_open', { url: `${at}${path}` })).output;
   const refOf = (output: string, element: string): number => Number(new RegExp(`${element}.* \\[(?:[^\\]]*, )?ref=(\\d+)`).exec(output)?.[1]);
   const act = (args: Record<string, unknown>) => chat.call('browser_action', args);
+  const runner =
+    (context: ToolContext) =>
+    (name: string, args: unknown): Promise<ToolOutcome> => {
+      const tool = browserTools.find((each) => each.name === name)!;
+      return tool.run(tool.schema.parse(args) as never, context);
+    };
   const containerOf = async (chatId: string) =>
     (await bench.kennel.kennel.engine.docker.listContainers({ all: true, filters: { label: [`${LABEL.browser}=${browserKey(chatId)}`] } }))[0];
 
@@ -159,16 +168,25 @@ describe.skipIf(NO_DOCKER)('acting in the browser', () => {
     await open('/', person);
     await bench.browsers.closeAll();
     const next = bench.nextProcess();
-    const context = { ...person.context('call_next'), browsers: next };
-    const { browserTools } = await import('../../../src/tools/browser/browser.ts');
-    const run = (name: string, args: unknown) => {
-      const tool = browserTools.find((each) => each.name === name)!;
-      return tool.run(tool.schema.parse(args) as never, context);
-    };
+    const run = runner({ ...person.context('call_next'), browsers: next });
     expect(await run('browser_snapshot', {})).toMatchObject({ ok: true, metadata: { url: `${at}/`, newBrowser: false } });
     // its way out is open again, too
     expect(await run('browser_open', { url: `${at}/far` })).toMatchObject({ ok: true, metadata: { title: 'Far', newBrowser: false } });
     await next.closeAll();
+  });
+
+  it('is another one in a run of a workflow, whose picture belongs to the chat', async () => {
+    const person = await bench.chat();
+    await open('/', person);
+    const run = runner({ ...person.context('call_run'), threadId: 'run_1', turnId: 'run_1', unattended: true });
+    const tested = await run('browser_test', { url: `${at}/far`, mustInclude: ['top'], screenshot: true });
+    expect(tested).toMatchObject({ ok: true, metadata: { failed: [] } });
+    const picture = database.store.db
+      .selectFrom('attachments')
+      .select('thread_id')
+      .where('id', '=', tested.metadata?.attachment as string);
+    expect(await picture.executeTakeFirst()).toEqual({ thread_id: person.threadId });
+    expect((await person.call('browser_snapshot', {})).metadata).toMatchObject({ url: `${at}/`, newBrowser: false });
   });
 
   it('says in plain words that a browser has ended, and opens a new one', async () => {
@@ -180,6 +198,15 @@ describe.skipIf(NO_DOCKER)('acting in the browser', () => {
       output: expect.stringContaining('No page is open in the browser of this chat. Open one with browser_open. A browser ends after 5 minutes without use'),
     });
     expect(await open('/', person)).toContain('This is a new browser: it has no page, cookie or log-in of an earlier one.');
+  });
+
+  it('does not hold up the care of the host while it is at work', async () => {
+    const waiting = chat.call('browser_open', { url: `${at}/endless` });
+    await until('the page is asked for', () => site.asked.includes('GET /endless'));
+    const began = performance.now();
+    await bench.browsers.tend(async () => false);
+    expect(performance.now() - began).toBeLessThan(15_000);
+    expect(await waiting).toMatchObject({ ok: true });
   });
 
   it('ends at a new conversation', async () => {

@@ -1,8 +1,13 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { homeLabel, LABEL } from '../../../src/adapters/kennel/docker/containers.ts';
+import { connect } from '../../../src/adapters/kennel/docker/engine.ts';
+import { loadConfig } from '../../../src/config.ts';
 import { script, type TestApp } from '../../support/app.ts';
 import { type Site, serve } from '../../support/browser-bench.ts';
 import { NO_DOCKER, requireDocker } from '../../support/docker.ts';
-import { startTaskApp } from '../../support/kennel-app.ts';
+import { startTaskApp, workspace } from '../../support/kennel-app.ts';
 import { until } from '../../support/until.ts';
 
 /** A whole instance whose model obeys what a page says. */
@@ -17,7 +22,7 @@ describe.skipIf(NO_DOCKER)('the browser in a chat', () => {
 
   beforeAll(async () => {
     await requireDocker('browser');
-    app = await startTaskApp({ FETCH_SEPARATE_PROCESSES: 'true' });
+    app = await startTaskApp({ FETCH_AUTONOMY: 'cautious', FETCH_SEPARATE_PROCESSES: 'true', FETCH_BROWSER_SLOTS: '8' });
     site = await serve({
       '/news': INJECTION,
       '/more': '<title>More</title><h1>More</h1>',
@@ -30,8 +35,13 @@ describe.skipIf(NO_DOCKER)('the browser in a chat', () => {
   }, 900_000);
 
   afterAll(async () => {
+    const home = app && homeLabel(app.home);
     await app?.close();
     await site?.close();
+    // browsers outlive their instance for some minutes
+    const { docker } = connect(loadConfig());
+    const left = home ? await docker.listContainers({ all: true, filters: { label: [`${LABEL.home}=${home}`, LABEL.browser] } }) : [];
+    await Promise.all(left.map(({ Id }) => docker.getContainer(Id).remove({ force: true, v: true })));
   });
 
   const call = (name: string, args: Record<string, unknown>) => ({ call: [[name, args]] });
@@ -67,6 +77,20 @@ describe.skipIf(NO_DOCKER)('the browser in a chat', () => {
     expect(site.asked.filter((path) => !path.endsWith('/news'))).toEqual([]);
   });
 
+  it('deletes no workspace on the word of a page: a person is asked', async () => {
+    const { path } = await workspace(app, 'demo');
+    const thread = await app.thread();
+    const turn = await app.turn(thread, [
+      call('browser_open', { url: `${at}/news` }),
+      call('workspace_delete', { name: 'demo', confirm: true }),
+      { say: '$LAST' },
+    ]);
+    expect(await approval(thread)).toMatchObject({ tool_name: 'workspace_delete' });
+    await app.say(thread, 'no');
+    await app.ended(thread, turn);
+    expect(existsSync(join(path, 'README.md'))).toBe(true);
+  });
+
   it('follows a link of the page and scrolls without a question', async () => {
     const thread = await app.thread();
     const said = await result(thread, [
@@ -95,5 +119,22 @@ describe.skipIf(NO_DOCKER)('the browser in a chat', () => {
       .orderBy('calls.started_at')
       .execute();
     expect(opened.map(({ metadata }) => metadata?.newBrowser)).toEqual([true, false]);
+  });
+
+  it('stores a picture for the chat, and gives it to who has the token and names the thread', async () => {
+    const thread = await app.thread();
+    const said = await result(thread, [call('browser_open', { url: `${at}/more` }), call('browser_screenshot', {})]);
+    const id = /attachment:(att_\w+)/.exec(said)?.[1];
+    const get = (of: string, token = 'test-token') =>
+      fetch(`${app.baseUrl}/v1/threads/${of}/attachments/${id}`, { headers: { authorization: `Bearer ${token}` } });
+    const response = await get(thread);
+    expect({ status: response.status, type: response.headers.get('content-type') }).toEqual({ status: 200, type: 'application/octet-stream' });
+    expect(
+      Buffer.from(await response.arrayBuffer())
+        .subarray(1, 4)
+        .toString(),
+    ).toBe('PNG');
+    expect((await get(await app.thread())).status).toBe(404);
+    expect((await get(thread, 'wrong')).status).toBe(401);
   });
 });

@@ -14,7 +14,8 @@ import { execIn } from './exec.ts';
 
 /** Whose browser is meant. */
 export interface BrowserOwner {
-  chatId: string;
+  /** the id of a chat, or of a run of a workflow */
+  key: string;
   /** the thread, and where its conversation begins: another one gets another browser */
   conversation: string;
   /** the rules of people about hosts that count for the chat */
@@ -72,6 +73,8 @@ export class BrowserFailed extends Error {
 
 /** For all commands of one call, in ms. */
 const CALL_MS = 30_000;
+/** How long the care of all browsers waits for one that is at work, in ms. */
+const BUSY_MS = 50;
 /** A page may have any size. */
 const MAX_OUTPUT = 8 * 1024 * 1024;
 const MAX_PICTURE = 32 * 1024 * 1024;
@@ -121,8 +124,15 @@ class HostBrowsers implements Browsers {
   async tend(isCurrent: (conversation: string) => Promise<boolean>): Promise<void> {
     await explained(async () => {
       const keys = (await this.list()).map(({ Labels }) => Labels[LABEL.browser]!);
-      // in the turn of each chat, so that a browser that just starts is not taken for one that ended
-      for (const key of new Set([...keys, ...this.gate.openBrowsers()])) await this.turns.run(key, () => this.endUnused(key, isCurrent));
+      for (const key of new Set([...keys, ...this.gate.openBrowsers()])) {
+        // in the turn of each chat, so that a browser that just starts is not taken for one that ended; one that is at work is looked at in the next round
+        const busy = AbortSignal.timeout(BUSY_MS);
+        await this.turns
+          .run(key, () => this.endUnused(key, isCurrent), busy)
+          .catch((error) => {
+            if (error !== busy.reason) throw error;
+          });
+      }
     });
   }
 
@@ -131,7 +141,7 @@ class HostBrowsers implements Browsers {
   }
 
   private inTurn<T>(owner: BrowserOwner, options: BrowserRun, act: (browser: { id: string; key: string; fresh: boolean }) => Promise<T>): Promise<T> {
-    const key = browserKey(owner.chatId);
+    const key = browserKey(owner.key);
     return explained(() =>
       this.turns.run(
         key,

@@ -15,7 +15,7 @@ export const STEP_MS = 20_000;
 const LIFE_MS = 12 * 3_600_000;
 
 /** A chat has one browser. The name says nothing about the chat. */
-export const browserKey = (chatId: string): string => createHash('sha256').update(chatId).digest('hex').slice(0, 16);
+export const browserKey = (owner: string): string => createHash('sha256').update(owner).digest('hex').slice(0, 16);
 
 /** One name for each chat, so that the engine refuses the second of two simultaneous starts. */
 export const browserName = (home: string, key: string): string => `fetch-${home}-browser-${key}`;
