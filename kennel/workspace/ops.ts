@@ -2,6 +2,8 @@ import { isAbsolute } from 'node:path';
 import type { WorkspaceAnswer, WorkspaceOp } from '../../src/contracts/workspace-ops.ts';
 import { checkpoint } from './checkpoint/checkpoint.ts';
 import { conclude } from './checkpoint/conclude.ts';
+import { keepEdit } from './checkpoint/direct-edit.ts';
+import { removeFolder, settle } from './checkpoint/settle.ts';
 import { addWorktree, removeWorktree } from './checkpoint/worktree.ts';
 import { worktreeAgain } from './checkpoint/worktree-again.ts';
 import { environment, environmentFiles } from './environment/find.ts';
@@ -28,11 +30,13 @@ export function perform(workspace: string, side: string, op: WorkspaceOp): Works
     case 'search':
       return search(place.root, op);
     case 'write':
-      return write(place.root, op.path, op.content, op.preview ?? false);
+      return write(place.root, op.path, op.content, op.preview ?? false, keepEdit(place, op.edit));
     case 'edit':
-      return edit(place.root, op.path, op.find, op.replace, op.all, op.preview ?? false);
+      return edit(place.root, op.path, op.find, op.replace, op.all, op.preview ?? false, keepEdit(place, op.edit));
     case 'delete':
-      return remove(place.root, op.path, op.kind, op.preview ?? false);
+      return op.kind === 'folder' && op.edit && !op.preview
+        ? removeFolder(place, op.path, op.edit)
+        : remove(place.root, op.path, op.kind, op.preview ?? false, keepEdit(place, op.edit));
     case 'git-status':
       return gitStatus(place);
     case 'git-diff':
@@ -52,9 +56,11 @@ export function perform(workspace: string, side: string, op: WorkspaceOp): Works
     case 'create':
       return create(place, op);
     case 'checkpoint':
-      return checkpoint(place, op.key, op.author);
+      return checkpoint(place, op.key, op.author, op.turn);
     case 'conclude':
       return conclude(place, op, again);
+    case 'settle':
+      return settle(place, op.key, op.author);
     case 'undo':
       return undo(place, op);
     case 'worktree':

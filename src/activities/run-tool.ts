@@ -37,6 +37,11 @@ export async function runTool(tool: Tool, effect: Effect, args: Record<string, u
   }
 }
 
+/** Clears up after a call that is not repeated. What fails here changes nothing in what the person is told. */
+export async function clearUp(tool: Tool | undefined, args: Record<string, unknown>, context: Omit<ToolContext, 'signal'>): Promise<void> {
+  await tool?.interrupted?.(args as never, { ...context, signal: cancellationSignal() }).catch(() => {});
+}
+
 /** `AbortSignal.timeout` cannot be cleared: each would fire, with a stack trace, long after its call ended. */
 function timeLimit(ms: number): { signal: AbortSignal; clear: () => void } {
   const controller = new AbortController();

@@ -9,10 +9,10 @@ export type WorkspaceOp = { worktree?: string } /** entries of a folder, folders
   /** lines of a text file as they are, counted from 1 */
   | { op: 'read'; path: string; from: number; lines: number }
   | { op: 'search'; pattern: string; regex: boolean; path: string; glob?: string; limit: number }
-  /** `preview: true` changes nothing and returns the change as a unified diff */
-  | { op: 'write'; path: string; content: string; preview?: boolean }
-  | { op: 'edit'; path: string; find: string; replace: string; all: boolean; preview?: boolean }
-  | { op: 'delete'; path: string; kind: 'file' | 'folder'; preview?: boolean }
+  /** `preview: true` changes nothing and returns the change as a unified diff. With `edit`, `undo` knows the change. */
+  | { op: 'write'; path: string; content: string; preview?: boolean; edit?: DirectEdit }
+  | { op: 'edit'; path: string; find: string; replace: string; all: boolean; preview?: boolean; edit?: DirectEdit }
+  | { op: 'delete'; path: string; kind: 'file' | 'folder'; preview?: boolean; edit?: DirectEdit }
   | { op: 'git-status' }
   | { op: 'git-diff'; path?: string; staged: boolean; against?: string }
   | { op: 'git-log'; limit: number }
@@ -26,15 +26,17 @@ export type WorkspaceOp = { worktree?: string } /** entries of a folder, folders
   | { op: 'environment-files' }
   /** fills an empty folder with a workspace from a template */
   | { op: 'create'; template: Template; name: string; description: string; git: boolean; author: Author }
-  /** saves files, HEAD, index, refs and the git folder outside the workspace; a second call with the same key changes nothing */
-  | { op: 'checkpoint'; key: string; author: Author }
+  /** saves files, HEAD, index, refs and the git folder outside the workspace; a second call with the same key changes nothing. `turn`: of a direct edit */
+  | { op: 'checkpoint'; key: string; author: Author; turn?: string }
+  /** saves the state after a command that a `checkpoint` with `turn` was made for. Commits nothing. When nothing was changed, the checkpoint is removed */
+  | { op: 'settle'; key: string; author: Author }
   /**
    * saves the state after a task, and commits the task's changes on the branch that is checked out; a second call with the same key returns the answer of the
    * first
    */
   | { op: 'conclude'; key: string; message: string; author: Author; keepOnBranchOnly: boolean }
   /**
-   * `one`: back to the state before the newest task that is not undone. `all`: back to before the first. `redo` takes back the last undo. A second call with
+   * `one`: back to the state before the newest task that is not undone, or before the direct edits of the newest turn. `all`: back to before the first. `redo` takes back the last undo. A second call with
    * the same `key` returns the answer of the first; without a key each call counts. `task` names one task, which may have worked in a worktree: then its branch
    * is deleted.
    */
@@ -45,6 +47,14 @@ export type WorkspaceOp = { worktree?: string } /** entries of a folder, folders
    */
   | { op: 'worktree'; action: 'add' | 'remove'; key: string; author: Author }
 );
+
+/** A change that a tool makes by itself, without a task. */
+export interface DirectEdit {
+  /** begins with `edit-` or `command-`; the same for each attempt of a call */
+  key: string;
+  /** what changes in one turn is taken back together */
+  turn: string;
+}
 
 export interface Author {
   name: string;
@@ -74,6 +84,8 @@ export interface FileChanged {
   removed: number;
   /** unified diff, cut to a limit */
   diff: string;
+  /** what undo cannot bring back, in a sentence */
+  unkept?: string;
 }
 
 export interface Profile {
@@ -131,7 +143,7 @@ export interface ConcludedChanges {
 
 /** `data` of `undo`. */
 export interface Undone {
-  /** tasks that this call undid or redid, newest first */
+  /** tasks and direct edits that this call undid or redid, newest first */
   keys: string[];
   files: string[];
   /** what happened to the commits: the branch moved back or forward, a further commit reverts them, or there were none */

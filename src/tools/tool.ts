@@ -92,6 +92,8 @@ export interface Tool<S extends z.ZodType = z.ZodType> {
   /** what an approval shows below the question, as text: the differences or the command; null when the arguments say it all. Changes nothing. */
   preview?: (args: z.output<S>, context: ToolContext) => Promise<string | null>;
   run: (args: z.output<S>, context: ToolContext) => Promise<ToolOutcome>;
+  /** of a tool whose effect is `once`: clears up after a call whose process was killed, before the person is told that the outcome is unknown */
+  interrupted?: (args: z.output<S>, context: ToolContext) => Promise<void>;
 }
 
 /** Whether a call was cut short because its process had to end, for example at a deployment. A tool that must not run again then reports what is known. */

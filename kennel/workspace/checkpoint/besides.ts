@@ -89,12 +89,17 @@ function otherNotes(repository: Repository, before: Stored, after: Stored, then:
   const changes = otherChanges(repository, before, after).filter(({ path }) => !isInner(path));
   const gone = changes.filter((change) => !change.to).map((change) => change.path);
   const changed = changes.filter((change) => change.to && change.from).map((change) => change.path);
-  const lost = (then.named ?? []).filter((entry) => !entry.print && !isThere(repository.root, entry.path)).map((entry) => entry.path);
   const notes: string[] = [];
   if (gone.length > 0) notes.push(`Ignored files are gone: ${named(gone)}; "undo" brings them back.`);
   if (changed.length > 0) notes.push(`Ignored files were changed: ${named(changed)}; "undo" takes that back.`);
-  if (lost.length > 0) notes.push(`Gone, and not kept because they were large or could not be read: ${named(lost)}. "undo" cannot bring them back.`);
-  return notes;
+  const away = lost(repository, before);
+  return away ? [...notes, away] : notes;
+}
+
+/** What is gone and was not saved, in a sentence. */
+export function lost(repository: Repository, before: Stored): string | null {
+  const gone = (factsOf(repository, before).named ?? []).filter((entry) => !entry.print && !isThere(repository.root, entry.path)).map((entry) => entry.path);
+  return gone.length > 0 ? `Gone, and not kept because they were large or could not be read: ${named(gone)}. "undo" cannot bring them back.` : null;
 }
 
 /** Joins two lists of files. */

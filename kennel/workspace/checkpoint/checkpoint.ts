@@ -11,14 +11,14 @@ import { Refusal } from '../refusal.ts';
 import { takeGitFolder } from './git-folder.ts';
 import { openHistory } from './history.ts';
 import { type Others, othersTree, takeOthers } from './others.ts';
-import { type Facts, type Named, readState, type State, type Stored, states, storeState } from './record.ts';
+import { type Facts, type Named, nextPlace, readState, type State, type Stored, storeState } from './record.ts';
 
 export function checkKey(key: string): void {
   if (!KEY.test(key)) throw new Refusal('The key must be 1 to 100 letters, digits, "-" or "_".');
 }
 
-/** Saves the state before a task. */
-export function checkpoint(place: Place, key: string, author: Author): WorkspaceAnswer {
+/** Saves the state before a task, or before a direct edit of a turn. */
+export function checkpoint(place: Place, key: string, author: Author, turn?: string): WorkspaceAnswer {
   checkKey(key);
   const repository = openHistory(place, true)!;
   const known = readState(repository, key, 'before');
@@ -30,11 +30,10 @@ export function checkpoint(place: Place, key: string, author: Author): Workspace
   const snapshot = takeSnapshot(repository);
   const others = takeOthers(repository, snapshot.ignored);
   const { facts, left } = withRest(repository, snapshot, others, refs);
-  const last = states(repository, 'before').at(-1);
-  const at = Math.max(now(), last?.at ?? 0);
+  const { n, at } = nextPlace(repository);
   const notes = [...(unkept ? [`The history of the repository could not be copied (${unkept})`] : []), ...(left ? [left] : []), ...snapshot.notes];
   const state: Omit<State, 'extra'> = {
-    n: (last?.n ?? 0) + 1,
+    n,
     key,
     worktree: repository.worktree,
     head: head.commit,
@@ -44,6 +43,7 @@ export function checkpoint(place: Place, key: string, author: Author): Workspace
     notes: [...notes, ...namedNotes(others.named)].slice(0, 50),
     kept: repository.kept,
     ...(repository.damage && { damage: repository.damage }),
+    ...(turn !== undefined && { turn }),
   };
   return answer(storeState(repository, 'before', { snapshot, facts }, state, author));
 }
@@ -85,8 +85,6 @@ function namedNotes(named: Named[]): string[] {
   const why = { large: 'is large', unreadable: 'cannot be read', special: 'is neither a file nor a link' };
   return named.map((entry) => `${shown(utf8(entry.path))} ${why[entry.why]}, so only its name is saved`);
 }
-
-export const now = (): number => Math.floor(Date.now() / 1000);
 
 function answer(state: Stored): WorkspaceAnswer {
   const { head, branch, dirty, notes } = state;

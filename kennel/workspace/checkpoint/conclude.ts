@@ -10,10 +10,10 @@ import { giveObjects, type Ref, refsOf, tidy } from '../git/transfer.ts';
 import { changedTree, commitTree, diffTrees, jsonBlob, type Signature, treeOf } from '../git/trees.ts';
 import { testCommand } from '../project/profile.ts';
 import { besides, innerChanges, joined, othersOf } from './besides.ts';
-import { now, pathsOf, repositoryOf, takeHistory, withRest } from './checkpoint.ts';
+import { pathsOf, repositoryOf, takeHistory, withRest } from './checkpoint.ts';
 import { objectDamage } from './git-folder.ts';
 import { among, retakeOthers } from './others.ts';
-import { type Facts, factsOf, hadRepository, readOwnRef, readRef, readState, refOf, type Stored, storeState, writeRef } from './record.ts';
+import { type Facts, factsOf, hadRepository, now, readOwnRef, readRef, readState, refOf, type Stored, storeState, writeRef } from './record.ts';
 import { changedFiles, counted, named } from './report.ts';
 
 export interface Concluding {
@@ -67,7 +67,13 @@ export function readResult(repository: Repository, key: string): Result | null {
   }
 }
 
-function takeAfter(repository: Repository, before: Stored, op: Concluding, { refs, head, unread }: { refs: Ref[]; head: Head; unread: string | null }): Stored {
+/** Saves the state after a task or a command. */
+export function takeAfter(
+  repository: Repository,
+  before: Stored,
+  op: Pick<Concluding, 'key' | 'author'>,
+  { refs, head, unread }: { refs: Ref[]; head: Head; unread: string | null },
+): Stored {
   const then = factsOf(repository, before);
   const kept = othersOf(repository, before);
   // Files in the checkpoint are compared even if they are ignored now. Files that were ignored then do not belong to the task.
@@ -77,8 +83,9 @@ function takeAfter(repository: Repository, before: Stored, op: Concluding, { ref
   const { facts } = withRest(repository, snapshot, retakeOthers(repository, kept.keys(), snapshot.ignored), refs);
   const damage = damageOf(repository, before, then, unread);
   const at = Math.max(now(), before.at);
-  const { n, key, worktree } = before;
-  const state = { n, key, worktree, head: head.commit, branch: head.branch, at, dirty: 0, notes: snapshot.notes.slice(0, 50), kept: repository.kept };
+  const { n, key, worktree, turn } = before;
+  const notes = snapshot.notes.slice(0, 50);
+  const state = { n, key, worktree, ...(turn !== undefined && { turn }), head: head.commit, branch: head.branch, at, dirty: 0, notes, kept: repository.kept };
   return storeState(repository, 'after', { snapshot, facts }, { ...state, ...(damage && { damage }) }, op.author);
 }
 

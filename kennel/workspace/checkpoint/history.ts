@@ -35,6 +35,26 @@ export function openHistory(place: Place, make: boolean): Repository | null {
   return { root, gitDir: store, commonDir: store, kept: 'beside', worktree, scratch: makeScratch(store, store), store, ...(damage && { damage }) };
 }
 
+/**
+ * The store of the workspace, for records of single files. Nothing of the repository is checked, because that takes the longer the larger it is.
+ */
+export function openStore(place: Place): Repository {
+  const own = usable(place);
+  const store = storeFolder(place.side, own ? objectFormat(own.commonDir) : knownFormat(place.side), true)!;
+  if (own && objectFormat(store) === objectFormat(own.commonDir)) return { ...own, store, scratch: makeScratch(own.commonDir, store) };
+  const { root, worktree } = place;
+  return { root, gitDir: store, commonDir: store, kept: 'beside', worktree, scratch: makeScratch(store, store), store };
+}
+
+function usable(place: Place): Repository | null {
+  try {
+    return openRepository(place);
+  } catch (error) {
+    if (error instanceof Refusal) return null;
+    throw error;
+  }
+}
+
 /** The repository of the workspace; a reason when it is unusable; empty when there is none. */
 function openOrDamage(place: Place): Repository | string {
   const folder = join(place.workspace, '.git');

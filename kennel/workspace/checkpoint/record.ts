@@ -1,8 +1,9 @@
-import { lstatSync, rmSync } from 'node:fs';
+import { lstatSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Author } from '../../../src/contracts/workspace-ops.ts';
 import { content, kept, type Repository, tryGit, tryKept } from '../git/git.ts';
 import { utf8 } from '../git/process.ts';
+import { textOrNull } from '../git/repository.ts';
 import type { Snapshot } from '../git/snapshot.ts';
 import { asciiJson, blobs, commitTree, once, type Signature } from '../git/trees.ts';
 
@@ -28,6 +29,10 @@ export interface State {
   kept?: Repository['kept'];
   /** why the git folder was unusable although there should be one */
   damage?: string;
+  /** of a direct edit: its turn. Newer direct edits of the same turn are taken back together with it */
+  turn?: string;
+  /** it has only the files that a direct edit named, and nothing of git. `kept` is `beside` then */
+  partial?: true;
 }
 
 export interface Stored extends State {
@@ -86,23 +91,24 @@ export function writeRef(repository: Repository, ref: string, value: string, old
   kept(repository, args);
 }
 
-/** Stores a state under its ref, by a commit from which everything that it needs is reachable. */
+/** Stores a state under its ref, by a commit from which everything that it needs is reachable. `old`: the commit that the ref names until then. */
 export function storeState(
   repository: Repository,
   what: 'before' | 'after',
   { snapshot, facts }: { snapshot: Snapshot; facts: Facts },
   state: Omit<State, 'extra'>,
   author: Author,
+  old: string | null = null,
 ): Stored {
   const by: Signature = { ...author, seconds: state.at };
   const { staged, unmerged } = snapshot;
   const extra = extraTree(repository, { staged, unmerged, ...snapshot.trees }, { ...facts, ignored: snapshot.ignored }, snapshot.index ?? null);
   const keeper = commitTree(repository, extra, [], 'What goes with a state of the files\n', by);
-  const title = `${what === 'before' ? 'Before' : 'After'} task ${state.key}`;
+  const title = `${what === 'before' ? 'Before' : 'After'} ${state.turn === undefined ? 'task ' : ''}${state.key}`;
   const message = `${title}\n\n${JSON.stringify({ ...state, extra })}\n`;
   const parents = state.head && !repository.borrows ? [state.head] : [];
   const commit = commitTree(repository, snapshot.tree, [...parents, keeper], message, by);
-  writeRef(repository, refOf(state.key, what), commit, null);
+  writeRef(repository, refOf(state.key, what), commit, old);
   return { ...state, extra, commit, tree: snapshot.tree };
 }
 
@@ -147,6 +153,31 @@ export function states(repository: Repository, what: 'before' | 'after'): Stored
       .sort((a, b) => a.at - b.at || a.n - b.n)
   );
 }
+
+/**
+ * Number and time of the next state. The newest ones are in a file, because reading all states takes the longer the more there are. A file that is missing or
+ * older than the states costs nothing: numbers only decide within a second.
+ */
+export function nextPlace(repository: Repository): { n: number; at: number } {
+  const file = join(repository.store!, 'newest');
+  const last = newestIn(textOrNull(file)) ?? states(repository, 'before').at(-1);
+  const next = { n: (last?.n ?? 0) + 1, at: Math.max(now(), last?.at ?? 0) };
+  const fresh = `${file}.${process.pid}`;
+  writeFileSync(fresh, JSON.stringify(next));
+  renameSync(fresh, file);
+  return next;
+}
+
+function newestIn(text: string | null): { n: number; at: number } | null {
+  try {
+    const { n, at } = JSON.parse(text ?? '') as { n: unknown; at: unknown };
+    return Number.isInteger(n) && Number.isInteger(at) ? { n: n as number, at: at as number } : null;
+  } catch {
+    return null;
+  }
+}
+
+export const now = (): number => Math.floor(Date.now() / 1000);
 
 export function records<T extends object>(repository: Repository, pattern: string): Array<T & { commit: string; tree: string; ref: string }> {
   const listed = kept(repository, ['for-each-ref', '--format=%(refname)%00%(objectname)%00%(tree)%00%(contents:body)%00', pattern]);

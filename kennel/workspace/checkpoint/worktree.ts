@@ -6,9 +6,9 @@ import { headOf, isFolder, needRepository, openRepository, type Place, worktreeF
 import { takeSnapshot } from '../git/snapshot.ts';
 import { commitTree, treeOf } from '../git/trees.ts';
 import { Refusal } from '../refusal.ts';
-import { checkKey, now } from './checkpoint.ts';
+import { checkKey } from './checkpoint.ts';
 import { isAncestor } from './conclude.ts';
-import { readOwnRef } from './record.ts';
+import { now, readOwnRef } from './record.ts';
 
 /**
  * A second working tree inside the workspace's git folder. So it exists wherever the workspace is mounted, and no tool of the workspace sees it. Its `.git`

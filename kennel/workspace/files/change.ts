@@ -9,18 +9,23 @@ import { isGitName, nearest, shown } from './names.ts';
 import { existing, linkInside, writable } from './paths.ts';
 import { readText, sized } from './text.ts';
 
+/** Keeps for undo what is about to be done to a file, before it is done. Returns why it could not be kept. */
+export type Keep = (absolute: string, after: string | null) => string | null;
+
+const KEEP_NOTHING: Keep = () => null;
+
 /** Creates or replaces a text file. */
-export function write(root: string, path: string, text: string, preview: boolean): WorkspaceAnswer {
+export function write(root: string, path: string, text: string, preview: boolean, keep: Keep = KEEP_NOTHING): WorkspaceAnswer {
   const target = writable(root, path);
   if (target.stats?.isDirectory()) throw new Refusal(`${shown(path)} is a folder.`);
   if (target.stats && !target.stats.isFile()) throw new Refusal(`${shown(path)} is not a regular file.`);
   if (Buffer.byteLength(text) > LIMITS.editBytes) throw new Refusal(`The content is too large (at most ${sized(LIMITS.editBytes)}).`);
   const before = target.stats ? readText(target.absolute, path, LIMITS.editBytes) : null;
-  return put(target.absolute, target.path, before, text, target.stats?.mode ?? null, preview);
+  return put(target.absolute, target.path, before, text, target.stats?.mode ?? null, preview, keep);
 }
 
 /** Replaces text that occurs once; with `all`, every occurrence. */
-export function edit(root: string, path: string, find: string, replace: string, all: boolean, preview: boolean): WorkspaceAnswer {
+export function edit(root: string, path: string, find: string, replace: string, all: boolean, preview: boolean, keep: Keep = KEEP_NOTHING): WorkspaceAnswer {
   if (find === '') throw new Refusal('The text to find is empty.');
   const target = existing(root, path);
   if (target.stats.isDirectory()) throw new Refusal(`${shown(path)} is a folder.`);
@@ -38,7 +43,7 @@ export function edit(root: string, path: string, find: string, replace: string, 
       `The text occurs ${count} times in ${shown(path)} (lines ${linesOf(before, wanted).join(', ')}). Give more of what is around it, or replace all.`,
     );
   }
-  return put(target.absolute, target.path, before, before.split(wanted).join(put_), target.stats.mode, preview);
+  return put(target.absolute, target.path, before, before.split(wanted).join(put_), target.stats.mode, preview, keep);
 }
 
 const occurrences = (text: string, find: string): number => text.split(find).length - 1;
@@ -72,11 +77,12 @@ function notFound(text: string, path: string, find: string): string {
   return `The text does not occur in ${shown(path)}; it has to match exactly, with its white space.${hint}`;
 }
 
-function put(absolute: string, path: string, before: string | null, after: string, mode: number | null, preview: boolean): WorkspaceAnswer {
+function put(absolute: string, path: string, before: string | null, after: string, mode: number | null, preview: boolean, keep: Keep): WorkspaceAnswer {
   if (before === after) return { ok: true, output: `${shown(path)} has this content already.`, data: { path, added: 0, removed: 0, diff: '' } };
   const change = unifiedDiff(path, before, after);
   const data: FileChanged = { path, ...change };
   if (preview) return { ok: true, output: change.diff, data: { ...data } };
+  const unkept = keep(absolute, after);
   try {
     if (mode === null) {
       mkdirSync(dirname(absolute), { recursive: true });
@@ -86,7 +92,7 @@ function put(absolute: string, path: string, before: string | null, after: strin
     throw refused(error, path);
   }
   const what = before === null ? 'Made' : 'Changed';
-  return { ok: true, output: `${what} ${shown(path)} (+${change.added} −${change.removed}).`, data: { ...data } };
+  return { ok: true, output: `${what} ${shown(path)} (+${change.added} −${change.removed}).${unkept ? ` ${unkept}` : ''}`, data: { ...data } };
 }
 
 function refused(error: unknown, path: string): unknown {
@@ -98,7 +104,7 @@ function refused(error: unknown, path: string): unknown {
 }
 
 /** Removes a file or link, or a folder with everything in it. A link is removed, its target stays. */
-export function remove(root: string, path: string, kind: 'file' | 'folder', preview: boolean): WorkspaceAnswer {
+export function remove(root: string, path: string, kind: 'file' | 'folder', preview: boolean, keep: Keep = KEEP_NOTHING): WorkspaceAnswer {
   const target = linkInside(root, path);
   const isFolder = target.stats.isDirectory();
   if (kind === 'file' && isFolder) throw new Refusal(`${shown(path)} is a folder; delete it as a folder.`);
@@ -106,6 +112,7 @@ export function remove(root: string, path: string, kind: 'file' | 'folder', prev
   const summary = isFolder ? folderSummary(target.absolute, target.path) : fileSummary(target.absolute, target.path, target.stats.isFile());
   const data: FileChanged = { path: target.path, added: 0, removed: summary.removed, diff: summary.text };
   if (preview) return { ok: true, output: summary.text, data: { ...data } };
+  const unkept = isFolder ? null : keep(target.absolute, null);
   try {
     if (isFolder) rmSync(target.absolute, { recursive: true });
     else unlinkSync(target.absolute);
@@ -114,8 +121,8 @@ export function remove(root: string, path: string, kind: 'file' | 'folder', prev
   }
   return {
     ok: true,
-    output: `Deleted ${isFolder ? 'folder' : 'file'} ${shown(target.path)}${isFolder ? ` (${summary.files} files)` : ''}.`,
-    data: { ...data },
+    output: `Deleted ${isFolder ? 'folder' : 'file'} ${shown(target.path)}${isFolder ? ` (${summary.files} files)` : ''}.${unkept ? ` ${unkept}` : ''}`,
+    data: { ...data, ...(unkept && { unkept }) },
   };
 }
 

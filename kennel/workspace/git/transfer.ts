@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, lstatSync, mkdirSync, openSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LIMITS } from '../limits.ts';
-import { content, GitFailed, git, type Repository, tryContent, tryGit } from './git.ts';
+import { content, GitFailed, git, type Repository, tryContent, tryGit, tryKept } from './git.ts';
 import { textOrNull } from './repository.ts';
 
 /** Moves objects between the workspace's repository and the store. git hashes incoming objects again, so a damaged object cannot pass for another. */
@@ -121,6 +121,7 @@ export function tidy(repository: Repository): void {
   if (loose.length < LIMITS.looseObjects) return;
   const packed = tryContent(repository, ['pack-objects', '-q', '--window=0', join(folder, 'pack', 'pack')], { input: `${loose.join('\n')}\n` });
   if (packed.code === 0) tryContent(repository, ['prune-packed', '-q']);
+  tryKept(repository, ['pack-refs', '--all']);
 }
 
 /** Sets refs that match `from`; returns the names of those that do not. */

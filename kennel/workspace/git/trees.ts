@@ -98,6 +98,14 @@ function writeChanged(repository: Repository, start: string, info: string): stri
   return content(repository, ['write-tree', '--missing-ok'], { index }).trim();
 }
 
+/** A tree with one file. */
+export function treeOfPath(repository: Repository, path: string, { mode, oid }: Entry): string {
+  let tree = `${mode} blob ${oid}`;
+  for (const name of path.split('/').reverse())
+    tree = `040000 tree ${content(repository, ['mktree', '-z', '--missing'], { input: `${tree}\t${name}\0` }).trim()}`;
+  return tree.split(' ')[2]!;
+}
+
 export function blob(repository: Repository, bytes: string | Buffer): string {
   return content(repository, ['hash-object', '-w', '--no-filters', '--stdin'], { input: bytes }).trim();
 }

@@ -81,10 +81,20 @@ export function answer(repository: Repository, record: UndoRecord): WorkspaceAns
     reverted: `Commit ${record.headTo?.slice(0, 10)} takes it back, as there are later or published commits.`,
     none: (record.refs ?? []).length > 0 ? `${named(record.refs!.map((ref) => ref.name))} ${record.refs!.length === 1 ? 'is' : 'are'} as before it.` : '',
   }[record.commits];
-  const which = `${verb} ${record.keys.length === 1 ? `task ${record.keys[0]}` : `${record.keys.length} tasks`}`;
+  const which = `${verb} ${steps(record.keys)}`;
   const what = files.length === 0 ? 'no file changes.' : `${files.length} ${files.length === 1 ? 'file' : 'files'}: ${named(files)}.`;
   const data: Undone = { keys: record.keys, files: files.slice(0, 500).map((path) => shown(utf8(path))), commits: record.commits, head: record.headTo };
   const back = record.kind === 'undo' ? ' It can be taken back with "redo".' : '';
   const notes = record.notes.length > 0 ? ` ${record.notes.join('. ')}.` : '';
   return { ok: true, output: `${which}; ${what}${how ? ` ${how}` : ''}${notes}${back}`, data: { ...data } };
+}
+
+/** What the keys stand for, in words. */
+function steps(keys: string[]): string {
+  const some = (count: number, one: string) => (count === 0 ? [] : [count === 1 ? `1 ${one}` : `${count} ${one}s`]);
+  const edits = keys.filter((key) => key.startsWith('edit-')).length;
+  const commands = keys.filter((key) => key.startsWith('command-')).length;
+  const tasks = keys.filter((key) => !/^(edit|command)-/.test(key));
+  const all = [...(tasks.length === 1 ? [`task ${tasks[0]}`] : some(tasks.length, 'task')), ...some(edits, 'direct edit'), ...some(commands, 'command')];
+  return all.length > 1 ? `${all.slice(0, -1).join(', ')} and ${all.at(-1)}` : all[0]!;
 }

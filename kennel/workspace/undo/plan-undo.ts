@@ -17,10 +17,10 @@ import type { UndoRecord } from './undo-log.ts';
 
 export function planUndo(planning: Planning, chosen: Task[], notes: string[]): UndoRecord {
   const { repository } = planning;
-  const further = planFurther(repository, chosen);
-  if (chosen[0]!.before.worktree !== repository.worktree) return planBranch(planning, chosen[0]!, [...notes], further.refs);
   // files that git did not look at before a task are taken back by themselves
   const apart = among(chosen.flatMap(({ before }) => apartOf(repository, before)));
+  const further = planFurther(repository, chosen, apart);
+  if (chosen[0]!.before.worktree !== repository.worktree) return planBranch(planning, chosen[0]!, [...notes], further.refs);
   const trees = new Map(chosen.flatMap(({ before, after }) => [before, after]).map((state) => [state, strip(repository, state.tree, apart)]));
   const snapshot = takeSnapshot(repository, { also: pathsOf(repository, [...trees.values()]), except: { untracked: apart, tracked: apart } });
   const start = stagedOf(repository, snapshot);
@@ -35,7 +35,7 @@ export function planUndo(planning: Planning, chosen: Task[], notes: string[]): U
     const next = headWithout(planning, { before, after }, head, refs);
     if (next.how !== 'none') commits = commits === 'reverted' ? commits : next.how;
     // of an index in a git folder that was unusable nothing is known
-    if (staged !== null && (hadRepository(after) || !hadRepository(before))) {
+    if (staged !== null && !before.partial && (hadRepository(after) || !hadRepository(before))) {
       const stagedThen = stagedBeforeAndAfter(repository, before, after) ?? [treeOf(repository, next.commit), treeOf(repository, head.commit)];
       staged = without(repository, stagedThen[1], staged, stagedThen[0], 'Staged changes of');
     }

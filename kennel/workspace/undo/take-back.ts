@@ -21,23 +21,27 @@ export interface Task {
 }
 
 /** From the newest task to the oldest: where it is expected to be now, and where it goes. */
-export function planFurther(repository: Repository, chosen: Task[]): Further {
+/** `apart`: what git did not look at before one of the tasks, although it may have before another. */
+export function planFurther(repository: Repository, chosen: Task[], apart: (path: string) => boolean): Further {
   const refs = new Map<string, { from: string | null; to: string | null }>();
   const others = new Map<string, Change>();
   const folder = new Map<string, Change>();
   const [folders, pipes] = [new Set<string>(), new Set<string>()];
   for (const { before, after } of chosen) {
     for (const { name, from, to } of refChanges(repository, before, after)) refs.set(name, { from: refs.has(name) ? refs.get(name)!.from : from, to });
-    for (const change of otherChanges(repository, after, before)) others.set(change.path, { ...change, from: (others.get(change.path) ?? change).from });
+    const inTree = diffTrees(repository, after.tree, before.tree).filter(({ path }) => apart(path));
+    for (const change of [...inTree, ...otherChanges(repository, after, before)])
+      others.set(change.path, { ...change, from: (others.get(change.path) ?? change).from });
     for (const change of folderChanges(repository, after, before)) folder.set(change.path, { ...change, from: (folder.get(change.path) ?? change).from });
     const facts = factsOf(repository, before);
     for (const path of facts.folders ?? []) folders.add(path);
     for (const path of facts.pipes ?? []) pipes.add(path);
   }
-  const [newest, oldest] = [chosen[0]!.after, chosen.at(-1)!.before];
+  const whole = chosen.filter(({ before }) => !before.partial);
+  const [newest, oldest] = [whole[0]?.after, whole.at(-1)?.before];
   return {
     refs: [...refs].map(([name, change]) => ({ name, ...change })),
-    ...(refs.has('refs/stash') && { stashes: { from: stashesOf(repository, newest), to: stashesOf(repository, oldest) } }),
+    ...(refs.has('refs/stash') && { stashes: { from: stashesOf(repository, newest!), to: stashesOf(repository, oldest!) } }),
     ...treesOf(repository, 'others', [...others.values()]),
     ...treesOf(repository, 'folder', [...folder.values()]),
     folders: [...folders],

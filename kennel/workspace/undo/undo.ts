@@ -1,10 +1,10 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { WorkspaceAnswer } from '../../../src/contracts/workspace-ops.ts';
-import { now, takeHistory } from '../checkpoint/checkpoint.ts';
+import { takeHistory } from '../checkpoint/checkpoint.ts';
 import { remakeFolder } from '../checkpoint/git-folder.ts';
 import { openHistory } from '../checkpoint/history.ts';
-import { hadRepository, states } from '../checkpoint/record.ts';
+import { hadRepository, now, states } from '../checkpoint/record.ts';
 import type { Repository } from '../git/git.ts';
 import { headOf, inProgress, type Place } from '../git/repository.ts';
 import { indexLock } from '../git/staging.ts';
@@ -23,7 +23,7 @@ import { readUndoLog, standing, type UndoRecord, writeUndoRecord } from './undo-
  */
 export function undo(place: Place, op: Undoing): WorkspaceAnswer {
   const history = openHistory(place, false);
-  if (!history || states(history, 'before').length === 0) throw new Refusal('There is nothing to undo: no task has worked in this workspace.');
+  if (!history || states(history, 'before').length === 0) throw new Refusal('There is nothing to undo: no task or direct edit has changed this workspace.');
   const log = readUndoLog(history);
   const by: Signature = { ...op.author, seconds: now() };
   const begun = log.find((record) => !record.done && record.worktree === history.worktree);
@@ -31,7 +31,11 @@ export function undo(place: Place, op: Undoing): WorkspaceAnswer {
   const asked = op.key ? log.find((record) => record.request === op.key) : undefined;
   if (asked) return answer(history, asked);
   const chosen = op.what === 'redo' ? [] : chooseTasks(history, log, op);
-  const { repository, notes } = wholeAgain(place, history, chosen);
+  const { repository, notes } = wholeAgain(
+    place,
+    history,
+    chosen.filter(({ before }) => !before.partial),
+  );
   checkCalm(repository);
   takeHistory(repository);
   const planning = { repository, log, op, by };
@@ -40,7 +44,7 @@ export function undo(place: Place, op: Undoing): WorkspaceAnswer {
   return finish(repository, record, by, false);
 }
 
-/** The tasks that are to be taken back, the newest first. */
+/** The tasks and direct edits that are to be taken back, the newest first. */
 function chooseTasks(repository: Repository, log: UndoRecord[], op: Undoing): Task[] {
   const { undone } = standing(log, repository.worktree);
   const afters = new Map(states(repository, 'after').map((after) => [after.key, after]));
@@ -51,9 +55,16 @@ function chooseTasks(repository: Repository, log: UndoRecord[], op: Undoing): Ta
       const after = afters.get(before.key);
       return after ? [{ before, after }] : [];
     });
-  if (tasks.length > 0) return op.what === 'one' ? tasks.slice(0, 1) : tasks;
+  if (tasks.length > 0) return op.what === 'one' ? newestStep(tasks) : tasks;
   if (op.task === undefined) throw new Refusal('There is nothing to undo.');
   throw new Refusal(undone.has(op.task) ? `Task ${op.task} is undone already.` : `No task ${op.task} has ended in this workspace.`);
+}
+
+/** The newest task, or all direct edits of the newest turn with no task among them: one thing that the person asked for. */
+function newestStep(tasks: Task[]): Task[] {
+  const { turn } = tasks[0]!.before;
+  const end = tasks.findIndex(({ before }) => before.turn !== turn);
+  return turn === undefined ? tasks.slice(0, 1) : tasks.slice(0, end < 0 ? tasks.length : end);
 }
 
 /** The repository with its git folder made again, where a task has taken or damaged it. */

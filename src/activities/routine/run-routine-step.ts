@@ -15,7 +15,7 @@ import { tools } from '../../tools/registry.ts';
 import { dangerOf, type Tool, type ToolOutcome } from '../../tools/tool.ts';
 import type { RoutineDeps } from '../activity-deps.ts';
 import { fail } from '../failure.ts';
-import { runTool, taskMadeBy } from '../run-tool.ts';
+import { clearUp, runTool, taskMadeBy } from '../run-tool.ts';
 import { taintUnattended } from '../turn/provenance.ts';
 
 type Args = Record<string, unknown>;
@@ -61,16 +61,13 @@ async function outcomeOf(
   if (missing.length > 0) return refused(`The run has no ${missing.join(', ')}. Start it again with workflow_run and its inputs.`);
   const checked = await mayRun(deps, run, tool, fillInputs(step.args, given.inputs), [...sources, ...given.sources]);
   if (typeof checked === 'string') return refused(checked);
-  if (tool.effect === 'once' && !(await beginOnce(deps.db, run.id, index))) return refused(unknownOutcome('step'));
   // a run has no turn and no thread, so its own id takes their place
-  return await runTool(tool, tool.effect, checked.args, {
-    ...deps,
-    callId: `${run.id}_${index}`,
-    chatId: run.chat_id,
-    threadId: run.id,
-    turnId: run.id,
-    unattended: true,
-  });
+  const context = { ...deps, callId: `${run.id}_${index}`, chatId: run.chat_id, threadId: run.id, turnId: run.id, unattended: true };
+  if (tool.effect === 'once' && !(await beginOnce(deps.db, run.id, index))) {
+    await clearUp(tool, checked.args, context);
+    return refused(unknownOutcome('step'));
+  }
+  return await runTool(tool, tool.effect, checked.args, context);
 }
 
 /** What the call of workflow_run had given, and what its turn had read if no person was asked about it. */

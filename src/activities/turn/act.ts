@@ -8,7 +8,7 @@ import type { ActivityDeps, HostDeps } from '../activity-deps.ts';
 import { fail } from '../failure.ts';
 import { beating } from '../heartbeat.ts';
 import { createProgress } from '../progress.ts';
-import { runTool, taskMadeBy } from '../run-tool.ts';
+import { clearUp, runTool, taskMadeBy } from '../run-tool.ts';
 import { declaredSources } from './provenance.ts';
 
 const notAllowed = (name: string): string => `${name} was not run: it needs an approval, and no approval of it is on record.`;
@@ -24,15 +24,18 @@ export const createAct = (deps: Omit<ActivityDeps, 'model'> & Partial<HostDeps>)
     if (!begun) throw fail('NotFound', `Call ${input.callId} is not in the database.`);
     const { how, call, chatId, policy, allowed } = begun;
     if (how === 'done') return { ok: call.ok ?? false, size: call.output?.length ?? 0, ...(await taskMadeBy(deps, call, call.ok ?? false)) };
-    if (how === 'again' && call.effect === 'once') return await keep(deps, call, { ok: false, output: unknownOutcome('call') });
+    const place = { chatId, threadId: call.thread_id };
+    const context = { ...hostOf(deps), ...place, callId: call.id, turnId: call.turn_id, db, temporal, config };
+    if (how === 'again' && call.effect === 'once') {
+      await clearUp(tools.get(call.name), call.args, context);
+      return await keep(deps, call, { ok: false, output: unknownOutcome('call') });
+    }
     // the stored decision counts, not the signalled one: anybody who can reach the Temporal server can signal the workflow
     if (policy === 'refuse' || (policy === 'ask' && !allowed)) return await keep(deps, call, { ok: false, output: notAllowed(call.name) });
     const tool = await toolOfTurn(db, call.turn_id, call.name);
     if (!tool) return await keep(deps, call, { ok: false, output: `The tool ${call.name} is no longer there.` });
-    const place = { chatId, threadId: call.thread_id };
     const progress = createProgress(deps, (text) => ({ ...place, of: call.turn_id, text }), 0);
-    const context = { ...hostOf(deps), ...place, callId: call.id, turnId: call.turn_id, db, temporal, config, progress };
-    const outcome = await runTool(tool, call.effect, call.args, context);
+    const outcome = await runTool(tool, call.effect, call.args, { ...context, progress });
     return await keep(deps, call, { ...outcome, sources: unionOf(declaredSources(tool, call.args), outcome.sources ?? []) });
   });
 

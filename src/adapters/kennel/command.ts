@@ -88,6 +88,12 @@ export async function runCommand(context: CommandContext, command: KennelCommand
   }
 }
 
+export async function endCommand({ engine, home }: Pick<CommandContext, 'engine' | 'home'>, label: string): Promise<void> {
+  const filters = { label: [`${LABEL.home}=${home}`, `${LABEL.step}=${label}`, LABEL.until] };
+  const found = await engine.docker.listContainers({ all: true, filters });
+  await Promise.all(found.map(({ Id }) => destroy(engine.docker, Id)));
+}
+
 function sink(stream: 'stdout' | 'stderr', { maxOutput, onOutput }: KennelCommand) {
   const kept = new KeptOutput(maxOutput);
   const decoder = new StringDecoder('utf8');

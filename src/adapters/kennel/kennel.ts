@@ -26,6 +26,8 @@ export interface Kennel {
   command(command: KennelCommand): Promise<CommandResult>;
   /** Starts a program in its own container and speaks with it, until it is closed or its time is over. */
   startProgram(program: KennelProgram): Promise<RunningProgram>;
+  /** Ends the commands with this label, whose process was killed. */
+  endCommand(label: string): Promise<void>;
   /** Asks the workspace program. Throws when the program ended without an answer. */
   workspaceOp(workspace: string, op: WorkspaceOp, options?: WorkspaceOpOptions): Promise<WorkspaceAnswer>;
   /**

@@ -2,7 +2,7 @@ import type { Config } from '../../config.ts';
 import { type AgentName, INSIDE } from '../../contracts/kennel.ts';
 import type { WorkspaceAnswer, WorkspaceOp } from '../../contracts/workspace-ops.ts';
 import { startAttached } from './attached-program.ts';
-import { type CommandContext, EMPTY_HOME, runCommand } from './command.ts';
+import { type CommandContext, EMPTY_HOME, endCommand, runCommand } from './command.ts';
 import { homeLabel } from './docker/containers.ts';
 import { connect, type Engine, explained } from './docker/engine.ts';
 import { createOwnership, type Ownership, systemFiles, userOf } from './docker/ownership.ts';
@@ -171,6 +171,10 @@ class HostKennel implements OpenKennel {
         throw error;
       }
     });
+  }
+
+  endCommand(label: string): Promise<void> {
+    return explained(async () => endCommand(await this.contextOf(null), label));
   }
 
   async workspaceOp(workspace: string, op: WorkspaceOp, options: WorkspaceOpOptions = {}): Promise<WorkspaceAnswer> {

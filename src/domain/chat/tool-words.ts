@@ -18,7 +18,7 @@ export function toolInWords(text: string): NamedTool | null {
   return schedule === null ? null : { name: 'cron_delete', arguments: { cron: schedule } };
 }
 
-/** What is to be taken back: the last coding task, one by its id, or all of them; or the last undo. */
+/** What is to be taken back: the last coding task or direct edits, one task by its id, or everything; or the last undo. */
 export type UndoOrder = { what: 'one' | 'all' | 'redo' } | { task: string };
 
 const UNDOES: Record<string, 'one' | 'all' | 'redo'> = {

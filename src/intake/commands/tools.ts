@@ -12,7 +12,9 @@ export const bringIn = command({
 });
 
 export const undo = command({
-  help: ['`undo` takes back what the last coding task changed, `undo all` what all of them did, `redo` the last undo; `undo tsk_…` names one'],
+  help: [
+    '`undo` takes back what the last coding task changed, or the edits and commands of the last turn, `undo all` all of it, `redo` the last undo; `undo tsk_…` names one',
+  ],
   parse: parseUndo,
   mayAnswer: true,
   run: async (_, context) => toolTurn(context, context.text),

@@ -5,7 +5,9 @@ import { prefix } from '../../domain/text/storable.ts';
 import { intentOf, noteIntent } from '../../store/kennel/intents.ts';
 import { shown } from '../approval-words.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
+import { commandOf, editOf } from './direct-edit.ts';
 import {
+  AUTHOR,
   changeWorkspace,
   confirmArgument,
   inWorkspace,
@@ -92,7 +94,7 @@ export const fileTools: Tool[] = [
     item: 'file_change',
     asks: (args, at) => `Write ${shown(args.path)}${at}?`,
     run: ({ workspace, ...args }, context) =>
-      changeWorkspace(context, workspace, async (at) => outcomeOf(await operate(at, { op: 'write', ...args }, context), at)),
+      changeWorkspace(context, workspace, async (at) => outcomeOf(await operate(at, { op: 'write', ...args, edit: editOf(context) }, context), at)),
   }),
   defineTool({
     ...common,
@@ -163,7 +165,7 @@ const edit = (context: ToolContext, workspace: string | undefined, op: Extract<W
       return outcomeOf({ ok: true, output: `Edited ${op.path}.\n${String(before.shown ?? '')}`.trim(), data: { path: op.path } }, at);
     if (!planned.ok) return outcomeOf(planned, at);
     await noteIntent(context.db, context.callId, { change, shown: prefix(planned.output, 20_000) });
-    return outcomeOf(await operate(at, op, context), at);
+    return outcomeOf(await operate(at, { ...op, edit: editOf(context) }, context), at);
   });
 
 /** Deletes. If nothing is there and an earlier attempt recorded that it would delete, that attempt has done it. */
@@ -173,7 +175,10 @@ const remove = (context: ToolContext, workspace: string | undefined, path: strin
     const planned = before ? null : await operate(at, { op: 'delete', path, kind, preview: true }, context);
     if (planned && !planned.ok) return outcomeOf(planned, at);
     await noteIntent(context.db, context.callId, { deletes: path });
-    const answer = await operate(at, { op: 'delete', path, kind }, context);
+    const edit = kind === 'folder' ? commandOf(context) : editOf(context);
+    const answer = await operate(at, { op: 'delete', path, kind, edit }, context);
+    // the attempt before may have been killed between the deletion and the state after it
+    if (!answer.ok && before && kind === 'folder') await operate(at, { op: 'settle', key: edit.key, author: AUTHOR }, context);
     if (!answer.ok && !(before && /is not there/.test(answer.output))) return outcomeOf(answer, at);
-    return outcomeOf({ ok: true, output: `Deleted ${kind} ${path}`, data: { ...answer.data, path } }, at);
+    return outcomeOf({ ok: true, output: [`Deleted ${kind} ${path}`, answer.data?.unkept].filter(Boolean).join('. '), data: { ...answer.data, path } }, at);
   });

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { KEY } from '../../contracts/workspace-ops.ts';
 import { signedOff } from '../../domain/chat/sign-off.ts';
@@ -8,6 +7,7 @@ import { signatureOf } from '../../store/kennel/signatures.ts';
 import { named } from '../approval-words.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { atWork } from './at-work.ts';
+import { commandAtWork, keyOf } from './direct-edit.ts';
 import { AUTHOR, changeWorkspace, inWorkspace, operate, outcomeOf, pathArgument, previewOf, text, WITH_IMAGE_MS, workspaceArgument } from './in-workspace.ts';
 
 /** Git in a workspace. It runs in a container, so that hooks, filters and settings of the repository reach nothing else. */
@@ -95,7 +95,7 @@ export const gitTools: Tool[] = [
     reads: ['command'],
     sends: [],
     description:
-      'Take back what coding tasks changed: the last one that is not undone (one), all of them (all), or one task by its id; redo takes back the last undo. The person’s own work in between is kept.',
+      'Take back the last coding task, or the edits and commands of the last turn that made any (one), everything (all), or one task by its id; redo takes back the last undo. The person’s own work in between is kept.',
     danger: 'MODERATE',
     schema: z.strictObject({
       what: z.enum(['one', 'all', 'redo']).default('one'),
@@ -106,10 +106,10 @@ export const gitTools: Tool[] = [
     asks: ({ what }, at) =>
       what === 'redo'
         ? `Bring back what the last undo took${at}?`
-        : `Take back ${what === 'all' ? 'everything that coding tasks' : 'what the last coding task'} changed${at}?`,
+        : `Take back ${what === 'all' ? 'everything that tasks and edits' : 'what the last task, or the last turn with edits,'} changed${at}?`,
     run: ({ workspace, what, task }, context) =>
       changeWorkspace(context, workspace, async (at) => {
-        const busy = await atWork(context, at);
+        const busy = commandAtWork(at) ?? (await atWork(context, at));
         return (
           busy ??
           outcomeOf(await operate(at, { op: 'undo', what, ...(task && what === 'one' && { task }), author: AUTHOR, key: keyOf(context.callId) }, context), at)
@@ -117,9 +117,6 @@ export const gitTools: Tool[] = [
       }),
   }),
 ];
-
-/** The same for every attempt of a call, because a second undo would take back one more task. */
-const keyOf = (callId: string): string => (KEY.test(callId) ? callId : `call-${createHash('sha256').update(callId).digest('hex').slice(0, 32)}`);
 
 /** Commits. If there is nothing to commit and an earlier attempt recorded that it would, its commit is in the log. */
 const commit = (context: ToolContext, workspace: string | undefined, message: string, paths: string[] | undefined): Promise<ToolOutcome> =>

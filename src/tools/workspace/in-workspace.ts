@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Kennel, KennelFull, KennelUnavailable } from '../../adapters/kennel/kennel.ts';
+import { type Kennel, KennelFull, KennelUnavailable, type WorkspaceOpOptions } from '../../adapters/kennel/kennel.ts';
 import { KeyedMutex } from '../../adapters/keyed-mutex.ts';
 import { type FoundWorkspace, findWorkspaces } from '../../adapters/workspaces.ts';
 import type { Author, Profile, WorkspaceAnswer, WorkspaceOp } from '../../contracts/workspace-ops.ts';
@@ -81,7 +81,10 @@ const changes = new KeyedMutex();
  * survive.
  */
 export const changeWorkspace = (context: ToolContext, wanted: string | undefined, act: (at: Opened) => Promise<ToolOutcome>): Promise<ToolOutcome> =>
-  inWorkspace(context, wanted, (at) => changes.run(at.path, () => act(at), context.signal));
+  inWorkspace(context, wanted, (at) => inTurnOf(at.path, () => act(at), context.signal));
+
+/** The changes of a workspace, one at a time. */
+export const inTurnOf = <T>(path: string, act: () => Promise<T>, signal?: AbortSignal): Promise<T> => changes.run(path, act, signal);
 
 /** The workspace that is meant, or why there is none. */
 export async function findWorkspace(context: ToolContext, site: Site, wanted: string | undefined): Promise<FoundWorkspace | ToolOutcome> {
@@ -160,10 +163,15 @@ export function showBuild(context: ToolContext): { tell: (line: string) => void;
 }
 
 /** Asks the workspace program, within its time limit. */
-export async function operate({ kennel, path }: Pick<Opened, 'kennel' | 'path'>, op: WorkspaceOp, { signal }: ToolContext): Promise<WorkspaceAnswer> {
+export async function operate(
+  { kennel, path }: Pick<Opened, 'kennel' | 'path'>,
+  op: WorkspaceOp,
+  { signal }: ToolContext,
+  options: Pick<WorkspaceOpOptions, 'keepAs' | 'kept'> = {},
+): Promise<WorkspaceAnswer> {
   const limit = AbortSignal.timeout(OP_MS);
   try {
-    return await kennel.workspaceOp(path, op, { signal: AbortSignal.any([signal, limit]), label: op.op });
+    return await kennel.workspaceOp(path, op, { signal: AbortSignal.any([signal, limit]), label: op.op, ...options });
   } catch (error) {
     if (limit.aborted && !signal.aborted) return { ok: false, output: `This took longer than ${OP_MS / 1000} s and was stopped.` };
     throw error;

@@ -3,6 +3,7 @@ import { KeptOutput } from '../../adapters/kennel/kept-output.ts';
 import { streamOutput } from '../../store/kennel/call-output.ts';
 import { defineTool, endedByRestart, restarted, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { commandOutcome, printed, took } from './command-text.ts';
+import { settleInterrupted, undoable } from './direct-edit.ts';
 import { inWorkspace, type Opened, pathArgument, profileOf, provide, text, WITH_IMAGE_MS, workspaceArgument } from './in-workspace.ts';
 import { isTestCommand, splitWords } from './test-command.ts';
 
@@ -49,15 +50,18 @@ const shellTool = (name: string, description: string): Tool =>
     preview: async (args) => shown(args.command, folderName(args.workspace, args.cwd)),
     run: (args, context) =>
       inWorkspace(context, args.workspace, (at) =>
-        execute(at, context, {
-          argv: ['bash', '-lc', args.command],
-          cwd: args.cwd,
-          timeoutMs: args.timeoutMs,
-          label: 'shell',
-          title: 'The command',
-          command: args.command,
-        }),
+        undoable(at, context, (label) =>
+          execute(at, context, {
+            argv: ['bash', '-lc', args.command],
+            cwd: args.cwd,
+            timeoutMs: args.timeoutMs,
+            label,
+            title: 'The command',
+            command: args.command,
+          }),
+        ),
       ),
+    interrupted: (args, context) => settleInterrupted(context, args.workspace),
   });
 
 export const shellTools: Tool[] = [

@@ -106,7 +106,7 @@ describe('a command', () => {
     const { kind, turn_id } = await app.say(thread, 'Undo all!');
     expect(kind).toBe('turn');
     const { id } = await until('a yes is asked for', async () => (await app.detail(thread)).pending_approvals[0]);
-    expect(JSON.stringify((await app.detail(thread)).pending_approvals)).toContain('Take back everything that coding tasks changed');
+    expect(JSON.stringify((await app.detail(thread)).pending_approvals)).toContain('Take back everything that tasks and edits changed');
     expect(await told(thread, '/redo')).toContain('I am still at work. Say `stop` first, then `/redo`.');
     expect((await app.request('POST', `/v1/approvals/${id}`, { decision: 'allow' })).status).toBeLessThan(300);
     expect((await app.ended(thread, turn_id!)).status).toBe('completed');

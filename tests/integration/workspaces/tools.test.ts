@@ -8,6 +8,7 @@ import { type Config, loadConfig } from '../../../src/config.ts';
 import { hostOfChat, listHosts, reportHost } from '../../../src/store/kennel/hosts.ts';
 import { activeWorkspace, recordWorkspaces } from '../../../src/store/kennel/workspaces.ts';
 import { syncTools } from '../../../src/tools/github/github.ts';
+import { commandOf } from '../../../src/tools/workspace/direct-edit.ts';
 import { fileTools } from '../../../src/tools/workspace/files.ts';
 import { gitTools } from '../../../src/tools/workspace/git.ts';
 import { shellTools } from '../../../src/tools/workspace/shell.ts';
@@ -373,6 +374,60 @@ describe.skipIf(!engine)('tools on workspaces', () => {
       expect(existsSync(path('history/tsk_b.txt'))).toBe(true);
       expect(await bench.call('undo', { ...at, what: 'all' })).toMatchObject({ ok: true });
       expect([existsSync(path('history/tsk_a.txt')), existsSync(path('history/tsk_b.txt'))]).toEqual([false, false]);
+    });
+  });
+
+  describe('undo of direct edits', () => {
+    const at = { workspace: 'direct' };
+    const files = () => readdirSync(path('direct')).filter((name) => name !== '.git');
+
+    it('takes back what the edits and commands of a turn changed, at once', async () => {
+      await bench.call('workspace_create', { name: 'direct', template: 'empty' });
+      const start = files();
+      expect(await bench.call('shell_run', { ...at, command: 'ls' })).toMatchObject({ ok: true });
+      expect(await bench.call('undo', at)).toMatchObject({ ok: false, output: expect.stringContaining('nothing to undo') });
+      await bench.call('file_write', { ...at, path: 'a.txt', content: 'a\n' });
+      await bench.call('file_edit', { ...at, path: 'a.txt', find: 'a', replace: 'b' });
+      expect(await bench.call('shell_run', { ...at, command: 'mkdir made && echo c > made/c.txt; exit 3' })).toMatchObject({ ok: false });
+      await bench.call('folder_delete', { ...at, path: 'made' });
+      const undone = await bench.call('undo', at);
+      expect(undone).toMatchObject({ ok: true, output: expect.stringMatching(/^Undid 2 direct edits and 2 commands; 1 file: a\.txt\./) });
+      expect(files()).toEqual(start);
+      expect(await bench.call('undo', { ...at, what: 'redo' })).toMatchObject({ ok: true });
+      expect(files()).toEqual([...start, 'a.txt'].sort());
+    });
+
+    it('refuses while a command runs, and knows a command whose time was over', async () => {
+      const slow = bench.call('shell_run', { ...at, command: 'echo s > slow.txt; sleep 600', timeoutMs: 4000 });
+      await expect.poll(files, { timeout: 60_000 }).toContain('slow.txt');
+      expect(await bench.call('undo', at)).toMatchObject({ ok: false, output: expect.stringContaining('A command is running in direct') });
+      expect(await slow).toMatchObject({ ok: false, metadata: { timed_out: true } });
+      expect(await bench.call('undo', at)).toMatchObject({ ok: true, output: expect.stringContaining('slow.txt') });
+    });
+
+    it('ends a command that outlived its killed worker, and knows what it changed', async () => {
+      const tool = tools.find((each) => each.name === 'shell_run')!;
+      const args = tool.schema.parse({ ...at, command: 'echo k > killed.txt; sleep 600' }) as never;
+      const call = 'call_killed';
+      // what the worker leaves: a state before, and a container that runs on
+      await expect(
+        kennel.workspaceOp(path('direct'), {
+          op: 'checkpoint',
+          author: { name: 'Fetch', email: 'fetch@localhost' },
+          ...commandOf(bench.context(call)),
+        }),
+      ).resolves.toMatchObject({ ok: true });
+      const left = kennel.command({
+        workspace: path('direct'),
+        argv: ['bash', '-c', 'echo k > killed.txt; sleep 600'],
+        timeoutMs: 300_000,
+        maxOutput: 1000,
+        label: commandOf(bench.context(call)).key,
+      });
+      await expect.poll(files, { timeout: 60_000 }).toContain('killed.txt');
+      await tool.interrupted!(args, bench.context(call));
+      expect((await left).code).not.toBe(0);
+      expect(await bench.call('undo', at)).toMatchObject({ ok: true, output: expect.stringContaining('killed.txt') });
     });
   });
 
