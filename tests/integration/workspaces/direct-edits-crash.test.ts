@@ -23,7 +23,11 @@ function killAt(w: Workspace, n: number): () => number {
   const count = join(w.base, 'count');
   mkdirSync(bin, { recursive: true });
   writeFileSync(count, '0');
-  const lines = [`n=$(($(cat ${count}) + 1)); echo $n > ${count}`, `if [ $n -eq ${n} ]; then kill -9 $PPID; exit 1; fi`, `PATH=${process.env.PATH} exec git "$@"`];
+  const lines = [
+    `n=$(($(cat ${count}) + 1)); echo $n > ${count}`,
+    `if [ $n -eq ${n} ]; then kill -9 $PPID; exit 1; fi`,
+    `PATH=${process.env.PATH} exec git "$@"`,
+  ];
   writeFileSync(join(bin, 'git'), `#!/bin/sh\n${lines.join('\n')}\n`);
   chmodSync(join(bin, 'git'), 0o755);
   w.env = { PATH: `${bin}:${process.env.PATH}` };
