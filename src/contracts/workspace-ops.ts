@@ -94,6 +94,8 @@ export interface Profile {
   packageManager: string | null;
   /** argv of the test command, as far as known */
   test: string[] | null;
+  /** argv of the command that starts it, as far as known; missing in profiles of the version before */
+  run?: string[] | null;
   git: {
     /** null: detached */
     branch: string | null;

@@ -17,6 +17,7 @@ import { taskTools } from './tasks/tasks.ts';
 import type { Tool } from './tool.ts';
 import { webFetch } from './web/fetch.ts';
 import { webSearch } from './web/search.ts';
+import { appTools } from './workspace/apps.ts';
 import { bringInTools } from './workspace/bring-in.ts';
 import { fileTools } from './workspace/files.ts';
 import { gitTools } from './workspace/git.ts';
@@ -43,6 +44,7 @@ const later: Tool[] = [
   ...browserTools,
   ...memoryTools,
   skillRead,
+  ...appTools,
 ];
 const routineTools: Tool[] = workflowTools(lookup, names);
 

@@ -6,6 +6,7 @@ import { tryGit } from '../git/git.ts';
 import { utf8 } from '../git/process.ts';
 import { openRepository, type Place } from '../git/repository.ts';
 import { statusOf } from './git-tools.ts';
+import { isDotnet, makeTarget, type ProjectFiles, startCommand } from './start.ts';
 
 /** The kind of project, by its manifest files. It runs nothing of the workspace. */
 export function profile(place: Place): WorkspaceAnswer {
@@ -47,11 +48,19 @@ function remoteOf(repository: Parameters<typeof tryGit>[0], branch: string | nul
   return value(`remote.${name}.url`)?.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^@/]*@/i, '$1') ?? null;
 }
 
-type Project = Omit<Profile, 'git'>;
+type Project = Omit<Profile, 'git' | 'run'>;
 
 export const testCommand = (root: string): string[] | null => projectOf(root).test;
 
-function projectOf(root: string): Project {
+/** With what starts it, and with the tests of other files when its manifest names none. */
+function projectOf(root: string): Omit<Profile, 'git'> {
+  const files = filesOf(root);
+  const project = kindOf(root, files);
+  const test = project.test ?? (files.has('deno.json') || files.has('deno.jsonc') ? ['deno', 'test'] : makeTarget(files.text('Makefile'), 'test'));
+  return { ...project, test, run: startCommand(files, project.packageManager) };
+}
+
+function filesOf(root: string): ProjectFiles {
   const has = (name: string): boolean => {
     try {
       return statSync(join(root, name)).isFile();
@@ -66,6 +75,10 @@ function projectOf(root: string): Project {
       return '';
     }
   };
+  return { has, text, names: names(root) };
+}
+
+function kindOf(root: string, { has, text, names }: ProjectFiles): Project {
   if (has('package.json')) return nodeProject(text('package.json'), has);
   if (has('Cargo.toml')) return { language: 'Rust', framework: first(text('Cargo.toml'), RUST), packageManager: 'cargo', test: ['cargo', 'test'] };
   if (has('go.mod')) return { language: 'Go', framework: first(text('go.mod'), GO), packageManager: 'go', test: ['go', 'test', './...'] };
@@ -99,10 +112,11 @@ function projectOf(root: string): Project {
   }
   if (has('mix.exs')) return { language: 'Elixir', framework: first(text('mix.exs'), { phoenix: 'Phoenix' }), packageManager: 'mix', test: ['mix', 'test'] };
   if (has('Package.swift')) return { language: 'Swift', framework: null, packageManager: 'swift', test: ['swift', 'test'] };
+  if (isDotnet(names)) return { language: 'C#', framework: null, packageManager: 'dotnet', test: ['dotnet', 'test'] };
   if (has('deno.json') || has('deno.jsonc')) return { language: 'TypeScript', framework: null, packageManager: 'deno', test: ['deno', 'test'] };
   if (has('CMakeLists.txt')) return { language: 'C++', framework: null, packageManager: 'cmake', test: null };
   const makefile = text('Makefile');
-  return { language: byExtension(root), framework: null, packageManager: makefile ? 'make' : null, test: /^test:/m.test(makefile) ? ['make', 'test'] : null };
+  return { language: byExtension(root), framework: null, packageManager: makefile ? 'make' : null, test: null };
 }
 
 const RUST = { axum: 'Axum', 'actix-web': 'Actix', rocket: 'Rocket', leptos: 'Leptos', tauri: 'Tauri', bevy: 'Bevy' };

@@ -9,6 +9,7 @@ import type { Author } from '../../contracts/workspace-ops.ts';
 import { missingFor } from '../../domain/tasks/agents.ts';
 import { loginsOf } from '../../domain/tasks/logins.ts';
 import { isCurrentConversation } from '../../store/chats/conversation-start.ts';
+import { markEnded } from '../../store/kennel/apps.ts';
 import { reportHost } from '../../store/kennel/hosts.ts';
 import { findTask, isOver, liveTaskIds, liveTasksOf } from '../../store/kennel/tasks.ts';
 import { recordWorkspaces } from '../../store/kennel/workspaces.ts';
@@ -34,6 +35,8 @@ type Tending = KennelDeps & {
   /** the sockets that an earlier process left are removed */
   socketsCleared: boolean;
   stopped: boolean;
+  /** calls whose apps ran in the round before; null before the first */
+  apps: string[] | null;
   /** read once: it changes seldom */
   git: Promise<Author | null>;
   timer?: NodeJS.Timeout;
@@ -45,6 +48,7 @@ const chores = {
   'open gates': reopen,
   'end containers': sweep,
   'end browsers': endBrowsers,
+  'look after apps': tendApps,
   'forget what tasks left': forget,
   'empty the trash': clear,
 };
@@ -54,7 +58,7 @@ const chores = {
  * began, and ends containers of tasks that are over. Returns a function that stops it.
  */
 export function tendHost(deps: KennelDeps & { browsers: Browsers; log: Logger }): () => void {
-  const tending: Tending = { ...deps, forgotten: new Set(), droppedAt: 0, socketsCleared: false, stopped: false, git: gitIdentityOfUser() };
+  const tending: Tending = { ...deps, forgotten: new Set(), droppedAt: 0, socketsCleared: false, stopped: false, apps: null, git: gitIdentityOfUser() };
   void round(tending);
   return () => {
     tending.stopped = true;
@@ -117,6 +121,14 @@ async function clearSockets({ db, config }: KennelDeps): Promise<void> {
   // tasks of every host: several may share a home on a common disk
   const live = await liveTaskIds(db);
   for (const id of begun) if (!live.has(id)) await rm(gateFolder(config, id), { recursive: true, force: true });
+}
+
+/** An app that ended by itself is marked, so that `status` does not name it. */
+async function tendApps(tending: Tending): Promise<void> {
+  const { db, kennel, host, apps } = tending;
+  const running = (await kennel.apps.tend()).filter(({ state }) => state === 'running').map(({ callId }) => callId);
+  await markEnded(db, host, running, apps);
+  tending.apps = running;
 }
 
 export async function sweep({ db, kennel, gate, host }: Pick<KennelDeps, 'db' | 'kennel' | 'gate' | 'host'>): Promise<void> {

@@ -41,12 +41,62 @@ export interface Kennel {
   remove(taskId: string, step?: number): Promise<boolean>;
   /** Freezes or thaws every process of a run; false when it does not run. */
   setPaused(taskId: string, step: number, paused: boolean): Promise<boolean>;
+  /** Programs that run until they are stopped. */
+  readonly apps: KennelApps;
   /** All containers on this engine with our label, in any state. */
   list(): Promise<RunContainer[]>;
   /** Removes images of repositories that nobody used for two weeks. */
   prune(): Promise<void>;
   /** Removes containers of commands whose process was killed, so that nobody waits for them. Returns how many. */
   sweep(): Promise<number>;
+}
+
+export interface KennelApps {
+  /** Starts an app, or finds the one that the same call started. Returns its id. Throws KennelFull when too many run. */
+  start(app: StartApp): Promise<string>;
+  /** Waits until an app listens on a port, or has ended; null when it is gone. */
+  settled(id: string, ms: number, signal: AbortSignal): Promise<App | null>;
+  list(): Promise<App[]>;
+  /** The last lines of its output, of at most 10 MB that are kept. */
+  log(id: string, lines: number): Promise<string>;
+  /** False when it is not there. */
+  stop(id: string): Promise<boolean>;
+  /** Opens previews that an earlier process had, and removes what ended an hour ago or has lost its workspace. Returns what is left. */
+  tend(): Promise<App[]>;
+  /** Closes the previews of this process. The apps run on. */
+  release(): Promise<void>;
+}
+
+export interface StartApp {
+  callId: string;
+  /** folder on the host */
+  workspace: string;
+  argv: string[];
+  /** the same for people */
+  command: string;
+  /** the port that it listens on; the first that it opens when left out */
+  port?: number;
+  env: Record<string, string>;
+}
+
+export interface App {
+  id: string;
+  callId: string;
+  workspace: string;
+  /** name of the workspace */
+  name: string;
+  command: string;
+  state: 'running' | 'exited';
+  exitCode: number | null;
+  outOfMemory: boolean;
+  startedAt: string;
+  /** epoch ms */
+  endedAt: number | null;
+  /** the app's own port; null until it listens */
+  appPort: number | null;
+  previewPort: number;
+  /** where a browser on this machine finds it; null until it listens */
+  address: string | null;
 }
 
 /** The part of a repository's environment that runs code of others. */

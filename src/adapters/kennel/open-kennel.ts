@@ -2,6 +2,7 @@ import type { Config } from '../../config.ts';
 import { type AgentName, INSIDE } from '../../contracts/kennel.ts';
 import type { WorkspaceAnswer, WorkspaceOp } from '../../contracts/workspace-ops.ts';
 import { startAttached } from './attached-program.ts';
+import { Apps } from './apps/apps.ts';
 import { type CommandContext, EMPTY_HOME, endCommand, runCommand } from './command.ts';
 import { homeLabel } from './docker/containers.ts';
 import { connect, type Engine, explained } from './docker/engine.ts';
@@ -17,6 +18,7 @@ import type {
   CommandResult,
   EnvironmentAsked,
   Kennel,
+  KennelApps,
   KennelCommand,
   KennelProgram,
   Provided,
@@ -66,6 +68,7 @@ class HostKennel implements OpenKennel {
   private readonly config: KennelConfig;
   private readonly ownership: Ownership;
   private readonly program: WorkspaceProgram;
+  readonly apps: KennelApps;
   private cpus: number | null = null;
 
   constructor(config: KennelConfig) {
@@ -80,6 +83,7 @@ class HostKennel implements OpenKennel {
       () => this.images.provide('tools'),
       () => this.contextOf(null),
     );
+    this.apps = this.openApps();
     this.program = new WorkspaceProgram({
       command: (command) => this.command(command),
       contextOf: async (workspace) => {
@@ -89,6 +93,24 @@ class HostKennel implements OpenKennel {
         return { ...context, image };
       },
     });
+  }
+
+  private openApps(): KennelApps {
+    const apps = new Apps(this.config.FETCH_HOME, (workspace) => this.contextOf(workspace));
+    return {
+      start: (app) =>
+        explained(async () => {
+          const { image, variables } = await this.imageOf('tools', app.workspace, () => {});
+          await this.ownership.settle(app.workspace);
+          return await apps.start(image, { ...app, env: { ...homeVariables(EMPTY_HOME), ...variables, ...app.env } });
+        }),
+      settled: (id, ms, signal) => explained(() => apps.settled(id, ms, signal)),
+      list: () => explained(() => apps.list()),
+      log: (id, lines) => explained(() => apps.log(id, lines)),
+      stop: (id) => explained(() => apps.stop(id)),
+      tend: () => explained(() => apps.tend()),
+      release: () => apps.release(),
+    };
   }
 
   async ready(): Promise<void> {

@@ -4,7 +4,7 @@ import { isTooLong, plainWords } from './commands.ts';
 /** Messages whose words say which tool is meant, so that no model has to be asked. */
 
 export interface NamedTool {
-  name: 'workspace_clone' | 'undo' | 'cron_delete';
+  name: 'workspace_clone' | 'undo' | 'cron_delete' | 'app_control';
   arguments: object;
 }
 
@@ -14,6 +14,8 @@ export function toolInWords(text: string): NamedTool | null {
   if (from) return { name: 'workspace_clone', arguments: from };
   const undo = parseUndo(text);
   if (undo) return { name: 'undo', arguments: undo };
+  const app = parseApp(text);
+  if (app) return { name: 'app_control', arguments: app };
   const schedule = parseScheduleRemoval(text);
   return schedule === null ? null : { name: 'cron_delete', arguments: { cron: schedule } };
 }
@@ -38,6 +40,21 @@ export function parseUndo(text: string): UndoOrder | null {
   if (task !== undefined) return { task };
   const what = UNDOES[words];
   return what === undefined ? null : { what };
+}
+
+/** What is asked about apps that are left running. */
+export interface AppOrder {
+  action: 'list' | 'log' | 'stop';
+  app?: string;
+}
+
+export function parseApp(text: string): AppOrder | null {
+  const words = plainWords(text);
+  if (words === 'apps') return { action: 'list' };
+  const named = /^(?:app )?(log|stop) (app-[a-f0-9]{6})$/.exec(words);
+  if (named) return { action: named[1] as 'log' | 'stop', app: named[2]! };
+  const bare = /^app (log|stop)$/.exec(words);
+  return bare ? { action: bare[1] as 'log' | 'stop' } : null;
 }
 
 /** The name or number in `schedules remove NAME`. */

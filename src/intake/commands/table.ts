@@ -15,7 +15,7 @@ import { shareCommand } from './sharing.ts';
 import { signCommand } from './sign-off.ts';
 import { orderCommand } from './task-orders.ts';
 import { tasks } from './tasks.ts';
-import { bringIn, undo } from './tools.ts';
+import { apps, bringIn, undo } from './tools.ts';
 import { askAgain, autonomy, plan, plans } from './trust.ts';
 import { trustedCommand } from './trusted.ts';
 
@@ -32,6 +32,7 @@ export const COMMANDS: readonly Command[] = [
   plan,
   tasks,
   undo,
+  apps,
   remind,
   schedules,
   removeSchedule,

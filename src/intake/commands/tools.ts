@@ -1,5 +1,5 @@
 import { parseBringIn } from '../../domain/chat/bring-in.ts';
-import { parseUndo } from '../../domain/chat/tool-words.ts';
+import { parseApp, parseUndo } from '../../domain/chat/tool-words.ts';
 import { type CommandContext, command } from './command.ts';
 
 /** Commands that are tools: each begins a turn whose words say which tool is meant, so consent, hosts and retries are those of every call. */
@@ -17,6 +17,12 @@ export const undo = command({
   ],
   parse: parseUndo,
   mayAnswer: true,
+  run: async (_, context) => toolTurn(context, context.text),
+});
+
+export const apps = command({
+  help: ['`apps` lists what was left running, with its address; `app log` shows what it prints, `app stop` ends it (`stop app-…` names one)'],
+  parse: parseApp,
   run: async (_, context) => toolTurn(context, context.text),
 });
 

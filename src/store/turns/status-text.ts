@@ -3,6 +3,7 @@ import { moneyText } from '../../domain/model/price-book.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
 import { cut } from '../chats/ids.ts';
 import { heldIn, zoneOf } from '../chats/preferences.ts';
+import { runningAppsOf } from '../kennel/apps.ts';
 import { tasksOfChat } from '../kennel/tasks.ts';
 import { activeWorkspace, profileOfWorkspace } from '../kennel/workspaces.ts';
 import type { Tx } from '../postgres/database.ts';
@@ -36,6 +37,8 @@ export async function statusText(tx: Tx, threadId: string, chatId: string, setti
   }
   const place = await workspaceLine(tx, chatId);
   if (place) lines.push(place);
+  for (const app of await runningAppsOf(tx, chatId))
+    lines.push(`App ${app.id} in ${app.workspace}: ${inline(app.command, 120)}${app.address ? `, ${app.address}` : ''} (\`stop ${app.id}\` ends it)`);
   for (const question of open) lines.push(`Waiting for your answer: ${inline(question.prompt, 200)}`);
   const { count, until } = await heldIn(tx, chatId);
   if (until) lines.push(`Quiet hours: ${count} ${count === 1 ? 'message waits' : 'messages wait'} until ${describeTime(until, zone)}`);

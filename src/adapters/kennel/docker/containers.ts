@@ -22,6 +22,12 @@ export const LABEL = {
   browser: 'fetch.browser',
   /** only browsers: the thread, and where its conversation begins */
   conversation: 'fetch.conversation',
+  /** only apps: its id, the call that started it, its workspace on the host, its command line, and the port of its preview */
+  app: 'fetch.app',
+  call: 'fetch.call',
+  workspace: 'fetch.workspace',
+  command: 'fetch.command',
+  port: 'fetch.port',
 } as const;
 
 /** Label of the containers of one home, and of one host when several share a home on a common disk. */

@@ -16,9 +16,11 @@ export interface Walls {
   mounts: MountSettings[];
   /** a HOME that is removed with the container; unset when HOME is in a mount */
   emptyHome?: string;
-  /** `none`: output is read as it comes and never stored by the engine; `short`: its last part is kept, to find out why it died */
-  output: 'none' | 'short';
+  /** `none`: output is read as it comes and never stored by the engine; `short`: its last part is kept, to find out why it died; `long`: to be read */
+  output: 'none' | 'short' | 'long';
 }
+
+const KEPT = { short: '256k', long: '10m' };
 
 const MB = 1024 * 1024;
 
@@ -54,7 +56,7 @@ export function hostConfig({ limits, user, mounts, emptyHome, output }: Walls): 
       ...(emptyHome ? { [emptyHome]: `rw,nosuid,nodev,exec,size=${scratch}m,mode=0700,uid=${user.uid},gid=${user.gid}` } : {}),
     },
     Mounts: mounts,
-    LogConfig: output === 'none' ? { Type: 'none', Config: {} } : { Type: 'json-file', Config: { 'max-size': '256k', 'max-file': '1' } },
+    LogConfig: output === 'none' ? { Type: 'none', Config: {} } : { Type: 'json-file', Config: { 'max-size': KEPT[output], 'max-file': '1' } },
   };
 }
 

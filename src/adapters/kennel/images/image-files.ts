@@ -27,7 +27,7 @@ export interface ImageBuild {
 
 const always = ['kennel/Dockerfile', 'kennel/package.json', 'kennel/package-lock.json', 'kennel/agents/install.sh', 'kennel/warm-up.sh'];
 // every image tries itself with the practice agent while it is built (`kennel/warm-up.sh`)
-const folders = ['src/contracts', 'kennel/templates', 'kennel/workspace', 'kennel/runner', 'kennel/agents/practice'];
+const folders = ['src/contracts', 'kennel/templates', 'kennel/workspace', 'kennel/runner', 'kennel/app', 'kennel/agents/practice'];
 /** Files that only the host reads. */
 const HOSTS = /\/facts\.ts$/;
 

@@ -1,0 +1,35 @@
+import { sql } from 'kysely';
+import type { Db, Tx } from '../postgres/database.ts';
+
+/** Apps that are left running, as the calls that started them recorded them. The engine of their host decides whether they run. */
+export interface RecordedApp {
+  id: string;
+  host: string;
+  workspace: string;
+  command: string;
+  state: 'running' | 'exited';
+  address: string | null;
+}
+
+/** Marks apps of a host as ended, by the calls that started them. `running`: all that run there; `known`: those that ran when it was last looked, if it was. */
+export async function markEnded(db: Db, host: string, running: readonly string[], known: readonly string[] | null): Promise<void> {
+  const ended = known?.filter((callId) => !running.includes(callId));
+  if (ended?.length === 0) return;
+  await db
+    .updateTable('calls')
+    .set({ metadata: sql<string>`jsonb_set(metadata, '{app,state}', '"exited"')` })
+    .where('name', '=', 'app_run')
+    .where(sql<boolean>`metadata->'app'->>'host' = ${host} and metadata->'app'->>'state' = 'running'`)
+    .where('id', 'not in', running.length > 0 ? running : [''])
+    .$if(ended !== undefined, (query) => query.where('id', 'in', ended!))
+    .execute();
+}
+
+/** What a chat has left running. */
+export async function runningAppsOf(db: Db | Tx, chatId: string): Promise<RecordedApp[]> {
+  const { rows } = await sql<{ app: RecordedApp }>`
+    select calls.metadata->'app' as app from calls join threads on threads.id = calls.thread_id
+    where threads.chat_id = ${chatId} and calls.name = 'app_run' and calls.metadata->'app'->>'state' = 'running'
+    order by calls.started_at`.execute(db);
+  return rows.map(({ app }) => app);
+}

@@ -1,0 +1,142 @@
+import { z } from 'zod';
+import type { App } from '../../adapters/kennel/kennel.ts';
+import { reachOf } from '../../store/kennel/shares.ts';
+import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
+import { printed, took } from './command-text.ts';
+import { settleInterrupted, undoable } from './direct-edit.ts';
+import { inWorkspace, type Opened, onSite, profileOf, provide, text, WITH_IMAGE_MS, workspaceArgument } from './in-workspace.ts';
+import { commandLine, common, execute, folderName, limit, shown } from './shell.ts';
+
+/** Running the project itself: once, to its end, or as an app that runs until it is stopped. */
+
+/** How long it is waited for an app to listen on a port. Afterwards it goes on by itself. */
+const LISTEN_MS = 20_000;
+const FIRST_LINES = 40;
+const LAST_LINES = 40;
+
+export const appTools: Tool[] = [
+  defineTool({
+    ...common,
+    needsShell: true,
+    name: 'app_run',
+    reads: ['command'],
+    readFrom: (args) => (args.command ?? 'the start command').slice(0, 60),
+    // its container has no network; who visits it is on this machine
+    sends: [],
+    description:
+      'Run a bash command of the project, by default its usual start command, as shell_run does. With keep it is left running, as for a server: the answer names an address for a browser on this machine.',
+    danger: 'DANGEROUS',
+    effect: 'once',
+    schema: z.strictObject({
+      command: commandLine.optional(),
+      keep: z.boolean().default(false),
+      port: z.int().min(1).max(65_535).optional().describe('Of the server, if it opens several'),
+      timeoutMs: limit(120_000),
+      workspace: workspaceArgument,
+    }),
+    item: 'command_execution',
+    asks: ({ keep }, at) => (keep ? `Run this until it is stopped${at}?` : `Run this command${at}?`),
+    preview: async (args) => shown(args.command ?? 'the start command of the project', folderName(args.workspace)),
+    run: ({ command, keep, port, timeoutMs, workspace }, context) =>
+      inWorkspace(context, workspace, async (at) => {
+        const run = command === undefined ? (await profileOf(at, context)).profile?.run : null;
+        if (command === undefined && !run)
+          return { ok: false, output: `How ${at.name} is started is not known: its files name no start command. Give the command.` };
+        const argv = command === undefined ? run! : ['bash', '-lc', command];
+        const line = command ?? run!.join(' ');
+        if (keep) return await start(at, context, { argv, line, port });
+        const title = command === undefined ? line : 'The command';
+        return await undoable(at, context, (label) => execute(at, context, { argv, cwd: '.', timeoutMs, label, title, command: line }));
+      }),
+    interrupted: (args, context) => settleInterrupted(context, args.workspace),
+  }),
+  defineTool({
+    runsIn: 'kennel',
+    timeoutMs: WITH_IMAGE_MS,
+    name: 'app_control',
+    reads: ['command'],
+    sends: [],
+    effect: 'idempotent',
+    description: 'List the apps that app_run keeps running, read on in the log of one, or stop it.',
+    danger: 'SAFE',
+    schema: z.strictObject({
+      action: z.enum(['list', 'log', 'stop']).default('list'),
+      app: text(100).min(1).optional().describe('Like app-1a2b3c; needed if there are several'),
+      lines: z.int().min(1).max(2000).default(100),
+    }),
+    summarise: (args) => args.action,
+    run: ({ action, app, lines }, context) => control(context, action, app, lines),
+  }),
+];
+
+async function start(at: Opened, context: ToolContext, { argv, line, port }: { argv: string[]; line: string; port?: number }): Promise<ToolOutcome> {
+  const { apps } = at.kennel;
+  if (context.unattended)
+    return { ok: false, output: 'Nothing is left running by a workflow, because nobody may see it. Leave keep out, or start it in the chat.' };
+  const lacks = await provide(context, at.kennel, at.path);
+  const same = (await apps.list()).find((each) => each.state === 'running' && each.workspace === at.path && each.command === line);
+  const began = performance.now();
+  const id = same?.id ?? (await apps.start({ callId: context.callId, workspace: at.path, argv, command: line, ...(port && { port }), env: {} }));
+  const app = await apps.settled(id, LISTEN_MS, context.signal);
+  const log = app ? printed(await apps.log(id, FIRST_LINES)).trim() : '';
+  const told = log ? `\n\nWhat it printed:\n${log}` : '\n\nIt printed nothing yet.';
+  if (!app || app.state === 'exited') {
+    await apps.stop(id);
+    const how = app?.outOfMemory ? 'needed more memory than a container has (FETCH_KENNEL_MEMORY_MB)' : `ended with exit code ${app?.exitCode ?? 'unknown'}`;
+    const output = [`${line} ${how} after ${took(performance.now() - began)}, so nothing runs.${told}`, ...lacks].join('\n\n');
+    return { ok: false, output, metadata: { command: line, workspace: at.name, exit_code: app?.exitCode ?? null } };
+  }
+  const where = app.address
+    ? `It listens on port ${app.appPort}; on this machine a browser finds it at ${app.address}`
+    : `It listens on no port${port ? ` ${port}` : ''} yet; "app log ${id}" shows what it prints.`;
+  const head = same ? `${line} runs in ${at.name} already, as ${id}.` : `${line} runs in ${at.name} as ${id}.`;
+  return {
+    ok: true,
+    output: `${head} ${where}\nIt runs until "stop ${id}".${told}`,
+    metadata: same ? { already: dataOf(app) } : { app: { ...dataOf(app), host: at.host } },
+  };
+}
+
+const dataOf = ({ id, name, command, state, appPort, address, startedAt }: App) => ({ id, workspace: name, command, state, port: appPort, address, startedAt });
+
+/** The apps in workspaces that this person may see. */
+async function visible(context: ToolContext): Promise<App[]> {
+  const [apps, reach] = await Promise.all([context.kennel!.apps.list(), reachOf(context.db, context)]);
+  return apps.filter(({ name }) => reach === null || reach.has(name));
+}
+
+const control = (context: ToolContext, action: 'list' | 'log' | 'stop', wanted: string | undefined, lines: number): Promise<ToolOutcome> =>
+  onSite(context, async ({ kennel }) => {
+    const all = await visible(context);
+    if (action === 'list')
+      return { ok: true, output: all.length === 0 ? 'No app is running.' : all.map(lineOf).join('\n'), metadata: { apps: all.map(dataOf) } };
+    const fitting = all.filter(({ id, name }) => wanted === undefined || id === wanted || name === wanted);
+    const meant = fitting.length > 1 ? fitting.filter(({ state }) => state === 'running') : fitting;
+    const [app] = meant;
+    if (!app)
+      return {
+        ok: false,
+        output: wanted === undefined || all.length === 0 ? 'No app is running.' : `There is no app ${wanted}. There is:\n${all.map(lineOf).join('\n')}`,
+      };
+    if (meant.length > 1) return { ok: false, output: `Which one?\n${meant.map(lineOf).join('\n')}` };
+    if (action === 'log') {
+      const log = printed(await kennel.apps.log(app.id, lines)).trim();
+      return { ok: true, output: `${lineOf(app)}\n\n${log || 'It printed nothing.'}`, metadata: { app: dataOf(app) } };
+    }
+    const log = printed(await kennel.apps.log(app.id, LAST_LINES)).trim();
+    await kennel.apps.stop(app.id);
+    const last = log ? `\n\nWhat it printed last:\n${log}` : '';
+    return {
+      ok: true,
+      output: `${app.state === 'running' ? 'Stopped' : 'Removed'} ${app.id} (${app.command} in ${app.name}).${last}`,
+      metadata: { app: dataOf(app) },
+    };
+  });
+
+function lineOf(app: App): string {
+  const how =
+    app.state === 'exited'
+      ? `ended ${app.outOfMemory ? 'because its memory ran out' : `with exit code ${app.exitCode}`}`
+      : (app.address ?? 'running, listens on no port yet');
+  return `${app.id}: ${printed(app.command).replace(/\s+/g, ' ').slice(0, 80)} in ${app.name}, ${how}`;
+}
