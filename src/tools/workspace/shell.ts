@@ -68,7 +68,7 @@ export const shellTools: Tool[] = [
     name: 'app_test',
     reads: ['command'],
     sends: [],
-    description: `Run the tests of the workspace, by the project’s usual command or the given one. ${ABOUT}`,
+    description: 'Run the tests of the workspace, by its usual command or the given one, in a container without network.',
     // it runs the project's own code, inside the container; any other command needs shell_run and its approval
     danger: 'MODERATE',
     effect: 'idempotent',
