@@ -43,8 +43,8 @@ describe.skipIf(!engine)('apps', () => {
     await kennel.provide('tools', () => {});
     bench = await toolBench({ db: database.store.db, config, kennel, host: 'local', workspacesFolder: folder, tools });
     await bench.call('workspace_create', { name: 'web', template: 'empty' });
-    await bench.call('workspace_create', { name: 'active', template: 'empty' });
-    await bench.call('workspace_select', { name: 'active' });
+    await bench.call('workspace_create', { name: 'other', template: 'empty' });
+    await bench.call('workspace_select', { name: 'other' });
     await bench.call('file_write', { ...at, path: 'server.mjs', content: SERVER });
     await bench.call('file_write', { ...at, path: 'package.json', content: JSON.stringify({ scripts: { start: 'node server.mjs' } }) });
   }, 600_000);
@@ -55,7 +55,7 @@ describe.skipIf(!engine)('apps', () => {
   }, 60_000);
 
   it('are not started where nothing says how, and tell why they ended', async () => {
-    expect(await bench.call('app_run', { keep: true, workspace: 'active' })).toMatchObject({ ok: false, output: expect.stringContaining('is not known') });
+    expect(await bench.call('app_run', { keep: true, workspace: 'other' })).toMatchObject({ ok: false, output: expect.stringContaining('is not known') });
     const ended = await bench.call('app_run', { ...at, keep: true, command: 'echo broken config >&2; exit 7' });
     expect(ended).toMatchObject({ ok: false, output: expect.stringMatching(/ended with exit code 7 .*so nothing runs\.\n\nWhat it printed:\nbroken config$/) });
     expect(await kennel.apps.list()).toEqual([]);
@@ -65,6 +65,8 @@ describe.skipIf(!engine)('apps', () => {
     const outcome = await bench.call('app_run', { ...at, command: 'echo built > out.txt; echo done' });
     expect(outcome).toMatchObject({ ok: true, output: expect.stringContaining('done'), metadata: { exit_code: 0, timed_out: false } });
     expect((await bench.call('undo', at)).output).toContain('out.txt');
+    // all calls of a bench are of one turn, so the files of the app went along
+    expect(await bench.call('undo', { ...at, what: 'redo' })).toMatchObject({ ok: true });
   });
 
   it('are left running, are visited at an address on loopback, have no way out, and outlive the process that started them', { timeout: 120_000 }, async () => {
