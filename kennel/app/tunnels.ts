@@ -38,6 +38,10 @@ function tunnel(socket: string, at: Listening, used: () => void): void {
     waits = false;
   };
   host.on('error', () => {}).on('close', end);
+  // the process of the host has ended; half of a connection would wait for ever
+  host.on('end', () => {
+    if (waits) host.destroy();
+  });
   host.write(`${at.port}\n`);
   host.once('data', (first: Buffer) => {
     end();
