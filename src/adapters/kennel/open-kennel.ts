@@ -1,8 +1,8 @@
 import type { Config } from '../../config.ts';
 import { type AgentName, INSIDE } from '../../contracts/kennel.ts';
 import type { WorkspaceAnswer, WorkspaceOp } from '../../contracts/workspace-ops.ts';
-import { startAttached } from './attached-program.ts';
 import { Apps } from './apps/apps.ts';
+import { startAttached } from './attached-program.ts';
 import { type CommandContext, EMPTY_HOME, endCommand, runCommand } from './command.ts';
 import { homeLabel } from './docker/containers.ts';
 import { connect, type Engine, explained } from './docker/engine.ts';
