@@ -1,15 +1,15 @@
 import { dirname } from 'node:path';
 import { type Author, type Checkpointed, KEY, type WorkspaceAnswer } from '../../../src/contracts/workspace-ops.ts';
 import { shown } from '../files/names.ts';
-import { content, type Repository, tryGit } from '../git/git.ts';
+import { type Repository, tryGit } from '../git/git.ts';
 import { utf8 } from '../git/process.ts';
 import { type Head, headOf, openRepository, type Place } from '../git/repository.ts';
 import { readIndex, type Snapshot, takeSnapshot } from '../git/snapshot.ts';
 import { copyHistory, type Ref, refsOf } from '../git/transfer.ts';
-import { diffTrees, treeOf } from '../git/trees.ts';
+import { diffTrees, entriesOf, treeOf } from '../git/trees.ts';
 import { Refusal } from '../refusal.ts';
 import { takeGitFolder } from './git-folder.ts';
-import { openHistory } from './history.ts';
+import { type History, openHistory } from './history.ts';
 import { type Others, othersTree, takeOthers } from './others.ts';
 import { type Facts, type Named, nextPlace, readState, type State, type Stored, storeState } from './record.ts';
 
@@ -24,8 +24,7 @@ export function checkpoint(place: Place, key: string, author: Author, turn?: str
   const known = readState(repository, key, 'before');
   if (known) return answer(known);
   // the refs that are recorded are those whose history is copied
-  const refs = refsOf(repository);
-  const head = headOf(repository);
+  const { refs, head } = repository.opened;
   const unkept = takeHistory(repository, refs, head);
   const snapshot = takeSnapshot(repository);
   const others = takeOthers(repository, snapshot.ignored);
@@ -95,7 +94,7 @@ function answer(state: Stored): WorkspaceAnswer {
 }
 
 /** The repository that has a task's checkpoint. Refused when there is none. */
-export function repositoryOf(place: Place, key: string): { repository: Repository; before: Stored } {
+export function repositoryOf(place: Place, key: string): { repository: History; before: Stored } {
   checkKey(key);
   const repository = openHistory(place, false);
   const before = repository && readState(repository, key, 'before');
@@ -107,7 +106,7 @@ export function repositoryOf(place: Place, key: string): { repository: Repositor
 export function pathsOf(repository: Repository, trees: string[]): Set<string> {
   const paths = new Set<string>();
   for (const tree of trees) {
-    for (const path of content(repository, ['ls-tree', '-r', '-z', '--full-tree', '--name-only', tree]).split('\0')) if (path !== '') paths.add(path);
+    for (const path of entriesOf(repository, tree).keys()) paths.add(path);
   }
   return paths;
 }

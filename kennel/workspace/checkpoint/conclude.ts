@@ -6,14 +6,14 @@ import { utf8 } from '../git/process.ts';
 import { type Head, headOf, inProgress, type Place } from '../git/repository.ts';
 import { forgetFiles, readIndex, takeSnapshot } from '../git/snapshot.ts';
 import { indexLock, restage } from '../git/staging.ts';
-import { giveObjects, type Ref, refsOf, tidy } from '../git/transfer.ts';
+import { giveObjects, type Ref, tidy } from '../git/transfer.ts';
 import { changedTree, commitTree, diffTrees, jsonBlob, type Signature, treeOf } from '../git/trees.ts';
 import { testCommand } from '../project/profile.ts';
 import { besides, innerChanges, joined, othersOf } from './besides.ts';
 import { pathsOf, repositoryOf, takeHistory, withRest } from './checkpoint.ts';
 import { objectDamage } from './git-folder.ts';
 import { among, retakeOthers } from './others.ts';
-import { type Facts, factsOf, hadRepository, now, readOwnRef, readRef, readState, refOf, type Stored, storeState, writeRef } from './record.ts';
+import { type Facts, factsOf, hadRepository, now, readOwnRef, readRef, readState, refOf, refsOfTask, type Stored, storeState, writeRef } from './record.ts';
 import { changedFiles, counted, named } from './report.ts';
 
 export interface Concluding {
@@ -36,29 +36,28 @@ type Committed = Pick<Result, 'commit' | 'keptOn' | 'note' | 'tip' | 'branch'>;
  */
 export function conclude(place: Place, op: Concluding, again: string | null = null): WorkspaceAnswer {
   const { repository, before } = repositoryOf(place, op.key);
-  const known = readResult(repository, op.key);
+  const done = refsOfTask(repository, op.key);
+  const known = done.result ? readResult(repository, op.key, done.result) : null;
   if (known) return answer(place, repository, known);
-  const refs = refsOf(repository);
-  const head = headOf(repository);
+  const { refs, head } = repository.opened;
   const unread = takeHistory(repository, refs, head);
-  const after = readState(repository, op.key, 'after') ?? takeAfter(repository, before, op, { refs, head, unread });
+  const after = (done.after && readState(repository, op.key, 'after')) || takeAfter(repository, before, op, { refs, head, unread });
   const inner = innerChanges(repository, before, after);
   const files = joined(changedFiles(repository, before.tree, after.tree), inner.files);
   const committed: Committed =
     repository.kept === 'beside'
       ? { commit: null, branch: null, tip: null }
-      : commitChanges(repository, before, after, op, { ...op.author, seconds: after.at });
+      : commitChanges(repository, { before, after, prepared: done.commit ?? null }, op, { ...op.author, seconds: after.at });
   const told = [again, committed.note, ...besides(repository, before, after), ...inner.notes].filter(Boolean).join(' ');
   const result: Result = { ...files, ...committed, ...(told && { note: told }) };
-  writeRef(repository, refOf(op.key, 'result'), jsonBlob(repository, result), readRef(repository, refOf(op.key, 'result')));
+  writeRef(repository, refOf(op.key, 'result'), jsonBlob(repository, result), done.result ?? null);
   tidy(repository);
   if (repository.worktree !== null) forgetFiles(repository);
   return answer(place, repository, result);
 }
 
 /** Null also for a result that cannot be read. */
-export function readResult(repository: Repository, key: string): Result | null {
-  const ref = readRef(repository, refOf(key, 'result'));
+export function readResult(repository: Repository, key: string, ref: string | null = readRef(repository, refOf(key, 'result'))): Result | null {
   if (!ref) return null;
   try {
     return JSON.parse(utf8(content(repository, ['cat-file', 'blob', ref]))) as Result;
@@ -98,9 +97,14 @@ function damageOf(repository: Repository, before: Stored, then: Facts, unread: s
   return objectDamage(repository, then) ?? unread;
 }
 
-function commitChanges(repository: Repository, before: Stored, after: Stored, op: Concluding, by: Signature): Committed {
+/** `prepared`: the commit that an earlier call made, and may have been killed before it moved the branch to it. */
+function commitChanges(
+  repository: Repository,
+  { before, after, prepared }: { before: Stored; after: Stored; prepared: string | null },
+  op: Concluding,
+  by: Signature,
+): Committed {
   const head = headOf(repository);
-  const prepared = readRef(repository, refOf(op.key, 'commit'));
   if (prepared && head.commit && isAncestor(repository, prepared, head.commit)) {
     // an earlier call was killed after it moved the branch: only the index may be behind
     if (head.commit === prepared) stageCommit(repository, firstParent(repository, prepared), prepared);
@@ -123,7 +127,7 @@ function commitChanges(repository: Repository, before: Stored, after: Stored, op
   const parents = head.commit ? [head.commit] : [];
   if (why === null) {
     const commit = commitTree(repository, merged.tree, parents, messageOf(op), by);
-    giveObjects(repository, [commit], { except: [head.commit] });
+    giveObjects(repository, [commit], { except: [head.commit], made: true });
     if (prepared !== commit) writeRef(repository, refOf(op.key, 'commit'), commit, prepared);
     const moved = tryGit(repository, ['update-ref', '-m', `fetch: task ${op.key}`, 'HEAD', commit, head.commit ?? '0'.repeat(commit.length)]);
     if (moved.code === 0) {
@@ -138,7 +142,7 @@ function commitChanges(repository: Repository, before: Stored, after: Stored, op
   function keep(reason: string): Committed {
     const tree = merged.conflicts.length === 0 ? merged.tree : wholeState(repository, headTree, after.tree);
     const commit = commitTree(repository, tree, parents, messageOf(op), by);
-    giveObjects(repository, [commit], { except: [head.commit] });
+    giveObjects(repository, [commit], { except: [head.commit], made: true });
     const keptOn = keepBranch(repository, op.key, commit);
     const what = merged.conflicts.length === 0 ? 'They' : "They, together with the person's own unfinished work,";
     const note =

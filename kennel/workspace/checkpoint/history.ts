@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, linkSync, lstatSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { git, makeScratch, objectFormat, type Repository, tryGit } from '../git/git.ts';
-import { isFolder, openRepository, type Place, textOrNull } from '../git/repository.ts';
+import { makeScratch, objectFormat, type Repository, tryGit } from '../git/git.ts';
+import { type Head, headOf, isFolder, openRepository, type Place, textOrNull } from '../git/repository.ts';
 import { readIndex } from '../git/snapshot.ts';
+import { type Ref, refsOf } from '../git/transfer.ts';
 import { Refusal } from '../refusal.ts';
 import { adopt, hasFormer } from './adopt.ts';
 
@@ -13,8 +14,13 @@ import { adopt, hasFormer } from './adopt.ts';
  */
 type Format = 'sha1' | 'sha256';
 
+/** A repository with its store. `opened`: refs and HEAD as they were then; a folder that is no repository has none. */
+export interface History extends Repository {
+  opened: { refs: Ref[]; head: Head };
+}
+
 /** The workspace with its store: as a repository when its git folder is intact, else as plain files. Null when nothing was ever saved and `make` is false. */
-export function openHistory(place: Place, make: boolean): Repository | null {
+export function openHistory(place: Place, make: boolean): History | null {
   if (!isFolder(place.side)) {
     if (!make) return null;
     throw new Refusal('No folder is mounted that could keep the state of this workspace.');
@@ -32,7 +38,8 @@ export function openHistory(place: Place, make: boolean): Repository | null {
   }
   const damage = typeof own === 'string' ? own : 'its objects have another format than before';
   const { root, worktree } = place;
-  return { root, gitDir: store, commonDir: store, kept: 'beside', worktree, scratch: makeScratch(store, store), store, ...(damage && { damage }) };
+  const opened = { refs: [], head: { commit: null, branch: null } };
+  return { root, gitDir: store, commonDir: store, kept: 'beside', worktree, scratch: makeScratch(store, store), store, opened, ...(damage && { damage }) };
 }
 
 /**
@@ -56,7 +63,7 @@ function usable(place: Place): Repository | null {
 }
 
 /** The repository of the workspace; a reason when it is unusable; empty when there is none. */
-function openOrDamage(place: Place): Repository | string {
+function openOrDamage(place: Place): History | string {
   const folder = join(place.workspace, '.git');
   const stats = lstatSync(folder, { throwIfNoEntry: false });
   if (!stats) return '';
@@ -65,11 +72,11 @@ function openOrDamage(place: Place): Repository | string {
   try {
     const repository = openRepository(place);
     if (!repository) return 'it has lost HEAD or its objects';
-    git(repository, ['for-each-ref', '--count=1', '--format=%(refname)']);
+    const refs = refsOf(repository);
     readIndex(repository);
-    const whole = tryGit(repository, ['rev-parse', '-q', '--verify', 'HEAD^{commit}']).code === 0;
-    if (!whole && tryGit(repository, ['rev-parse', '-q', '--verify', 'HEAD']).code === 0) return 'the commit of HEAD is missing or damaged';
-    return repository;
+    const head = headOf(repository);
+    if (!head.commit && tryGit(repository, ['rev-parse', '-q', '--verify', 'HEAD']).code === 0) return 'the commit of HEAD is missing or damaged';
+    return { ...repository, opened: { refs, head } };
   } catch (error) {
     if (place.worktree !== null) throw error;
     return (error as Error).message

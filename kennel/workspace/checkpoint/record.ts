@@ -66,12 +66,25 @@ export interface Named {
   print?: string;
 }
 
-export const refOf = (key: string, what: 'before' | 'after' | 'commit' | 'result'): string => `refs/fetch/${key}/${what}`;
+type TaskRef = 'before' | 'after' | 'commit' | 'result';
+
+export const refOf = (key: string, what: TaskRef): string => `refs/fetch/${key}/${what}`;
 
 /** A ref of the store. */
 export function readRef(repository: Repository, ref: string): string | null {
   const read = tryKept(repository, ['rev-parse', '-q', '--verify', ref]);
   return read.code === 0 ? read.stdout.trim() : null;
+}
+
+/** What the refs of a task name, of those that it has. */
+export function refsOfTask(repository: Repository, key: string): Partial<Record<TaskRef, string>> {
+  const listed = kept(repository, ['for-each-ref', '--format=%(refname:lstrip=3) %(objectname)', `refs/fetch/${key}/`]);
+  return Object.fromEntries(
+    listed
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => line.split(' ')),
+  );
 }
 
 /** A ref of the workspace's own repository. */

@@ -1,8 +1,8 @@
 import type { Author, DirectEdit, WorkspaceAnswer } from '../../../src/contracts/workspace-ops.ts';
 import { remove } from '../files/change.ts';
 import { kept, type Repository } from '../git/git.ts';
-import { headOf, isFolder, type Place } from '../git/repository.ts';
-import { refsOf, tidy } from '../git/transfer.ts';
+import { isFolder, type Place } from '../git/repository.ts';
+import { tidy } from '../git/transfer.ts';
 import { diffTrees, jsonBlob } from '../git/trees.ts';
 import { lost, otherChanges } from './besides.ts';
 import { checkpoint, repositoryOf, takeHistory } from './checkpoint.ts';
@@ -18,8 +18,7 @@ import { extraOf, factsOf, readRef, readState, refOf, type Stored, writeRef } fr
 export function settle(place: Place, key: string, author: Author): WorkspaceAnswer {
   const { repository, before } = repositoryOf(place, key);
   if (readRef(repository, refOf(key, 'result'))) return { ok: true, output: 'The state after it is kept.', data: { changed: true } };
-  const refs = refsOf(repository);
-  const head = headOf(repository);
+  const { refs, head } = repository.opened;
   const unread = takeHistory(repository, refs, head);
   const after = readState(repository, key, 'after') ?? takeAfter(repository, before, { key, author }, { refs, head, unread });
   const changed = hasChanged(repository, before, after);

@@ -2,7 +2,6 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Ran, type RunOptions, run, utf8 } from './process.ts';
-import type { IndexEntries } from './snapshot.ts';
 
 /**
  * Every call of git goes through `git` or `content`.
@@ -35,9 +34,7 @@ export interface Repository {
   damage?: string;
   /** overrides of the repository's configuration, made on first use */
   overrides?: Record<string, string>;
-  /** the index as it was read last: see `readIndex` */
-  index?: { stamp: string; read: IndexEntries };
-  /** cached answers about objects, which never change: see `once` */
+  /** cached answers that never change: see `once` */
   asked?: Map<string, unknown>;
 }
 

@@ -4,7 +4,7 @@ import { shown } from '../files/names.ts';
 import { LIMITS } from '../limits.ts';
 import { content, GitFailed, git, type Repository, tryContent } from './git.ts';
 import { utf8 } from './process.ts';
-import { changedTree, type Entry, emptyTree, indexInfo, isSubmodule } from './trees.ts';
+import { changedTree, type Entry, emptyTree, indexInfo, isSubmodule, once } from './trees.ts';
 
 /**
  * The present files and index, as trees. Contents are stored byte for byte, without conversion of line endings and without filters. The person's index is read,
@@ -79,7 +79,7 @@ function listed(repository: Repository, args: string[]): string[] {
 }
 
 /** What is in an index file. */
-export interface IndexEntries {
+interface IndexEntries {
   entries: Map<string, Entry>;
   sparse: Set<string>;
   /** path → stage → entry */
@@ -97,8 +97,7 @@ export function readIndex(repository: Repository): Index {
   // git never writes into it, but replaces it
   const stats = lstatSync(file, { throwIfNoEntry: false, bigint: true });
   const stamp = stats ? `${file} ${stats.ino} ${stats.size} ${stats.mtimeNs} ${stats.ctimeNs}` : file;
-  if (repository.index?.stamp !== stamp) repository.index = { stamp, read: parseIndex(repository) };
-  const { entries, sparse, unmerged } = repository.index.read;
+  const { entries, sparse, unmerged } = once(repository, `index ${stamp}`, () => parseIndex(repository));
   const treeFrom = (all: Iterable<[string, Entry]>) => changedTree(repository, emptyTree(repository), all);
   return {
     entries,

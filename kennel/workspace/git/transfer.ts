@@ -74,12 +74,19 @@ function copied(repository: Repository, due: string[], known: string[]): string 
   return why;
 }
 
-/** Makes sure that the workspace's repository has these objects and all that they reach. `whole`: copy even those that seem to exist. */
-export function giveObjects(repository: Repository, oids: Iterable<string | null>, options: { except?: Array<string | null>; whole?: boolean } = {}): void {
+/**
+ * Makes sure that the workspace's repository has these objects and all that they reach. `whole`: copy even those that seem to exist. `made`: they were made
+ * just now, so the repository has none of them.
+ */
+export function giveObjects(
+  repository: Repository,
+  oids: Iterable<string | null>,
+  options: { except?: Array<string | null>; whole?: boolean; made?: boolean } = {},
+): void {
   if (repository.kept === 'beside') return;
   const all = [...new Set(oids)].filter((oid) => oid !== null);
-  const due = options.whole ? all : missingFrom(git, repository, all);
-  const here = new Set(missingFrom(content, repository, due));
+  const due = options.whole || options.made ? all : missingFrom(git, repository, all);
+  const here = new Set(options.made ? [] : missingFrom(content, repository, due));
   const wanted = due.filter((oid) => !here.has(oid));
   if (wanted.length === 0) return;
   const except = (options.except ?? []).filter((oid) => oid !== null).map((oid) => `^${oid}`);

@@ -21,7 +21,7 @@ export const isFile = (entry: Entry): boolean => entry.mode.startsWith('100');
 export const isSubmodule = (entry: Entry | null): boolean => entry?.mode === '160000';
 export const same = (a: Entry | null | undefined, b: Entry | null | undefined): boolean => a?.mode === b?.mode && a?.oid === b?.oid;
 
-/** Caches a question about objects, because each question starts a git process. */
+/** Caches a question whose answer does not change, because each question starts a git process. */
 export function once<T>(repository: Repository, question: string, ask: () => T): T {
   repository.asked ??= new Map();
   const { asked } = repository;
