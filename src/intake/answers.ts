@@ -8,9 +8,9 @@ import { isAboutHosts } from '../store/kennel/egress-questions.ts';
 import { answerQuestion, decideQuestion } from '../store/questions/decide.ts';
 import { howToAnswer, readOn } from '../store/questions/question-text.ts';
 import { dangerOf, openQuestion, openQuestions, type Question, threadOfApproval } from '../store/questions/questions.ts';
-import { answerHosts, howToAnswerHosts } from './host-answers.ts';
+import { type Answerer, answerHosts, howToAnswerHosts } from './host-answers.ts';
 import { IntakeError } from './intake-error.ts';
-import type { Approver, Displayed, MessageId } from './message.ts';
+import type { Displayed, MessageId } from './message.ts';
 import { once } from './once.ts';
 import type { IntakeDeps } from './signal.ts';
 
@@ -59,16 +59,14 @@ export async function answerInput(deps: IntakeDeps, request: InputAnswers): Prom
 }
 
 /** A message that may answer a question. */
-export interface Reply {
+export interface Reply extends Answerer {
   text: string;
   inboxId: string;
-  by: DecidedBy;
   at: Date;
   readMs: number;
   displayed?: readonly Displayed[];
   /** it was put on exactly this question */
   questionId?: string;
-  approver?: Approver;
 }
 
 /**

@@ -1,10 +1,17 @@
+import type { DecidedBy } from '../contracts/decision.ts';
 import { mayApprove, mayTrust } from '../domain/consent/policy.ts';
 import { egressVerdict, isAllowing } from '../domain/tasks/egress.ts';
 import type { ThreadTransaction } from '../store/chats/thread-transaction.ts';
 import { settleHosts } from '../store/kennel/egress-questions.ts';
 import { answerQuestion } from '../store/questions/decide.ts';
 import type { Question } from '../store/questions/questions.ts';
-import type { Reply } from './answers.ts';
+import type { Approver } from './message.ts';
+
+/** Who answers. */
+export interface Answerer {
+  by: DecidedBy;
+  approver?: Approver;
+}
 
 /** How a question about hosts is answered. */
 export const howToAnswerHosts = ({ options }: Pick<Question, 'options'>): string => `Answer with ${options.slice(0, -1).join(', ')} or ${options.at(-1)}.`;
@@ -16,7 +23,7 @@ export async function answerHosts(
   tx: ThreadTransaction,
   question: Question,
   answer: string,
-  { by, approver }: Pick<Reply, 'by' | 'approver'>,
+  { by, approver }: Answerer,
 ): Promise<'answered' | 'unclear' | { reply: string }> {
   const verdict = egressVerdict(answer);
   if (verdict === null) return 'unclear';

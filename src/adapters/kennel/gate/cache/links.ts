@@ -1,6 +1,6 @@
 import { cachedHost, labelsOf, type Origin, originOf } from '../../../../domain/tasks/registry-cache.ts';
 import type { Marks } from './marks.ts';
-import type { Links } from './rewrite/rewriters.ts';
+import type { Links } from './rewrite/rewriter.ts';
 
 /** The addresses of an index of the registry `by`. `asked`: what the container asked for; `found`: where the index was, after redirects. */
 export function linksOf(marks: Marks, by: Origin, asked: URL, found: URL): Links {

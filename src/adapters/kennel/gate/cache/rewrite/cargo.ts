@@ -1,4 +1,4 @@
-import type { Links, Rewriter } from './rewriters.ts';
+import type { Links, Rewriter } from './rewriter.ts';
 
 /** The file of a sparse index that says where crates are. The address has markers such as `{crate}`, so it is not read as a URL as a whole. */
 export const cargo: Rewriter = {

@@ -1,4 +1,4 @@
-import type { Links, Rewriter } from './rewriters.ts';
+import type { Links, Rewriter } from './rewriter.ts';
 
 const JSON_INDEX = 'application/vnd.pypi.simple.v1+json';
 const HTML_INDEX = 'application/vnd.pypi.simple.v1+html';
