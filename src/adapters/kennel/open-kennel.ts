@@ -7,12 +7,12 @@ import { type CommandContext, EMPTY_HOME, endCommand, runCommand } from './comma
 import { homeLabel } from './docker/containers.ts';
 import { connect, type Engine, explained } from './docker/engine.ts';
 import { createOwnership, type Ownership, systemFiles, userOf } from './docker/ownership.ts';
-import { EnvironmentFailed } from './environment/environment-build.ts';
-import { EnvironmentImages, type Wanted } from './environment/environment-images.ts';
-import { Environments, homeVariables, runVariables } from './environment/environments.ts';
+import type { EnvironmentImages } from './environment/environment-images.ts';
+import { homeVariables, runVariables } from './environment/environments.ts';
 import type { SetupScripts } from './environment/setup-scripts.ts';
+import { WorkspaceImages } from './environment/workspace-images.ts';
 import { openHostGate, throughGate } from './gate/host-gate.ts';
-import { type Images, images } from './images/image.ts';
+import type { Images } from './images/image.ts';
 import { type ImageKind, imageKindOf } from './images/image-files.ts';
 import type {
   CommandResult,
@@ -64,7 +64,7 @@ class HostKennel implements OpenKennel {
   readonly images: Images;
   readonly environmentImages: EnvironmentImages;
   readonly setupScripts: SetupScripts;
-  private readonly environments: Environments;
+  private readonly all: WorkspaceImages;
   private readonly config: KennelConfig;
   private readonly ownership: Ownership;
   private readonly program: WorkspaceProgram;
@@ -74,10 +74,10 @@ class HostKennel implements OpenKennel {
   constructor(config: KennelConfig) {
     this.config = config;
     this.engine = connect(config);
-    this.images = images(this.engine, config);
-    this.environmentImages = new EnvironmentImages(this.engine, config);
-    this.environments = new Environments(config.FETCH_HOME, (workspace, op) => this.workspaceOp(workspace, { op }));
-    this.setupScripts = this.environments.scripts;
+    this.all = new WorkspaceImages(this.engine, config, (workspace, op) => this.workspaceOp(workspace, op));
+    this.images = this.all.kennel;
+    this.environmentImages = this.all.built;
+    this.setupScripts = this.all.scripts;
     this.ownership = createOwnership(
       this.engine,
       () => this.images.provide('tools'),
@@ -100,7 +100,7 @@ class HostKennel implements OpenKennel {
     return {
       start: (app) =>
         explained(async () => {
-          const { image, variables } = await this.imageOf('tools', app.workspace, () => {});
+          const { image, variables } = await this.all.of('tools', app.workspace);
           await this.ownership.settle(app.workspace);
           return await apps.start(image, { ...app, env: { ...homeVariables(EMPTY_HOME), ...variables, ...app.env } });
         }),
@@ -120,7 +120,7 @@ class HostKennel implements OpenKennel {
   async provide(agent: AgentName | 'tools', onProgress: (text: string) => void, signal?: AbortSignal, workspace?: string): Promise<Provided> {
     return await explained(async () => {
       await this.engine.facts();
-      const { notes } = await this.imageOf(imageKindOf(agent), workspace ?? null, onProgress, signal);
+      const { notes } = await this.all.of(imageKindOf(agent), workspace ?? null, onProgress, signal);
       return { notes };
     });
   }
@@ -130,44 +130,22 @@ class HostKennel implements OpenKennel {
     return { ...context, image: await this.images.provide(kind, onProgress, { signal }) };
   }
 
-  async undecided(workspace: string): Promise<EnvironmentAsked | null> {
-    return await explained(async () => (await this.environments.of(workspace)).undecided);
+  undecided(workspace: string): Promise<EnvironmentAsked | null> {
+    return explained(() => this.all.undecided(workspace));
   }
 
   decide(hash: string, agreed: boolean): Promise<void> {
-    return this.environments.decide(hash, agreed);
+    return this.all.decide(hash, agreed);
   }
 
-  async adoptSetup(
-    agent: AgentName,
-    workspace: string,
-    { id, script }: { id: string; script: string },
-    onProgress: (text: string) => void,
-    signal?: AbortSignal,
-  ): Promise<string | null> {
-    return await explained(async () => {
-      const scripts = this.setupScripts;
-      const known = await scripts.outcome(workspace, id);
-      if (known !== undefined) return known;
-      const kind = imageKindOf(agent);
-      const kennel = await this.images.provide(kind, onProgress, { signal });
-      const { recipe } = await this.environments.of(workspace, script);
-      const failed = await this.built(workspace, { kind, kennel, recipe: recipe! }, onProgress, signal).then(
-        () => null,
-        (error) => {
-          if (error instanceof EnvironmentFailed) return error.why;
-          throw error;
-        },
-      );
-      await scripts.conclude(workspace, id, script, failed);
-      return failed;
-    });
+  adoptSetup(...asked: Parameters<Kennel['adoptSetup']>): Promise<string | null> {
+    return explained(() => this.all.adoptSetup(...asked));
   }
 
   async command(command: KennelCommand): Promise<CommandResult> {
     return await explained(async () => {
       const context = await this.contextOf(command.workspace);
-      const { image, variables } = await this.imageOf('tools', command.environment ? command.workspace : null, () => {}, command.signal);
+      const { image, variables } = await this.all.of('tools', command.environment ? command.workspace : null, undefined, command.signal);
       if (command.workspace !== null && !command.readOnly) await this.ownership.settle(command.workspace);
       const env = command.environment ? { ...homeVariables(command.home === undefined ? EMPTY_HOME : INSIDE.home), ...variables, ...command.env } : command.env;
       if (!command.hosts?.length) return await runCommand({ ...context, image }, { ...command, env });
@@ -209,7 +187,7 @@ class HostKennel implements OpenKennel {
   async start(run: StartRun): Promise<string> {
     return await explained(async () => {
       const context = await this.contextOf(run.workspace);
-      const { image, variables, setup } = await this.imageOf(imageKindOf(run.spec.harness), run.workspace, () => {});
+      const { image, variables, setup } = await this.all.of(imageKindOf(run.spec.harness), run.workspace);
       const spec = setup.length > 0 ? { ...run.spec, setup } : run.spec;
       await this.ownership.settle(run.workspace, { fresh: true });
       return await startRun(context, image, { ...run, spec, env: { ...runVariables(INSIDE.home), ...variables, ...run.env } });
@@ -238,24 +216,6 @@ class HostKennel implements OpenKennel {
 
   sweep(): Promise<number> {
     return explained(async () => sweepCommands(await this.contextOf(null)));
-  }
-
-  /** The image for a workspace. One that cannot be made is replaced by the kennel's own, because most work can be done there. */
-  private async imageOf(kind: ImageKind, workspace: string | null, onProgress: (text: string) => void, signal?: AbortSignal) {
-    const kennel = await this.images.provide(kind, onProgress, { signal });
-    if (workspace === null) return { image: kennel, variables: {}, setup: [], notes: [] };
-    const { recipe, ...rest } = await this.environments.of(workspace);
-    if (!recipe) return { ...rest, image: kennel };
-    try {
-      return { ...rest, image: await this.built(workspace, { kind, kennel, recipe }, onProgress, signal) };
-    } catch (error) {
-      if (!(error instanceof EnvironmentFailed)) throw error;
-      return { ...rest, image: kennel, notes: [...rest.notes, error.message] };
-    }
-  }
-
-  private built(workspace: string, wanted: Omit<Wanted, 'contents'>, onProgress: (text: string) => void, signal?: AbortSignal): Promise<string> {
-    return this.environmentImages.provide({ ...wanted, contents: () => this.environments.contents(workspace) }, onProgress, signal);
   }
 
   private async contextOf(workspace: string | null): Promise<RunContext> {

@@ -28,7 +28,7 @@ export interface EnvironmentImage {
   usedAt: Date | null;
 }
 
-type ImagesConfig = Pick<Config, 'FETCH_HOME' | 'FETCH_KENNEL_BASE'> & BuildLimits;
+export type ImagesConfig = Pick<Config, 'FETCH_HOME' | 'FETCH_KENNEL_BASE'> & BuildLimits;
 
 /** An image that is wanted. */
 export interface Wanted {

@@ -22,7 +22,7 @@ export interface ProvideOptions {
   signal?: AbortSignal;
 }
 
-type ImageConfig = Pick<Config, 'FETCH_KENNEL_BASE' | 'DOCKER_HOST'>;
+export type ImageConfig = Pick<Config, 'FETCH_KENNEL_BASE' | 'DOCKER_HOST'>;
 const OURS = 'fetch.kennel';
 const REMEMBERED_MS = 5_000;
 

@@ -1,0 +1,84 @@
+import type { AgentName } from '../../../contracts/kennel.ts';
+import type { WorkspaceAnswer, WorkspaceOp } from '../../../contracts/workspace-ops.ts';
+import type { Engine } from '../docker/engine.ts';
+import { type ImageConfig, type Images, images } from '../images/image.ts';
+import { type ImageKind, imageKindOf } from '../images/image-files.ts';
+import type { EnvironmentAsked } from '../kennel.ts';
+import { EnvironmentFailed } from './environment-build.ts';
+import { EnvironmentImages, type ImagesConfig, type Wanted } from './environment-images.ts';
+import { type Environment, Environments } from './environments.ts';
+
+type Progress = (text: string) => void;
+
+/** The image for a workspace, and what its container is made with. */
+export interface WorkspaceImage extends Pick<Environment, 'variables' | 'setup' | 'notes'> {
+  image: string;
+}
+
+/** The images of a host: those of the kennel itself, and upon them those that repositories ask for. */
+export class WorkspaceImages {
+  readonly kennel: Images;
+  readonly built: EnvironmentImages;
+  private readonly environments: Environments;
+
+  /** `ask` asks the workspace program, in a container. */
+  constructor(engine: Engine, config: ImageConfig & ImagesConfig, ask: (workspace: string, op: WorkspaceOp) => Promise<WorkspaceAnswer>) {
+    this.kennel = images(engine, config);
+    this.built = new EnvironmentImages(engine, config);
+    this.environments = new Environments(config.FETCH_HOME, (workspace, op) => ask(workspace, { op }));
+  }
+
+  get scripts(): Environments['scripts'] {
+    return this.environments.scripts;
+  }
+
+  /** One that cannot be made is replaced by the kennel's own, because most work can be done there. */
+  async of(kind: ImageKind, workspace: string | null, onProgress: Progress = () => {}, signal?: AbortSignal): Promise<WorkspaceImage> {
+    const kennel = await this.kennel.provide(kind, onProgress, { signal });
+    if (workspace === null) return { image: kennel, variables: {}, setup: [], notes: [] };
+    const { recipe, variables, setup, notes } = await this.environments.of(workspace);
+    if (!recipe) return { image: kennel, variables, setup, notes };
+    try {
+      return { image: await this.build(workspace, { kind, kennel, recipe }, onProgress, signal), variables, setup, notes };
+    } catch (error) {
+      if (!(error instanceof EnvironmentFailed)) throw error;
+      return { image: kennel, variables, setup, notes: [...notes, error.message] };
+    }
+  }
+
+  async undecided(workspace: string): Promise<EnvironmentAsked | null> {
+    return (await this.environments.of(workspace)).undecided;
+  }
+
+  decide(hash: string, agreed: boolean): Promise<void> {
+    return this.environments.decide(hash, agreed);
+  }
+
+  /** See `Kennel.adoptSetup`. */
+  async adoptSetup(
+    agent: AgentName,
+    workspace: string,
+    { id, script }: { id: string; script: string },
+    onProgress: Progress,
+    signal?: AbortSignal,
+  ): Promise<string | null> {
+    const known = await this.scripts.outcome(workspace, id);
+    if (known !== undefined) return known;
+    const kind = imageKindOf(agent);
+    const kennel = await this.kennel.provide(kind, onProgress, { signal });
+    const { recipe } = await this.environments.of(workspace, script);
+    const failed = await this.build(workspace, { kind, kennel, recipe: recipe! }, onProgress, signal).then(
+      () => null,
+      (error) => {
+        if (error instanceof EnvironmentFailed) return error.why;
+        throw error;
+      },
+    );
+    await this.scripts.conclude(workspace, id, script, failed);
+    return failed;
+  }
+
+  private build(workspace: string, wanted: Omit<Wanted, 'contents'>, onProgress: Progress, signal?: AbortSignal): Promise<string> {
+    return this.built.provide({ ...wanted, contents: () => this.environments.contents(workspace) }, onProgress, signal);
+  }
+}
