@@ -188,8 +188,7 @@ const CONTRACT: Record<string, Promised> = {
   app_run: {
     danger: 'DANGEROUS',
     call: { command: 'npm run build' },
-    needs: ['command'],
-    defaults: { timeoutMs: 120_000 },
+    defaults: { timeoutMs: 120_000, keep: false },
     accepts: [{ command: text(4000) }, { timeoutMs: 1_000 }, { timeoutMs: 1_800_000 }, { workspace: 'shop' }],
     refuses: [{ command: ' ' }, { command: text(4001) }, { timeoutMs: 999 }, { timeoutMs: 1_800_001 }],
   },
