@@ -18,8 +18,8 @@ export async function markEnded(db: Db, host: string, running: readonly string[]
   await db
     .updateTable('calls')
     .set({ metadata: sql<string>`jsonb_set(metadata, '{app,state}', '"exited"')` })
-    .where('name', '=', 'app_run')
-    .where(sql<boolean>`metadata->'app'->>'host' = ${host} and metadata->'app'->>'state' = 'running'`)
+    // in the words of the index, which has only the apps that run
+    .where(sql<boolean>`name = 'app_run' and metadata->'app'->>'state' = 'running' and metadata->'app'->>'host' = ${host}`)
     .where('id', 'not in', running.length > 0 ? running : [''])
     .$if(ended !== undefined, (query) => query.where('id', 'in', ended!))
     .execute();

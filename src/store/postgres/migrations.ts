@@ -31,6 +31,7 @@ import * as cachedTokens from './migrations/0040-cached-tokens.ts';
 import * as imports from './migrations/0041-imports.ts';
 import * as sessionCounts from './migrations/0042-session-counts.ts';
 import * as extensions from './migrations/0043-extensions.ts';
+import * as apps from './migrations/0044-apps.ts';
 
 /**
  * Versioned migrations, oldest first. Never edit a published one: add the next. The previous release must work with what a migration leaves (new tables; new
@@ -68,6 +69,7 @@ const migrations: Record<string, Migration> = {
   '0041_imports': imports,
   '0042_session_counts': sessionCounts,
   '0043_extensions': extensions,
+  '0044_apps': apps,
 };
 
 /** A newer version has changed the database so that this version cannot use it. It must not be touched. */
