@@ -103,7 +103,7 @@ export function commandOf({ command, defaults }: CustomTool, args: Record<string
 }
 
 /** Everything that a person agrees to. */
-export function customToolText({ command, cwd, hosts, tools: [tool], timeoutMs }: CustomTool): string {
+export function customToolText({ command, cwd, defaults, hosts, tools: [tool], timeoutMs }: CustomTool): string {
   return [
     `${tool!.danger}: ${visible(tool!.description)}`,
     'It runs this in a container of the active workspace:',
@@ -114,7 +114,9 @@ export function customToolText({ command, cwd, hosts, tools: [tool], timeoutMs }
     hosts.length > 0 ? `It may reach ${hosts.join(', ')}.` : 'It reaches no host.',
     `It is stopped after ${Math.round(timeoutMs / 1000)} s.`,
     ...Object.keys(tool!.parameters.properties as object).map(
-      (name) => `It gets ${name}${(tool!.parameters.required as string[] | undefined)?.includes(name) ? '' : ', or nothing'}.`,
+      (name) => `It gets ${name}${(tool!.parameters.required as string[] | undefined)?.includes(name) ? '' : `, or ${orElse(defaults[name])}`}.`,
     ),
   ].join('\n');
 }
+
+const orElse = (value: string | undefined): string => (value === undefined ? 'nothing' : visible(JSON.stringify(value)));

@@ -14,6 +14,7 @@ const START_MS = 60_000;
 export function mcpTool(hash: string, declaration: McpDeclaration, declared: DeclaredTool): Tool {
   const { server } = declaration;
   const { name, description, danger, effect } = declared;
+  const named = namesIn(declared.parameters);
   return defineTool({
     name,
     // its words reach the model only after the owner has read them, and say whose they are
@@ -26,7 +27,7 @@ export function mcpTool(hash: string, declaration: McpDeclaration, declared: Dec
     reads: ['mcp'],
     sends: ['mcp'],
     // what only reads may be asked in the person's own words; whatever else follows from text of others is asked about
-    ...(danger === 'SAFE' && { sent: (args: unknown) => ({ texts: leavesOf(args) }) }),
+    ...(danger === 'SAFE' && { sent: (args: unknown) => ({ texts: wordsIn(args, named) }) }),
     notARoutineStep: true,
     asks: () => `Use ${declared.of} of the MCP server ${server.name}?`,
     timeoutMs: server.timeoutMs + START_MS,
@@ -43,11 +44,21 @@ function schemaOf(parameters: Record<string, unknown>): z.ZodType {
   }
 }
 
-/** Everything in the arguments that could carry words or numbers of others. */
-function leavesOf(value: unknown): string[] {
+/** Everything in the arguments that could carry words or numbers of others, also as a name that the declaration does not have. */
+export function wordsIn(value: unknown, named: ReadonlySet<string>): string[] {
   if (typeof value === 'string') return [value];
   if (typeof value === 'number') return [String(value)];
-  return typeof value === 'object' && value !== null ? Object.entries(value).flatMap(([, each]) => leavesOf(each)) : [];
+  if (Array.isArray(value)) return value.flatMap((each) => wordsIn(each, named));
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, each]) => [...(named.has(name) ? [] : [name]), ...wordsIn(each, named)]);
+}
+
+/** The names of arguments in a schema, at any depth. */
+export function namesIn(schema: unknown): Set<string> {
+  if (typeof schema !== 'object' || schema === null) return new Set();
+  const { properties } = schema as { properties?: unknown };
+  const own = typeof properties === 'object' && properties !== null ? Object.keys(properties) : [];
+  return new Set([...own, ...Object.values(schema).flatMap((each) => [...namesIn(each)])]);
 }
 
 async function run(

@@ -82,7 +82,7 @@ test('a person sees the command, the hosts and the danger of a custom tool', () 
       'It may reach registry.npmjs.org.',
       'It is stopped after 120 s.',
       'It gets folder.',
-      'It gets most, or nothing.',
+      'It gets most, or "3".',
     ].join('\n'),
   );
 });
