@@ -12,7 +12,8 @@ export interface ChatWork {
     id: string;
     state: string;
     harness: string;
-    workspace: string /** null: it may hold words of others */;
+    workspace: string;
+    /** null: it may hold words of others */
     goal: string | null;
     endedAt: string | null;
   }>;

@@ -20,7 +20,6 @@ export interface CustomTool {
   tools: DeclaredTool[];
 }
 
-const LONGEST_NAME = 40;
 const DANGERS: Record<string, Danger> = { safe: 'SAFE', moderate: 'MODERATE', dangerous: 'DANGEROUS' };
 
 const parameter = z.object({
@@ -32,7 +31,7 @@ const parameter = z.object({
 });
 
 const file = z.object({
-  name: z.string().regex(/^[a-zA-Z][a-zA-Z0-9_-]{0,39}$/, `must be letters, digits, hyphens and underscores, at most ${LONGEST_NAME}`),
+  name: z.string().regex(/^[a-zA-Z][a-zA-Z0-9_-]{0,39}$/, 'must be letters, digits, hyphens and underscores, at most 40'),
   description: z.string().trim().min(1).max(1_000),
   command: z.string().trim().min(1).max(4_000),
   cwd: z.string().max(400).default('.'),

@@ -63,7 +63,7 @@ it('holds a fact once, and no secret', async () => {
   expect(await told(thread, 'forget all memories')).toBe('Forgotten: The cat is called Miez.');
 });
 
-it('from text of others needs a yes, stays out of prompts, and taints whoever recalls it', async () => {
+it('from text of others needs a yes, stays out of prompts, and taints a turn that recalls it', async () => {
   const reader = await app.thread();
   await app.ended(reader, await app.turn(reader, [{ call: [['web_fetch', { url: `${app.baseUrl}/health` }]] }, { say: 'read' }]));
   // words that do not stand in the message of the person
