@@ -62,7 +62,7 @@ async function outcomeOf(
   const checked = await mayRun(deps, run, tool, fillInputs(step.args, given.inputs), [...sources, ...given.sources]);
   if (typeof checked === 'string') return refused(checked);
   // a run has no turn and no thread, so its own id takes their place
-  const context = { ...deps, callId: `${run.id}_${index}`, chatId: run.chat_id, threadId: run.id, turnId: run.id, unattended: true };
+  const context = { ...deps, callId: callIdOf(run.id, index), chatId: run.chat_id, threadId: run.id, turnId: run.id, unattended: true };
   if (tool.effect === 'once' && !(await beginOnce(deps.db, run.id, index))) {
     await clearUp(tool, checked.args, context);
     return refused(unknownOutcome('step'));
