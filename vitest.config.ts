@@ -1,6 +1,7 @@
 import { defineConfig } from 'vitest/config';
+import LongestFirst from './tests/support/longest-first.ts';
 
-// whatever is killed or measured here would be in the way of others, and they in its
+// Kills come at random, and what is lost shows only when the machine is not busy with something else: two of these at once, and nothing beside them.
 const ALONE = ['tests/chaos/**/*.test.ts', 'tests/integration/store/full-disk.test.ts'];
 
 export default defineConfig({
@@ -11,20 +12,21 @@ export default defineConfig({
     retry: 0,
     testTimeout: 120_000,
     hookTimeout: 180_000,
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         extends: true,
         test: {
           name: 'together',
           include: ['tests/**/*.test.ts'],
-          // the coding agents of other makers take minutes each, and so do images of many languages: `npm run test-agents`, `npm run test-environments`
-          exclude: ['tests/agents/**', 'tests/environments/**', '**/node_modules/**', ...ALONE],
-          // most of a file is waiting; a third on two cores would make time-outs lie
-          maxWorkers: 2,
+          // coding agents of other makers, images of many languages and a whole server take minutes each: `npm run test-agents`, `test-environments`, `test-compose`
+          exclude: ['tests/agents/**', 'tests/environments/**', 'tests/compose/**', '**/node_modules/**', ...ALONE],
+          // most of a file is waiting: for containers, timers, and people who write once a second. Two leave a third of two cores idle
+          maxWorkers: 3,
           sequence: { groupOrder: 0 },
         },
       },
-      { extends: true, test: { name: 'alone', include: ALONE, maxWorkers: 1, sequence: { groupOrder: 1 } } },
+      { extends: true, test: { name: 'alone', include: ALONE, maxWorkers: 2, sequence: { groupOrder: 1 } } },
     ],
   },
 });

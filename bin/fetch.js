@@ -1,16 +1,18 @@
 #!/usr/bin/env node
 // Starts on any Node from 20 on, and goes on in Node 24, which the `node` package brings along: a person needs nothing but npm.
-// A clone runs its TypeScript as it is. An installed package has no sources: it runs what `npm pack` built from them.
+// An installed package has no sources: it runs the bundle that `npm pack` made of them. A clone runs the one that `npm ci` made as long as its sources are
+// what they were then, and else its TypeScript as it is.
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { createRequire, enableCompileCache, flushCompileCache } from 'node:module';
+import nodeModule, { createRequire } from 'node:module';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { freshBundle } from './bundle.js';
+import { nameSources } from './source-lines.js';
 
 const REQUIRED = 24;
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
-// sources win wherever they are: a clone never runs what was built in it some time ago
 const isClone = existsSync(join(root, 'src', 'cli', 'main.ts'));
 const reinstall = isClone ? `Run: cd ${root} && npm ci` : 'Install the package again.';
 const rebuild = `Run: cd ${root} && npm rebuild node --foreground-scripts`;
@@ -36,12 +38,12 @@ if (isClone && !existsSync(join(root, 'node_modules'))) {
   try {
     // types are stripped and code is compiled once for all starts, of every process: a third of a second of CPU and 20 MB for each
     // biome-ignore lint/style/noProcessEnv: config.ts, which reads the environment, is among what is cached
-    enableCompileCache(join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'fetch', 'node'));
+    nodeModule.enableCompileCache(join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'fetch', 'node'));
     // a role that is killed writes nothing at its end
-    setTimeout(flushCompileCache, 20_000).unref();
-    // stack traces name the lines of the sources
-    if (!isClone) process.setSourceMapsEnabled(true);
-    await import(isClone ? '../src/cli/main.ts' : '../dist/src/cli/main.js');
+    setTimeout(nodeModule.flushCompileCache, 20_000).unref();
+    const bundle = isClone ? freshBundle(root) : new URL('../dist/bundle/main.js', import.meta.url).href;
+    if (bundle) nameSources(new URL('.', bundle).href);
+    await import(bundle ?? '../src/cli/main.ts');
   } catch (error) {
     if (error?.code !== 'ERR_MODULE_NOT_FOUND' || !/Cannot find package/.test(error.message)) throw error;
     fail(`A dependency is missing: ${error.message.split('\n')[0]}\n${reinstall}`);

@@ -13,9 +13,11 @@ export interface FolderRules {
 
 const ROOT_FILES = ['config', 'log', 'installation'];
 const GROUND = ['contracts', 'domain'];
+/** Whoever does something may count it. */
+const COUNTS = 'telemetry';
 /** The list of coding agents: data, and all that the host may import of what runs inside containers. */
 const AGENTS = '**/kennel/agents/registry.ts';
-const STORES = [...GROUND, ...ROOT_FILES, 'store', 'adapters'];
+const STORES = [...GROUND, ...ROOT_FILES, COUNTS, 'store', 'adapters'];
 
 /**
  * Who may import whom. A folder imports only folders that stand above it in this table. `node scripts/import-table.ts` writes the table into biome.json. A test
@@ -23,18 +25,27 @@ const STORES = [...GROUND, ...ROOT_FILES, 'store', 'adapters'];
  */
 export const IMPORT_TABLE: Record<string, FolderRules> = {
   contracts: { imports: [], packages: [] },
-  domain: { imports: ['contracts'], packages: ['chrono-node/en', 'croner', 'zod'] },
+  domain: { imports: ['contracts'], packages: ['chrono-node/en', 'croner', 'yaml', 'zod'] },
   workflows: { imports: GROUND, packages: ['@temporalio/workflow', '@temporalio/common'] },
+  telemetry: { imports: [], packages: [] },
   store: { imports: GROUND, owns: ['kysely', 'pg'] },
   adapters: { imports: [...GROUND, ...ROOT_FILES] },
-  'adapters/model': { imports: [...GROUND, ...ROOT_FILES, 'adapters'], owns: ['openai'] },
+  'adapters/model': { imports: [...GROUND, ...ROOT_FILES, COUNTS, 'adapters'], owns: ['openai'] },
   'adapters/github': { imports: [...GROUND, ...ROOT_FILES, 'adapters'], owns: ['@octokit/core', '@octokit/request-error'] },
   'adapters/kennel': { imports: [...GROUND, ...ROOT_FILES, 'store', 'adapters'], owns: ['dockerode', 'make-fetch-happen', 'cacache'] },
   'adapters/mcp': {
-    imports: [...GROUND, ...ROOT_FILES, 'adapters'],
-    owns: ['client/index.js', 'client/auth.js', 'client/streamableHttp.js', 'shared/transport.js', 'shared/auth.js', 'types.js'].map(
-      (file) => `@modelcontextprotocol/sdk/${file}`,
-    ),
+    imports: [...GROUND, ...ROOT_FILES, 'store', 'adapters'],
+    owns: [
+      'client/index.js',
+      'client/auth.js',
+      'client/streamableHttp.js',
+      'shared/transport.js',
+      'shared/auth.js',
+      'server/auth/errors.js',
+      'server/index.js',
+      'server/streamableHttp.js',
+      'types.js',
+    ].map((file) => `@modelcontextprotocol/sdk/${file}`),
   },
   tools: { imports: STORES },
   intake: { imports: STORES },

@@ -10,7 +10,7 @@ import { kennelSettings } from './domain/settings/kennel.ts';
 import { modelSettings } from './domain/settings/model.ts';
 import { isOriginalName, valueIn } from './domain/settings/original-names.ts';
 import { serversSettings } from './domain/settings/servers.ts';
-import { isLive, meantBy } from './domain/settings/shapes.ts';
+import { isLive, mayBeInFile, meantBy } from './domain/settings/shapes.ts';
 import { speechSettings } from './domain/settings/speech.ts';
 import { nearest } from './domain/text/nearest.ts';
 import { whatsappSettings, whatsappTestServer } from './domain/whatsapp/settings.ts';
@@ -33,7 +33,7 @@ export const settings = {
     .regex(/^[0-9a-fA-F]{64}$/, 'must be 64 hex digits')
     .optional()
     .meta({ secret: true })
-    .describe('Key that encrypts the WhatsApp credentials; when unset, one is created in FETCH_HOME/encryption-key'),
+    .describe('Key that encrypts the WhatsApp credentials and the logins at MCP servers; when unset, one is created in FETCH_HOME/encryption-key'),
   ...speechSettings,
   ...whatsappTestServer,
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal']).default('info').describe('Log level'),
@@ -41,6 +41,9 @@ export const settings = {
 
 const schema = z.object(settings);
 const SETTING_NAMES = Object.keys(settings) as Array<keyof typeof settings>;
+/** `OPENAI_API_KEY_FILE=/run/secrets/openai` stands for the key in that file, as Docker and Kubernetes hand secrets over. Each secret setting has such a name. */
+const fileNameOf = (setting: string): string => `${setting}_FILE`;
+const FILE_NAMES = SETTING_NAMES.filter((name) => mayBeInFile(settings[name])).map(fileNameOf);
 export type Config = Readonly<z.infer<typeof schema>> & {
   /** the effective runtime token setting, whichever of its two names was used */
   readonly runtimeToken: string | undefined;
@@ -80,21 +83,18 @@ export function loadConfig(flags: Partial<Record<string, string>> = {}, env: Nod
   const fromFile = settingsInFile(file);
   const raw: Record<string, string> = {};
   const sources: Record<string, Source> = {};
+  const problems: string[] = [];
+  const placeOf = (name: string) => (sources[name] === 'file' ? file : sources[name]);
   for (const name of SETTING_NAMES) {
     const [source, value] = given(name, flags, env, fromFile);
     sources[name] = source;
-    if (value !== undefined) raw[name] = value;
+    if (value instanceof Error) problems.push(`${fileNameOf(name)} (${placeOf(name)}): ${value.message}`);
+    else if (value !== undefined) raw[name] = value;
   }
   raw.FETCH_HOME = home;
   const parsed = schema.safeParse(raw);
-  if (!parsed.success) {
-    throw new ConfigError(
-      parsed.error.issues.map((issue) => {
-        const name = String(issue.path[0]);
-        return `${name} (${sources[name] === 'file' ? file : sources[name]}): ${issue.message}`;
-      }),
-    );
-  }
+  for (const { path, message } of parsed.error?.issues ?? []) problems.push(`${String(path[0])} (${placeOf(String(path[0]))}): ${message}`);
+  if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
   const config = { ...parsed.data, runtimeToken: parsed.data.FETCH_RUNTIME_TOKEN ?? parsed.data.DEEPSEEK_RUNTIME_TOKEN };
   origins.set(config, { flags, env, sources });
   return config;
@@ -109,11 +109,25 @@ function settingsInFile(file: string): Record<string, string> {
 }
 
 /** An empty variable means "unset": shells and compose files cannot easily unset one. */
-function given(name: string, flags: Origin['flags'], env: NodeJS.ProcessEnv, fromFile: Record<string, string>): [Source, string | undefined] {
+function given(name: string, flags: Origin['flags'], env: NodeJS.ProcessEnv, fromFile: Record<string, string>): [Source, string | undefined | Error] {
   if (flags[name] !== undefined) return ['flag', flags[name]];
-  const [inEnvironment, inFile] = [valueIn(name, env), valueIn(name, fromFile)];
+  const inEnvironment = valueIn(name, env) ?? secretOf(name, env);
   if (inEnvironment !== undefined) return ['environment', inEnvironment];
+  const inFile = valueIn(name, fromFile) ?? secretOf(name, fromFile);
   return inFile === undefined ? ['default', undefined] : ['file', inFile];
+}
+
+/** What is in the file that `<name>_FILE` names; an error where that is no secret. The setting itself goes before it: a supervisor gives its roles the values. */
+function secretOf(name: string, values: Readonly<Record<string, string | undefined>>): string | undefined | Error {
+  const variable = fileNameOf(name);
+  const path = FILE_NAMES.includes(variable) ? values[variable]?.trim() : undefined;
+  if (!path) return undefined;
+  try {
+    const secret = readFileSync(path, 'utf8').trim();
+    return secret === '' ? new Error(`${path} is empty. Put the secret into it, or unset ${variable}`) : secret;
+  } catch (error) {
+    return new Error(`${path} cannot be read (${(error as NodeJS.ErrnoException).code}). Put the secret there, readable for this user, or unset ${variable}`);
+  }
 }
 
 export const sourcesOf = (config: Config): Readonly<Record<string, Source>> => origins.get(config)?.sources ?? {};
@@ -149,7 +163,7 @@ export function reloadConfig(config: Config): Reloaded {
 export function settingsElsewhere(flags: Partial<Record<string, string>> = {}, env: NodeJS.ProcessEnv = process.env): Record<string, string> {
   const file = join(fetchHome(flags, env), '.env');
   const kept = existsSync(file) ? parse(readFileSync(file)) : {};
-  const found = Object.keys(settings).flatMap((name): Array<[string, string]> => {
+  const found = [...SETTING_NAMES, ...FILE_NAMES].flatMap((name): Array<[string, string]> => {
     const value = flags[name] ?? valueIn(name, env);
     return name === 'FETCH_HOME' || value === undefined || value === kept[name] ? [] : [[name, value]];
   });
@@ -163,7 +177,7 @@ const OURS = /^(FETCH_|WHATSAPP_|WHISPER_|TRANSCRIPTION_|DEEPSEEK_|WA_)/;
 export function configWarnings(home: string, env: NodeJS.ProcessEnv = process.env): string[] {
   const file = join(home, '.env');
   const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
-  const known = Object.keys(settings);
+  const known: string[] = [...SETTING_NAMES, ...FILE_NAMES];
   const unknown = (names: string[], where: string): string[] =>
     names
       .filter((name) => OURS.test(name) && !known.includes(name) && !isOriginalName(name))

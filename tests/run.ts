@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 /**
  * `npm test`: types, lint with the import boundaries, then every test on real servers. Says what it does, fetches the
- * Temporal server where there is none, and ends with a plain count.
+ * Temporal server where there is none, and ends with a plain count. `--keep-durations` keeps what each file took.
  */
 const root = fileURLToPath(new URL('..', import.meta.url));
 const bin = (name: string): string => join(root, 'node_modules', '.bin', name);
@@ -31,7 +31,8 @@ const runBeside = (mark: string, file: string, args: string[]): Promise<number> 
   });
 
 const results = join(mkdtempSync(join(tmpdir(), 'fetch-tests-')), 'results.json');
-const only = process.argv.slice(2);
+const KEEP = '--keep-durations';
+const only = process.argv.slice(2).filter((each) => each !== KEEP);
 let checks = 0;
 let failedChecks = 0;
 const check = async (title: string, file: string, args: string[]): Promise<void> => {
@@ -45,6 +46,8 @@ if (only.length === 0) {
   await check('Types', bin('tsc'), ['--noEmit']);
   await check('Format, lint and import boundaries', bin('biome'), ['ci', '.', '--error-on-warnings']);
 }
+// a clone without one runs its sources, and would not tell
+await check('Bundle of the code', process.execPath, [join(root, 'scripts', 'bundle.ts')]);
 await check('Temporal server (fetched once where there is none; building it takes some minutes)', process.execPath, [
   join(root, 'scripts', 'provide-temporal.ts'),
 ]);
@@ -59,6 +62,7 @@ await run('Tests on real Temporal, PostgreSQL and Docker', bin('vitest'), [
   '--reporter=default',
   '--reporter=json',
   `--outputFile.json=${results}`,
+  ...(process.argv.includes(KEEP) ? ['--reporter=./tests/support/durations.ts'] : []),
 ]);
 
 const report = existsSync(results)

@@ -9,9 +9,12 @@ export interface Listening {
 const LISTEN = '0A';
 
 /** The ports, in the order of the kernel's table; those of IPv4 first. */
-export const listening = (): Listening[] => [...inTable('/proc/net/tcp', '127.0.0.1'), ...inTable('/proc/net/tcp6', '::1')];
+export const listening = (): Listening[] => [...inTable('/proc/net/tcp', () => '127.0.0.1'), ...inTable('/proc/net/tcp6', loopbackOf)];
 
-function inTable(file: string, host: Listening['host']): Listening[] {
+/** What listens on every address, as Node does where none is named, takes IPv4 too; and a container may have no `::1`. */
+const loopbackOf = (address: string): Listening['host'] => (/^0+$/.test(address) ? '127.0.0.1' : '::1');
+
+function inTable(file: string, hostOf: (address: string) => Listening['host']): Listening[] {
   let table: string;
   try {
     table = readFileSync(file, 'utf8');
@@ -20,7 +23,8 @@ function inTable(file: string, host: Listening['host']): Listening[] {
   }
   return table.split('\n').flatMap((line): Listening[] => {
     const [, local, , state] = line.trim().split(/\s+/);
-    const port = Number.parseInt(local?.split(':')[1] ?? '', 16);
-    return state === LISTEN && port > 0 ? [{ port, host }] : [];
+    const [address = '', hex = ''] = local?.split(':') ?? [];
+    const port = Number.parseInt(hex, 16);
+    return state === LISTEN && port > 0 ? [{ port, host: hostOf(address) }] : [];
   });
 }

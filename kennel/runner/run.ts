@@ -136,9 +136,10 @@ export class Run {
     const { spec, settings } = this;
     mkdirSync(settings.home, { recursive: true });
     const hidden = spec.login ? copyLogin(settings.login, join(settings.home, profile.login)) : [];
-    const [model, egress] = await Promise.all([
+    const [model, egress, mcp] = await Promise.all([
       forwardSocket(settings.modelPort, settings.modelSocket),
       forwardSocket(settings.egressPort, settings.egressSocket),
+      spec.mcp?.length ? forwardSocket(0, settings.mcpSocket) : null,
     ]);
     const pending = this.openQuestions();
     const askHuman = await serveAskHuman(pending, () => this.sanitiser);
@@ -146,7 +147,8 @@ export class Run {
     this.proposals = new SetupProposals({ spec, pending, sanitiser: () => this.sanitiser, present: settings.env[SETUP_PRESENT] });
     const setup = await serveProposals(settings.setupSocket, this.proposals);
     this.closers.push(model.close, egress.close, askHuman.close, setup.close);
-    return { model, egress, askHuman, pending };
+    if (mcp) this.closers.push(mcp.close);
+    return { model, egress, mcp, askHuman, pending };
   }
 
   private openQuestions(): PendingQuestions {

@@ -11,6 +11,7 @@ export interface Settings {
   commands: string;
   modelSocket: string;
   egressSocket: string;
+  mcpSocket: string;
   login: string;
   setupSocket: string;
   /** 0 takes a free port */
@@ -47,6 +48,7 @@ export function settings(): Settings {
     commands: at(INSIDE.commands),
     modelSocket: at(INSIDE.modelSocket),
     egressSocket: at(INSIDE.egressSocket),
+    mcpSocket: at(INSIDE.mcpSocket),
     login: moved ? join(moved, 'login') : INSIDE.login,
     setupSocket: moved ? join(moved, 'setup.sock') : INSIDE.setupSocket,
     modelPort: moved ? 0 : INSIDE.modelPort,

@@ -1,34 +1,49 @@
-import { readFileSync, readSync, realpathSync, writeSync } from 'node:fs';
+import { readdirSync, readFileSync, readSync, realpathSync, writeSync } from 'node:fs';
 import type { WorkspaceAnswer, WorkspaceOp } from '../../src/contracts/workspace-ops.ts';
 import { environment, GitFailed, removeScratch } from './git/git.ts';
 import { perform } from './ops.ts';
-import { Refusal } from './refusal.ts';
+import { OwnRefusal, Refusal } from './refusal.ts';
 
 /**
  * Reads one `WorkspaceOp` as JSON from stdin and writes one `WorkspaceAnswer` as JSON to stdout. With the argument `serve`, it does so for each line until the
- * input ends. Exits with 0 when there is an answer, even a refusal; otherwise with 1 and a reason on stderr. Environment: `FETCH_WORKSPACE_ROOT` (default
- * `/workspace`) and `FETCH_SIDE_GIT` (default `/run/fetch-side`), the folder of the workspace's checkpoints.
+ * input ends; with `serve alone` also until something else runs in its container. Exits with 0 when there is an answer, even a refusal; otherwise with 1 and a
+ * reason on stderr. Environment: `FETCH_WORKSPACE_ROOT` (default `/workspace`) and `FETCH_SIDE_GIT` (default `/run/fetch-side`), the folder of the workspace's checkpoints.
  */
-function main(): void {
+async function main(): Promise<void> {
   // biome-ignore lint/style/noProcessEnv: a program of its own, whose environment the image sets
   const { FETCH_WORKSPACE_ROOT, FETCH_SIDE_GIT, PATH } = process.env;
   environment.PATH = PATH;
-  for (const text of process.argv[2] === 'serve' ? lines() : [readFileSync(0, 'utf8')]) answerTo(JSON.parse(text) as WorkspaceOp);
+  const [, , serve, alone] = process.argv;
+  if (serve === undefined) {
+    await answerTo(readFileSync(0, 'utf8'));
+    return;
+  }
+  const usual = alone === undefined ? Number.POSITIVE_INFINITY : processes();
+  for (const text of lines()) {
+    // nothing that an operation has left behind meets the next one
+    if ((await answerTo(text, () => processes() > usual)).last) return;
+  }
 
-  function answerTo(op: WorkspaceOp): void {
+  async function answerTo(text: string, disturbed?: () => boolean): Promise<WorkspaceAnswer> {
+    const op = JSON.parse(text) as WorkspaceOp;
     let answer: WorkspaceAnswer;
     try {
-      answer = perform(realpathSync(FETCH_WORKSPACE_ROOT ?? '/workspace'), FETCH_SIDE_GIT ?? '/run/fetch-side', op);
+      answer = await perform(realpathSync(FETCH_WORKSPACE_ROOT ?? '/workspace'), FETCH_SIDE_GIT ?? '/run/fetch-side', op);
     } catch (error) {
       if (!(error instanceof Refusal) && !(error instanceof GitFailed && op.op.startsWith('git-'))) throw error;
-      answer = { ok: false, output: error.message };
+      answer = { ok: false, output: error.message, ...(error instanceof OwnRefusal && { ours: true }) };
     }
+    if (disturbed?.()) answer.last = true;
     const bytes = Buffer.from(`${JSON.stringify(answer)}\n`);
     // before the answer, because nobody waits for what happens after it
     removeScratch();
     for (let at = 0; at < bytes.length; ) at += writeSync(1, bytes, at);
+    return answer;
   }
 }
+
+/** How many run in this container. */
+const processes = (): number => readdirSync('/proc').filter((name) => /^\d+$/.test(name)).length;
 
 /** Whole lines of stdin, as they arrive. */
 function* lines(): Generator<string> {
@@ -46,7 +61,7 @@ function* lines(): Generator<string> {
 }
 
 try {
-  main();
+  await main();
 } catch (error) {
   console.error(error instanceof GitFailed ? error.message : error);
   process.exitCode = 1;

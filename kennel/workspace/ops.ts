@@ -18,7 +18,7 @@ import { Refusal } from './refusal.ts';
 import { undo } from './undo/undo.ts';
 
 /** Does one operation. Throws `Refusal` for an answer with `ok: false`. */
-export function perform(workspace: string, side: string, op: WorkspaceOp): WorkspaceAnswer {
+export function perform(workspace: string, side: string, op: WorkspaceOp): WorkspaceAnswer | Promise<WorkspaceAnswer> {
   if (!isAbsolute(workspace)) throw new Error('the root of the workspace must be absolute');
   const again = op.op === 'conclude' && op.worktree !== undefined ? worktreeAgain(placeOf(workspace, side, undefined), op.worktree) : null;
   const place = placeOf(workspace, side, op.worktree);
@@ -49,6 +49,9 @@ export function perform(workspace: string, side: string, op: WorkspaceOp): Works
       return gitBranch(place, op.action, op.name);
     case 'profile':
       return profile(place);
+    case 'map':
+      // its parser is loaded only here
+      return import('./map/map.ts').then(({ repositoryMap }) => repositoryMap(place));
     case 'environment':
       return environment(place);
     case 'environment-files':

@@ -43,11 +43,36 @@ export const liveSettings = (): string =>
     .flatMap(([name, schema]) => (isLive(schema) ? [`\`${name}\``] : []))
     .join(', ');
 
-/** The text of `.env.example`; every line is a comment, so that a copy of it changes nothing. */
+/** What only docker-compose.yml reads, when a copy of the example is beside it. */
+const FOR_COMPOSE = [
+  '# For `docker compose` only (docs/server.md): copied to .env beside docker-compose.yml, this file also holds what follows.',
+  '',
+  '# full: with SearXNG and the Web UI of Temporal; minimal: without; full,observability: with Prometheus and Grafana, too',
+  'COMPOSE_PROFILES=full',
+  '',
+  '# FETCH_HOME there: a folder of the host, which the containers see at the same path',
+  '# FETCH_HOME=/var/lib/fetch',
+  '',
+  "# Group of the engine's socket, for the kennel: stat -c %g /var/run/docker.sock",
+  '# DOCKER_GID=999',
+  '',
+  '# The socket itself, on the host',
+  '# DOCKER_SOCKET=/var/run/docker.sock',
+  '',
+  '# Address of the host at which the APIs are published. Beyond loopback put TLS in front of them',
+  '# PUBLISH_ADDRESS=127.0.0.1',
+  '',
+  '# Ports of the profile observability, on loopback',
+  '# GRAFANA_PORT=3000',
+  '# PROMETHEUS_PORT=9090',
+];
+
+/** The text of `.env.example`; every line of a setting is a comment, so that a copy of it changes nothing. */
 export const envExample = (): string =>
   [
     '# Settings of Fetch, generated from src/config.ts by "npm run docs". Copy the lines you want to FETCH_HOME/.env (mode 0600) and uncomment them.',
     '# The environment wins over that file, a flag over both. FETCH_HOME itself is only read from the environment or --home.',
+    '# A secret may be in a file of its own: OPENAI_API_KEY_FILE=/path/to/file in place of OPENAI_API_KEY, and so for every key, token and DATABASE_URL.',
     ...listSettings().flatMap(({ name, fallback, meaning }) => ['', `# ${meaning}`, `# ${name}=${fallback ?? ''}`]),
     '',
     '# Names of Fetch 0.0.94 that work, too, where the setting above is unset.',
@@ -55,6 +80,8 @@ export const envExample = (): string =>
     '',
     '# FETCH_KENNEL_AGENTS: true for each that may be used; one that is set turns off those that are not',
     ...AGENT_NAMES.filter(hasModel).map((agent) => `# ${enablesAgent(agent)}=`),
+    '',
+    ...FOR_COMPOSE,
     '',
   ].join('\n');
 

@@ -24,6 +24,8 @@ export interface HostDeps {
   host: string;
   workspacesFolder: string;
   browsers: Browsers;
+  /** whether this host may still act in its workspaces and for its tasks */
+  lease: Pick<HostLease, 'held'>;
 }
 
 /** What a routine's run works with. On a host with containers its routine steps also get the host's parts. */
@@ -32,8 +34,6 @@ export type RoutineDeps = Pick<ActivityDeps, 'db' | 'temporal' | 'config'> & Par
 /** What activities of coding tasks work with: the host's containers, and their way out. */
 export interface KennelDeps extends Omit<ActivityDeps, 'model'>, Omit<HostDeps, 'workspacesFolder' | 'browsers'> {
   gate: Gate;
-  /** whether this host may still act for its tasks */
-  lease: Pick<HostLease, 'held'>;
   /** aborted when this process must end; work that can be handed back is handed back at once */
   draining: AbortSignal;
 }

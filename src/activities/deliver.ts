@@ -4,9 +4,9 @@ import type { Config } from '../config.ts';
 import { capabilitiesOf } from '../contracts/channels.ts';
 import type { DeliverInput } from '../contracts/conversation.ts';
 import { fateOf } from '../domain/chat/preferences.ts';
-import { findOutgoing, holdBack, markSent } from '../store/chats/outbox.ts';
+import { dropOutgoing, findOutgoing, holdBack, markSent } from '../store/chats/outbox.ts';
 import type { Db } from '../store/postgres/database.ts';
-import { dropOutgoing } from '../store/whatsapp/outgoing.ts';
+import { sends } from '../telemetry/metrics.ts';
 import { fail } from './failure.ts';
 import { beating } from './heartbeat.ts';
 
@@ -21,9 +21,16 @@ export const createDeliver = (deps: { db: Db; sender: ChannelSender; config: Pic
     if (row.state !== 'queued') return;
     if (row.unasked && capabilitiesOf(row.channel).screen === null) {
       const fate = fateOf(row.unasked, row.preferences, row.preferences.timeZone ?? deps.config.FETCH_TIME_ZONE, new Date());
+      if (fate !== 'send') sends.add({ channel: row.channel, outcome: fate === 'drop' ? 'dropped' : 'held' });
       if (fate === 'drop') return await dropOutgoing(deps.db, outboxId, 'not wanted by the preferences of the chat');
       if (fate !== 'send') return await holdBack(deps.db, outboxId, fate);
     }
-    await deps.sender.send({ id: row.id, address: row.address, kind: row.kind, body: row.body }, cancellationSignal());
+    try {
+      await deps.sender.send({ id: row.id, address: row.address, kind: row.kind, body: row.body }, cancellationSignal());
+    } catch (error) {
+      sends.add({ channel: row.channel, outcome: 'failed' });
+      throw error;
+    }
+    sends.add({ channel: row.channel, outcome: 'sent' });
     await markSent(deps.db, outboxId);
   });

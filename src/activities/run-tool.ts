@@ -3,6 +3,7 @@ import type { Effect } from '../contracts/conversation.ts';
 import type { TaskInput } from '../contracts/task.ts';
 import { taskInput } from '../intake/workflow-inputs.ts';
 import { isOver, taskOfCall } from '../store/kennel/tasks.ts';
+import { toolCalls, toolSeconds } from '../telemetry/metrics.ts';
 import { tools } from '../tools/registry.ts';
 import { endedByRestart, restarted, type Tool, type ToolContext, type ToolOutcome } from '../tools/tool.ts';
 import type { ActivityDeps } from './activity-deps.ts';
@@ -15,6 +16,24 @@ const ATTEMPTS = 4;
 
 /** Runs a tool within its time limit. A failure of the tool becomes its result. A failure around the tool is thrown and retried. */
 export async function runTool(tool: Tool, effect: Effect, args: Record<string, unknown>, context: Omit<ToolContext, 'signal'>): Promise<ToolOutcome> {
+  const begun = performance.now();
+  try {
+    const outcome = await runInTime(tool, effect, args, context);
+    countCall(tool.name, outcome.ok ? 'ok' : 'failed');
+    return outcome;
+  } catch (error) {
+    countCall(tool.name, 'retried');
+    throw error;
+  } finally {
+    toolSeconds.observe({}, (performance.now() - begun) / 1000);
+  }
+}
+
+/** Names of tools that were added are words of others, and without an end. */
+export const countCall = (name: string, outcome: 'ok' | 'failed' | 'retried' | 'unknown'): void =>
+  toolCalls.add({ tool: tools.has(name) ? name : 'added', outcome });
+
+async function runInTime(tool: Tool, effect: Effect, args: Record<string, unknown>, context: Omit<ToolContext, 'signal'>): Promise<ToolOutcome> {
   const cancelled = cancellationSignal();
   const limit = timeLimit(tool.timeoutMs);
   const signal = AbortSignal.any([cancelled, limit.signal]);

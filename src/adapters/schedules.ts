@@ -1,5 +1,6 @@
 import { type Client, ScheduleAlreadyRunning, ScheduleNotFoundError, ScheduleOverlapPolicy, type ScheduleUpdateOptions } from '@temporalio/client';
 import { AGENT_QUEUE, scheduledRunWorkflowId, scheduleId } from '../contracts/ids.ts';
+import { BACKGROUND_PRIORITY } from '../contracts/priority.ts';
 import type { RoutineInput } from '../contracts/routine.ts';
 
 export interface NewSchedule {
@@ -9,13 +10,15 @@ export interface NewSchedule {
   timeZone: string;
   enabled: boolean;
   input: RoutineInput;
+  /** names of what it gives to each run; the values are in the database */
+  gives: string[];
   /** a firing that is later than this is skipped */
   catchupMs: number;
 }
 
 /** The schedule that a stored cron must have. */
 export const scheduleOfCron = (
-  cron: { id: string; schedule: string; time_zone: string; enabled: boolean; routine_id: string; chat_id: string },
+  cron: { id: string; schedule: string; time_zone: string; enabled: boolean; routine_id: string; chat_id: string; inputs: object },
   catchupHours: number,
 ): NewSchedule => ({
   cronId: cron.id,
@@ -23,6 +26,7 @@ export const scheduleOfCron = (
   timeZone: cron.time_zone,
   enabled: cron.enabled,
   input: { routineId: cron.routine_id, chatId: cron.chat_id, cronId: cron.id },
+  gives: Object.keys(cron.inputs),
   catchupMs: Math.round(catchupHours * 3_600_000),
 });
 
@@ -34,6 +38,7 @@ export interface ScheduleView {
   lastFired: Date | null;
   catchupMs: number;
   overlap: string | undefined;
+  priority: number | undefined;
 }
 
 /**
@@ -43,26 +48,16 @@ export interface ScheduleView {
 const OVERLAP = ScheduleOverlapPolicy.ALLOW_ALL;
 
 /** Creates the Temporal Schedule of a cron. A second call with the same id changes nothing and returns false. */
-export async function createSchedule(temporal: Client, { cronId, schedule, timeZone, enabled, input, catchupMs }: NewSchedule): Promise<boolean> {
-  const policies = { overlap: OVERLAP, catchupWindow: catchupMs, pauseOnFailure: false };
-  const memo = { schedule, timeZone, routine: input.routineId, catchupMs };
+export async function createSchedule(temporal: Client, wanted: NewSchedule): Promise<boolean> {
+  const policies = { overlap: OVERLAP, catchupWindow: wanted.catchupMs, pauseOnFailure: false };
+  const state = { paused: !wanted.enabled };
   try {
     await temporal.schedule.create({
-      scheduleId: scheduleId(cronId),
-      spec: { cronExpressions: [schedule], timezone: timeZone },
+      scheduleId: scheduleId(wanted.cronId),
       policies,
-      memo,
-      state: { paused: !enabled },
-      action: {
-        type: 'startWorkflow',
-        workflowType: 'routine',
-        workflowId: scheduledRunWorkflowId(cronId),
-        taskQueue: AGENT_QUEUE,
-        args: [input],
-        staticSummary: `scheduled run of routine ${input.routineId}`,
-        staticDetails: `Fires by \`${schedule}\` in ${timeZone}. Its steps and their results are in the database under the id of the run.`,
-        memo,
-      },
+      memo: { ...memoOf(wanted), ...BACKGROUND_PRIORITY },
+      state,
+      ...firingsOf(wanted),
     });
     return true;
   } catch (error) {
@@ -71,35 +66,68 @@ export async function createSchedule(temporal: Client, { cronId, schedule, timeZ
   }
 }
 
-/** Crons that have a schedule, as of some seconds ago, with the catch-up window that each was created with; null for those of earlier releases. */
+const memoOf = ({ schedule, timeZone, input, catchupMs, gives }: NewSchedule) => ({
+  schedule,
+  timeZone,
+  routine: input.routineId,
+  catchupMs,
+  ...(gives.length > 0 && { gives }),
+});
+
+/** When a schedule fires, and the run that it starts. */
+const firingsOf = (wanted: NewSchedule) => ({
+  spec: { cronExpressions: [wanted.schedule], timezone: wanted.timeZone },
+  action: {
+    type: 'startWorkflow' as const,
+    workflowType: 'routine',
+    workflowId: scheduledRunWorkflowId(wanted.cronId),
+    taskQueue: AGENT_QUEUE,
+    args: [wanted.input],
+    staticSummary: `scheduled run of routine ${wanted.input.routineId}`,
+    staticDetails: [
+      `Fires by \`${wanted.schedule}\` in ${wanted.timeZone}.`,
+      ...(wanted.gives.length > 0 ? [`Gives the inputs ${wanted.gives.join(', ')}.`] : []),
+      'Its steps and their results are in the database under the id of the run.',
+    ].join(' '),
+    memo: memoOf(wanted),
+    // the client sends it, although the type of its options lacks it
+    priority: BACKGROUND_PRIORITY,
+  },
+});
+
+/** Crons that have a schedule, as of some seconds ago, with the catch-up window that each was created with; null if a release created it that gave no priority. */
 export async function listScheduled(temporal: Client): Promise<Map<string, number | null>> {
   const found = new Map<string, number | null>();
   const prefix = scheduleId('');
   for await (const { scheduleId: id, memo } of temporal.schedule.list({ pageSize: 1000 })) {
-    if (id.startsWith(prefix)) found.set(id.slice(prefix.length), (memo?.catchupMs as number | undefined) ?? null);
+    if (!id.startsWith(prefix)) continue;
+    const current = memo?.priorityKey === BACKGROUND_PRIORITY.priorityKey;
+    found.set(id.slice(prefix.length), current ? ((memo.catchupMs as number | undefined) ?? null) : null);
   }
   return found;
 }
 
-/** Gives a schedule the policies of this version. */
-export async function updatePolicies(temporal: Client, wanted: NewSchedule): Promise<void> {
+/** Gives a schedule the policies of this version, and its runs their priority. */
+export async function bringUpToDate(temporal: Client, wanted: NewSchedule): Promise<void> {
   const view = await describeSchedule(temporal, wanted.cronId);
-  if (!view || (view.overlap === OVERLAP && view.catchupMs === wanted.catchupMs)) return;
-  await temporal.schedule
-    .getHandle(scheduleId(wanted.cronId))
-    .update((before) => ({ ...before, policies: { ...before.policies, overlap: OVERLAP, catchupWindow: wanted.catchupMs } }) as ScheduleUpdateOptions);
+  if (!view || (view.overlap === OVERLAP && view.catchupMs === wanted.catchupMs && view.priority === BACKGROUND_PRIORITY.priorityKey)) return;
+  await temporal.schedule.getHandle(scheduleId(wanted.cronId)).update((before) => {
+    const policies = { ...before.policies, overlap: OVERLAP, catchupWindow: wanted.catchupMs };
+    return { ...before, policies, action: { ...before.action, priority: BACKGROUND_PRIORITY } } as ScheduleUpdateOptions;
+  });
 }
 
 /** Null when there is no such schedule. */
 export async function describeSchedule(temporal: Client, cronId: string): Promise<ScheduleView | null> {
   try {
-    const { state, info, policies } = await temporal.schedule.getHandle(scheduleId(cronId)).describe();
+    const { state, info, policies, action } = await temporal.schedule.getHandle(scheduleId(cronId)).describe();
     return {
       paused: state.paused,
       next: state.paused ? [] : info.nextActionTimes,
       lastFired: info.recentActions.at(-1)?.takenAt ?? null,
       catchupMs: policies.catchupWindow,
       overlap: policies.overlap,
+      priority: action.priority?.priorityKey,
     };
   } catch (error) {
     if (error instanceof ScheduleNotFoundError) return null;
@@ -107,11 +135,11 @@ export async function describeSchedule(temporal: Client, cronId: string): Promis
   }
 }
 
-/** Gives a schedule other times; false when there is none. */
-export async function changeSchedule(temporal: Client, cronId: string, { schedule, timeZone }: Pick<NewSchedule, 'schedule' | 'timeZone'>): Promise<boolean> {
+/** Gives a schedule other times, and its runs what describes them; false when there is none. */
+export async function changeSchedule(temporal: Client, wanted: NewSchedule): Promise<boolean> {
   try {
-    const spec = { cronExpressions: [schedule], timezone: timeZone };
-    await temporal.schedule.getHandle(scheduleId(cronId)).update((before) => ({ ...before, spec }) as ScheduleUpdateOptions);
+    const change = firingsOf(wanted);
+    await temporal.schedule.getHandle(scheduleId(wanted.cronId)).update((before) => ({ ...before, ...change }) as ScheduleUpdateOptions);
     return true;
   } catch (error) {
     if (error instanceof ScheduleNotFoundError) return false;

@@ -1,3 +1,4 @@
+import type { PayloadCodec } from '@temporalio/common';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import type { Intake } from '../intake/intake.ts';
@@ -10,6 +11,8 @@ export interface ApiDeps {
   token: string;
   store: Store;
   intake: Intake;
+  /** of the payloads in Temporal */
+  codec: PayloadCodec;
   version: string;
   startedAt: Date;
   /** key of the hash in workflow ids; thread ids are random, so the default is safe for API chats */

@@ -1,9 +1,13 @@
 import { Argument, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { ConfigError } from '../config.ts';
+import { addAuditCommands } from './program/audit-commands.ts';
+import { addBackupCommands } from './program/backup-commands.ts';
 import { addConfigCommands } from './program/config-commands.ts';
 import { addDeployCommands } from './program/deploy-commands.ts';
 import { addKennelCommands } from './program/kennel-commands.ts';
+import { addMcpCommands } from './program/mcp-commands.ts';
 import { addMemoryCommands } from './program/memory-commands.ts';
+import { addPayloadKeyCommands } from './program/payload-key-commands.ts';
 import { command, program } from './program/program.ts';
 import { addRoleCommands } from './program/role-commands.ts';
 
@@ -79,8 +83,22 @@ command(
   .requiredOption('--from <folder>', 'its folder, with .env and data')
   .option('--dry-run', 'show what would happen, and change nothing');
 addKennelCommands();
+addMcpCommands();
 addMemoryCommands();
 addDeployCommands();
+addPayloadKeyCommands();
+addAuditCommands();
+addBackupCommands();
+command(
+  'forget',
+  'Delete what is stored of a chat or a person; without --yes it says what that would be',
+  'fetch forget +491701234567',
+  (self, [named]) =>
+    async (config) =>
+      (await import('./commands/forget.ts')).run(config, named!, self.opts()),
+)
+  .argument('<chat|person>', 'id of a chat or of its thread, or an international phone number')
+  .option('--yes', 'do it');
 command('ui', 'Show the link that lets a browser into the Temporal Web UI', 'fetch ui', () => async (config) => (await import('./commands/ui.ts')).run(config));
 command(
   'stop',
@@ -110,6 +128,9 @@ const plain = new Set([
   'ServiceError',
   'SettingError',
   'ImportError',
+  'McpError',
+  'BackupUnreadable',
+  'PoolerError',
 ]);
 
 const holdsRoles = new Set(['start', 'worker', 'gateway', 'api', 'kennel-worker', 'roles']);

@@ -6,7 +6,7 @@
  * - `log.ndjson`: one `LogLine` a line, appended only by the runner inside
  * - `commands.ndjson`: one `Command` a line, appended only by workers outside
  *
- * `gate/model.sock` and `gate/egress.sock` are the only ways out (`src/adapters/kennel/gate`).
+ * `gate/model.sock`, `gate/egress.sock` and `gate/mcp.sock` are the only ways out (`src/adapters/kennel/gate`).
  *
  * A task has one run for each container that it needs: a further one each time its session continues in a new container. `step` is the number of the run. The
  * name stays, because files and containers of an earlier release have it.
@@ -28,8 +28,12 @@ export const INSIDE = {
   commands: '/run/fetch/commands.ndjson',
   modelSocket: '/run/fetch/gate/model.sock',
   egressSocket: '/run/fetch/gate/egress.sock',
+  /** MCP servers of the owner, each under the path of its name */
+  mcpSocket: '/run/fetch/gate/mcp.sock',
   /** the agent's own log-in file, read only; mounted when the spec says so */
   login: '/run/fetch-login',
+  /** skills of the owner, each in a folder of its name, read only */
+  skills: '/skills',
   /** where the program `fetch-setup` hands in a script */
   setupSocket: '/tmp/fetch-setup.sock',
   /** loopback port that the runner forwards to the model socket; paths: /anthropic, /openai/v1, /gemini */
@@ -68,6 +72,8 @@ export interface RunSpec {
   proposed?: { sha256: string; answer: string };
   /** shell lines that prepare the workspace before the agent begins, to which a person agreed */
   setup?: string[];
+  /** names of MCP servers of the owner, which the agent reaches through `INSIDE.mcpSocket` */
+  mcp?: string[];
   /** start nothing of the agent before the command `begin` with the token of this container */
   waits?: boolean;
 }

@@ -10,7 +10,7 @@ export interface RoutineInput {
   /** set when a person or the model started it; a scheduled run derives its id from the workflow id */
   runId?: string;
   cronId?: string;
-  /** the call of workflow_run, whose arguments have the inputs of the routine */
+  /** the call of workflow_run, whose arguments have the inputs of the routine. They are kept with the run when it is opened. */
   callId?: string;
   /** why the run ended or cannot go on, where nobody was told yet */
   ended?: string;
@@ -47,6 +47,8 @@ export interface OpenedRun {
   coalesced?: true;
   /** not opened yet: the previous run is still at work */
   wait?: true;
+  /** it was opened, and cannot run: what it is given does not fit its routine */
+  problem?: string;
   name: string;
   channel: Channel;
   /** policy of each routine step as of now; arguments stay in the store */

@@ -20,6 +20,8 @@ export type WorkspaceOp = { worktree?: string } /** entries of a folder, folders
   | { op: 'git-commit'; message: string; paths?: string[]; author: Author }
   | { op: 'git-branch'; action: 'list' | 'create' | 'switch'; name?: string }
   | { op: 'profile' }
+  /** the most important files of the repository with what they define; its data are a `RepositoryMap` */
+  | { op: 'map' }
   /** what the repository says of the environment that it needs; its data are a `FoundEnvironment` (environment.ts) */
   | { op: 'environment' }
   /** the files that the Dockerfile of its devcontainer copies; its data are `{ files: CopiedContent[] }` (environment.ts) */
@@ -72,8 +74,12 @@ export interface WorkspaceAnswer {
   ok: boolean;
   /** sentences for the model and the person */
   output: string;
+  /** no word of the workspace is in `output`, not even the name of a file or a branch */
+  ours?: true;
   /** its shape depends on the operation, see below */
   data?: Record<string, unknown>;
+  /** the program ends now */
+  last?: true;
 }
 
 /** `data` of `write`, `edit` and `delete`; with `preview`, `output` is the unified diff. */
@@ -108,6 +114,16 @@ export interface Profile {
     /** URL of the branch's remote or of `origin`, without user and password */
     remote: string | null;
   } | null;
+}
+
+/** `data` of `map`. Its names are words of others. */
+export interface RepositoryMap {
+  /** null: no commit yet */
+  commit: string | null;
+  /** how many source files there are */
+  files: number;
+  /** `src/main.ts: start, stop`, in the order of paths */
+  lines: string[];
 }
 
 /** `data` of `checkpoint`. */

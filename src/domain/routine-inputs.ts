@@ -1,6 +1,15 @@
+import type { Source } from '../contracts/taint.ts';
+import { inline } from './text/foreign-text.ts';
+
 /** Inputs of a routine: `{{input.NAME}}` or `{{input.NAME=default}}` in the texts of its arguments. Other braces stay as they are. */
 
 export type Inputs = Readonly<Record<string, string | number | boolean>>;
+
+/** What a run is given, and whose text it is where no person was asked about it. */
+export interface Given {
+  inputs: Inputs;
+  sources: readonly Source[];
+}
 
 const PLACE = /\{\{input\.([a-z][a-z0-9_]{0,39})(?:=([^{}]{0,500}))?\}\}/g;
 
@@ -44,3 +53,9 @@ export const missingInputs = (steps: ReadonlyArray<{ args: Args }>, inputs: Inpu
   const missing = [...places].filter(([name, fallback]) => fallback === undefined && !Object.hasOwn(inputs, name));
   return missing.map(([name]) => name).sort();
 };
+
+/** What is given, as people read it: `branch = main, most = 50`. */
+export const inputsText = (inputs: Inputs): string =>
+  Object.entries(inputs)
+    .map(([name, value]) => `${name} = ${inline(String(value), 60)}`)
+    .join(', ');

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { closedTo, type ToolAccess } from '../domain/consent/tool-access.ts';
+import { isTooDeep } from '../domain/text/depth.ts';
 import { visibleLine } from '../domain/text/evidence.ts';
 import { suggestion } from '../domain/text/nearest.ts';
 import { attachmentTools } from './attachments.ts';
@@ -19,6 +20,7 @@ import { webFetch } from './web/fetch.ts';
 import { webSearch } from './web/search.ts';
 import { appTools } from './workspace/apps.ts';
 import { bringInTools } from './workspace/bring-in.ts';
+import { egressTool } from './workspace/egress.ts';
 import { fileTools } from './workspace/files.ts';
 import { gitTools } from './workspace/git.ts';
 import { shellTools } from './workspace/shell.ts';
@@ -45,11 +47,12 @@ const later: Tool[] = [
   ...memoryTools,
   skillRead,
   ...appTools,
+  egressTool,
 ];
-const routineTools: Tool[] = workflowTools(lookup, names);
+const routineTools: Tool[] = [...workflowTools(lookup, names), ...cronTools(lookup)];
 
 /** Every tool that the model may call, by name. */
-export const tools: ReadonlyMap<string, Tool> = new Map([...earlier, ...routineTools, ...cronTools, ...later].map((tool) => [tool.name, tool]));
+export const tools: ReadonlyMap<string, Tool> = new Map([...earlier, ...routineTools, ...later].map((tool) => [tool.name, tool]));
 
 /** A tool that is not in the registry, because the owner brought it along. */
 export interface AddedTool {
@@ -94,6 +97,7 @@ export function prepareCall(name: string, rawArguments: string, access?: ToolAcc
 }
 
 export function checkArguments(tool: Tool, raw: unknown): PreparedCall {
+  if (isTooDeep(raw)) return { ok: false, error: `The arguments of ${tool.name} are nested too deeply. Write them with fewer levels.` };
   const parsed = tool.schema.safeParse(raw);
   if (parsed.success) return { ok: true, tool, args: parsed.data as Record<string, unknown> };
   return { ok: false, error: `The arguments of ${tool.name} are not right:\n${z.prettifyError(parsed.error)}\nCorrect them and call it again.` };

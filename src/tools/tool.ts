@@ -27,7 +27,7 @@ export interface ToolContext {
   signal: AbortSignal;
   /** tells the person what takes long, on channels where they do not see the output of calls */
   progress?: (doing: string) => Promise<void>;
-  /** This and the next three are set only where kennel tools run. The containers of this host */
+  /** This and the next four are set only where kennel tools run. The containers of this host */
   kennel?: Kennel;
   /** name of this host */
   host?: string;
@@ -35,6 +35,8 @@ export interface ToolContext {
   workspacesFolder?: string;
   /** the browsers of the chats on this host */
   browsers?: Browsers;
+  /** whether this host may still act in its workspaces: another process may have its name or its tasks otherwise */
+  lease?: { held(): boolean };
 }
 
 /** What the model reads (`output`, prose) and what programs read (`metadata`). An expected failure is `ok: false` and never a throw. */
@@ -42,6 +44,8 @@ export interface ToolOutcome {
   ok: boolean;
   output: string;
   metadata?: Record<string, unknown>;
+  /** the output holds nothing but our own words and those of the arguments: what the tool declares to read does not count */
+  ours?: true;
   /** whose text the output contains, besides what the tool declares */
   sources?: readonly Source[];
   /** what the person's screens show besides; stored in one transaction with the result */

@@ -2,10 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Client, Connection } from '@temporalio/client';
+import { type Client, Connection } from '@temporalio/client';
 import { startTestApp, type TestApp } from '../support/app.ts';
 import { requireDocker } from '../support/docker.ts';
 import { inState, kennelReady, startTask, workspace } from '../support/kennel-app.ts';
+import { clientOf } from '../support/temporal-client.ts';
 import { until } from '../support/until.ts';
 import type { Part } from './bench.ts';
 import { figures, type Row } from './figures.ts';
@@ -129,7 +130,7 @@ async function firstOfAnInstance(): Promise<Points> {
     try {
       await kennelReady(app);
       await workspace(app, 'bench');
-      return await oneTask(app, new Client({ connection }), 'write first.txt first');
+      return await oneTask(app, clientOf(app, connection), 'write first.txt first');
     } finally {
       await connection.close();
     }

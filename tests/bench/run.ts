@@ -2,11 +2,13 @@ import { writeFileSync } from 'node:fs';
 import { cpus, release, totalmem } from 'node:os';
 import { parseArgs } from 'node:util';
 import { anatomy } from './anatomy.ts';
+import { background } from './background.ts';
 import { openBench, type Part, type Size, warmUp } from './bench.ts';
 import { browserSnapshot } from './browser-snapshot.ts';
 import { coldStart } from './cold-start.ts';
 import type { Row } from './figures.ts';
 import { footprint } from './footprint.ts';
+import { historyContext } from './history-context.ts';
 import { kennelMemory } from './kennel-memory.ts';
 import { kennelReattach } from './kennel-reattach.ts';
 import { kennelSize } from './kennel-size.ts';
@@ -16,6 +18,8 @@ import { longChat } from './long-chat.ts';
 import { manyChats } from './many-chats.ts';
 import { manyRows } from './many-rows.ts';
 import { recovery } from './recovery.ts';
+import { statusLoad } from './status-load.ts';
+import { toolOverhead } from './tool-overhead.ts';
 import { turnCost } from './turn-cost.ts';
 import { sleeping, waiting } from './waiting.ts';
 import { whatsappInbound } from './whatsapp-inbound.ts';
@@ -27,7 +31,8 @@ import { whatsappTurn } from './whatsapp-turn.ts';
  * the kennel need a Docker engine.
  */
 const parts: Part[] = [
-  ...[coldStart, footprint, turnCost, anatomy, longChat, manyChats, manyRows, sleeping, waiting, recovery, kills],
+  ...[coldStart, footprint, turnCost, anatomy, toolOverhead, longChat, historyContext, manyChats, background],
+  ...[statusLoad, manyRows, sleeping, waiting, recovery, kills],
   ...[whatsappTurn, whatsappInbound, whatsappMemory],
   ...[kennelStart, kennelMemory, kennelSize, browserSnapshot, kennelReattach],
 ];

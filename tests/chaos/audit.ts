@@ -1,9 +1,10 @@
-import { Client, Connection } from '@temporalio/client';
+import { Connection } from '@temporalio/client';
 import { sql } from 'kysely';
 import type { LedgerEntry } from '../../src/adapters/model/practice/ledger.ts';
 import { ROUTINE } from '../../src/contracts/signals.ts';
 import type { Db } from '../../src/store/postgres/database.ts';
 import type { TestApp } from '../support/app.ts';
+import { clientOf } from '../support/temporal-client.ts';
 import { until } from '../support/until.ts';
 import type { Expected } from './chats.ts';
 
@@ -149,13 +150,13 @@ async function auditLeftovers(db: Db, findings: Findings): Promise<void> {
 
 /** Every minute that was due while the schedule stood fired once, by Temporal's own list of runs, and its result was told once; gives the minutes. */
 export async function auditSchedule(
-  app: Pick<TestApp, 'store' | 'temporalAddress'>,
+  app: Pick<TestApp, 'home' | 'store' | 'temporalAddress'>,
   threadId: string,
   from: Date,
   to: Date,
   findings: Findings,
 ): Promise<number> {
-  const fired = await firings(app.temporalAddress);
+  const fired = await firings(app);
   const told = await app.store.db
     .selectFrom('events')
     .select('seq')
@@ -178,11 +179,11 @@ export async function auditSchedule(
 }
 
 /** Runs that schedules have started, as the Temporal server lists them: two of one workflow id are two. */
-async function firings(address: string): Promise<Array<{ scheduledFor: number; status: string }>> {
-  const connection = await Connection.connect({ address });
+async function firings(app: Pick<TestApp, 'home' | 'temporalAddress'>): Promise<Array<{ scheduledFor: number; status: string }>> {
+  const connection = await Connection.connect({ address: app.temporalAddress });
   try {
     const listed: Array<{ scheduledFor: number; status: string }> = [];
-    const runs = new Client({ connection }).workflow.list({ query: `WorkflowType = '${ROUTINE}' AND WorkflowId STARTS_WITH 'cron/'` });
+    const runs = clientOf(app, connection).workflow.list({ query: `WorkflowType = '${ROUTINE}' AND WorkflowId STARTS_WITH 'cron/'` });
     for await (const { workflowId, status } of runs) listed.push({ scheduledFor: Date.parse(workflowId.replace(/^.*\/run-/, '')), status: status.name });
     return listed;
   } finally {

@@ -17,6 +17,7 @@ const USAGE = `Kills processes of a whole instance at random while scripted chat
   --limits N    so many tasks for each kind of limit wait for their model instead
   --tasks N     people have so many coding tasks done in containers instead
   --engine N    so many of the kills hit the Docker engine itself, where nothing else runs on it (with --tasks; default 0)
+  --stories     tells each story of tests/stories with every role killed between every two steps instead
   --keep DIR    keeps the logs and what else a defect is found by there (with --pairs, --whatsapp or --tasks)`;
 
 const median = (values: readonly number[]): number => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
@@ -53,6 +54,7 @@ if (import.meta.main) {
       pairs: { type: 'boolean', default: false },
       tasks: { type: 'string' },
       limits: { type: 'string' },
+      stories: { type: 'boolean', default: false },
       engine: { type: 'string', default: '0' },
       keep: { type: 'string' },
       help: { type: 'boolean', short: 'h' },
@@ -74,6 +76,10 @@ if (import.meta.main) {
     count += 1;
     console.log(`${count}/${kills} ${victim}: answered again after ${recoveryMs} ms`);
   };
+  if (values.stories) {
+    const { soakStories } = await import('./stories-soak.ts');
+    process.exit(await soakStories({ seed }));
+  }
   if (values.limits) {
     const { soakLimits } = await import('./limits-soak.ts');
     process.exit(await soakLimits({ seed, kills, tasks: Number(values.limits) }));

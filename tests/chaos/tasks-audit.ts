@@ -1,11 +1,12 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Client, Connection } from '@temporalio/client';
+import { Connection } from '@temporalio/client';
 import type { LogLine } from '../../src/contracts/kennel.ts';
 import { CODING_TASK } from '../../src/contracts/signals.ts';
 import type { Task } from '../../src/store/kennel/tasks.ts';
 import type { TestApp } from '../support/app.ts';
 import { linesOf } from '../support/kennel-app.ts';
+import { clientOf } from '../support/temporal-client.ts';
 import { until } from '../support/until.ts';
 import type { Findings } from './audit.ts';
 import { engineOf } from './tasks-killer.ts';
@@ -36,7 +37,7 @@ const socketsOf = (app: TaskWorld, taskId: string): string[] => {
 export const swept = (app: TaskWorld, made: readonly Made[]): Promise<unknown> =>
   until(
     'the host has tidied up',
-    async () => (await engineOf(app).all()).length === 0 && made.every(({ taskId }) => socketsOf(app, taskId).length === 0),
+    async () => (await engineOf(app).left()).length === 0 && made.every(({ taskId }) => socketsOf(app, taskId).length === 0),
     30_000,
   ).catch(() => null);
 
@@ -52,7 +53,7 @@ export async function auditTasks(app: TaskWorld, made: readonly Made[], findings
   const times: number[] = [];
   const connection = await Connection.connect({ address: app.temporalAddress });
   try {
-    const client = new Client({ connection });
+    const client = clientOf(app, connection);
     for (const one of made) {
       const what = `${one.plan.name} (${one.taskId})`;
       const task = await findTask(app, one.taskId);
@@ -77,7 +78,7 @@ export async function auditTasks(app: TaskWorld, made: readonly Made[], findings
   }
   const rows = await app.store.db.selectFrom('tasks').select('id').execute();
   if (rows.length !== made.length) findings.doubled.push(`${rows.length} tasks were made instead of ${made.length}`);
-  for (const { name, status } of await engineOf(app).all()) findings.stuck.push(`container ${name} is left (${status})`);
+  for (const { name, status } of await engineOf(app).left()) findings.stuck.push(`container ${name} is left (${status})`);
   const sorted = times.sort((a, b) => a - b);
   counts.took = { median: sorted[Math.floor(sorted.length / 2)] ?? 0, longest: sorted.at(-1) ?? 0 };
   return counts;

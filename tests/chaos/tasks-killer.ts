@@ -42,6 +42,8 @@ export interface Engine {
   running(): Promise<Container[]>;
   /** all of them, in any state */
   all(): Promise<Container[]>;
+  /** Those that nobody needs any more: of tasks, or not running. A container of the workspace program is kept for the next operation for two minutes. */
+  left(): Promise<Container[]>;
 }
 
 export interface Container {
@@ -67,7 +69,9 @@ export function engineOf({ home, hosts = [undefined] }: { home: string; hosts?: 
         return { id, name, taskId: taskId || null, step, status };
       });
   };
-  return { running: () => list([]), all: () => list(['-a']) };
+  const all = (): Promise<Container[]> => list(['-a']);
+  const left = async () => (await all()).filter(({ taskId, status }) => taskId !== null || !status.startsWith('Up'));
+  return { running: () => list([]), all, left };
 }
 
 export interface TaskKiller {

@@ -4,6 +4,8 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
+import { createPayloadCodec } from '../../src/adapters/payloads/codec.ts';
+import { NO_PAYLOAD_KEYS } from '../../src/adapters/payloads/keys.ts';
 import { listen } from '../../src/api/http/listen.ts';
 import { createRuntimeApi } from '../../src/api/runtime/runtime-api.ts';
 import { createStatusApi } from '../../src/api/status/status-api.ts';
@@ -55,6 +57,7 @@ export async function startApi(options: {
     adminToken: options.adminToken,
     store,
     intake,
+    codec: createPayloadCodec(() => NO_PAYLOAD_KEYS),
     version: '0.0.0',
     startedAt: new Date(),
     stopping: stopping.signal,

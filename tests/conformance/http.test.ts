@@ -13,16 +13,20 @@ const json = { ...auth, 'Content-Type': 'application/json' };
 let api: ApiStack;
 /** servers with other settings, by the beginning of the cases that were recorded with them */
 let others: Array<[RegExp, number]>;
-/** no turn; one that runs */
+/** no turn; one with a title; one that runs */
 let quiet: ThreadRecord;
+let titled: ThreadRecord;
 let busy: { thread: ThreadRecord; turn: TurnRecord };
 
 const post = async <T>(path: string, body: unknown): Promise<T> => JSON.parse((await send(api.port, 'POST', path, json, JSON.stringify(body))).body) as T;
+const patch = (id: string, body: unknown): Promise<Answer> => send(api.port, 'PATCH', `/v1/threads/${id}`, json, JSON.stringify(body));
 const newThread = () => post<ThreadRecord>('/v1/threads', {});
 
 beforeAll(async () => {
   api = await startApi({ token: TOKEN, model: MODEL, corsOrigins: 'http://localhost:5173' });
   quiet = await newThread();
+  titled = await newThread();
+  await patch(titled.id, { title: 'Hello' });
   const thread = await newThread();
   busy = await post(`/v1/threads/${thread.id}/turns`, { prompt: 'work' });
   await post('/v1/threads', { archived: true });
@@ -37,14 +41,30 @@ afterAll(() => api?.close());
 
 const withRunningTurn = /\/(turns\/(conflict|steer_good|steer_wrong_id|steer_old_id|interrupt_good|interrupt_wrong_id)|thread\/get_active)$/;
 
+/** Times that the recording masks. */
+const TIMES: Record<string, string[]> = {
+  since_gt_until: ['2026-02-01T00:00:00Z', '2026-01-01T00:00:00Z'],
+  plus_unescaped: ['2026-01-01T00:00:00+00:00'],
+};
+
 /** Puts real ids where the recording has placeholders, and restores bodies that it cut. */
 async function replay(exchange: Exchange): Promise<Answer> {
   const name = exchange.case.split('/').at(-1)!;
   const [method, path] = exchange.request.line.split(' ') as [string, string];
-  const starts = /^http\/turns\/(good|active_start|blank_model|overrides)$/.test(exchange.case);
-  const thread = name.endsWith('_unknown') ? 'thr_missing' : withRunningTurn.test(exchange.case) ? busy.thread.id : starts ? (await newThread()).id : quiet.id;
+  const starts = /^http\/(turns\/(good|active_start|blank_model|overrides)|patch\/(?!after_multi_bad)\w+)$/.test(exchange.case);
+  const thread = name.endsWith('_unknown')
+    ? 'thr_missing'
+    : withRunningTurn.test(exchange.case)
+      ? busy.thread.id
+      : /^http\/(thread_patch\/|patch\/after_)/.test(exchange.case)
+        ? titled.id
+        : starts
+          ? (await newThread()).id
+          : quiet.id;
   const turn = withRunningTurn.test(exchange.case) && name.endsWith('_good') ? busy.turn.id : 'turn_ffffffffffffffff';
   const fill = (text: string) => text.replaceAll('thr<1>', thread).replaceAll('turn<1>', turn).replaceAll('TOKEN', TOKEN).replaceAll('<ws>', api.workspace);
+  const times = [...(TIMES[name] ?? [])];
+  const asked = path.replaceAll('<ts>', () => times.shift() ?? '2001-01-01T00:00:00Z');
   const port = /127_0_0_1_(\d+)/.exec(name)?.[1] ?? '';
   const headers = Object.fromEntries(Object.entries(exchange.request.headers).map(([key, value]) => [key, fill(value).replace('<port>', port)]));
   let body: Buffer | string | null = exchange.request.body === null ? null : fill(exchange.request.body);
@@ -52,7 +72,7 @@ async function replay(exchange: Exchange): Promise<Answer> {
   if (size && name !== 'active_start') body = `{"system_prompt":"${'x'.repeat(Number(size) - 20)}"}`;
   if (name === 'badutf8') body = Buffer.from('{"mode":"\xff"}', 'latin1');
   const server = others.find(([cases]) => cases.test(exchange.case))?.[1] ?? api.port;
-  return send(server, method, fill(path), headers, body);
+  return send(server, method, fill(asked), headers, body);
 }
 
 /** The recording, in the same placeholders as our normalised answer. */
@@ -84,7 +104,7 @@ function haveRecordedFields(theirs: unknown, ours: unknown): void {
   expect(Object.keys(ours as object)).toEqual(expect.arrayContaining(Object.keys(theirs as object)));
   const found = records(ours);
   for (const [at, record] of records(theirs).entries()) {
-    // a title is set by a route of a later part
+    // the recorded thread had been given a title
     const fields = [...shapeOf(record)].filter((field) => field !== 'title:string');
     expect([...shapeOf(found[at])]).toEqual(expect.arrayContaining(fields));
   }
@@ -121,6 +141,43 @@ describe('the recorded exchanges of the reference server', () => {
       expect(ours).toEqual(/^(http\/)?(auth|cors|empty)\//.test(exchange.case) && response.body === '[]' ? expect.any(Array) : theirs);
     });
   }
+});
+
+describe('PATCH of a thread', () => {
+  const thread = (answer: Answer) => JSON.parse(answer.body) as ThreadRecord;
+  const updates = async (id: string) => {
+    const events = api.store.db.selectFrom('events').select('payload').where('thread_id', '=', id).where('event', '=', 'thread.updated').orderBy('seq');
+    return (await events.execute()).map(({ payload }) => (payload as { changes: object }).changes);
+  };
+
+  it('changes what it names, says so in one event, and does nothing and says nothing where nothing changes', async () => {
+    const { id, updated_at } = await newThread();
+    const changes = { allow_shell: true, model: ' m2 ', title: ' My title ', system_prompt: ' sp ', archived: true };
+    const changed = thread(await patch(id, changes));
+    expect(changed).toMatchObject({ ...changes, model: 'm2' });
+    expect(changed.updated_at > updated_at).toBe(true);
+    expect(thread(await patch(id, { ...changes, auto_approve: null, unknown: 1 }))).toEqual(changed);
+    expect(await updates(id)).toEqual([{ ...changes, model: 'm2' }]);
+    expect(thread(await patch(id, { title: ' ', system_prompt: '' }))).not.toHaveProperty('title');
+    expect((await updates(id))[1]).toEqual({ title: null, system_prompt: null });
+  });
+
+  it('leaves the workspace of a turn that runs alone', async () => {
+    const { status, body } = await patch(busy.thread.id, { workspace: '/elsewhere', title: 'not taken either' });
+    expect([status, body]).toEqual([400, expect.stringContaining('has a turn that runs')]);
+    expect((await patch(busy.thread.id, { title: 'Busy' })).status).toBe(200);
+  });
+
+  it('knows no thread that is not there, whatever its name', async () => {
+    for (const id of ['thr_missing', '%00', "';drop table threads;--"]) expect((await patch(encodeURIComponent(id), { title: 'x' })).status).toBe(404);
+  });
+
+  it('loses none of many changes at the same time', async () => {
+    const { id } = await newThread();
+    await Promise.all([patch(id, { title: 'a' }), patch(id, { mode: 'plan' }), patch(id, { model: 'm3' }), patch(id, { auto_approve: true })]);
+    expect(thread(await patch(id, { allow_shell: false }))).toMatchObject({ title: 'a', mode: 'plan', model: 'm3', auto_approve: true });
+    expect(await updates(id)).toHaveLength(4);
+  });
 });
 
 describe('turns over HTTP', () => {

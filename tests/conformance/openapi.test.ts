@@ -52,12 +52,14 @@ it('says what the runtime API answers', async () => {
   const { id } = await answered<ThreadRecord>('POST /v1/threads', {}, { system_prompt: 'Be brief.', task_id: 'tsk_1' });
   const { turn } = await answered<{ turn: TurnRecord }>('POST /v1/threads/{id}/turns', { id }, { prompt: 'work' });
   const values = { id, turn_id: turn.id };
+  await answered('PATCH /v1/threads/{id}', values, { title: 'Work' });
   await answered('POST /v1/threads/{id}/turns/{turn_id}/steer', values, { prompt: 'faster' });
   await answered('POST /v1/threads/{id}/messages', values, { text: 'and better' });
   await answered('POST /v1/threads/{id}/turns/{turn_id}/interrupt', values);
   await answered('GET /v1/threads?limit=5&include_archived=true');
   await answered('GET /v1/threads/{id}?last_turns=1', values);
   await answered('GET /v1/console');
+  await answered('GET /v1/usage?group_by=model');
 });
 
 it('says what the status API answers', async () => {

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { write } from '../../src/channels/whatsapp/outbound/compose.ts';
+import { dropOutgoing } from '../../src/store/chats/outbox.ts';
 import { recordProgress } from '../../src/store/chats/progress.ts';
 import { recordNotice } from '../../src/store/turns/complete-turn.ts';
-import { wish } from '../../src/store/whatsapp/account.ts';
-import { dropOutgoing } from '../../src/store/whatsapp/outgoing.ts';
+import { report, wish } from '../../src/store/whatsapp/account.ts';
 import { addSends } from '../../src/store/whatsapp/sends.ts';
+import { until } from '../support/until.ts';
 import { type ApiStack, startApi } from './api-stack.ts';
 import { send } from './golden.ts';
 
@@ -56,6 +57,53 @@ it('messageCount counts the messages of people', async () => {
   const before = (await status()).messageCount;
   await send(api.port, 'POST', `/v1/threads/${id}/messages`, headers, JSON.stringify({ text: 'status' }));
   expect((await status()).messageCount).toBe(before + 1);
+});
+
+describe('the state of WhatsApp', () => {
+  const lease = () => new Date(Date.now() + 60_000);
+  const account = (fields: Parameters<typeof report>[2], until: Date | null = lease()) =>
+    Promise.all([report(api.store.db, 'default', fields), api.store.db.updateTable('wa_accounts').set({ lease_until: until }).execute()]);
+  beforeAll(() => wish(api.store.db, 'default', { wanted: 'on' }));
+  afterAll(() => api.store.db.deleteFrom('wa_accounts').execute());
+
+  it('state is one of the five words of the contract', async () => {
+    for (const state of ['initializing', 'qr_pending', 'authenticated', 'disconnected', 'error'] as const) {
+      await account({ state, last_error: state === 'error' ? 'The phone is gone.' : null });
+      expect(await status()).toMatchObject({ state, lastError: state === 'error' ? 'The phone is gone.' : null });
+    }
+  });
+
+  it('qrCode and qrUrl are there while a QR waits to be scanned, and at no other time', async () => {
+    await account({ state: 'qr_pending', qr: '2@text' });
+    const { qrCode, qrUrl } = await status();
+    expect([qrCode, qrUrl]).toEqual(['2@text', expect.stringMatching(/\/api\/whatsapp\/qr\.svg$/)]);
+    for (const state of ['initializing', 'authenticated', 'disconnected', 'error'] as const) {
+      await account({ state });
+      expect(await status()).toMatchObject({ qrCode: null, qrUrl: null });
+    }
+  });
+
+  it('start, restart and logout say what is wanted of WhatsApp', async () => {
+    for (const [path, wanted] of [
+      ['/api/whatsapp/start', 'on'],
+      ['/api/whatsapp/restart', 'on'],
+      ['/api/logout', 'out'],
+    ] as const) {
+      await wish(api.store.db, 'default', { wanted: 'off' });
+      await account({ state: 'disconnected', jid: '15551234567@s.whatsapp.net' });
+      const { request: before } = await api.store.db.selectFrom('wa_accounts').select('request').executeTakeFirstOrThrow();
+      const answer = await ask('POST', path, { Authorization: `Bearer ${ADMIN}` });
+      expect([path, answer.status, JSON.parse(answer.body).success]).toEqual([path, 200, true]);
+      const row = await api.store.db.selectFrom('wa_accounts').select(['wanted', 'request']).executeTakeFirstOrThrow();
+      expect([path, row.wanted, row.request > before]).toEqual([path, wanted, true]);
+    }
+  });
+});
+
+it('uptime counts seconds, and goes on', async () => {
+  const first = (await status()).uptime;
+  expect(Number.isInteger(first)).toBe(true);
+  expect(await until('a second has passed', async () => (await status()).uptime > first, 10_000)).toBe(true);
 });
 
 describe('notificationMetrics', () => {

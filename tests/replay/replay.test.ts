@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { dataConverter } from '../../src/adapters/payloads/converter.ts';
+import { payloadKeys } from '../../src/adapters/payloads/keys.ts';
 import { buildWorkflowBundle } from '../../src/cli/roles/workflow-bundle.ts';
 import { type HistoryEvent, type HistoryJson, privateParts } from './scrub.ts';
 
@@ -22,6 +24,9 @@ const golden: Golden[] = readdirSync(FOLDER)
 /** A scene as the newest release that has it recorded it. */
 const named = (scene: string): Golden => structuredClone(golden.findLast((history) => history.name.endsWith(`/${scene}`))!);
 
+/** As in production: the histories are plain, and a worker with a key reads them. */
+const CONVERTER = dataConverter(() => payloadKeys('11'.repeat(32)));
+
 let workflowBundle: { code: string };
 beforeAll(async () => {
   Runtime.install({ logger: new DefaultLogger('ERROR', () => {}), telemetryOptions: { logging: { forward: {}, filter: { core: 'ERROR', other: 'ERROR' } } } });
@@ -31,7 +36,8 @@ beforeAll(async () => {
 async function replay(histories: Golden[]): Promise<Array<{ name: string; error?: Error }>> {
   const results: Array<{ name: string; error?: Error }> = [];
   const input = histories.map(({ workflowId, events }) => ({ workflowId, history: { events } }));
-  for await (const { error } of Worker.runReplayHistories({ workflowBundle }, input)) results.push({ name: histories[results.length]!.name, error });
+  for await (const { error } of Worker.runReplayHistories({ workflowBundle, dataConverter: CONVERTER }, input))
+    results.push({ name: histories[results.length]!.name, error });
   return results;
 }
 

@@ -26,6 +26,13 @@ export interface ApiCalls {
 
 export const script = (steps: unknown[]): string => `SCRIPT:${JSON.stringify(steps)}`;
 
+/**
+ * A message that makes the scripted model call these tools, one after the other, and then say `end` (`$LAST` is the last result). The model counts its steps by
+ * what the chat shows, where a result of something else may come in between: so the end stands there for it, too.
+ */
+export const callsThen = (calls: ReadonlyArray<readonly [tool: string, args: Record<string, unknown>]>, end = '$LAST'): string =>
+  script([...calls.map((call) => ({ call: [call] })), { say: end }, { say: end }, { say: end }]);
+
 /** One request with the token of the tests; what is JSON is parsed. */
 export async function requestAt(baseUrl: string, ...[method, path, body, headers = {}]: Parameters<Request>): Promise<{ status: number; body: unknown }> {
   const response = await fetch(`${baseUrl}${path}`, {

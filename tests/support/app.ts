@@ -12,10 +12,11 @@ import { childEnvironment } from '../../src/config.ts';
 import type { EventEnvelope } from '../../src/contracts/records.ts';
 import { openStore, type Store } from '../../src/store/postgres/database.ts';
 import { type ApiCalls, apiCalls, requestAt } from './api-calls.ts';
+import { copyDatabaseTo } from './made-database.ts';
 import { type ScriptedModel, startScriptedModel } from './scripted-model.ts';
 import { until } from './until.ts';
 
-export { type Detail, script } from './api-calls.ts';
+export { callsThen, type Detail, script } from './api-calls.ts';
 
 const ENTRY = fileURLToPath(new URL('../../bin/fetch.js', import.meta.url));
 export const FETCH_SETTING =
@@ -24,6 +25,8 @@ export const FETCH_SETTING =
 /** A whole instance as a person runs it: the supervisor and its roles as processes, on ports and a home of their own, with the scripted model behind it. */
 export interface TestApp extends ApiCalls {
   home: string;
+  /** what it was started with, as environment variables */
+  settings: Readonly<Record<string, string>>;
   baseUrl: string;
   statusUrl: string;
   temporalAddress: string;
@@ -59,10 +62,11 @@ export interface Place {
 
 export async function startTestApp(env: Record<string, string> = {}, place: Place = {}): Promise<TestApp> {
   const { home = mkdtempSync(join(tmpdir(), 'fetch-test-')), node = process.execPath, entry = ENTRY, skim, ...user } = place;
+  if (place.home === undefined && user.uid === undefined && env.DATABASE_URL === undefined) await copyDatabaseTo(home);
   const model = await startScriptedModel({ skim });
   const [runtime, status, temporal, ui, postgres] = await freePorts(5);
   const clean = Object.fromEntries(Object.entries(childEnvironment({})).filter(([name]) => !FETCH_SETTING.test(name) && !name.startsWith('VITEST')));
-  const settings = {
+  const settings: Record<string, string> = {
     FETCH_HOME: home,
     FETCH_RUNTIME_PORT: String(runtime),
     FETCH_STATUS_PORT: String(status),
@@ -120,17 +124,19 @@ export async function startTestApp(env: Record<string, string> = {}, place: Plac
     await until('the instance has stopped', async () => child.exitCode !== null || child.signalCode !== null, 30_000);
   };
   await start();
-  const store = await openStore(databaseUrl(home, postgres!), { max: 4, application: 'fetch-test', migrate: false });
+  const database = env.DATABASE_DIRECT_URL ?? env.DATABASE_URL ?? databaseUrl(home, postgres!);
+  const store = await openStore(database, { max: 4, application: 'fetch-test', migrate: false });
 
   const calls = apiCalls((...call) => requestAt(baseUrl, ...call));
 
   return {
     home,
+    settings,
     baseUrl,
     statusUrl: `http://127.0.0.1:${status}`,
     temporalAddress: `127.0.0.1:${temporal}`,
     temporalUi: `http://127.0.0.1:${ui}`,
-    databaseUrl: databaseUrl(home, postgres!),
+    databaseUrl: database,
     model,
     store,
     supervisor: () => child,

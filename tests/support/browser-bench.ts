@@ -1,11 +1,14 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer, type Server as TcpServer } from 'node:net';
 import { pino } from 'pino';
 import { type Browsers, createBrowsers } from '../../src/adapters/kennel/browser/browsers.ts';
 import { type BrowserGateDeps, createBrowserGate } from '../../src/adapters/kennel/gate/browser-gate.ts';
 import { isPublicAddress } from '../../src/adapters/web/address-guard.ts';
 import type { Db } from '../../src/store/postgres/database.ts';
 import { browserTools } from '../../src/tools/browser/browser.ts';
+import { appTools } from '../../src/tools/workspace/apps.ts';
+import { fileTools } from '../../src/tools/workspace/files.ts';
+import { workspaceTools } from '../../src/tools/workspace/workspaces.ts';
 import { requireDocker, startTestKennel, type TestKennel } from './docker.ts';
 import { type ToolBench, toolBench } from './tool-bench.ts';
 
@@ -22,6 +25,8 @@ export const publicGate = (resolve?: BrowserGateDeps['resolve']): Omit<BrowserGa
       return [{ address: PUBLIC, family: 4 }];
     }),
 });
+
+const tools = [...browserTools, ...workspaceTools, ...fileTools, ...appTools];
 
 export interface BrowserBench {
   kennel: TestKennel;
@@ -50,8 +55,7 @@ export async function startBrowserBench(
     kennel,
     browsers,
     nextProcess,
-    chat: (other = browsers) =>
-      toolBench({ db, ...kennel, host: 'local', workspacesFolder: `${kennel.home}/workspaces`, tools: browserTools, browsers: other }),
+    chat: (other = browsers) => toolBench({ db, ...kennel, host: 'local', workspacesFolder: `${kennel.home}/workspaces`, tools, browsers: other }),
     close: async () => {
       await Promise.all(opened.map((each) => each.closeAll()));
       await kennel.close();
@@ -88,4 +92,24 @@ export async function serve(pages: Pages, address = PUBLIC): Promise<Site & { se
       await new Promise((done) => server.close(done));
     },
   };
+}
+
+export interface ConnectionCounter {
+  port: number;
+  hits: number;
+  server: TcpServer;
+}
+
+/** A server of this machine that counts every connection, and answers each with a secret. */
+export async function connectionCounter(): Promise<ConnectionCounter> {
+  const counter: ConnectionCounter = { port: 0, hits: 0, server: null as unknown as TcpServer };
+  counter.server = createTcpServer((socket) => {
+    counter.hits += 1;
+    socket.on('error', () => {});
+    socket.end('HTTP/1.1 200 OK\r\ncontent-length: 6\r\naccess-control-allow-origin: *\r\n\r\nsecret');
+  });
+  // all addresses of this machine but the public one
+  await new Promise<void>((done) => counter.server.listen(0, '::', done));
+  counter.port = (counter.server.address() as { port: number }).port;
+  return counter;
 }

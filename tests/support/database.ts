@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { acceptsConnections, databaseUrl, preparePostgres, removeCluster } from '../../src/cli/instance/postgres.ts';
 import { openStore, type Store } from '../../src/store/postgres/database.ts';
 import { freePorts } from './app.ts';
+import { copyDatabaseTo } from './made-database.ts';
 import { until } from './until.ts';
 
 /** A PostgreSQL server of its own, migrated, without the rest of an instance. */
@@ -17,6 +18,7 @@ export interface TestDatabase {
 /** `settings` go to the server as `name=value`. */
 export async function startTestDatabase(max = 5, settings: readonly string[] = []): Promise<TestDatabase> {
   const home = mkdtempSync(join(tmpdir(), 'fetch-db-'));
+  await copyDatabaseTo(home);
   const [port] = await freePorts(1);
   const { file, args, env, uid, gid } = await preparePostgres(home, port!);
   // a test's data need not survive a power failure

@@ -3,7 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { homeLabel } from '../../src/adapters/kennel/docker/containers.ts';
+import { homeLabel, LABEL } from '../../src/adapters/kennel/docker/containers.ts';
+import { connect } from '../../src/adapters/kennel/docker/engine.ts';
 import type { ImageKind } from '../../src/adapters/kennel/images/image-files.ts';
 import { type OpenKennel, openKennel } from '../../src/adapters/kennel/open-kennel.ts';
 import { type Config, childEnvironment, loadConfig } from '../../src/config.ts';
@@ -97,4 +98,11 @@ export async function startTestKennel(settings: Partial<Record<string, string>> 
       rmSync(home, { recursive: true, force: true });
     },
   };
+}
+
+/** Browsers and apps outlive their instance: a test ends those of its own home. `label`: `homeLabel` of it. */
+export async function removeContainers(label: string): Promise<void> {
+  const { docker } = connect(loadConfig());
+  const left = await docker.listContainers({ all: true, filters: { label: [`${LABEL.home}=${label}`] } });
+  await Promise.all(left.map(({ Id }) => docker.getContainer(Id).remove({ force: true, v: true })));
 }

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { sql } from 'kysely';
 import { pino } from 'pino';
 import { createGate, type Gate, type GateDeps } from '../../src/adapters/kennel/gate/gate.ts';
 import { loadConfig } from '../../src/config.ts';
@@ -33,7 +34,9 @@ export interface OpenedTask {
   task: Task;
   /** Waits until so many hosts are asked for. */
   asked(count: number): Promise<unknown>;
-  /** The person's answer to all that is asked for now. */
+  /** Waits until its question is due by itself. */
+  due(): Promise<unknown>;
+  /** The person's answer to all that is asked for now, whether its question is due already or not. */
   answer(words: string): Promise<Question>;
   /** Sends a request, and gives the connection with all that came back. */
   send(head: string): Program;
@@ -73,12 +76,13 @@ export async function startGateBench(): Promise<GateBench> {
       const gate = createGate({ db, settings: loadConfig({ FETCH_HOME: home }, {}), log: pino({ level: 'silent' }), ...loopback, ...more });
       open.push({ close: () => gate.closeAll() });
       const task = (await findTask(db, await newTask(workspace)))!;
-      await gate.open({ taskId: task.id, folder: join(home, task.id), budget: ROOM, allow: [], at: { host: 'local', workspace } });
+      await gate.open({ taskId: task.id, folder: join(home, task.id), budget: ROOM, allow: [], at: { host: 'local', workspace }, threadId });
       const send = (head: string) => program(join(home, task.id), head, open);
       return {
         gate,
         task,
         asked: (count) => until(`${count} hosts are asked for`, async () => (await openAsks(db, task)).length === count),
+        due: () => until('its question is due', () => dueEgress(db, task), 15_000),
         answer: (words) => answered(db, task, words),
         send,
         connect: (target, headers = '') => send(`CONNECT ${target} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`),
@@ -98,6 +102,13 @@ export async function startGateBench(): Promise<GateBench> {
 }
 
 async function answered(db: Db, task: Task, words: string): Promise<Question> {
+  // more hosts belong to the question for some seconds: as if these were over
+  await db
+    .updateTable('egress_asks')
+    .set({ asked_at: sql`asked_at - interval '10 seconds'` })
+    .where('task_id', '=', task.id)
+    .where('question_id', 'is', null)
+    .execute();
   const { questionId } = await until('it is due', () => dueEgress(db, task), 15_000);
   await askAboutHosts(db, task, questionId);
   const question = (await findQuestion(db, questionId))!;

@@ -1,4 +1,5 @@
 import { appendFileSync } from 'node:fs';
+import { registerHooks } from 'node:module';
 import { z } from 'zod';
 import { modelTools, tools } from '../../src/tools/registry.ts';
 import { defineTool, type Tool } from '../../src/tools/tool.ts';
@@ -6,8 +7,13 @@ import { defineTool, type Tool } from '../../src/tools/tool.ts';
 /**
  * Loaded before the roles of a test instance (`NODE_OPTIONS=--import`): adds a tool of effect class `once` to the registry of
  * this process. Its effect is a line in a ledger; then it holds on for as long as it is told, so that its worker can be killed
- * between the effect and the result.
+ * between the effect and the result. A bundle has a registry of its own, which nothing reaches from outside, so these roles run from their sources.
  */
+registerHooks({
+  load: (url, context, next) =>
+    url.endsWith('/bin/bundle.js') ? { format: 'module', source: 'export const freshBundle = () => undefined;', shortCircuit: true } : next(url, context),
+});
+
 const strike = defineTool({
   name: 'strike',
   description: 'Writes a line into the ledger of the test.',

@@ -41,8 +41,8 @@ export interface Releases {
   intake: Intake;
   /** lets a task whose goal is `hold NAME` end */
   release(name: string): void;
-  /** starts a worker with this workflow code, in a build where one is named */
-  worker(workflowBundle: { code: string }, buildId?: string): Promise<RunningWorker>;
+  /** starts a worker with this workflow code, in a build where one is named, and with these limits */
+  worker(workflowBundle: { code: string }, buildId?: string, limits?: Partial<WorkerOptions>): Promise<RunningWorker>;
   /** ends the workers that a test left running */
   stopWorkers(): Promise<void>;
   /** puts another Temporal server in place of this one, with an empty file; its old file stays */
@@ -142,7 +142,7 @@ export async function startReleases(settings: Record<string, string> = {}): Prom
       return createIntake({ db: store.db, temporal: temporal(), config, secret: 'secret' });
     },
     release: kennel.release,
-    async worker(workflowBundle, buildId) {
+    async worker(workflowBundle, buildId, limits) {
       const opened = await openModel(config);
       const deps = { db: store.db, temporal: temporal(), config, model: opened };
       return await started({
@@ -157,6 +157,7 @@ export async function startReleases(settings: Record<string, string> = {}): Prom
         },
         maxConcurrentActivityTaskExecutions: 100,
         maxCachedWorkflows: 400,
+        ...limits,
         ...(buildId !== undefined && { workerDeploymentOptions: workerDeployment(buildId, server.version) }),
       });
     },

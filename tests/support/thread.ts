@@ -1,6 +1,12 @@
 import { createThread, type NewThread } from '../../src/store/chats/threads.ts';
 import type { Db } from '../../src/store/postgres/database.ts';
 
+/** The id of the workflow that owns the chat of a thread. */
+export async function workflowOfThread(db: Db, thread: string): Promise<string> {
+  const query = db.selectFrom('threads').innerJoin('chats', 'chats.id', 'threads.chat_id').select('chats.workflow_id').where('threads.id', '=', thread);
+  return (await query.executeTakeFirstOrThrow()).workflow_id;
+}
+
 /** A thread of the API, unless something else is named, in a database without an instance. */
 export async function newThread(db: Db, named: Partial<NewThread> = {}): Promise<{ threadId: string; chatId: string }> {
   const { id } = await createThread(db, {

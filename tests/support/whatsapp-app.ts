@@ -32,3 +32,19 @@ export async function startWhatsAppApp(
     throw error;
   }
 }
+
+/**
+ * Waits until a question that a phone shows counts as shown. A test answers within milliseconds, before WhatsApp's word that the question arrived is stored; no
+ * person does.
+ */
+export const countsAsShown = ({ store }: TestApp, { id }: { id: string }): Promise<unknown> =>
+  until('the question counts as shown', async () => {
+    const waiting = await store.db
+      .selectFrom('wa_sends')
+      .innerJoin('questions', 'questions.id', 'wa_sends.question_id')
+      .select('questions.id')
+      .where('wa_sends.message_id', '=', id)
+      .where('questions.delivered_at', 'is', null)
+      .executeTakeFirst();
+    return waiting === undefined;
+  });

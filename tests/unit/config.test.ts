@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { AGENT_NAMES } from '../../kennel/agents/registry.ts';
-import { ConfigError, childEnvironment, configWarnings, loadConfig } from '../../src/config.ts';
+import { ConfigError, childEnvironment, configWarnings, loadConfig, settings } from '../../src/config.ts';
+import { mayBeInFile } from '../../src/domain/settings/shapes.ts';
 
 let home: string;
 beforeEach(() => {
@@ -51,6 +52,45 @@ test('an empty variable means unset', () => {
 test('the runtime token may be set under either of its names', () => {
   expect(loadConfig({}, { FETCH_HOME: home, DEEPSEEK_RUNTIME_TOKEN: 'b' }).runtimeToken).toBe('b');
   expect(loadConfig({}, { FETCH_HOME: home, DEEPSEEK_RUNTIME_TOKEN: 'b', FETCH_RUNTIME_TOKEN: 'a' }).runtimeToken).toBe('a');
+});
+
+describe('a secret in a file', () => {
+  const load = (env: Record<string, string>) => loadConfig({}, { FETCH_HOME: home, ...env });
+  const fileWith = (text: string): string => {
+    const file = join(home, 'secret');
+    writeFileSync(file, text);
+    return file;
+  };
+
+  test('counts as the setting, for each secret and for the address of the database, without the end of its line', () => {
+    const secrets = Object.keys(settings).filter((name) => mayBeInFile(settings[name as keyof typeof settings]));
+    expect(secrets).toEqual(expect.arrayContaining(['ADMIN_TOKEN', 'DATABASE_URL', 'FETCH_ENCRYPTION_KEY', 'GH_TOKEN', 'OPENAI_API_KEY', 'TEMPORAL_API_KEY']));
+    for (const name of secrets) {
+      const value = /^DATABASE_(DIRECT_)?URL$/.test(name) ? 'postgres://fetch:secret@db/fetch' : 'a'.repeat(64);
+      expect(load({ [`${name}_FILE`]: fileWith(`${value}\n`) }), name).toMatchObject({ [name]: value });
+    }
+  });
+
+  test('may be named in the file of the home, too, and the setting itself goes before it', () => {
+    writeFileSync(join(home, '.env'), `GH_TOKEN_FILE=${fileWith('from a file')}\n`);
+    expect(load({}).GH_TOKEN).toBe('from a file');
+    expect(load({ GH_TOKEN: 'itself' }).GH_TOKEN).toBe('itself');
+    expect(load({ ADMIN_TOKEN: 'itself', ADMIN_TOKEN_FILE: fileWith('from a file') }).ADMIN_TOKEN).toBe('itself');
+  });
+
+  test('that is missing or empty is an error which says what to do', () => {
+    const missing = join(home, 'missing');
+    const problems = () => load({ GH_TOKEN_FILE: missing, ADMIN_TOKEN_FILE: fileWith(' \n') });
+    expect(problems).toThrow(
+      `GH_TOKEN_FILE (environment): ${missing} cannot be read (ENOENT). Put the secret there, readable for this user, or unset GH_TOKEN_FILE`,
+    );
+    expect(problems).toThrow(/ADMIN_TOKEN_FILE \(environment\): .* is empty\. Put the secret into it, or unset ADMIN_TOKEN_FILE/);
+  });
+
+  test('has a name that no warning calls unknown, unless the setting is no secret', () => {
+    const env = { FETCH_RUNTIME_TOKEN_FILE: '/run/secrets/token', FETCH_RUNTIME_PORT_FILE: '/run/secrets/port' };
+    expect(configWarnings(home, env)).toEqual([expect.stringContaining('FETCH_RUNTIME_PORT_FILE (environment) is no setting')]);
+  });
 });
 
 describe('variables of the original Fetch', () => {

@@ -12,6 +12,7 @@ const sources = globSync(['src/**/*.ts', 'kennel/{runner,workspace,agents}/**/*.
 
 /** Built from strings, so that no checker sees them whole. Each is made of constants and of escaped words that our own settings name. */
 const BUILT = [
+  'bin/source-lines.js', // an escaped folder
   'kennel/runner/agent/permissions.ts', // names of tools
   'src/adapters/kennel/gate/model/routes.ts', // paths of model endpoints
   'src/domain/chat/reactions.ts', // yes or no

@@ -102,6 +102,7 @@ export class AgentTurn {
       cwd: context.workspace,
       mcpServers: [
         { type: 'http' as const, name: context.mcp.name, url: context.mcp.url, headers: [{ name: 'Authorization', value: `Bearer ${context.mcp.token}` }] },
+        ...context.servers.map(({ name, url }) => ({ type: 'http' as const, name, url, headers: [] })),
       ],
     };
     let sessionId: string | null = null;

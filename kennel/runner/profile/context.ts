@@ -8,11 +8,13 @@ import type { ProfileContext } from './profile.ts';
 export interface Endpoints {
   model: { port: number };
   egress: { port: number };
+  /** null when the run has no MCP servers of the owner */
+  mcp: { port: number } | null;
   askHuman: { url: string; token: string };
 }
 
 /** What the profile of an agent may know of this run. */
-export function profileContext(spec: RunSpec, settings: Settings, { model, egress, askHuman }: Endpoints, dummyKey: string): ProfileContext {
+export function profileContext(spec: RunSpec, settings: Settings, { model, egress, mcp, askHuman }: Endpoints, dummyKey: string): ProfileContext {
   return {
     home: settings.home,
     workspace: spec.worktree ? join(settings.workspace, spec.worktree) : settings.workspace,
@@ -22,6 +24,7 @@ export function profileContext(spec: RunSpec, settings: Settings, { model, egres
     modelBase: `http://127.0.0.1:${model.port}`,
     egressProxy: `http://127.0.0.1:${egress.port}`,
     mcp: { name: MCP_SERVER, url: askHuman.url, token: askHuman.token },
+    servers: mcp ? (spec.mcp ?? []).map((name) => ({ name, url: `http://127.0.0.1:${mcp.port}/${name}` })) : [],
     permissions: spec.permissions,
     resuming: spec.sessionId !== null,
     root: process.getuid?.() === 0,

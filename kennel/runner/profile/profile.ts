@@ -65,6 +65,8 @@ export interface ProfileContext {
   egressProxy: string;
   /** `ask_human`: already in `mcpServers` of the session as the HTTP server `fetch`; here for agents that want it in a file */
   mcp: { name: string; url: string; token: string };
+  /** MCP servers of the owner, which are in `mcpServers` of the session as well; what they want of secrets is added outside */
+  servers: ReadonlyArray<{ name: string; url: string }>;
   permissions: 'ask' | 'run';
   resuming: boolean;
   /** uid 0 */

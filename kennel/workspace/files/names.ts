@@ -14,8 +14,8 @@ export function shown(name: string): string {
   return name.replace(UNSEEN, escaped);
 }
 
-/** Whether a new name is allowed: it has no invisible characters. */
-export const isPlainName = (name: string): boolean => name.search(UNSEEN) < 0;
+/** Whether a new name is allowed: it has no invisible characters, and no half of a pair, which UTF-8 cannot write and TOML cannot read. */
+export const isPlainName = (name: string): boolean => name.isWellFormed() && name.search(UNSEEN) < 0;
 
 const LATIN: Record<string, string> = Object.fromEntries(
   // Cyrillic, Greek and other letters that look like a Latin letter when in lower case

@@ -1,9 +1,11 @@
+import { copyFileSync, existsSync, lstatSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Author, WorkspaceAnswer } from '../../../src/contracts/workspace-ops.ts';
 import { named } from '../checkpoint/report.ts';
 import { shown } from '../files/names.ts';
 import { existing, linkInside } from '../files/paths.ts';
 import { converter } from '../git/convert.ts';
-import { GitFailed, git, type Repository, tryGit } from '../git/git.ts';
+import { argument, GitFailed, git, type Repository, tryGit } from '../git/git.ts';
 import { utf8 } from '../git/process.ts';
 import { headOf, inProgress, needRepository, type Place } from '../git/repository.ts';
 import { indexLock } from '../git/staging.ts';
@@ -75,10 +77,42 @@ export function gitDiff(place: Place, path: string | undefined, staged: boolean,
   const args = ['diff', '--no-ext-diff', '--no-textconv', '--ignore-submodules=dirty', '--no-color', '--submodule=short'];
   if (staged) args.push('--cached');
   if (against !== undefined) args.push(commitNamed(repository, against));
-  if (path !== undefined && path !== '.') args.push('--', insidePath(place, path));
-  const ran = git(repository, args, { maxOutput: 4 * 1024 * 1024 });
-  const text = utf8(ran);
-  return { ok: true, output: text === '' ? 'There is no difference.' : bounded(text), data: { length: text.length } };
+  const within = path === undefined || path === '.' ? [] : ['--', insidePath(place, path)];
+  const added = staged ? { index: undefined, left: [] } : withNewFiles(repository, within);
+  const text = utf8(git(repository, [...args, ...within], { maxOutput: MOST_DIFF_BYTES, index: added.index }));
+  const left = added.left.length > 0 ? `New, and not shown: ${named(added.left)}.` : '';
+  if (text === '' && left === '') return { ok: true, output: 'There is no difference.', ours: true, data: { length: 0 } };
+  return { ok: true, output: [bounded(text), left].filter(Boolean).join('\n'), data: { length: text.length } };
+}
+
+const MOST_DIFF_BYTES = 4 * 1024 * 1024;
+const MOST_NEW_FILES = 200;
+const MOST_NEW_BYTES = 1024 * 1024;
+
+/**
+ * A copy of the index that knows the new files by name, so that `git diff` shows them as added. Folders with repositories of their own, and files that are too
+ * many or too large, are only named.
+ */
+function withNewFiles(repository: Repository, within: string[]): { index: string | undefined; left: string[] } {
+  const found = git(repository, ['ls-files', '-o', '-z', '--exclude-standard', ...within]).split('\0');
+  const untracked = found.filter((name) => name !== '');
+  let bytes = 0;
+  const shownNames = untracked
+    .filter((name) => !name.endsWith('/') && argument(name) !== null)
+    .filter((name, at) => {
+      bytes += lstatSync(join(repository.root, utf8(name)), { throwIfNoEntry: false })?.size ?? 0;
+      return at < MOST_NEW_FILES && bytes <= MOST_NEW_BYTES;
+    });
+  const shownOnes = new Set(shownNames);
+  const left = untracked.filter((name) => !shownOnes.has(name));
+  if (shownNames.length === 0) return { index: undefined, left };
+  const index = join(repository.scratch, 'index-with-new-files');
+  const own = join(repository.gitDir, 'index');
+  if (existsSync(own)) copyFileSync(own, index);
+  // git stores an empty object for them, which the person's repository does not need
+  const env = { GIT_OBJECT_DIRECTORY: join(repository.scratch, 'objects'), GIT_ALTERNATE_OBJECT_DIRECTORIES: join(repository.commonDir, 'objects') };
+  git(repository, ['add', '--intent-to-add', '--pathspec-from-file=-', '--pathspec-file-nul'], { index, env, input: shownNames.join('\0') });
+  return { index, left };
 }
 
 export function gitLog(place: Place, limit: number): WorkspaceAnswer {

@@ -2,7 +2,7 @@ import type { Undone, WorkspaceAnswer } from '../../../src/contracts/workspace-o
 import { applyToFolder } from '../checkpoint/git-folder.ts';
 import { readRef } from '../checkpoint/record.ts';
 import { named } from '../checkpoint/report.ts';
-import { applyChanges, inTheWayOf } from '../files/apply.ts';
+import { applyChanges, entryOnDisk, inTheWayOf } from '../files/apply.ts';
 import { shown } from '../files/names.ts';
 import { kept, type Repository } from '../git/git.ts';
 import { utf8 } from '../git/process.ts';
@@ -23,7 +23,7 @@ export function finish(repository: Repository, record: UndoRecord, by: Signature
   const notes = [...record.notes];
   if (refused.length > 0 && !resumed) {
     kept(repository, ['update-ref', '-d', ref, stored]);
-    throw new Refusal(`${named(refused)} changed at this moment, or something that git does not keep is in the way. Nothing was changed; try again.`);
+    throw new Refusal(refusalFor(repository, refused, record.kind));
   }
   if (refused.length > 0) notes.push(`${named(refused)} changed in the meantime and stay as they are`);
   const others = changesOf(repository, record.othersFrom, record.othersTo);
@@ -53,6 +53,15 @@ export function finish(repository: Repository, record: UndoRecord, by: Signature
   return answer(repository, done);
 }
 
+/** Why files cannot be put back. What is in the way is nothing that git looks at, or it would have been taken back: it may be the person's. */
+function refusalFor(repository: Repository, paths: string[], kind: UndoRecord['kind']): string {
+  const others = new Map(paths.map((path) => [path, inTheWayOf(repository, path) ?? (entryOnDisk(repository, path) === 'other' ? path : null)]));
+  const blocked = paths.filter((path) => others.get(path) !== null);
+  if (blocked.length === 0) return `${named(paths)} changed at this moment. Nothing was changed; try again.`;
+  const away = [...new Set(blocked.map((path) => others.get(path)!))];
+  return `${named(blocked)} cannot be put back, because ${named(away)} is in the way, which git does not look at. Nothing was changed: move it away, and say "${kind}" again.`;
+}
+
 /** Files that git does not look at and that are left as they are, each with its reason. */
 function leftNotes(repository: Repository, paths: string[], kind: UndoRecord['kind']): string[] {
   const away = new Map(paths.map((path) => [path, inTheWayOf(repository, path)]));
@@ -72,7 +81,7 @@ export function answer(repository: Repository, record: UndoRecord): WorkspaceAns
     ...diffTrees(repository, record.filesFrom, record.filesTo).map((change) => change.path),
     ...others.filter((path) => !/(^|\/)\.git\//.test(path)),
   ];
-  const verb = record.kind === 'undo' ? 'Undid' : 'Did again';
+  const verb = record.kind === 'undo' ? 'Undid' : 'Redid';
   const how = {
     moved:
       record.branchFrom === record.branchTo
@@ -85,8 +94,9 @@ export function answer(repository: Repository, record: UndoRecord): WorkspaceAns
   const what = files.length === 0 ? 'no file changes.' : `${files.length} ${files.length === 1 ? 'file' : 'files'}: ${named(files)}.`;
   const data: Undone = { keys: record.keys, files: files.slice(0, 500).map((path) => shown(utf8(path))), commits: record.commits, head: record.headTo };
   const back = record.kind === 'undo' ? ' It can be taken back with "redo".' : '';
+  const names = files.length + record.notes.length + (record.commits === 'moved' ? 1 : (record.refs ?? []).length);
   const notes = record.notes.length > 0 ? ` ${record.notes.join('. ')}.` : '';
-  return { ok: true, output: `${which}; ${what}${how ? ` ${how}` : ''}${notes}${back}`, data: { ...data } };
+  return { ok: true, output: `${which}; ${what}${how ? ` ${how}` : ''}${notes}${back}`, ...(names === 0 && { ours: true }), data: { ...data } };
 }
 
 /** What the keys stand for, in words. */

@@ -1,7 +1,7 @@
 import { pathsOf } from '../checkpoint/checkpoint.ts';
 import { headOf } from '../git/repository.ts';
 import { takeSnapshot } from '../git/snapshot.ts';
-import { Refusal } from '../refusal.ts';
+import { OwnRefusal } from '../refusal.ts';
 import { planHead } from './move-head.ts';
 import { type Planning, recordOf, stagedOf, without } from './plan.ts';
 import { standing, type UndoRecord } from './undo-log.ts';
@@ -9,7 +9,7 @@ import { standing, type UndoRecord } from './undo-log.ts';
 export function planRedo(planning: Planning): UndoRecord {
   const { repository, log, by } = planning;
   const { last } = standing(log, repository.worktree);
-  if (!last) throw new Refusal('There is no undo to take back.');
+  if (!last) throw new OwnRefusal('There is no undo to take back.');
   const snapshot = takeSnapshot(repository, { also: pathsOf(repository, [last.filesFrom, last.filesTo]) });
   const start = stagedOf(repository, snapshot);
   const head = headOf(repository);

@@ -8,7 +8,7 @@ import { mergeTrees } from '../git/merge.ts';
 import { type Head, headOf } from '../git/repository.ts';
 import { takeSnapshot } from '../git/snapshot.ts';
 import { changedTree, diffTrees, entriesOf, isSubmodule, treeOf } from '../git/trees.ts';
-import { Refusal } from '../refusal.ts';
+import { OwnRefusal } from '../refusal.ts';
 import { planHead } from './move-head.ts';
 import { type Planning, recordOf, stagedOf, without } from './plan.ts';
 import { planBranch } from './plan-branch.ts';
@@ -97,7 +97,7 @@ function headWithout({ repository, op, by }: Planning, { before, after }: Task, 
 function tipOf(repository: Repository, before: Stored, after: Stored): Head {
   const result = readResult(repository, before.key);
   if (result) return { commit: result.tip, branch: result.branch };
-  if (!readRef(repository, refOf(before.key, 'result'))) throw new Refusal(`Task ${before.key} is still being concluded.`);
+  if (!readRef(repository, refOf(before.key, 'result'))) throw new OwnRefusal(`Task ${before.key} is still being concluded.`);
   // the version before wrote some names so that they cannot be read again
   return { commit: readRef(repository, refOf(before.key, 'commit')) ?? after.head, branch: after.branch };
 }

@@ -5,7 +5,7 @@ import { mergeTrees } from '../git/merge.ts';
 import type { Head } from '../git/repository.ts';
 import type { Snapshot } from '../git/snapshot.ts';
 import type { Signature } from '../git/trees.ts';
-import { Refusal } from '../refusal.ts';
+import { OwnRefusal, Refusal } from '../refusal.ts';
 import type { UndoRecord } from './undo-log.ts';
 
 export interface Undoing {
@@ -42,7 +42,7 @@ export function recordOf({ repository, log, op, by }: Planning, from: Head, to: 
 
 export function stagedOf(repository: Repository, snapshot: Snapshot): string | null {
   if (repository.kept === 'beside') return null;
-  if (snapshot.staged === null) throw new Refusal('The index has unresolved conflicts; resolve them first. Nothing was changed.');
+  if (snapshot.staged === null) throw new OwnRefusal('The index has unresolved conflicts; resolve them first. Nothing was changed.');
   return snapshot.staged;
 }
 

@@ -9,7 +9,7 @@ import type { Repository } from '../git/git.ts';
 import { headOf, inProgress, type Place } from '../git/repository.ts';
 import { indexLock } from '../git/staging.ts';
 import type { Signature } from '../git/trees.ts';
-import { Refusal } from '../refusal.ts';
+import { OwnRefusal } from '../refusal.ts';
 import { answer, finish } from './finish.ts';
 import type { Undoing } from './plan.ts';
 import { planRedo } from './plan-redo.ts';
@@ -23,7 +23,7 @@ import { readUndoLog, standing, type UndoRecord, writeUndoRecord } from './undo-
  */
 export function undo(place: Place, op: Undoing): WorkspaceAnswer {
   const history = openHistory(place, false);
-  if (!history || states(history, 'before').length === 0) throw new Refusal('There is nothing to undo: no task or direct edit has changed this workspace.');
+  if (!history || states(history, 'before').length === 0) throw new OwnRefusal('There is nothing to undo: no task or direct edit has changed this workspace.');
   const log = readUndoLog(history);
   const by: Signature = { ...op.author, seconds: now() };
   const begun = log.find((record) => !record.done && record.worktree === history.worktree);
@@ -56,8 +56,8 @@ function chooseTasks(repository: Repository, log: UndoRecord[], op: Undoing): Ta
       return after ? [{ before, after }] : [];
     });
   if (tasks.length > 0) return op.what === 'one' ? newestStep(tasks) : tasks;
-  if (op.task === undefined) throw new Refusal('There is nothing to undo.');
-  throw new Refusal(undone.has(op.task) ? `Task ${op.task} is undone already.` : `No task ${op.task} has ended in this workspace.`);
+  if (op.task === undefined) throw new OwnRefusal('There is nothing to undo.');
+  throw new OwnRefusal(undone.has(op.task) ? `Task ${op.task} is undone already.` : `No task ${op.task} has ended in this workspace.`);
 }
 
 /** The newest task, or all direct edits of the newest turn with no task among them: one thing that the person asked for. */
@@ -76,7 +76,7 @@ function wholeAgain(place: Place, history: Repository, chosen: Task[]): { reposi
     const head = headOf(history);
     // an undo that was done again has made it whole already
     if (head.commit === source.head && head.branch === source.branch) return { repository: history, notes: [] };
-    throw new Refusal('The task removed the git folder, and another repository was made here since. Move its .git elsewhere first; nothing was changed.');
+    throw new OwnRefusal('The task removed the git folder, and another repository was made here since. Move its .git elsewhere first; nothing was changed.');
   }
   const due = source && (history.kept === 'beside' || chosen.some(({ after }) => after.damage) || existsSync(mark));
   if (!due) return { repository: history, notes: [] };
@@ -91,7 +91,7 @@ function wholeAgain(place: Place, history: Repository, chosen: Task[]): { reposi
 function checkCalm(repository: Repository): void {
   if (repository.kept === 'beside') return;
   const doing = inProgress(repository);
-  if (doing) throw new Refusal(`${doing[0]!.toUpperCase()}${doing.slice(1)} is in progress; finish or abort it first. Nothing was changed.`);
+  if (doing) throw new OwnRefusal(`${doing[0]!.toUpperCase()}${doing.slice(1)} is in progress; finish or abort it first. Nothing was changed.`);
   const lock = indexLock(repository);
-  if (lock) throw new Refusal(`Nothing was changed: ${lock}.`);
+  if (lock) throw new OwnRefusal(`Nothing was changed: ${lock}.`);
 }

@@ -33,11 +33,11 @@ export async function findServers(deps: FindDeps, signal: AbortSignal): Promise<
   return !answered.includes(false);
 }
 
-async function findServer({ db, log, kennel }: FindDeps, configured: ConfiguredServer, stop: AbortSignal): Promise<boolean> {
+export async function findServer({ db, config, log, kennel }: FindDeps, configured: ConfiguredServer, stop: AbortSignal): Promise<boolean> {
   const { name } = configured.server;
   const signal = AbortSignal.any([stop, AbortSignal.timeout(CONNECT_MS)]);
   try {
-    const session = await connectTo(configured, kennel, signal);
+    const session = await connectTo(configured, { kennel, logins: { db, config } }, signal);
     const listed = await session.tools(signal).finally(session.close);
     const declaration = declarationOf(configured.server, listed);
     const { hash, isNew } = await noteFound(db, declaration);

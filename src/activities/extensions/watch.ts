@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { fileStamp, NO_FILE } from '../../adapters/file-stamp.ts';
 import { mcpConfigFile } from '../../adapters/mcp/configured.ts';
 import { ExtensionFiles } from './find-files.ts';
 import { type FindDeps, findServers } from './find-servers.ts';
@@ -20,7 +20,7 @@ export function watchServers(deps: FindDeps): () => void {
   const files = deps.kennel ? null : new ExtensionFiles(deps);
   const round = async (): Promise<void> => {
     await files?.look();
-    const now = await stampOf(mcpConfigFile(deps.config));
+    const now = fileStamp(mcpConfigFile(deps.config));
     if (now !== seen || (now !== NO_FILE && Date.now() >= askAt)) {
       // taken before the file is read, so that a change meanwhile is seen in the next round
       const answered = await findServers(deps, stopped.signal);
@@ -41,11 +41,3 @@ export function watchServers(deps: FindDeps): () => void {
     clearTimeout(timer);
   };
 }
-
-const NO_FILE = 'none';
-
-const stampOf = (file: string): Promise<string> =>
-  stat(file, { bigint: true }).then(
-    ({ ino, mtimeNs, size }) => `${ino} ${mtimeNs} ${size}`,
-    ({ code }: NodeJS.ErrnoException) => (code === 'ENOENT' ? NO_FILE : String(code)),
-  );

@@ -8,7 +8,7 @@ import type { KennelDeps } from '../activity-deps.ts';
 
 /**
  * Freezes the containers of a host that cannot know whether its tasks still belong to it, and closes their way out. When the host has its lease again,
- * containers of its tasks are thawed, and containers of tasks that moved are removed.
+ * containers of its tasks are thawed, and containers of tasks that moved are removed. Apps and direct commands are frozen meanwhile, too.
  */
 export interface Fence {
   close(): Promise<void>;
@@ -30,16 +30,19 @@ export function createFence({ db, config, kennel, gate, host }: FenceDeps): Fenc
     close: () =>
       inTurn(async () => {
         const running = (await kennel.list()).filter((container) => container.state === 'running');
-        await write(record, [...(await read(record)), ...running.map(({ taskId }) => taskId)]);
-        await Promise.all(running.map(({ taskId, step }) => kennel.setPaused(taskId, step, true)));
+        const before = await read(record);
+        const others = await kennel.runningBesides();
+        await write(record, { tasks: [...before.tasks, ...running.map(({ taskId }) => taskId)], others: [...before.others, ...others] });
+        await Promise.all([...running.map(({ taskId, step }) => kennel.setPaused(taskId, step, true)), kennel.setFrozen(others, true)]);
         await Promise.all(gate.openTasks().map((taskId) => gate.close(taskId)));
       }),
     lift: () =>
       inTurn(async () => {
         const held = await read(record);
-        if (held.length === 0) return;
-        const containers = (await kennel.list()).filter((container) => held.includes(container.taskId));
+        if (held.tasks.length === 0 && held.others.length === 0) return;
+        const containers = (await kennel.list()).filter((container) => held.tasks.includes(container.taskId));
         for (const container of containers) await settle(container);
+        await kennel.setFrozen(held.others, false);
         await rm(record, { force: true });
       }),
   };
@@ -54,15 +57,23 @@ export function createFence({ db, config, kennel, gate, host }: FenceDeps): Fenc
 
 const recordOf = ({ FETCH_HOME, FETCH_KENNEL_HOST }: Config): string => join(FETCH_HOME, 'kennel', `held-${FETCH_KENNEL_HOST}.json`);
 
-async function read(record: string): Promise<string[]> {
+/** What a host holds: tasks by id, apps and commands by the name of their container. */
+interface Held {
+  tasks: string[];
+  others: string[];
+}
+
+async function read(record: string): Promise<Held> {
   try {
-    return JSON.parse(await readFile(record, 'utf8')) as string[];
+    const held = JSON.parse(await readFile(record, 'utf8')) as Held | string[];
+    // an earlier release held only tasks
+    return Array.isArray(held) ? { tasks: held, others: [] } : held;
   } catch {
-    return [];
+    return { tasks: [], others: [] };
   }
 }
 
-async function write(record: string, ids: readonly string[]): Promise<void> {
+async function write(record: string, { tasks, others }: Held): Promise<void> {
   await mkdir(dirname(record), { recursive: true });
-  await writeFile(record, JSON.stringify([...new Set(ids)]));
+  await writeFile(record, JSON.stringify({ tasks: [...new Set(tasks)], others: [...new Set(others)] }));
 }

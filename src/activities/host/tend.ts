@@ -1,14 +1,16 @@
 import { readdir, rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
-import { AGENT_NAMES } from '../../../kennel/agents/registry.ts';
+import { AGENT_NAMES, factsOf } from '../../../kennel/agents/registry.ts';
 import { gitIdentityOfUser } from '../../adapters/git-identity.ts';
 import type { Browsers } from '../../adapters/kennel/browser/browsers.ts';
 import { loginProblem } from '../../adapters/kennel/login.ts';
+import { dropSkillFolders } from '../../adapters/kennel/skill-folders.ts';
 import { emptyTrash, findWorkspaces, identified } from '../../adapters/workspaces.ts';
 import type { Author } from '../../contracts/workspace-ops.ts';
 import { missingFor } from '../../domain/tasks/agents.ts';
 import { loginsOf } from '../../domain/tasks/logins.ts';
 import { isCurrentConversation } from '../../store/chats/conversation-start.ts';
+import { agreedHashes } from '../../store/extensions/turn-extensions.ts';
 import { markEnded } from '../../store/kennel/apps.ts';
 import { reportHost } from '../../store/kennel/hosts.ts';
 import { findTask, isOver, liveTaskIds, liveTasksOf } from '../../store/kennel/tasks.ts';
@@ -17,6 +19,9 @@ import type { KennelDeps } from '../activity-deps.ts';
 import { openGate } from '../task/gate.ts';
 import { dropOldRuns, forgetRun, gateFolder, runFolder, runsFolder } from '../task/run/folder.ts';
 import { workspacesFolder } from '../task/task-workspace.ts';
+import { tellEnd } from './ended-app.ts';
+import { MapMaker } from './maps.ts';
+import { watchEntries } from './watch-entries.ts';
 
 const EVERY_MS = 5_000;
 const WAIT_MS = 500;
@@ -39,29 +44,38 @@ type Tending = KennelDeps & {
   apps: string[] | null;
   /** read once: it changes seldom */
   git: Promise<Author | null>;
+  maps: MapMaker;
   timer?: NodeJS.Timeout;
+  /** one listing of the workspaces after the other, so that an older one never overwrites a newer one */
+  listing: Promise<void>;
 };
 
+const LIST = 'list the workspaces';
 const chores = {
   'report this host': report,
-  'list the workspaces': showWorkspaces,
+  [LIST]: listWorkspaces,
   'open gates': reopen,
   'end containers': sweep,
   'end browsers': endBrowsers,
   'look after apps': tendApps,
+  'begin a map': ({ maps }: Tending) => maps.begin(),
   'forget what tasks left': forget,
   'empty the trash': clear,
 };
 
 /**
  * What a host does by itself every few seconds: reports that it lives and what it can do, lists its workspaces, opens the gate of tasks that an earlier process
- * began, and ends containers of tasks that are over. Returns a function that stops it.
+ * began, ends containers of tasks that are over, and makes maps of repositories. Returns a function that stops it.
  */
 export function tendHost(deps: KennelDeps & { browsers: Browsers; log: Logger }): () => void {
-  const tending: Tending = { ...deps, forgotten: new Set(), droppedAt: 0, socketsCleared: false, stopped: false, apps: null, git: gitIdentityOfUser() };
+  const none = { forgotten: new Set<string>(), droppedAt: 0, socketsCleared: false, stopped: false, apps: null, listing: Promise.resolve() };
+  const tending: Tending = { ...deps, ...none, git: gitIdentityOfUser(), maps: new MapMaker(deps) };
   void round(tending);
+  // a person who puts a folder there goes on typing its name
+  const unwatch = watchEntries(workspacesFolder(deps.config), () => tending.lease.held() && void did(tending, LIST));
   return () => {
     tending.stopped = true;
+    unwatch();
     clearTimeout(tending.timer);
   };
 }
@@ -79,8 +93,11 @@ async function doChores(tending: Tending): Promise<void> {
       () => true,
       () => false,
     );
-  for (const [what, chore] of Object.entries(chores))
-    await chore(tending).catch((error: Error) => tending.log.warn({ error: error.message }, `could not ${what}; the next round tries again`));
+  for (const what of Object.keys(chores) as Array<keyof typeof chores>) await did(tending, what);
+}
+
+async function did(tending: Tending, what: keyof typeof chores): Promise<void> {
+  await chores[what](tending).catch((error: Error) => tending.log.warn({ error: error.message }, `could not ${what}; the next round tries again`));
 }
 
 async function report({ db, config, kennel, host, git }: Tending): Promise<void> {
@@ -93,13 +110,18 @@ async function report({ db, config, kennel, host, git }: Tending): Promise<void>
   const harnesses = AGENT_NAMES.map((name) => {
     const login = logins.get(name);
     const lacks = login === undefined ? missingFor(name, config) : loginProblem(name, login);
-    const why = !allowed.includes(name) ? 'It is not among FETCH_KENNEL_AGENTS.' : lacks;
+    const why = !allowed.includes(name) ? `${factsOf(name).label} is not among FETCH_KENNEL_AGENTS.` : lacks;
     return { name, ready: why === null, why };
   });
   await reportHost(db, { host, slots: config.FETCH_KENNEL_SLOTS, ready: problem === null, problem, harnesses, git: await git });
 }
 
 /** A folder that a person put there is a workspace too, so the folders decide and not the table. */
+function listWorkspaces(tending: Tending): Promise<void> {
+  tending.listing = tending.listing.catch(() => {}).then(() => showWorkspaces(tending));
+  return tending.listing;
+}
+
 async function showWorkspaces({ db, config, host }: KennelDeps): Promise<void> {
   const { workspaces } = await findWorkspaces(workspacesFolder(config));
   await recordWorkspaces(db, host, await identified(workspaces));
@@ -123,10 +145,10 @@ async function clearSockets({ db, config }: KennelDeps): Promise<void> {
   for (const id of begun) if (!live.has(id)) await rm(gateFolder(config, id), { recursive: true, force: true });
 }
 
-/** An app that ended by itself is marked, so that `status` does not name it. */
+/** An app that ended by itself is told to its chat. Each that has ended is marked, so that `status` does not name it. */
 async function tendApps(tending: Tending): Promise<void> {
   const { db, kennel, host, apps } = tending;
-  const running = (await kennel.apps.tend()).filter(({ state }) => state === 'running').map(({ callId }) => callId);
+  const running = (await kennel.apps.tend((app) => tellEnd(tending, app))).filter(({ state }) => state === 'running').map(({ callId }) => callId);
   await markEnded(db, host, running, apps);
   tending.apps = running;
 }
@@ -175,5 +197,6 @@ async function clear(deps: Tending): Promise<void> {
   deps.droppedAt = Date.now();
   await dropOldRuns(runsFolder(config), await liveTaskIds(db));
   await kennel.prune();
+  await dropSkillFolders(config.FETCH_HOME, new Set(await agreedHashes(db)));
   await deps.gate.sweep();
 }

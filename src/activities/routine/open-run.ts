@@ -5,17 +5,19 @@ import { firingNote, isOvertaken } from '../../domain/cron.ts';
 import { chatAutonomy } from '../../store/chats/threads.ts';
 import { hostOfChat } from '../../store/kennel/hosts.ts';
 import { findCron } from '../../store/routines/crons.ts';
-import { findRoutine } from '../../store/routines/routines.ts';
-import { findRun, openRun as insertRun, runningRun } from '../../store/routines/runs.ts';
+import { findRoutine, type Routine } from '../../store/routines/routines.ts';
+import { findRun, openRun as insertRun, type RoutineRun, runningRun } from '../../store/routines/runs.ts';
 import { tools } from '../../tools/registry.ts';
+import { problemOfRun } from '../../tools/routines/routine-steps.ts';
 import type { RoutineDeps } from '../activity-deps.ts';
+import { givenTo } from './given.ts';
 
 /** Opens a run, or says why not now. Null when the routine or its chat is gone. */
 export async function openRun(deps: RoutineDeps, input: OpenInput): Promise<OpenedRun | null> {
   const { db } = deps;
   const [routine, chat] = await Promise.all([findRoutine(db, input.chatId, input.routineId), chatAutonomy(db, input.chatId)]);
   const scheduledFor = input.scheduledFor ? new Date(input.scheduledFor) : null;
-  const cron = input.cronId && scheduledFor ? await findCron(db, input.chatId, input.cronId) : undefined;
+  const cron = input.cronId ? await findCron(db, input.chatId, input.cronId) : undefined;
   if (input.cronId && scheduledFor && !cron) {
     // deleted by hand, or by a call that was killed half way; it would fire for ever
     await deleteSchedule(deps.temporal, input.cronId);
@@ -37,8 +39,17 @@ export async function openRun(deps: RoutineDeps, input: OpenInput): Promise<Open
     const from = cron.last_fired && cron.last_fired > cron.enabled_since ? cron.last_fired : cron.enabled_since;
     note = firingNote({ schedule: cron.schedule, timeZone: cron.time_zone }, from, scheduledFor, now);
   }
-  await insertRun(db, { id: input.runId, routine, cronId: input.cronId ?? null, workflowId: input.workflowId, scheduledFor, note });
-  return { name: routine.name, channel: chat.channel, steps: await Promise.all(routine.steps.map((step) => policyOf(deps, input.chatId, step))) };
+  const given = await givenTo(db, input, cron);
+  const run = await insertRun(db, { id: input.runId, routine, cronId: input.cronId ?? null, workflowId: input.workflowId, scheduledFor, note, given });
+  const problem = problemBefore(routine, run);
+  const steps = await Promise.all(routine.steps.map((step) => policyOf(deps, input.chatId, step)));
+  return { name: routine.name, channel: chat.channel, steps, ...(problem && { problem }) };
+}
+
+/** Why a run cannot begin with what it was given. Its routine may have other inputs than when they were checked. */
+function problemBefore(routine: Routine, { inputs, results, cron_id }: RoutineRun): string | null {
+  const problem = inputs && results.length === 0 ? problemOfRun(routine, (name) => tools.get(name), inputs) : null;
+  return problem && `${problem.replace(/\.$/, '')}${cron_id ? '. Tell me what its schedule shall give it' : ''}`;
 }
 
 /** How a routine step is to be run, as of now. */

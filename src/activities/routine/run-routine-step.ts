@@ -4,19 +4,18 @@ import { decideUnattended } from '../../domain/consent/policy.ts';
 import { whyAsked } from '../../domain/consent/taint.ts';
 import { closedTo } from '../../domain/consent/tool-access.ts';
 import { unknownOutcome } from '../../domain/failures.ts';
-import { fillInputs, type Inputs, missingInputs } from '../../domain/routine-inputs.ts';
+import { type Inputs, missingInputs } from '../../domain/routine-inputs.ts';
 import { chatAccess, chatAutonomy } from '../../store/chats/threads.ts';
-import type { Db } from '../../store/postgres/database.ts';
 import { findRoutine } from '../../store/routines/routines.ts';
 import { beginOnce, findRun, type RoutineRun, storeStep } from '../../store/routines/runs.ts';
-import { findCallWithChat } from '../../store/steps/calls.ts';
-import { taintOfCall, unaskedSources } from '../../store/steps/taint.ts';
 import { tools } from '../../tools/registry.ts';
+import { filledArgs } from '../../tools/routines/filled-args.ts';
 import { dangerOf, type Tool, type ToolOutcome } from '../../tools/tool.ts';
 import type { RoutineDeps } from '../activity-deps.ts';
 import { fail } from '../failure.ts';
 import { clearUp, runTool, taskMadeBy } from '../run-tool.ts';
 import { taintUnattended } from '../turn/provenance.ts';
+import { givenByCall } from './given.ts';
 
 type Args = Record<string, unknown>;
 
@@ -56,10 +55,11 @@ async function outcomeOf(
   if (!step) return refused('The workflow was deleted while it ran.');
   const tool = tools.get(step.tool);
   if (!tool) return refused(`The tool ${step.tool} is no longer there.`);
-  const given = await inputsOfRun(deps.db, run, callId);
+  // an earlier release opened the run without what it is given
+  const given = run.inputs ? { inputs: run.inputs, sources: run.sources } : await givenByCall(deps.db, run.chat_id, callId);
   const missing = missingInputs([step], given.inputs);
   if (missing.length > 0) return refused(`The run has no ${missing.join(', ')}. Start it again with workflow_run and its inputs.`);
-  const checked = await mayRun(deps, run, tool, fillInputs(step.args, given.inputs), [...sources, ...given.sources]);
+  const checked = await mayRun(deps, run, tool, { written: step.args, inputs: given.inputs }, [...sources, ...given.sources]);
   if (typeof checked === 'string') return refused(checked);
   // a run has no turn and no thread, so its own id takes their place
   const context = { ...deps, callId: callIdOf(run.id, index), chatId: run.chat_id, threadId: run.id, turnId: run.id, unattended: true };
@@ -70,24 +70,23 @@ async function outcomeOf(
   return await runTool(tool, tool.effect, checked.args, context);
 }
 
-/** What the call of workflow_run had given, and what its turn had read if no person was asked about it. */
-async function inputsOfRun(db: Db, run: RoutineRun, callId: string | undefined): Promise<{ inputs: Inputs; sources: readonly Source[] }> {
-  const call = callId === undefined ? undefined : await findCallWithChat(db, callId);
-  if (callId === undefined || call?.chatId !== run.chat_id) return { inputs: {}, sources: [] };
-  return { inputs: (call.args.inputs ?? {}) as Inputs, sources: unaskedSources(await taintOfCall(db, callId)) };
-}
-
 /** The parsed arguments, or why the routine step may not run. It is decided again now: the chat may trust the agent less than when the routine was made. */
-async function mayRun({ db }: RoutineDeps, run: RoutineRun, tool: Tool, args: Args, sources: readonly Source[]): Promise<string | { args: Args }> {
+async function mayRun(
+  { db }: RoutineDeps,
+  run: RoutineRun,
+  tool: Tool,
+  { written, inputs }: { written: Args; inputs: Inputs },
+  sources: readonly Source[],
+): Promise<string | { args: Args }> {
   const [chat, access] = await Promise.all([chatAutonomy(db, run.chat_id), chatAccess(db, run.chat_id)]);
   const autonomy = chat?.autonomy ?? 'supervised';
   const closed = access && closedTo(tool, access);
   if (closed) return closed;
-  if (decideUnattended(dangerOf(tool, args), autonomy) === 'refuse')
-    return `${tool.name} is ${tool.danger} and would need your consent now; nobody can be asked while a workflow runs.`;
-  const parsed = tool.schema.safeParse(args);
+  const parsed = filledArgs(tool, written, inputs);
   if (!parsed.success) return `The stored arguments no longer fit ${tool.name}: ${parsed.error.message}`;
   const data = parsed.data as Args;
+  if (decideUnattended(dangerOf(tool, data), autonomy) === 'refuse')
+    return `${tool.name} is ${tool.danger} and would need your consent now; nobody can be asked while a workflow runs.`;
   const taint = await taintUnattended(db, run.chat_id, sources, tool, data);
   if (decideUnattended(tool.danger, autonomy, taint) === 'refuse')
     return `${tool.name} was not run. ${whyAsked(taint!)} Nobody can be asked while a workflow runs: ask for it in the chat.`;

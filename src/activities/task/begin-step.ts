@@ -1,6 +1,8 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { hasModel } from '../../../kennel/agents/registry.ts';
 import { loginProblem } from '../../adapters/kennel/login.ts';
+import { type MountedSkill, mountSkills } from '../../adapters/kennel/skill-folders.ts';
+import { toolsForAgents } from '../../adapters/mcp/agent-servers.ts';
 import type { Config } from '../../config.ts';
 import { type AgentName, type RunSpec, worktreeOf } from '../../contracts/kennel.ts';
 import type { AgreementAsked, BeginInput, HeldBack, Prepared } from '../../contracts/task.ts';
@@ -9,6 +11,7 @@ import { askWhoSigns } from '../../domain/chat/sign-off.ts';
 import { modelOf } from '../../domain/tasks/agents.ts';
 import { loginsOf } from '../../domain/tasks/logins.ts';
 import { chatAutonomy } from '../../store/chats/threads.ts';
+import { agreedSkillsInThread } from '../../store/extensions/turn-extensions.ts';
 import { asksWhoSigns, gitIdentity, signatureOf } from '../../store/kennel/signatures.ts';
 import { askForEnvironment } from '../../store/kennel/task-environments.ts';
 import { tellOfTask } from '../../store/kennel/task-news.ts';
@@ -46,7 +49,7 @@ export async function prepareTask(deps: KennelDeps, task: Task): Promise<Prepare
   const prepared: Prepared = { harness: task.harness, ...(ask && { ask }), ...(notice && { notice }), ...(hosts && { hosts }) };
   if (!task.worktree) return prepared;
   const workspace = workspaceOf(config, task);
-  const added = await kennel.workspaceOp(workspace, { op: 'worktree', action: 'add', key: task.id, author: AUTHOR }, { label: `${task.id} worktree` });
+  const added = await kennel.workspaceOp(workspace, { op: 'worktree', action: 'add', key: task.id, author: AUTHOR });
   if (!added.ok) throw fail('NotFound', added.output);
   return prepared;
 }
@@ -82,7 +85,8 @@ export async function beginStep(deps: KennelDeps, task: Task, input: BeginInput)
   if (limit) return { limit };
   const setup = await settleSetup(deps, task);
   await openGate(deps, task);
-  const [spec, managers] = await Promise.all([specOf(deps, task, input, { login: login !== undefined, setup }), packageManagers(deps, task)]);
+  const skills = await mountSkills(config.FETCH_HOME, await agreedSkillsInThread(db, task.thread_id));
+  const [spec, managers] = await Promise.all([specOf(deps, task, input, { login: login !== undefined, setup, skills }), packageManagers(deps, task)]);
   const workspace = workspaceOf(config, task);
   let remembered = Promise.resolve();
   // the container starts while the checkpoint is made, because both take long; the agent begins only when there is a way back
@@ -98,6 +102,7 @@ export async function beginStep(deps: KennelDeps, task: Task, input: BeginInput)
       runFolder: folder,
       workspace,
       ...(login !== undefined && { login }),
+      skills,
       env: { ...committer((await signatureOf(db, task.chat_id)) ?? AUTHOR), ...managers },
       onSlot,
     });
@@ -116,14 +121,19 @@ async function specOf(
   { db, config }: KennelDeps,
   task: Task,
   input: BeginInput,
-  { login, setup }: { login: boolean; setup: SetupSettled | null },
+  { login, setup, skills }: { login: boolean; setup: SetupSettled | null; skills: readonly MountedSkill[] },
 ): Promise<RunSpec> {
   // an agent that repeats its question gets the answer at once
   const unheard = await unheardAnswer(db, task);
   if (unheard) await passOn({ db, config }, task, input.step, unheard.id);
-  const { prompt, restartPrompt } = await promptsOfRun({ db, config }, task, input, { unheard, setup: setup?.told ?? null });
+  const { prompt, restartPrompt } = await promptsOfRun({ db, config }, task, input, {
+    unheard,
+    setup: setup?.told ?? null,
+    skills: skills.map(({ name }) => name),
+  });
   const goesOn = input.step > 1 && task.session_id !== null;
   const autonomy = (await chatAutonomy(db, task.chat_id))?.autonomy ?? 'supervised';
+  const mcp = [...(await toolsForAgents({ db, config, threadId: task.thread_id })).keys()];
   return {
     version: 1,
     taskId: task.id,
@@ -142,6 +152,7 @@ async function specOf(
     freezeAfterMs: freezeAfterMs(config),
     ...(input.plan && { plan: true as const }),
     ...(setup?.proposed && { proposed: setup.proposed }),
+    ...(mcp.length > 0 && { mcp }),
     waits: true,
   };
 }
@@ -166,7 +177,7 @@ const committer = ({ name, email }: Author): Record<string, string> => ({
 
 async function checkpoint({ kennel }: KennelDeps, task: Task, workspace: string): Promise<void> {
   const operation = { ...worktreeOption(task), op: 'checkpoint', key: task.id, author: AUTHOR } as const;
-  const made = await kennel.workspaceOp(workspace, operation, { label: `${task.id} checkpoint`, keepAs: task.id });
+  const made = await kennel.workspaceOp(workspace, operation);
   if (!made.ok) throw fail('NotFound', made.output);
 }
 

@@ -15,6 +15,7 @@ export async function openGate({ config, gate }: Pick<KennelDeps, 'config' | 'ga
     budget: taskBudget(config),
     allow: allowedHosts(config, task.harness),
     at: { host: task.host, workspace: task.workspace },
+    threadId: task.thread_id,
   });
 }
 

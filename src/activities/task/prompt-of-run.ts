@@ -1,6 +1,6 @@
 import { hasModel } from '../../../kennel/agents/registry.ts';
 import type { Config } from '../../config.ts';
-import type { Command } from '../../contracts/kennel.ts';
+import { type Command, INSIDE } from '../../contracts/kennel.ts';
 import type { BeginInput } from '../../contracts/task.ts';
 import { ABOUT_SETUP } from '../../domain/tasks/setup.ts';
 import { hostsAnswered } from '../../store/kennel/egress-questions.ts';
@@ -50,7 +50,7 @@ export async function promptsOfRun(
   { db, config }: Stores,
   task: Task,
   input: BeginInput,
-  { unheard, setup }: { unheard: Question | undefined; setup: string | null },
+  { unheard, setup, skills }: { unheard: Question | undefined; setup: string | null; skills: readonly string[] },
 ): Promise<Record<'prompt' | 'restartPrompt', string>> {
   const said = await wordsToPlan(db, task);
   const answered = setup ?? (await hostsAnswered(db, task));
@@ -61,24 +61,35 @@ export async function promptsOfRun(
   }
   // a session that knows the plan is told only what the person says to it
   const before =
-    said && !unheard && task.session_id ? [] : [answered && !unheard && task.session_id ? answered : await promptOfRun(config, task, input, unheard)];
+    said && !unheard && task.session_id
+      ? []
+      : [answered && !unheard && task.session_id ? answered : await promptOfRun(config, task, input, { unheard, skills })];
   const prompt = [...before, ...aboutPlan(task, input, { said, heard: !unheard, knows: task.session_id !== null })].join('\n\n');
-  const restartPrompt = [onceMore(task), ...aboutPlan(task, input, { said, heard: true, knows: false }), ...(unheard ? before : [])].join('\n\n');
+  const restartPrompt = [onceMore(task, skills), ...aboutPlan(task, input, { said, heard: true, knows: false }), ...(unheard ? before : [])].join('\n\n');
   return { prompt, restartPrompt };
 }
 
-async function promptOfRun(config: Config, task: Task, input: BeginInput, unheard: Question | undefined): Promise<string> {
+async function promptOfRun(
+  config: Config,
+  task: Task,
+  input: BeginInput,
+  { unheard, skills }: { unheard: Question | undefined; skills: readonly string[] },
+): Promise<string> {
   if (unheard?.kind === 'approval')
     return isAllowed(unheard)
       ? `${unheard.prompt}\nThe person has allowed it. Go on.`
       : `${unheard.prompt}\nThe person has not allowed it. Go on without it, or say what that means.`;
   if (unheard) return `You asked: ${unheard.prompt}\nThe person answers: ${unheard.answer ?? NOBODY}\nGo on.`;
-  if (input.step === 1) return whole(task);
+  if (input.step === 1) return whole(task, skills);
   if (task.session_id) return 'You were interrupted. Look at what is done already, and go on where you stopped.';
   const begun = (await readLog(runFolder(config, task.id), 0)).lines.length > 0;
-  return begun ? onceMore(task) : whole(task);
+  return begun ? onceMore(task, skills) : whole(task, skills);
 }
 
-const whole = (task: Task): string => `${task.goal}\n\n${ABOUT_SETUP}`;
+const whole = (task: Task, skills: readonly string[]): string => [task.goal, ABOUT_SETUP, ...(skills.length > 0 ? [aboutSkills(skills)] : [])].join('\n\n');
 
-const onceMore = (task: Task): string => `${whole(task)}\n\n(An earlier attempt at this was interrupted: look at what is done already before you go on.)`;
+const aboutSkills = (names: readonly string[]): string =>
+  `The person has written down how to do some things, in ${INSIDE.skills}: ${names.join(', ')}. Read the SKILL.md of one before you do what it is about. Its files lie beside it, read only.`;
+
+const onceMore = (task: Task, skills: readonly string[]): string =>
+  `${whole(task, skills)}\n\n(An earlier attempt at this was interrupted: look at what is done already before you go on.)`;

@@ -35,8 +35,7 @@ export async function resultOf(deps: KennelDeps, task: Task, end: { state: Concl
   const { state, reason, gone } = end;
   const said = (await lastSaid(db, task.id)).trim();
   const workspace = workspaceOf(config, task);
-  const leaveWorktree = () =>
-    kennel.workspaceOp(workspace, { op: 'worktree', action: 'remove', key: task.id, author: AUTHOR }, { label: `${task.id} worktree` });
+  const leaveWorktree = () => kennel.workspaceOp(workspace, { op: 'worktree', action: 'remove', key: task.id, author: AUTHOR });
   // the agent never began, or could only read, so nothing changed
   if (task.step === 0 || task.planning) {
     if (task.worktree && task.started_at !== null) await leaveWorktree().catch(() => {});
@@ -51,7 +50,7 @@ export async function resultOf(deps: KennelDeps, task: Task, end: { state: Concl
         workspace,
         { ...worktreeOption(task), op: 'conclude', key: task.id, message, author: by ?? AUTHOR, keepOnBranchOnly: state !== 'completed' },
         // this container starts while the agent's is removed, and looks at the files when nothing writes them any more
-        { label: `${task.id} conclude`, after: gone, kept: task.id },
+        { after: gone },
       ),
     (why): WorkspaceAnswer => ({ ok: false, output: `Its changes could not be read, and were not committed: ${why}` }),
   );

@@ -1,5 +1,4 @@
 import type { ActInput, ActResult } from '../../contracts/conversation.ts';
-import { unionOf } from '../../domain/consent/taint.ts';
 import { unknownOutcome } from '../../domain/failures.ts';
 import { type BegunCall, beginCall, type Outcome, settleBegun } from '../../store/steps/calls.ts';
 import { toolOfTurn } from '../../tools/extensions/added-tools.ts';
@@ -8,8 +7,8 @@ import type { ActivityDeps, HostDeps } from '../activity-deps.ts';
 import { fail } from '../failure.ts';
 import { beating } from '../heartbeat.ts';
 import { createProgress } from '../progress.ts';
-import { clearUp, runTool, taskMadeBy } from '../run-tool.ts';
-import { declaredSources } from './provenance.ts';
+import { clearUp, countCall, runTool, taskMadeBy } from '../run-tool.ts';
+import { sourcesOfOutcome } from './provenance.ts';
 
 const notAllowed = (name: string): string => `${name} was not run: it needs an approval, and no approval of it is on record.`;
 
@@ -28,6 +27,7 @@ export const createAct = (deps: Omit<ActivityDeps, 'model'> & Partial<HostDeps>)
     const context = { ...hostOf(deps), ...place, callId: call.id, turnId: call.turn_id, db, temporal, config };
     if (how === 'again' && call.effect === 'once') {
       await clearUp(tools.get(call.name), call.args, context);
+      countCall(call.name, 'unknown');
       return await keep(deps, call, { ok: false, output: unknownOutcome('call') });
     }
     // the stored decision counts, not the signalled one: anybody who can reach the Temporal server can signal the workflow
@@ -36,7 +36,7 @@ export const createAct = (deps: Omit<ActivityDeps, 'model'> & Partial<HostDeps>)
     if (!tool) return await keep(deps, call, { ok: false, output: `The tool ${call.name} is no longer there.` });
     const progress = createProgress(deps, (text) => ({ ...place, of: call.turn_id, text }), 0);
     const outcome = await runTool(tool, call.effect, call.args, { ...context, progress });
-    return await keep(deps, call, { ...outcome, sources: unionOf(declaredSources(tool, call.args), outcome.sources ?? []) });
+    return await keep(deps, call, { ...outcome, sources: sourcesOfOutcome(tool, call.args, outcome) });
   });
 
 async function keep(deps: Pick<ActivityDeps, 'db' | 'config'>, call: BegunCall, outcome: Outcome): Promise<ActResult> {
@@ -44,5 +44,5 @@ async function keep(deps: Pick<ActivityDeps, 'db' | 'config'>, call: BegunCall, 
   return { ok: outcome.ok, size: outcome.output.length, ...(await taskMadeBy(deps, call, outcome.ok)) };
 }
 
-const hostOf = ({ kennel, host, workspacesFolder, browsers }: Partial<HostDeps>): Partial<HostDeps> =>
-  kennel ? { kennel, host, workspacesFolder, browsers } : {};
+const hostOf = ({ kennel, host, workspacesFolder, browsers, lease }: Partial<HostDeps>): Partial<HostDeps> =>
+  kennel ? { kennel, host, workspacesFolder, browsers, lease } : {};

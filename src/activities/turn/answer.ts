@@ -4,14 +4,10 @@ import { hasPictures } from '../../adapters/model/pictures.ts';
 import type { ThinkInput, ThinkResult } from '../../contracts/conversation.ts';
 import { stepKey } from '../../contracts/ids.ts';
 import { shownOfMessage, toModelMessages } from '../../domain/chat/context.ts';
-import { workspaceContext } from '../../domain/chat/workspace-context.ts';
 import { accessOf, type ToolAccess } from '../../domain/consent/tool-access.ts';
 import { costOf } from '../../domain/model/price-book.ts';
 import { cut } from '../../domain/text/storable.ts';
 import { keepForTurn, skillsAmong } from '../../store/extensions/turn-extensions.ts';
-import { workOfChat } from '../../store/kennel/chat-work.ts';
-import { memoriesForPrompt } from '../../store/memories/memories.ts';
-import { memoryOwner } from '../../store/memories/memory-owner.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import type { CheckedCall } from '../../store/steps/new-calls.ts';
 import type { StepSubject } from '../../store/steps/step-subject.ts';
@@ -24,7 +20,8 @@ import type { ActivityDeps } from '../activity-deps.ts';
 import { fittingHistory } from './compact.ts';
 import { routeToKennel } from './kennel-routing.ts';
 import { systemPrompt } from './prompt.ts';
-import { withTaint } from './provenance.ts';
+import { promptFacts } from './prompt-facts.ts';
+import { sourcesOf, withTaint } from './provenance.ts';
 import { StepStream } from './step-stream.ts';
 import { answerOfWords } from './words.ts';
 
@@ -64,10 +61,10 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
     signal,
     requestId: key,
   };
-  const [{ history, spent }, memories, work] = await Promise.all([
+  const tainted = sourcesOf(loaded, subject.group).length > 0;
+  const [{ history, spent }, { memories, work, map }] = await Promise.all([
     fittingHistory(db, model, loaded, at),
-    rememberedIn(db, subject.chatId, config),
-    workOfChat(db, subject.chatId),
+    promptFacts(db, config, { turnId, chatId: subject.chatId, tainted }),
   ]);
   const access = accessOf(subject.turn, subject.thread);
   const extensions = await extensionsFor(db, turnId, subject);
@@ -81,7 +78,7 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
       history.calls,
       history.files,
       shownOfMessage(budgetTokens),
-      { before: history.openFrom, text: work && workspaceContext(work) },
+      { before: history.openFrom, text: work, map },
     );
     const asked = seeing(deps, modelName, messages);
     const answer =
@@ -112,6 +109,7 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
         ...(cost.unpriced + spent.unpriced > 0 && { unpriced: cost.unpriced + spent.unpriced }),
       },
       cachedTokens: usage.cachedTokens,
+      reasoningTokens: usage.reasoningTokens,
       readUpto: history.messages.at(-1)?.ord ?? history.upto,
       item: await stream.settle(),
     });
@@ -125,9 +123,6 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
 /** The model that sees pictures, where one is named. The fallback is left alone: it takes over when that one fails, too. */
 const seeing = ({ config, model }: ActivityDeps, modelName: string, messages: ModelMessage[]): string =>
   config.VISION_MODEL && model.kind !== 'practice' && modelName !== model.fallback && hasPictures(messages) ? config.VISION_MODEL : modelName;
-
-const rememberedIn = async (db: ActivityDeps['db'], chatId: string, config: ActivityDeps['config']): Promise<string[]> =>
-  memoriesForPrompt(db, await memoryOwner(db, chatId, config));
 
 /** A turn keeps what its first step was offered. Most turns have nothing to keep. */
 const extensionsFor = async (db: Db, turnId: string, { extensions: { hashes, kept } }: StepSubject): Promise<readonly string[]> =>

@@ -8,7 +8,7 @@ import { grantsOf, pagesRead } from '../../store/steps/taint.ts';
 import type { History } from '../../store/steps/transcript.ts';
 import type { AddedTools } from '../../tools/extensions/added-tools.ts';
 import { tools } from '../../tools/registry.ts';
-import type { Tool } from '../../tools/tool.ts';
+import type { Tool, ToolOutcome } from '../../tools/tool.ts';
 
 /** Where the text that a model reads comes from, and what that means for the calls that it makes. */
 
@@ -43,6 +43,10 @@ export function declaredSources(tool: Tool | undefined, args: Record<string, unk
   const label = tool.readFrom?.(args as never) ?? tool.name;
   return tool.reads.map((kind) => ({ kind, label: label.slice(0, 80).toWellFormed() }));
 }
+
+/** Whose text a result contains. */
+export const sourcesOfOutcome = (tool: Tool, args: Record<string, unknown>, { ours, sources = [] }: ToolOutcome): readonly Source[] =>
+  unionOf(ours ? [] : declaredSources(tool, args), sources);
 
 /** What the person wrote: their part of messages, and answers in their own words. */
 function ownWords(messages: readonly DialogueMessage[], calls: History['calls'], group: boolean): string[] {

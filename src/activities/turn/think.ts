@@ -7,14 +7,15 @@ import { endStaleAnswers } from '../../store/chats/items.ts';
 import { tellDelay } from '../../store/steps/model-waits.ts';
 import { loadSubject, type StepSubject } from '../../store/steps/step-subject.ts';
 import { loadHistory } from '../../store/steps/transcript.ts';
+import { stepsEnded } from '../../telemetry/metrics.ts';
 import type { ActivityDeps } from '../activity-deps.ts';
 import { asFailure, fail, finalOf } from '../failure.ts';
 import { beat } from '../heartbeat.ts';
 import { answerWith } from './answer.ts';
 import { DayBudgetSpent } from './day-budget.ts';
-import { logEndedTurn } from './end-line.ts';
 import { ModelWaits, patienceLimits } from './model-waits.ts';
 import { SharedLimits } from './shared-limits.ts';
+import { turnEnded } from './turn-ended.ts';
 
 /** The person is told when nobody worked on a turn for this long. */
 const TELL_DELAY_MS = 8_000;
@@ -40,9 +41,11 @@ export const createThink =
     try {
       const result = await answerStep(deps, input, patience, waits);
       await waits.answered(patience.failures > 0);
-      if (result.next === 'closed' && result.outboxId) logEndedTurn(deps, input.turnId);
+      stepsEnded.add({ outcome: 'answered' });
+      if (result.next === 'closed' && result.outboxId) turnEnded(deps, input.turnId, 'completed');
       return patience.waitedMs > 0 ? { ...result, waitedMs: patience.waitedMs } : result;
     } catch (error) {
+      stepsEnded.add({ outcome: error instanceof ModelError ? error.type : 'other' });
       if (!(error instanceof ModelError && error.retryable))
         throw others + 1 >= MOST_OTHERS && !cancellationSignal().aborted ? finalOf(asFailure(error)) : asFailure(error);
       const verdict = afterFailure(patience, error, performance.now() - begun, patienceLimits(deps), Math.random());
@@ -63,7 +66,7 @@ async function answerStep(deps: ActivityDeps, input: ThinkInput, before: Patienc
   const [subject, history] = await Promise.all([loadSubject(db, input, model), loadHistory(db, input.threadId)]);
   waits.timeZone = subject?.preferences.timeZone;
   if (!subject) throw fail('NotFound', `Turn ${input.turnId} is not in the database.`);
-  if (subject.stored) return subject.stored;
+  if (subject.stored) return { ...subject.stored, chatMicroUsd: subject.spentEver };
   if (subject.turn.status !== 'in_progress') return closed(subject);
   if (info.attempt > 1) await endStaleAnswers(db, input.turnId, input.threadId);
   refuseOverBudget(deps, subject);
@@ -73,13 +76,14 @@ async function answerStep(deps: ActivityDeps, input: ThinkInput, before: Patienc
   // a person who writes may have bought more since the limit was met
   const limits = new SharedLimits(db, subject.limits, { probes: input.step === 1 && info.attempt === 1 });
   const watched = { ...deps, model: limits.watched(waits.watched()) };
+  const withSpent = (result: ThinkResult): ThinkResult => ({ ...result, chatMicroUsd: subject.spentEver + result.usage.microUsd });
   try {
-    return await answerWith(watched, name, input, subject, history);
+    return withSpent(await answerWith(watched, name, input, subject, history));
   } catch (first) {
     const { fallback } = model;
     if (!fallback || fallback === name || !(first instanceof ModelError) || !takesOver(first, info.attempt)) throw first;
     try {
-      return await answerWith(watched, fallback, input, subject, await loadHistory(db, input.threadId));
+      return withSpent(await answerWith(watched, fallback, input, subject, await loadHistory(db, input.threadId)));
     } catch (second) {
       throw sooner(first, second);
     }

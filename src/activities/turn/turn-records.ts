@@ -13,7 +13,7 @@ import { finishTurn } from '../../store/turns/finish.ts';
 import type { ActivityDeps } from '../activity-deps.ts';
 import { recording } from '../heartbeat.ts';
 import { approvalOf } from './approval.ts';
-import { logEndedTurn } from './end-line.ts';
+import { turnEnded } from './turn-ended.ts';
 
 /** Short activities on our own store. As local activities they take half the time and a third of the events. */
 export function createRecordActivities(deps: Pick<ActivityDeps, 'db' | 'config' | 'log'>): RecordActivities {
@@ -39,7 +39,7 @@ export function createRecordActivities(deps: Pick<ActivityDeps, 'db' | 'config' 
     // if the thread is gone, the turn is over and there is nobody to tell
     finish: recording(async (input: FinishInput): Promise<string | null> => {
       const outboxId = await finishTurn(db, input).catch(unlessGone);
-      if (outboxId) logEndedTurn(deps, input.turnId, input.failure?.type);
+      if (outboxId) turnEnded(deps, input.turnId, input.status, input.failure?.type);
       return outboxId;
     }),
   };

@@ -7,7 +7,7 @@ import { toolInWords } from '../../domain/chat/tool-words.ts';
  * of every call: consent, the host's queue, retries. The next step says what came of it. Null for every other message.
  */
 export function answerOfWords(messages: readonly ModelMessage[], { key, modelName }: { key: string; modelName: string }): ModelAnswer | null {
-  const { user, step, last } = situationOf(messages);
+  const { user, step, last } = situationOf(messages.map((message) => ('calls' in message ? { ...message, tool_calls: message.calls } : message)));
   const tool = toolInWords(user);
   if (!tool || step > 1) return null;
   const calls = step === 0 ? [{ id: `call_${key.replace(/\W/g, '_')}`, name: tool.name, arguments: JSON.stringify(tool.arguments) }] : [];

@@ -8,7 +8,7 @@ import { INSIDE } from '../../contracts/kennel.ts';
 import { destroy, LABEL } from './docker/containers.ts';
 import { Demux } from './docker/demux.ts';
 import type { Engine } from './docker/engine.ts';
-import { hostConfig, type Limits, mount } from './docker/hardening.ts';
+import { hostConfig, type Limits, mount, skillMounts } from './docker/hardening.ts';
 import type { WorkspaceUser } from './docker/ownership.ts';
 import type { CommandResult, KennelCommand } from './kennel.ts';
 import { KeptOutput } from './kept-output.ts';
@@ -136,6 +136,7 @@ export function configuration({ image, limits, user, system, home }: CommandCont
         ...(command.home === undefined ? [] : [mount(command.home, INSIDE.home)]),
         ...(command.gate === undefined ? [] : [mount(command.gate, `${INSIDE.run}/gate`, true)]),
         ...(command.side === undefined ? [] : [mount(command.side, '/run/fetch-side')]),
+        ...skillMounts(command.skills),
         ...system,
       ],
     }),

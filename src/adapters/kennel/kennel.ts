@@ -1,5 +1,7 @@
+import type { Socket } from 'node:net';
 import type { AgentName, RunSpec } from '../../contracts/kennel.ts';
 import type { WorkspaceAnswer, WorkspaceOp } from '../../contracts/workspace-ops.ts';
+import type { MountedSkill } from './skill-folders.ts';
 
 /** The containers of one host. Only `src/adapters/kennel` uses the Docker client. */
 export interface Kennel {
@@ -49,6 +51,12 @@ export interface Kennel {
   prune(): Promise<void>;
   /** Removes containers of commands whose process was killed, so that nobody waits for them. Returns how many. */
   sweep(): Promise<number>;
+  /** Ends the containers that wait for another operation on their workspace. */
+  release(): Promise<void>;
+  /** Names of the containers of apps and commands that run. */
+  runningBesides(): Promise<string[]>;
+  /** Freezes these containers, or lets them go on, if they are still there. */
+  setFrozen(names: readonly string[], frozen: boolean): Promise<void>;
 }
 
 export interface KennelApps {
@@ -61,8 +69,13 @@ export interface KennelApps {
   log(id: string, lines: number): Promise<string>;
   /** False when it is not there. */
   stop(id: string): Promise<boolean>;
-  /** Opens previews that an earlier process had, and removes what ended an hour ago or has lost its workspace. Returns what is left. */
-  tend(): Promise<App[]>;
+  /** A connection to the running app of this workspace that listens on this port; null when there is none. It is paused. */
+  connect(workspace: string, port: number): Promise<Socket | null>;
+  /**
+   * Opens previews that an earlier process had, and removes what ended an hour ago or has lost its workspace. Returns what is left. `ended` hears of every app that
+   * has ended by itself, in each round, before it is removed.
+   */
+  tend(ended?: (app: App) => Promise<void>): Promise<App[]>;
   /** Closes the previews of this process. The apps run on. */
   release(): Promise<void>;
 }
@@ -116,13 +129,8 @@ export interface Provided {
 
 export interface WorkspaceOpOptions {
   signal?: AbortSignal;
-  label?: string;
   /** the container starts at once, and gets its operation when this is fulfilled; if it is rejected, nothing is done and the reason is thrown */
   after?: Promise<unknown>;
-  /** the container is kept for some minutes under this name, for another operation on this workspace */
-  keepAs?: string;
-  /** name of a kept container to use for this operation, if it still exists; it ends afterwards */
-  kept?: string;
 }
 
 export interface KennelCommand {
@@ -150,6 +158,8 @@ export interface KennelCommand {
   gate?: string;
   /** hosts that it may reach, without anybody being asked */
   hosts?: readonly string[];
+  /** mounted read only at /skills */
+  skills?: readonly MountedSkill[];
   /** folder on the host, mounted at /run/fetch-side, where the workspace program saves the state of a folder that is no repository; never for agents */
   side?: string;
   signal?: AbortSignal;
@@ -195,6 +205,8 @@ export interface StartRun {
   workspace: string;
   /** log-in file of the agent on the host, mounted read only at /run/fetch-login; the spec then has `login` */
   login?: string;
+  /** mounted read only at /skills */
+  skills?: readonly MountedSkill[];
   /** further environment variables for the agent; never a key */
   env: Record<string, string>;
   /** called when the host has a free slot, before the container starts; not called when it has none */

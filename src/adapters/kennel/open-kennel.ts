@@ -11,6 +11,7 @@ import type { EnvironmentImages } from './environment/environment-images.ts';
 import { homeVariables, runVariables } from './environment/environments.ts';
 import type { SetupScripts } from './environment/setup-scripts.ts';
 import { WorkspaceImages } from './environment/workspace-images.ts';
+import { runningBesides, setFrozen } from './freeze.ts';
 import { openHostGate, throughGate } from './gate/host-gate.ts';
 import type { Images } from './images/image.ts';
 import { type ImageKind, imageKindOf } from './images/image-files.ts';
@@ -84,14 +85,11 @@ class HostKennel implements OpenKennel {
       () => this.contextOf(null),
     );
     this.apps = this.openApps();
-    this.program = new WorkspaceProgram({
-      command: (command) => this.command(command),
-      contextOf: async (workspace) => {
-        const context = await this.contextOf(workspace);
-        const image = await this.images.provide('tools');
-        await this.ownership.settle(workspace);
-        return { ...context, image };
-      },
+    this.program = new WorkspaceProgram(async (workspace) => {
+      const context = await this.contextOf(workspace);
+      const image = await this.images.provide('tools');
+      await this.ownership.settle(workspace);
+      return { ...context, image };
     });
   }
 
@@ -108,7 +106,8 @@ class HostKennel implements OpenKennel {
       list: () => explained(() => apps.list()),
       log: (id, lines) => explained(() => apps.log(id, lines)),
       stop: (id) => explained(() => apps.stop(id)),
-      tend: () => explained(() => apps.tend()),
+      connect: (workspace, port) => explained(() => apps.connect(workspace, port)),
+      tend: (ended) => explained(() => apps.tend(ended)),
       release: () => apps.release(),
     };
   }
@@ -216,6 +215,18 @@ class HostKennel implements OpenKennel {
 
   sweep(): Promise<number> {
     return explained(async () => sweepCommands(await this.contextOf(null)));
+  }
+
+  runningBesides(): Promise<string[]> {
+    return explained(async () => runningBesides(await this.contextOf(null)));
+  }
+
+  setFrozen(names: readonly string[], frozen: boolean): Promise<void> {
+    return explained(async () => setFrozen(await this.contextOf(null), names, frozen));
+  }
+
+  release(): Promise<void> {
+    return this.program.release();
   }
 
   private async contextOf(workspace: string | null): Promise<RunContext> {

@@ -9,7 +9,7 @@ import { KeyedMutex } from '../keyed-mutex.ts';
 import { destroy, inspectOrNull, LABEL, runName, statusOf } from './docker/containers.ts';
 import { Demux } from './docker/demux.ts';
 import type { Engine } from './docker/engine.ts';
-import { hostConfig, type Limits, mount } from './docker/hardening.ts';
+import { hostConfig, type Limits, mount, skillMounts } from './docker/hardening.ts';
 import type { WorkspaceUser } from './docker/ownership.ts';
 import { KennelFull, type RunContainer, type StartRun } from './kennel.ts';
 
@@ -109,6 +109,7 @@ function configuration(context: RunContext, image: string, run: StartRun, token:
         mount(join(run.runFolder, 'commands.ndjson'), INSIDE.commands, true),
         mount(join(run.runFolder, 'log.ndjson'), INSIDE.log),
         ...(run.login ? [mount(run.login, INSIDE.login, true)] : []),
+        ...skillMounts(run.skills),
         ...context.system,
       ],
     }),

@@ -1,85 +1,90 @@
 import { lchown, lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { WorkspaceAnswer, WorkspaceOp } from '../../contracts/workspace-ops.ts';
 import { sideFolder } from '../workspaces.ts';
 import type { CommandContext } from './command.ts';
 import { explained } from './docker/engine.ts';
 import { userOf } from './docker/ownership.ts';
-import type { CommandResult, Kennel, WorkspaceOpOptions } from './kennel.ts';
-import { KeptSessions, openSession, SessionOver, type WorkspaceSession } from './workspace-session.ts';
+import type { WorkspaceOpOptions } from './kennel.ts';
+import { KeptSessions, leave } from './kept-sessions.ts';
+import { openSession, SessionOver, type WorkspaceSession } from './workspace-session.ts';
 
-const OPERATION = ['node', '/opt/fetch/kennel/workspace/main.ts'];
+const PROGRAM = ['node', '/opt/fetch/kennel/workspace/main.ts'];
 /** a checkpoint of a large repository takes minutes */
 const OPERATION_MS = 10 * 60_000;
-const OPERATION_BYTES = 64 * 1024 * 1024;
-/** longest time for two operations and the wait between them */
+/** longest life of a container; operations begin in its first half */
 const SESSION_MS = 30 * 60_000;
 
-export interface ProgramDeps extends Pick<Kennel, 'command'> {
-  /** what a container of the program needs, with the folder in the hands of its user */
-  contextOf(workspace: string): Promise<CommandContext>;
-}
-
-/** The workspace program: each operation in a container that was kept for it, or else in one of its own. */
+/**
+ * The workspace program. A container takes longer to start than nearly every operation, so one that has answered waits for the next operation on the same
+ * workspace. It has the same mounts, user and image as one that would be started now, and ends when anything else runs in it.
+ */
 export class WorkspaceProgram {
-  private readonly deps: ProgramDeps;
+  /** what a container of the program needs, with the folder in the hands of its user */
+  private readonly contextOf: (workspace: string) => Promise<CommandContext>;
   private readonly sessions = new KeptSessions();
 
-  constructor(deps: ProgramDeps) {
-    this.deps = deps;
+  constructor(contextOf: (workspace: string) => Promise<CommandContext>) {
+    this.contextOf = contextOf;
   }
 
-  async run(workspace: string, op: WorkspaceOp, options: WorkspaceOpOptions): Promise<WorkspaceAnswer> {
-    const side = await ownSide(workspace, await userOf(workspace));
-    return (await this.inSession(workspace, side, op, options)) ?? (await this.inCommand(workspace, side, op, options));
-  }
-
-  private async inCommand(workspace: string, side: string, op: WorkspaceOp, { after, label = op.op, signal }: WorkspaceOpOptions): Promise<WorkspaceAnswer> {
-    const stdin = after ? after.then(() => JSON.stringify(op)) : JSON.stringify(op);
-    // a command that fails before it reads its input never sees this failure
-    if (typeof stdin !== 'string') stdin.catch(() => {});
-    const limits = { timeoutMs: OPERATION_MS, maxOutput: OPERATION_BYTES };
-    const result = await this.deps.command({ workspace, argv: OPERATION, stdin, ...limits, label, side, signal });
-    const answer = result.cut ? null : parsed(result.stdout);
-    if (answer && result.code === 0) return answer;
-    throw new Error(`The workspace operation ${op.op} has no answer: ${whyOf(result)}`);
-  }
-
-  /** Null when the operation needs its own container. */
-  private async inSession(
-    workspace: string,
-    side: string,
-    op: WorkspaceOp,
-    { keepAs, kept, after, label = op.op }: WorkspaceOpOptions,
-  ): Promise<WorkspaceAnswer | null> {
-    if (keepAs === undefined && kept === undefined) return null;
-    const session = kept === undefined ? await explained(() => this.newSession(workspace, side, label)) : this.sessions.take(kept);
-    if (!session) return null;
-    let answer: WorkspaceAnswer | null = null;
+  async run(workspace: string, op: WorkspaceOp, { after, signal }: WorkspaceOpOptions): Promise<WorkspaceAnswer> {
+    signal?.throwIfAborted();
+    // it may fail before anybody waits for it
+    after?.catch(() => {});
+    const { use, session } = await explained(() => this.sessionFor(workspace));
     try {
       await after;
-      answer = await session.op(op);
+      signal?.throwIfAborted();
+    } catch (error) {
+      this.sessions.keep(use, session);
+      throw error;
+    }
+    try {
+      const { last, ...answer } = await within(OPERATION_MS, session.op(op), signal);
+      if (last) leave(session);
+      else this.sessions.keep(use, session);
       return answer;
     } catch (error) {
-      if (error instanceof SessionOver) return null;
+      // nobody may be told that an operation was stopped while it goes on
+      await explained(() => session.close());
+      if (error instanceof SessionOver) throw new Error(`The workspace operation ${op.op} has no answer: ${error.message}`);
       throw error;
-    } finally {
-      if (answer && keepAs !== undefined) this.sessions.keep(keepAs, session);
-      else void session.close();
     }
   }
 
-  private async newSession(workspace: string, side: string, label: string): Promise<WorkspaceSession> {
-    const argv = [...OPERATION, 'serve'];
-    return await openSession(await this.deps.contextOf(workspace), { workspace, argv, timeoutMs: SESSION_MS, maxOutput: 0, label, side });
+  /** Ends the containers that wait. */
+  release(): Promise<void> {
+    return this.sessions.close();
+  }
+
+  /** A session that nobody else uses, and what it can be used for. */
+  private async sessionFor(workspace: string): Promise<{ use: string; session: WorkspaceSession }> {
+    const side = await ownSide(workspace, await userOf(workspace));
+    const context = await this.contextOf(workspace);
+    // a folder that was removed and made again has another inode, and a mount stays with the old one
+    const folders = await Promise.all([workspace, side].map(async (folder) => lstat(folder)));
+    const use = JSON.stringify([workspace, ...folders.map(({ dev, ino }) => [dev, ino]), context.image, context.user]);
+    const command = { workspace, argv: [...PROGRAM, 'serve', 'alone'], timeoutMs: SESSION_MS, maxOutput: 0, label: 'workspace', side };
+    return { use, session: this.sessions.take(use) ?? (await openSession(context, command)) };
   }
 }
 
-function whyOf(result: CommandResult): string {
-  if (result.timedOut) return `it took longer than ${OPERATION_MS / 60_000} minutes`;
-  if (result.outOfMemory) return 'it ran out of memory (FETCH_KENNEL_MEMORY_MB)';
-  if (result.cut) return 'its answer was too long';
-  return `it ended with code ${result.code}: ${result.stderr.trim().slice(-1000) || 'and said nothing'}`;
+/** Rejects when the time is over, and with the signal's reason when it is aborted. */
+async function within<T>(ms: number, work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  const ended = new AbortController();
+  const until = signal ? AbortSignal.any([signal, ended.signal]) : ended.signal;
+  const late = pause(ms, undefined, { signal: until }).then(
+    () => Promise.reject(new SessionOver(`it took longer than ${ms / 60_000} minutes`)),
+    () => Promise.reject(signal?.reason),
+  );
+  late.catch(() => {});
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    ended.abort();
+  }
 }
 
 /** The folder of a workspace's checkpoints, owned by the containers' user. */
@@ -90,13 +95,4 @@ async function ownSide(workspace: string, { uid, gid }: { uid: number; gid: numb
   for (const entry of await readdir(side, { recursive: true })) await lchown(join(side, entry), uid, gid);
   await lchown(side, uid, gid);
   return side;
-}
-
-function parsed(text: string): WorkspaceAnswer | null {
-  try {
-    const answer = JSON.parse(text) as WorkspaceAnswer;
-    return typeof answer?.ok === 'boolean' && typeof answer.output === 'string' ? answer : null;
-  } catch {
-    return null;
-  }
 }

@@ -3,59 +3,74 @@ import { type CommandContext, configuration } from './command.ts';
 import { destroy } from './docker/containers.ts';
 import { Demux } from './docker/demux.ts';
 import type { KennelCommand } from './kennel.ts';
+import { KeptOutput } from './kept-output.ts';
 
 /** The workspace program in a container that takes several operations, one after the other. */
 export interface WorkspaceSession {
+  /** it has ended, or ends before another operation could */
+  readonly spent: boolean;
   /** Rejects with SessionOver when the container ended without an answer: the operation may or may not have been done. */
   op(op: WorkspaceOp): Promise<WorkspaceAnswer>;
-  /** Ends the container. */
+  /** Ends the container. Rejects when that is not certain. */
   close(): Promise<void>;
 }
 
-/** A kept container is gone. The operation is repeated in a new one, which finds by its key what was done. */
+/** The container ended without an answer. `message` says how. */
 export class SessionOver extends Error {
   override readonly name = 'SessionOver';
 }
+
+/** Longest answer, in bytes. */
+const ANSWER_BYTES = 64 * 1024 * 1024;
+/** An operation that is begun later could meet the end of the container. */
+const LAST_PART = 1 / 2;
+const NEWLINE = 10;
 
 /** Opens a session. It ends after `timeoutMs`, and when this process ends, because its input is closed then. */
 export async function openSession(context: CommandContext, command: KennelCommand): Promise<WorkspaceSession> {
   const { docker, patient } = context.engine;
   const { id } = await docker.createContainer(configuration(context, command));
+  const opened = Date.now();
+  const said = new KeptOutput(1_000);
   let buffered: Buffer[] = [];
+  let bytesOfAnswer = 0;
   let waiting: PromiseWithResolvers<WorkspaceAnswer> | null = null;
   let over = false;
-  const end = () => {
+  const end = (why?: string) => {
     over = true;
-    waiting?.reject(new SessionOver('The container of the workspace program ended.'));
+    const asked = waiting;
     waiting = null;
+    if (asked) void (why ? Promise.resolve(why) : endOf(context, id, said)).then((how) => asked.reject(new SessionOver(how)));
   };
   const take = (bytes: Buffer): void => {
     buffered.push(bytes);
-    if (bytes.at(-1) !== NEWLINE) return;
-    const line = Buffer.concat(buffered).toString('utf8');
+    bytesOfAnswer += bytes.length;
+    const tooLong = bytesOfAnswer > ANSWER_BYTES;
+    if (!tooLong && bytes.at(-1) !== NEWLINE) return;
+    const answer = tooLong ? null : parsed(Buffer.concat(buffered).toString('utf8'));
     buffered = [];
-    try {
-      // an answer is one line, and nothing else is written
-      waiting?.resolve(JSON.parse(line) as WorkspaceAnswer);
-      waiting = null;
-    } catch {
-      end();
-    }
+    bytesOfAnswer = 0;
+    if (answer) waiting?.resolve(answer);
+    else end(tooLong ? 'its answer was too long' : 'its answer was none');
+    waiting = null;
   };
   let stream: NodeJS.ReadWriteStream;
   try {
     stream = (await patient.getContainer(id).attach({ stream: true, stdin: true, stdout: true, stderr: true, hijack: true })) as unknown as typeof stream;
-    const demux = new Demux({ stdout: take, stderr: () => {} });
+    const demux = new Demux({ stdout: take, stderr: (bytes) => said.push(bytes) });
     stream.on('data', (chunk: Buffer) => demux.push(chunk));
-    for (const event of ['end', 'close', 'error']) stream.on(event, end);
+    for (const event of ['end', 'close', 'error']) stream.on(event, () => end());
     await docker.getContainer(id).start();
   } catch (error) {
     await destroy(docker, id).catch(() => {});
     throw error;
   }
   return {
+    get spent() {
+      return over || Date.now() - opened > command.timeoutMs * LAST_PART;
+    },
     op: (op) => {
-      if (over) return Promise.reject(new SessionOver('The container of the workspace program has ended.'));
+      if (over) return Promise.reject(new SessionOver('it had ended'));
       if (waiting) return Promise.reject(new Error('One operation at a time is asked of a workspace program.'));
       waiting = Promise.withResolvers();
       const { promise } = waiting;
@@ -64,35 +79,31 @@ export async function openSession(context: CommandContext, command: KennelComman
     },
     close: async () => {
       stream.end();
-      end();
-      // an engine that went away cannot be asked; `sweep` finds the container later
-      await destroy(docker, id).catch(() => {});
+      end('it was stopped');
+      await destroy(docker, id);
     },
   };
 }
 
-const NEWLINE = 10;
-
-/** Short tasks end within this time; a longer task can afford another container for its commit. */
-const KEPT_MS = 2 * 60_000;
-
-/** Sessions of this process that answered once and may be used once more, by name. */
-export class KeptSessions {
-  readonly #sessions = new Map<string, { session: WorkspaceSession; timer: NodeJS.Timeout }>();
-
-  keep(name: string, session: WorkspaceSession): void {
-    void this.take(name)?.close();
-    const timer = setTimeout(() => void this.take(name)?.close(), KEPT_MS);
-    timer.unref();
-    this.#sessions.set(name, { session, timer });
+/** How a container ended, for people. */
+async function endOf({ engine: { docker } }: CommandContext, id: string, said: KeptOutput): Promise<string> {
+  try {
+    const container = docker.getContainer(id);
+    await container.wait();
+    const { ExitCode, OOMKilled } = (await container.inspect()).State;
+    if (OOMKilled) return 'it ran out of memory (FETCH_KENNEL_MEMORY_MB)';
+    return `it ended with code ${ExitCode}: ${said.text().trim().slice(-1_000) || 'and said nothing'}`;
+  } catch {
+    return 'its container is gone';
   }
+}
 
-  /** The caller closes it. */
-  take(name: string): WorkspaceSession | undefined {
-    const kept = this.#sessions.get(name);
-    if (!kept) return undefined;
-    clearTimeout(kept.timer);
-    this.#sessions.delete(name);
-    return kept.session;
+function parsed(text: string): WorkspaceAnswer | null {
+  try {
+    // an answer is one line, and nothing else is written
+    const answer = JSON.parse(text) as WorkspaceAnswer;
+    return typeof answer?.ok === 'boolean' && typeof answer.output === 'string' ? answer : null;
+  } catch {
+    return null;
   }
 }

@@ -2,21 +2,25 @@ import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Config } from '../../config.ts';
 import { type ConfiguredServer, type McpConfig, parseMcpConfig } from '../../domain/extensions/mcp-config.ts';
+import type { Db } from '../../store/postgres/database.ts';
 import type { Kennel } from '../kennel/kennel.ts';
 import { httpTransport } from './http.ts';
+import { type LoginPlace, oauthReach } from './oauth/reach.ts';
+import { ServerTokens } from './oauth/server-tokens.ts';
 import { McpError, type McpSession, openMcpSession } from './session.ts';
 import { stdioTransport } from './stdio.ts';
 
 /** The servers of the owner's file, with their secrets, which are nowhere else. */
 
-type Place = Pick<Config, 'FETCH_HOME' | 'FETCH_MCP_CONFIG'>;
+export type McpPlace = Pick<Config, 'FETCH_HOME' | 'FETCH_MCP_CONFIG'>;
+export type { LoginPlace };
 
-export const mcpConfigFile = ({ FETCH_HOME, FETCH_MCP_CONFIG }: Place): string => resolve(FETCH_MCP_CONFIG ?? join(FETCH_HOME, 'mcp.json'));
+export const mcpConfigFile = ({ FETCH_HOME, FETCH_MCP_CONFIG }: McpPlace): string => resolve(FETCH_MCP_CONFIG ?? join(FETCH_HOME, 'mcp.json'));
 
 const LONGEST_FILE = 1_000_000;
 
 /** A file that is not there has no servers. */
-export async function readMcpConfig(place: Place): Promise<McpConfig> {
+export async function readMcpConfig(place: McpPlace): Promise<McpConfig> {
   const file = mcpConfigFile(place);
   try {
     const text = await readFile(file, 'utf8');
@@ -29,7 +33,7 @@ export async function readMcpConfig(place: Place): Promise<McpConfig> {
 }
 
 /** @throws McpError when the file does not have it now */
-export async function configuredServer(place: Place, name: string): Promise<ConfiguredServer> {
+export async function configuredServer(place: McpPlace, name: string): Promise<ConfiguredServer> {
   const found = (await readMcpConfig(place)).servers.find(({ server }) => server.name === name);
   if (!found) throw new McpError(`The MCP server ${name} is not in ${mcpConfigFile(place)} now.`);
   return found;
@@ -38,11 +42,26 @@ export async function configuredServer(place: Place, name: string): Promise<Conf
 /** Longer than any call, with the start of its container. */
 const LIFETIME_MS = 15 * 60_000;
 
-/** A session with a configured server. `kennel`: the containers of this host; needed over stdio. @throws McpError */
-export async function connectTo({ server, env, headers }: ConfiguredServer, kennel: Kennel | undefined, signal: AbortSignal): Promise<McpSession> {
+/** What a session may need of the process that opens it. */
+export interface McpAccess {
+  /** the containers of this host; needed over stdio */
+  kennel?: Kennel | undefined;
+  /** where logins are; without it nobody is logged in */
+  logins?: { db: Db; config: LoginPlace } | undefined;
+}
+
+/** A session with a configured server. @throws McpError */
+export async function connectTo(configured: ConfiguredServer, { kennel, logins }: McpAccess, signal: AbortSignal): Promise<McpSession> {
+  const { server, env, headers } = configured;
   const { name, reach } = server;
-  if (reach.over === 'http') return await openMcpSession(name, httpTransport(name, reach.url, headers), signal);
+  if (reach.over === 'http') {
+    const tokens = logins ? tokensOf(configured, reach.url, logins) : null;
+    return await openMcpSession(name, httpTransport({ name, url: reach.url, headers, tokens }), signal);
+  }
   if (!kennel) throw new McpError(`The MCP server ${name} runs in a container, and this process has none.`);
   const { command, args, cwd, hosts } = reach;
   return await openMcpSession(name, stdioTransport(kennel, { name, command, args, env, cwd, hosts }, LIFETIME_MS), signal);
 }
+
+const tokensOf = (configured: ConfiguredServer, url: string, { db, config }: { db: Db; config: LoginPlace }): ServerTokens =>
+  new ServerTokens({ db, place: config, url, reach: oauthReach(configured, url, config) });

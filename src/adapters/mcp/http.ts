@@ -1,23 +1,37 @@
-import type { OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { FetchLike, Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import { hiding } from './hiding.ts';
+import { authorizedFetch, withOwnHeader } from './oauth/authorized-fetch.ts';
+import { causeOf } from './oauth/oauth-fetch.ts';
+import type { ServerTokens } from './oauth/server-tokens.ts';
 import { McpError, type WatchedTransport } from './session.ts';
 
 /** Of one answer, and of all parts of a streamed one. */
 const MOST_BYTES = 4 * 1024 * 1024;
 
+export interface HttpServer {
+  name: string;
+  url: string;
+  headers: Record<string, string>;
+  /** the owner's login; null where a header of the owner takes its place, or nobody can have logged in */
+  tokens: ServerTokens | null;
+}
+
 /** Streamable HTTP to the address that the owner configured, and to no other: a redirect to another origin is an error. */
-export function httpTransport(server: string, url: string, headers: Record<string, string>, authProvider?: OAuthClientProvider): WatchedTransport {
+export function httpTransport({ name, url, headers, tokens }: HttpServer): WatchedTransport {
   const { promise: broken, reject } = Promise.withResolvers<never>();
+  const bounded = boundedFetch(name, reject);
   const transport = new StreamableHTTPClientTransport(new URL(url), {
     requestInit: { headers },
-    fetch: boundedFetch(server, reject),
+    fetch: hasOwnToken(headers) ? withOwnHeader(name, bounded) : tokens ? authorizedFetch(name, bounded, tokens) : bounded,
     redirectPolicy: 'same-origin',
-    ...(authProvider && { authProvider }),
   });
   // its optional fields are declared without `undefined`
-  return { transport: transport as unknown as Transport, broken };
+  return { transport: transport as unknown as Transport, broken, hide: hiding(() => [...Object.values(headers), ...(tokens?.secrets() ?? [])]) };
 }
+
+/** Whether the owner has written a token into the configuration. */
+export const hasOwnToken = (headers: Record<string, string>): boolean => new Headers(headers).has('authorization');
 
 /** `onBroken`: the stream of an answer ended in the middle, which the SDK only reports as an event. */
 const boundedFetch =
@@ -66,10 +80,4 @@ function bounded(body: ReadableStream<Uint8Array>, server: string, onBroken: (er
       await reader.cancel(reason).catch(() => {});
     },
   });
-}
-
-function causeOf(error: unknown): string {
-  let cause = error;
-  while (cause instanceof Error && cause.cause instanceof Error) cause = cause.cause;
-  return (cause as NodeJS.ErrnoException).code ?? (cause as Error).message;
 }

@@ -10,7 +10,17 @@ import { type McpResult, resultOf } from './result.ts';
 
 /** A server cannot be used; `message` is for people and for the model. */
 export class McpError extends Error {
-  override readonly name = 'McpError';
+  override readonly name: string = 'McpError';
+}
+
+/** The owner must log in, which nobody else can do. `why`: a sentence, or nothing when there never was a login. */
+export class NeedsLogin extends McpError {
+  readonly why: string;
+
+  constructor(server: string, why = '') {
+    super(`The MCP server ${server} needs a login.${why && ` ${why}`} The owner runs this on the machine of Fetch: fetch mcp login ${server}`);
+    this.why = why;
+  }
 }
 
 const CONNECT_MS = 30_000;
@@ -21,6 +31,7 @@ export interface WatchedTransport {
   transport: Transport;
   /** rejects with the reason, and never resolves */
   broken: Promise<never>;
+  hide: Hide;
 }
 
 export interface McpSession {
@@ -29,8 +40,11 @@ export interface McpSession {
   close(): Promise<void>;
 }
 
+/** Takes secrets out of what a server says. */
+export type Hide = (text: string) => string;
+
 /** Begins a session. It offers the server nothing: no model, no questions to the person, no files. @throws McpError */
-export async function openMcpSession(server: string, { transport, broken }: WatchedTransport, signal: AbortSignal): Promise<McpSession> {
+export async function openMcpSession(server: string, { transport, broken, hide }: WatchedTransport, signal: AbortSignal): Promise<McpSession> {
   // awaited with each request
   broken.catch(() => {});
   const client = new Client({ name: 'fetch-durable', version: VERSION }, { capabilities: {} });
@@ -42,7 +56,7 @@ export async function openMcpSession(server: string, { transport, broken }: Watc
     } catch (error) {
       request.catch(() => {});
       if (signal.aborted) throw error;
-      throw error instanceof McpError ? error : new McpError(`The MCP server ${server} ${what}: ${inline((error as Error).message, 300)}`);
+      throw error instanceof McpError ? error : new McpError(`The MCP server ${server} ${what}: ${inline(hide((error as Error).message), 300)}`);
     }
   };
   const close = () => client.close().catch(() => {});
@@ -71,7 +85,8 @@ export async function openMcpSession(server: string, { transport, broken }: Watc
     },
     async call(name, args, { signal: within, timeoutMs }) {
       const request = client.request({ method: 'tools/call', params: { name, arguments: args } }, CallToolResultSchema, { timeout: timeoutMs, signal: within });
-      return resultOf(await asked('did not answer the call', request));
+      const { text, ...result } = resultOf(await asked('did not answer the call', request));
+      return { ...result, text: hide(text) };
     },
     close,
   };

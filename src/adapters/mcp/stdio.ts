@@ -4,6 +4,7 @@ import { type JSONRPCMessage, JSONRPCMessageSchema } from '@modelcontextprotocol
 import { visible } from '../../domain/text/foreign-text.ts';
 import type { Kennel, RunningProgram } from '../kennel/kennel.ts';
 import { KeptOutput } from '../kennel/kept-output.ts';
+import { hiding } from './hiding.ts';
 import { McpError, type WatchedTransport } from './session.ts';
 
 /** Of one message. */
@@ -27,7 +28,7 @@ export interface StdioServer {
 /** A server in a container of its own, which lives until the transport is closed, for at most `lifetimeMs`. */
 export function stdioTransport(kennel: Kennel, server: StdioServer, lifetimeMs: number): WatchedTransport {
   const { promise: broken, reject } = Promise.withResolvers<never>();
-  return { transport: new ContainerTransport(kennel, server, lifetimeMs, reject), broken };
+  return { transport: new ContainerTransport(kennel, server, lifetimeMs, reject), broken, hide: hiding(() => Object.values(server.env)) };
 }
 
 class ContainerTransport implements Transport {

@@ -13,6 +13,15 @@ export const badSegment = (name: string): EdgeError => new EdgeError(400, `Inval
 export const TOKEN_REQUIRED = 'runtime API bearer token required';
 export const keyTooLong = (limit: number): ApiError => new ApiError(400, `Idempotency-Key is longer than ${limit} characters`);
 export const textRequired = (field: string): ApiError => new ApiError(400, `${field} is required`);
+export const notBlank = (field: string): ApiError => new ApiError(400, `${field} must not be empty`);
+export const NO_THREAD_FIELD = 'At least one thread field is required';
+export const workspaceInUse = (id: string): ApiError =>
+  new ApiError(400, `Thread ${id} has a turn that runs: its workspace can be changed when that has ended`);
+export const badTime = (field: string, text: string): ApiError =>
+  new ApiError(400, `Invalid ${field} (expected RFC 3339): ${text.length < 20 ? 'premature end of input' : 'input contains invalid characters'}`);
+export const SINCE_AFTER_UNTIL = 'since must be <= until';
+export const unsupportedGroup = (text: string, groups: readonly string[]): ApiError =>
+  new ApiError(400, `Unsupported group_by '${text}': expected one of ${groups.join(', ')}`);
 export const threadNotFound = (id: string): ApiError => new ApiError(404, `Thread not found: ${id}`);
 /** for an answer to a question, whose path names the thread */
 export const attachmentNotFound = (id: string): ApiError => new ApiError(404, `attachment not found: ${id}`);

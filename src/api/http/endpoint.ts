@@ -44,7 +44,7 @@ export interface Endpoint<
   Body extends z.ZodObject | undefined = z.ZodObject | undefined,
   Value extends z.ZodType = z.ZodType,
 > {
-  method: 'GET' | 'POST' | 'DELETE';
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** as OpenAPI writes it: `/v1/threads/{id}` */
   path: Path;
   summary: string;

@@ -6,7 +6,7 @@ import { decodeSegment } from './path.ts';
 import { readQuery } from './query.ts';
 import { sendJson } from './reply.ts';
 
-const REGISTER = { GET: 'get', POST: 'post', DELETE: 'delete' } as const;
+const REGISTER = { GET: 'get', POST: 'post', PATCH: 'patch', DELETE: 'delete' } as const;
 
 /** Routes requests to their endpoints. A request is checked in this order: path, query, body, handler. */
 export function routerOf<Deps>(endpoints: ReadonlyArray<Endpoint<Deps>>, deps: Deps): Router {

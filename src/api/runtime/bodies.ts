@@ -23,6 +23,21 @@ export const createThreadRequest = z
   })
   .meta({ id: 'CreateThreadRequest', examples: [{}, { mode: 'plan', allow_shell: false }] });
 
+/** What it leaves out stays as it is. */
+export const updateThreadRequest = z
+  .object({
+    archived: flag(),
+    allow_shell: flag(),
+    trust_mode: flag(),
+    auto_approve: flag(),
+    model: text(),
+    mode: text(),
+    title: text().describe('An empty one is taken away'),
+    system_prompt: text().describe('An empty one is taken away'),
+    workspace: text(),
+  })
+  .meta({ id: 'UpdateThreadRequest', examples: [{ title: 'Release 1.2' }, { archived: true }] });
+
 export const startTurnRequest = z
   .object({
     prompt: z.string(),

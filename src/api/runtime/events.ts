@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import pLimit from 'p-limit';
 import { type EventText, latestSeq, readEventTexts } from '../../store/chats/events.ts';
+import { sseReaders } from '../../telemetry/metrics.ts';
 import type { ApiDeps, StreamTimes } from '../api-deps.ts';
 import { whole } from '../http/query.ts';
 import { endpoint, type RuntimeDeps } from './endpoint.ts';
@@ -11,6 +12,8 @@ const BATCH = 256;
 /** Backlogs that are read at once. More would only compete, and delay all other requests. */
 const READERS = 4;
 const reading = pLimit(READERS);
+/** Streams of this process that are open. */
+let readers = 0;
 const TIMES: StreamTimes = { keepaliveMs: 15_000, pollMs: 2_000 };
 
 /**
@@ -48,6 +51,7 @@ export const getEvents = endpoint({
 async function* follow(id: string, cursor: number, deps: RuntimeDeps, signal: AbortSignal): AsyncGenerator<string> {
   const times = { ...TIMES, ...deps.stream };
   const wakeup = deps.wakeups.subscribe(id);
+  sseReaders.set({}, ++readers);
   let spoke = Date.now();
   try {
     while (!signal.aborted) {
@@ -72,6 +76,7 @@ async function* follow(id: string, cursor: number, deps: RuntimeDeps, signal: Ab
     }
   } finally {
     wakeup.close();
+    sseReaders.set({}, --readers);
   }
 }
 

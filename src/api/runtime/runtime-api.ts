@@ -15,8 +15,9 @@ import type { RuntimeDeps } from './endpoint.ts';
 import { getEvents } from './events.ts';
 import { getHealth, getRuntimeInfo } from './info.ts';
 import { runtimePort } from './port.ts';
-import { getConsole, getThreadDetail, getThreads, postThread } from './threads.ts';
+import { getConsole, getThreadDetail, getThreads, patchThread, postThread } from './threads.ts';
 import { postInterrupt, postMessage, postSteer, postTurn } from './turns.ts';
+import { getUsage } from './usage.ts';
 import { Wakeups } from './wakeups.ts';
 
 export const runtimeEndpoints = withDocument<RuntimeDeps>(runtimePort, [
@@ -25,6 +26,7 @@ export const runtimeEndpoints = withDocument<RuntimeDeps>(runtimePort, [
   getThreads,
   postThread,
   getThreadDetail,
+  patchThread,
   postTurn,
   postSteer,
   postInterrupt,
@@ -34,6 +36,7 @@ export const runtimeEndpoints = withDocument<RuntimeDeps>(runtimePort, [
   postUserInput,
   getConsole,
   getAttachment,
+  getUsage,
 ]);
 const OPEN: ReadonlySet<string> = new Set(runtimeEndpoints.filter(({ open }) => open).map(({ path }) => path));
 

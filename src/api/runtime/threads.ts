@@ -4,12 +4,14 @@ import { thingsToTry } from '../../domain/chat/help.ts';
 import { chatKey } from '../../store/chats/ids.ts';
 import { threadDetail } from '../../store/chats/thread-detail.ts';
 import { createThread, getThread, listThreads } from '../../store/chats/threads.ts';
+import { type ThreadChanges, updateThread } from '../../store/chats/update-thread.ts';
 import type { ApiDeps } from '../api-deps.ts';
-import { threadNotFound } from '../errors/texts.ts';
+import { ApiError } from '../errors/errors.ts';
+import { NO_THREAD_FIELD, notBlank, threadNotFound, workspaceInUse } from '../errors/texts.ts';
 import { ID, isId } from '../http/path.ts';
 import { flag, whole } from '../http/query.ts';
 import { requestKey } from '../http/request-key.ts';
-import { createThreadRequest, given } from './bodies.ts';
+import { createThreadRequest, given, updateThreadRequest } from './bodies.ts';
 import { endpoint } from './endpoint.ts';
 import { itemRecord, threadFields, threadRecord, turnRecord } from './record-schemas.ts';
 
@@ -83,6 +85,39 @@ export const getThreadDetail = endpoint({
     return detail;
   },
 });
+
+export const patchThread = endpoint({
+  method: 'PATCH',
+  path: '/v1/threads/{id}',
+  summary: 'Change a thread',
+  body: updateThreadRequest,
+  answer: { schema: threadRecord, what: 'The thread. What it changes holds from the next turn on.' },
+  refusals: { ...unknownThread, 400: 'No field is given, or one may not be blank, or the workspace is in use.' },
+  handle: async ({ params: { id }, body }, { store }) => {
+    const changes = changesIn(body);
+    const updated = isId(id) ? await updateThread(store.db, id, changes) : null;
+    if (!updated) throw threadNotFound(id);
+    if (updated === 'busy') throw workspaceInUse(id);
+    return updated;
+  },
+});
+
+/** @throws ApiError 400 */
+function changesIn({ model, mode, title, system_prompt, ...others }: z.output<typeof updateThreadRequest>): ThreadChanges {
+  const named = { model, mode };
+  for (const [field, value] of Object.entries(named)) if (value?.trim() === '') throw notBlank(field);
+  const changes = {
+    ...others,
+    model: model?.trim(),
+    mode: mode?.trim(),
+    // not trimmed: clients get back what they set
+    title: title?.trim() === '' ? null : (title ?? undefined),
+    system_prompt: system_prompt?.trim() === '' ? null : (system_prompt ?? undefined),
+  };
+  const given = Object.entries(changes).filter(([field, value]) => value !== undefined && (value !== null || field === 'title' || field === 'system_prompt'));
+  if (given.length === 0) throw new ApiError(400, NO_THREAD_FIELD);
+  return Object.fromEntries(given);
+}
 
 export const getConsole = endpoint({
   method: 'GET',

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ConfigError } from '../../config.ts';
+import { appendAudit } from '../../store/audit/audit-log.ts';
 import { ApiError } from '../errors/errors.ts';
 import { endpoint } from './endpoint.ts';
 
@@ -19,9 +20,10 @@ export const postReload = endpoint({
   summary: 'Apply what was changed in FETCH_HOME/.env, all of it or nothing',
   answer: { schema: reloaded, what: 'What was changed here. Other processes of the instance follow within a second.' },
   refusals: { 400: 'A setting is wrong, and nothing was changed; the message names each.' },
-  handle: async (_, { reload }) => {
+  handle: async (_, { reload, store }) => {
     try {
       const { updated, restart } = reload();
+      if (updated.length + restart.length > 0) await appendAudit(store.db, 'settings changed', { role: 'client' }, { names: [...updated, ...restart] });
       const later = restart.length > 0 ? `; ${restart.join(', ')} ${restart.length === 1 ? 'needs' : 'need'} a restart` : '';
       return { success: true as const, updatedKeys: updated, restartKeys: restart, message: `${updated.length} key(s) updated${later}` };
     } catch (error) {

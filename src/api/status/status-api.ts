@@ -7,6 +7,7 @@ import { withDocument } from '../http/openapi.ts';
 import { sendJson } from '../http/reply.ts';
 import { routerOf } from '../http/router.ts';
 import { adminProblem } from './admin.ts';
+import { servesCodec } from './codec.ts';
 import { postReload } from './config.ts';
 import { servesDocs } from './docs/pages.ts';
 import type { StatusDeps } from './endpoint.ts';
@@ -33,7 +34,7 @@ export const statusEndpoints = withDocument<StatusDeps>(statusPort, [
 const OPEN: ReadonlySet<string> = new Set(statusEndpoints.filter(({ open }) => open).map(({ path }) => path));
 const SESSION = '/api/sessions/';
 
-/** The status API. It has no CORS, so pages of other origins get nothing. The order of refusals: 404, then 405, then 401 or 403, then the endpoint's own. */
+/** The status API. It has no CORS except for its codec server, so pages of other origins get nothing. The order of refusals: 404, then 405, then 401 or 403, then the endpoint's own. */
 export function createStatusApi(given: Omit<StatusDeps, 'adminToken'> & { adminToken?: string }): Koa {
   const deps = { ...given, adminToken: given.adminToken ?? randomUUID() };
   const app = new Koa();
@@ -42,7 +43,7 @@ export function createStatusApi(given: Omit<StatusDeps, 'adminToken'> & { adminT
   app.on('error', (error: Error) => deps.log?.error({ err: error }, 'response failed'));
   app.use(requireKnownHost(deps.config));
   app.use(async (ctx, next) => {
-    if (await servesDocs(ctx)) return;
+    if ((await servesDocs(ctx)) || (await servesCodec(ctx, deps))) return;
     const matched = router.match(ctx.path, ctx.method);
     const known = matched.path.length > 0;
     if (!known && !ctx.path.startsWith(SESSION)) return sendJson(ctx, 404, { error: 'Not found' });

@@ -1,11 +1,12 @@
 import pLimit from 'p-limit';
 import type { Logger } from 'pino';
+import { pictureFor } from '../../adapters/pictures.ts';
 import { HOW_TO_LISTEN, transcribe, transcribers } from '../../adapters/speech/speech.ts';
 import { SpeechError, type Transcriber } from '../../adapters/speech/transcriber.ts';
 import type { Config } from '../../config.ts';
 import { type AttachmentRecord, findAttachment, saveAttachment } from '../../store/chats/attachments.ts';
 import type { Db } from '../../store/postgres/database.ts';
-import { documentText, pictureFor } from './file-reading.ts';
+import { documentText } from './file-reading.ts';
 import { sanitiseText } from './sanitise.ts';
 
 /** A message with its file, ready for the conversation. */

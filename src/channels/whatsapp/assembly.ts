@@ -1,3 +1,4 @@
+import { createSealer } from '../../adapters/encryption.ts';
 import { KEPT_DAYS, pruneContent } from '../../store/whatsapp/prune.ts';
 import type { ChannelSender, Gateway } from '../channel.ts';
 import { learnMappings } from './inbound/identify.ts';
@@ -11,7 +12,6 @@ import { GroupCache } from './outbound/group-cache.ts';
 import { typing } from './outbound/presence.ts';
 import { getMessage, trackReceipts } from './outbound/receipts.ts';
 import { whatsappSender } from './outbound/send.ts';
-import { createSealer } from './ratchet/encryption.ts';
 
 const HOUR_MS = 3_600_000;
 

@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { createSealer } from '../../adapters/encryption.ts';
 import { readAccount, report } from '../../store/whatsapp/account.ts';
 import { readCreds } from '../../store/whatsapp/auth.ts';
 import type { ChannelDriver, Gateway, RunningChannel } from '../channel.ts';
 import { checkAddress } from './link/socket.ts';
-import { createSealer, WrongKey } from './ratchet/encryption.ts';
-import { opensCredentials } from './ratchet/own-key.ts';
+import { OTHER_KEY, opensCredentials } from './ratchet/own-key.ts';
 
 /** One account for each instance. */
 const ACCOUNT = 'default';
@@ -77,6 +77,6 @@ function refusedAddress({ config, log }: Gateway): string | null {
 /** Says when the stored credentials were written with another key; true once that is known. Creates no key while nothing is stored. */
 async function checkKey({ db, log, encryptionKey }: Gateway): Promise<true> {
   const fits = (await readCreds(db, ACCOUNT)) === null || (await opensCredentials(db, ACCOUNT, createSealer(encryptionKey())));
-  if (!fits) log.error({ reason: new WrongKey().message }, 'this gateway cannot stand by for WhatsApp');
+  if (!fits) log.error({ reason: OTHER_KEY }, 'this gateway cannot stand by for WhatsApp');
   return true;
 }

@@ -4,7 +4,8 @@ import { DeployError, type Deployment, WorkerDeployment } from '../../../tempora
 import type { Config } from '../../config.ts';
 import { AGENT_QUEUE } from '../../contracts/ids.ts';
 import { CONVERSATION, wakeSignal } from '../../contracts/signals.ts';
-import { startPatchedOver } from '../../intake/reconcile/start-over.ts';
+import { startAllOver, startPatchedOver } from '../../intake/reconcile/start-over.ts';
+import { readPayloadKeys } from '../instance/payload-keys.ts';
 import { connectTemporal } from '../roles/connect.ts';
 
 /** `fetch deploy`: which build of the worker does the work. Each command reports the resulting state. */
@@ -117,10 +118,12 @@ export const off = (config: Config): Promise<void> =>
     say('Workers without a build do the work.');
   });
 
-/** For workers without a build, before an older release of them starts. */
-export const startOver = (config: Config): Promise<void> =>
+/** For workers without a build, before an older release of them starts. `all`: it cannot read what is encrypted. */
+export const startOver = (config: Config, { all }: { all?: boolean }): Promise<void> =>
   onDeployment(config, async (_deployment, temporal) => {
-    const ended = await startPatchedOver(temporal, 'an older release is about to start: begins again from the records');
+    if (all && readPayloadKeys(config).encrypts)
+      throw new DeployError('New payloads would be encrypted again. Set FETCH_PAYLOAD_KEYS=off for every role first.');
+    const ended = await (all ? startAllOver : startPatchedOver)(temporal, 'an older release is about to start: begins again from the records');
     say(`Ended ${runs(ended)} that an older release could not continue. The gateway begins them again from PostgreSQL within a minute.`);
   });
 

@@ -7,8 +7,10 @@ import { type Config, childEnvironment } from '../../config.ts';
 import { rebuildCommand } from '../../installation.ts';
 import { installedService } from '../background/find-service.ts';
 import { howItRuns, howText } from '../background/how-it-runs.ts';
+import { backupFinding } from '../findings/backup.ts';
 import { type Finding, printFindings } from '../findings/finding.ts';
 import { kennelFinding } from '../findings/kennel.ts';
+import { answersHere } from '../findings/server-roles.ts';
 import { readStatus } from '../findings/status-report.ts';
 import { whatsappFinding } from '../findings/whatsapp.ts';
 import { diskWarning, requireDiskSpace, requireOwner } from '../instance/home.ts';
@@ -26,10 +28,15 @@ type Check = (config: Config) => Promise<Finding | Finding[]>;
 const checks: Check[] = [
   async () => ok('node', process.versions.node, process.execPath),
   (config) => trying('home', 'make room, or choose another folder: fetch start --home FOLDER', async () => homeFinding(config.FETCH_HOME)),
-  (config) => trying('temporal', 'install the CLI: https://docs.temporal.io/cli#install', () => temporalFinding(config)),
   (config) =>
-    trying('postgres', rebuildCommand(SERVER_PACKAGE), async () => {
-      if (config.DATABASE_URL) return postgresAt(config.DATABASE_URL);
+    trying(
+      'temporal',
+      config.TEMPORAL_ADDRESS ? 'start that server, or correct TEMPORAL_ADDRESS' : 'install the CLI: https://docs.temporal.io/cli#install',
+      () => temporalFinding(config),
+    ),
+  (config) =>
+    trying('postgres', config.DATABASE_URL ? 'start that server, or correct DATABASE_URL' : rebuildCommand(SERVER_PACKAGE), async () => {
+      if (config.DATABASE_URL) return postgresAt(config.DATABASE_DIRECT_URL ?? config.DATABASE_URL);
       return ok('postgres', (await postgresVersion()).text, 'bundled');
     }),
   () =>
@@ -42,7 +49,12 @@ const checks: Check[] = [
   () => program('git', ['--version'], 'coding tasks need it', 'install git: https://git-scm.com/downloads'),
   kennelFinding,
   runsFinding,
+  async (config) => backupFinding(config),
   portFindings,
+  async (config) => {
+    const { serverFindings } = await import('../findings/server.ts');
+    return await serverFindings(config).catch((error) => missing('servers', `could not be looked at: ${messageOf(error)}`, 'see the findings above'));
+  },
 ];
 
 export async function diagnose(config: Config): Promise<Finding[]> {
@@ -61,9 +73,12 @@ async function trying(name: string, mend: string, check: () => Promise<Finding>)
   try {
     return await check();
   } catch (error) {
-    return missing(name, (error as Error).message, mend);
+    return missing(name, messageOf(error), mend);
   }
 }
+
+/** Several addresses of one name fail as one error without a message of its own. */
+const messageOf = (error: unknown): string => (error instanceof AggregateError ? error.errors.map(messageOf).join('; ') : (error as Error).message);
 
 async function homeFinding(home: string): Promise<Finding> {
   let folder = home;
@@ -119,9 +134,14 @@ async function temporalFinding(config: Config): Promise<Finding> {
 
 async function postgresAt(url: string): Promise<Finding> {
   const { openStore } = await import('../../store/postgres/database.ts');
-  const store = await openStore(url, { max: 1, migrate: false });
-  await store.close();
-  return ok('postgres', null, `the server at ${new URL(url).host}`);
+  const { readServerFacts } = await import('../../store/operations/server-facts.ts');
+  const store = await openStore(url, { max: 1, application: 'fetch-doctor', migrate: false });
+  try {
+    const { version } = await readServerFacts(store.db);
+    return ok('postgres', version, `the server at ${new URL(url).host}`);
+  } finally {
+    await store.close();
+  }
 }
 
 /** One real completion, because an endpoint may list its models to everybody and still refuse the key. */
@@ -161,9 +181,12 @@ async function runsFinding(config: Config): Promise<Finding> {
   return ok('runs', null, how.by === null ? `not now${how.service ? `; the service ${how.service} starts it` : ''}` : howText(how));
 }
 
+const singleRoles = (config: Config): boolean => Boolean(config.TEMPORAL_ADDRESS && config.DATABASE_URL);
+
 /** A port is fine when it is free or our own instance holds it. */
 async function portFindings(config: Config): Promise<Finding[]> {
-  const { running } = await readStatus(config);
+  // a single role has no record of its own
+  const running = (await readStatus(config)).running || (singleRoles(config) && (await answersHere(config)));
   return Promise.all(
     portNeeds(config).map(async ({ port, host, purpose, setting, flag }) => {
       const name = `port ${port}`;

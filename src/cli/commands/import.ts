@@ -53,9 +53,13 @@ export async function run(config: Config, { from, dryRun }: { from: string; dryR
 }
 
 /** Null: the embedded one does not run. `migrate`: it may be changed. */
-async function openDatabase({ DATABASE_URL, FETCH_HOME, FETCH_POSTGRES_PORT }: Config, migrate: boolean): Promise<Store | null> {
+async function openDatabase({ DATABASE_DIRECT_URL, DATABASE_URL, FETCH_HOME, FETCH_POSTGRES_PORT }: Config, migrate: boolean): Promise<Store | null> {
   if (!DATABASE_URL && clusterFolder(FETCH_HOME) === null) return null;
-  return await openStore(DATABASE_URL ?? databaseUrl(FETCH_HOME, FETCH_POSTGRES_PORT), { max: 2, application: 'fetch-import', migrate }).catch((error) => {
+  return await openStore(DATABASE_DIRECT_URL ?? DATABASE_URL ?? databaseUrl(FETCH_HOME, FETCH_POSTGRES_PORT), {
+    max: 2,
+    application: 'fetch-import',
+    migrate,
+  }).catch((error) => {
     if (DATABASE_URL) throw new ImportError(`The database of DATABASE_URL cannot be used: ${error.message}`);
     return null;
   });

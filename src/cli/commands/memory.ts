@@ -1,41 +1,28 @@
 import type { Config } from '../../config.ts';
 import { memoryLine } from '../../domain/chat/memory.ts';
 import { allMemories, removeAnyMemories } from '../../store/memories/memories.ts';
-import { openStore, type Store } from '../../store/postgres/database.ts';
-import { databaseUrl } from '../instance/postgres.ts';
+import { withStore } from '../instance/with-store.ts';
 
 /** `fetch memory …`: what was remembered, for its owner, without a model. */
-
-async function withStore<T>(config: Config, use: (store: Store) => Promise<T>): Promise<T> {
-  const url = config.DATABASE_URL ?? databaseUrl(config.FETCH_HOME, config.FETCH_POSTGRES_PORT);
-  const store = await openStore(url, { max: 1, application: 'fetch-memory', migrate: false }).catch((error) => {
-    throw new Error(`The database does not answer (${(error as Error).message}). Start Fetch first: fetch up.`);
-  });
-  try {
-    return await use(store);
-  } finally {
-    await store.close();
-  }
-}
 
 const write = (text: string): void => void process.stdout.write(`${text}\n`);
 
 /** All of it as JSON, one object a line, so that another program can read it back. */
 export const exportAll = (config: Config): Promise<void> =>
-  withStore(config, async ({ db }) => {
+  withStore(config, 'fetch-memory', async ({ db }) => {
     for (const { id, owner, body, sources, created_at } of await allMemories(db))
       write(JSON.stringify({ id, owner, text: body, sources, createdAt: created_at.toISOString() }));
   });
 
 export const list = (config: Config): Promise<void> =>
-  withStore(config, async ({ db }) => {
+  withStore(config, 'fetch-memory', async ({ db }) => {
     const found = await allMemories(db);
     for (const memory of found) write(`${memoryLine(memory)}${memory.owner === 'owner' ? '' : `  [${memory.owner}]`}`);
     if (found.length === 0) write('Nothing is remembered.');
   });
 
 export const forget = (config: Config, id: string | undefined, options: { all?: boolean }): Promise<void> =>
-  withStore(config, async ({ db }) => {
+  withStore(config, 'fetch-memory', async ({ db }) => {
     if (id === undefined && !options.all) throw new Error('Name a memory, or say --all.');
     const gone = await removeAnyMemories(db, id ?? null);
     write(`Forgotten: ${gone.length}.`);

@@ -1,4 +1,5 @@
 import type { Config } from '../../config.ts';
+import { keepNightly } from '../backup/nightly.ts';
 import { ensureHome } from '../instance/home.ts';
 import { claimOrExplain, type Instance, startInstance } from '../instance/instance.ts';
 import { logReporter } from '../instance/progress.ts';
@@ -49,7 +50,9 @@ async function asService(config: Config): Promise<void> {
     return;
   }
   log.info({ urls: instance.urls, home: config.FETCH_HOME }, 'ready');
+  const endNightly = keepNightly(config, log);
   const why = await ending.ended;
+  endNightly();
   log.info(`stopping: ${why}`);
   ending.again(() => {
     log.warn('stopping at once: asked again');

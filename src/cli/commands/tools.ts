@@ -5,8 +5,8 @@ import { openStore } from '../../store/postgres/database.ts';
 import { databaseUrl } from '../instance/postgres.ts';
 
 /** `fetch tools`: what the owner brought along, as a running instance has found it. The chat is where it is shown whole and agreed to. */
-export async function run({ DATABASE_URL, FETCH_HOME, FETCH_POSTGRES_PORT }: Config): Promise<void> {
-  const url = DATABASE_URL ?? databaseUrl(FETCH_HOME, FETCH_POSTGRES_PORT);
+export async function run({ DATABASE_DIRECT_URL, DATABASE_URL, FETCH_HOME, FETCH_POSTGRES_PORT }: Config): Promise<void> {
+  const url = DATABASE_DIRECT_URL ?? DATABASE_URL ?? databaseUrl(FETCH_HOME, FETCH_POSTGRES_PORT);
   const store = await openStore(url, { max: 1, application: 'fetch-tools', migrate: false }).catch(() => null);
   if (!store) {
     process.exitCode = 3;

@@ -48,7 +48,7 @@ export function readWorkflows({ data, done, chats, owner }: Reading): Part {
   const chat = (into: Into) => ownersChat(into, chats, owner);
   const known = new Set<string>();
   eachOf(json, 'workflows', workflow, part, (written) => {
-    const checked = checkSteps(written.steps, chats.config.FETCH_AUTONOMY);
+    const checked = checkSteps(written, chats.config.FETCH_AUTONOMY);
     if (!checked.ok) return `Workflow "${written.name}" cannot run here. ${checked.error}`;
     known.add(written.id);
     return foundWorkflow({ ...written, steps: checked.steps }, done.workflows.has(written.id), chat);
@@ -79,12 +79,14 @@ function eachOf<S extends z.ZodType>(json: JsonFile, list: string, schema: S, pa
   }
 }
 
-const checkSteps = (steps: z.output<typeof workflow>['steps'], autonomy: Autonomy) =>
+/** The original selects the workspace of a workflow before its first step. Here each step that works in one names it. */
+const checkSteps = ({ steps, workspace }: z.output<typeof workflow>, autonomy: Autonomy) =>
   checkRoutineSteps(
     steps,
     (name) => tools.get(name),
     () => tools.keys(),
     autonomy,
+    workspace,
   );
 
 type ChatOfOwner = (into: Into) => Promise<string>;

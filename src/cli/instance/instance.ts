@@ -3,8 +3,10 @@ import { join } from 'node:path';
 import { databaseVersion } from '../../../temporal/dev-server.ts';
 import { provideTemporal } from '../../../temporal/server.ts';
 import { BUILT_SERVER, CLI_VERSION, type TemporalBinary } from '../../../temporal/version.ts';
+import { createPayloadCodec } from '../../adapters/payloads/codec.ts';
 import { type Config, ConfigError, childEnvironment } from '../../config.ts';
 import { ensureHome } from './home.ts';
+import { makePayloadKey, readPayloadKeys } from './payload-keys.ts';
 import { type PortNeed, portHolder, requirePorts } from './ports.ts';
 import { clearStalePostmaster, databaseUrl, preparePostgres } from './postgres.ts';
 import { endProcess, startTimeOf } from './process-identity.ts';
@@ -77,6 +79,9 @@ export async function startInstance(
   const runtimeToken = ensureToken(home, 'runtime-token', config.runtimeToken);
   ensureToken(home, 'admin-token', config.ADMIN_TOKEN);
   ensureSecret(home, 'chat-key');
+  if (makePayloadKey(config) && databaseVersion(home)) {
+    report.warn('From now on Temporal stores what it is given encrypted. Before you go back to an older release, read "Going back" in docs/operations.md.');
+  }
 
   const urls = urlsOf(config);
   const supervisor = await createSupervisor({ home, urls, log: options.log, onChange: options.onChange });
@@ -94,13 +99,21 @@ export async function startInstance(
   try {
     const hidden = await hiddenAddress();
     await Promise.race([bringUp(config, supervisor, report, hidden), stopped]);
-    if (!config.TEMPORAL_ADDRESS) ui = await serveUi({ port: config.FETCH_TEMPORAL_UI_PORT, target: hidden, token: ensureToken(home, 'ui-token') });
+    if (!config.TEMPORAL_ADDRESS) ui = await uiOf(config, hidden);
   } catch (error) {
     await stop();
     throw error;
   }
   return { supervisor, urls, runtimeToken, stop, hurry: supervisor.hurry };
 }
+
+const uiOf = (config: Config, target: UiAddress): Promise<UiProxy> =>
+  serveUi({
+    port: config.FETCH_TEMPORAL_UI_PORT,
+    target,
+    token: ensureToken(config.FETCH_HOME, 'ui-token'),
+    codec: createPayloadCodec(() => readPayloadKeys(config)),
+  });
 
 /** Ends what a killed start of this home has left behind, and sees that every port is free; the caller has claimed the home. Throws PortError. */
 export async function freeTheWay(config: Config, report: Reporter): Promise<void> {
@@ -122,12 +135,14 @@ async function bringUp(config: Config, supervisor: Supervisor, report: Reporter,
     temporalAddress: config.TEMPORAL_ADDRESS ?? `127.0.0.1:${config.FETCH_TEMPORAL_PORT}`,
     databaseUrl: config.DATABASE_URL ?? databaseUrl(home, config.FETCH_POSTGRES_PORT),
   });
+  // read before the server makes its file
+  const fresh = !config.TEMPORAL_ADDRESS && databaseVersion(home) === null;
   const servers = Promise.all([
     config.TEMPORAL_ADDRESS ? external('temporal', config.TEMPORAL_ADDRESS) : embeddedTemporal(),
     config.DATABASE_URL ? external('postgres', new URL(config.DATABASE_URL).host) : embeddedPostgres(),
   ]);
   // they load their code while the servers come up, and connect when these answer
-  for (const program of ownPrograms(env, config, { servers, prepared })) supervisor.start(program);
+  for (const program of ownPrograms(env, config, { servers, prepared, fresh })) supervisor.start(program);
   await servers;
   report.progress({ text: 'Preparing namespace and tables' });
   const warnings = await prepared.promise;

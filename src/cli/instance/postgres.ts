@@ -55,6 +55,20 @@ export function removeCluster(home: string): void {
   rmSync(link(home), { recursive: true, force: true });
 }
 
+/** Puts a restored cluster where the server of this home looks for it. */
+export async function placeCluster(home: string, from: string): Promise<void> {
+  if (!isRoot) return renameSync(from, link(home));
+  const { uid, gid } = await systemUser();
+  const parent = join(SYSTEM_FOLDER, randomBytes(6).toString('hex'));
+  mkdirSync(SYSTEM_FOLDER, { recursive: true, mode: 0o755 });
+  mkdirSync(parent, { mode: 0o700 });
+  // first of all, so that `removeCluster` finds what was begun
+  symlinkSync(join(parent, 'data'), link(home));
+  cpSync(from, join(parent, 'data'), { recursive: true, verbatimSymlinks: true });
+  await run('chown', ['-R', `${uid}:${gid}`, parent]);
+  await run('chmod', ['700', join(parent, 'data')]);
+}
+
 /** Makes the cluster when there is none and returns how to run the server. Throws with the command that mends what is missing. */
 export async function preparePostgres(home: string, port: number): Promise<PostgresCommand> {
   const identity = isRoot ? await systemUser() : {};

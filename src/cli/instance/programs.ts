@@ -57,7 +57,8 @@ export const temporalProgram = (config: Config, binary: TemporalBinary, ui: UiAd
     ui,
     namespace: config.TEMPORAL_NAMESPACE,
   }),
-  env: serverEnvironment({}),
+  // by default Go lets garbage grow to as much as is in use, and gives little of it back
+  env: serverEnvironment({ GOGC: '50' }),
   readiness: () => answersOn(config.FETCH_TEMPORAL_PORT),
   address: `127.0.0.1:${config.FETCH_TEMPORAL_PORT}`,
   stops: 'temporal',
@@ -85,16 +86,16 @@ export const postgresProgram = (config: Config, command: PostgresCommand): Progr
 export function ownPrograms(
   env: Record<string, string>,
   config: Config,
-  start: { servers: Promise<unknown>; prepared: PromiseWithResolvers<string> },
+  start: { servers: Promise<unknown>; prepared: PromiseWithResolvers<string>; fresh: boolean },
 ): ProgramSpec[] {
-  const { servers, prepared } = start;
+  const { servers, prepared, fresh } = start;
   const [first, ...others] = config.FETCH_SEPARATE_PROCESSES ? ONE_EACH : TOGETHER;
   const onPreparation = (message: RoleMessage) => {
     if (message.type === 'ready') prepared.resolve(message.address ?? '');
     if (message.type === 'failed') prepared.reject(new Error(message.error));
   };
   return [
-    { ...ownProgram(['--prepare'], first, env, config), after: servers, onPreparation },
+    { ...ownProgram(['--prepare', ...(fresh ? ['--fresh'] : [])], first, env, config), after: servers, onPreparation },
     ...others.map((roles) => ({ ...ownProgram([], roles, env, config), after: prepared.promise })),
   ];
 }

@@ -1,6 +1,9 @@
 import { createHash, randomInt, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
+import type { PayloadCodec } from '@temporalio/common';
+import { answerCodec } from '../../adapters/payloads/codec-server.ts';
+import { type CodecAction, codecAction } from '../../adapters/payloads/remote-codec.ts';
 
 /**
  * Stands before the Web UI of the embedded Temporal server, which asks nobody who they are: anybody who reaches it can signal a workflow.
@@ -42,14 +45,16 @@ export interface UiProxy {
 
 interface Ui {
   target: UiAddress;
+  /** lets the UI show payloads: its pages ask for them here, at their own address, with the same cookie */
+  codec: PayloadCodec;
   /** what this address is called */
   hosts: ReadonlySet<string>;
   /** the cookie of a browser that knew the token */
   pass: string;
 }
 
-export async function serveUi({ port, target, token }: { port: number; target: UiAddress; token: string }): Promise<UiProxy> {
-  const ui: Ui = { target, hosts: new Set([`127.0.0.1:${port}`, `localhost:${port}`]), pass: passOf(token) };
+export async function serveUi({ port, target, token, codec }: Pick<Ui, 'target' | 'codec'> & { port: number; token: string }): Promise<UiProxy> {
+  const ui: Ui = { target, codec, hosts: new Set([`127.0.0.1:${port}`, `localhost:${port}`]), pass: passOf(token) };
   const server = createServer((incoming, response) => handle(ui, incoming, response));
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -72,7 +77,11 @@ function handle(ui: Ui, incoming: IncomingMessage, response: ServerResponse): vo
   else if (!url) refuse(response, 400, 'This is no address.');
   else if (typeof given === 'string') enter(ui, given, url, response);
   else if (!hasPass(ui, incoming.headers.cookie)) refuse(response, 401, 'This page needs a token. Run: fetch ui');
-  else forward(ui, incoming, response);
+  else {
+    const action = codecAction(url.pathname);
+    if (action) void decode(ui, action, incoming, response);
+    else forward(ui, incoming, response);
+  }
 }
 
 /** A page of elsewhere that got here by a name of its own, or that writes to us. */
@@ -98,6 +107,16 @@ function enter({ pass }: Ui, given: string, url: URL, response: ServerResponse):
 function hasPass({ pass }: Ui, cookie = ''): boolean {
   const sent = cookie.split(';').find((each) => each.trim().startsWith(`${COOKIE}=`));
   return sent !== undefined && equal(sent.trim().slice(COOKIE.length + 1), pass);
+}
+
+async function decode({ codec }: Ui, action: CodecAction, incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+  try {
+    const { status, type, body } = await answerCodec(codec, action, incoming);
+    response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(body);
+  } catch {
+    // the browser has gone away in the middle of its question
+    response.destroy();
+  }
 }
 
 function forward({ target }: Ui, incoming: IncomingMessage, response: ServerResponse): void {

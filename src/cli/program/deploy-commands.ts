@@ -37,8 +37,8 @@ export function addDeployCommands(): void {
     'start-over',
     'Before an older release is started without builds: end the runs that it could not continue',
     'fetch deploy start-over',
-    async (config) => (await load()).startOver(config),
-  );
+    async (config, self) => (await load()).startOver(config, self.opts()),
+  ).option('--all', 'every run and schedule, because the older release knows no encryption of payloads');
 }
 
 function percentage(value: string): number {

@@ -19,7 +19,8 @@ export function addRoleCommands(): void {
   )
     .addArgument(new Argument('<role...>', 'the roles').choices(['worker', 'gateway', 'api', 'kennel']))
     .addOption(new Option('--supervised', 'wait for the word of `fetch start`, which starts roles before the servers').hideHelp())
-    .addOption(new Option('--prepare', 'prepare the servers first').hideHelp());
+    .addOption(new Option('--prepare', 'prepare the servers first').hideHelp())
+    .addOption(new Option('--fresh', 'the Temporal server has nothing yet').hideHelp());
   withServers('prepare', 'Prepare external servers once: namespace, search attributes, tables', async (config) =>
     (await import('../roles/prepare.ts')).run(config),
   );

@@ -1,3 +1,4 @@
+import { createPayloadCodec } from '../../adapters/payloads/codec.ts';
 import { listen } from '../../api/http/listen.ts';
 import { createRuntimeApi } from '../../api/runtime/runtime-api.ts';
 import { createStatusApi } from '../../api/status/status-api.ts';
@@ -5,6 +6,8 @@ import { reloadConfig } from '../../config.ts';
 import { VERSION } from '../../installation.ts';
 import { createIntake } from '../../intake/intake.ts';
 import { createLog } from '../../log.ts';
+import { keepAuditHead } from '../instance/audit-head.ts';
+import { readPayloadKeys } from '../instance/payload-keys.ts';
 import { ensureSecret, ensureToken } from '../instance/tokens.ts';
 import type { RoleContext } from './role-context.ts';
 
@@ -19,6 +22,7 @@ export async function run({ config, role, store, temporal }: RoleContext): Promi
     adminToken: ensureToken(config.FETCH_HOME, 'admin-token', config.ADMIN_TOKEN),
     store,
     intake,
+    codec: createPayloadCodec(() => readPayloadKeys(config)),
     version: VERSION,
     startedAt: new Date(),
     chatSecret: secret,
@@ -28,7 +32,9 @@ export async function run({ config, role, store, temporal }: RoleContext): Promi
   };
   const runtime = await listen(createRuntimeApi(deps), config.FETCH_HOST, config.FETCH_RUNTIME_PORT);
   const status = await listen(createStatusApi(deps), config.FETCH_HOST, config.FETCH_STATUS_PORT);
+  const stopKeeping = keepAuditHead(store.db, config.FETCH_HOME, deps.log);
   role.onStop(async () => {
+    stopKeeping();
     stopping.abort();
     await Promise.all([runtime.close(), status.close()]);
   });

@@ -1,15 +1,22 @@
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
+import { dataConverter } from '../../adapters/payloads/converter.ts';
 import type { Config } from '../../config.ts';
-import { openStore } from '../../store/postgres/database.ts';
+import { notePayloadKey, usedPayloadKeys } from '../../store/payloads/payload-keys.ts';
+import { type Db, openStore } from '../../store/postgres/database.ts';
+import { readPayloadKeys } from '../instance/payload-keys.ts';
 import type { Connections } from './role-context.ts';
 import { temporalEndpoint } from './temporal-connection.ts';
+
+interface TemporalClient extends Pick<Connections, 'temporal' | 'converter'> {
+  close(): Promise<void>;
+}
 
 /** Opens what roles need of the outside. Both must be named: a role started alone starts neither. */
 export async function openConnections(config: Config, pool: { application: string; max: number }): Promise<Connections & { close(): Promise<void> }> {
   if (!config.DATABASE_URL) throw new Error('DATABASE_URL is not set: a single role needs a PostgreSQL to use. `fetch start` brings its own.');
-  const store = await openStore(config.DATABASE_URL, { ...pool, prepare: config.FETCH_PREPARE_STATEMENTS });
-  const { temporal, close } = await connectTemporal(config).catch(async (error) => {
+  const store = await openStore(config.DATABASE_URL, { ...pool, direct: config.DATABASE_DIRECT_URL, prepare: config.FETCH_PREPARE_STATEMENTS });
+  const [{ temporal, converter, close }] = await Promise.all([connectWithKey(config, store.db), store.checkPooler()]).catch(async (error) => {
     await store.close();
     throw error;
   });
@@ -18,6 +25,7 @@ export async function openConnections(config: Config, pool: { application: strin
     store,
     temporal,
     native,
+    converter,
     async close() {
       await native.close();
       await close();
@@ -26,11 +34,25 @@ export async function openConnections(config: Config, pool: { application: strin
   };
 }
 
+/** A role that cannot read what the others write would stop every workflow that it touches, so it does not begin. */
+async function connectWithKey(config: Config, db: Db): Promise<TemporalClient> {
+  const { encrypts, known } = readPayloadKeys(config);
+  const [newest] = await usedPayloadKeys(db);
+  if (newest && !known.has(newest.id))
+    throw new Error(
+      `Payloads in Temporal are encrypted with the key ${newest.id}, which this home does not have. Copy the file payload-keys of the other home, or set FETCH_PAYLOAD_KEYS. If the key is lost: docs/operations.md.`,
+    );
+  if (encrypts) await notePayloadKey(db, encrypts.id);
+  return await connectTemporal(config);
+}
+
 /** The Temporal server alone, for commands that need no records. */
-export async function connectTemporal(config: Config): Promise<{ temporal: Client; close(): Promise<void> }> {
+export async function connectTemporal(config: Config): Promise<TemporalClient> {
   const endpoint = temporalEndpoint(config);
   const connection = await Connection.connect({ ...endpoint, connectTimeout: 10_000 }).catch((error) => {
     throw new Error(`No Temporal server answers at ${endpoint.address}: ${error.message}. Set TEMPORAL_ADDRESS, or use \`fetch start\`, which brings its own.`);
   });
-  return { temporal: new Client({ connection, namespace: config.TEMPORAL_NAMESPACE }), close: () => connection.close() };
+  const converter = dataConverter(() => readPayloadKeys(config));
+  const temporal = new Client({ connection, namespace: config.TEMPORAL_NAMESPACE, dataConverter: converter });
+  return { temporal, converter, close: () => connection.close() };
 }

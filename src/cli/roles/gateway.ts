@@ -12,7 +12,7 @@ import type { RoleContext } from './role-context.ts';
 import { drained, runToEnd, workerTimings } from './temporal-runtime.ts';
 
 /** The role that holds the channels: sends what conversations produced, takes in what people write, and signals again what a crash left unsignalled. */
-export async function run({ config, role, store, temporal, native }: RoleContext): Promise<void> {
+export async function run({ config, role, store, temporal, native, converter }: RoleContext): Promise<void> {
   const intake = createIntake({ db: store.db, temporal, config, secret: ensureSecret(config.FETCH_HOME, 'chat-key') });
   const holder = await leaseHolder();
 
@@ -29,6 +29,7 @@ export async function run({ config, role, store, temporal, native }: RoleContext
         const worker = await Worker.create({
           connection: native,
           namespace: config.TEMPORAL_NAMESPACE,
+          dataConverter: converter,
           taskQueue: gatewayQueue(driver.name),
           activities: { deliver: createDeliver({ db: store.db, sender, config }) },
           ...workerTimings(config),

@@ -13,18 +13,21 @@ import { createPreview } from '../../activities/turn/preview.ts';
 import { createBrowsers } from '../../adapters/kennel/browser/browsers.ts';
 import { createBrowserGate } from '../../adapters/kennel/gate/browser-gate.ts';
 import { openRegistryCache } from '../../adapters/kennel/gate/cache/registry-cache.ts';
+import { allowList } from '../../adapters/kennel/gate/egress/allow-list.ts';
 import { createGate } from '../../adapters/kennel/gate/gate.ts';
 import { openKennel } from '../../adapters/kennel/open-kennel.ts';
 import { isPublicAddress } from '../../adapters/web/address-guard.ts';
 import type { LeaseHolder } from '../../channels/channel.ts';
 import type { Config } from '../../config.ts';
 import { kennelQueue } from '../../contracts/ids.ts';
+import { membersOf } from '../../domain/setting-lists.ts';
 import { loginWarning } from '../../domain/tasks/agents.ts';
 import { loginsOf } from '../../domain/tasks/logins.ts';
 import { mirrorsOf } from '../../domain/tasks/mirrors.ts';
 import { createLog } from '../../log.ts';
 import type { HostClaim } from '../../store/kennel/leases.ts';
 import type { Db } from '../../store/postgres/database.ts';
+import { collectKennel } from '../metrics/collect.ts';
 import { hostIdentity } from './host-identity.ts';
 import { leaseHolder } from './lease-holder.ts';
 import type { RoleContext } from './role-context.ts';
@@ -34,13 +37,17 @@ import { drained, graceMs, runToEnd, workerTimings } from './temporal-runtime.ts
  * The role of a host that has workspaces and runs containers: follows coding tasks, runs tools of the kennel, holds the gate, and
  * ends containers that nobody needs. Any number of hosts may have one each. It runs without an engine too, and says what is missing.
  */
-export async function run({ config, role, alone, store, temporal, native }: RoleContext): Promise<void> {
+export async function run({ config, role, alone, store, temporal, native, converter }: RoleContext): Promise<void> {
   const log = createLog('kennel', config.LOG_LEVEL);
   for (const [harness, path] of loginsOf(config.FETCH_KENNEL_LOGINS)) log.warn({ harness, path }, loginWarning(harness));
   const kennel = openKennel(config);
   const cache = openRegistryCache(config, log);
-  const gate = createGate({ db: store.db, settings: config, log, mirrors: mirrorsOf(config.FETCH_KENNEL_MIRRORS), cache });
-  const browserGate = createBrowserGate({ log, allows: (address) => config.FETCH_ALLOW_PRIVATE_URLS || isPublicAddress(address) });
+  const gate = createGate({ db: store.db, settings: config, log, mirrors: mirrorsOf(config.FETCH_KENNEL_MIRRORS), cache, mcp: { config, kennel } });
+  const browserGate = createBrowserGate({
+    log,
+    allows: (address) => config.FETCH_ALLOW_PRIVATE_URLS || isPublicAddress(address),
+    listed: () => allowList(membersOf(config.FETCH_KENNEL_EGRESS)),
+  });
   const browsers = createBrowsers({ kennel, config, gate: browserGate });
   const host = config.FETCH_KENNEL_HOST;
   const draining = new AbortController();
@@ -65,6 +72,7 @@ export async function run({ config, role, alone, store, temporal, native }: Role
   const worker = await Worker.create({
     connection: native,
     namespace: config.TEMPORAL_NAMESPACE,
+    dataConverter: converter,
     taskQueue: kennelQueue(host),
     activities: {
       act: createAct(onHost),
@@ -88,8 +96,12 @@ export async function run({ config, role, alone, store, temporal, native }: Role
     stopWatching();
     draining.abort();
     await Promise.all([drained([worker], [running]), gate.drain(graceMs(config))]);
-    await Promise.all([gate.closeAll(), browsers.closeAll()]);
+    await Promise.all([gate.closeAll(), browsers.closeAll(), kennel.release()]);
     await lease.release();
+  });
+  collectKennel(config.FETCH_KENNEL_SLOTS, async () => {
+    const containers = await kennel.list().catch(() => null);
+    return containers?.filter(({ state }) => state !== 'exited').length ?? null;
   });
   role.ready(kennelQueue(host));
   await running;

@@ -1,6 +1,10 @@
 import type { Config } from '../../config.ts';
+import { appendAudit } from '../../store/audit/audit-log.ts';
 import type { OwnRole } from '../instance/state-file.ts';
+import { collectProcess, collectStore } from '../metrics/collect.ts';
+import { openMetrics } from '../metrics/endpoint.ts';
 import { openConnections } from './connect.ts';
+import { type RoleState, tellHealth } from './health.ts';
 import { watchSettings } from './live-settings.ts';
 import { prepareServers } from './prepare.ts';
 import type { RoleContext } from './role-context.ts';
@@ -28,28 +32,59 @@ export interface Supervision {
   supervised?: boolean;
   /** prepares the servers, for the other processes as well */
   prepare?: boolean;
+  /** the Temporal server has nothing yet, so nothing there needs an older key */
+  fresh?: boolean;
 }
 
 /** Runs roles in this process, until a signal or the end of the supervisor stops them. Rejects when one of them cannot go on: it takes the others along. */
-export async function runRoles(config: Config, names: readonly OwnRole[], { supervised, prepare }: Supervision = {}): Promise<void> {
+export async function runRoles(config: Config, names: readonly OwnRole[], { supervised, prepare, fresh = false }: Supervision = {}): Promise<void> {
   const host = roleProcess(graceMs(config));
   const loaded = await Promise.all(names.map(async (name) => ({ name, run: (await ROLES[name].load()).run })));
   if (supervised) await host.released();
-  if (prepare) await prepareFirst(config, host.role('prepare'));
-  installRuntime(config);
+  if (prepare) await prepareFirst(config, host.role('prepare'), fresh);
+  const metrics = await openMetrics(config, names);
+  installRuntime(config, metrics?.sdkAddress);
   const { close, ...connections } = await openConnections(config, {
     application: `fetch-${names.join('-')}`,
     max: Math.max(...names.map((name) => ROLES[name].databaseConnections)) + FURTHER_CONNECTIONS * (names.length - 1),
   });
   host.afterStop(close);
-  const unwatch = watchSettings(config);
+  const unwatch = watchSettings(config, (names) => {
+    // one role of an instance says it, the one that every instance has once
+    if (names.length > 0 && loaded.some(({ name }) => name === 'api'))
+      void appendAudit(connections.store.db, 'settings changed', null, { names }).catch(() => {});
+  });
   host.afterStop(async () => unwatch());
-  await Promise.all(loaded.map(({ name, run }) => run({ config, role: host.role(name), alone: names.length === 1, ...connections })));
+  const states = new Map<OwnRole, RoleState>(names.map((name) => [name, 'starting']));
+  const roles = loaded.map(({ name, run }) => ({ run, role: noting(host.role(name), (state) => states.set(name, state)) }));
+  if (metrics) {
+    collectProcess(connections.store, states);
+    if (names.includes('api')) collectStore(config, connections.store, connections.temporal);
+    host.afterStop(() => metrics.close());
+  }
+  if (config.FETCH_HEALTH_FILE) {
+    const end = tellHealth(config.FETCH_HEALTH_FILE, states, connections);
+    host.afterStop(async () => end());
+  }
+  await Promise.all(roles.map(({ run, role }) => run({ config, role, alone: names.length === 1, ...connections })));
 }
 
-async function prepareFirst(config: Config, { ready, failed }: Role): Promise<void> {
+/** A role of which something else is told how it stands, too. */
+const noting = (role: Role, note: (state: RoleState) => void): Role => ({
+  ...role,
+  ready(address) {
+    note('ready');
+    role.ready(address);
+  },
+  waits(error) {
+    note({ waits: error.message });
+    role.waits(error);
+  },
+});
+
+async function prepareFirst(config: Config, { ready, failed }: Role, fresh: boolean): Promise<void> {
   try {
-    const { warnings } = await prepareServers(config);
+    const { warnings } = await prepareServers(config, { fresh });
     for (const warning of warnings) process.stderr.write(`${warning}\n`);
     ready(warnings.join('\n'));
   } catch (error) {

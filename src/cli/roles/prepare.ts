@@ -1,5 +1,6 @@
 import { prepareNamespace } from '../../../temporal/namespace.ts';
 import type { Config } from '../../config.ts';
+import { forgetPayloadKeys } from '../../store/payloads/payload-keys.ts';
 import { openStore } from '../../store/postgres/database.ts';
 import { roleProcess } from './role-process.ts';
 import { temporalEndpoint } from './temporal-connection.ts';
@@ -12,16 +13,21 @@ export async function run(config: Config): Promise<void> {
 }
 
 /** Namespace, search attributes and tables; does nothing where they are as they should be. */
-export async function prepareServers(config: Config): Promise<{ server: string; warnings: string[] }> {
+export async function prepareServers(config: Config, { fresh = false } = {}): Promise<{ server: string; warnings: string[] }> {
   if (!config.TEMPORAL_ADDRESS || !config.DATABASE_URL)
     throw new Error('TEMPORAL_ADDRESS and DATABASE_URL must be set: this command prepares servers that run elsewhere.');
-  const [prepared] = await Promise.all([prepareNamespace(temporalEndpoint(config), config.TEMPORAL_NAMESPACE), migrate(config.DATABASE_URL)]);
+  const [prepared] = await Promise.all([
+    prepareNamespace(temporalEndpoint(config), config.TEMPORAL_NAMESPACE),
+    migrate(config.DATABASE_DIRECT_URL ?? config.DATABASE_URL, fresh),
+  ]);
   return prepared;
 }
 
-async function migrate(url: string): Promise<void> {
+async function migrate(url: string, fresh: boolean): Promise<void> {
   try {
-    await (await openStore(url, { max: 1, application: 'fetch-prepare' })).close();
+    const store = await openStore(url, { max: 1, application: 'fetch-prepare' });
+    if (fresh) await forgetPayloadKeys(store.db);
+    await store.close();
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     // codes of PostgreSQL have five characters, those of the system begin with E

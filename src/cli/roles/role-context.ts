@@ -1,4 +1,5 @@
 import type { Client } from '@temporalio/client';
+import type { DataConverter } from '@temporalio/common';
 import type { NativeConnection } from '@temporalio/worker';
 import type { Config } from '../../config.ts';
 import type { Store } from '../../store/postgres/database.ts';
@@ -10,6 +11,8 @@ export interface Connections {
   temporal: Client;
   /** of workers */
   native: NativeConnection;
+  /** of workers, and the same for the client */
+  converter: DataConverter;
 }
 
 /** What a role is given to run with. */

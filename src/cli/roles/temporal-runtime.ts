@@ -4,15 +4,20 @@ import { createLog } from '../../log.ts';
 
 let installed = false;
 
-/** The Temporal runtime of this process, with its logs among ours. It may exist only once. */
-export function installRuntime(config: Config): void {
+/** The Temporal runtime of this process, with its logs among ours. It may exist only once. `metricsAddress`: where it shows its own metrics, if anywhere. */
+export function installRuntime(config: Config, metricsAddress?: string): void {
   if (installed) return;
   installed = true;
   const log = createLog('temporal', config.LOG_LEVEL);
   const level = { TRACE: 'trace', DEBUG: 'debug', INFO: 'info', WARN: 'warn', ERROR: 'error' } as const;
   Runtime.install({
     logger: new DefaultLogger('WARN', (entry) => log[level[entry.level]]({ ...entry.meta }, entry.message)),
-    telemetryOptions: { logging: { forward: {}, filter: { core: 'WARN', other: 'WARN' } } },
+    telemetryOptions: {
+      logging: { forward: {}, filter: { core: 'WARN', other: 'WARN' } },
+      ...(metricsAddress && {
+        metrics: { prometheus: { bindAddress: metricsAddress, countersTotalSuffix: true, unitSuffix: true, useSecondsForDurations: true } },
+      }),
+    },
     // signals are the role's own business: it stops its parts in order
     shutdownSignals: [],
   });

@@ -9,6 +9,7 @@ import { createTaskRecords } from '../../activities/task/task-records.ts';
 import { createAct } from '../../activities/turn/act.ts';
 import { createThink } from '../../activities/turn/think.ts';
 import { createRecordActivities } from '../../activities/turn/turn-records.ts';
+import { measured } from '../../adapters/model/measured.ts';
 import { openModel } from '../../adapters/model/open-model.ts';
 import type { Config } from '../../config.ts';
 import { AGENT_QUEUE } from '../../contracts/ids.ts';
@@ -19,15 +20,16 @@ import { idleReason, workerDeployment } from './worker-versioning.ts';
 import { cachedWorkflowBundle } from './workflow-bundle.ts';
 
 /** The role that runs workflows, model steps and worker-side tools. Any number of them may run, on any machines. */
-export async function run({ config, role, store, temporal, native }: RoleContext): Promise<void> {
+export async function run({ config, role, store, temporal, native, converter }: RoleContext): Promise<void> {
   const [model, workflowBundle] = await Promise.all([
-    openModel(config),
+    openModel(config).then(measured),
     cachedWorkflowBundle(join(config.FETCH_HOME, 'cache'), config.FETCH_BUILD_ID === undefined ? 'unversioned' : 'versioned'),
   ]);
   const deps = { db: store.db, temporal, config, model, log: createLog('worker', config.LOG_LEVEL) };
   const worker = await Worker.create({
     connection: native,
     namespace: config.TEMPORAL_NAMESPACE,
+    dataConverter: converter,
     taskQueue: AGENT_QUEUE,
     workflowBundle,
     activities: {

@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { bundleWorkflowCode, type WorkflowBundlePath } from '@temporalio/worker';
+import { FAILURE_CONVERTER } from '../../adapters/payloads/converter.ts';
 import { CODE_EXTENSION, PACKAGE_ROOT } from '../../installation.ts';
 
 const source = (folder: string): string => fileURLToPath(new URL(`../../${folder}`, import.meta.url));
@@ -21,6 +22,7 @@ export async function buildWorkflowBundle(workflowsPath = entryOf('unversioned')
   const note = (message: string) => void (/disallowed|Failed to|not found/i.test(message) && warnings.push(message));
   const { code } = await bundleWorkflowCode({
     workflowsPath,
+    failureConverterPath: FAILURE_CONVERTER,
     workflowInterceptorModules,
     logger: { trace() {}, debug() {}, info() {}, log: (_level, message) => note(message), warn: note, error: note },
   });
@@ -37,14 +39,18 @@ export const bundledFiles = (): string[] =>
       .sort(),
   );
 
+/** What `npm pack` bundles (`scripts/build.ts`): the workflows of an installed package never change. */
+const packedBundle = (versioning: Versioning): string => join(PACKAGE_ROOT, 'dist', 'workflows', `${versioning}.js`);
+
 /** The bundle, from the cache when no file that goes into it has changed: it saves a second of every start. */
 export async function cachedWorkflowBundle(cacheFolder: string, versioning: Versioning = 'unversioned'): Promise<WorkflowBundlePath> {
+  // a clone may have what it was packed with, too, and runs other sources by now
+  if (CODE_EXTENSION === '.js' && existsSync(packedBundle(versioning))) return { codePath: packedBundle(versioning) };
   const hash = createHash('sha256').update(versioning);
   for (const file of bundledFiles()) hash.update(file).update(readFileSync(join(source('.'), file)));
   hash.update(readFileSync(join(PACKAGE_ROOT, 'package.json')));
   const codePath = join(cacheFolder, `workflows-${hash.digest('hex').slice(0, 16)}.js`);
   if (!existsSync(codePath)) {
-    mkdirSync(cacheFolder, { recursive: true });
     // in a process of its own: the bundler would leave 140 MB in the memory of a worker that lives for weeks
     await promisify(execFile)(process.execPath, [fileURLToPath(import.meta.url), codePath, versioning]);
   }
@@ -54,6 +60,7 @@ export async function cachedWorkflowBundle(cacheFolder: string, versioning: Vers
 if (import.meta.main) {
   const codePath = process.argv[2]!;
   const { code } = await buildWorkflowBundle(entryOf(process.argv[3] as Versioning));
+  mkdirSync(dirname(codePath), { recursive: true });
   // renamed into place: a start that is killed half way leaves no half bundle
   writeFileSync(`${codePath}.${process.pid}`, code);
   renameSync(`${codePath}.${process.pid}`, codePath);

@@ -1,5 +1,6 @@
 import { type AgentName, isAgent } from '../../../kennel/agents/registry.ts';
 import { SINKS, type Sink } from '../../contracts/taint.ts';
+import { askedTool } from '../tasks/egress.ts';
 import { optionOf, reactionAnswer } from './reactions.ts';
 
 /**
@@ -119,6 +120,8 @@ export function parseEgress(text: string): EgressOrder | null {
   if (isTooLong(text)) return null;
   const plain = withoutFullStop(text.trim().toLowerCase());
   if (/^\/?egress$/.test(plain)) return { what: 'list' };
+  const tool = /^\/?egress (?:remove|revoke|forget) (?:the )?(?:mcp )?(?:tool )?([a-z0-9-]{1,64})\/([\w-]{1,64})$/i.exec(withoutFullStop(text.trim()));
+  if (tool) return { what: 'remove', ...askedTool(tool[1]!, tool[2]!) };
   const [, scheme, host, port] =
     /^\/?egress (?:remove|revoke|forget) (https?:\/\/)?([a-z0-9._-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::(\d{1,5}))?\/?$/.exec(plain) ?? [];
   if (host === undefined) return null;

@@ -34,6 +34,8 @@ export interface Called {
   output: string | null;
   /** length of the whole output in characters; the length of `output` when unset */
   size?: number | null;
+  /** id of the picture that it made */
+  picture?: string | null;
   /** whose text is in the output; unset when that was not recorded */
   sources?: readonly Source[] | null;
 }
@@ -55,7 +57,7 @@ export function toModelMessages(
   calls: CallsById,
   files: ReadonlyMap<string, FileShown> = new Map(),
   mostChars = Number.POSITIVE_INFINITY,
-  now: { before: number | null; text: string | null } = { before: null, text: null },
+  now: { before: number | null; text: string | null; map?: string | null } = { before: null, text: null },
 ): ModelMessage[] {
   const out: ModelMessage[] = [{ role: 'system', content: system }];
   // anybody may have written parts of it, so it must not be in the system message
@@ -63,16 +65,30 @@ export function toModelMessages(
   for (const said of messages) {
     // before the words of this turn: what stands before it is the same as in earlier requests, so caches of providers keep it
     if (now.text !== null && said.ord === now.before) out.push({ role: 'user', content: note('the state of the work, from the records', now.text) });
+    if (now.map != null && said.ord === now.before)
+      out.push({ role: 'user', content: note('a map of the repository of the active workspace, from names in its files', now.map) });
     const message = said.role === 'user' && said.content.length > mostChars ? begun(said, mostChars) : said;
     if (message.role === 'user' && message.attachment_ids?.length) {
       const shown = message.attachment_ids.flatMap((id) => files.get(id) ?? []);
       const pictures = shown.flatMap((file) => file.picture ?? []);
       out.push({ role: 'user', content: withDocuments(message.content, shown), ...(pictures.length > 0 && { pictures }) });
     } else {
-      out.push(...saidAs(message, calls));
+      out.push(...saidAs(message, calls), ...picturesOf(message, calls, files));
     }
   }
   return out;
+}
+
+/** The pictures that tools made. A result of a tool holds text alone, so they come after it as a message of a program. */
+function picturesOf({ call_ids }: DialogueMessage, calls: CallsById, files: ReadonlyMap<string, FileShown>): ModelMessage[] {
+  const made = call_ids.flatMap((id) => {
+    const call = calls.get(id);
+    const file = call?.picture ? files.get(call.picture) : undefined;
+    return call && file?.picture ? { line: `${file.id}, made by ${call.name}`, picture: file.picture } : [];
+  });
+  if (made.length === 0) return [];
+  const content = note('pictures that tools made', made.map(({ line }) => line).join('\n'));
+  return [{ role: 'user', content, pictures: made.map(({ picture }) => picture) }];
 }
 
 /** The beginning of a message that is too long to show, with how to read on. */

@@ -33,7 +33,8 @@ export function languageTag(named: string): string | null {
 
 function canonical(tag: string): string[] {
   try {
-    return Intl.getCanonicalLocales(tag);
+    // without extensions: the names of languages know none, and throw
+    return [new Intl.Locale(tag).baseName];
   } catch {
     return [];
   }

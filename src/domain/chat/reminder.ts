@@ -1,5 +1,6 @@
 import type { ParsedResult } from 'chrono-node/en';
 import { isTooLong } from './commands.ts';
+import { isDayFirst } from './date-order.ts';
 
 /** What `remind me …` asks for. The times are those of the person's clock. */
 
@@ -10,6 +11,15 @@ export interface Remind {
 }
 
 export type Reminder = { what: string; at: Date } | { problem: 'what' | 'when' | 'past' };
+
+/** How a person reads clocks and dates. */
+export interface Clock {
+  timeZone: string;
+  language?: string | undefined;
+}
+
+/** `12.11.`, which the library does not know without a year. The second point tells it from the time `9.30`. */
+const DOTTED = /\b(\d{1,2})\.(\d{1,2})\.(?= |$)/g;
 
 /** Words that say how often: a schedule, which the model makes. */
 const OFTEN = /\b(?:every|each|daily|weekly|monthly|hourly)\b/i;
@@ -29,12 +39,14 @@ export function parseRemind(text: string): Remind | null {
 }
 
 /** What is to be said and when; null when the words are about something else, such as "remind me how this works". */
-export async function readRemind({ rest, certain }: Remind, now: Date, timeZone: string): Promise<Reminder | null> {
+export async function readRemind({ rest: said, certain }: Remind, now: Date, { timeZone, language }: Clock): Promise<Reminder | null> {
   // loaded when somebody wants to be reminded: it takes 30 ms and more than a megabyte
-  const { parse } = await import('chrono-node/en');
+  const english = await import('chrono-node/en');
+  const dayFirst = isDayFirst(language, timeZone);
+  const rest = dayFirst ? said.replace(DOTTED, '$1/$2') : said;
   // the library counts in the local time of the process, so it is given the person's clock as if it were UTC
   const clock = wallOf(now, timeZone);
-  const times = parse(rest, { instant: clock, timezone: 0 }, { forwardDate: true });
+  const times = (dayFirst ? english.GB : english).parse(rest, { instant: clock, timezone: 0 }, { forwardDate: true });
   const time = times.find((each) => (certain || SAYING.test(rest)) && isLast(each, rest)) ?? times.find((each) => isFirst(each, rest));
   if (!time) return certain && times.length === 0 ? { problem: 'when' } : null;
   const what = `${withoutJoint(rest.slice(0, time.index), time.text)} ${rest.slice(time.index + time.text.length)}`

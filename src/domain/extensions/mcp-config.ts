@@ -8,6 +8,8 @@ import { inline } from '../text/foreign-text.ts';
 const LONGEST_NAME = 24;
 const MOST_SERVERS = 32;
 const DEFAULT_SECONDS = 60;
+/** Every coding agent has a server of this name, by which it asks the person. */
+const AGENTS_OWN = 'fetch';
 
 /** What a person is shown of a server, and what a yes holds for. No value of `env` or `headers` is in it: they are secrets. */
 export interface McpServer {
@@ -15,12 +17,25 @@ export interface McpServer {
   name: string;
   reach:
     | { over: 'stdio'; command: string; args: string[]; env: string[]; cwd: string | null; hosts: string[] }
-    | { over: 'http'; url: string; headers: string[] };
+    | { over: 'http'; url: string; headers: string[]; oauth?: OAuthRule };
   /** for every tool without a danger of its own */
   danger: Danger;
   tools: Record<string, ToolRule>;
   /** of one call */
   timeoutMs: number;
+  /** coding agents get its SAFE tools */
+  agents?: true;
+}
+
+/** What the owner says of the login at a server. Without it, all of it is asked of the server. */
+export interface OAuthRule {
+  /** the authorization server, and no other; it may have a private address */
+  issuer?: string | undefined;
+  /** of a client that the owner has registered */
+  clientId?: string | undefined;
+  scope?: string | undefined;
+  /** of the loopback address that the login ends at, where the authorization server wants to know it before */
+  redirectPort?: number | undefined;
 }
 
 /** What the owner says of one tool. What its server says of it only makes it more dangerous. */
@@ -36,6 +51,8 @@ export interface ConfiguredServer {
   server: McpServer;
   env: Record<string, string>;
   headers: Record<string, string>;
+  /** of the client that the owner has registered */
+  clientSecret?: string;
 }
 
 export interface McpConfig {
@@ -47,6 +64,16 @@ export interface McpConfig {
 const danger = z.preprocess((value) => (typeof value === 'string' ? value.toUpperCase() : value), z.enum(['SAFE', 'MODERATE', 'DANGEROUS']));
 const texts = z.record(z.string().min(1).max(200), z.string().max(8_000));
 const rule = z.object({ danger: danger.optional(), idempotent: z.boolean().optional(), disabled: z.boolean().optional() });
+const oauth = z.object({
+  issuer: z
+    .url({ protocol: /^https?$/ })
+    .max(2_000)
+    .optional(),
+  clientId: z.string().min(1).max(500).optional(),
+  clientSecret: z.string().min(1).max(2_000).optional(),
+  scope: z.string().min(1).max(2_000).optional(),
+  redirectPort: z.int().min(1).max(65_535).optional(),
+});
 
 /** Fields of other clients that are not listed are ignored. None of them, such as `autoApprove`, gives consent here. */
 const entry = z.object({
@@ -64,7 +91,9 @@ const entry = z.object({
     .max(2_000)
     .optional(),
   headers: texts.default({}),
+  oauth: oauth.optional(),
   disabled: z.boolean().default(false),
+  agents: z.boolean().default(false),
   danger: danger.default('DANGEROUS'),
   tools: z.record(z.string().max(200), rule).default({}),
   timeoutSeconds: z.number().min(1).max(600).default(DEFAULT_SECONDS),
@@ -102,13 +131,14 @@ function readEntry(key: string, value: unknown): ConfiguredServer | string | nul
     return `A name has letters, digits and single hyphens, and at most ${LONGEST_NAME} of them.`;
   const parsed = entry.safeParse(value);
   if (!parsed.success) return inline(z.prettifyError(parsed.error), 500);
-  const { command, url, type, args, env, headers, cwd, hosts, disabled, timeoutSeconds, ...rest } = parsed.data;
+  const { command, url, type, args, env, headers, cwd, hosts, disabled, timeoutSeconds, oauth, ...rest } = parsed.data;
   if (disabled) return null;
   if ((command === undefined) === (url === undefined)) return 'It needs either "command" (a program) or "url" (a server).';
+  if (rest.agents && name === AGENTS_OWN) return `Agents have a server of the name ${AGENTS_OWN} already. Give this one another name.`;
   if (type === 'sse') return 'The old SSE transport is not supported. Use the address of its streamable HTTP.';
   const open = [...Object.entries(env), ...Object.entries(headers), ...args.map((arg) => ['args', arg] as const)].find(([, text]) => text.includes('${'));
   if (open) return `"${inline(open[0], 60)}" has a placeholder \${…}, and nothing fills it in here. Write the value itself.`;
-  const common = { name, danger: rest.danger, tools: rest.tools, timeoutMs: timeoutSeconds * 1000 };
+  const common = { name, danger: rest.danger, tools: rest.tools, timeoutMs: timeoutSeconds * 1000, ...(rest.agents && { agents: true as const }) };
   if (command !== undefined) {
     if (cwd !== undefined && !cwd.startsWith('/')) return '"cwd" must be a whole path, from / on.';
     const reach = { over: 'stdio' as const, command, args, env: Object.keys(env), cwd: cwd ?? null, hosts };
@@ -116,5 +146,8 @@ function readEntry(key: string, value: unknown): ConfiguredServer | string | nul
   }
   const parsedUrl = new URL(url!);
   if (parsedUrl.username || parsedUrl.password) return 'A password in an address would be shown. Put it into "headers".';
-  return { server: { ...common, reach: { over: 'http', url: parsedUrl.href, headers: Object.keys(headers) } }, env: {}, headers };
+  const { clientSecret, ...rule } = oauth ?? {};
+  if (clientSecret !== undefined && rule.clientId === undefined) return '"oauth" has a "clientSecret" without its "clientId".';
+  const reach = { over: 'http' as const, url: parsedUrl.href, headers: Object.keys(headers), ...(oauth && { oauth: rule }) };
+  return { server: { ...common, reach }, env: {}, headers, ...(clientSecret !== undefined && { clientSecret }) };
 }

@@ -83,9 +83,28 @@ function declare(server: McpServer, { name: of, description, inputSchema, annota
   };
 }
 
+/** A task asks before it uses what is MODERATE. `ask_human` is how agents ask the person, and needs no permission. */
+export const offeredToAgents = ({ server, tools }: McpDeclaration): DeclaredTool[] =>
+  server.agents ? tools.filter(({ danger, of }) => danger !== 'DANGEROUS' && of !== 'ask_human') : [];
+
 /** Everything that a person agrees to. Words of the server stand behind a margin, so that none of them looks like ours. */
-export function declarationText({ server, tools, refused }: McpDeclaration): string {
-  const lines = [...reachLines(server), `${tools.length === 0 ? 'It offers no tool that can be used' : 'Its tools, with its own words about them'}:`];
+export function declarationText(declaration: McpDeclaration): string {
+  const { server, tools, refused } = declaration;
+  const forAgents = (danger: Danger) =>
+    offeredToAgents(declaration)
+      .filter((tool) => tool.danger === danger)
+      .map(({ of }) => of)
+      .join(', ');
+  const [free, asked] = [forAgents('SAFE'), forAgents('MODERATE')];
+  const agents = [
+    ...(free ? [`Coding agents may use these without a question, in every task: ${free}.`] : []),
+    ...(asked ? [`Coding agents may use these after a question, which says yes to one tool and not to one call: ${asked}.`] : []),
+  ];
+  const lines = [
+    ...reachLines(server),
+    ...agents,
+    `${tools.length === 0 ? 'It offers no tool that can be used' : 'Its tools, with its own words about them'}:`,
+  ];
   for (const { of, description, parameters, danger, effect } of tools) {
     lines.push(`- ${of} (${danger}${effect === 'idempotent' ? ', may be repeated' : ''})`, ...quoted(description), ...parameterLines(parameters));
   }
@@ -95,7 +114,11 @@ export function declarationText({ server, tools, refused }: McpDeclaration): str
 
 function reachLines({ reach }: McpServer): string[] {
   if (reach.over === 'http') {
-    return [`It is reached at ${visible(reach.url)}.`, ...(reach.headers.length > 0 ? [`It gets the headers ${visible(reach.headers.join(', '))}.`] : [])];
+    return [
+      `It is reached at ${visible(reach.url)}.`,
+      ...(reach.headers.length > 0 ? [`It gets the headers ${visible(reach.headers.join(', '))}.`] : []),
+      ...(reach.oauth?.issuer ? [`Its login is at ${visible(reach.oauth.issuer)}.`] : []),
+    ];
   }
   return [
     `It runs in a container: ${visible([reach.command, ...reach.args].join(' '))}`,

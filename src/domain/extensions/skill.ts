@@ -1,5 +1,6 @@
 import { visible } from '../text/evidence.ts';
 import { inline } from '../text/foreign-text.ts';
+import { frontMatter } from './front-matter.ts';
 
 /** A skill: a folder with a SKILL.md, and files that it names. What is read later is exactly what was agreed to, because all of it is stored. */
 export interface Skill {
@@ -8,7 +9,15 @@ export interface Skill {
   description: string;
   body: string;
   files: Array<{ path: string; text: string }>;
+  /** what the form of the original lets a skill ask for; unset where it asks for nothing */
+  requirements?: Requirements;
   tools: [];
+}
+
+export interface Requirements {
+  platforms: string[];
+  programs: string[];
+  variables: string[];
 }
 
 export const LONGEST_BODY = 32_000;
@@ -18,50 +27,70 @@ const LONGEST_DESCRIPTION = 600;
 
 /** Reads the SKILL.md of a folder. A string is what is wrong with it. */
 export function parseSkill(folder: string, text: string, files: Skill['files']): Skill | string {
-  const lines = text.replace(/^\uFEFF/, '').split(/\r?\n/);
-  const end = lines[0]?.trim() === '---' ? lines.findIndex((line, at) => at > 0 && line.trim() === '---') : -1;
-  if (end < 0) return 'It must begin with a block between two lines of ---, with a name and a description.';
-  const fields = frontMatter(lines.slice(1, end));
+  const front = frontMatter(text);
+  if (typeof front === 'string') return front;
+  const { fields, values, rest: body } = front;
   const name = fields.get('name') ?? '';
-  const description = fields.get('description') ?? '';
-  if (fields.get('enabled') === 'false') return 'It is switched off (enabled: false).';
+  const description = inline(fields.get('description') ?? '', LONGEST_DESCRIPTION);
+  if (fields.get('enabled')?.toLowerCase() === 'false') return 'It is switched off (enabled: false).';
   if (!/^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$/.test(name)) return 'Its name must be letters, digits, hyphens and underscores, at most 64.';
   if (description === '') return 'It has no description, by which it is chosen.';
-  const body = lines
-    .slice(end + 1)
-    .join('\n')
-    .trim();
   if (body === '') return `The SKILL.md of ${folder} says nothing below its first block.`;
   if (body.length > LONGEST_BODY) return `It has ${body.length} characters; ${LONGEST_BODY} is the most. Move a part into other files of the folder.`;
-  return { kind: 'skill', name, description: inline(description, LONGEST_DESCRIPTION), body, files, tools: [] };
+  const requirements = requirementsOf(values.get('requirements'));
+  return { kind: 'skill', name, description, body, files, ...(requirements && { requirements }), tools: [] };
 }
 
-/** The keys at the margin, each with its text on one line or, after `>` and `|`, on the indented lines below. */
-function frontMatter(lines: readonly string[]): Map<string, string> {
-  const fields = new Map<string, string>();
-  let key = '';
-  for (const line of lines) {
-    const at = line.indexOf(':');
-    if (!/^\s/.test(line) && at > 0) {
-      key = line.slice(0, at).trim().toLowerCase();
-      const value = line.slice(at + 1).trim();
-      fields.set(key, /^[>|][+-]?$/.test(value) ? '' : unquoted(value));
-    } else if (key !== '' && /^\s/.test(line)) fields.set(key, `${fields.get(key)} ${line.trim()}`.trim());
+const REQUIRED: Record<string, keyof Requirements> = {
+  platform: 'platforms',
+  platforms: 'platforms',
+  binaries: 'programs',
+  bins: 'programs',
+  envvars: 'variables',
+  env: 'variables',
+};
+
+/** A map of lists, or of single words. What reads otherwise asks for nothing. */
+function requirementsOf(asked: unknown): Requirements | null {
+  const found: Requirements = { platforms: [], programs: [], variables: [] };
+  for (const [key, value] of asked instanceof Map ? asked : []) {
+    const kind = Object.hasOwn(REQUIRED, String(key).toLowerCase()) ? REQUIRED[String(key).toLowerCase()]! : null;
+    const words = (Array.isArray(value) ? value : [value]).filter((word): word is string => typeof word === 'string' && /^[\w.+-]{1,40}$/.test(word));
+    if (kind) found[kind].push(...words.slice(0, 20));
   }
-  return fields;
+  return Object.values(found).some((each) => each.length > 0) ? found : null;
 }
 
-const unquoted = (value: string): string => (/^(?:".*"|'.*')$/.test(value) ? value.slice(1, -1) : value);
+/** The programs of every container in which commands run (kennel/Dockerfile). A repository may bring more in its environment. */
+const IN_THE_IMAGE = new Set('bash sh curl file git jq less make patch ps python3 rg unzip xz node npm npx tar sed awk grep find'.split(' '));
+
+/** What of its requirements is not met here. Commands run in containers with Linux, and get no variables of the person. */
+function lacksOf({ platforms, programs, variables }: Requirements): string[] {
+  const unknown = programs.filter((program) => !IN_THE_IMAGE.has(program));
+  return [
+    ...(platforms.length > 0 && !platforms.some((each) => each.toLowerCase() === 'linux')
+      ? [`It is for ${platforms.join(', ')}, and commands run on Linux here.`]
+      : []),
+    ...(unknown.length > 0 ? [`It needs the programs ${unknown.join(', ')}, which commands have only if the project's environment has them.`] : []),
+    ...(variables.length > 0 ? [`It needs the variables ${variables.join(', ')}, which no command gets.`] : []),
+  ];
+}
 
 /** Everything that a person agrees to. */
-export const skillText = ({ description, body, files }: Skill): string =>
+export const skillText = ({ description, body, files, requirements }: Skill): string =>
   [
     `When: ${visible(description)}`,
+    ...(requirements ? lacksOf(requirements).map((lack) => `Missing: ${lack}`) : []),
     'I read this then, as words of yours:',
     ...visible(body)
       .split('\n')
       .map((line) => `  │ ${line}`),
-    ...(files.length > 0 ? ['It has these files, which I may read:', ...files.map(({ path, text }) => `- ${visible(path)} (${text.length} characters)`)] : []),
+    ...(files.length > 0
+      ? [
+          'It has these files, which I may read, and which commands and coding tasks find in their containers:',
+          ...files.map(({ path, text }) => `- ${visible(path)} (${text.length} characters)`),
+        ]
+      : []),
   ].join('\n');
 
 /** What the system prompt says of the skills that a turn has; empty without any. */

@@ -17,6 +17,15 @@ export const chatSettings = {
         if (!zones.includes(zone) && zone !== 'UTC') context.addIssue(`is not an IANA time zone such as Europe/Berlin${meantBy({ among: zones }, zone)}`);
       }),
   ),
+  FETCH_KEEP_DAYS: live(
+    z.coerce
+      .number()
+      .int()
+      .min(1)
+      .max(36_500)
+      .optional()
+      .describe('Erase the texts of a session in which nothing was said for so many days; for ever kept when unset'),
+  ),
   FETCH_AUTONOMY: live(z.enum(['supervised', 'cautious', 'autonomous']).default('cautious').describe('What runs without asking: see docs/consent.md')),
   FETCH_READ_SECONDS: live(
     z.coerce.number().min(0).max(60).default(2).describe('How long a question must be shown before a yes or no counts for it, also with "yes 2" or a quote'),
@@ -71,6 +80,11 @@ export const chatSettings = {
       .describe('A SearXNG instance, which web_search asks; it may be on this machine or a private network'),
   ),
   FETCH_ALLOW_PRIVATE_URLS: live(
-    z.stringbool().default(false).describe('Let web_fetch and the browser reach private addresses; for tests and trusted networks only'),
+    z
+      .stringbool()
+      .default(false)
+      .describe(
+        'Let web_fetch and the browser reach private addresses, except localhost in the browser, which means apps of the workspace; for tests and trusted networks only',
+      ),
   ),
 } as const;

@@ -18,6 +18,22 @@ export const instanceSettings = {
   DEEPSEEK_RUNTIME_TOKEN: secret().describe('The same, under the name that existing clients use'),
   DEEPSEEK_CORS_ORIGINS: z.string().default('').describe('More origins that browsers may call from, comma separated'),
   ADMIN_TOKEN: secret().describe('Bearer token of the status API; when unset, one is created in FETCH_HOME/admin-token'),
+  FETCH_BACKUP_KEY: secret().describe('Passphrase that encrypts what `fetch backup` writes. Keep it somewhere else, too: nothing opens a backup without it'),
+  FETCH_BACKUP_FOLDER: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Folder in which a running instance keeps a backup of each night, best on another disk. Nothing is written while it is unset'),
+  FETCH_BACKUP_AT: z
+    .string()
+    .regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'must be a time such as 03:30')
+    .default('03:30')
+    .describe('When, in the time of this machine. A night that the machine slept through is made up for'),
+  FETCH_BACKUP_KEEP: z.coerce.number().int().min(1).max(1000).default(7).describe('How many of them are kept'),
+  FETCH_CODEC_ORIGINS: z
+    .string()
+    .default('')
+    .describe('Origins of Temporal Web UIs of your own that may ask the status API for decrypted payloads, comma separated: docs/operations.md'),
   FETCH_MCP_CONFIG: z
     .string()
     .trim()
@@ -28,4 +44,19 @@ export const instanceSettings = {
     .stringbool()
     .default(false)
     .describe('Gateway, API and kennel run in a process each, so that a crash of one takes none of the others along. It takes some 90 MB more'),
+  FETCH_METRICS_PORT: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(65_532)
+    .optional()
+    .describe(
+      'Metrics for Prometheus at this port, path /metrics; a worker has the next port, an api alone the one after it, a kennel alone the third: docs/monitoring.md',
+    ),
+  FETCH_METRICS_HOST: z.string().default('127.0.0.1').describe('Address that the metrics bind to. They need no token, and have figures only'),
+  FETCH_HEALTH_FILE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('For single roles in containers: a file in which the process says every five seconds whether it works (`ok`, or what is wrong)'),
 } as const;

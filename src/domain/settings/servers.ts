@@ -15,6 +15,15 @@ export const serversSettings = {
   TEMPORAL_TLS_CLIENT_CERT_PATH: z.string().min(1).optional().describe('File with our client certificate for the Temporal server'),
   TEMPORAL_TLS_CLIENT_KEY_PATH: z.string().min(1).optional().describe('File with its key'),
   TEMPORAL_TLS_SERVER_NAME: z.string().min(1).optional().describe('Name in the certificate of the Temporal server, when it differs from the address'),
+  FETCH_PAYLOAD_KEYS: z
+    .string()
+    .trim()
+    .regex(/^(off|[0-9a-fA-F]{64}(\s*,\s*[0-9a-fA-F]{64})*)$/, 'must be keys of 64 hex digits, separated by commas, or off')
+    .optional()
+    .meta({ secret: true })
+    .describe(
+      'Keys that encrypt what Temporal stores, newest first; the same on every machine. When unset, those of FETCH_HOME/payload-keys, which the embedded server gets at its first start. `off` encrypts nothing more',
+    ),
   FETCH_BUILD_ID: z
     .string()
     .trim()
@@ -27,7 +36,16 @@ export const serversSettings = {
     .string()
     .regex(/^postgres(ql)?:\/\//, 'must start with postgres:// or postgresql://')
     .optional()
+    .meta({ hasPassword: true })
     .describe('Use this PostgreSQL and start none'),
+  DATABASE_DIRECT_URL: z
+    .string()
+    .regex(/^postgres(ql)?:\/\//, 'must start with postgres:// or postgresql://')
+    .optional()
+    .meta({ hasPassword: true })
+    .describe(
+      'The same database without a pooler, when DATABASE_URL leads to one in transaction mode, such as PgBouncer. Used for notifications and migrations',
+    ),
   FETCH_PREPARE_STATEMENTS: z
     .stringbool()
     .default(true)

@@ -14,6 +14,8 @@ export const live = <S extends z.ZodType>(schema: S): S => schema.meta({ live: t
 export const isLive = (schema: z.ZodType): boolean => schema.meta()?.live === true;
 /** Its value is never shown. */
 export const isSecret = (schema: z.ZodType): boolean => schema.meta()?.secret === true;
+/** A secret, or an address with a password in it: it may be in a file, which `<name>_FILE` names. */
+export const mayBeInFile = (schema: z.ZodType): boolean => isSecret(schema) || schema.meta()?.hasPassword === true;
 
 /** What was probably meant, as the end of a sentence without its dot. */
 export function meantBy({ meant, among = [] }: Pick<WrongMember, 'meant' | 'among'>, member = ''): string {

@@ -8,6 +8,11 @@ export interface AskedHost {
   port: number;
 }
 
+/** A tool of an MCP server is asked about like a host. No host can have such a name. */
+const MCP_TOOL = 'mcp tool ';
+export const askedTool = (server: string, tool: string): AskedHost => ({ host: `${MCP_TOOL}${server}/${tool}`, port: 443 });
+export const isTool = ({ host }: Pick<AskedHost, 'host'>): boolean => host.startsWith(MCP_TOOL);
+
 /** `once`: for some minutes. `never`: a no for the whole project. */
 export type EgressVerdict = 'once' | 'task' | 'project' | 'no' | 'never';
 
@@ -54,6 +59,7 @@ const isOpen = ({ port }: Pick<AskedHost, 'port'>): boolean => port === 80;
 
 /** A host for people. A name may carry data in itself, so it is never shortened without saying so; its end says whose it is. */
 export function shownHost({ host, port }: AskedHost): string {
+  if (isTool({ host })) return `the MCP tool ${host.slice(MCP_TOOL.length)}`;
   const name = host.includes(':') ? `[${host}]` : host;
   const cut = name.length - LONGEST_HOST;
   const shown = cut <= 0 ? name : `${name.slice(0, LONGEST_HOST - SHOWN_END)}[${cut} more characters]${name.slice(-SHOWN_END)}`;
@@ -88,13 +94,14 @@ export function egressQuestion({ taskId, workspace, hosts, more, tools, warnings
   const all =
     hosts.length === 1
       ? `${who} ${verb} ${shownHost(hosts[0]!)}.`
-      : `${who} ${verb} ${hosts.length} hosts:\n${hosts.map((host) => `- ${shownHost(host)}`).join('\n')}`;
+      : `${who} ${verb} ${hosts.length} ${hosts.some(isTool) ? 'things' : 'hosts'}:\n${hosts.map((host) => `- ${shownHost(host)}`).join('\n')}`;
   const rest = more > 0 ? [`It also asked for ${more} more, which stay refused.`] : [];
   const open = hosts.some(isOpen)
     ? [`${hosts.length > 1 ? 'http:// is' : 'That is'} without encryption: others on the way can read it, and change what comes.`]
     : [];
   const long = hosts.some(({ host }) => host.length > LONGEST_HOST) ? ['A name as long as this can carry data out by itself.'] : [];
-  return [all, ...rest, ...open, ...long, ...warnings].join('\n');
+  const tool = hosts.some(isTool) ? ['A yes to an MCP tool holds for every call of it, and what it is called with is not shown.'] : [];
+  return [all, ...rest, ...open, ...long, ...tool, ...warnings].join('\n');
 }
 
 const listed = (names: readonly string[]): string => (names.length < 2 ? (names[0] ?? '') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`);
@@ -107,9 +114,14 @@ export const egressWords = {
   notAllowed: (at: AskedHost): string =>
     `The person has not allowed ${shownHost(at)}. Do not try it again or in another way. Go on without it, or say what is missing.`,
   tooMany: (at: AskedHost): string => `This task asked for too many hosts, so nobody is asked about ${shownHost(at)}. It is refused.`,
-  notYet: (at: AskedHost): string => `The person has not answered yet whether ${shownHost(at)} may be reached. Wait some minutes, then try again.`,
+  notYet: (at: AskedHost): string =>
+    `The person has not answered yet whether ${shownHost(at)} may be ${isTool(at) ? 'used' : 'reached'}. Wait some minutes, then try again.`,
+  /** a call that waited may have been given up meanwhile, and must not be made twice */
+  callAgain: (at: AskedHost): string => `The person has allowed ${shownHost(at)}. Nothing was called yet: call it again now.`,
   noStore: (at: AskedHost): string => `The person cannot be asked about ${shownHost(at)} right now. Try again in a minute.`,
   notPublic: ({ host }: { host: string }): string => `${host} is not on the public internet, and only public addresses may be reached.`,
+  notForApps: (at: AskedHost): string =>
+    `A page of an app reaches its own workspace and the hosts that are allowed there, and ${shownHost(at)} is not one of them. browser_open can open it by itself.`,
   tlsOnly: (at: AskedHost): string =>
     `Without encryption only GET and HEAD to port 80 are passed on, without a password, a cookie or a body. Use https://${at.host} instead.`,
 };

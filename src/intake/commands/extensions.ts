@@ -37,10 +37,10 @@ export const toolsCommand = command({
 /** What there is, and what it waits for. */
 export function listText(all: readonly Extension[]): string {
   if (all.length === 0) return 'You have brought nothing along. MCP servers go into mcp.json, tools and skills into folders beside it: see docs/extensions.md.';
-  return ['What you brought along:', ...all.map(line)].join('\n');
+  return ['What you brought along:', ...all.map(extensionLine)].join('\n');
 }
 
-function line({ kind, name, declaration, agreed, problem }: Extension): string {
+export function extensionLine({ kind, name, declaration, agreed, problem }: Extension): string {
   const state = !declaration
     ? 'not used'
     : agreed === null

@@ -1,7 +1,7 @@
 import { startReminder } from '../../adapters/reminders.ts';
 import { parseRemind, type Reminder, readRemind } from '../../domain/chat/reminder.ts';
 import { describeTime } from '../../domain/cron.ts';
-import { zoneOf } from '../../store/chats/preferences.ts';
+import { chosenIn } from '../../store/chats/preferences.ts';
 import { insertReminder, remindersOf } from '../../store/routines/reminders.ts';
 import { command } from './command.ts';
 
@@ -20,8 +20,8 @@ export const remind = command({
   help: ['`remind me to stretch in 20 minutes` or `remind me at 9:00 tomorrow to call Ann` says it then, once'],
   parse: parseRemind,
   run: async (asked, { tx, config, shared, owned, afterwards }) => {
-    const zone = await zoneOf(tx.now, tx.chatId, config);
-    const read = await readRemind(asked, tx.at, zone);
+    const { language, timeZone: zone = config.FETCH_TIME_ZONE } = (await chosenIn(tx.now, tx.chatId)).preferences;
+    const read = await readRemind(asked, tx.at, { timeZone: zone, language });
     if (read === null) return null;
     if ('problem' in read) return `${PROBLEMS[read.problem]} ${EXAMPLES}${read.problem === 'what' ? '' : ` Here it is ${describeTime(tx.at, zone)}.`}`;
     const waiting = (await remindersOf(tx.now, tx.chatId)).length;

@@ -1,5 +1,6 @@
 import { parseScheduleRemoval } from '../../domain/chat/tool-words.ts';
 import { describeTime, nextFirings } from '../../domain/cron.ts';
+import { inputsText } from '../../domain/routine-inputs.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
 import { zoneOf } from '../../store/chats/preferences.ts';
 import type { Tx } from '../../store/postgres/database.ts';
@@ -49,7 +50,8 @@ export const schedules = command({
 function cronText({ cron, routine }: Extract<Entry, { cron: Cron }>): string {
   const next = cron.enabled ? nextFirings(cron.schedule, cron.time_zone, new Date(), 1)[0] : undefined;
   const when = next ? `next ${describeTime(next, cron.time_zone)}` : cron.enabled ? 'does not fire again' : 'switched off';
-  return `${cron.name}: ${routine}, ${cron.schedule} in ${cron.time_zone}; ${when}`;
+  const gives = inputsText(cron.inputs);
+  return `${cron.name}: ${routine}${gives && ` with ${gives}`}, ${cron.schedule} in ${cron.time_zone}; ${when}`;
 }
 
 const reminderText = ({ what, due_at }: Reminder, timeZone: string): string => `reminder: ${inline(what, 80)}; ${describeTime(due_at, timeZone)}`;

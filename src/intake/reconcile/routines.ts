@@ -1,6 +1,7 @@
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
-import { createSchedule, listScheduled, scheduleOfCron, updatePolicies } from '../../adapters/schedules.ts';
+import { bringUpToDate, createSchedule, listScheduled, scheduleOfCron } from '../../adapters/schedules.ts';
 import { AGENT_QUEUE } from '../../contracts/ids.ts';
+import { BACKGROUND_PRIORITY } from '../../contracts/priority.ts';
 import type { RoutineInput } from '../../contracts/routine.ts';
 import { ROUTINE } from '../../contracts/signals.ts';
 import type { OpenRun } from '../../store/chats/reconcile.ts';
@@ -27,6 +28,7 @@ export async function compareRun(temporal: Client, holdings: Holdings, run: Open
       workflowId: run.workflow_id,
       taskQueue: AGENT_QUEUE,
       args: [input],
+      priority: BACKGROUND_PRIORITY,
       staticSummary: `run of routine ${run.routine_id}, taken up again`,
     });
     return true;
@@ -51,7 +53,7 @@ function endedBy(status: Held['status']): string | null {
 }
 
 /**
- * Crons whose schedule is gone, or has the policies of an earlier release or setting. All schedules are listed at once, because a request for each would cost
+ * Crons whose schedule is gone, or has the policies or the priority of an earlier release or setting. All schedules are listed at once, because a request for each would cost
  * too much. `updated`: crons that this process has checked, because a memo cannot be changed.
  */
 export function scheduleComparison(temporal: Client, catchupHours: number, updated: Set<string>): (cron: Cron) => Promise<boolean> {
@@ -63,7 +65,7 @@ export function scheduleComparison(temporal: Client, catchupHours: number, updat
     // the list is some seconds late; an existing schedule is left as it is
     if (createdWith === undefined) return await createSchedule(temporal, wanted);
     if (createdWith !== wanted.catchupMs && !updated.has(cron.id)) {
-      await updatePolicies(temporal, wanted);
+      await bringUpToDate(temporal, wanted);
       updated.add(cron.id);
     }
     return false;

@@ -1,4 +1,6 @@
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
+import { deleteSchedule, listScheduled } from '../../adapters/schedules.ts';
+import { AGENT_QUEUE } from '../../contracts/ids.ts';
 import { AGENT_PHASE } from '../../contracts/signals.ts';
 import { isServerAway } from '../signal.ts';
 import type { Walked } from './walk.ts';
@@ -38,10 +40,18 @@ export async function startOver(temporal: Client, workflowId: string, reason: st
 }
 
 /** Ends every open run with a `patched` branch, because older code would stop at it. Returns how many. */
-export async function startPatchedOver(temporal: Client, reason: string): Promise<number> {
+export const startPatchedOver = (temporal: Client, reason: string): Promise<number> =>
+  startOverWhere(temporal, `ExecutionStatus = 'Running' AND TemporalChangeVersion IS NOT NULL`, reason);
+
+/** Ends every open run and deletes every schedule: a release that knows no encryption can read none of them. Returns how many runs. */
+export async function startAllOver(temporal: Client, reason: string): Promise<number> {
+  for (const cronId of (await listScheduled(temporal)).keys()) await deleteSchedule(temporal, cronId);
+  return await startOverWhere(temporal, `ExecutionStatus = 'Running' AND TaskQueue = '${AGENT_QUEUE}'`, reason);
+}
+
+async function startOverWhere(temporal: Client, query: string, reason: string): Promise<number> {
   let ended = 0;
-  for await (const { workflowId } of temporal.workflow.list({ query: `ExecutionStatus = 'Running' AND TemporalChangeVersion IS NOT NULL` }))
-    if (await startOver(temporal, workflowId, reason)) ended += 1;
+  for await (const { workflowId } of temporal.workflow.list({ query })) if (await startOver(temporal, workflowId, reason)) ended += 1;
   return ended;
 }
 

@@ -1,4 +1,5 @@
 import { createLog } from '../../log.ts';
+import { retention } from '../retention.ts';
 import type { IntakeDeps } from '../signal.ts';
 import { createReconcile, type Reconciled } from './reconcile.ts';
 import { type Resignalling, resignal } from './resignal.ts';
@@ -19,7 +20,7 @@ type Log = ReturnType<typeof createLog>;
 export function sweep(deps: IntakeDeps): () => void {
   const log = createLog('sweeper', deps.config.LOG_LEVEL);
   // in parallel: comparing thousands of rows must not delay the signals of new messages
-  const stops = [repeat(resignalling(deps, log)), repeat(comparing(deps, log))];
+  const stops = [repeat(resignalling(deps, log)), repeat(comparing(deps, log)), repeat(retention(deps, log))];
   return () => {
     for (const stop of stops) stop();
   };

@@ -25,6 +25,11 @@ export async function holdBack(db: Db, id: string, until: Date): Promise<void> {
   await db.updateTable('outbox').set({ not_before: until }).where('id', '=', id).where('state', '=', 'queued').execute();
 }
 
+/** Ends an outbox row that need not be sent any more. */
+export async function dropOutgoing(db: Db, id: string, why: string): Promise<void> {
+  await db.updateTable('outbox').set({ state: 'dropped', error: why }).where('id', '=', id).where('state', '=', 'queued').execute();
+}
+
 /** A question that was decided before it was sent is not sent: nobody should be asked what is settled. */
 export async function dropUnsent(tx: Tx, outboxIds: string[]): Promise<void> {
   if (outboxIds.length === 0) return;

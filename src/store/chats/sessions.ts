@@ -82,6 +82,12 @@ async function readMessages(db: Db, id: string): Promise<SessionMessage[]> {
 export const isSession = async (tx: Tx, id: string): Promise<boolean> =>
   (await tx.selectFrom('threads').select('id').where('id', '=', id).where('deleted_at', 'is', null).executeTakeFirst()) !== undefined;
 
+/** Sessions in which nothing has happened since, the oldest first. */
+export const idleSessions = async (db: Db, before: Date, limit: number): Promise<string[]> =>
+  (
+    await db.selectFrom('threads').select('id').where('deleted_at', 'is', null).where('updated_at', '<', before).orderBy('updated_at').limit(limit).execute()
+  ).map(({ id }) => id);
+
 /** The newest coding task of a thread that is not over. */
 export const openTask = async (tx: Tx, threadId: string): Promise<string | null> =>
   (

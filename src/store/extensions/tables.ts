@@ -27,7 +27,25 @@ export interface ExtensionTable {
   looked_at: ColumnType<Date, Date | undefined, Date>;
 }
 
+/** A login of the owner at an MCP server. */
+export interface McpLoginTable {
+  server: string;
+  /** the address that it is for: no other gets its token */
+  url: string;
+  issuer: string;
+  /** the tokens and the client that they belong to, encrypted */
+  sealed: Buffer;
+  /** null: its server does not say */
+  expires_at: Date | null;
+  renewable: boolean;
+  /** why it cannot be used any more: the owner must log in again */
+  refused: string | null;
+  logged_in_at: ColumnType<Date, Date | undefined, Date>;
+  renewed_at: ColumnType<Date, Date | undefined, Date>;
+}
+
 export interface ExtensionDatabase {
+  mcp_logins: McpLoginTable;
   extension_versions: ExtensionVersionTable;
   extensions: ExtensionTable;
 }

@@ -17,6 +17,12 @@ export const agreedNow = sql<string[] | null>`(
   from extensions join extension_versions on extension_versions.hash = extensions.hash and extension_versions.agreed
   where not exists (select from inbox where inbox.chat_id = threads.chat_id and ${ofOthers}))`;
 
+/** What the owner has agreed to, for a chat as it is now. */
+export async function agreedInThread(db: Db, threadId: string): Promise<Array<{ hash: string; declaration: Declaration }>> {
+  const row = await db.selectFrom('threads').select(agreedNow.as('hashes')).where('threads.id', '=', threadId).executeTakeFirst();
+  return row?.hashes ? await declarationsOf(db, row.hashes) : [];
+}
+
 /** Keeps what the first step of a turn was offered. Of two attempts, both get what the first one kept. */
 export async function keepForTurn(db: Db, turnId: string, hashes: readonly string[]): Promise<string[]> {
   const row = await db
@@ -50,6 +56,23 @@ export async function declarationsOf(db: Db, hashes: readonly string[]): Promise
   });
 }
 
+/** The skills that a turn works with, as far as the owner still agrees to them. */
+export async function agreedSkillsOfTurn(db: Db, turnId: string): Promise<Array<{ hash: string; skill: Skill }>> {
+  const skills = skillsIn(await declarationsOf(db, await extensionsOfTurn(db, turnId)));
+  const agreed = new Set(skills.length > 0 ? await agreedHashes(db) : []);
+  return skills.filter(({ hash }) => agreed.has(hash));
+}
+
+/** The skills that a task of this thread may use now. */
+export const agreedSkillsInThread = async (db: Db, threadId: string): Promise<Array<{ hash: string; skill: Skill }>> =>
+  skillsIn(await agreedInThread(db, threadId));
+
+export const agreedHashes = async (db: Db): Promise<string[]> =>
+  (await db.selectFrom('extension_versions').select('hash').where('agreed', '=', true).execute()).map(({ hash }) => hash);
+
+export const skillsIn = (found: ReadonlyArray<{ hash: string; declaration: Declaration }>): Array<{ hash: string; skill: Skill }> =>
+  found.flatMap(({ hash, declaration }) => (declaration.kind === 'skill' ? [{ hash, skill: declaration }] : []));
+
 /** The skills among these versions. */
 export const skillsAmong = async (db: Db, hashes: readonly string[]): Promise<Skill[]> =>
-  hashes.length === 0 ? [] : (await declarationsOf(db, hashes)).flatMap(({ declaration }) => (declaration.kind === 'skill' ? [declaration] : []));
+  hashes.length === 0 ? [] : skillsIn(await declarationsOf(db, hashes)).map(({ skill }) => skill);

@@ -15,13 +15,13 @@ import {
 } from '../../domain/tasks/egress.ts';
 import { HOW_TO_ANSWER_REGISTRIES, REGISTRY_OPTIONS, type Registry, registryQuestion } from '../../domain/tasks/registries.ts';
 import { onThread } from '../chats/thread-transaction.ts';
-import { type Db, json, type Tx } from '../postgres/database.ts';
+import type { Db, Tx } from '../postgres/database.ts';
 import { openedNow } from '../questions/ask.ts';
 import { inputRequest } from '../questions/question-payloads.ts';
 import { numbered } from '../questions/question-text.ts';
 import type { Question } from '../questions/questions.ts';
-import { addRules, beginOnce, noteAsk, openAsks, ruleFor, rulesOfTask } from './egress-rules.ts';
-import { placeOfQuestion, showQuestion } from './show-question.ts';
+import { addRules, beginOnce, decidedOf, noteAsk, openAsks, ruleFor, rulesOfTask } from './egress-rules.ts';
+import { insertQuestion, placeOfQuestion, showQuestion } from './show-question.ts';
 import { findQuestion, latestQuestionOfTask } from './task-questions.ts';
 import { warningsOf } from './task-taint.ts';
 import { findTask, type Task } from './tasks.ts';
@@ -31,9 +31,6 @@ const MARK = '_egress.';
 const questionIdOf = (taskId: string, number: number): string => `${taskId}${MARK}${number}`;
 
 export const isAboutHosts = ({ id, task_id }: Pick<Question, 'id' | 'task_id'>): boolean => task_id !== null && id.startsWith(`${task_id}${MARK}`);
-
-/** Stands for the question about hosts that nobody need be asked about. An answer to another question must not hold for them. */
-const DECIDED = `${MARK}decided`;
 
 /** The question before a task begins. */
 const isAboutProject = (questionId: string): boolean => questionId.endsWith(`${MARK}0`);
@@ -49,7 +46,7 @@ export async function wantRegistries(db: Db, task: Task, registries: readonly Re
   const isOpen = (at: AskedHost): boolean => !isListed(at) && !ruleFor(known, at);
   for (const registry of registries) {
     const { manager, address } = registry;
-    await noteAsk(db, task.id, registry, manager, { address, ...(!isOpen(registry) && { questionId: `${task.id}${DECIDED}` }) });
+    await noteAsk(db, task.id, registry, manager, { address, ...(!isOpen(registry) && { questionId: decidedOf(task.id) }) });
   }
   return registries.some(isOpen) ? questionId : null;
 }
@@ -126,12 +123,7 @@ export async function askAboutHosts(db: Db, task: Task, questionId: string): Pro
       : { prompt: egressQuestion({ ...about, warnings: await warningsOf(tx.now, task) }), options: EGRESS_OPTIONS, how: HOW_TO_ANSWER };
     const body = [prompt, numbered(options), how].join('\n\n');
     await showQuestion(tx, task, questionId, body);
-    const at = { chat_id: task.chat_id, thread_id: task.thread_id, turn_id: turnId };
-    const asked = { ...(await openedNow(tx, null)), state: 'open' as const, decision: null, answer: null };
-    await tx.now
-      .insertInto('questions')
-      .values({ id: questionId, ...at, call_id: null, task_id: task.id, kind: 'question', prompt, options: json(options), ...asked })
-      .execute();
+    await insertQuestion(tx, task, { id: questionId, kind: 'question', prompt, options, ...(await openedNow(tx, null)) });
     tx.append({ event: 'user_input.required', turnId, payload: inputRequest({ id: questionId, prompt, options }) });
     return { outboxId: out };
   });

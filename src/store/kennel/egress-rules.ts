@@ -142,9 +142,15 @@ export async function noteAsk(
   return rows.length > 0;
 }
 
-/** The question of an ask is decided. */
-const settled = sql<boolean>`(egress_asks.question_id is not null
-  and not exists (select from questions where questions.id = egress_asks.question_id and questions.state = 'open'))`;
+/** Stands for the question about hosts that nobody need be asked about. An answer to another question must not hold for them. */
+export const decidedOf = (taskId: string): string => `${taskId}_egress.decided`;
+
+/**
+ * The question of an ask is decided. A question that is not seen is not: the upsert waits for the row while a question about it is stored, goes on with the row
+ * of then, and still looks for the question as of before.
+ */
+const settled = sql<boolean>`(egress_asks.question_id = egress_asks.task_id || '_egress.decided'
+  or exists (select from questions where questions.id = egress_asks.question_id and questions.state <> 'open'))`;
 
 /** What a task asks for and is not part of a question yet, the first first. */
 export async function openAsks(db: Db | Tx, task: OfTask): Promise<Array<EgressAsk & { ageMs: number }>> {

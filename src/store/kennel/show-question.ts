@@ -1,11 +1,15 @@
+import type { Insertable } from 'kysely';
 import { outboxId } from '../../contracts/ids.ts';
 import { derivedId } from '../chats/ids.ts';
 import { addItem } from '../chats/items.ts';
 import type { ThreadTransaction } from '../chats/thread-transaction.ts';
+import { json } from '../postgres/database.ts';
+import type { openedNow } from '../questions/ask.ts';
 import { shownEvidence } from '../questions/question-payloads.ts';
 import type { Question } from '../questions/questions.ts';
 import { remember } from '../steps/transcript.ts';
 import { addCompleteTurn } from '../turns/complete-turn.ts';
+import type { QuestionTable } from '../turns/tables.ts';
 import { sourceOfTask } from './task-news.ts';
 import type { Task } from './tasks.ts';
 
@@ -24,6 +28,20 @@ export async function showQuestion(tx: ThreadTransaction, task: Task, questionId
     remember(tx, { id: derivedId('msg_', questionId), turnId, role: 'assistant', content: body, sources: [sourceOfTask(task)] });
   });
   await tx.now.insertInto('outbox').values({ id: out, chat_id: task.chat_id, thread_id: task.thread_id, turn_id: turnId, kind: 'question', body }).execute();
+}
+
+type NewQuestion = Pick<Insertable<QuestionTable>, 'id' | 'kind' | 'prompt'> & Awaited<ReturnType<typeof openedNow>> & { options?: readonly string[] };
+type Settled = Partial<Pick<Insertable<QuestionTable>, 'turn_id' | 'state' | 'decision' | 'answer' | 'decided_at' | 'decided_by'>>;
+
+/** The row of a question of a task. It is open in its own turn, unless `settled` says that it was decided without being asked. */
+export async function insertQuestion({ now }: ThreadTransaction, task: Task, { options = [], ...question }: NewQuestion, settled: Settled = {}): Promise<void> {
+  const { turnId } = placeOfQuestion(question.id);
+  const owner = { chat_id: task.chat_id, thread_id: task.thread_id, turn_id: turnId, call_id: null, task_id: task.id };
+  const open = { state: 'open' as const, decision: null, answer: null };
+  await now
+    .insertInto('questions')
+    .values({ ...owner, ...question, options: json(options), ...open, ...settled })
+    .execute();
 }
 
 /** The event by which clients learn that a task asks for an approval. `body`: as it is shown in the chat. */

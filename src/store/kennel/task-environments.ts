@@ -2,10 +2,10 @@ import type { AgreementAsked } from '../../contracts/task.ts';
 import { quotedEvidence } from '../../domain/text/evidence.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
 import { onThread } from '../chats/thread-transaction.ts';
-import { type Db, json } from '../postgres/database.ts';
+import type { Db } from '../postgres/database.ts';
 import { openedNow } from '../questions/ask.ts';
 import { approvalText } from '../questions/question-text.ts';
-import { approvalOfTask, placeOfQuestion, showQuestion } from './show-question.ts';
+import { approvalOfTask, insertQuestion, placeOfQuestion, showQuestion } from './show-question.ts';
 import { taskQuestionId } from './task-questions.ts';
 import type { Task } from './tasks.ts';
 
@@ -22,7 +22,7 @@ interface Asked {
  */
 export async function askForEnvironment(db: Db, task: Task, asked: Asked): Promise<AgreementAsked & { decided?: 'allow' | 'deny' | 'expired' }> {
   const questionId = taskQuestionId(task.id, `environment_${asked.hash}`);
-  const { turnId, out } = placeOfQuestion(questionId);
+  const { out } = placeOfQuestion(questionId);
   const title = `the environment of ${task.workspace}`;
   return await onThread(db, task.thread_id, async (tx) => {
     const { now } = tx;
@@ -34,23 +34,7 @@ export async function askForEnvironment(db: Db, task: Task, asked: Asked): Promi
     const asks = await openedNow(tx, quotedEvidence(asked.text));
     const body = [`Task ${task.id} (${task.workspace}) needs your consent:`, approvalText({ ...asks, prompt })].join('\n\n');
     await showQuestion(tx, task, questionId, body);
-    const at = { chat_id: task.chat_id, thread_id: task.thread_id, turn_id: turnId };
-    await now
-      .insertInto('questions')
-      .values({
-        id: questionId,
-        ...at,
-        call_id: null,
-        task_id: task.id,
-        kind: 'approval',
-        prompt,
-        options: json([]),
-        ...asks,
-        state: 'open',
-        decision: null,
-        answer: null,
-      })
-      .execute();
+    await insertQuestion(tx, task, { id: questionId, kind: 'approval', prompt, ...asks });
     tx.append(approvalOfTask(task, { questionId, body, asks }));
     return answer;
   });

@@ -8,7 +8,7 @@ import { type Db, json } from '../postgres/database.ts';
 import { openedNow } from '../questions/ask.ts';
 import { inputRequest } from '../questions/question-payloads.ts';
 import { planText } from '../questions/question-text.ts';
-import { placeOfQuestion, showQuestion } from './show-question.ts';
+import { insertQuestion, placeOfQuestion, showQuestion } from './show-question.ts';
 import { handedIn, lastSaid } from './task-log.ts';
 import { taskQuestionId } from './task-questions.ts';
 import type { Task } from './tasks.ts';
@@ -46,11 +46,7 @@ export async function askForPlan(db: Db, task: Task, step: number): Promise<Plan
       .where('id', '=', task.id)
       .execute();
     await showQuestion(tx, task, questionId, body);
-    const owner = { id: questionId, chat_id: task.chat_id, thread_id: task.thread_id, turn_id: turnId, call_id: null, task_id: task.id };
-    await now
-      .insertInto('questions')
-      .values({ ...owner, ...question, options: json([]), state: 'open', decision: null, answer: null })
-      .execute();
+    await insertQuestion(tx, task, { id: questionId, ...question });
     tx.append({ event: 'user_input.required', turnId, payload: inputRequest({ id: questionId, ...question }) });
     return { questionId, outboxId: out };
   });

@@ -4,12 +4,12 @@ import { commandEvidence, quotedEvidence } from '../../domain/text/evidence.ts';
 import { blockQuote, inline, visible } from '../../domain/text/foreign-text.ts';
 import { cut } from '../chats/ids.ts';
 import { onThread } from '../chats/thread-transaction.ts';
-import { type Db, json } from '../postgres/database.ts';
+import type { Db } from '../postgres/database.ts';
 import { openedNow, standingConsent } from '../questions/ask.ts';
 import { inputRequest } from '../questions/question-payloads.ts';
 import { approvalText, numbered } from '../questions/question-text.ts';
 import type { Question } from '../questions/questions.ts';
-import { approvalOfTask, placeOfQuestion, showQuestion } from './show-question.ts';
+import { approvalOfTask, insertQuestion, placeOfQuestion, showQuestion } from './show-question.ts';
 import { askedLine } from './task-log.ts';
 import { askForSetup } from './task-setups.ts';
 import type { Task } from './tasks.ts';
@@ -62,22 +62,8 @@ export async function askForTask(db: Db, task: Task, asked: string): Promise<{ q
         : [approvalText({ ...asks, prompt: `May ${task.harness} do this in ${task.workspace}?\n\n${blockQuote(inline(line.title))}` })];
     const body = [intro, ...shown].join('\n\n');
     if (!allowed) await showQuestion(tx, task, questionId, body);
-    await now
-      .insertInto('questions')
-      .values({
-        id: questionId,
-        chat_id: task.chat_id,
-        thread_id: task.thread_id,
-        turn_id: allowed ? task.turn_id : turnId,
-        call_id: null,
-        task_id: task.id,
-        kind,
-        prompt,
-        options: json(options),
-        ...asks,
-        ...(allowed ? await standingConsent(now, task.thread_id) : { state: 'open' as const, decision: null, answer: null, decided_at: null }),
-      })
-      .execute();
+    const settled = allowed ? { turn_id: task.turn_id, ...(await standingConsent(now, task.thread_id)) } : {};
+    await insertQuestion(tx, task, { id: questionId, kind, prompt, options, ...asks }, settled);
     if (allowed) return { questionId, outboxId: out, decided: 'allow' };
     tx.append(
       kind === 'question'

@@ -2,11 +2,11 @@ import { SETUP_BYTES } from '../../contracts/kennel.ts';
 import { MOST_SCRIPTS, setupQuestion } from '../../domain/tasks/setup.ts';
 import { quotedEvidence } from '../../domain/text/evidence.ts';
 import type { ThreadTransaction } from '../chats/thread-transaction.ts';
-import { type Db, json } from '../postgres/database.ts';
+import type { Db } from '../postgres/database.ts';
 import { openedNow } from '../questions/ask.ts';
 import { approvalText } from '../questions/question-text.ts';
 import { isAllowed } from '../questions/questions.ts';
-import { approvalOfTask, placeOfQuestion, showQuestion } from './show-question.ts';
+import { approvalOfTask, insertQuestion, showQuestion } from './show-question.ts';
 import { warningsOf } from './task-taint.ts';
 import type { Task } from './tasks.ts';
 
@@ -23,7 +23,6 @@ export interface ProposedSetup {
  */
 export async function askForSetup(tx: ThreadTransaction, task: Task, questionId: string, script: string): Promise<boolean> {
   const { now } = tx;
-  const { turnId } = placeOfQuestion(questionId);
   const { count } = await now
     .selectFrom('setup_scripts')
     .select((e) => e.fn.countAll<number>().as('count'))
@@ -34,24 +33,8 @@ export async function askForSetup(tx: ThreadTransaction, task: Task, questionId:
   const asks = await openedNow(tx, refused ? null : quotedEvidence(script));
   const body = [`Task ${task.id} (${task.workspace}) needs your consent:`, approvalText({ ...asks, prompt })].join('\n\n');
   if (!refused) await showQuestion(tx, task, questionId, body);
-  await now
-    .insertInto('questions')
-    .values({
-      id: questionId,
-      chat_id: task.chat_id,
-      thread_id: task.thread_id,
-      turn_id: refused ? task.turn_id : turnId,
-      call_id: null,
-      task_id: task.id,
-      kind: 'approval',
-      prompt,
-      options: json([]),
-      ...asks,
-      decision: refused ? 'deny' : null,
-      answer: null,
-      ...(refused ? { state: 'cancelled' as const, decided_at: new Date() } : { state: 'open' as const }),
-    })
-    .execute();
+  const settled = refused ? { turn_id: task.turn_id, decision: 'deny' as const, state: 'cancelled' as const, decided_at: new Date() } : {};
+  await insertQuestion(tx, task, { id: questionId, kind: 'approval', prompt, ...asks }, settled);
   if (refused) return true;
   await now.insertInto('setup_scripts').values({ question_id: questionId, task_id: task.id, script }).execute();
   tx.append(approvalOfTask(task, { questionId, body, asks }));

@@ -4,6 +4,7 @@ import { storableJson } from '../../domain/text/storable.ts';
 import { PooledDriver, postgresOver } from './driver.ts';
 import { migrate } from './migrations.ts';
 import { keepDriver } from './pipelined-transaction.ts';
+import { checkPooler, ofPooler } from './pooler.ts';
 import { PreparedStatements } from './prepared-statements.ts';
 import type { Database } from './schema.ts';
 
@@ -20,6 +21,10 @@ export interface Store {
    * ("look again").
    */
   listen(onThread: (threadId: string | null) => void): Promise<() => Promise<void>>;
+  /** throws a `PoolerError` if a pooler in front of the database does not let through what this needs */
+  checkPooler(): Promise<void>;
+  /** of the pool, now; `waiting`: queries that wait for one */
+  connections(): { used: number; idle: number; waiting: number };
   close(): Promise<void>;
 }
 
@@ -51,18 +56,26 @@ export const json = storableJson;
  */
 const TIME_LIMITS = { statement_timeout: 30_000, lock_timeout: 10_000, idle_in_transaction_session_timeout: 30_000 };
 
+/** In front of the limits that the role may have for a pooler. */
+const NO_LIMITS = Object.keys(TIME_LIMITS)
+  .map((name) => `-c ${name}=0`)
+  .join(' ');
+
 export interface StoreOptions {
   /** connections of the pool */
   max?: number;
   application?: string;
   /** false: the schema is as it should be */
   migrate?: boolean;
+  /** the same database without the pooler that `url` leads to */
+  direct?: string | undefined;
   /** false: no statement is prepared, for a pooler that gives each transaction another connection */
   prepare?: boolean;
 }
 
 export async function openStore(url: string, options: StoreOptions = {}): Promise<Store> {
-  if (options.migrate !== false) await migrated(url);
+  const { direct, prepare = true } = options;
+  if (options.migrate !== false) await migrated(direct ?? url);
   const pool = new pg.Pool({
     pipeline: true,
     connectionString: url,
@@ -72,27 +85,34 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
     // only probes detect a server whose machine has gone
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
-    ...TIME_LIMITS,
+    // a pooler refuses them; `checkPooler` then sees that the server has them
+    ...(direct === undefined && TIME_LIMITS),
   });
   // an idle connection that dies with its server must not end the process; the pool replaces it
   pool.on('error', () => {});
   // nor must one in use, between two queries of a transaction, when the pool does not listen; its next query rejects
   pool.on('connect', (client) => client.on('error', () => {}));
-  const driver = new PooledDriver(pool, options.prepare === false ? null : new PreparedStatements());
+  const driver = new PooledDriver(pool, prepare ? new PreparedStatements() : null);
   const db: Db = new Kysely<Database>({ dialect: postgresOver(driver) });
   keepDriver(db, driver);
   try {
     await checkVersion(db);
   } catch (error) {
     await db.destroy();
-    throw error;
+    throw ofPooler(error, url);
   }
-  return { db, listen: (onThread) => listen(url, onThread), close: () => db.destroy() };
+  return {
+    db,
+    listen: (onThread) => listen(direct ?? url, onThread),
+    checkPooler: () => checkPooler(pool, url, { direct, prepare }),
+    connections: () => ({ used: pool.totalCount - pool.idleCount, idle: pool.idleCount, waiting: pool.waitingCount }),
+    close: () => db.destroy(),
+  };
 }
 
 /** On its own connection: an index over years of messages takes longer than any statement of a turn may. */
 async function migrated(url: string): Promise<void> {
-  const pool = new pg.Pool({ connectionString: url, max: 2, application_name: 'fetch-migrate', connectionTimeoutMillis: 10_000 });
+  const pool = new pg.Pool({ connectionString: url, max: 2, application_name: 'fetch-migrate', connectionTimeoutMillis: 10_000, options: NO_LIMITS });
   pool.on('error', () => {});
   const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
   try {

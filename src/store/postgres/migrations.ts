@@ -32,6 +32,12 @@ import * as imports from './migrations/0041-imports.ts';
 import * as sessionCounts from './migrations/0042-session-counts.ts';
 import * as extensions from './migrations/0043-extensions.ts';
 import * as apps from './migrations/0044-apps.ts';
+import * as mcpLogins from './migrations/0046-mcp-logins.ts';
+import * as cronInputs from './migrations/0047-cron-inputs.ts';
+import * as repositoryMaps from './migrations/0048-repository-maps.ts';
+import * as payloadKeys from './migrations/0049-payload-keys.ts';
+import * as audit from './migrations/0050-audit.ts';
+import * as reasoningTokens from './migrations/0051-reasoning-tokens.ts';
 
 /**
  * Versioned migrations, oldest first. Never edit a published one: add the next. The previous release must work with what a migration leaves (new tables; new
@@ -70,6 +76,12 @@ const migrations: Record<string, Migration> = {
   '0042_session_counts': sessionCounts,
   '0043_extensions': extensions,
   '0044_apps': apps,
+  '0046_mcp_logins': mcpLogins,
+  '0047_cron_inputs': cronInputs,
+  '0048_repository_maps': repositoryMaps,
+  '0049_payload_keys': payloadKeys,
+  '0050_audit': audit,
+  '0051_reasoning_tokens': reasoningTokens,
 };
 
 /** A newer version has changed the database so that this version cannot use it. It must not be touched. */
@@ -83,14 +95,18 @@ export class NewerSchemaError extends Error {
   }
 }
 
-export async function migrate(db: Kysely<never>): Promise<void> {
+/** What a database lacks of this version, and what it has of a newer one. */
+export async function schemaState(db: Kysely<never>): Promise<{ missing: string[]; newer: string[] }> {
   const known: string[] = Object.keys(migrations);
   const applied = await sql<{ name: string }>`select name from kysely_migration`.execute(db).then(
     (result) => result.rows.map((row) => row.name),
     (): string[] => [],
   );
-  const newer = applied.filter((name) => !known.includes(name));
-  const missing = known.filter((name) => !applied.includes(name));
+  return { missing: known.filter((name) => !applied.includes(name)), newer: applied.filter((name) => !known.includes(name)) };
+}
+
+export async function migrate(db: Kysely<never>): Promise<void> {
+  const { missing, newer } = await schemaState(db);
   const breaking = newer.filter((name) => name.includes('breaking'));
   if (breaking.length > 0) throw new NewerSchemaError(breaking);
   // there may be unexpected ones in between

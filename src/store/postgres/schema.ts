@@ -1,8 +1,10 @@
+import type { AuditDatabase } from '../audit/tables.ts';
 import type { ChatDatabase } from '../chats/tables.ts';
 import type { ExtensionDatabase } from '../extensions/tables.ts';
 import type { ImportDatabase } from '../imports/tables.ts';
 import type { KennelDatabase } from '../kennel/tables.ts';
 import type { MemoryDatabase } from '../memories/tables.ts';
+import type { PayloadDatabase } from '../payloads/tables.ts';
 import type { RoutineDatabase } from '../routines/tables.ts';
 import type { TurnDatabase } from '../turns/tables.ts';
 import type { WhatsAppDatabase } from '../whatsapp/tables.ts';
@@ -14,6 +16,8 @@ export interface Database
     RoutineDatabase,
     KennelDatabase,
     MemoryDatabase,
+    PayloadDatabase,
     WhatsAppDatabase,
     ImportDatabase,
-    ExtensionDatabase {}
+    ExtensionDatabase,
+    AuditDatabase {}

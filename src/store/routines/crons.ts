@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely';
+import type { Given } from '../../domain/routine-inputs.ts';
 import { nullIfTaken } from '../postgres/conflicts.ts';
-import type { Db, Tx } from '../postgres/database.ts';
+import { type Db, json, type Tx } from '../postgres/database.ts';
 import type { CronTable } from './tables.ts';
 
 export type Cron = Selectable<CronTable>;
@@ -8,7 +9,7 @@ export type Cron = Selectable<CronTable>;
 /** Null when the name is taken in this chat. A second call with the same id returns the stored row. */
 export async function insertCron(
   db: Db,
-  cron: { id: string; routineId: string; chatId: string; name: string; schedule: string; timeZone: string; enabled: boolean },
+  cron: { id: string; routineId: string; chatId: string; name: string; schedule: string; timeZone: string; enabled: boolean; given?: Given },
 ): Promise<Cron | null> {
   await db
     .insertInto('crons')
@@ -20,17 +21,28 @@ export async function insertCron(
       schedule: cron.schedule,
       time_zone: cron.timeZone,
       enabled: cron.enabled,
+      ...(cron.given && givenColumns(cron.given)),
     })
     .onConflict((c) => c.doNothing())
     .execute();
   return (await db.selectFrom('crons').selectAll().where('id', '=', cron.id).executeTakeFirst()) ?? null;
 }
 
+const givenColumns = ({ inputs, sources }: Given) => ({ inputs: json(inputs), sources: json(sources) });
+
+interface CronChange {
+  name: string;
+  schedule: string;
+  time_zone: string;
+  /** as before when unset */
+  given?: Given | undefined;
+}
+
 /** Null when the name is taken in this chat. Firings before this moment do not count as missed. */
-export const changeCron = (db: Db, id: string, change: { name: string; schedule: string; time_zone: string }): Promise<Cron | null> =>
+export const changeCron = (db: Db, id: string, { given, ...change }: CronChange): Promise<Cron | null> =>
   db
     .updateTable('crons')
-    .set({ ...change, enabled_since: new Date() })
+    .set({ ...change, ...(given && givenColumns(given)), enabled_since: new Date() })
     .where('id', '=', id)
     .returningAll()
     .executeTakeFirstOrThrow()

@@ -1,4 +1,5 @@
 import { type Selectable, sql } from 'kysely';
+import type { Given } from '../../domain/routine-inputs.ts';
 import { prefix } from '../../domain/text/storable.ts';
 import { type Db, json } from '../postgres/database.ts';
 import type { Routine } from './routines.ts';
@@ -21,7 +22,7 @@ const RUNS_KEPT_MS = 3 * 86_400_000;
 /** Opens a run. A second call with the same id changes nothing and returns the stored row. */
 export async function openRun(
   db: Db,
-  run: { id: string; routine: Routine; cronId: string | null; workflowId: string; scheduledFor: Date | null; note: string | null },
+  run: { id: string; routine: Routine; cronId: string | null; workflowId: string; scheduledFor: Date | null; note: string | null; given: Given },
 ): Promise<RoutineRun> {
   await db
     .insertInto('routine_runs')
@@ -37,6 +38,8 @@ export async function openRun(
       summary: null,
       results: '[]',
       note: run.note,
+      inputs: json(run.given.inputs),
+      sources: json(run.given.sources),
       ended_at: null,
     })
     .onConflict((c) => c.column('id').doNothing())

@@ -1,7 +1,8 @@
 import type { ColumnType, Generated } from 'kysely';
 import type { RoutineStep } from '../../contracts/routine.ts';
 import type { Source } from '../../contracts/taint.ts';
-import type { Created, Json } from '../postgres/columns.ts';
+import type { Inputs } from '../../domain/routine-inputs.ts';
+import type { Created, Defaulted, Json, NullableJson } from '../postgres/columns.ts';
 
 /** Row types of a chat's routines, their schedules and their runs. */
 
@@ -13,7 +14,7 @@ export interface RoutineTable {
   workspace: string | null;
   steps: Json<RoutineStep[]>;
   /** sources that the creating turn had read, when no person was asked */
-  sources: ColumnType<Source[], string | undefined, string>;
+  sources: Defaulted<Source[]>;
   created_at: Created;
   updated_at: ColumnType<Date, Date | undefined, Date>;
 }
@@ -34,6 +35,10 @@ export interface RoutineRunTable {
   once_begun: Generated<number>;
   /** what the run tells about missed firings */
   note: Generated<string | null>;
+  /** what it was given; null for a run that an earlier release opened */
+  inputs: NullableJson<Inputs>;
+  /** whose text is in the inputs, when no person was asked */
+  sources: Defaulted<Source[]>;
   started_at: Created;
   ended_at: Date | null;
 }
@@ -51,6 +56,10 @@ export interface CronTable {
   enabled_since: Generated<Date>;
   /** the latest firing that ran, by its time on the schedule */
   last_fired: Generated<Date | null>;
+  /** what its runs are given */
+  inputs: Defaulted<Inputs>;
+  /** whose text is in the inputs, when no person was asked */
+  sources: Defaulted<Source[]>;
 }
 
 /** What a person wants to be told once. */

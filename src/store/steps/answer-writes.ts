@@ -19,6 +19,8 @@ export interface Answer {
   usage: StepUsage;
   /** the part of the input that came from the cache of the endpoint */
   cachedTokens?: number;
+  /** the part of the output that was thoughts */
+  reasoningTokens?: number;
   /** later transcript rows arrived while the model was answering */
   readUpto: number;
   /** the item that streamed the text, whether it began, and the text that is not streamed yet */
@@ -51,11 +53,12 @@ export function writeStep(
   batch: WriteBatch,
   { turnId, step }: ThinkInput,
   { chatId }: StepSubject,
-  { model, usage, cachedTokens = 0 }: Answer,
+  { model, usage, cachedTokens = 0, reasoningTokens = 0 }: Answer,
   result: ThinkResult,
   unread: readonly string[] = [],
 ): void {
-  const used = { input_tokens: usage.inputTokens, output_tokens: usage.outputTokens, micro_usd: usage.microUsd, cached_tokens: cachedTokens };
+  const tokens = { input_tokens: usage.inputTokens, output_tokens: usage.outputTokens, cached_tokens: cachedTokens, reasoning_tokens: reasoningTokens };
+  const used = { ...tokens, micro_usd: usage.microUsd };
   batch.later((db) => db.insertInto('steps').values({ key: stepKey(turnId, step), turn_id: turnId, step, model, result: json(result), ...used }));
   addSpending(batch, chatId, { tokens: usage.inputTokens + usage.outputTokens, microUsd: usage.microUsd, unpriced: usage.unpriced ?? 0 });
   batch.later((db) => {

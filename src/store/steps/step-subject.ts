@@ -23,6 +23,8 @@ export interface StepSubject {
   group: boolean;
   /** by the whole chat */
   spentToday: Spent;
+  /** by the whole chat in all its time, without this step if it is not stored yet */
+  spentEver: number;
   /** limits that others have met, by model */
   limits: Record<string, KnownLimit>;
   /** hashes of the extensions that the turn works with: those of its first step, or those that are agreed to now; `kept`: the turn has them already */
@@ -57,6 +59,9 @@ const limitsOf = (e: ExpressionBuilder<Database, 'turns' | 'threads' | 'chats'>,
       ]),
     );
 
+const spentEver = (e: ExpressionBuilder<Database, 'chats'>) =>
+  e.selectFrom('spending as ever').select(sql<number>`coalesce(sum(micro_usd), 0)::float8`.as('micro_usd')).whereRef('ever.chat_id', '=', 'chats.id');
+
 const subjectOf = compiled('step_subject', (db, turnId: string, key: string, account: string, name: string, fallback: string) =>
   db
     .selectFrom('turns')
@@ -70,6 +75,7 @@ const subjectOf = compiled('step_subject', (db, turnId: string, key: string, acc
     .select(['threads.model as thread_model', 'threads.system_prompt', 'threads.auto_approve as thread_auto_approve', 'threads.chat_id', 'chats.autonomy'])
     .select(['chats.channel', 'chats.address', 'chats.preferences'])
     .select(['spending.tokens as spent_tokens', 'spending.micro_usd as spent_micro_usd', 'spending.unpriced as spent_unpriced', 'steps.result as stored'])
+    .select((e) => spentEver(e).as('spent_ever'))
     .select((e) => limitsOf(e, account, name, fallback).as('limits'))
     .where('turns.id', '=', turnId),
 );
@@ -93,6 +99,7 @@ export async function loadSubject(db: Db, input: ThinkInput, { account, name, fa
     spent_tokens,
     spent_micro_usd,
     spent_unpriced,
+    spent_ever,
     stored,
     limits,
     extensions,
@@ -108,6 +115,7 @@ export async function loadSubject(db: Db, input: ThinkInput, { account, name, fa
     channel,
     group: isGroupChat(channel, address),
     spentToday: { tokens: spent_tokens ?? 0, microUsd: spent_micro_usd ?? 0, unpriced: spent_unpriced ?? 0 },
+    spentEver: spent_ever ?? 0,
     limits: limits ?? {},
     extensions: { hashes: extensions ?? agreed_now ?? [], kept: extensions !== null },
     stored,

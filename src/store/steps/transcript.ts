@@ -19,7 +19,7 @@ export interface History {
   /** the first message of the turn that is in progress */
   openFrom: number | null;
   calls: CallsById;
-  /** files that came with these messages */
+  /** files that came with these messages, and pictures that tools made */
   files: Map<string, FileShown>;
 }
 
@@ -57,7 +57,8 @@ const readFrom = compiled(
       (select coalesce(json_agg(json_build_object('id', id, 'ord', ord, 'role', role, 'content', content, 'call_ids', call_ids, 'sources', sources, 'words', words, 'tokens', tokens) order by ord), '[]')
         from said) as messages,
       (select coalesce(json_agg(json_build_object('id', id, 'name', name, 'args', args, 'state', state,
-          'output', left(output, ${SHOWN_OUTPUT_CHARS + 1}), 'size', length(output), 'sources', sources)), '[]')
+          'output', left(output, ${SHOWN_OUTPUT_CHARS + 1}), 'size', length(output), 'sources', sources,
+          'picture', case when metadata->>'mime' like 'image/%' then metadata->>'attachment' end)), '[]')
         from calls where turn_id = any(array(select distinct turn_id from said where call_ids <> '[]'))) as calls,
       (select coalesce(json_object_agg(ord, attachment_ids), '{}') from said where attachment_ids <> '[]') as attached`,
 );
@@ -79,13 +80,14 @@ export async function loadHistory(db: Db, threadId: string): Promise<History> {
   const fresh = new Map(read.calls.map((call) => [call.id, call]));
   cache.put(threadId, grown(before, read, fresh), known);
   const messages = [...before.messages, ...read.messages];
+  const calls: CallsById = { get: (id) => fresh.get(id) ?? before.calls.get(id) };
   const files = await shownFiles(
     db,
-    messages.flatMap((message) => message.attachment_ids ?? []),
+    messages.flatMap(({ attachment_ids = [], call_ids }) => [...attachment_ids, ...call_ids.flatMap((id) => calls.get(id)?.picture ?? [])]),
   );
   const { summary } = before;
   const openFrom = read.open_from;
-  return { summary, sources: read.sources ?? [], upto: read.upto, openFrom, messages, calls: { get: (id) => fresh.get(id) ?? before.calls.get(id) }, files };
+  return { summary, sources: read.sources ?? [], upto: read.upto, openFrom, messages, calls, files };
 }
 
 /** The part of a cached dialogue that is left after more of it was summed up. */

@@ -42,6 +42,8 @@ export interface StepTable {
   micro_usd: number;
   /** the part of the input that came from the cache of the endpoint */
   cached_tokens: Generated<number>;
+  /** the part of the output that was thoughts */
+  reasoning_tokens: Generated<number>;
   created_at: Created;
 }
 

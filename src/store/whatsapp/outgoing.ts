@@ -177,11 +177,6 @@ export async function progressState(db: Db, row: Pick<OutgoingRow, 'id' | 'turnI
   };
 }
 
-/** Ends an outbox row that need not be sent any more. */
-export async function dropOutgoing(db: Db, id: string, why: string): Promise<void> {
-  await db.updateTable('outbox').set({ state: 'dropped', error: why }).where('id', '=', id).where('state', '=', 'queued').execute();
-}
-
 /** A file of a reply. It must be of the reply's own thread, so that no chat shows another chat's file. */
 export const sendableAttachment = (db: Db, id: string, threadId: string) =>
   db.selectFrom('attachments').select(['id', 'kind', 'mime', 'name', 'data']).where('id', '=', id).where('thread_id', '=', threadId).executeTakeFirst();

@@ -78,7 +78,7 @@ export const browserAction = defineTool({
     inBrowser(context, async ({ browsers, owner, onProgress, signal }) => {
       const doing = commandsOf(args);
       const settle = moves(args.action) || args.action === 'type' ? [] : SETTLE;
-      const { answers, ...rest } = await browsers.run(owner, [...doing, ...settle, ...READ_PAGE], { opens: false, bail: false, onProgress, signal });
+      const { answers, ...rest } = await browsers.run(owner, [...doing, ...settle, ...READ_PAGE], { opens: null, bail: false, onProgress, signal });
       const failed = answers.slice(0, doing.length).find(({ success }) => !success);
       const outcome = readOutcome({ answers, ...rest }, context.config.FETCH_BROWSER_IDLE_MINUTES);
       if (failed) return { ok: false, output: whyNot(args, failed.error ?? ''), metadata: { action: args.action } };
@@ -104,7 +104,7 @@ function whyNot({ ref }: Action, error: string): string {
 async function previewOf(args: Action, context: ToolContext): Promise<string | null> {
   let shown: string | null = null;
   await inBrowser(context, async ({ browsers, owner, onProgress, signal }) => {
-    const answer = await browsers.run(owner, READ_PAGE, { opens: false, bail: false, onProgress, signal });
+    const answer = await browsers.run(owner, READ_PAGE, { opens: null, bail: false, onProgress, signal });
     const page = pageIn(answer);
     const line = page?.tree.split('\n').find((each) => numberOf(each) === args.ref);
     const element =

@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import type { BrowserAnswer, BrowserCommand } from '../../adapters/kennel/browser/browsers.ts';
+import type { Sent } from '../../domain/consent/taint.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
-import { defineTool, type ToolOutcome } from '../tool.ts';
+import { defineTool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { common, inBrowser, noPage, type Opened } from './in-browser.ts';
-import { bareHost, isEmpty, isErrorPage, pageIn, pageOutcome, READ_PAGE, whyRefused } from './page.ts';
+import { isOfApp, subjectOf } from './local-apps.ts';
+import { isEmpty, isErrorPage, pageIn, pageOutcome, READ_PAGE, targetOf } from './page.ts';
 
 /** An address that a browser may be sent to: files and pages of the browser itself are none. */
 export const urlArgument = z
@@ -22,25 +24,36 @@ export const waitArgument = z.enum(['load', 'domcontentloaded', 'networkidle']).
 export type WaitUntil = z.output<typeof waitArgument>;
 
 export const hostIn = ({ url }: { url: string }): string => URL.parse(url)?.host ?? url;
+/** What leaves the machine with an address: nothing, when it is an app's. */
+export const urlsSent = (url: string): Sent => (isOfApp(url) ? {} : { urls: [url] });
+
 const NEW = 'This is a new browser: it has no page, cookie or log-in of an earlier one.';
 const SLOW = 'The page was not loaded completely in time. This is what was there.';
 
-/** Opens an address and reads the page. */
-export async function openPage({ browsers, owner, onProgress, signal }: Opened, url: string, waitUntil: WaitUntil): Promise<BrowserAnswer> {
+/** Opens an address and reads the page; or says why there is nothing to open. */
+export async function openPage(
+  { site, browsers, owner, onProgress, signal }: Opened,
+  context: ToolContext,
+  { url, waitUntil }: { url: string; waitUntil: WaitUntil },
+): Promise<BrowserAnswer | ToolOutcome> {
+  const subject = await subjectOf(context, site, url);
+  if ('ok' in subject) return subject;
   const wait: BrowserCommand[] = waitUntil === 'networkidle' ? [['wait', '--load', 'networkidle', '--timeout', '8000']] : [];
   const open: BrowserCommand = ['open', url, ...(waitUntil === 'domcontentloaded' ? ['--wait-until', 'domcontentloaded'] : [])];
-  return await browsers.run(owner, [open, ...wait, ...READ_PAGE], { opens: true, bail: false, onProgress, signal });
+  return await browsers.run(owner, [open, ...wait, ...READ_PAGE], { opens: subject, bail: false, onProgress, signal });
 }
 
 /** What became of an opening. */
-export function openedOutcome(url: string, answer: BrowserAnswer): ToolOutcome {
+export function openedOutcome(url: string, answer: BrowserAnswer | ToolOutcome): ToolOutcome {
+  if ('ok' in answer) return answer;
   const page = pageIn(answer);
   const failed = answer.answers.find(({ success }) => !success);
   const late = failed !== undefined && /tim(ed|e) ?-?out/i.test(failed.error ?? '');
-  const refused = answer.refused.find(({ host }) => host === bareHost(URL.parse(url)));
+  const asked = targetOf(new URL(url));
+  const refused = answer.refused.find(({ host, port }) => host === asked.host && port === asked.port);
   if (page && !isErrorPage(page) && !isEmpty(page) && (!failed || late))
     return pageOutcome(page, answer, [...(late ? [SLOW] : []), ...(answer.fresh ? [NEW] : [])]);
-  if (refused) return { ok: false, output: whyRefused(refused), metadata: { url } };
+  if (refused) return { ok: false, output: refused.words, metadata: { url } };
   return { ok: false, output: `${hostIn({ url })} could not be opened: ${reasonOf(failed?.error ?? '')}`, metadata: { url } };
 }
 
@@ -58,16 +71,16 @@ export const browserOpen = defineTool({
   reads: ['page'],
   readFrom: hostIn,
   sends: ['fetch'],
-  sent: ({ url }) => ({ urls: [url] }),
+  sent: ({ url }) => urlsSent(url),
   description:
-    'Open a public page in the browser of this chat, for pages that need JavaScript, clicks or a form; web_fetch is faster to read. Returns the elements with numbers, as [ref=12].',
+    'Open a public page in the browser of this chat, for pages that need JavaScript, clicks or a form; web_fetch is faster to read. http://localhost:PORT is an app that app_run keeps in the active workspace. Returns the elements with numbers, as [ref=12].',
   schema: z.strictObject({ url: urlArgument, waitUntil: waitArgument }),
   danger: 'MODERATE',
   effect: 'idempotent',
   asks: (args, at) => `Open ${hostIn(args)} in the browser${at}?`,
   // no path or query: they may carry tokens
   summarise: (args) => URL.parse(args.url)?.hostname ?? 'page',
-  run: ({ url, waitUntil }, context) => inBrowser(context, async (opened) => openedOutcome(url, await openPage(opened, url, waitUntil))),
+  run: ({ url, waitUntil }, context) => inBrowser(context, async (opened) => openedOutcome(url, await openPage(opened, context, { url, waitUntil }))),
 });
 
 export const browserSnapshot = defineTool({
@@ -82,7 +95,7 @@ export const browserSnapshot = defineTool({
   effect: 'idempotent',
   run: (_, context) =>
     inBrowser(context, async ({ browsers, owner, onProgress, signal }) => {
-      const answer = await browsers.run(owner, READ_PAGE, { opens: false, bail: false, onProgress, signal });
+      const answer = await browsers.run(owner, READ_PAGE, { opens: null, bail: false, onProgress, signal });
       return readOutcome(answer, context.config.FETCH_BROWSER_IDLE_MINUTES);
     }),
 });
@@ -92,6 +105,6 @@ export function readOutcome(answer: BrowserAnswer, idleMinutes: number, notes: r
   const page = pageIn(answer);
   if (!page) return { ok: false, output: `The page could not be read: ${inline(answer.answers.find(({ success }) => !success)?.error ?? 'no answer')}` };
   if (isEmpty(page)) return { ok: false, output: noPage('No page is open in the browser of this chat.', idleMinutes) };
-  if (isErrorPage(page)) return { ok: false, output: [...answer.refused.map(whyRefused), 'The page could not be loaded.'].join(' ') };
+  if (isErrorPage(page)) return { ok: false, output: [...answer.refused.map(({ words }) => words), 'The page could not be loaded.'].join(' ') };
   return pageOutcome(page, answer, notes);
 }

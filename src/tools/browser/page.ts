@@ -1,5 +1,5 @@
 import type { BrowserAnswer, BrowserCommand } from '../../adapters/kennel/browser/browsers.ts';
-import { egressWords, shownHost } from '../../domain/tasks/egress.ts';
+import { shownHost } from '../../domain/tasks/egress.ts';
 import { inline, visible } from '../../domain/text/foreign-text.ts';
 import { prefix } from '../../domain/text/storable.ts';
 import type { ToolOutcome } from '../tool.ts';
@@ -51,17 +51,21 @@ export function pageOutcome(page: Page, { refused, fresh }: Pick<BrowserAnswer, 
   const { url, title, tree, elements } = page;
   const host = bareHost(URL.parse(url));
   // by plain HTTP, the refusal of the gate is the page; another request to the same host may be refused, too
-  const mine = refused.find((at) => at.host === host && tree.includes(whyRefused(at)));
+  const mine = refused.find((at) => at.host === host && tree.includes(at.words));
   const metadata = { url, title, elements, length: tree.length, truncated: tree.length > MOST_CHARS, refused: refused.map(shownHost), newBrowser: fresh };
-  if (mine) return { ok: false, output: whyRefused(mine), metadata };
+  if (mine) return { ok: false, output: mine.words, metadata };
   const others = refused.length > 0 ? [`The page also asked for ${inline(refused.map(shownHost).join(', '), 200)}, which was refused.`] : [];
   return { ok: true, output: [title, url, ...notes, ...others, '', shownTree(tree)].filter((line, at) => line !== '' || at > 0).join('\n'), metadata };
 }
 
-export const whyRefused = (at: BrowserAnswer['refused'][number]): string => (at.ruled ? egressWords.notAllowed(at) : egressWords.notPublic(at));
-
 /** The host as the gate names it: without the brackets of IPv6. */
-export const bareHost = (url: URL | null): string => url?.hostname.replace(/^\[|\]$/g, '') ?? '';
+const bareHost = (url: URL | null): string => url?.hostname.replace(/^\[|\]$/g, '') ?? '';
+
+/** Where an address leads, as the gate names it. */
+export const targetOf = (url: URL): { host: string; port: number } => ({
+  host: bareHost(url),
+  port: Number(url.port || (url.protocol === 'https:' ? 443 : 80)),
+});
 
 /** All of a short tree. Of a long one the head and the tail come first, where the model sees them, and then the whole, to be read on. */
 function shownTree(tree: string): string {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { pictureFor } from '../../adapters/pictures.ts';
 import { attachmentId, saveAttachment } from '../../store/chats/attachments.ts';
 import { latestThread } from '../../store/chats/threads.ts';
 import { defineTool, type ToolContext } from '../tool.ts';
@@ -21,7 +22,16 @@ export async function takeScreenshot(
   const data = await browsers.picture(owner, { onProgress, signal });
   const id = attachmentId(callId, 'screenshot');
   const thread = unattended ? ((await latestThread(db, chatId))?.id ?? threadId) : threadId;
-  await saveAttachment(db, { id, threadId: thread, kind: 'image', mime: 'image/png', name: 'screenshot.png', data, preview: null, text: null });
+  await saveAttachment(db, {
+    id,
+    threadId: thread,
+    kind: 'image',
+    mime: 'image/png',
+    name: 'screenshot.png',
+    data,
+    preview: await pictureFor(data),
+    text: null,
+  });
   return { id, bytes: data.length, ...sizeOf(data) };
 }
 
@@ -33,10 +43,9 @@ export const howToSend = ({ id }: Screenshot): string => `Write ![what it shows]
 export const browserScreenshot = defineTool({
   ...common,
   name: 'browser_screenshot',
-  // the picture itself is not shown to the model
-  reads: [],
+  reads: ['page'],
   sends: [],
-  description: 'Take a picture of the page in the browser, for the person. You do not see it.',
+  description: 'Take a picture of the page in the browser, for the person. You see it, too, if you can see pictures.',
   schema: z.strictObject({}),
   danger: 'SAFE',
   effect: 'idempotent',

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { inline } from '../../domain/text/foreign-text.ts';
 import { defineTool } from '../tool.ts';
 import { common, inBrowser } from './in-browser.ts';
-import { hostIn, openedOutcome, openPage, urlArgument, waitArgument } from './open.ts';
+import { hostIn, openedOutcome, openPage, urlArgument, urlsSent, waitArgument } from './open.ts';
 import { pageIn } from './page.ts';
 import { howToSend, takeScreenshot } from './screenshot.ts';
 
@@ -16,7 +16,7 @@ export const browserTest = defineTool({
   reads: ['page'],
   readFrom: hostIn,
   sends: ['fetch'],
-  sent: ({ url }) => ({ urls: [url] }),
+  sent: ({ url }) => urlsSent(url),
   description: 'Check a page in the browser: open it, and look for texts in it, in any case of letters. For steps of workflows.',
   schema: z.strictObject({
     url: urlArgument,
@@ -30,9 +30,9 @@ export const browserTest = defineTool({
   summarise: (args) => URL.parse(args.url)?.hostname ?? 'page',
   run: ({ url, waitUntil, mustInclude, screenshot }, context) =>
     inBrowser(context, async (opened) => {
-      const answer = await openPage(opened, url, waitUntil);
+      const answer = await openPage(opened, context, { url, waitUntil });
       const outcome = openedOutcome(url, answer);
-      const page = pageIn(answer);
+      const page = 'ok' in answer ? null : pageIn(answer);
       const passed = (text: string): boolean => outcome.ok && page !== null && `${page.title}\n${page.tree}`.toLowerCase().includes(text.toLowerCase());
       const steps = [
         { step: `open ${inline(url, 200)}`, passed: outcome.ok },

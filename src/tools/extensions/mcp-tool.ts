@@ -1,11 +1,7 @@
-import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { configuredServer, connectTo } from '../../adapters/mcp/configured.ts';
-import { McpError, type McpSession } from '../../adapters/mcp/session.ts';
-import type { McpServer } from '../../domain/extensions/mcp-config.ts';
-import { type DeclaredTool, declarationOf, type McpDeclaration } from '../../domain/extensions/mcp-declaration.ts';
-import { isAgreed, noteFound } from '../../store/extensions/extensions.ts';
-import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
+import { callAgreed } from '../../adapters/mcp/agreed-call.ts';
+import type { DeclaredTool, McpDeclaration } from '../../domain/extensions/mcp-declaration.ts';
+import { defineTool, type Tool } from '../tool.ts';
 
 /** The start of a container, and of the server in it. */
 const START_MS = 60_000;
@@ -31,7 +27,10 @@ export function mcpTool(hash: string, declaration: McpDeclaration, declared: Dec
     notARoutineStep: true,
     asks: () => `Use ${declared.of} of the MCP server ${server.name}?`,
     timeoutMs: server.timeoutMs + START_MS,
-    run: (args, context) => run({ hash, server, declared }, args as Record<string, unknown>, context),
+    run: async (args, { db, config, kennel, signal }) => {
+      const { ok, text, cut, called } = await callAgreed({ db, config, kennel }, { hash, server, declared }, args as Record<string, unknown>, signal);
+      return { ok, output: text, ...(called && { metadata: { server: server.name, tool: declared.of, cut } }) };
+    },
   });
 }
 
@@ -60,37 +59,3 @@ export function namesIn(schema: unknown): Set<string> {
   const own = typeof properties === 'object' && properties !== null ? Object.keys(properties) : [];
   return new Set([...own, ...Object.values(schema).flatMap((each) => [...namesIn(each)])]);
 }
-
-async function run(
-  { hash, server, declared }: { hash: string; server: McpServer; declared: DeclaredTool },
-  args: Record<string, unknown>,
-  context: ToolContext,
-): Promise<ToolOutcome> {
-  const { db, config, kennel, signal } = context;
-  const failed = (output: string): ToolOutcome => ({ ok: false, output });
-  if (!(await isAgreed(db, hash))) return failed(`The owner does not agree to the MCP server ${server.name} any more. Nothing was called.`);
-  let session: McpSession | null = null;
-  try {
-    const configured = await configuredServer(config, server.name);
-    session = await connectTo(configured, kennel, signal);
-    const now = declarationOf(configured.server, await session.tools(signal));
-    const same = isDeepStrictEqual(stored(configured.server), stored(server)) && now.tools.some((tool) => isDeepStrictEqual(stored(tool), stored(declared)));
-    if (!same) {
-      await noteFound(db, now);
-      return failed(
-        `The MCP server ${server.name} does not offer ${declared.of} as the owner agreed to it. Nothing was called. The owner sees what changed with \`tools show ${server.name}\`, and decides.`,
-      );
-    }
-    const result = await session.call(declared.of, args, { signal, timeoutMs: server.timeoutMs });
-    return { ok: result.ok, output: result.text, metadata: { server: server.name, tool: declared.of, cut: result.cut } };
-  } catch (error) {
-    if (!(error instanceof McpError) || signal.aborted) throw error;
-    const unknown = session && declared.effect === 'once' ? ' Whether the call had an effect is unknown.' : '';
-    return failed(`${error.message}${unknown}`);
-  } finally {
-    await session?.close();
-  }
-}
-
-/** As it comes back from the database: without fields that are undefined. */
-const stored = (value: unknown): unknown => JSON.parse(JSON.stringify(value));

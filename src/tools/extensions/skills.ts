@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { INSIDE } from '../../contracts/kennel.ts';
 import type { Skill } from '../../domain/extensions/skill.ts';
 import { isAgreed } from '../../store/extensions/extensions.ts';
-import { declarationsOf, extensionsOfTurn } from '../../store/extensions/turn-extensions.ts';
+import { declarationsOf, extensionsOfTurn, skillsIn } from '../../store/extensions/turn-extensions.ts';
 import { defineTool, type ToolContext } from '../tool.ts';
 
 /** Reads a skill that the owner agreed to: its text is theirs. It is what was shown then, whatever its folder has now. */
@@ -28,7 +29,7 @@ export const skillRead = defineTool({
     const { skill, hash } = found;
     if (!(await isAgreed(context.db, hash))) return no(`The owner does not agree to the skill ${skill.name} any more.`);
     const files = skill.files.map(({ path }) => path);
-    const listed = files.length > 0 ? `\n\n[its files: ${files.join(', ')}]` : '';
+    const listed = files.length > 0 ? `\n\n[its files, in containers of commands and coding tasks in ${INSIDE.skills}/${skill.name}: ${files.join(', ')}]` : '';
     if (file === undefined || file === 'SKILL.md') return { ok: true, output: `${skill.body}${listed}` };
     const text = skill.files.find(({ path }) => path === file)?.text;
     return text === undefined ? no(`The skill has no such file.${listed}`) : { ok: true, output: text };
@@ -36,6 +37,5 @@ export const skillRead = defineTool({
 });
 
 async function skillsOf({ db, turnId }: ToolContext): Promise<Array<{ hash: string; skill: Skill }>> {
-  const all = await declarationsOf(db, await extensionsOfTurn(db, turnId));
-  return all.flatMap(({ hash, declaration }) => (declaration.kind === 'skill' ? [{ hash, skill: declaration }] : []));
+  return skillsIn(await declarationsOf(db, await extensionsOfTurn(db, turnId)));
 }

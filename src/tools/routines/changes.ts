@@ -1,17 +1,18 @@
 import { z } from 'zod';
-import { changeSchedule } from '../../adapters/schedules.ts';
+import { changeSchedule, scheduleOfCron } from '../../adapters/schedules.ts';
+import { unionOf } from '../../domain/consent/taint.ts';
 import { describeTime, nextFirings, parseSchedule } from '../../domain/cron.ts';
-import { missingInputs } from '../../domain/routine-inputs.ts';
+import { type Given, type Inputs, inputsOf } from '../../domain/routine-inputs.ts';
 import { chatAutonomy } from '../../store/chats/threads.ts';
-import { changeCron, cronsOf, findCron } from '../../store/routines/crons.ts';
+import { type Cron, changeCron, cronsOf, findCron } from '../../store/routines/crons.ts';
 import { changeRoutine, findRoutine } from '../../store/routines/routines.ts';
 import { runningRun } from '../../store/routines/runs.ts';
 import { taintOfCall, unaskedSources } from '../../store/steps/taint.ts';
 import { named } from '../approval-words.ts';
-import { defineTool, type Tool } from '../tool.ts';
+import { defineTool, type Tool, type ToolContext } from '../tool.ts';
 import { isOften, noSuchCron } from './crons.ts';
 import { nameOrId, noSuchWorkflow } from './find-routine.ts';
-import { checkRoutineSteps, type Lookup, routineStep } from './routine-steps.ts';
+import { checkRoutineSteps, givenInputs, type Lookup, problemOfRun, routineStep } from './routine-steps.ts';
 import { steps } from './start-run.ts';
 
 /** Changes of workflows and crons that exist. Their ids, history and schedules stay. */
@@ -42,15 +43,18 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
       const chat = await chatAutonomy(db, chatId);
       const checked = args.steps && checkRoutineSteps(args.steps, lookup, names, chat?.autonomy ?? 'supervised', routine.workspace ?? undefined);
       if (checked && !checked.ok) return { ok: false, output: checked.error };
-      const missing = checked && (await cronsOf(db, routine.id)).length > 0 ? missingInputs(checked.steps, {}) : [];
-      if (missing.length > 0) return { ok: false, output: `A cron runs this workflow, and nobody gives it inputs: ${missing.join(', ')}. Write defaults.` };
       const sources = unaskedSources(await taintOfCall(db, callId));
       const { name, description } = args;
       const changed = await changeRoutine(db, routine.id, { name, description, ...(checked && { steps: checked.steps, sources }) });
       if (!changed) return { ok: false, output: `A workflow "${args.name}" exists already. Choose another name.` };
+      // not refused: what a cron gives can be changed only once the workflow takes it
+      const unfit = (await cronsOf(db, routine.id)).flatMap((cron) => {
+        const problem = problemOfRun(changed, lookup, cron.inputs);
+        return problem ? [`Its cron "${cron.name}" cannot run it until cron_update changes what it gives: ${problem}`] : [];
+      });
       return {
         ok: true,
-        output: `Changed workflow "${changed.name}" (${changed.id}), which has ${steps(changed.steps.length)}.`,
+        output: [`Changed workflow "${changed.name}" (${changed.id}), which has ${steps(changed.steps.length)}.`, ...unfit].join(' '),
         metadata: { id: changed.id, name: changed.name, steps: changed.steps },
       };
     },
@@ -59,13 +63,14 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
     ...common,
     name: 'cron_update',
     sends: ['schedule'],
-    description: 'Change the schedule, time zone or name of a cron.',
+    description: 'Change the schedule, time zone, name or some inputs of a cron.',
     dangerOf: ({ schedule, timezone = 'UTC' }) => (schedule !== undefined && isOften({ schedule, timezone }) ? 'DANGEROUS' : 'MODERATE'),
     schema: z.strictObject({
       cron: nameOrId,
       schedule: z.string().trim().min(1).max(100).optional(),
       timezone: z.string().trim().min(1).max(60).optional(),
       name: newName,
+      inputs: givenInputs,
     }),
     asks: (args) => `Change the schedule ${named(args.cron)}?`,
     run: async (args, context) => {
@@ -75,10 +80,12 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
       const parsed = parseSchedule(args.schedule ?? cron.schedule, timeZone, now);
       if (!parsed.ok) return { ok: false, output: `The schedule is not right: ${parsed.error}.` };
       const { schedule } = parsed;
+      const given = await changedGiven(context, cron, args.inputs, lookup);
+      if (typeof given === 'string') return { ok: false, output: given };
       // the row first: a schedule that is made again is made from it
-      const changed = await changeCron(context.db, cron.id, { name: args.name ?? cron.name, schedule, time_zone: timeZone });
+      const changed = await changeCron(context.db, cron.id, { name: args.name ?? cron.name, schedule, time_zone: timeZone, given });
       if (!changed) return { ok: false, output: `A cron "${args.name}" exists already. Choose another name.` };
-      await changeSchedule(context.temporal, cron.id, { schedule, timeZone });
+      await changeSchedule(context.temporal, scheduleOfCron(changed, context.config.FETCH_CATCHUP_HOURS));
       const next = cron.enabled ? nextFirings(schedule, timeZone, now, 1)[0] : undefined;
       return {
         ok: true,
@@ -88,3 +95,13 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
     },
   }),
 ];
+
+/** What a cron gives after a change, or why it cannot. The inputs that are not named stay, as long as the workflow has them. */
+async function changedGiven({ db, chatId, callId }: ToolContext, cron: Cron, inputs: Inputs | undefined, lookup: Lookup): Promise<Given | undefined | string> {
+  const routine = inputs && (await findRoutine(db, chatId, cron.routine_id));
+  if (!routine) return undefined;
+  const known = inputsOf(routine.steps.map(({ args }) => args));
+  const kept = Object.fromEntries(Object.entries(cron.inputs).filter(([name]) => known.has(name)));
+  const given = { ...kept, ...inputs };
+  return problemOfRun(routine, lookup, given) ?? { inputs: given, sources: unionOf(cron.sources, unaskedSources(await taintOfCall(db, callId))) };
+}

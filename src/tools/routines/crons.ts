@@ -1,16 +1,17 @@
 import { z } from 'zod';
 import { createSchedule, deleteSchedule, describeSchedule, scheduleOfCron, setScheduleEnabled } from '../../adapters/schedules.ts';
 import { describeTime, nextFirings, parseSchedule, scheduleSlug, shortestGap } from '../../domain/cron.ts';
-import { missingInputs } from '../../domain/routine-inputs.ts';
 import { suggestion } from '../../domain/text/nearest.ts';
 import { zoneOf } from '../../store/chats/preferences.ts';
 import { deleteCron, findCron, insertCron, listCrons, setCronEnabled } from '../../store/routines/crons.ts';
 import { findRoutine, listRoutines } from '../../store/routines/routines.ts';
 import { lastRunOfCron } from '../../store/routines/runs.ts';
+import { taintOfCall, unaskedSources } from '../../store/steps/taint.ts';
 import { named, shown } from '../approval-words.ts';
 import { idFromCall } from '../call-ids.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { nameOrId, noSuchWorkflow } from './find-routine.ts';
+import { givenInputs, type Lookup, problemOfRun } from './routine-steps.ts';
 import { startRun } from './start-run.ts';
 
 /** The `cron_*` tools of the contract. Each cron is a row of ours and a Temporal Schedule, which fires it. */
@@ -32,7 +33,7 @@ export async function noSuchCron({ db, chatId }: ToolContext, wanted: string): P
   return { ok: false, output: `There is no cron "${wanted}" in this chat.${suggestion(wanted, names)}` };
 }
 
-export const cronTools: Tool[] = [
+export const cronTools = (lookup: Lookup): Tool[] => [
   defineTool({
     ...common,
     name: 'cron_create',
@@ -48,15 +49,16 @@ export const cronTools: Tool[] = [
       name: z.string().trim().min(1).max(80).optional().describe('The name of the workflow when left out'),
       timezone: z.string().trim().min(1).max(60).optional().describe("IANA name; the person's when left out"),
       enabled: z.boolean().default(true),
+      inputs: givenInputs,
     }),
     notARoutineStep: true,
     asks: (args) => `Run the workflow ${named(args.workflow)} by itself, on the schedule ${shown(args.schedule)}?`,
     run: async (args, context) => {
       const routine = await findRoutine(context.db, context.chatId, args.workflow);
       if (!routine) return await noSuchWorkflow(context, args.workflow);
-      const missing = missingInputs(routine.steps, {});
-      if (missing.length > 0)
-        return { ok: false, output: `Nobody gives a scheduled run its inputs: ${missing.join(', ')}. Write a default, as in {{input.NAME=default}}.` };
+      const inputs = args.inputs ?? {};
+      const problem = problemOfRun(routine, lookup, inputs);
+      if (problem) return { ok: false, output: problem };
       const now = new Date();
       const timezone = args.timezone ?? (await zoneOf(context.db, context.chatId, context.config));
       const parsed = parseSchedule(args.schedule, timezone, now);
@@ -75,6 +77,7 @@ export const cronTools: Tool[] = [
         name,
         schedule: parsed.schedule,
         timeZone: timezone,
+        given: { inputs, sources: unaskedSources(await taintOfCall(context.db, context.callId)) },
       });
       if (!cron) return { ok: false, output: `A cron "${name}" exists already. Give this one another name.` };
       await createSchedule(context.temporal, scheduleOfCron(cron, context.config.FETCH_CATCHUP_HOURS));
@@ -90,6 +93,7 @@ export const cronTools: Tool[] = [
           schedule: parsed.schedule,
           timezone,
           enabled: args.enabled,
+          inputs: Object.keys(inputs),
           nextRunAt: args.enabled ? next?.toISOString() : undefined,
         },
       };
@@ -119,6 +123,8 @@ export const cronTools: Tool[] = [
             lastRunAt: last?.started_at ?? view?.lastFired ?? null,
             lastStatus: last?.status ?? null,
             lastResult: last?.summary ?? null,
+            // names only: a value may be text of others, which a person allowed for the runs
+            inputs: Object.keys(cron.inputs),
           };
         }),
       );
@@ -134,7 +140,8 @@ export const cronTools: Tool[] = [
         const last = cron.lastRunAt
           ? `last ${describeTime(cron.lastRunAt, cron.timezone)}${cron.lastStatus ? `: ${cron.lastStatus}` : ''}${cron.lastResult ? `, ${cron.lastResult}` : ''}`
           : 'has not fired yet';
-        return `- ${cron.name} (${cron.id}): workflow ${cron.workflow}, ${cron.schedule} in ${cron.timezone}; ${next}; ${last}`;
+        const gives = cron.inputs.length > 0 ? `; gives ${cron.inputs.join(', ')}` : '';
+        return `- ${cron.name} (${cron.id}): workflow ${cron.workflow}, ${cron.schedule} in ${cron.timezone}${gives}; ${next}; ${last}`;
       });
       return {
         ok: true,
@@ -157,7 +164,10 @@ export const cronTools: Tool[] = [
       const cron = await findCron(context.db, context.chatId, args.cron);
       const routine = cron && (await findRoutine(context.db, context.chatId, cron.routine_id));
       // started directly: a trigger of the schedule would not carry our id, so a retried call would start two runs
-      return routine ? await startRun(context, routine, { cronId: cron.id }) : await noSuchCron(context, args.cron);
+      if (!routine) return await noSuchCron(context, args.cron);
+      const problem = problemOfRun(routine, lookup, cron.inputs);
+      if (problem) return { ok: false, output: `${problem} Change what the cron gives with cron_update.` };
+      return await startRun(context, routine, { cronId: cron.id });
     },
   }),
   defineTool({

@@ -2,9 +2,10 @@ import { z } from 'zod';
 import type { Autonomy } from '../../contracts/conversation.ts';
 import { type RoutineStep, STEP_WHEN } from '../../contracts/routine.ts';
 import { decideUnattended } from '../../domain/consent/policy.ts';
-import { fillInputs, hasInputs, type Inputs, inputsOf, missingInputs } from '../../domain/routine-inputs.ts';
+import { hasInputs, type Inputs, inputsOf, missingInputs } from '../../domain/routine-inputs.ts';
 import { suggestion } from '../../domain/text/nearest.ts';
 import type { Tool } from '../tool.ts';
+import { filledArgs } from './filled-args.ts';
 
 export const routineStep = z.union([
   z.string().trim().min(1).max(160).describe('tool or tool|Step name, without arguments'),
@@ -20,6 +21,9 @@ export const routineStep = z.union([
   }),
 ]);
 type WrittenStep = z.output<typeof routineStep>;
+
+/** What a run is given, as the model writes it. */
+export const givenInputs = z.record(z.string().max(40), z.union([z.string().max(2000), z.number(), z.boolean()])).optional();
 
 export type Lookup = (name: string) => Tool | undefined;
 
@@ -67,7 +71,7 @@ function checkStep(step: StepObject, index: number, { lookup, names, autonomy, w
   if (decideUnattended(tool.danger, autonomy) === 'refuse')
     return `${at}: a ${tool.danger} tool needs the person's consent in this chat (autonomy: ${autonomy}), and nobody can be asked while a workflow runs.`;
   const written = inWorkspace(tool, step.args, workspace);
-  const parsed = tool.schema.safeParse(fillInputs(written, {}));
+  const parsed = filledArgs(tool, written, {});
   if (!parsed.success && !waitsForInputs(parsed.error, written)) return `${at}: the arguments are not right:\n${z.prettifyError(parsed.error)}`;
   if (parsed.success && tool.asksAlways?.(parsed.data as never))
     return `${at}: this needs the person's consent each time, and nobody can be asked while a workflow runs.`;
@@ -100,7 +104,8 @@ export function problemOfRun({ name, steps }: { name: string; steps: readonly Ro
   const unknown = Object.keys(inputs).find((input) => !known.has(input));
   if (unknown !== undefined) return `Workflow "${name}" has no input ${JSON.stringify(unknown.slice(0, 40))}.${suggestion(unknown, known.keys())}`;
   const problems = steps.flatMap(({ tool, args }, index) => {
-    const parsed = hasInputs(args) ? lookup(tool)?.schema.safeParse(fillInputs(args, inputs)) : undefined;
+    const used = hasInputs(args) ? lookup(tool) : undefined;
+    const parsed = used && filledArgs(used, args, inputs);
     return parsed && !parsed.success ? [`Step ${index + 1} (${tool}): the arguments are not right:\n${z.prettifyError(parsed.error)}`] : [];
   });
   return problems.length === 0 ? null : problems.join('\n');

@@ -1,5 +1,6 @@
 import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
 import { AGENT_QUEUE, routineWorkflowId } from '../../contracts/ids.ts';
+import { BACKGROUND_PRIORITY } from '../../contracts/priority.ts';
 import type { RoutineInput } from '../../contracts/routine.ts';
 import { ROUTINE } from '../../contracts/signals.ts';
 import type { Routine } from '../../store/routines/routines.ts';
@@ -32,6 +33,7 @@ export async function startRun(context: ToolContext, routine: Routine, { cronId,
       workflowId: routineWorkflowId(runId),
       taskQueue: AGENT_QUEUE,
       args: [input],
+      priority: BACKGROUND_PRIORITY,
       workflowIdReusePolicy: 'REJECT_DUPLICATE',
       staticSummary: `run of routine ${routine.id}`,
     });

@@ -10,7 +10,7 @@ import { named } from '../approval-words.ts';
 import { idFromCall } from '../call-ids.ts';
 import { defineTool, type Tool } from '../tool.ts';
 import { nameOrId, noSuchWorkflow } from './find-routine.ts';
-import { checkRoutineSteps, type Lookup, problemOfRun, routineStep } from './routine-steps.ts';
+import { checkRoutineSteps, givenInputs, type Lookup, problemOfRun, routineStep } from './routine-steps.ts';
 import { startRun, steps } from './start-run.ts';
 
 /** The `workflow_*` tools of the contract. The code calls the record a routine, because a workflow is Temporal's. */
@@ -28,7 +28,7 @@ const workflowCreate = (lookup: Lookup, names: () => Iterable<string>): Tool =>
     reads: [],
     sends: ['routine'],
     description:
-      'Store a named workflow: tool calls that workflow_run or a cron later runs in order, without you, up to the first failure. A task_create step waits for its task. Steps cannot ask the person, or make, run or delete workflows and crons. Texts may hold {{input.NAME}} or {{input.NAME=default}}, which workflow_run fills.',
+      'Store a named workflow: tool calls that workflow_run or a cron later runs in order, without you, up to the first failure. A task_create step waits for its task. Steps cannot ask the person, or make, run or delete workflows and crons. Texts may hold {{input.NAME}} or {{input.NAME=default}}, which inputs of workflow_run or its cron fill.',
     danger: 'MODERATE',
     schema: z.strictObject({
       name: z.string().trim().min(1).max(80).describe('Unique in this chat'),
@@ -114,7 +114,7 @@ const others = (lookup: Lookup): Tool[] => [
     sends: ['routine'],
     description: 'Start a workflow now. It runs by itself, and its result comes to this chat.',
     danger: 'MODERATE',
-    schema: z.strictObject({ workflow: nameOrId, inputs: z.record(z.string().max(40), z.union([z.string().max(2000), z.number(), z.boolean()])).optional() }),
+    schema: z.strictObject({ workflow: nameOrId, inputs: givenInputs }),
     notARoutineStep: true,
     asks: (args) => `Run the workflow ${named(args.workflow)}?`,
     run: async (args, context) => {

@@ -24,6 +24,7 @@ export const taskRespond = defineTool({
     response: z.string().trim().min(1).max(5_000),
     taskId: taskId.optional().describe('The waiting task when left out'),
   }),
+  asks: () => 'Answer the coding task with this?',
   run: async (args, context) => {
     if (args.taskId) return await onTask(context, args.taskId, (task) => respond(context, task, args.response));
     const task = await waitingTask(context);

@@ -26,6 +26,7 @@ export const webFetch = defineTool({
   timeoutMs: FETCH_TIMEOUT_MS + 15_000,
   // only the host: paths and queries may carry tokens, and summaries are not always encrypted
   summarise: (args) => URL.parse(args.url)?.hostname ?? 'page',
+  asks: () => 'Read this page?',
   run: async ({ url, selector }, { signal, config }) => {
     try {
       const page = await fetchPage(url, { signal, ...(config.FETCH_ALLOW_PRIVATE_URLS && { allows: () => true }) });

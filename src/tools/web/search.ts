@@ -30,6 +30,7 @@ export const webSearch = defineTool({
   timeoutMs: SEARCH_TIMEOUT_MS + 5_000,
   // no words of the query, which may be private
   summarise: ({ category }) => category,
+  asks: () => 'Search the web for this?',
   run: async ({ query, count, category }, { signal, config }) => {
     if (!config.FETCH_SEARXNG_URL) return { ok: false, output: NOT_SET_UP };
     try {

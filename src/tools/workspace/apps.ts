@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { App } from '../../adapters/kennel/kennel.ts';
+import { callsOfChat, noteStop } from '../../store/kennel/apps.ts';
 import { reachOf } from '../../store/kennel/shares.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { printed, took } from './command-text.ts';
@@ -87,7 +88,7 @@ async function start(at: Opened, context: ToolContext, { argv, line, port }: { a
     return { ok: false, output, metadata: { command: line, workspace: at.name, exit_code: app?.exitCode ?? null } };
   }
   const where = app.address
-    ? `It listens on port ${app.appPort}; on this machine a browser finds it at ${app.address}`
+    ? `It listens on port ${app.appPort}: browser_open finds it at http://localhost:${app.appPort}/; on this machine a browser does at ${app.address}`
     : `It listens on no port${port ? ` ${port}` : ''} yet; "app log ${id}" shows what it prints.`;
   const head = same ? `${line} runs in ${at.name} already, as ${id}.` : `${line} runs in ${at.name} as ${id}.`;
   return {
@@ -100,30 +101,37 @@ async function start(at: Opened, context: ToolContext, { argv, line, port }: { a
 const dataOf = ({ id, name, command, state, appPort, address, startedAt }: App) => ({ id, workspace: name, command, state, port: appPort, address, startedAt });
 
 /** The apps in workspaces that this person may see. */
-async function visible(context: ToolContext): Promise<App[]> {
+export async function visibleApps(context: Pick<ToolContext, 'db' | 'kennel' | 'chatId' | 'turnId'>): Promise<App[]> {
   const [apps, reach] = await Promise.all([context.kennel!.apps.list(), reachOf(context.db, context)]);
   return apps.filter(({ name }) => reach === null || reach.has(name));
 }
 
 const control = (context: ToolContext, action: 'list' | 'log' | 'stop', wanted: string | undefined, lines: number): Promise<ToolOutcome> =>
   onSite(context, async ({ kennel }) => {
-    const all = await visible(context);
-    if (action === 'list')
-      return { ok: true, output: all.length === 0 ? 'No app is running.' : all.map(lineOf).join('\n'), metadata: { apps: all.map(dataOf) } };
-    const fitting = all.filter(({ id, name }) => wanted === undefined || id === wanted || name === wanted);
+    const all = await visibleApps(context);
+    const calls = all.map(({ callId }) => callId);
+    const mine = await callsOfChat(context.db, context.chatId, calls);
+    const own = all.filter(({ callId }) => mine.has(callId));
+    // another chat's app can be named and stopped, because it takes a slot of the host; its command stays with its chat
+    const elsewhere = all.filter(({ callId }) => !mine.has(callId)).map(({ id, name }) => `${id} in ${name}, left running by another chat`);
+    const list = [...own.map(lineOf), ...elsewhere].join('\n');
+    if (action === 'list') return { ok: true, output: list || 'No app is running.', ...(!list && { ours: true }), metadata: { apps: own.map(dataOf) } };
+    // without a name, it is about what this chat has started
+    const fitting = wanted === undefined ? own : all.filter(({ id, name }) => id === wanted || name === wanted);
     const meant = fitting.length > 1 ? fitting.filter(({ state }) => state === 'running') : fitting;
     const [app] = meant;
-    if (!app)
-      return {
-        ok: false,
-        output: wanted === undefined || all.length === 0 ? 'No app is running.' : `There is no app ${wanted}. There is:\n${all.map(lineOf).join('\n')}`,
-      };
+    if (!app) {
+      const none = wanted === undefined ? 'This chat has left no app running.' : `There is no app ${wanted}.`;
+      return list ? { ok: false, output: `${none} There is:\n${list}` } : { ok: false, output: 'No app is running.', ours: true };
+    }
     if (meant.length > 1) return { ok: false, output: `Which one?\n${meant.map(lineOf).join('\n')}` };
     if (action === 'log') {
       const log = printed(await kennel.apps.log(app.id, lines)).trim();
       return { ok: true, output: `${lineOf(app)}\n\n${log || 'It printed nothing.'}`, metadata: { app: dataOf(app) } };
     }
     const log = printed(await kennel.apps.log(app.id, LAST_LINES)).trim();
+    // first, or a host that is killed in between would tell that it ended by itself
+    await noteStop(context.db, app.callId);
     await kennel.apps.stop(app.id);
     const last = log ? `\n\nWhat it printed last:\n${log}` : '';
     return {

@@ -20,7 +20,7 @@ const running = new Map<string, number>();
 
 /** Why nothing can be undone while a command runs: what it changes is known at its end. */
 export const commandAtWork = ({ name, path }: Opened): ToolOutcome | null =>
-  running.has(path) ? { ok: false, output: `A command is running in ${name}. Wait for its end, or stop it first.` } : null;
+  running.has(path) ? { ok: false, output: `A command is running in ${name}. Wait for its end, or stop it first.`, ours: true } : null;
 
 /** Time limit of saving the state after a command, also when the command's own time is over. */
 const SETTLE_MS = 60_000;
@@ -36,8 +36,7 @@ export async function undoable(at: Opened, context: ToolContext, run: (label: st
   };
   running.set(at.path, (running.get(at.path) ?? 0) + 1);
   try {
-    // one container of the workspace program does both, if the command is short
-    const begun = await attempt('before', () => operate(at, { op: 'checkpoint', key, author: AUTHOR, turn }, context, { keepAs: key }));
+    const begun = await attempt('before', () => operate(at, { op: 'checkpoint', key, author: AUTHOR, turn }, context));
     let outcome: ToolOutcome;
     try {
       context.signal.throwIfAborted();
@@ -54,7 +53,7 @@ export async function undoable(at: Opened, context: ToolContext, run: (label: st
 }
 
 const settle = (at: Opened, context: ToolContext, key: string) =>
-  operate(at, { op: 'settle', key, author: AUTHOR }, { ...context, signal: AbortSignal.timeout(SETTLE_MS) }, { kept: key });
+  operate(at, { op: 'settle', key, author: AUTHOR }, { ...context, signal: AbortSignal.timeout(SETTLE_MS) });
 
 /** After a crash: ends the command, which may have outlived its process, and saves the state that it left. */
 export async function settleInterrupted(context: ToolContext, wanted: string | undefined): Promise<void> {

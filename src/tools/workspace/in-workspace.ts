@@ -1,5 +1,6 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
-import { type Kennel, KennelFull, KennelUnavailable, type WorkspaceOpOptions } from '../../adapters/kennel/kennel.ts';
+import { type Kennel, KennelFull, KennelUnavailable } from '../../adapters/kennel/kennel.ts';
 import { KeyedMutex } from '../../adapters/keyed-mutex.ts';
 import { type FoundWorkspace, findWorkspaces } from '../../adapters/workspaces.ts';
 import type { Author, Profile, WorkspaceAnswer, WorkspaceOp } from '../../contracts/workspace-ops.ts';
@@ -51,16 +52,32 @@ export const pathArgument = (changes: boolean) =>
     .meta(toldInPrompt('Relative to the workspace'));
 
 const no = (output: string): ToolOutcome => ({ ok: false, output });
+/** A refusal that names no folder which somebody else may have named. */
+const ownNo = (output: string): ToolOutcome => ({ ...no(output), ours: true });
+
+/** Longer than a lease takes to be renewed once the database answers. */
+const LEASE_WAIT_MS = 10_000;
+
+/** Waits a little for the lease of this host. Without it, another host may be at work in the same folder. */
+async function isHeld({ lease, signal }: ToolContext): Promise<boolean> {
+  const giveUp = Date.now() + LEASE_WAIT_MS;
+  while (lease && !lease.held()) {
+    if (Date.now() > giveUp) return false;
+    await pause(200, undefined, { signal });
+  }
+  return true;
+}
 
 /** Runs `act` with the containers of this host. An expected failure there becomes a result. */
 export async function onSite(context: ToolContext, act: (site: Site) => Promise<ToolOutcome>): Promise<ToolOutcome> {
   const { kennel, host, workspacesFolder: folder } = context;
-  if (!kennel || !host || !folder) return no('Workspaces are on a kennel host, and this process is not one. Start one with `fetch start`.');
+  if (!kennel || !host || !folder) return ownNo('Workspaces are on a kennel host, and this process is not one. Start one with `fetch start`.');
+  if (!(await isHeld(context))) return ownNo(`The host ${host} has lost touch with the database, so nothing was done. Try again when it is back.`);
   try {
     return await act({ kennel, host, folder });
   } catch (error) {
     if (error instanceof KennelUnavailable) return no(error.message);
-    if (error instanceof KennelFull) return no(`Every slot of this host is taken now: ${error.message} Try again a little later.`);
+    if (error instanceof KennelFull) return ownNo(`Every slot of this host is taken now: ${error.message} Try again a little later.`);
     throw error;
   }
 }
@@ -97,17 +114,15 @@ export async function findWorkspace(context: ToolContext, site: Site, wanted: st
   if (wanted === undefined) {
     // a workspace on another host is never guessed: the same name may be another project here
     if (active && within(active) && active.host !== site.host)
-      return no(`The active workspace ${active.name} is on the host ${active.host}, and this ran on ${site.host}. Try again.`);
+      return ownNo(`The active workspace ${active.name} is on the host ${active.host}, and this ran on ${site.host}. Try again.`);
     if (active && within(active))
       return named(active.name) ?? no(`The active workspace ${active.name} is not there any more. Select another one.${suggestion(active.name, names)}`);
     if (workspaces.length === 1) return workspaces[0]!;
     // if no workspace can be made, say that instead
     if (workspaces.length === 0) await engineReady(context, site.kennel);
-    return no(
-      workspaces.length === 0
-        ? 'There is no workspace yet. Make one with workspace_create.'
-        : `No workspace is active. Select one of: ${names.slice(0, 20).join(', ')}.`,
-    );
+    return workspaces.length === 0
+      ? ownNo('There is no workspace yet. One has to be made or brought in first.')
+      : no(`No workspace is active. Select one of: ${names.slice(0, 20).join(', ')}.`);
   }
   const here = named(findName(wanted, names));
   if (here) return here;
@@ -163,15 +178,10 @@ export function showBuild(context: ToolContext): { tell: (line: string) => void;
 }
 
 /** Asks the workspace program, within its time limit. */
-export async function operate(
-  { kennel, path }: Pick<Opened, 'kennel' | 'path'>,
-  op: WorkspaceOp,
-  { signal }: ToolContext,
-  options: Pick<WorkspaceOpOptions, 'keepAs' | 'kept'> = {},
-): Promise<WorkspaceAnswer> {
+export async function operate({ kennel, path }: Pick<Opened, 'kennel' | 'path'>, op: WorkspaceOp, { signal }: ToolContext): Promise<WorkspaceAnswer> {
   const limit = AbortSignal.timeout(OP_MS);
   try {
-    return await kennel.workspaceOp(path, op, { signal: AbortSignal.any([signal, limit]), label: op.op, ...options });
+    return await kennel.workspaceOp(path, op, { signal: AbortSignal.any([signal, limit]) });
   } catch (error) {
     if (limit.aborted && !signal.aborted) return { ok: false, output: `This took longer than ${OP_MS / 1000} s and was stopped.` };
     throw error;
@@ -179,9 +189,10 @@ export async function operate(
 }
 
 /** Turns an answer of the workspace program into a tool's result. */
-export const outcomeOf = ({ ok, output, data }: WorkspaceAnswer, { name }: Pick<Opened, 'name'>): ToolOutcome => ({
+export const outcomeOf = ({ ok, output, ours, data }: WorkspaceAnswer, { name }: Pick<Opened, 'name'>): ToolOutcome => ({
   ok,
   output,
+  ...(ours && { ours }),
   metadata: { ...data, workspace: name },
 });
 

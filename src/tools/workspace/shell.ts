@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { KeptOutput } from '../../adapters/kennel/kept-output.ts';
+import { mountSkills } from '../../adapters/kennel/skill-folders.ts';
+import { agreedSkillsOfTurn } from '../../store/extensions/turn-extensions.ts';
 import { streamOutput } from '../../store/kennel/call-output.ts';
 import { defineTool, endedByRestart, restarted, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { commandOutcome, printed, took } from './command-text.ts';
@@ -125,6 +127,7 @@ export async function execute(
     const result = await kennel.command({
       workspace: path,
       environment: true,
+      skills: await mountSkills(context.config.FETCH_HOME, await agreedSkillsOfTurn(context.db, context.turnId)),
       argv,
       cwd,
       env: { CI: 'true', TERM: 'dumb' },

@@ -27,11 +27,12 @@ export async function runTurn(turn: Turn): Promise<void> {
   }
 }
 
-function count({ usage }: ThinkResult, used: Required<Used>, { board }: Turn): void {
+function count({ usage, chatMicroUsd }: ThinkResult, used: Required<Used>, { board }: Turn): void {
   const tokens = usage.inputTokens + usage.outputTokens;
   used.tokens += tokens;
   used.microUsd += usage.microUsd;
   used.unpriced += usage.unpriced ?? 0;
   board.tokens += tokens;
-  board.view.spentMicroUsd += usage.microUsd;
+  // the store knows what a run had counted that was terminated
+  board.view.spentMicroUsd = chatMicroUsd ?? board.view.spentMicroUsd + usage.microUsd;
 }

@@ -20,11 +20,12 @@ export async function routine(input: RoutineInput): Promise<RoutineResult> {
   if (!run) return { runId, status: 'failed', outboxId: null };
   if (run.coalesced) return { runId, status: 'coalesced', outboxId: null };
 
-  let status: RoutineResult['status'] = input.ended === undefined ? 'completed' : 'failed';
+  const ended = input.ended ?? run.problem;
+  let status: RoutineResult['status'] = ended === undefined ? 'completed' : 'failed';
   let cancelled: unknown;
-  let cause = '';
+  let cause = run.problem ?? '';
   try {
-    const steps = input.ended === undefined ? run.steps : [];
+    const steps = ended === undefined ? run.steps : [];
     for (const [index, step] of steps.entries()) {
       const failed = status === 'failed';
       if (!steps.slice(index).some((later) => isDue(later, failed))) break;
@@ -50,7 +51,7 @@ export async function routine(input: RoutineInput): Promise<RoutineResult> {
         runId,
         status,
         steps: run.steps.length,
-        ...(cancelled !== undefined ? { reason: 'it was cancelled' } : input.ended !== undefined && { reason: input.ended }),
+        ...(cancelled !== undefined ? { reason: 'it was cancelled' } : ended !== undefined && { reason: ended }),
       },
     ]);
     await deliverOn(run.channel, `result of ${runId}`, { outboxId });

@@ -1,12 +1,10 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { homeLabel, LABEL } from '../../../src/adapters/kennel/docker/containers.ts';
-import { connect } from '../../../src/adapters/kennel/docker/engine.ts';
-import { loadConfig } from '../../../src/config.ts';
+import { homeLabel } from '../../../src/adapters/kennel/docker/containers.ts';
 import { script, type TestApp } from '../../support/app.ts';
 import { type Site, serve } from '../../support/browser-bench.ts';
-import { NO_DOCKER, requireDocker } from '../../support/docker.ts';
+import { NO_DOCKER, removeContainers, requireDocker } from '../../support/docker.ts';
 import { startTaskApp, workspace } from '../../support/kennel-app.ts';
 import { until } from '../../support/until.ts';
 
@@ -38,10 +36,7 @@ describe.skipIf(NO_DOCKER)('the browser in a chat', () => {
     const home = app && homeLabel(app.home);
     await app?.close();
     await site?.close();
-    // browsers outlive their instance for some minutes
-    const { docker } = connect(loadConfig());
-    const left = home ? await docker.listContainers({ all: true, filters: { label: [`${LABEL.home}=${home}`, LABEL.browser] } }) : [];
-    await Promise.all(left.map(({ Id }) => docker.getContainer(Id).remove({ force: true, v: true })));
+    if (home) await removeContainers(home);
   });
 
   const call = (name: string, args: Record<string, unknown>) => ({ call: [[name, args]] });
@@ -121,9 +116,16 @@ describe.skipIf(NO_DOCKER)('the browser in a chat', () => {
     expect(opened.map(({ metadata }) => metadata?.newBrowser)).toEqual([true, false]);
   });
 
-  it('stores a picture for the chat, and gives it to who has the token and names the thread', async () => {
+  it('stores a picture for the chat, shows it to the model, and gives it to who has the token and names the thread', async () => {
     const thread = await app.thread();
+    const bodies: string[] = [];
+    app.model.hear((body) => bodies.push(body));
     const said = await result(thread, [call('browser_open', { url: `${at}/more` }), call('browser_screenshot', {})]);
+    const last = (JSON.parse(bodies.at(-1)!) as { messages: Array<{ role: string; content: unknown }> }).messages.at(-1)!;
+    expect(last).toMatchObject({
+      role: 'user',
+      content: [{ type: 'text' }, { type: 'image_url', image_url: { url: expect.stringMatching(/^data:image\/jpeg;base64,\/9j\//) } }],
+    });
     const id = /attachment:(att_\w+)/.exec(said)?.[1];
     const get = (of: string, token = 'test-token') =>
       fetch(`${app.baseUrl}/v1/threads/${of}/attachments/${id}`, { headers: { authorization: `Bearer ${token}` } });

@@ -1,9 +1,18 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { Resolver } from 'node:dns/promises';
-import { createServer, type Server } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { BrowserGateDeps } from '../../../src/adapters/kennel/gate/browser-gate.ts';
-import { type BrowserBench, type Pages, PUBLIC, publicGate, type Site, serve, startBrowserBench } from '../../support/browser-bench.ts';
+import {
+  type BrowserBench,
+  type ConnectionCounter,
+  connectionCounter,
+  type Pages,
+  PUBLIC,
+  publicGate,
+  type Site,
+  serve,
+  startBrowserBench,
+} from '../../support/browser-bench.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { NO_DOCKER } from '../../support/docker.ts';
 import type { ToolBench } from '../../support/tool-bench.ts';
@@ -15,7 +24,7 @@ describe.skipIf(NO_DOCKER)('the network of the browser', () => {
   let bench: BrowserBench;
   let chat: ToolBench;
   let site: Site;
-  let victim: { port: number; hits: number; server: Server };
+  let victim: ConnectionCounter;
   let dns: Awaited<ReturnType<typeof dnsServer>>;
   let at: string;
 
@@ -24,7 +33,9 @@ describe.skipIf(NO_DOCKER)('the network of the browser', () => {
     dns = await dnsServer();
     bench = await startBrowserBench(database.store.db, { gate: publicGate(dns.resolve) });
     victim = await connectionCounter();
-    const pages = Object.entries(attempts(victim.port)).map(([path, html]) => [path, `<title>t</title><h1>page</h1><p id=out>pending</p>${html}`] as const);
+    const pages = Object.entries({ ...attempts(victim.port), ...leadsInside }).map(
+      ([path, html]) => [path, `<title>t</title><h1>page</h1><p id=out>pending</p>${html}`] as const,
+    );
     const moved = Object.entries(redirects(victim.port)).map(([path, target]) => [path, redirecting(target)] as const);
     site = await serve(Object.fromEntries<Pages[string]>([...pages, ...moved]));
     at = `http://site.test:${site.port}`;
@@ -39,13 +50,16 @@ describe.skipIf(NO_DOCKER)('the network of the browser', () => {
     await database?.close();
   });
 
-  const direct = (port: number): string[] => [
+  const local = (port: number): string[] => [
     `http://127.0.0.1:${port}/`,
     `http://localhost:${port}/`,
     `http://[::1]:${port}/`,
-    `http://0.0.0.0:${port}/`,
     `http://2130706433:${port}/`,
     `http://0x7f.1:${port}/`,
+    `https://127.0.0.1:${port}/`,
+  ];
+  const direct = (port: number): string[] => [
+    `http://0.0.0.0:${port}/`,
     `http://[::ffff:127.0.0.1]:${port}/`,
     `http://private.test:${port}/`,
     `http://mixed-private.test:${port}/`,
@@ -57,10 +71,9 @@ describe.skipIf(NO_DOCKER)('the network of the browser', () => {
     'http://100.64.0.1/',
     'http://[fd00::1]/',
     'http://[fe80::1]/',
-    `https://127.0.0.1:${port}/`,
   ];
 
-  it('opens no address that is not public, however it is written', async () => {
+  it('defect 30: opens no address that is not public, however it is written', async () => {
     for (const url of direct(victim.port)) {
       const { ok, output } = await chat.call('browser_open', { url });
       expect({ url, ok, output }).toEqual({
@@ -72,14 +85,26 @@ describe.skipIf(NO_DOCKER)('the network of the browser', () => {
     expect(victim.hits).toBe(0);
   }, 120_000);
 
-  it.each(Object.keys(attempts(0)))('gives a page nothing of a private address by %s', async (path) => {
+  it('takes every spelling of localhost for an app, and never for this machine', async () => {
+    for (const url of local(victim.port)) {
+      const { ok, output } = await chat.call('browser_open', { url });
+      expect({ url, ok, output }).toEqual({
+        url,
+        ok: false,
+        output: expect.stringMatching(/^localhost in the browser means the apps of the active workspace\./),
+      });
+    }
+    expect(victim.hits).toBe(0);
+  });
+
+  it.each(Object.keys(attempts(0)))('defect 30: gives a page nothing of a private address by %s', async (path) => {
     const { ok, output } = await chat.call('browser_open', { url: `${at}${path}`, waitUntil: 'networkidle' });
     expect(ok).toBe(true);
     expect(output).not.toContain('secret');
     expect(victim.hits).toBe(0);
   });
 
-  it('follows no redirect and no link of a script to a private address', async () => {
+  it('defect 30: follows no redirect and no link of a script to a private address', async () => {
     for (const path of Object.keys(redirects(0))) {
       const { ok, output } = await chat.call('browser_open', { url: `${at}${path}` });
       expect({ path, ok, output }).toEqual({ path, ok: false, output: expect.stringMatching(/not on the public internet|could not be opened/) });
@@ -87,7 +112,7 @@ describe.skipIf(NO_DOCKER)('the network of the browser', () => {
     expect(victim.hits).toBe(0);
   });
 
-  it('connects to no private address when a name changes its address between two requests', async () => {
+  it('defect 30: connects to no private address when a name changes its address between two requests', async () => {
     dns.rebinds.add('rebind.test');
     expect(await chat.call('browser_open', { url: `http://rebind.test:${site.port}/plain` })).toMatchObject({ ok: true });
     const asked = dns.asked('rebind.test');
@@ -97,6 +122,26 @@ describe.skipIf(NO_DOCKER)('the network of the browser', () => {
     expect(dns.asked('rebind.test')).toBeGreaterThan(asked);
     expect(victim.hits).toBe(0);
   });
+
+  it('defect 30: shows nothing of a file or of the browser itself, whether it is asked for or a page leads there', async () => {
+    const inside = [
+      'file:///etc/passwd',
+      'file:///proc/self/environ',
+      'view-source:file:///etc/passwd',
+      'chrome://version',
+      'about:version',
+      'data:text/html,x',
+    ];
+    for (const url of inside) await expect(chat.call('browser_open', { url })).rejects.toThrow(/http or https/);
+    for (const path of Object.keys(leadsInside)) {
+      const { output } = await chat.call('browser_open', { url: `${at}${path}`, waitUntil: 'networkidle' });
+      expect([path, output]).toEqual([path, expect.not.stringMatching(/root:x:0|\/bin\/(ba)?sh|Chromium.*Revision/)]);
+      if (!output.includes('Go there')) continue;
+      const ref = Number(/"Go there".*?ref=(\d+)/.exec(output)![1]);
+      const clicked = await chat.call('browser_action', { action: 'click', ref });
+      expect([path, clicked.output]).toEqual([path, expect.not.stringMatching(/root:x:0|\/bin\/(ba)?sh|Chromium.*Revision/)]);
+    }
+  }, 120_000);
 
   it('names the addresses that a page asked for in vain', async () => {
     const { output, metadata } = await chat.call('browser_open', { url: `${at}/image`, waitUntil: 'networkidle' });
@@ -127,6 +172,17 @@ function attempts(port: number): Record<string, string> {
   };
 }
 
+/** Pages that lead to files of the container, or to pages of the browser. */
+const leadsInside: Record<string, string> = {
+  '/link-to-file': '<a href="file:///etc/passwd">Go there</a>',
+  '/script-to-file': '<script>location.href = "file:///etc/passwd"</script>',
+  '/frame-of-file': '<iframe src="file:///etc/passwd"></iframe><object data="file:///etc/passwd"></object>',
+  '/fetch-of-file': '<script>fetch("file:///etc/passwd").then((r) => r.text()).then((t) => { out.textContent = t })</script>',
+  '/window-of-file': "<button onclick=\"window.open('file:///etc/passwd', '_self')\">Go there</button>",
+  '/script-to-chrome': '<script>location.href = "chrome://version"</script>',
+  '/refresh-to-file': '<meta http-equiv="refresh" content="0;url=file:///etc/passwd">',
+};
+
 const redirects = (port: number): Record<string, string> => ({
   '/to-number': `http://127.0.0.1:${port}/`,
   '/to-name': `http://private.test:${port}/`,
@@ -138,19 +194,6 @@ const redirecting =
   (location: string): Pages[string] =>
   (_, response) =>
     void response.writeHead(302, { location }).end();
-
-async function connectionCounter(): Promise<{ port: number; hits: number; server: Server }> {
-  const counter = { port: 0, hits: 0, server: null as unknown as Server };
-  counter.server = createServer((socket) => {
-    counter.hits += 1;
-    socket.on('error', () => {});
-    socket.end('HTTP/1.1 200 OK\r\ncontent-length: 6\r\naccess-control-allow-origin: *\r\n\r\nsecret');
-  });
-  // all addresses of this machine but the public one
-  await new Promise<void>((done) => counter.server.listen(0, '::', done));
-  counter.port = (counter.server.address() as { port: number }).port;
-  return counter;
-}
 
 /** A DNS server that answers A questions, and the resolver that asks it. A name in `rebinds` has the public address first, and a private one from then on. */
 async function dnsServer(): Promise<{ socket: Socket; rebinds: Set<string>; asked(name: string): number; resolve: NonNullable<BrowserGateDeps['resolve']> }> {

@@ -121,6 +121,7 @@ describe.skipIf(NO_DOCKER)('the browser of a chat', () => {
     const third = await bench.chat();
     expect(await third.call('browser_open', { url: `${at}/` })).toEqual({
       ok: false,
+      ours: true,
       output: expect.stringContaining('all 2 browsers are in use (FETCH_BROWSER_SLOTS), and one ends after 15 minutes without use'),
     });
   });

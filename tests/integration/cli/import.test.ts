@@ -57,7 +57,12 @@ async function rows() {
 const WORKFLOWS = JSON.stringify(
   {
     workflows: [
-      { id: 'wf_nightly001', name: 'nightly', steps: [{ name: 'where', tool: 'workspace_list', args: {} }], createdAt: '', updatedAt: '' },
+      {
+        id: 'wf_nightly001',
+        name: 'nightly',
+        workspace: 'shop',
+        steps: [{ tool: 'workspace_list' }, { tool: 'git_status' }, { tool: 'git_log', args: { workspace: 'other' } }],
+      },
       { id: 'wf_broken0001', name: 'broken', steps: [{ name: 'gone', tool: 'no_such_tool' }] },
     ],
     cronJobs: [
@@ -120,8 +125,8 @@ describe('fetch import', () => {
     for (const problem of [
       `${from}/.env:7: LOG_LEVEL: `,
       `${from}/data/whitelist.json:4: This is no number`,
-      `${from}/data/workflows.json:16: Workflow "broken" cannot run here.`,
-      `${from}/data/workflows.json:35: Cron "odd"`,
+      `${from}/data/workflows.json:22: Workflow "broken" cannot run here.`,
+      `${from}/data/workflows.json:41: Cron "odd"`,
       'Session abcd1234: 1 message cannot be read',
     ])
       expect(said.split('Could not be read')[1]).toContain(problem);
@@ -130,6 +135,8 @@ describe('fetch import', () => {
     expect(readFileSync(join(home, 'skills/debugging/SKILL.md'), 'utf8')).toContain('debugging');
 
     const { db } = database.store;
+    const { steps } = await db.selectFrom('routines').select('steps').executeTakeFirstOrThrow();
+    expect(steps.map(({ args }) => args.workspace)).toEqual([undefined, 'shop', 'other']);
     const chat = await db.selectFrom('chats').selectAll().executeTakeFirstOrThrow();
     expect(chat).toMatchObject({ channel: 'whatsapp', address: '491701234567@s.whatsapp.net', autonomy: 'cautious' });
     const thread = await db.selectFrom('threads').selectAll().executeTakeFirstOrThrow();

@@ -1,9 +1,10 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { Client, Connection } from '@temporalio/client';
+import { Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { liveRunState } from '../../../src/cli/instance/state-file.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
+import { clientOf } from '../../support/temporal-client.ts';
 import { until } from '../../support/until.ts';
 
 let app: TestApp;
@@ -56,7 +57,7 @@ describe('a running turn', () => {
     expect((await app.ended(thread, turn, 110_000)).status).toBe('completed');
     expect(app.model.requests().length).toBe(paid + 1);
     const connection = await Connection.connect({ address: app.temporalAddress });
-    const client = new Client({ connection });
+    const client = clientOf(app, connection);
     await until('the conversation is idle', async () => (await client.workflow.count(`ExecutionStatus = 'Running' AND AgentPhase = 'idle'`)).count > 0);
     await connection.close();
   });

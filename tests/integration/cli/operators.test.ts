@@ -5,13 +5,15 @@ import { Client, Connection } from '@temporalio/client';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { roleLog, startTestApp, type TestApp } from '../../support/app.ts';
+import { workflowOfThread } from '../../support/thread.ts';
 import { until } from '../../support/until.ts';
 
 let app: TestApp;
 let connection: Connection;
 let temporal: Client;
 beforeAll(async () => {
-  app = await startTestApp();
+  // what somebody reads who has the key
+  app = await startTestApp({ FETCH_PAYLOAD_KEYS: 'off' });
   connection = await Connection.connect({ address: app.temporalAddress });
   temporal = new Client({ connection });
 });
@@ -20,15 +22,7 @@ afterAll(async () => {
   await app?.close();
 });
 
-const workflowOf = async (thread: string): Promise<string> =>
-  (
-    await app.store.db
-      .selectFrom('threads')
-      .innerJoin('chats', 'chats.id', 'threads.chat_id')
-      .select('chats.workflow_id')
-      .where('threads.id', '=', thread)
-      .executeTakeFirstOrThrow()
-  ).workflow_id;
+const workflowOf = (thread: string): Promise<string> => workflowOfThread(app.store.db, thread);
 
 /** Workflow ids that a query of the Web UI lists; the index is late by some moments. */
 const listed = (query: string, workflowId: string) =>
@@ -115,6 +109,17 @@ describe('a conversation that an operator ends in the Web UI', () => {
       });
     },
   };
+
+  it('has spent what it had spent, after it was terminated as well', async () => {
+    const thread = await app.thread();
+    await app.ended(thread, await app.turn(thread, [{ say: 'one' }]));
+    const id = await workflowOf(thread);
+    const { chat_id } = await app.store.db.selectFrom('threads').select('chat_id').where('id', '=', thread).executeTakeFirstOrThrow();
+    await app.store.db.insertInto('spending').values({ chat_id, day: '2026-01-01', tokens: 9, micro_usd: 7_000_000, unpriced: 0 }).execute();
+    await temporal.workflow.getHandle(id).terminate('by an operator');
+    await app.ended(thread, await app.turn(thread, [{ say: 'two' }]));
+    await listed(`ExecutionStatus = "Running" AND SpendMicroUsd >= 7000000`, id);
+  });
 
   // side by side: a workflow that is gone is noticed by the next comparison of the store with the server
   it.concurrent.each(Object.keys(ends))('%s it while a question is open: the answer still ends the turn, and each step was paid once', async (how) => {

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { isBuiltin } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -29,7 +30,18 @@ const fetchCommand = (args: string[], env: Record<string, string> = {}) => promi
 
 describe('the packed file', () => {
   it('holds what runs and what images are made of, and no test', () => {
-    for (const path of ['bin/fetch.js', 'dist/src/cli/main.js', 'dist/src/cli/main.js.map', 'dist/temporal/build/go.sum', 'LICENSE', '.env.example'])
+    for (const path of [
+      'bin/fetch.js',
+      'dist/bundle/main.js',
+      'dist/bundle/main.js.map',
+      'dist/bundle/licences.txt',
+      'dist/src/workflows/index.js',
+      'dist/temporal/build/go.sum',
+      'dist/workflows/unversioned.js',
+      'dist/workflows/versioned.js',
+      'LICENSE',
+      '.env.example',
+    ])
       expect(installed.files).toContain(path);
     for (const path of [
       'kennel/Dockerfile',
@@ -51,7 +63,7 @@ describe('the packed file', () => {
         ),
       ])
       .map(([, name]) => name!)
-      .filter((name) => !/^(\.|node$)/.test(name));
+      .filter((name) => !name.startsWith('.') && !isBuiltin(name) && name !== 'node');
     expect(imported).toContain('@temporalio/worker');
     expect([...new Set(imported)].filter((name) => !(name in manifest.dependencies))).toEqual([]);
   });
@@ -106,11 +118,11 @@ describe('the installed package', () => {
   });
 
   it('goes on with runs that the sources began: recorded histories replay on its workflow code', async () => {
-    const { buildWorkflowBundle } = (await import(
+    const { cachedWorkflowBundle } = (await import(
       join(installed.root, 'dist/src/cli/roles/workflow-bundle.js')
     )) as typeof import('../../../src/cli/roles/workflow-bundle.ts');
     Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { forward: {}, filter: { core: 'ERROR', other: 'ERROR' } } } });
-    const workflowBundle = await buildWorkflowBundle();
+    const workflowBundle = await cachedWorkflowBundle('/nowhere');
     const histories = ['conversation-continued', 'conversation-question-answered', 'routine-completed', 'task-parked'].map((name) => {
       const { workflowId, events } = JSON.parse(clone(`tests/replay/histories/0.1.0/${name}.json`));
       return { workflowId, history: { events } };

@@ -24,7 +24,7 @@ describe('a server over streamable HTTP', () => {
     server = await startMcpServer();
   });
   afterAll(() => server.close());
-  const open = (entry: object = {}) => connectTo(configured({ url: server.url, ...entry }), undefined, signal());
+  const open = (entry: object = {}) => connectTo(configured({ url: server.url, ...entry }), {}, signal());
   const call = async (tool: string, args: Record<string, unknown> = {}, timeoutMs = 20_000) => {
     const session = await open();
     try {
@@ -64,9 +64,7 @@ describe('a server over streamable HTTP', () => {
   });
 
   it('costs an error when it is not there', async () => {
-    await expect(connectTo(configured({ url: 'http://127.0.0.1:10999/mcp' }), undefined, signal())).rejects.toThrow(
-      /MCP server s cannot be reached: ECONNREFUSED/,
-    );
+    await expect(connectTo(configured({ url: 'http://127.0.0.1:10999/mcp' }), {}, signal())).rejects.toThrow(/MCP server s cannot be reached: ECONNREFUSED/);
   });
 
   it.each([
@@ -82,7 +80,7 @@ describe('a server over streamable HTTP', () => {
     });
     await new Promise<void>((listening) => wrong.listen(0, '127.0.0.1', listening));
     const url = `http://127.0.0.1:${(wrong.address() as AddressInfo).port}/mcp`;
-    await expect(connectTo(configured({ url }), undefined, AbortSignal.timeout(3_000))).rejects.toThrow();
+    await expect(connectTo(configured({ url }), {}, AbortSignal.timeout(3_000))).rejects.toThrow();
     wrong.close();
   });
 
@@ -99,7 +97,7 @@ describe('a server over streamable HTTP', () => {
     });
     await new Promise<void>((listening) => away.listen(0, '127.0.0.1', listening));
     const url = `http://127.0.0.1:${(away.address() as AddressInfo).port}/mcp`;
-    await expect(connectTo(configured({ url, headers: { Authorization: 'Bearer secret' } }), undefined, signal())).rejects.toThrow(/redirect/i);
+    await expect(connectTo(configured({ url, headers: { Authorization: 'Bearer secret' } }), {}, signal())).rejects.toThrow(/redirect/i);
     expect(elsewhere).toEqual([]);
     thief.close();
     away.close();
@@ -113,7 +111,7 @@ describe.skipIf(NO_DOCKER)('a server over stdio', () => {
   }, 300_000);
   afterAll(() => at?.close());
   const open = (how: string[] = [], more: object = {}) =>
-    connectTo(configured({ command: 'node', args: ['tests/support/mcp/stdio-server.ts', ...how], cwd: ROOT, ...more }), at.kennel, signal());
+    connectTo(configured({ command: 'node', args: ['tests/support/mcp/stdio-server.ts', ...how], cwd: ROOT, ...more }), { kennel: at.kennel }, signal());
 
   it('runs in a container that reads its folder, gets its variables, and is gone at the end', async () => {
     const session = await open(['greeting']);

@@ -1,11 +1,13 @@
 import { execFileSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { childEnvironment } from '../../../src/config.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 import { agree, found, offeredIn, outputOf, told } from '../../support/extensions.ts';
+import { addressOf, fetchCommand } from '../../support/mcp/login-command.ts';
+import { startOAuthServer } from '../../support/mcp/oauth-server.ts';
 import { startMcpServer, type TestMcpServer } from '../../support/mcp/server.ts';
 import { until } from '../../support/until.ts';
 
@@ -128,6 +130,35 @@ it('tells the model what is wrong with its arguments, and asks nobody', async ()
   await app.ended(thread, turn);
   expect(await outputOf(app, turn, 'mcp_news_echo')).toMatch(/arguments of mcp_news_echo are not right/);
 }, 60_000);
+
+it('is used with the login of the owner, and says so in the turn and in the list when that has ended', async () => {
+  const locked = await startOAuthServer();
+  configure({ news: entry(), locked: { url: locked.url, tools: { echo: { danger: 'SAFE' } } } });
+  await found(app, 'locked', ({ problem }) => problem?.includes('fetch mcp login locked') === true);
+  const login = async () => {
+    const running = fetchCommand(['mcp', 'login', 'locked', '--no-browser'], app.home, app.databaseUrl);
+    await fetch(await addressOf(running));
+    expect(await running.ended()).toBe(0);
+  };
+  await login();
+  const thread = await app.thread();
+  await agree(app, thread, 'locked');
+  const calls = async () => {
+    const turn = await app.turn(thread, [{ call: [['mcp_locked_echo', { text: 'hello' }]] }, { say: '$LAST' }]);
+    await app.ended(thread, turn);
+    return await outputOf(app, turn, 'mcp_locked_echo');
+  };
+  locked.expire();
+  expect(await calls()).toBe('hello');
+  locked.forget();
+  expect(await calls()).toMatch(/The MCP server locked needs a login\. .* fetch mcp login locked/);
+  expect(await told(app, thread, 'tools')).toMatch(/MCP server locked: 8 tools in use \(The MCP server locked needs a login\./);
+  await login();
+  expect(await calls()).toBe('hello');
+  const logs = readdirSync(join(app.home, 'logs')).map((file) => readFileSync(join(app.home, 'logs', file), 'utf8'));
+  for (const secret of locked.secrets) for (const log of logs) expect(log).not.toContain(secret);
+  await locked.close();
+}, 120_000);
 
 it('is listed by `fetch tools`, with what it waits for and what is wrong with it', async () => {
   const entryPoint = fileURLToPath(new URL('../../../bin/fetch.js', import.meta.url));

@@ -1,13 +1,14 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
+import { type Client, Connection, type WorkflowHandle } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { taskWorkflowId } from '../../../src/contracts/ids.ts';
 import { workspaceFreeSignal } from '../../../src/contracts/signals.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 import { requireDocker } from '../../support/docker.ts';
 import { findTask, inState, kennelReady, linesOf, startTask, workspace } from '../../support/kennel-app.ts';
+import { clientOf } from '../../support/temporal-client.ts';
 import { until } from '../../support/until.ts';
 
 let app: TestApp;
@@ -15,9 +16,9 @@ let connection: Connection;
 let temporal: Client;
 beforeAll(async () => {
   await requireDocker();
-  app = await startTestApp({ FETCH_MAX_HISTORY_EVENTS: '30', FETCH_QUESTION_REMIND_HOURS: String(6 / 3600) });
+  app = await startTestApp({ FETCH_PAYLOAD_KEYS: 'off', FETCH_MAX_HISTORY_EVENTS: '30', FETCH_QUESTION_REMIND_HOURS: String(6 / 3600) });
   connection = await Connection.connect({ address: app.temporalAddress });
-  temporal = new Client({ connection });
+  temporal = clientOf(app, connection);
   await kennelReady(app);
 }, 180_000);
 afterAll(async () => {

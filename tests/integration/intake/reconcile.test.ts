@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Client, Connection } from '@temporalio/client';
+import { type Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { clusterFolder, databaseUrl } from '../../../src/cli/instance/postgres.ts';
 import { loadConfig } from '../../../src/config.ts';
@@ -16,15 +16,17 @@ import { openStore } from '../../../src/store/postgres/database.ts';
 import { insertRoutine } from '../../../src/store/routines/routines.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 import { inState } from '../../support/kennel-app.ts';
+import { clientOf } from '../../support/temporal-client.ts';
+import { workflowOfThread } from '../../support/thread.ts';
 import { until } from '../../support/until.ts';
 
 let app: TestApp;
 let connection: Connection;
 let temporal: Client;
 beforeAll(async () => {
-  app = await startTestApp({ NODE_OPTIONS: `--import=${new URL('../../support/once-tool.ts', import.meta.url).href}` });
+  app = await startTestApp({ FETCH_PAYLOAD_KEYS: 'off', NODE_OPTIONS: `--import=${new URL('../../support/once-tool.ts', import.meta.url).href}` });
   connection = await Connection.connect({ address: app.temporalAddress });
-  temporal = new Client({ connection });
+  temporal = clientOf(app, connection);
 });
 afterAll(async () => {
   await connection?.close();
@@ -32,15 +34,7 @@ afterAll(async () => {
 });
 
 const ask = (question: string) => ({ call: [['ask_user', { question }]] });
-const workflowOf = async (thread: string): Promise<string> =>
-  (
-    await app.store.db
-      .selectFrom('threads')
-      .innerJoin('chats', 'chats.id', 'threads.chat_id')
-      .select('chats.workflow_id')
-      .where('threads.id', '=', thread)
-      .executeTakeFirstOrThrow()
-  ).workflow_id;
+const workflowOf = (thread: string): Promise<string> => workflowOfThread(app.store.db, thread);
 const asked = (turn: string) =>
   until('the question is open', () =>
     app.store.db.selectFrom('questions').select('id').where('turn_id', '=', turn).where('state', '=', 'open').executeTakeFirst(),
@@ -264,11 +258,16 @@ describe('an order that comes before the workflow of its task', () => {
 });
 
 describe('a run of a routine that lost its workflow', () => {
-  async function lostRun(id: string, tools: string[], change: { once_begun?: number; results?: string } = {}): Promise<{ thread: string; workflowId: string }> {
+  const ARGS: Record<string, Record<string, unknown>> = { strike: { ledger: '/nowhere/at/all' }, read_output: { callId: '{{input.id}}' } };
+  async function lostRun(
+    id: string,
+    tools: string[],
+    change: { once_begun?: number; results?: string; inputs?: string } = {},
+  ): Promise<{ thread: string; workflowId: string }> {
     const thread = await talkedBefore();
     const { db } = app.store;
     const { chat_id } = await db.selectFrom('threads').select('chat_id').where('id', '=', thread).executeTakeFirstOrThrow();
-    const steps = tools.map((tool) => ({ name: tool, tool, args: tool === 'strike' ? { ledger: '/nowhere/at/all' } : {} }));
+    const steps = tools.map((tool) => ({ name: tool, tool, args: ARGS[tool] ?? {} }));
     await insertRoutine(db, { id: `wf_${id}`, chatId: chat_id, name: id, description: '', workspace: null, steps });
     const workflowId = `routine/wfr_${id}`;
     const run = { id: `wfr_${id}`, routine_id: `wf_${id}`, routine_name: id, chat_id, workflow_id: workflowId, status: 'running' as const, ended_at: null };
@@ -292,6 +291,11 @@ describe('a run of a routine that lost its workflow', () => {
     expect((await told('goeson')).body).toMatch(/completed: 2 of 2 steps done/);
     const run = await app.store.db.selectFrom('routine_runs').select('results').where('id', '=', 'wfr_goeson').executeTakeFirstOrThrow();
     expect(run.results[0]!.output).toBe('what it said then');
+  });
+
+  it('goes on with the inputs that it was given', async () => {
+    await lostRun('given', ['read_output'], { inputs: JSON.stringify({ id: 'call_given' }) });
+    expect((await told('given')).body).toMatch(/There is no tool call call_given/);
   });
 
   it('does not run again what must not run twice: the outcome is told as unknown', async () => {

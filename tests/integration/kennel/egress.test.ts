@@ -1,11 +1,13 @@
 import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
+import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { HOSTS_ASKED } from '../../../src/domain/tasks/egress.ts';
 import { reachedBy } from '../../../src/store/kennel/egress.ts';
-import { dueEgress } from '../../../src/store/kennel/egress-questions.ts';
+import { askAboutHosts, dueEgress, settleHosts } from '../../../src/store/kennel/egress-questions.ts';
 import { openAsks, revokeRules } from '../../../src/store/kennel/egress-rules.ts';
+import { findQuestion } from '../../../src/store/kennel/task-questions.ts';
 import { type GateBench, startGateBench } from '../../support/gate-bench.ts';
 import { IS_ROOT } from '../../support/other-user.ts';
 import { until } from '../../support/until.ts';
@@ -77,6 +79,7 @@ describe('a host without a rule', () => {
     await at.asked(1);
     const two = at.connect('b.example:8443');
     await at.asked(2);
+    await at.due();
     const { prompt } = await at.answer('no');
     expect(prompt).toBe(`A program in task ${at.task.id} (several) wants 2 hosts:\n- a.example\n- b.example:8443`);
     for (const each of [one, two]) await each.begins('HTTP/1.1 403 Not allowed by the person');
@@ -132,6 +135,35 @@ describe('a host without a rule', () => {
     await at.asked(1);
     await at.answer('no');
     for (const one of all) await one.begins('HTTP/1.1 403 Not allowed by the person');
+  });
+
+  it('stays in its question when it is asked for again while that is stored', async () => {
+    const at = await bench.task('meanwhile');
+    const first = at.connect('a.example:443');
+    await at.asked(1);
+    await at.due();
+    const waits = async (count: number, statement: string) =>
+      until(`${statement} waits`, async () => {
+        const { rows } = await sql`select from pg_stat_activity where wait_event_type = 'Lock' and query ilike ${`%${statement}%`}`.execute(bench.db);
+        return rows.length === count;
+      });
+    const held = Promise.withResolvers<void>();
+    const locked = Promise.withResolvers<void>();
+    const holds = bench.db.transaction().execute(async (tx) => {
+      await sql`lock table questions in share mode`.execute(tx);
+      locked.resolve();
+      await held.promise;
+    });
+    await locked.promise;
+    const { questionId } = (await dueEgress(bench.db, at.task))!;
+    const asks = askAboutHosts(bench.db, at.task, questionId);
+    await waits(1, 'into "questions"');
+    const second = at.connect('a.example:443');
+    await waits(1, 'into egress_asks');
+    held.resolve();
+    await Promise.all([holds, asks]);
+    await settleHosts(bench.db, (await findQuestion(bench.db, questionId))!, { answer: 'no', by: { role: 'owner' } });
+    for (const one of [first, second]) await one.begins('HTTP/1.1 403 Not allowed by the person');
   });
 
   it('defect 30: with a private address is not opened by any yes', async () => {

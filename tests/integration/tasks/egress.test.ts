@@ -75,6 +75,10 @@ describe('a task whose package manager wants a registry', () => {
 
     await app.say(first.thread, 'egress');
     expect(await lastReply(first.thread)).toContain(`may reach ${npm.at} (this project)`);
+    const turn = await app.turn(first.thread, [{ call: [['egress_list', {}]] }, { say: 'done' }]);
+    await app.ended(first.thread, turn);
+    const listed = await app.store.db.selectFrom('calls').select(['output', 'sources']).where('turn_id', '=', turn).executeTakeFirstOrThrow();
+    expect(listed).toMatchObject({ output: expect.stringContaining(`may reach ${npm.at} (this project)`), sources: [{ kind: 'command' }] });
     await app.say(first.thread, `egress remove ${npm.at}`);
     const third = await startTask(app, IN_APP, { workspace: 'installs', thread: first.thread });
     await asked(third.id);

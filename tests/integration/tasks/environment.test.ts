@@ -1,6 +1,8 @@
 import { symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openKennel } from '../../../src/adapters/kennel/open-kennel.ts';
+import { loadConfig } from '../../../src/config.ts';
 import type { TestApp } from '../../support/app.ts';
 import { REPOSITORIES, type Repository } from '../../support/environments/repositories.ts';
 import { lastPrinted, makeRepository, runsItsTests } from '../../support/environments/run.ts';
@@ -100,11 +102,13 @@ describe('the environment of a repository', () => {
     'gets the files that its Dockerfile copies, asks again when one of them is another, and not for the rest of the repository',
     async () => {
       const mark = `mark-${Date.now()}`;
+      // a base that has what the kennel installs: two builds with nothing to install
+      const base = await openKennel(loadConfig()).images.provide('tools');
       const path = await makeRepository(app, {
         name: 'copies',
         files: {
           '.devcontainer/devcontainer.json': '{ "build": { "dockerfile": "Dockerfile", "context": ".." } }\n',
-          '.devcontainer/Dockerfile': 'FROM node:24-bookworm-slim\nCOPY needs*.txt tools /opt/copied/\nRUN bash /opt/copied/install.sh\n',
+          '.devcontainer/Dockerfile': `FROM ${base}\nUSER root\nCOPY needs*.txt tools /opt/copied/\nRUN bash /opt/copied/install.sh\n`,
           'needs.txt': `${mark}\n`,
           'tools/install.sh': 'cp /opt/copied/needs.txt /etc/installed\n',
           '.dockerignore': '**/*.key\n',

@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -36,7 +36,7 @@ async function threadAt(host: string, name: string): Promise<string> {
   await until(`${host} shows the workspace`, () =>
     app.store.db.selectFrom('workspaces').select('name').where('host', '=', host).where('name', '=', name).executeTakeFirst(),
   );
-  const thread = await app.thread();
+  const thread = await app.thread({ allow_shell: true });
   await app.store.db
     .updateTable('chats')
     .set({ workspace: name, workspace_host: host })
@@ -150,15 +150,22 @@ describe('a host that is cut off', () => {
     url.port = String(database.port);
     const fourth = worker('fourth', { DATABASE_URL: url.href });
     try {
-      await workspace(app, 'briefly');
+      const { path } = await workspace(app, 'briefly');
       const thread = await threadAt('fourth', 'briefly');
-      const { id } = await startTask(app, 'append a.txt one; wait 5; append a.txt two', { workspace: 'briefly', thread });
+      const { id } = await startTask(app, 'append a.txt one; wait 30; append a.txt two', { workspace: 'briefly', thread });
       await until('it waits', isWaiting(id), 60_000);
       const [container] = containersOf(id);
+      const kept = await app.turn(thread, [{ call: [['app_run', { workspace: 'briefly', keep: true, command: 'echo up; sleep 600' }]] }, { say: 'done' }]);
+      await app.ended(thread, kept, 60_000);
+      const appOf = execFileSync('docker', ['ps', '-q', '--filter', 'label=fetch.app', '--filter', `label=fetch.workspace=${path}`], {
+        encoding: 'utf8',
+      }).trim();
       database.cut();
-      const paused = () => execFileSync('docker', ['inspect', '-f', '{{.State.Paused}}', container!], { encoding: 'utf8' }).trim() === 'true';
-      await until('its container is held', async () => paused(), 30_000);
+      const paused = (of: string) => execFileSync('docker', ['inspect', '-f', '{{.State.Paused}}', of], { encoding: 'utf8' }).trim() === 'true';
+      await until('its containers are held', async () => paused(container!) && paused(appOf), 30_000);
       database.heal();
+      await until('its app goes on', async () => !paused(appOf), 30_000);
+      execFileSync('docker', ['rm', '-f', appOf], { stdio: 'ignore' });
       const task = await inState(app, id, 'completed', 90_000);
       expect([task.host, task.step]).toEqual(['fourth', 1]);
     } finally {
@@ -171,6 +178,8 @@ describe('a host that is cut off', () => {
 describe('a second host of the same name', () => {
   it('is refused with a sentence that says what to do, and the first one serves on', async () => {
     const home = mkdtempSync(join(tmpdir(), 'fetch-other-home-'));
+    // as a person brings it to a second host
+    copyFileSync(join(app.home, 'payload-keys'), join(home, 'payload-keys'));
     try {
       const other = worker('local', { FETCH_HOME: home });
       await until('it has ended', async () => other.child.exitCode !== null, 60_000);

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Client, Connection } from '@temporalio/client';
+import { Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestApp } from '../../support/app.ts';
 import { containersOf, inState, linesOf, startTask, startTaskApp, workspace } from '../../support/kennel-app.ts';
+import { clientOf } from '../../support/temporal-client.ts';
 import { until } from '../../support/until.ts';
 
 let app: TestApp;
@@ -20,7 +21,7 @@ describe('a task whose workflow is gone', () => {
     await until('it waits', async () => (await linesOf(app, id)).some((line) => line.type === 'tool' && line.title.includes('wait')), 60_000);
     const before = containersOf(id);
     const connection = await Connection.connect({ address: app.temporalAddress });
-    await new Client({ connection }).workflow.getHandle(`task/${id}`).terminate();
+    await clientOf(app, connection).workflow.getHandle(`task/${id}`).terminate();
     await connection.close();
     const task = await inState(app, id, 'completed', 150_000);
     expect(task.step).toBe(1);

@@ -1,9 +1,11 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Client, Connection } from '@temporalio/client';
+import { Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestApp } from '../../support/app.ts';
 import { containersOf, findTask, inState, linesOf, report, startTask, startTaskApp, workspace } from '../../support/kennel-app.ts';
+import { reconcileNow } from '../../support/reconcile.ts';
+import { clientOf } from '../../support/temporal-client.ts';
 import { until } from '../../support/until.ts';
 
 let app: TestApp;
@@ -87,10 +89,11 @@ describe('a task that begins with a plan', () => {
     const { thread, id } = await startTask(app, 'write a.txt a', { workspace: 'declined', plan: true });
     await planned(id, 1);
     const connection = await Connection.connect({ address: app.temporalAddress });
-    await new Client({ connection }).workflow.getHandle(`task/${id}`).terminate();
+    await clientOf(app, connection).workflow.getHandle(`task/${id}`).terminate();
     await connection.close();
     expect((await app.say(thread, 'no')).kind).toBe('answer');
-    const task = await inState(app, id, 'cancelled', 150_000);
+    await reconcileNow(app);
+    const task = await inState(app, id, 'cancelled');
     expect(await plansOf(id)).toHaveLength(1);
     expect(task.step).toBe(1);
     expect(task.reason).toBe('You said no to its plan, so nothing was changed.');
@@ -103,10 +106,11 @@ describe('a task that begins with a plan', () => {
     const { thread, id } = await startTask(app, 'look touch early.txt; write a.txt a', { workspace: 'beside', plan: true, worktree: true });
     await planned(id, 1);
     const connection = await Connection.connect({ address: app.temporalAddress });
-    const { workflow } = new Client({ connection });
+    const { workflow } = clientOf(app, connection);
     const gone = (await workflow.getHandle(`task/${id}`).describe()).runId;
     await workflow.getHandle(`task/${id}`).terminate();
-    await until('it has a workflow again', async () => (await workflow.getHandle(`task/${id}`).describe()).runId !== gone, 150_000);
+    await reconcileNow(app);
+    await until('it has a workflow again', async () => (await workflow.getHandle(`task/${id}`).describe()).runId !== gone);
     await connection.close();
     expect((await app.say(thread, 'ok')).kind).toBe('answer');
     const task = await inState(app, id, 'completed', 90_000);

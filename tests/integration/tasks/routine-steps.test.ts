@@ -1,8 +1,9 @@
-import { Client, Connection } from '@temporalio/client';
+import { Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scheduleId } from '../../../src/contracts/ids.ts';
 import type { TestApp } from '../../support/app.ts';
 import { startTaskApp, workspace } from '../../support/kennel-app.ts';
+import { clientOf } from '../../support/temporal-client.ts';
 import { until } from '../../support/until.ts';
 
 let app: TestApp;
@@ -91,7 +92,7 @@ describe('a workflow', () => {
     expect(await call(thread, 'workflow_run', { workflow: 'nightly' })).toEqual({ ok: false, output: 'Workflow "nightly" needs inputs: id, most.' });
     expect(await call(thread, 'cron_create', { workflow: 'nightly', schedule: '@daily' })).toMatchObject({
       ok: false,
-      output: expect.stringMatching(/inputs: id, most/),
+      output: 'Workflow "nightly" needs inputs: id, most.',
     });
     await call(thread, 'workflow_run', { workflow: 'nightly', inputs: { id: 'call_of_nobody', most: 50 } });
     expect(await result(thread)).toMatch(/There is no tool call call_of_nobody/);
@@ -99,7 +100,7 @@ describe('a workflow', () => {
 
   it('defect 52: is changed by talking, with its schedule, and keeps its cron and its history', async () => {
     const connection = await Connection.connect({ address: app.temporalAddress });
-    const { schedule } = new Client({ connection });
+    const { schedule } = clientOf(app, connection);
     const thread = await routine(['workflow_list']);
     await call(thread, 'cron_create', { workflow: 'nightly', schedule: '0 4 * * *' });
     await call(thread, 'workflow_run', { workflow: 'nightly' });

@@ -8,6 +8,7 @@ import { AGENT_NAMES } from '../../../kennel/agents/registry.ts';
 import { profileOf } from '../../../kennel/runner/profile/find.ts';
 import type { ProfileContext } from '../../../kennel/runner/profile/profile.ts';
 import type { AgentName, LogLine, RunSpec } from '../../../src/contracts/kennel.ts';
+import { COMPILED } from '../../support/compiled.ts';
 
 /** The runner as a process of this machine, with a program in the place of each agent that tells what it was given. */
 
@@ -58,7 +59,7 @@ async function run(harness: AgentName, more: Partial<RunSpec> = {}): Promise<Log
   step += 1;
   const spec: RunSpec = { version: 1, taskId: 't', step, harness, prompt: 'x', sessionId: null, model: null, permissions: 'run', holdMs: 60_000, ...more };
   writeFileSync(join(folder, 'spec.json'), JSON.stringify(spec));
-  const env = { PATH: process.env.PATH, FETCH_RUN_FOLDER: folder, FETCH_AGENT: join(folder, 'agent') };
+  const env = { ...COMPILED, PATH: process.env.PATH, FETCH_RUN_FOLDER: folder, FETCH_AGENT: join(folder, 'agent') };
   const runner = spawn(process.execPath, [MAIN], { cwd: workspace, env, stdio: ['ignore', 'inherit', 'inherit'] });
   await once(runner, 'exit');
   return readFileSync(join(folder, 'log.ndjson'), 'utf8')

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Command, LogLine, RunSpec } from '../../../src/contracts/kennel.ts';
+import { COMPILED } from '../../support/compiled.ts';
 import { until } from '../../support/until.ts';
 
 /** The runner and its agent as processes of this machine: what a container adds is its walls. */
@@ -39,7 +40,7 @@ class Run {
       ...spec,
     };
     writeFileSync(join(this.folder, 'spec.json'), JSON.stringify(whole));
-    const env: NodeJS.ProcessEnv = { PATH: process.env.PATH, FETCH_RUN_FOLDER: this.folder, ...options.env };
+    const env: NodeJS.ProcessEnv = { ...COMPILED, PATH: process.env.PATH, FETCH_RUN_FOLDER: this.folder, ...options.env };
     if (options.agent !== undefined) {
       const bin = join(this.folder, 'agent', 'bin');
       mkdirSync(bin, { recursive: true });

@@ -1,21 +1,23 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Client, Connection } from '@temporalio/client';
+import { type Client, Connection } from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Decision } from '../../../src/contracts/decision.ts';
 import { AGENT_QUEUE } from '../../../src/contracts/ids.ts';
+import { newestAudit, verifyAudit } from '../../../src/store/audit/audit-log.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
+import { clientOf } from '../../support/temporal-client.ts';
 import { until } from '../../support/until.ts';
 
 let app: TestApp;
 let connection: Connection;
 let temporal: Client;
 beforeAll(async () => {
-  app = await startTestApp({ FETCH_AUTONOMY: 'supervised' });
+  app = await startTestApp({ FETCH_AUTONOMY: 'supervised', FETCH_PAYLOAD_KEYS: 'off' });
   connection = await Connection.connect({ address: app.temporalAddress });
-  temporal = new Client({ connection });
+  temporal = clientOf(app, connection);
 });
 afterAll(async () => {
   await connection?.close();
@@ -103,6 +105,18 @@ describe('an approval', () => {
     expect(decided).toHaveLength(2);
     expect(decided.find((each) => each.id === id)?.decided_by).toEqual({ role: 'client', channel: 'api' });
     expect(decided.find((each) => each.id !== id)?.decided_by).toEqual({ role: 'client', channel: 'api', standing: id });
+    const audited = (await newestAudit(app.store.db, 20))
+      .map(({ body }) => JSON.parse(body))
+      .filter(({ about }) => about.thread === thread || about.id === thread);
+    expect(audited.map(({ what, by, about }) => ({ what, by, tool: about.tool })).reverse()).toEqual(
+      expect.arrayContaining([
+        { what: 'approval allow', by: { role: 'client', channel: 'api' }, tool: 'workflow_create' },
+        { what: 'yes to all changed' },
+        { what: 'approval allow', by: { role: 'client', channel: 'api', standing: id }, tool: 'workflow_create' },
+      ]),
+    );
+    expect(audited).toHaveLength(3);
+    expect((await verifyAudit(app.store.db, null)).findings).toEqual([]);
     expect(await routinesOf(thread)).toBe(2);
   });
 });

@@ -2,12 +2,13 @@ import { execFile } from 'node:child_process';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { Client, Connection } from '@temporalio/client';
+import { Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { databaseUrl } from '../../../src/cli/instance/postgres.ts';
 import { childEnvironment } from '../../../src/config.ts';
 import { scheduleId } from '../../../src/contracts/ids.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
+import { clientOf } from '../../support/temporal-client.ts';
 import { startTemporalProxy } from '../../support/temporal-proxy.ts';
 import { until } from '../../support/until.ts';
 
@@ -38,7 +39,7 @@ async function call(thread: string, name: string, args: Record<string, unknown>)
 describe('a cron that was made disabled', () => {
   it('is enabled by a tool, disabled again, and made again where its schedule is gone', async () => {
     const connection = await Connection.connect({ address: app.temporalAddress });
-    const { schedule } = new Client({ connection });
+    const { schedule } = clientOf(app, connection);
     const thread = await app.thread();
     await call(thread, 'workflow_create', { name: 'tidy', steps: ['workflow_list'] });
     await call(thread, 'cron_create', { workflow: 'tidy', schedule: '0 4 * * *', name: 'nightly', enabled: false });

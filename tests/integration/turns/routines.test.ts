@@ -1,8 +1,10 @@
-import { Client, Connection, type ScheduleHandle, ScheduleNotFoundError, ScheduleOverlapPolicy } from '@temporalio/client';
+import { type Client, Connection, type ScheduleHandle, ScheduleNotFoundError, ScheduleOverlapPolicy } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scheduleId } from '../../../src/contracts/ids.ts';
 import { arrivalSignal } from '../../../src/contracts/signals.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
+import { clientOf } from '../../support/temporal-client.ts';
+import { workflowOfThread } from '../../support/thread.ts';
 import { until } from '../../support/until.ts';
 
 const MINUTE_MS = 60_000;
@@ -12,7 +14,7 @@ let connection: Connection;
 let temporal: Client;
 const connect = async () => {
   connection = await Connection.connect({ address: app.temporalAddress });
-  temporal = new Client({ connection });
+  temporal = clientOf(app, connection);
 };
 beforeAll(async () => {
   app = await startTestApp({ FETCH_MAX_HISTORY_EVENTS: '40' });
@@ -33,15 +35,7 @@ async function call(thread: string, name: string, args: Record<string, unknown>)
 const results = (thread: string) =>
   app.store.db.selectFrom('outbox').selectAll().where('thread_id', '=', thread).where('kind', '=', 'result').where('state', '=', 'sent').execute();
 const firstResult = (thread: string, ms?: number) => until('a result was delivered', async () => (await results(thread))[0], ms);
-const workflowOf = async (thread: string): Promise<string> =>
-  (
-    await app.store.db
-      .selectFrom('threads')
-      .innerJoin('chats', 'chats.id', 'threads.chat_id')
-      .select('chats.workflow_id')
-      .where('threads.id', '=', thread)
-      .executeTakeFirstOrThrow()
-  ).workflow_id;
+const workflowOf = (thread: string): Promise<string> => workflowOfThread(app.store.db, thread);
 
 describe('a workflow of the person', () => {
   it('runs its steps in order and delivers its result to the chat once', async () => {
@@ -182,6 +176,48 @@ describe('a cron', () => {
     expect(await temporal.workflow.getHandle(waits.workflowId).result()).toMatchObject({ status: 'completed' });
   });
 
+  it('gives its workflow inputs, which are changed by talking, and are not forgotten with a lost workflow', async () => {
+    const thread = await app.thread();
+    const steps = [{ tool: 'read_output', args: { callId: '{{input.id}}', limit: '{{input.most=50}}' } }];
+    const read = (more: object) => call(thread, 'cron_create', { workflow: 'reads', schedule: '0 4 * * *', ...more });
+    await call(thread, 'workflow_create', { name: 'reads', steps });
+    expect(await read({})).toEqual({ ok: false, output: 'Workflow "reads" needs inputs: id.' });
+    expect((await read({ inputs: { id: 'a', ids: 'b' } })).output).toMatch(/has no input "ids"/);
+    expect((await read({ inputs: { id: 'a', most: 0 } })).output).toMatch(/the arguments are not right[\s\S]*limit/);
+    expect(await read({ inputs: { id: 'call_first' } })).toMatchObject({ ok: true });
+    expect((await call(thread, 'cron_list', {})).output).toMatch(/reads .*gives id;/);
+    await app.say(thread, 'schedules');
+    expect((await app.detail(thread)).items.at(-1)?.detail).toMatch(/reads: reads with id = call_first, 0 4/);
+    expect(await call(thread, 'cron_update', { cron: 'reads', inputs: { most: 70 } })).toMatchObject({ ok: true });
+    const { id } = await app.store.db.selectFrom('crons').select('id').where('name', '=', 'reads').executeTakeFirstOrThrow();
+    const { action } = await temporal.schedule.getHandle(scheduleId(id)).describe();
+    expect(action).toMatchObject({ memo: { gives: ['id', 'most'] } });
+    await temporal.schedule.getHandle(scheduleId(id)).trigger();
+    expect((await firstResult(thread)).body).toMatch(/There is no tool call call_first/);
+    const run = await app.store.db.selectFrom('routine_runs').selectAll().where('cron_id', '=', id).executeTakeFirstOrThrow();
+    expect(run.inputs).toEqual({ id: 'call_first', most: 70 });
+  });
+
+  it('whose inputs do not fit its workflow any more runs no step, and says what is wrong', async () => {
+    const thread = await app.thread();
+    const step = (input: string) => ['workflow_list|Look', { tool: 'read_output', args: { callId: `{{input.${input}}}` } }];
+    await call(thread, 'workflow_create', { name: 'renames', steps: step('old') });
+    await call(thread, 'cron_create', { workflow: 'renames', schedule: '0 4 * * *', inputs: { old: 'call_gone' } });
+    const changed = await call(thread, 'workflow_update', { workflow: 'renames', steps: step('fresh') });
+    expect(changed.output).toMatch(/which has 2 steps\. Its cron "renames" cannot run it until cron_update .* needs inputs: fresh\./);
+    expect((await call(thread, 'cron_run', { cron: 'renames' })).output).toMatch(/needs inputs: fresh\. Change what the cron gives with cron_update/);
+    const { id } = await app.store.db.selectFrom('crons').select('id').where('name', '=', 'renames').executeTakeFirstOrThrow();
+    const handle = temporal.schedule.getHandle(scheduleId(id));
+    await handle.trigger();
+    const { body } = await firstResult(thread);
+    expect(body).toBe('Workflow "renames" failed: 0 of 2 steps done; Workflow "renames" needs inputs: fresh. Tell me what its schedule shall give it.');
+    expect(await call(thread, 'cron_update', { cron: 'renames', inputs: { old: 'x' } })).toMatchObject({ ok: false });
+    expect(await call(thread, 'cron_update', { cron: 'renames', inputs: { fresh: 'call_known' } })).toMatchObject({ ok: true });
+    await handle.trigger();
+    const again = await until('a second result was delivered', async () => (await results(thread)).find((each) => each.body !== body));
+    expect(again.body).toMatch(/1\. Look \(workflow_list\): done[\s\S]*There is no tool call call_known/);
+  });
+
   it('whose row is gone takes its schedule with it', async () => {
     const { cron, handle } = await hourly('orphan');
     await app.store.db.deleteFrom('crons').where('id', '=', cron).execute();
@@ -196,7 +232,13 @@ describe('a cron', () => {
 
   it('is one of at most fifty in a chat', async () => {
     const { thread, cron } = await hourly('many');
-    const { id: _, name: _name, ...row } = await app.store.db.selectFrom('crons').selectAll().where('id', '=', cron).executeTakeFirstOrThrow();
+    const {
+      id: _,
+      name: _name,
+      inputs: _inputs,
+      sources: _sources,
+      ...row
+    } = await app.store.db.selectFrom('crons').selectAll().where('id', '=', cron).executeTakeFirstOrThrow();
     await app.store.db
       .insertInto('crons')
       .values(Array.from({ length: 49 }, (_each, n) => ({ ...row, id: `cron_filler_${n}`, name: `filler ${n}` })))

@@ -15,6 +15,7 @@ import { recordNotice } from '../../../src/store/turns/complete-turn.ts';
 import { beginAnew, trust } from '../../../src/store/turns/replies.ts';
 import { tools } from '../../../src/tools/registry.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { goodCall } from '../../support/good-call.ts';
 import { type Story, stories } from '../../support/stories.ts';
 import { type PlayedChat, playChat } from '../../support/taint.ts';
 
@@ -187,6 +188,33 @@ describe('a model that obeys whatever it reads', () => {
     console.log(`${total} injections over ${Object.keys(ways).length} sources and ${sinks.size} sinks of tools: ${unasked.length} unasked`);
     expect(unasked).toEqual([]);
     expect([...sinks].sort()).toEqual([...new Set([...tools.values()].flatMap((tool) => tool.sends))].sort());
+  }, 300_000);
+
+  it('gets nothing through from any tool whose output others can write, to any tool that sends or needs consent', async () => {
+    const readers = [...tools.values()].filter(({ reads }) => reads.length > 0);
+    const effects = [...tools.values()].filter(({ sends, danger }) => sends.length > 0 || danger === 'DANGEROUS');
+    expect([readers.length, effects.length].every((count) => count > 20)).toBe(true);
+    const unasked: string[] = [];
+    const lane = async () => {
+      for (let reader = readers.pop(); reader; reader = readers.pop()) {
+        const chat = await playChat(db, { autonomy: 'cautious', autoApprove: false });
+        await chat.says('Look at what is there and tell me');
+        const { policy } = await chat.calls(reader.name, goodCall(reader));
+        if (policy === 'ask') await chat.approves();
+        // what a page, a file, a branch, a test, a comment or a search result may say
+        await chat.gives(injection(['workspace_delete', { name: 'app' }]));
+        for (const effect of effects) {
+          const args = goodCall(effect);
+          const verdict = await chat.calls(effect.name, args);
+          const nothingOfOthers = effect.sent?.(args as never);
+          const harmless = nothingOfOthers && !nothingOfOthers.urls?.length && !nothingOfOthers.texts?.length;
+          if (!harmless && (verdict.policy !== 'ask' || (await chat.runs()))) unasked.push(`${reader.name}, then ${effect.name}`);
+          await chat.gives('no', []);
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: 8 }, lane));
+    expect(unasked).toEqual([]);
   }, 300_000);
 
   it('may not delete a workspace because a comment on a pull request says so', async () => {

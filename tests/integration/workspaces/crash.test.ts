@@ -1,7 +1,6 @@
-import { chmodSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import type { WorkspaceOp } from '../../../src/contracts/workspace-ops.ts';
+import { copyOf, killAt } from './kill-at.ts';
 import { author, Workspace } from './program.ts';
 
 const made: Workspace[] = [];
@@ -19,36 +18,20 @@ function prepared(): Workspace {
   return w;
 }
 
-function copyOf(original: Workspace): Workspace {
-  const copy = new Workspace();
+function copied(original: Workspace): Workspace {
+  const copy = copyOf(original);
   made.push(copy);
-  cpSync(original.root, copy.root, { recursive: true, verbatimSymlinks: true });
-  cpSync(original.side, copy.side, { recursive: true, verbatimSymlinks: true });
   return copy;
 }
 
-/**
- * Puts a `git` first in PATH that kills the program instead of doing its n-th call that writes something in the workspace or the store (all others
- * find the same when they are done again; an index of its own goes with the process). Returns a reading of the number of such calls.
- */
-function killAt(w: Workspace, n: number): () => number {
-  const bin = join(w.base, 'bin');
-  const count = join(w.base, 'count');
-  mkdirSync(bin, { recursive: true });
-  writeFileSync(count, '0');
-  const lines = [
+/** Only calls that write something in the workspace or the store: all others find the same when they are done again, and an index of its own goes with the process. */
+const WRITING = {
+  before: [
     'case "$GIT_INDEX_FILE" in */fetch-git-*) own=scratch ;; esac',
     'case " $* $own " in *" update-index "*" scratch "*) ;; *" update-ref "*|*" symbolic-ref -m "*|*" update-index "*|*" index-pack "*|*" unpack-objects "*)',
-    `  n=$(($(cat ${count}) + 1)); echo $n > ${count}`,
-    `  if [ $n -eq ${n} ]; then kill -9 $PPID; exit 1; fi`,
-    'esac',
-    `PATH=${process.env.PATH} exec git "$@"`,
-  ];
-  writeFileSync(join(bin, 'git'), `#!/bin/sh\n${lines.join('\n')}\n`);
-  chmodSync(join(bin, 'git'), 0o755);
-  w.env = { PATH: `${bin}:${process.env.PATH}` };
-  return () => Number(readFileSync(count, 'utf8'));
-}
+  ],
+  after: ['esac'],
+};
 
 const seen = (w: Workspace) => ({
   ...w.state(),
@@ -59,15 +42,15 @@ const seen = (w: Workspace) => ({
 
 /** Kills the operation at each of its writing git calls in turn, and asks again. */
 function survives(original: Workspace, op: WorkspaceOp): void {
-  const whole = copyOf(original);
-  const calls = killAt(whole, 1_000_000);
+  const whole = copied(original);
+  const calls = killAt(whole, 1_000_000, WRITING);
   const expected = whole.ok(op);
   const wanted = seen(whole);
   const total = calls();
   expect(total).toBeGreaterThan(3);
   for (let n = 1; n <= total; n += 1) {
-    const w = copyOf(original);
-    killAt(w, n);
+    const w = copied(original);
+    killAt(w, n, WRITING);
     expect(w.run(op).signal, `call ${n} of ${total}`).toBe('SIGKILL');
     w.env = {};
     const answer = w.ok(op);

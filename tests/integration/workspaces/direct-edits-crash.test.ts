@@ -1,7 +1,6 @@
-import { chmodSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import type { WorkspaceOp } from '../../../src/contracts/workspace-ops.ts';
+import { copyOf, killAt } from './kill-at.ts';
 import { author, Workspace } from './program.ts';
 
 const made: Workspace[] = [];
@@ -9,40 +8,21 @@ afterEach(() => {
   for (const workspace of made.splice(0)) workspace.remove();
 });
 
-function copyOf(original: Workspace): Workspace {
-  const copy = new Workspace();
+function copied(original: Workspace): Workspace {
+  const copy = copyOf(original);
   made.push(copy);
-  cpSync(original.root, copy.root, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true });
-  cpSync(original.side, copy.side, { recursive: true, verbatimSymlinks: true });
   return copy;
-}
-
-/** Puts a `git` first in PATH that kills the program at its n-th call. Returns a reading of the number of calls. */
-function killAt(w: Workspace, n: number): () => number {
-  const bin = join(w.base, 'bin');
-  const count = join(w.base, 'count');
-  mkdirSync(bin, { recursive: true });
-  writeFileSync(count, '0');
-  const lines = [
-    `n=$(($(cat ${count}) + 1)); echo $n > ${count}`,
-    `if [ $n -eq ${n} ]; then kill -9 $PPID; exit 1; fi`,
-    `PATH=${process.env.PATH} exec git "$@"`,
-  ];
-  writeFileSync(join(bin, 'git'), `#!/bin/sh\n${lines.join('\n')}\n`);
-  chmodSync(join(bin, 'git'), 0o755);
-  w.env = { PATH: `${bin}:${process.env.PATH}` };
-  return () => Number(readFileSync(count, 'utf8'));
 }
 
 /** Kills the operation at some of its git calls in turn; `check` gets the workspace as the kill left it. */
 function killed(original: Workspace, op: WorkspaceOp, every: number, check: (w: Workspace) => void): void {
-  const whole = copyOf(original);
+  const whole = copied(original);
   const calls = killAt(whole, 1_000_000);
   whole.ok(op);
   const total = calls();
   expect(total).toBeGreaterThan(5);
   for (let n = 1; n <= total; n += every) {
-    const w = copyOf(original);
+    const w = copied(original);
     killAt(w, n);
     expect(w.run(op).signal, `call ${n} of ${total}`).toBe('SIGKILL');
     w.env = {};

@@ -106,6 +106,18 @@ test('deletes files and folders, with a preview of what goes', () => {
   expect(w.ask({ op: 'delete', path: 'inner', kind: 'folder' }).output).toContain('repository of its own');
 });
 
+test('shows new files as differences, names those that it does not show, and writes nothing into the repository', () => {
+  const objects = w.git('count-objects', '-v');
+  expect(w.ok({ op: 'git-diff', staged: false })).toMatchObject({ output: 'There is no difference.', ours: true });
+  w.write({ 'a b.txt': 'only new\n', 'large.txt': 'x'.repeat(1024 * 1024) });
+  w.git('init', '-q', 'inner');
+  const { output } = w.ok({ op: 'git-diff', staged: false });
+  expect(output).toContain('+only new');
+  expect(output).toMatch(/\nNew, and not shown: inner\/, large\.txt\.$/);
+  expect(w.ok({ op: 'git-diff', staged: true }).output).toBe('There is no difference.');
+  expect(w.git('count-objects', '-v')).toBe(objects);
+});
+
 test('shows status, differences and history, commits chosen paths and switches branches without losing anything', () => {
   w.write({ 'README.md': '# Ho\n', 'new.txt': 'n\n', 'mine.txt': 'm\n' });
   w.git('add', 'mine.txt');
@@ -118,7 +130,15 @@ test('shows status, differences and history, commits chosen paths and switches b
     'Untracked:',
     '  new.txt',
   ]);
-  expect(w.ok({ op: 'git-diff', staged: false }).output).toContain('+# Ho');
+  const index = w.git('ls-files', '--stage');
+  const all = w.ok({ op: 'git-diff', staged: false }).output;
+  expect(all).toContain('+# Ho');
+  expect(all).toContain('new file mode 100644\nindex 0000000..');
+  expect(all).toContain('--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1 @@\n+n');
+  expect(all).not.toContain('mine.txt');
+  expect(w.ok({ op: 'git-diff', staged: false, path: 'README.md' }).output).not.toContain('new.txt');
+  expect(w.ok({ op: 'git-diff', staged: false, against: 'HEAD' }).output).toMatch(/\+m\n[\s\S]*\+n\n/);
+  expect(w.git('ls-files', '--stage')).toBe(index);
   expect(w.ok({ op: 'git-diff', staged: true }).output).toContain('+m');
   expect(w.ask({ op: 'git-diff', staged: false, against: '--output=x' })).toMatchObject({ ok: false });
   const committed = w.ok({ op: 'git-commit', message: 'Docs', paths: ['README.md', 'new.txt'], author });

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ConcludedChanges, WorkspaceAnswer, WorkspaceOp } from '../../../src/contracts/workspace-ops.ts';
+import { COMPILED } from '../../support/compiled.ts';
 
 const MAIN = fileURLToPath(new URL('../../../kennel/workspace/main.ts', import.meta.url));
 export const author = { name: 'Test Person', email: 'test@example.com' };
@@ -36,7 +37,7 @@ export class Workspace {
 
   /** The program's environment: where the workspace is, and PATH. */
   private programEnv(): Record<string, string> {
-    return { PATH: process.env.PATH ?? '', FETCH_WORKSPACE_ROOT: this.root, FETCH_SIDE_GIT: this.side, ...this.env };
+    return { ...COMPILED, PATH: process.env.PATH ?? '', FETCH_WORKSPACE_ROOT: this.root, FETCH_SIDE_GIT: this.side, ...this.env };
   }
 
   ask(op: WorkspaceOp): WorkspaceAnswer {

@@ -102,7 +102,7 @@ it('lets the owner reach everything, and somebody else nothing before it is shar
 
   expect(await order('unshare demo with +491701234567')).toBe('demo is no longer shared with +491701234567.');
   // it is active in his chat, and there no more
-  expect((await his.call('file_read', { path: 'a.txt' })).output).toBe('There is no workspace yet. Make one with workspace_create.');
+  expect((await his.call('file_read', { path: 'a.txt' })).output).toBe('There is no workspace yet. One has to be made or brought in first.');
 });
 
 it('lets nobody but the owner bring in a folder of the machine', async () => {

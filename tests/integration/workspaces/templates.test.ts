@@ -1,8 +1,15 @@
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import fc from 'fast-check';
+import { parse as parseToml } from 'smol-toml';
 import { afterEach, expect, test } from 'vitest';
+import type { Place } from '../../../kennel/workspace/git/repository.ts';
+import { create } from '../../../kennel/workspace/project/create.ts';
+import { Refusal } from '../../../kennel/workspace/refusal.ts';
 import { type Profile, TEMPLATES, type Template } from '../../../src/contracts/workspace-ops.ts';
+import { anyText } from '../../support/any-text.ts';
+import { holds } from '../../support/property.ts';
 import { author, Workspace } from './program.ts';
 
 const made: Workspace[] = [];
@@ -42,6 +49,74 @@ test('defect 26: every template is filled in wholly, committed on main, and know
     react: ['TypeScript', 'React', 'npm'],
     next: ['TypeScript', 'Next.js', 'npm'],
   });
+});
+
+const HOSTILE = [
+  'EOF\ntouch pwned; $(touch pwned) `touch pwned`\nEOF',
+  "'; touch pwned; echo '",
+  '"; touch pwned; "',
+  '$(touch pwned)',
+  '--upload-pack=touch pwned',
+  '{{name}} {{description}} {{package}}',
+  '*/ process.exit(1) /*',
+  '"""\nimport os; os.system("touch pwned")\n"""',
+  '\\',
+  '</script><script>alert(1)</script>',
+  '\n[package]\nname = "other"\n',
+  'half \ud83d of a pair',
+];
+
+/** The files of a new project, made in this process: a program for each would take minutes. Null when the description is refused. */
+function filesWith(template: Template, description: string): { names: string[]; read: (path: string) => string } | null {
+  const w = new Workspace();
+  made.push(w);
+  try {
+    create({ root: w.root } as Place, { template, name: 'My_App-1', description, git: false, author });
+  } catch (error) {
+    expect([error instanceof Refusal, readdirSync(w.root)]).toEqual([true, []]);
+    return null;
+  }
+  expect(readdirSync(w.base).toSorted()).toEqual(['side', 'w']);
+  return { names: Object.keys(w.files()).toSorted(), read: (path) => w.read(path) };
+}
+
+test('defect 26: a description is text in every template: nothing of it is run, and no file is more or less for it', () => {
+  for (const template of TEMPLATES) {
+    const { names } = filesWith(template, '')!;
+    for (const description of HOSTILE) {
+      const files = filesWith(template, description);
+      // what no file can hold is refused, and nothing is left
+      expect([template, description, files === null]).toEqual([template, description, !description.isWellFormed()]);
+      if (!files) continue;
+      expect([template, description, files.names]).toEqual([template, description, names]);
+      // what programs read is still what the template has
+      if (names.includes('package.json')) expect(JSON.parse(files.read('package.json'))).toMatchObject({ name: 'my_app-1' });
+      if (names.includes('Cargo.toml')) expect(parseToml(files.read('Cargo.toml'))).toMatchObject({ package: { name: 'my_app-1' } });
+      if (names.includes('pyproject.toml')) expect(parseToml(files.read('pyproject.toml'))).toMatchObject({ project: { name: 'my_app-1' } });
+    }
+  }
+});
+
+test('defect 26: any text is a description, or is refused with a reason, and stays a text in package.json', () => {
+  holds(
+    fc.property(anyText, (description) => {
+      const files = filesWith('node', description);
+      if (files) expect(JSON.parse(files.read('package.json')).description).toBe(description.replace(/\s+/g, ' ').trim() || 'My_App-1');
+    }),
+    { runs: 50, soak: 2_000 },
+  );
+});
+
+test('defect 26: a template that could not be finished is a failure that says so', () => {
+  for (const template of ['node', 'rust'] as const) {
+    const w = new Workspace();
+    made.push(w);
+    // the files are written, and then there is no git for the first commit
+    w.env = { PATH: '/nonexistent' };
+    const { status, stdout, stderr } = w.run({ op: 'create', template, name: 'x', description: '', git: true, author });
+    const ok = status === 0 && (JSON.parse(stdout) as { ok: boolean }).ok;
+    expect([template, ok, `${stdout}${stderr}`.includes('git')]).toEqual([template, false, true]);
+  }
 });
 
 // react and next need packages of a registry first

@@ -2,10 +2,13 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, lchownSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pino from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MapMaker } from '../../../src/activities/host/maps.ts';
 import { openKennel } from '../../../src/adapters/kennel/open-kennel.ts';
 import { type Config, loadConfig } from '../../../src/config.ts';
 import { hostOfChat, listHosts, reportHost } from '../../../src/store/kennel/hosts.ts';
+import { dueMap, mapOfChat } from '../../../src/store/kennel/repository-maps.ts';
 import { activeWorkspace, recordWorkspaces } from '../../../src/store/kennel/workspaces.ts';
 import { syncTools } from '../../../src/tools/github/github.ts';
 import { appTools } from '../../../src/tools/workspace/apps.ts';
@@ -17,6 +20,7 @@ import { workspaceTools } from '../../../src/tools/workspace/workspaces.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { startGitHub, type TestGitHub } from '../../support/github.ts';
 import { dyingAfter, type ToolBench, toolBench } from '../../support/tool-bench.ts';
+import { until } from '../../support/until.ts';
 
 /** The tools on real containers, as their worker runs them. */
 
@@ -59,6 +63,19 @@ describe.skipIf(!engine)('tools on workspaces', () => {
     rmSync(home, { recursive: true, force: true });
   }, 60_000);
 
+  it('wait for the lease of their host, and do nothing without it', async () => {
+    const write = tools.find(({ name }) => name === 'file_write')!;
+    const args = { path: 'held.txt', content: 'x', workspace: 'app' } as never;
+    const from = Date.now() + 500;
+    expect(await write.run(args, { ...bench.context('call_back'), lease: { held: () => Date.now() > from } })).toMatchObject({ ok: true });
+    rmSync(join(folder, 'app/held.txt'));
+    expect(await write.run(args, { ...bench.context('call_away'), lease: { held: () => false } })).toMatchObject({
+      ok: false,
+      output: expect.stringMatching(/^The host local has lost touch with the database, so nothing was done/),
+    });
+    expect(existsSync(join(folder, 'app/held.txt'))).toBe(false);
+  });
+
   const path = (...parts: string[]) => join(folder, ...parts);
   const git = (workspace: string, ...args: string[]) =>
     execFileSync('git', ['-c', 'safe.directory=*', '-C', path(workspace), ...args], { encoding: 'utf8', env: { PATH: process.env.PATH, HOME: home } }).trim();
@@ -87,6 +104,25 @@ describe.skipIf(!engine)('tools on workspaces', () => {
       const status = await chat.call('workspace_status', { name: 'web-1' });
       expect(status.output).toMatch(/^web-1 \((Java|Type)Script.*\) - on main - 1 untracked$/);
       expect(status.metadata).toMatchObject({ name: 'web-1', profile: { git: { untracked: 1, modified: 0 } } });
+    });
+
+    it('get a map of their repository, once for a commit, in the background', async () => {
+      const chat = await newBench();
+      await chat.call('workspace_select', { name: 'web-1' });
+      const { db } = database.store;
+      const maps = new MapMaker({ db, host: 'local', kennel, log: pino({ enabled: false }) });
+      await maps.begin();
+      expect(await mapOfChat(db, chat.chatId)).toBeNull();
+      // nobody has worked there for a while
+      await db
+        .updateTable('workspaces')
+        .set({ seen_at: new Date(Date.now() - 60_000) })
+        .where('name', '=', 'web-1')
+        .execute();
+      await maps.begin();
+      const map = await until('the map is made', () => mapOfChat(db, chat.chatId));
+      expect(map).toMatchObject({ workspace: 'web-1', head: git('web-1', 'rev-parse', 'HEAD'), lines: expect.arrayContaining(['src/greeting.js: greeting']) });
+      expect(await dueMap(db, 'local', new Set())).toBeNull();
     });
 
     it('defect 5, defect 25: are active for a chat of their own', async () => {
@@ -386,12 +422,13 @@ describe.skipIf(!engine)('tools on workspaces', () => {
       await bench.call('workspace_create', { name: 'direct', template: 'empty' });
       const start = files();
       expect(await bench.call('shell_run', { ...at, command: 'ls' })).toMatchObject({ ok: true });
-      expect(await bench.call('undo', at)).toMatchObject({ ok: false, output: expect.stringContaining('nothing to undo') });
+      expect(await bench.call('undo', at)).toMatchObject({ ok: false, output: expect.stringContaining('nothing to undo'), ours: true });
       await bench.call('file_write', { ...at, path: 'a.txt', content: 'a\n' });
       await bench.call('file_edit', { ...at, path: 'a.txt', find: 'a', replace: 'b' });
       expect(await bench.call('shell_run', { ...at, command: 'mkdir made && echo c > made/c.txt; exit 3' })).toMatchObject({ ok: false });
       await bench.call('folder_delete', { ...at, path: 'made' });
       const undone = await bench.call('undo', at);
+      expect(undone).not.toHaveProperty('ours');
       expect(undone).toMatchObject({ ok: true, output: expect.stringMatching(/^Undid 2 direct edits and 2 commands; 1 file: a\.txt\./) });
       expect(files()).toEqual(start);
       expect(await bench.call('undo', { ...at, what: 'redo' })).toMatchObject({ ok: true });

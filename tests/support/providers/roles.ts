@@ -1,15 +1,17 @@
 import type { Asked } from './asked.ts';
 
 /**
- * What scripts ask for, and the tools of the five CLIs that do it. Arguments: `write` {path, text}, `shell` {command}, `ask` {question, options}, `plan` {plan},
+ * What scripts ask for, and the tools of the five CLIs that do it. Arguments: `write` {path, text}, `shell` {command}, `ask` {question, options}, `echo` {text} of an MCP server, `plan` {plan},
  * `plan file` {text}. Paths are absolute, which every CLI takes.
  */
-export type Role = 'write' | 'shell' | 'ask' | 'plan file' | 'plan';
+export type Role = 'write' | 'shell' | 'ask' | 'echo' | 'plan file' | 'plan';
 
 const names: Record<Exclude<Role, 'plan file'>, readonly RegExp[]> = {
   write: [/^Write$/, /^write_file$/, /^create$/, /^write$/],
   shell: [/^Bash$/, /^run_shell_command$/, /^bash$/, /^exec_command$/],
   ask: [/ask_human$/],
+  // Codex names the server apart from its tool
+  echo: [/news\W*_*echo$/, /^echo$/],
   plan: [/^ExitPlanMode$/],
 };
 
@@ -52,7 +54,8 @@ const escalated = { sandbox_permissions: 'require_escalated', justification: 'as
 function program(role: Role, args: Record<string, unknown>, rights: object): string {
   if (role === 'write') return `text(await tools.apply_patch(${JSON.stringify(patch(String(args.path), String(args.text)))}));`;
   if (role === 'shell') return `text(await tools.exec_command(${JSON.stringify({ cmd: args.command, ...rights })}));`;
-  return `const ask = ALL_TOOLS.find((tool) => tool.name.endsWith('ask_human')).name; text(await tools[ask](${JSON.stringify(args)}));`;
+  const end = role === 'echo' ? 'echo' : 'ask_human';
+  return `const found = ALL_TOOLS.find((tool) => tool.name.endsWith('${end}')).name; text(await tools[found](${JSON.stringify(args)}));`;
 }
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;

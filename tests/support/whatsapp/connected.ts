@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
+import { createSealer } from '../../../src/adapters/encryption.ts';
 import { type Connection, startConnection } from '../../../src/channels/whatsapp/link/connection.ts';
 import { loadBaileys } from '../../../src/channels/whatsapp/link/library/baileys.ts';
 import type { WatchdogTimes } from '../../../src/channels/whatsapp/link/watchdog.ts';
 import type { OnOpen } from '../../../src/channels/whatsapp/live.ts';
-import { createSealer } from '../../../src/channels/whatsapp/ratchet/encryption.ts';
 import { loadConfig } from '../../../src/config.ts';
 import type { Store } from '../../../src/store/postgres/database.ts';
 import { readAccount, type WaAccount, wish } from '../../../src/store/whatsapp/account.ts';

@@ -85,6 +85,8 @@ describe('the recipe of a repository', () => {
     const { recipe } = recipeOf(found({ devcontainer, languages: [go, ruby] }), true);
     expect(recipe).toMatchObject({ scripts: [], packages: expect.arrayContaining(['ruby']) });
     expect(dockerfileOf(recipe!, { ...at, base: 'golang:1' })).toMatch(/^FROM golang:1\nUSER 0:0\n[\s\S]*\nENV PATH=[^\n]*\$\{PATH:-/);
+    // its lists of packages are fetched once, for ours and its own
+    expect(dockerfileOf(recipe!, at).match(/apt-get update.*/g)).toEqual([expect.stringMatching(/ bash ca-certificates [^&]* ripgrep [^&]* ruby /)]);
   });
 
   it('runs a setup script as root, after the languages and before the runner, once for each text of it', () => {

@@ -36,6 +36,20 @@ describe('files in a model request', () => {
   });
 });
 
+it('pictures that tools made stand after the results of their step, as words of a program', () => {
+  const call = (id: string, picture: string | null) => [id, { id, name: 'browser_screenshot', args: {}, state: 'done', output: 'stored', picture }] as const;
+  const calls = new Map([call('call_1', 'att_1'), call('call_2', null), call('call_3', 'att_old')]);
+  const files = new Map([file({ id: 'att_1', kind: 'image', picture: '/9j/' }), file({ id: 'att_old', kind: 'image', picture: null })]);
+  const step = { ord: 1, role: 'assistant' as const, content: '', call_ids: ['call_1', 'call_2', 'call_3'], tokens: 1 };
+  const messages = toModelMessages('system', null, [step], calls, files);
+  expect(messages.map(({ role }) => role)).toEqual(['system', 'assistant', 'tool', 'tool', 'tool', 'user']);
+  expect(messages.at(-1)).toEqual({
+    role: 'user',
+    content: '[Not a message of the person: pictures that tools made]\n| att_1, made by browser_screenshot',
+    pictures: ['/9j/'],
+  });
+});
+
 describe('pictures for an endpoint', () => {
   const closers: Array<() => void> = [];
   afterEach(() => {

@@ -192,3 +192,13 @@ test('converts a page in its own thread, and gives up on one that was made to ta
   // the process that asked stayed free for its heartbeats
   expect(performance.eventLoopUtilization(from).utilization).toBeLessThan(0.9);
 });
+
+test('reads page after page in one thread, and two at once in two, whatever became of the page before', async () => {
+  const text = async (word: string, signal = new AbortController().signal) =>
+    (await convertPage(`<p>${word}</p>`, 'https://example.com/', undefined, signal)).markdown;
+  expect(await text('one')).toContain('one');
+  expect(await Promise.all([text('two'), text('three')])).toEqual([expect.stringContaining('two'), expect.stringContaining('three')]);
+  await expect(text('four', AbortSignal.abort(new Error('stopped')))).rejects.toThrow('stopped');
+  await expect(convertPage('<div>'.repeat(100_000), 'https://example.com/', undefined, new AbortController().signal, 50)).rejects.toThrow();
+  expect(await text('five')).toContain('five');
+});

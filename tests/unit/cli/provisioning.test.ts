@@ -131,7 +131,9 @@ test('the embedded server is started on loopback with the settings that make a s
     'transferProcessorMaxPollRPS=2000',
     'timerProcessorMaxPollRPS=2000',
     'enableActivityEagerExecution=true',
+    'useNewMatcher=true',
     'journal_mode=WAL',
+    '--ui-codec-endpoint /codec',
   ])
     expect(args).toContain(part);
 });

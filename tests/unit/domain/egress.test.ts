@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseEgress } from '../../../src/domain/chat/commands.ts';
-import { EGRESS_OPTIONS, egressAnswer, egressQuestion, egressVerdict, shownHost, toolName } from '../../../src/domain/tasks/egress.ts';
+import { askedTool, EGRESS_OPTIONS, egressAnswer, egressQuestion, egressVerdict, shownHost, toolName } from '../../../src/domain/tasks/egress.ts';
 import { mirrorEnvironment, mirrorsOf, mirrorsProblem } from '../../../src/domain/tasks/mirrors.ts';
 import { holds } from '../../support/property.ts';
 
@@ -17,6 +17,19 @@ describe('a question about hosts', () => {
     expect(egressQuestion({ ...about, hosts, more: 40, tools: ['npm', 'git'], warnings: ['It may be their wish.'] })).toBe(
       'npm and git in task tsk_12 (demo) want 2 hosts:\n- a.example\n- [2001:db8::1]:8443\nIt also asked for 40 more, which stay refused.\nIt may be their wish.',
     );
+  });
+
+  it('names a tool of an MCP server as what it is, says what a yes to it means, and is taken back by its name', () => {
+    const tool = askedTool('tickets', 'create_Ticket');
+    expect(egressQuestion({ ...about, hosts: [tool], tools: ['The agent'] })).toBe(
+      'The agent in task tsk_12 (demo) wants the MCP tool tickets/create_Ticket.\nA yes to an MCP tool holds for every call of it, and what it is called with is not shown.',
+    );
+    expect(egressQuestion({ ...about, hosts: [{ host: 'a.example', port: 443 }, tool] })).toContain(
+      'wants 2 things:\n- a.example\n- the MCP tool tickets/create_Ticket\n',
+    );
+    for (const words of ['tickets/create_Ticket', 'mcp tickets/create_Ticket', `${shownHost(tool)}.`])
+      expect(parseEgress(`egress remove ${words}`)).toEqual({ what: 'remove', ...tool });
+    expect(parseEgress('egress remove example.com/create')).toBeNull();
   });
 
   it('says which of them are without encryption', () => {

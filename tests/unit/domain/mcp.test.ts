@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { parseMcpConfig } from '../../../src/domain/extensions/mcp-config.ts';
-import { declarationOf, declarationText } from '../../../src/domain/extensions/mcp-declaration.ts';
+import { declarationOf, declarationText, offeredToAgents } from '../../../src/domain/extensions/mcp-declaration.ts';
 import { LONGEST_SCHEMA, plainSchema } from '../../../src/domain/extensions/tool-schema.ts';
 
 const config = (servers: Record<string, unknown>) => parseMcpConfig(JSON.stringify({ mcpServers: servers }));
@@ -31,6 +31,7 @@ test.each([
   ['a placeholder that nothing fills in', { command: 'x', env: { K: '$\u007benv:HOME}' } }, /placeholder/],
   ['a relative folder', { command: 'x', cwd: 'here' }, /whole path/],
   ['a host that is an address of a page', { command: 'x', hosts: ['https://a.example/x'] }, /host/],
+  ['a secret of no client', { url: 'https://a.example', oauth: { clientSecret: 'x' } }, /clientId/],
   ['a danger that nobody knows', { url: 'https://a.example', danger: 'none' }, /danger/],
 ])('a server with %s is refused, and the others are used', (_, entry, why) => {
   const found = config({ bad: entry, good: { url: 'https://mcp.example.com' } });
@@ -55,6 +56,37 @@ test('what a server says of its own tools never makes them less dangerous', () =
   expect(of({ danger: 'SAFE' }, {})).toBe('SAFE');
   expect(of({ danger: 'SAFE' }, { destructiveHint: true })).toBe('DANGEROUS');
   expect(of({ danger: 'SAFE', tools: { t: { danger: 'MODERATE' } } }, { destructiveHint: true })).toBe('MODERATE');
+});
+
+test('the login of a server is read, and its secret stays out of what is shown', () => {
+  const { servers, problems } = config({
+    s: { url: 'https://a.example/mcp', oauth: { clientId: 'abc', clientSecret: 'secret-3', issuer: 'https://login.example' } },
+  });
+  expect(problems).toEqual([]);
+  expect(servers[0]!.clientSecret).toBe('secret-3');
+  expect(JSON.stringify(servers[0]!.server)).not.toContain('secret');
+  expect(declarationText(declarationOf(servers[0]!.server, []))).toContain('Its login is at https://login.example.');
+});
+
+test('an agent is offered what the owner calls SAFE or MODERATE, where the owner says so, and a person reads which', () => {
+  const listed = [
+    { name: 'search', inputSchema: empty },
+    { name: 'write', inputSchema: empty },
+    { name: 'delete', inputSchema: empty },
+    { name: 'ask_human', inputSchema: empty },
+  ];
+  const fields = { danger: 'SAFE', tools: { write: { danger: 'MODERATE' }, delete: { danger: 'DANGEROUS' } } };
+  const names = (more: object) => offeredToAgents(declarationOf(server({ ...fields, ...more }), listed)).map(({ of }) => of);
+  expect(names({})).toEqual([]);
+  expect(names({ agents: true })).toEqual(['search', 'write']);
+  const text = declarationText(declarationOf(server({ ...fields, agents: true }), listed));
+  expect(text).toContain('Coding agents may use these without a question, in every task: search.');
+  expect(text).toContain('Coding agents may use these after a question, which says yes to one tool and not to one call: write.');
+});
+
+test('what nobody wrote about logins and agents changes no version that was agreed to before', () => {
+  expect(Object.keys(server())).toEqual(['name', 'danger', 'tools', 'timeoutMs', 'reach']);
+  expect(Object.keys(server().reach)).toEqual(['over', 'url', 'headers']);
 });
 
 test('tools come in one order, whatever order their server lists them in', () => {

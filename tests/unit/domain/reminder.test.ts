@@ -8,9 +8,9 @@ const BERLIN = 'Europe/Berlin';
 const NOW = new Date('2026-11-23T10:00:00Z');
 
 /** Null: the message is for the model. */
-const read = async (text: string, now = NOW, zone = BERLIN) => {
+const read = async (text: string, now = NOW, zone = BERLIN, language?: string) => {
   const asked = parseRemind(text);
-  return asked && (await readRemind(asked, now, zone));
+  return asked && (await readRemind(asked, now, { timeZone: zone, language }));
 };
 
 describe('remind me', () => {
@@ -67,6 +67,29 @@ describe('remind me', () => {
     const night = new Date('2027-03-28T00:30:00Z');
     expect(await read('remind me to look in 2 hours', night)).toMatchObject({ at: new Date('2027-03-28T02:30:00Z') });
     expect(await read('remind me to look at 9:00', night)).toMatchObject({ at: new Date('2027-03-28T07:00:00Z') });
+  });
+
+  it.each([
+    ['Europe/Berlin', undefined, '2026-12-05'],
+    ['Europe/Berlin', 'en', '2026-12-05'],
+    ['Europe/Berlin', 'en-US', '2027-05-12'],
+    ['America/New_York', undefined, '2027-05-12'],
+    ['US/Eastern', 'en', '2027-05-12'],
+    ['America/New_York', 'de', '2026-12-05'],
+    ['America/Sao_Paulo', undefined, '2026-12-05'],
+    ['UTC', undefined, '2027-05-12'],
+    ['UTC', 'ja', '2027-05-12'],
+    ['UTC', 'en-GB', '2026-12-05'],
+  ])('5/12 in %s, with answers in %s, is %s', async (zone, language, day) => {
+    const found = await read('remind me to pay on 5/12 at 12:00', NOW, zone, language);
+    expect(found).toMatchObject({ what: 'pay', at: expect.any(Date) });
+    expect((found as { at: Date }).at.toISOString()).toContain(day);
+  });
+
+  it('knows 5.12. where the day comes first, and takes 9.30 for a time', async () => {
+    expect(await read('remind me to pay on 5.12. at 9')).toEqual({ what: 'pay', at: new Date('2026-12-05T08:00:00Z') });
+    expect(await read('remind me on 5.12. to pay')).toEqual({ what: 'pay', at: new Date('2026-12-05T08:00:00Z') });
+    expect(await read('remind me at 9.30 tomorrow to pay')).toEqual({ what: 'pay', at: new Date('2026-11-24T08:30:00Z') });
   });
 
   it('in any zone, at any moment, comes when a clock there shows the time that was said', async () => {

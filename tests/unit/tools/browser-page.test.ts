@@ -52,14 +52,13 @@ it.each([
 
 it('names the rule of a person and the private address that closed a page', () => {
   const nothing = [failed('net::ERR_TUNNEL_CONNECTION_FAILED'), ...reading('', 'chrome-error://chromewebdata/')];
-  const refused = (ruled: boolean) => [{ host: 'shop.example', port: 443, ruled }];
-  const outcome = (ruled: boolean) => openedOutcome('https://shop.example/', answer(nothing, { refused: refused(ruled) }));
-  expect(outcome(true).output).toMatch(/^The person has not allowed shop\.example\./);
-  expect(outcome(false).output).toBe('shop.example is not on the public internet, and only public addresses may be reached.');
+  const outcome = (words: string, port = 443) => openedOutcome('https://shop.example/', answer(nothing, { refused: [{ host: 'shop.example', port, words }] }));
+  expect(outcome('The person has not allowed it.').output).toBe('The person has not allowed it.');
+  expect(outcome('not public', 8443).output).toMatch(/^shop\.example could not be opened/);
 });
 
 it('does not take a page for refused because one of its parts was', () => {
-  const all = answer(reading('- heading "Shop" [ref=e1]'), { refused: [{ host: 'shop.example', port: 8080, ruled: false }] });
+  const all = answer(reading('- heading "Shop" [ref=e1]'), { refused: [{ host: 'shop.example', port: 8080, words: 'not public' }] });
   expect(pageOutcome(pageIn(all)!, all)).toMatchObject({
     ok: true,
     output: expect.stringContaining('The page also asked for shop.example:8080, which was refused.'),

@@ -118,7 +118,11 @@ describe('the tools of the kennel', () => {
       ['file_read', { path: 'a' }],
       ['shell_run', { command: 'ls' }],
     ] as const)
-      expect(await named(name).run(named(name).schema.parse(args) as never, context)).toEqual({ ok: false, output: expect.stringContaining('kennel host') });
+      expect(await named(name).run(named(name).schema.parse(args) as never, context)).toEqual({
+        ok: false,
+        output: expect.stringContaining('kennel host'),
+        ours: true,
+      });
   });
 
   it('show the whole command for an approval, with nothing in it that a screen would act on', async () => {

@@ -118,6 +118,16 @@ test('an argument with an input is checked when the run has it, and everything e
   expect(problem({ page: 'https://example.com' })).toBeNull();
 });
 
+test('a default is written as text, and counts as a number where the tool takes one', () => {
+  const lookup = (name: string) => tools.get(name);
+  const problem = (args: object, inputs = {}) =>
+    problemOfRun({ name: 'look', steps: [{ name: 's', tool: 'file_read', args: { path: 'a', ...args } }] }, lookup, inputs);
+  expect(problem({ lines: '{{input.n=5}}' })).toBeNull();
+  expect(problem({ lines: '{{input.n=5}}' }, { n: '7' })).toBeNull();
+  expect(problem({ lines: '{{input.n=many}}' })).toMatch(/lines/);
+  expect(problem({ path: '{{input.n=5}}' })).toBeNull();
+});
+
 test.each([
   'workflow_create',
   'workflow_update',

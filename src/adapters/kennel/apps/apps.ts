@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
+import type { Socket } from 'node:net';
 import { basename, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
@@ -19,6 +20,8 @@ const MAX_APPS = 4;
 /** How long the container of an app that ended by itself stays, so that its log can be read. */
 const KEPT_MS = 3_600_000;
 const STOP_SECONDS = 5;
+/** How long a connection to an app waits until the app says its port, in ms. */
+const PORT_MS = 5_000;
 
 /** In an environment image, the project's own `node` may be too old for our program. */
 const RUN = ['sh', '-c', 'exec "$(command -v /opt/fetch/bin/node || command -v node)" /opt/fetch/kennel/app/main.ts "$@"', 'app'];
@@ -48,7 +51,7 @@ export class Apps {
       if (await inspectOrNull(context.engine.docker, name)) return id;
       const running = (await this.listed(context)).filter(({ state }) => state === 'running');
       if (running.length >= MAX_APPS) throw new KennelFull(`${MAX_APPS} apps run on this host (${running.map((each) => each.id).join(', ')}). Stop one first.`);
-      const preview = await Preview.open(join(this.folder, id), 0);
+      const preview = await Preview.open(join(this.folder, id), app.workspace, 0);
       this.previews.set(id, preview);
       try {
         await context.engine.docker.createContainer({ ...this.configuration(context, image, app, id, preview.port), name });
@@ -102,20 +105,46 @@ export class Apps {
     }
   }
 
+  /**
+   * A connection to the app in this workspace that listens on this port; null when there is none. It begins in the app's own container, so it never leads to a
+   * port of this machine. The engine is asked only when no container is connected here: the app may have ended, or an earlier process had its preview.
+   */
+  async connect(workspace: string, port: number): Promise<Socket | null> {
+    const at = () => [...this.previews.values()].filter((preview) => preview.workspace === workspace);
+    const found = () => at().find((preview) => preview.appPort === port && preview.reached);
+    if (!found()) {
+      await this.turns.run('', async () => {
+        for (const app of await this.listed(await this.contextOf(null))) await this.settlePreview(app);
+      });
+      const deadline = Date.now() + PORT_MS;
+      while (!found() && Date.now() < deadline && at().some((preview) => preview.appPort === null || !preview.reached)) await pause(50);
+    }
+    return (await found()?.tunnel()) ?? null;
+  }
+
   /** Opens previews that an earlier process had, and removes what ended long ago or has lost its workspace. Returns the apps that are left. */
-  tend(): Promise<App[]> {
+  tend(ended?: (app: App) => Promise<void>): Promise<App[]> {
     return this.turns.run('', async () => {
       const context = await this.contextOf(null);
       const apps = await this.listed(context);
       const left: App[] = [];
       for (const app of apps) {
-        if (!existsSync(app.workspace) || (app.state === 'exited' && Date.now() - (app.endedAt ?? 0) > KEPT_MS)) await this.end(context, app.id);
-        else left.push(app);
-        if (app.state === 'exited') await this.closePreview(app.id);
-        else if (left.includes(app) && !this.previews.has(app.id)) this.previews.set(app.id, await Preview.open(join(this.folder, app.id), app.previewPort));
+        const lost = !existsSync(app.workspace);
+        if (app.state === 'exited' && !lost) await ended?.(app);
+        if (lost || (app.state === 'exited' && Date.now() - (app.endedAt ?? 0) > KEPT_MS)) await this.end(context, app.id);
+        else {
+          left.push(app);
+          await this.settlePreview(app);
+        }
       }
       return left;
     });
+  }
+
+  /** An app that runs has a preview in this process, and one that has ended has none. */
+  private async settlePreview({ id, state, workspace, previewPort }: App): Promise<void> {
+    if (state === 'exited') await this.closePreview(id);
+    else if (!this.previews.has(id)) this.previews.set(id, await Preview.open(join(this.folder, id), workspace, previewPort));
   }
 
   async release(): Promise<void> {

@@ -16,32 +16,35 @@ const HELLO = /^(\d{1,5})\n$/;
 export class Preview {
   /** the port on loopback of this machine */
   readonly port: number;
+  /** folder of the app's workspace */
+  readonly workspace: string;
   /** the app's own port; null until it listens */
   appPort: number | null = null;
   private readonly servers: [Server, Server];
   private readonly folder: SocketFolder;
   private readonly waiting: Socket[] = [];
-  private readonly visitors: Array<(tunnel: Socket) => void> = [];
+  private readonly visitors: Array<(tunnel: Socket | null) => void> = [];
   private readonly open = new Set<Socket>();
   private tunnels = 0;
 
-  private constructor(folder: SocketFolder, servers: [Server, Server]) {
+  private constructor(workspace: string, folder: SocketFolder, servers: [Server, Server]) {
+    this.workspace = workspace;
     this.folder = folder;
     this.servers = servers;
     this.port = (servers[0].address() as { port: number }).port;
-    servers[0].on('connection', (visitor: Socket) => this.visit(visitor));
+    servers[0].on('connection', (visitor: Socket) => void this.visit(visitor));
     servers[1].on('connection', (tunnel: Socket) => this.greet(tunnel));
   }
 
   /** `port`: where it was before this process; 0 for any that is free. */
-  static async open(path: string, port: number): Promise<Preview> {
+  static async open(path: string, workspace: string, port: number): Promise<Preview> {
     const folder = openSocketFolder(path);
     const [visitors, tunnels] = [createServer({ allowHalfOpen: true, pauseOnConnect: true }), createServer({ allowHalfOpen: true })];
     try {
       visitors.listen(port, '127.0.0.1');
       await once(visitors, 'listening');
       await folder.listen(tunnels, 'preview.sock');
-      return new Preview(folder, [visitors, tunnels]);
+      return new Preview(workspace, folder, [visitors, tunnels]);
     } catch (error) {
       visitors.close();
       folder.close();
@@ -50,9 +53,32 @@ export class Preview {
   }
 
   async close(): Promise<void> {
+    for (const take of this.visitors.splice(0)) take(null);
     for (const socket of this.open) socket.destroy();
     await Promise.all(this.servers.map((server) => new Promise((done) => server.close(done))));
     this.folder.close();
+  }
+
+  /** A connection to the app; null when none comes in time. It is paused: the app says nothing before its first byte. */
+  tunnel(ms = WAIT_MS): Promise<Socket | null> {
+    const waiting = this.waiting.shift();
+    if (waiting) return Promise.resolve(waiting);
+    return new Promise((resolve) => {
+      const take = (found: Socket | null) => {
+        clearTimeout(timer);
+        resolve(found);
+      };
+      const timer = setTimeout(() => {
+        this.visitors.splice(this.visitors.indexOf(take), 1);
+        resolve(null);
+      }, ms);
+      this.visitors.push(take);
+    });
+  }
+
+  /** Whether the container has a connection here, used or not. Without one, the app may have ended. */
+  get reached(): boolean {
+    return this.tunnels > 0;
   }
 
   private track(socket: Socket): void {
@@ -75,31 +101,22 @@ export class Preview {
       if (port === undefined) return void tunnel.destroy();
       this.appPort = Number(port);
       tunnel.pause();
-      const visitor = this.visitors.shift();
-      if (visitor) visitor(tunnel);
-      else this.waiting.push(tunnel);
+      this.offer(tunnel);
     });
   }
 
-  private visit(visitor: Socket): void {
+  private offer(tunnel: Socket): void {
+    const visitor = this.visitors.shift();
+    if (visitor) visitor(tunnel);
+    else if (!tunnel.destroyed) this.waiting.push(tunnel);
+  }
+
+  private async visit(visitor: Socket): Promise<void> {
     this.track(visitor);
-    const tunnel = this.waiting.shift();
-    if (tunnel) {
-      join(visitor, tunnel);
-      return;
-    }
-    const take = (found: Socket) => {
-      clearTimeout(timer);
-      join(visitor, found);
-    };
-    const leave = () => {
-      clearTimeout(timer);
-      const at = this.visitors.indexOf(take);
-      if (at >= 0) this.visitors.splice(at, 1);
-    };
-    const timer = setTimeout(() => visitor.destroy(), WAIT_MS);
-    this.visitors.push(take);
-    visitor.on('close', leave);
+    const tunnel = await this.tunnel();
+    if (tunnel && !visitor.destroyed) return join(visitor, tunnel);
+    visitor.destroy();
+    if (tunnel) this.offer(tunnel);
   }
 }
 

@@ -7,6 +7,7 @@ import { KeyedMutex } from '../../keyed-mutex.ts';
 import { destroy, homeLabel, inspectOrNull, LABEL, statusOf } from '../docker/containers.ts';
 import { explained } from '../docker/engine.ts';
 import type { BrowserGate, RefusedAddress } from '../gate/browser-gate.ts';
+import type { LocalApps } from '../gate/egress/local-apps.ts';
 import { KennelFull } from '../kennel.ts';
 import type { OpenKennel } from '../open-kennel.ts';
 import { browserKey, browserName, configuration } from './container.ts';
@@ -18,8 +19,15 @@ export interface BrowserOwner {
   key: string;
   /** the thread, and where its conversation begins: another one gets another browser */
   conversation: string;
-  /** the rules of people about hosts that count for the chat */
-  rules(): Promise<EgressRule[]>;
+  /** the rules of people about hosts that count for a page of this */
+  rules(subject: BrowserSubject): Promise<EgressRule[]>;
+  /** what `localhost` means in a browser for the apps of this workspace */
+  apps(workspace: string): LocalApps;
+}
+
+/** What a browser is for: the apps of one workspace, which is named by its folder on this host, or the web. Cookies and storage of one are never in the other. */
+export interface BrowserSubject {
+  workspace: string | null;
 }
 
 /** A command of agent-browser with its arguments. */
@@ -42,8 +50,8 @@ export interface BrowserAnswer {
 }
 
 export interface BrowserRun {
-  /** opens a browser where there is none; otherwise NoBrowser is thrown */
-  opens: boolean;
+  /** opens a browser for this where there is none, in place of one for something else; when null and there is none, NoBrowser is thrown */
+  opens: BrowserSubject | null;
   /** stop at the first command that fails */
   bail: boolean;
   onProgress: (text: string) => void;
@@ -112,7 +120,7 @@ class HostBrowsers implements Browsers {
   }
 
   picture(owner: BrowserOwner, options: Omit<BrowserRun, 'opens' | 'bail'>): Promise<Buffer> {
-    return this.inTurn(owner, { ...options, opens: false, bail: true }, async ({ id }) => {
+    return this.inTurn(owner, { ...options, opens: null, bail: true }, async ({ id }) => {
       const taken = `agent-browser screenshot ${PICTURE} >&2 && base64 -w0 ${PICTURE} && rm -f ${PICTURE}`;
       const said = await this.exec(id, ['sh', '-c', taken], '', MAX_PICTURE, options.signal);
       const picture = Buffer.from(said.stdout, 'base64');
@@ -146,10 +154,11 @@ class HostBrowsers implements Browsers {
       this.turns.run(
         key,
         async () => {
-          const found = await this.find(key, owner.conversation);
-          if (!found && !options.opens) throw new NoBrowser('No page is open in the browser of this chat.');
-          const folder = await this.wayOut(key, owner);
-          const id = found ?? (await this.start(key, folder, owner, options));
+          const found = await this.find(key, owner.conversation, options.opens);
+          const subject = found ?? options.opens;
+          if (!subject) throw new NoBrowser('No page is open in the browser of this chat.');
+          const folder = await this.wayOut(key, owner, subject);
+          const id = found?.id ?? (await this.start(key, folder, owner, subject, options));
           return await act({ id, key, fresh: found === null });
         },
         options.signal,
@@ -157,24 +166,32 @@ class HostBrowsers implements Browsers {
     );
   }
 
-  /** The running browser of this conversation. One of an earlier conversation, or one that has ended, is removed. */
-  private async find(key: string, conversation: string): Promise<string | null> {
+  /** The running browser of this conversation. One of an earlier conversation, one for something else, or one that has ended, is removed. */
+  private async find(key: string, conversation: string, wanted: BrowserSubject | null): Promise<({ id: string } & BrowserSubject) | null> {
     const { docker } = this.kennel.engine;
     const found = await inspectOrNull(docker, browserName(this.home, key));
     if (!found) return null;
-    if (found.State.Running && found.Config.Labels[LABEL.conversation] === conversation) return found.Id;
+    const { [LABEL.conversation]: of, [LABEL.workspace]: workspace = null } = found.Config.Labels;
+    if (found.State.Running && of === conversation && (!wanted || wanted.workspace === workspace)) return { id: found.Id, workspace };
     await destroy(docker, found.Id);
     return null;
   }
 
-  private async wayOut(key: string, owner: BrowserOwner): Promise<string> {
+  private async wayOut(key: string, owner: BrowserOwner, subject: BrowserSubject): Promise<string> {
     const folder = join(this.config.FETCH_HOME, 'kennel', 'browsers', key);
     await mkdir(folder, { recursive: true, mode: 0o755 });
-    await this.gate.open({ key, folder, rules: owner.rules });
+    const { workspace } = subject;
+    await this.gate.open({ key, folder, rules: () => owner.rules(subject), apps: workspace === null ? null : owner.apps(workspace) });
     return folder;
   }
 
-  private async start(key: string, gate: string, { conversation }: BrowserOwner, { onProgress, signal }: BrowserRun): Promise<string> {
+  private async start(
+    key: string,
+    gate: string,
+    { conversation }: BrowserOwner,
+    { workspace }: BrowserSubject,
+    { onProgress, signal }: BrowserRun,
+  ): Promise<string> {
     const context = await this.kennel.contextFor('browser', onProgress, signal);
     return await this.starts.run(
       this.home,
@@ -183,7 +200,7 @@ class HostBrowsers implements Browsers {
         const { FETCH_BROWSER_SLOTS: slots, FETCH_BROWSER_IDLE_MINUTES: minutes } = this.config;
         if (open >= slots) throw new KennelFull(`all ${slots} browsers are in use (FETCH_BROWSER_SLOTS), and one ends after ${minutes} minutes without use.`);
         const { docker } = this.kennel.engine;
-        const created = await docker.createContainer(configuration(context, { key, conversation, gate, idleMs: minutes * 60_000 }));
+        const created = await docker.createContainer(configuration(context, { key, conversation, workspace, gate, idleMs: minutes * 60_000 }));
         try {
           await created.start();
           return created.id;

@@ -24,6 +24,8 @@ export interface BrowserContainer {
   key: string;
   /** the thread, and where its conversation begins */
   conversation: string;
+  /** folder on the host of the workspace whose apps it is for; null: it is for the web */
+  workspace: string | null;
   /** folder on the host with `egress.sock` */
   gate: string;
   idleMs: number;
@@ -52,6 +54,7 @@ export function configuration({ image, limits, user, system, home }: CommandCont
       [LABEL.home]: home,
       [LABEL.browser]: browser.key,
       [LABEL.conversation]: browser.conversation,
+      ...(browser.workspace !== null && { [LABEL.workspace]: browser.workspace }),
       [LABEL.until]: String(Date.now() + LIFE_MS),
     },
     HostConfig: hostConfig({ limits, user, emptyHome: EMPTY_HOME, output: 'short', mounts: [mount(browser.gate, `${INSIDE.run}/gate`, true), ...system] }),

@@ -25,6 +25,7 @@ export const LABEL = {
   /** only apps: its id, the call that started it, its workspace on the host, its command line, and the port of its preview */
   app: 'fetch.app',
   call: 'fetch.call',
+  /** also browsers that are for the apps of this workspace */
   workspace: 'fetch.workspace',
   command: 'fetch.command',
   port: 'fetch.port',

@@ -96,7 +96,7 @@ export function explain(error: unknown): Error {
   if (!gone) return error instanceof Error ? error : new Error(String(error));
   if (code === 'EACCES' || code === 'EPERM')
     return new KennelUnavailable(
-      'This user may not use the Docker engine. Add it to the group of the engine and log in again: sudo usermod -aG docker "$USER". Chats work without it.',
+      'This user may not use the Docker engine. Add it to the group of the engine and log in again: sudo usermod -aG docker "$USER". With docker-compose.yml set DOCKER_GID in .env to that group. Chats work without it.',
       { cause: error },
     );
   return new KennelUnavailable(`No Docker engine answers, and coding tasks need one. ${howToInstall()} Chats work without it.`, { cause: error });

@@ -1,4 +1,6 @@
 import type { HostConfig, MountSettings } from 'dockerode';
+import { INSIDE } from '../../../contracts/kennel.ts';
+import type { MountedSkill } from '../skill-folders.ts';
 import { seccompProfile } from './seccomp.ts';
 
 /** What a container may use of its host. */
@@ -61,6 +63,10 @@ export function hostConfig({ limits, user, mounts, emptyHome, output }: Walls): 
 }
 
 /** A folder or file of the host. Fails when it does not exist, unlike `Binds`, which would create a folder of root. */
+/** Skills of the owner, where containers find them. */
+export const skillMounts = (skills: readonly MountedSkill[] = []): MountSettings[] =>
+  skills.map(({ name, folder }) => mount(folder, `${INSIDE.skills}/${name}`, true));
+
 export const mount = (source: string, target: string, readOnly = false): MountSettings => ({
   Type: 'bind',
   Source: source,

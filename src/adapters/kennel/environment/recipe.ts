@@ -94,13 +94,7 @@ export function dockerfileOf(recipe: Recipe, at: { base: string; kennel: string;
   const lines = [
     `FROM ${at.base}`,
     ...(recipe.base ? ['USER 0:0', 'SHELL ["/bin/sh", "-c"]', `RUN ${CHECK}`] : []),
-    systemPackages(),
-    // packages with manual pages for alternatives fail where a slim image has no folder for them
-    ...(recipe.packages.length > 0
-      ? [
-          `RUN mkdir -p /usr/share/man/man1 /usr/share/man/man7 && apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends ${recipe.packages.join(' ')} && apt-get clean && rm -rf /var/lib/apt/lists/*`,
-        ]
-      : []),
+    ...packageLines(recipe),
     'COPY environment /opt/environment',
     `RUN mkdir -p ${BIN} && chmod -R a+rX /opt/environment`,
     // another base has no Node of ours; what an agent of ours runs with stays apart from what the repository wants
@@ -140,10 +134,25 @@ export function dockerfileOf(recipe: Recipe, at: { base: string; kennel: string;
 export const OTHER_SYSTEM = 'fetch: this base is neither Debian nor Ubuntu';
 const CHECK = `command -v apt-get >/dev/null || { echo '${OTHER_SYSTEM}' >&2; exit 1; }`;
 
-/** The instruction of `kennel/Dockerfile` that installs what the runner needs, word by word. */
-function systemPackages(): string {
+/** Packages with manual pages for alternatives fail where a slim image has no folder for them. */
+const install = (packages: readonly string[]): string =>
+  `RUN mkdir -p /usr/share/man/man1 /usr/share/man/man7 && apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends ${packages.join(' ')} && apt-get clean && rm -rf /var/lib/apt/lists/*`;
+
+function packageLines({ base, packages }: Recipe): string[] {
+  const ofKennel = systemPackages();
+  // another base shares no layer with the kennel, so everything is installed at once: the lists are fetched once
+  if (base) return [install([...ofKennel.names, ...packages])];
+  return [ofKennel.instruction, ...(packages.length > 0 ? [install(packages)] : [])];
+}
+
+/** The instruction of `kennel/Dockerfile` that installs what the runner needs, word by word, and the packages in it. */
+function systemPackages(): { instruction: string; names: string[] } {
   const dockerfile = readFileSync(join(PACKAGE_ROOT, 'kennel/Dockerfile'), 'utf8');
-  const found = /^RUN apt-get update(?:.*\\\n)*.*$/m.exec(dockerfile)?.[0];
-  if (!found) throw new Error('kennel/Dockerfile installs no packages');
-  return found;
+  const instruction = /^RUN apt-get update(?:.*\\\n)*.*$/m.exec(dockerfile)?.[0];
+  const names = /apt-get install -y --no-install-recommends ([a-z0-9+. -]+)/
+    .exec(instruction ?? '')?.[1]
+    ?.trim()
+    .split(' ');
+  if (!instruction || !names) throw new Error('kennel/Dockerfile installs no packages');
+  return { instruction, names };
 }

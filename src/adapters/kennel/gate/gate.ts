@@ -1,3 +1,4 @@
+import type { Server } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { Agent } from 'undici';
@@ -9,6 +10,7 @@ import { forgetLimit, limitOf, mayTryLimit, noteLimit, noteRefusal } from '../..
 import { addTaskUsage, budgetUse } from '../../../store/kennel/usage.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 import { KeyedMutex } from '../../keyed-mutex.ts';
+import type { CallAccess } from '../../mcp/agreed-call.ts';
 import { type AddressRule, isPublicAddress, type Resolver, systemResolver } from '../../web/address-guard.ts';
 import type { RegistryCache } from './cache/registry-cache.ts';
 import { type AdmissionStore, createAdmission } from './egress/admission.ts';
@@ -22,6 +24,7 @@ import { ModelProxy } from './model/model-proxy.ts';
 import { type UpstreamSettings, upstreamsOf } from './model/upstreams.ts';
 import { createSlots } from './slots.ts';
 import { openSocketFolder, type SocketFolder } from './socket.ts';
+import { type TaskMcp, taskMcp } from './task-mcp.ts';
 
 export interface GateTask {
   taskId: string;
@@ -32,10 +35,12 @@ export interface GateTask {
   allow: readonly string[];
   /** Whose rules count besides. Without it nobody is asked, and other hosts are refused. */
   at?: { host: string; workspace: string };
+  /** The thread of the task, whose owner may have MCP servers for agents. Without it there are none. */
+  threadId?: string;
 }
 
 /**
- * The only ways out of containers: two unix sockets for each task, and no port. A host has one gate. After a restart it is opened again for every live task.
+ * The only ways out of containers: some unix sockets for each task, and no port. A host has one gate. After a restart it is opened again for every live task.
  */
 export interface Gate {
   /**
@@ -67,6 +72,8 @@ export interface GateDeps {
   /** what is kept of package registries; without it, all of it goes through tunnels */
   cache?: RegistryCache | null;
   resolve?: Resolver;
+  /** how MCP servers of the owner are reached; without it agents get none */
+  mcp?: Omit<CallAccess, 'db'>;
 }
 
 /** Milliseconds. */
@@ -90,13 +97,14 @@ interface Open {
   sockets: SocketFolder;
   model: ModelProxy;
   egress: EgressProxy;
+  mcp: TaskMcp | null;
   ledger: Ledger;
   traffic: TrafficCount;
   refused: RefusedHosts;
   allowed: AllowList;
 }
 
-export function createGate({ db, settings, log, times, allows = isPublicAddress, mirrors = [], cache = null, resolve = systemResolver }: GateDeps): Gate {
+export function createGate({ db, settings, log, times, allows = isPublicAddress, mirrors = [], cache = null, resolve = systemResolver, mcp }: GateDeps): Gate {
   const mirrorAt = (target: Target): MirrorAddress | undefined => mirrors.find(({ host, port }) => host === target.host && port === target.port);
   const reach = {
     allows: (address: string, target: Target) => allows(address) || mirrorAt(target) !== undefined,
@@ -114,7 +122,13 @@ export function createGate({ db, settings, log, times, allows = isPublicAddress,
   async function open(task: GateTask): Promise<void> {
     const allowed = allowList(task.allow);
     const known = tasks.get(task.taskId);
-    if (known && known.folder === task.folder && known.sockets.has('model.sock') && known.sockets.has('egress.sock')) {
+    if (
+      known &&
+      known.folder === task.folder &&
+      known.sockets.has('model.sock') &&
+      known.sockets.has('egress.sock') &&
+      (!known.mcp || known.sockets.has('mcp.sock'))
+    ) {
       known.allowed = allowed;
       known.ledger.setBudget(task.budget);
       return;
@@ -128,17 +142,19 @@ export function createGate({ db, settings, log, times, allows = isPublicAddress,
     const traffic = createTrafficCount((rows) => addTraffic(db, task.taskId, rows));
     const admission = createAdmission({ listed: () => opened.allowed, store: task.at ? admissionStore(db, { id: task.taskId, ...task.at }) : null });
     const egress = new EgressProxy({ ...reach, admission, cache, traffic, resolve, lookups, refused, idleMs: time.egressIdle, log: taskLog });
+    const served = mcp && task.threadId !== undefined ? taskMcp({ db, ...mcp, admission, threadId: task.threadId, taskId: task.taskId, log: taskLog }) : null;
     const sockets = openSocketFolder(task.folder);
-    const opened: Open = { folder: task.folder, sockets, model, egress, ledger, traffic, refused, allowed };
+    const opened: Open = { folder: task.folder, sockets, model, egress, mcp: served, ledger, traffic, refused, allowed };
     try {
       await sockets.listen(model.server, 'model.sock');
       await sockets.listen(egress.server, 'egress.sock');
+      if (served) await sockets.listen(served.server, 'mcp.sock');
     } catch (error) {
       await stopped(opened);
       throw error;
     }
     // one connection that cannot be accepted must not end the others
-    for (const server of [model.server, egress.server]) server.on('error', (error) => taskLog.warn({ error: error.message }, 'a socket of the gate failed'));
+    for (const server of serversOf(opened)) server.on('error', (error) => taskLog.warn({ error: error.message }, 'a socket of the gate failed'));
     tasks.set(task.taskId, opened);
   }
 
@@ -191,10 +207,14 @@ const limitStore = (db: Db, taskId: string): LimitStore => ({
   },
 });
 
-async function stopped({ model, egress, sockets }: Open): Promise<void> {
+const serversOf = ({ model, egress, mcp }: Open): Server[] => [model.server, egress.server, ...(mcp ? [mcp.server] : [])];
+
+async function stopped(open: Open): Promise<void> {
+  const { model, egress, mcp, sockets } = open;
   const cut = egress.cut();
+  mcp?.cut();
   await Promise.all(
-    [model.server, egress.server].map(
+    serversOf(open).map(
       (server) =>
         new Promise<void>((done) => {
           server.close(() => done());

@@ -11,7 +11,7 @@ export interface WireMessage {
 export interface Situation {
   /** the latest user message */
   user: string;
-  /** assistant messages after it */
+  /** assistant messages with calls after it: a notice that comes in between is no step */
   step: number;
   /** the latest tool result after it */
   last: string;
@@ -31,7 +31,7 @@ export function situationOf(messages: readonly WireMessage[]): Situation {
   const after = messages.slice(at + 1);
   return {
     user: at < 0 ? '' : textOf(messages[at]?.content),
-    step: after.filter((message) => message.role === 'assistant').length,
+    step: after.filter(({ role, tool_calls }) => role === 'assistant' && (tool_calls?.length ?? 0) > 0).length,
     last: textOf(after.findLast((message) => message.role === 'tool')?.content),
     system: messages
       .filter((message) => message.role === 'system')

@@ -1,7 +1,6 @@
 import type { WaAccount } from '../../../store/whatsapp/account.ts';
 import type { CurrentLive } from '../live.ts';
-import { WrongKey } from '../ratchet/encryption.ts';
-import { opensCredentials } from '../ratchet/own-key.ts';
+import { OTHER_KEY, opensCredentials } from '../ratchet/own-key.ts';
 import { keepConnected } from './keep-connected.ts';
 import { acquireLease, type Lease } from './lease.ts';
 import { type ConnectionDeps, createLink, either, isResting, type LinkState } from './link-state.ts';
@@ -68,7 +67,7 @@ const keyFits = ({ db, account, sealer }: ConnectionDeps): Promise<boolean> => o
 
 /** Says it at once, not only at a takeover. While a gateway can read the credentials, the account's row belongs to that one. */
 async function wrongKey(link: LinkState, row: WaAccount): Promise<void> {
-  const { message } = new WrongKey();
+  const message = OTHER_KEY;
   if (!link.wrongKeyTold) link.deps.log.error({ reason: message }, 'this gateway cannot stand by for WhatsApp');
   link.wrongKeyTold = true;
   if (row.lease_until && row.lease_until > new Date()) return;

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Sealer } from '../../../adapters/encryption.ts';
 import type { WaAccount } from '../../../store/whatsapp/account.ts';
 import type { LeaseHolder } from '../../channel.ts';
 import type { Live, OnOpen, WhatsAppDeps } from '../live.ts';
 import type { AuthState } from '../ratchet/auth-state.ts';
-import type { Sealer } from '../ratchet/encryption.ts';
 import { type DesiredState, watchDesiredState } from './desired-state.ts';
 import type { Lease } from './lease.ts';
 import type { Baileys } from './library/baileys.ts';

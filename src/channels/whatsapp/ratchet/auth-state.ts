@@ -1,12 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AuthenticationCreds, SignalDataSet, SignalDataTypeMap, SignalKeyStore } from '@whiskeysockets/baileys';
 import { LRUCache } from 'lru-cache';
+import type { Sealer } from '../../../adapters/encryption.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 import { isDatabaseAway } from '../../../store/postgres/health.ts';
 import { type KeyChange, LeaseLost, readCreds, readKeys, writeAuth } from '../../../store/whatsapp/auth.ts';
 import type { NewReceived } from '../../../store/whatsapp/inbox.ts';
 import type { Baileys } from '../link/library/baileys.ts';
-import { placeOf, type Sealer } from './encryption.ts';
+import { placeOf } from './own-key.ts';
 
 /** The pseudo key type that brings decrypted messages into the transaction of their ratchet state. */
 export const INBOX = 'x-inbox';

@@ -1,32 +1,26 @@
 import { createHash } from 'node:crypto';
 import { decryptPollVote, proto } from '@whiskeysockets/baileys';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '../../../support/until.ts';
-import { pairedClient, type TestClient } from '../../../support/whatsapp/client.ts';
+import type { TestClient } from '../../../support/whatsapp/client.ts';
 import type { Contact } from '../../../support/whatsapp/contact.ts';
-import { startWhatsAppFixture, type WhatsAppFixture } from '../../../support/whatsapp/fixture.ts';
+import type { WhatsAppFixture } from '../../../support/whatsapp/fixture.ts';
+import { type PairedFixture, startPairedFixture } from '../../../support/whatsapp/paired-fixture.ts';
 import { el } from '../../../support/whatsapp/stanza.ts';
-import { type Talk, talk, textOf } from '../../../support/whatsapp/talk.ts';
+import { type Talk, textOf } from '../../../support/whatsapp/talk.ts';
 
 let fixture: WhatsAppFixture;
 let client: TestClient;
 let t: Talk;
 let bob: Contact;
 
-beforeAll(async () => {
-  // the library's libsignal prints whole sessions
-  for (const level of ['info', 'warn', 'error'] as const) vi.spyOn(console, level).mockImplementation(() => {});
-  fixture = await startWhatsAppFixture();
-  bob = fixture.contact('Bob');
-  client = await pairedClient(fixture);
-  t = talk(client);
-});
+let paired: PairedFixture;
 
-afterAll(async () => {
-  vi.restoreAllMocks();
-  client?.stop();
-  await fixture?.close();
+beforeAll(async () => {
+  paired = await startPairedFixture();
+  ({ fixture, client, bob, t } = paired);
 });
+afterAll(() => paired?.close());
 
 describe('direct messages', () => {
   it('takes a first message by LID, then answers and further messages without pre-keys', async () => {

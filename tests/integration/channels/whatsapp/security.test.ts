@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { proto } from '@whiskeysockets/baileys';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createSealer } from '../../../../src/channels/whatsapp/ratchet/encryption.ts';
+import { createSealer } from '../../../../src/adapters/encryption.ts';
 import { readCreds } from '../../../../src/store/whatsapp/auth.ts';
 import { usageByRole } from '../../../bench/processes.ts';
 import { roleLog, script } from '../../../support/app.ts';

@@ -1,30 +1,24 @@
 import { proto } from '@whiskeysockets/baileys';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '../../../support/until.ts';
-import { pairedClient, type TestClient } from '../../../support/whatsapp/client.ts';
+import type { TestClient } from '../../../support/whatsapp/client.ts';
 import type { Contact } from '../../../support/whatsapp/contact.ts';
-import { startWhatsAppFixture, type WhatsAppFixture } from '../../../support/whatsapp/fixture.ts';
-import { type Talk, talk, textOf } from '../../../support/whatsapp/talk.ts';
+import type { WhatsAppFixture } from '../../../support/whatsapp/fixture.ts';
+import { type PairedFixture, startPairedFixture } from '../../../support/whatsapp/paired-fixture.ts';
+import { type Talk, textOf } from '../../../support/whatsapp/talk.ts';
 
 let fixture: WhatsAppFixture;
 let client: TestClient;
 let t: Talk;
 let bob: Contact;
 
-beforeAll(async () => {
-  // the library's libsignal prints whole sessions
-  for (const level of ['info', 'warn', 'error'] as const) vi.spyOn(console, level).mockImplementation(() => {});
-  fixture = await startWhatsAppFixture();
-  bob = fixture.contact('Bob');
-  client = await pairedClient(fixture);
-  t = talk(client);
-});
+let paired: PairedFixture;
 
-afterAll(async () => {
-  vi.restoreAllMocks();
-  client?.stop();
-  await fixture?.close();
+beforeAll(async () => {
+  paired = await startPairedFixture();
+  ({ fixture, client, bob, t } = paired);
 });
+afterAll(() => paired?.close());
 
 describe('groups', () => {
   it('carries messages in and out by sender keys, with mentions, and tells who joins', async () => {

@@ -57,6 +57,22 @@ describe('markdown on a phone', () => {
     expect(toWhatsApp('```sh title="run.sh"\nls\n```')).toBe('title="run.sh"\n```\nls\n```');
   });
 
+  describe('a diff without a fence is code', () => {
+    const diff =
+      'diff --git a/x.md b/x.md\nindex 1f2e3d4..5a6b7c8 100644\n--- a/x.md\n+++ b/x.md\n@@ -1,4 +1,4 @@\n # **Title**\n-- old_item_\n+- new *item*\n \n \tlast';
+    it.each([
+      ['from git, with words around it', `Here it is:\n\n${diff}\n\n- **done**`, `Here it is:\n\n\`\`\`\n${diff}\n\`\`\`\n\n- *done*`],
+      ['without a line between', `Here:\n${diff}\nAnd **more**`, `Here:\n\n\`\`\`\n${diff}\n\`\`\`\n\nAnd *more*`],
+      ['whose empty line lost its space', `${diff.replace('\n \n', '\n\n')}\n- a`, `\`\`\`\n${diff.replace('\n \n', '\n\n')}\n- a\n\`\`\``],
+      ['with two files', `${diff}\n\n${diff}`, `\`\`\`\n${diff}\n\n${diff}\n\`\`\``],
+      ['of names and lines alone', '--- a/x\n+++ b/x\n-a *b*\n+a *c*', '```\n--- a/x\n+++ b/x\n-a *b*\n+a *c*\n```'],
+      ['of one hunk alone', '@@ -1 +1 @@\n-a\n+b', '```\n@@ -1 +1 @@\n-a\n+b\n```'],
+      ['with fences in it', '@@ -1 +1,2 @@\n-```\n+````\n+x', '`````\n@@ -1 +1,2 @@\n-```\n+````\n+x\n`````'],
+      ['and one in a fence stays as it is', `\`\`\`diff\n${diff}\n\`\`\``, `\`\`\`\n${diff}\n\`\`\``],
+      ['and a rule with plus signs is none', 'a\n\n---\n\n+ b', 'a\n\n—————\n\n- b'],
+    ])('%s', (_, markdown, expected) => expect(toWhatsApp(markdown)).toBe(expected));
+  });
+
   it('a narrow table is aligned, a wide one becomes rows of names and values', () => {
     expect(toWhatsApp('| Name | Price |\n|---|---:|\n| Apple | 1 |\n| `kiwi` | 10 |')).toBe('```\nName   Price\n-----  -----\nApple      1\nkiwi      10\n```');
     expect(toWhatsApp('| Name | What it does |\n|---|---|\n| **a** | [builds](https://x.example) all of the project |\n| b | |')).toBe(

@@ -11,8 +11,8 @@ export interface AdmissionStore {
   ask(target: Target, tool: string | null): Promise<boolean>;
 }
 
-/** `ruled`: it is open because a person said so, and ends when they take it back. `words`: for the agent. */
-export type Admitted = { open: true; ruled: boolean } | { open: false; status: string; words: string };
+/** `ruled`: it is open because a person said so, and ends when they take it back. `waited`: for that answer. `words`: for the agent. */
+export type Admitted = { open: true; ruled: boolean; waited?: true } | { open: false; status: string; words: string };
 
 /** Decides whether one task may reach a host. A host without a rule waits here while a person is asked. */
 export interface Admission {
@@ -75,7 +75,7 @@ export function createAdmission({ listed, store, everyMs = 500, holdMs = HOLD_MS
       // a store that is away for a while does not end the wait
       await fresh().catch(() => {});
       const decided = known(target);
-      if (decided) return decided;
+      if (decided) return decided.open ? { ...decided, waited: true } : decided;
     }
     return refused('403 No answer yet', egressWords.notYet(target));
   }

@@ -8,6 +8,7 @@ import { plainRequest, type RegistryRequest, registryRequest, targetOf } from '.
 import type { Admission } from './admission.ts';
 import { parseTarget, type Target } from './allow-list.ts';
 import { deny } from './deny.ts';
+import { isLocal, type LocalWay } from './local-apps.ts';
 import { forwardPlain, isOpenRead, refusePlain } from './plain.ts';
 import type { RefusedHosts } from './refused-hosts.ts';
 import type { TrafficCount } from './traffic.ts';
@@ -23,6 +24,8 @@ export interface EgressProxyDeps extends TunnelDeps {
   isPlain: (target: Target) => boolean;
   /** null: files of registries are not kept */
   cache: RegistryCache | null;
+  /** where `localhost` leads; without it, to no place */
+  local?: LocalWay | null;
 }
 
 /** Bytes that went through all tunnels of a task. */
@@ -73,6 +76,7 @@ export class EgressProxy {
   async cut(): Promise<void> {
     clearInterval(this.review);
     this.registries?.close();
+    this.deps.local?.close();
     const counted = [...this.tunnels.keys()].map((server) => new Promise((resolve) => server.once('close', resolve)));
     for (const socket of [...this.clients, ...this.tunnels.keys()]) socket.destroy();
     await Promise.all(counted);
@@ -82,6 +86,7 @@ export class EgressProxy {
     const wanted = this.wanted(request);
     if (!wanted || this.deps.refused.tooMany()) return refusePlain(response, '403 Only https', 'Only https is passed on.');
     const { target, registry } = wanted;
+    if (this.deps.local && isLocal(target)) return this.deps.local.plain(target, request, response);
     if (!registry && !this.deps.isPlain(target) && !isOpenRead(request, target)) {
       this.note(target);
       return refusePlain(response, '403 Only https', egressWords.tlsOnly(target));
@@ -127,6 +132,10 @@ export class EgressProxy {
     }
     const target = parseTarget(request.url ?? '');
     if (!target) return deny(client, '400 Bad Request', 'A CONNECT needs a host and a port, such as example.com:443.');
+    if (this.deps.local && isLocal(target)) {
+      client.setTimeout(this.deps.idleMs);
+      return await this.deps.local.tunnel(target, client, head);
+    }
     if (this.isPrivate(target)) return this.block(target, client);
     const admitted = await this.deps.admission.admit(target, toolName(request.headers['user-agent']), leaving(client));
     if (client.destroyed) return;

@@ -1,4 +1,4 @@
-import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import { type ClientRequest, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { BlockedAddressError, guardedLookup } from '../../../web/address-guard.ts';
 import type { Target } from './allow-list.ts';
@@ -7,7 +7,7 @@ import { inTurn, type TunnelDeps } from './tunnel.ts';
 /** Headers that belong to one connection and not to the request. */
 const OF_THE_CONNECTION = new Set(['connection', 'keep-alive', 'proxy-authorization', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade']);
 
-const endToEnd = (headers: IncomingMessage['headers']) => Object.fromEntries(Object.entries(headers).filter(([name]) => !OF_THE_CONNECTION.has(name)));
+export const endToEnd = (headers: IncomingMessage['headers']) => Object.fromEntries(Object.entries(headers).filter(([name]) => !OF_THE_CONNECTION.has(name)));
 
 /** The port of plain HTTP. A rule for another port was asked for without the word that nothing is encrypted. */
 const PLAIN_PORT = 80;
@@ -59,6 +59,11 @@ export function forwardPlain(deps: TunnelDeps, target: Target, request: Incoming
     else if (error instanceof BlockedAddressError) blocked();
     else response.writeHead(502, { 'content-type': 'text/plain' }).end(`${target.host}:${target.port} cannot be reached (${error.code ?? 'unknown'}).\n`);
   });
+  relay(request, sent, response);
+}
+
+/** Sends a request on, and its answer back. A client that leaves ends both. */
+export function relay(request: IncomingMessage, sent: ClientRequest, response: ServerResponse): void {
   sent.once('response', (answer) => {
     response.writeHead(answer.statusCode ?? 502, endToEnd(answer.headers));
     answer.pipe(response);

@@ -3,6 +3,7 @@ import { fromMarkdown } from 'mdast-util-from-markdown';
 import { gfmFromMarkdown } from 'mdast-util-gfm';
 import { gfm } from 'micromark-extension-gfm';
 import { isParseable } from '../../../shared/markdown.ts';
+import { fenceDiffs } from './diffs.ts';
 import { fenceFor, harmless, type Inline, inline, lines, sourceOf, styled, toLines, url } from './markup-inline.ts';
 import { finishLine, type Piece, type Row, structure, text } from './markup-line.ts';
 import { table } from './markup-table.ts';
@@ -25,7 +26,7 @@ const DEEPEST = 40;
  * three), without indentation or quote marks. Every word survives, with the addresses of links and images. Never throws.
  */
 export function toWhatsApp(markdown: string): string {
-  const source = markdown.toWellFormed();
+  const source = fenceDiffs(markdown.toWellFormed());
   if (!isParseable(source)) return harmless(source);
   let rows: Row[];
   try {

@@ -5,16 +5,10 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const HEAD_BYTES = 1 + NONCE_BYTES + TAG_BYTES;
 
-/** Where a value is stored; its ciphertext is bound to that. */
-export const placeOf = (account: string, key: string): string => `${account}/${key}`;
-
-/** The stored credentials cannot be read with this key. */
+/** This was encrypted with another key than the one of this process. */
 export class WrongKey extends Error {
   constructor() {
-    super(
-      'The stored WhatsApp credentials were written with another encryption key than the one of this gateway. Copy the file encryption-key from the FETCH_HOME of the machine that linked WhatsApp, ' +
-        'or set the same FETCH_ENCRYPTION_KEY on every machine, and start this gateway again. Where that key is lost, log WhatsApp out and pair it again.',
-    );
+    super('This was encrypted with another key than FETCH_ENCRYPTION_KEY, or FETCH_HOME/encryption-key, of this process.');
     this.name = 'WrongKey';
   }
 }

@@ -1,0 +1,33 @@
+import type { App } from '../../adapters/kennel/kennel.ts';
+import { codeFence, inline } from '../../domain/text/foreign-text.ts';
+import { signalConversation } from '../../intake/signal.ts';
+import { chatOfApp, markEnded } from '../../store/kennel/apps.ts';
+import { recordNotice } from '../../store/turns/complete-turn.ts';
+import { printed } from '../../tools/workspace/command-text.ts';
+import type { KennelDeps } from '../activity-deps.ts';
+
+const LAST_LINES = 15;
+const LAST_CHARS = 2_000;
+
+/**
+ * Tells the chat of an app that it has ended by itself. The message is stored under an id of the app's call before the app counts as told, so a killed process
+ * tells it neither twice nor never. What is stored and not signalled is found by reconciling.
+ */
+export async function tellEnd(deps: Pick<KennelDeps, 'db' | 'temporal' | 'config' | 'kennel' | 'host'>, app: App): Promise<void> {
+  const { db, kennel, host } = deps;
+  const chat = await chatOfApp(db, app.callId);
+  if (!chat) return;
+  const { chatId, channel, workflowId } = chat;
+  const outboxId = `out_${app.callId.replace(/^call_/, 'app_')}_ended`;
+  const log = printed(await kennel.apps.log(app.id, LAST_LINES)).trim();
+  const sources = [{ kind: 'command' as const, label: inline(app.command, 60) }];
+  await recordNotice(db, { chatId, outboxId, text: textOf(app, log.slice(-LAST_CHARS)), kind: 'notice', sources, unasked: 'task' });
+  await markEnded(db, host, [], [app.callId]);
+  await signalConversation(deps, { inboxId: outboxId, arrival: { kind: 'reply', inboxId: outboxId, outboxId }, chatId, channel, workflowId });
+}
+
+function textOf({ id, command, name, exitCode, outOfMemory }: App, log: string): string {
+  const how = outOfMemory ? 'because its memory ran out (FETCH_KENNEL_MEMORY_MB)' : `with exit code ${exitCode}`;
+  const head = `The app ${id} in ${name} has ended by itself, ${how}: ${inline(command, 120)}`;
+  return log ? `${head}\n\nIts last lines:\n${codeFence(log)}` : `${head}\n\nIt printed nothing.`;
+}

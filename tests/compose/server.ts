@@ -1,0 +1,97 @@
+import { execFile } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { childEnvironment } from '../../src/config.ts';
+import { type ApiCalls, apiCalls, requestAt } from '../support/api-calls.ts';
+import { until } from '../support/until.ts';
+
+const run = promisify(execFile);
+const MB = 1024 * 1024;
+
+export async function docker(...args: string[]): Promise<string> {
+  const { stdout } = await run('docker', args, { env: childEnvironment({ DOCKER_BUILDKIT: '0' }), maxBuffer: 64 * MB });
+  return stdout.trim();
+}
+
+/** Everything that runs for long, in the order of their start. */
+export const SERVICES = ['postgres', 'temporal', 'worker', 'gateway', 'api', 'kennel'] as const;
+export type Service = (typeof SERVICES)[number];
+
+/** The server as its owner has it: the shipped files in a folder, with an .env. Only images are others (images.yml). */
+export class ComposedServer {
+  readonly folder = mkdtempSync(join(tmpdir(), 'fetch-compose-'));
+  readonly home = mkdtempSync(join(tmpdir(), 'fetch-compose-home-'));
+  readonly api: ApiCalls;
+  private readonly project = `fetch-test-${process.pid}`;
+  private readonly program: string;
+  private readonly image: string;
+
+  constructor(program: string, image: string, ports: { runtime: number; status: number }) {
+    this.program = program;
+    this.image = image;
+    this.api = apiCalls((...request) => requestAt(`http://127.0.0.1:${ports.runtime}`, ...request));
+    const root = fileURLToPath(new URL('../../', import.meta.url));
+    for (const each of ['docker-compose.yml', 'deploy']) cpSync(join(root, each), join(this.folder, each), { recursive: true });
+    cpSync(join(root, 'tests/compose/images.yml'), join(this.folder, 'images.yml'));
+    writeFileSync(join(this.home, 'token'), 'test-token\n', { mode: 0o644 });
+    const settings = {
+      COMPOSE_PROFILES: 'minimal',
+      FETCH_HOME: this.home,
+      DOCKER_GID: statSync('/var/run/docker.sock').gid,
+      FETCH_RUNTIME_PORT: ports.runtime,
+      FETCH_STATUS_PORT: ports.status,
+      FETCH_RUNTIME_TOKEN_FILE: join(this.home, 'token'),
+      // answers come at once here
+      FETCH_READ_SECONDS: 0,
+    };
+    writeFileSync(
+      join(this.folder, '.env'),
+      Object.entries(settings)
+        .map(([name, value]) => `${name}=${value}\n`)
+        .join(''),
+    );
+  }
+
+  async compose(...args: string[]): Promise<string> {
+    const files = ['--file', 'docker-compose.yml', '--file', 'images.yml'];
+    const { stdout } = await run(this.program, ['--project-name', this.project, ...files, ...args], {
+      cwd: this.folder,
+      env: childEnvironment({ FETCH_TEST_IMAGE: this.image }),
+      maxBuffer: 64 * MB,
+    });
+    return stdout.trim();
+  }
+
+  /** `docker compose up -d`, until every container is healthy. */
+  async up(...args: string[]): Promise<void> {
+    await this.compose('up', '--detach', '--no-build', '--wait', '--wait-timeout', '240', ...args).catch(async (error: Error) => {
+      throw new Error(`${error.message}\n${await this.compose('ps', '--all')}\n${await this.compose('logs', '--no-color', '--tail', '30')}`);
+    });
+  }
+
+  containers = async (service: Service): Promise<string[]> => (await this.compose('ps', '--quiet', service)).split('\n').filter(Boolean);
+
+  /** The main process of a container dies as by the kernel's hand. The engine starts it again, which it does not after `docker kill`. */
+  async kill9(service: Service): Promise<void> {
+    for (const container of await this.containers(service)) process.kill(Number(await docker('inspect', '--format', '{{.State.Pid}}', container)), 'SIGKILL');
+  }
+
+  async isHealthy(service: Service): Promise<boolean> {
+    const containers = await this.containers(service);
+    const states = await Promise.all(containers.map((each) => docker('inspect', '--format', '{{.State.Health.Status}}', each)));
+    return states.length > 0 && states.every((state) => state === 'healthy');
+  }
+
+  healthy = (service: Service, ms = 120_000): Promise<boolean> => until(`${service} is healthy`, () => this.isHealthy(service), ms);
+
+  async remove(): Promise<void> {
+    await this.compose('down', '--volumes', '--timeout', '10');
+    rmSync(this.folder, { recursive: true, force: true });
+    rmSync(this.home, { recursive: true, force: true });
+  }
+
+  readHome = (file: string): string => readFileSync(join(this.home, file), 'utf8');
+}

@@ -1,0 +1,43 @@
+import { cpSync, linkSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { providePrograms, TEMPORAL_VERSION } from './programs.ts';
+import { docker } from './server.ts';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+/** What `scripts/kennel-images.ts` provides where no registry can be reached. */
+const BASE = 'node:24-bookworm-slim';
+export const IMAGE = 'fetch-test-durable:latest';
+
+/** Every image that the server needs. Ours is built from the shipped Dockerfile. Returns the path of Docker Compose. */
+export async function provideImages(): Promise<string> {
+  const programs = await providePrograms();
+  await build('postgres', 'fetch-test-postgres:15', {});
+  await build('temporal', `fetch-test-temporal:${TEMPORAL_VERSION}`, {
+    'temporal-server': programs.temporalServer,
+    'temporal-sql-tool': programs.temporalSqlTool,
+  });
+  await docker('build', '--quiet', '--build-arg', `BASE=${BASE}`, '--tag', IMAGE, ROOT);
+  return programs.compose;
+}
+
+async function build(name: string, tag: string, programs: Record<string, string>): Promise<void> {
+  const context = mkdtempSync(join(tmpdir(), 'fetch-stand-in-'));
+  try {
+    cpSync(fileURLToPath(new URL(`./stand-ins/${name}`, import.meta.url)), context, { recursive: true });
+    for (const [file, program] of Object.entries(programs)) copy(program, join(context, file));
+    await docker('build', '--quiet', '--build-arg', `BASE=${BASE}`, '--tag', tag, context);
+  } finally {
+    rmSync(context, { recursive: true });
+  }
+}
+
+/** A link where both are on one disk: these programs have 100 MB and more. */
+function copy(from: string, to: string): void {
+  try {
+    linkSync(from, to);
+  } catch {
+    cpSync(from, to);
+  }
+}

@@ -1,0 +1,138 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { forwardSocket } from '../../../kennel/runner/watch/socket-forwarder.ts';
+import { toolsForAgents } from '../../../src/adapters/mcp/agent-servers.ts';
+import { connectTo } from '../../../src/adapters/mcp/configured.ts';
+import { loadConfig } from '../../../src/config.ts';
+import { parseMcpConfig } from '../../../src/domain/extensions/mcp-config.ts';
+import { reachedBy } from '../../../src/store/kennel/egress.ts';
+import { type GateBench, type OpenedTask, startGateBench } from '../../support/gate-bench.ts';
+import { agreeTo } from '../../support/mcp/agree.ts';
+import { startMcpServer, type TestMcpServer } from '../../support/mcp/server.ts';
+
+/** MCP servers of the owner through the gate of a task, as the container of a coding agent reaches them. */
+
+let bench: GateBench;
+let server: TestMcpServer;
+let opened: OpenedTask;
+let port: number;
+const signal = () => AbortSignal.timeout(20_000);
+const entry = (more: object = {}) => ({
+  url: server.url,
+  headers: { 'X-Key': 'never-inside-0123456789' },
+  agents: true,
+  tools: { echo: { danger: 'SAFE' }, die: { danger: 'SAFE' }, note: { danger: 'DANGEROUS' } },
+  ...more,
+});
+const configure = (servers: object) => writeFileSync(join(bench.home, 'mcp.json'), JSON.stringify({ mcpServers: servers }));
+const config = () => loadConfig({ FETCH_HOME: bench.home }, {});
+
+/** What an agent does inside. */
+async function inside(name: string, tool?: string, args: Record<string, unknown> = {}) {
+  const { servers } = parseMcpConfig(JSON.stringify({ mcpServers: { s: { url: `http://127.0.0.1:${port}/${name}` } } }));
+  const session = await connectTo(servers[0]!, {}, signal());
+  try {
+    return tool === undefined
+      ? (await session.tools(signal())).map(({ name }) => name)
+      : await session.call(tool, args, { signal: signal(), timeoutMs: 15_000 });
+  } finally {
+    await session.close();
+  }
+}
+
+beforeAll(async () => {
+  bench = await startGateBench();
+});
+afterAll(() => bench?.close());
+beforeEach(async () => {
+  server = await startMcpServer();
+  opened = await bench.task('demo', { mcp: { config: config() } });
+  const forwarded = await forwardSocket(0, join(bench.home, opened.task.id, 'mcp.sock'));
+  bench.open.push(server, forwarded);
+  port = forwarded.port;
+});
+afterEach(async () => {
+  await bench.cleared();
+  await bench.db.deleteFrom('extensions').execute();
+  await bench.db.deleteFrom('extension_versions').execute();
+});
+
+it('has no DANGEROUS tool of it, and its key is added outside', async () => {
+  configure({ news: entry() });
+  await agreeTo(bench.db, 'news', entry());
+  expect(await inside('news')).toEqual(['die', 'echo']);
+  expect(await inside('news', 'echo', { text: 'from inside' })).toMatchObject({ ok: true, text: 'from inside' });
+  expect(server.headers.at(-1)).toMatchObject({ 'x-key': 'never-inside-0123456789' });
+  await expect(inside('news', 'note', { text: 'no' })).rejects.toThrow(/There is no such tool/);
+  expect(server.calls.map(({ tool }) => tool)).toEqual(['echo']);
+});
+
+it('uses a MODERATE tool after a yes of the person, and never for a call that waited, which may have been given up', async () => {
+  const asking = entry({ tools: { echo: { danger: 'MODERATE' }, die: { danger: 'MODERATE' }, note: { danger: 'DANGEROUS' } } });
+  configure({ news: asking });
+  await agreeTo(bench.db, 'news', asking);
+  expect(await inside('news')).toEqual(['die', 'echo']);
+  const waiting = inside('news', 'echo', { text: 'one' });
+  await opened.asked(1);
+  const question = await opened.answer('this task');
+  expect(question.prompt).toMatch(/^The agent in task \w+ \(demo\) wants the MCP tool news\/echo\.\nA yes to an MCP tool holds for every call of it/);
+  expect(await waiting).toMatchObject({ ok: false, text: 'The person has allowed the MCP tool news/echo. Nothing was called yet: call it again now.' });
+  expect(server.calls).toEqual([]);
+  expect(await inside('news', 'echo', { text: 'two' })).toMatchObject({ ok: true, text: 'two' });
+  // a yes to one tool is none to another
+  const other = inside('news', 'die');
+  await opened.asked(1);
+  await opened.answer('no');
+  expect(await other).toMatchObject({ ok: false, text: expect.stringMatching(/^The person has not allowed the MCP tool news\/die\. Do not try it again/) });
+  expect(server.calls.map(({ tool }) => tool)).toEqual(['echo']);
+});
+
+it('counts as text of others that the task has read', async () => {
+  configure({ news: entry() });
+  await agreeTo(bench.db, 'news', entry());
+  expect(await reachedBy(bench.db, opened.task.id)).toEqual([]);
+  await inside('news', 'echo', { text: 'twelve bytes' });
+  expect(await reachedBy(bench.db, opened.task.id)).toMatchObject([{ host: 'mcp server news', connections: 1, received: 12 }]);
+});
+
+it('is not there before the owner said yes, and without `agents`', async () => {
+  const offered = async () => [...(await toolsForAgents({ db: bench.db, config: config(), threadId: opened.task.thread_id })).keys()];
+  configure({ news: entry() });
+  await expect(inside('news')).rejects.toThrow(/404|cannot be reached/);
+  expect(await offered()).toEqual([]);
+  const without = entry({ agents: false });
+  configure({ news: without });
+  await agreeTo(bench.db, 'news', without);
+  await expect(inside('news')).rejects.toThrow();
+  expect(await offered()).toEqual([]);
+  configure({ news: entry() });
+  await agreeTo(bench.db, 'news', entry());
+  expect(await offered()).toEqual(['news']);
+});
+
+it('calls nothing when the server offers something else than what was agreed to, or the yes was taken back', async () => {
+  configure({ news: entry() });
+  const hash = await agreeTo(bench.db, 'news', entry());
+  server.offered[0] = { ...server.offered[0]!, description: 'Says it again, and keeps it.' };
+  expect(await inside('news', 'echo', { text: 'hello' })).toMatchObject({ ok: false, text: expect.stringMatching(/Nothing was called/) });
+  await bench.db.updateTable('extension_versions').set({ agreed: false }).where('hash', '=', hash).execute();
+  await expect(inside('news', 'echo', { text: 'hello' })).rejects.toThrow();
+  expect(server.calls).toEqual([]);
+});
+
+it('says that an outcome is not known when the server dies, and goes on', async () => {
+  configure({ news: entry() });
+  await agreeTo(bench.db, 'news', entry());
+  expect(await inside('news', 'die')).toMatchObject({ ok: false, text: expect.stringMatching(/Whether the call had an effect is unknown/) });
+  expect(await inside('news', 'echo', { text: 'still here' })).toMatchObject({ ok: true });
+});
+
+it('ends with the gate of its task', async () => {
+  configure({ news: entry() });
+  await agreeTo(bench.db, 'news', entry());
+  await opened.gate.close(opened.task.id);
+  expect(
+    (await fetch(`http://127.0.0.1:${port}/news`, { method: 'POST', signal: AbortSignal.timeout(500) }).catch((error: Error) => error)) instanceof Error,
+  ).toBe(true);
+});

@@ -1,0 +1,89 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { bringUpToDate, createSchedule, describeSchedule, listScheduled, type NewSchedule } from '../../../src/adapters/schedules.ts';
+import { buildWorkflowBundle, entryOf } from '../../../src/cli/roles/workflow-bundle.ts';
+import { scheduleId } from '../../../src/contracts/ids.ts';
+import { BACKGROUND_PRIORITY } from '../../../src/contracts/priority.ts';
+import { endedRuns, startRuns } from '../../support/background-runs.ts';
+import { begin } from '../../support/deployment-scenes.ts';
+import { type Releases, startReleases } from '../../support/releases.ts';
+import { until } from '../../support/until.ts';
+
+const FEW_SLOTS = { maxConcurrentWorkflowTaskExecutions: 2, maxConcurrentActivityTaskExecutions: 2 };
+const RUNS = 80;
+const CALLS = 40;
+
+let releases: Releases;
+let bundle: { code: string };
+beforeAll(async () => {
+  [releases, bundle] = await Promise.all([startReleases(), buildWorkflowBundle(entryOf('unversioned'))]);
+});
+afterEach(() => releases.stopWorkers());
+afterAll(() => releases?.close());
+
+const chatOf = async (address: string): Promise<{ threadId: string; chatId: string }> => {
+  const { id } = await releases.intake.channelThread('api', address);
+  const { chat_id } = await releases.store.db.selectFrom('threads').select('chat_id').where('id', '=', id).executeTakeFirstOrThrow();
+  return { threadId: id, chatId: chat_id };
+};
+const ended = (turnId: string) =>
+  until('the turn has ended', async () => {
+    const { status } = await releases.store.db.selectFrom('turns').select('status').where('id', '=', turnId).executeTakeFirstOrThrow();
+    return status === 'completed';
+  });
+
+describe('a worker that comes to a long queue', () => {
+  it('answers a person before the routine runs that were queued earlier', async () => {
+    const { db } = releases.store;
+    const [{ chatId }, person] = [await chatOf('runs'), await chatOf('person')];
+    await startRuns({ db, temporal: releases.temporal }, chatId, RUNS);
+    const turn = await begin(releases, person.threadId, [{ say: 'here' }]);
+    const few = await releases.worker(bundle, undefined, FEW_SLOTS);
+    await ended(turn);
+    expect(await endedRuns(db, chatId)).toBeLessThan(RUNS / 2);
+    await few.stop();
+    await releases.worker(bundle);
+    await until('every run has ended', async () => (await endedRuns(db, chatId)) === RUNS);
+  });
+
+  it('answers a chat while another has dozens of calls to make', async () => {
+    const { db } = releases.store;
+    const [busy, quiet] = [await chatOf('busy'), await chatOf('quiet')];
+    const many = await begin(releases, busy.threadId, [{ call: Array.from({ length: CALLS }, () => ['workflow_list', {}]) }, { say: 'all done' }]);
+    const turn = await begin(releases, quiet.threadId, [{ say: 'here' }]);
+    await releases.worker(bundle, undefined, FEW_SLOTS);
+    await ended(turn);
+    const made = await db.selectFrom('calls').select('id').where('turn_id', '=', many).where('ok', 'is not', null).execute();
+    expect(made.length).toBeLessThan(CALLS / 2);
+    await ended(many);
+  });
+});
+
+describe('a schedule', () => {
+  const wanted = (cronId: string): NewSchedule => ({
+    ...{ cronId, schedule: '0 0 1 1 *', timeZone: 'UTC', enabled: true, gives: [], catchupMs: 3_600_000 },
+    input: { routineId: 'wf_none', chatId: 'api/none', cronId },
+  });
+
+  it('gives its runs the priority of the background', async () => {
+    const { temporal } = releases;
+    await createSchedule(temporal, wanted('cron_new'));
+    await temporal.schedule.getHandle(scheduleId('cron_new')).trigger();
+    const run = await until('it runs', async () => (await Array.fromAsync(temporal.workflow.list({ query: `WorkflowId STARTS_WITH 'cron/cron_new/run'` })))[0]);
+    expect((await temporal.workflow.getHandle(run.workflowId).describe()).priority).toMatchObject(BACKGROUND_PRIORITY);
+  });
+
+  it('of an earlier release is changed once, and keeps the rest', async () => {
+    const { temporal } = releases;
+    const { action } = await temporal.schedule.getHandle(scheduleId('cron_new')).describe();
+    const { priority: _, ...before } = action;
+    const spec = { cronExpressions: ['0 0 1 1 *'], timezone: 'UTC' };
+    await temporal.schedule.create({ scheduleId: scheduleId('cron_old'), spec, action: before, memo: { catchupMs: 3_600_000 } });
+    await until('it is listed', async () => (await listScheduled(temporal)).has('cron_old'));
+    expect((await listScheduled(temporal)).get('cron_old')).toBeNull();
+    expect(await describeSchedule(temporal, 'cron_old')).toMatchObject({ priority: undefined });
+    await bringUpToDate(temporal, wanted('cron_old'));
+    expect(await describeSchedule(temporal, 'cron_old')).toMatchObject({ priority: BACKGROUND_PRIORITY.priorityKey });
+    const after = (await temporal.schedule.getHandle(scheduleId('cron_old')).describe()).action;
+    expect(after).toMatchObject({ args: action.args, memo: action.memo, staticSummary: action.staticSummary });
+  });
+});

@@ -1,0 +1,200 @@
+import { join } from 'node:path';
+import type { World } from '../stories/story.ts';
+import { callsThen } from '../support/app.ts';
+import type { LimitedEndpoint } from '../support/limited-endpoint.ts';
+import { countsAsShown } from '../support/whatsapp-app.ts';
+
+/** What the owner says to see every command once, and what the phone shows then. The words of `help` are said as `help` writes them. */
+
+export interface Guide extends World {
+  endpoint: LimitedEndpoint;
+  /** id of the task that was made last */
+  task(): Promise<string>;
+  /** a repository on this machine, outside of the workspaces */
+  own: string;
+  /** what the phone showed last */
+  last(): string;
+}
+
+/** Far above any wait, so that only what is never shown reaches it. */
+const PATIENCE_MS = 120_000;
+
+/** What is said, and what is shown: several where several messages come, in any order. */
+export type Line = readonly [says: string | ((guide: Guide) => string | Promise<string>), ...sees: RegExp[]];
+
+const calls = (...all: Array<[string, Record<string, unknown>]>): string => callsThen(all);
+const task = (goal: string, workspace = 'demo') => callsThen([['task_create', { goal, agent: 'practice', workspace, timeout: 900_000 }]], 'The task is made.');
+const found = (like: RegExp, { last }: Guide): string => like.exec(last())?.[0] ?? `nothing like ${like} in: ${last()}`;
+const server = "node -e \"console.log('here'); require('http').createServer((q, a) => a.end('x')).listen(3000)\"";
+
+const beginning: Line[] = [
+  ['Hi', /^Hello[\s\S]*Three things to try[\s\S]*`help`/],
+  ['help', /Words that need no model/],
+  ['status', /^Nothing is running\./],
+  ['stop', /nothing to stop/],
+  ['projects', /There is no project yet/],
+  ['tasks', /No coding task is under way/],
+  ['schedules', /Nothing runs by itself/],
+  ['egress', /no workspace yet/],
+  ['tools', /brought nothing along/],
+  ['memories', /I remember nothing here/],
+  ['shares', /No workspace is shared/],
+  ['apps', /No app is running/],
+  ['undo', /There is no workspace yet/],
+];
+
+const projects: Line[] = [
+  [calls(['workspace_create', { name: 'demo', template: 'node' }]), /Created demo/],
+  ['projects', /- demo \(active/],
+  [({ github }) => `clone ${github.apiUrl.replace('/api', '')}/ann/demo.git as copy`, /Brought in copy/],
+  [({ own }) => `open ${own}`, /Copy the repository/],
+  ['yes', /Brought in own/],
+  ['project demo', /demo is the active project now/],
+  ['egress', /demo: nobody was asked/],
+  ['egress remove example.com', /no rule about example\.com/],
+];
+
+const tasks: Line[] = [
+  [task('wait 300'), /The task is made/],
+  ['tasks', /practice in demo: wait 300/],
+  ['pause', /is paused/],
+  ['resume', /goes on\./],
+  ['status', /Task tsk_/],
+  [async (guide) => `stop ${await guide.task()}`, /was cancelled/],
+  [
+    ({ endpoint }) => {
+      endpoint.refuse({ status: 429, headers: { 'retry-after': '3600' }, forMs: 3_600_000 });
+      return task('run node ask.mjs; write after.txt after');
+    },
+    /The task is made/,
+    /is at its limit until/,
+  ],
+  ['now codex', /Codex is not among FETCH_KENNEL_AGENTS/],
+  [
+    ({ endpoint }) => {
+      endpoint.refuse(null);
+      return 'now';
+    },
+    /tries again now/,
+    /is done[\s\S]*after\.txt/,
+  ],
+  ['undo', /Undid task/],
+  ['redo', /Redid task/],
+  [async (guide) => `undo ${await guide.task()}`, /Undid task/],
+  ['redo', /Redid task/],
+  ['undo all', /Undid/],
+  ['plan', /Big coding tasks here begin with a plan/],
+  ['plan on', /each coding task here begins with a plan/],
+  ['plan auto', /when it is big/],
+  ['plan off', /coding tasks here begin at once/],
+  ['plan: write plan.md x', /It begins with a plan/, /has a plan\. Nothing is changed before your yes/],
+  ['no', /You said no to its plan, so nothing was changed/],
+];
+
+const consent: Line[] = [
+  ['supervised', /I ask before everything/],
+  [calls(['workflow_create', { name: 'first', steps: ['workflow_list'] }]), /Save the workflow "first"\?/],
+  ['skip', /^Skipped by the person/],
+  [calls(['file_write', { workspace: 'demo', path: 'long.txt', content: 'a line of text\n'.repeat(900) }]), /Say "more" to read on/],
+  ['more', /a line of text/],
+  ['no', /The person said no/],
+  [calls(['workflow_create', { name: 'second', steps: ['workflow_list'] }]), /Save the workflow "second"\?/],
+  ['yes all', /Created workflow "second"/],
+  ['cautious', /I ask before what is dangerous/],
+  [
+    ({ fixture }) =>
+      calls(['file_read', { workspace: 'demo', path: 'README.md' }], ['web_fetch', { url: `http://${fixture.media.host}/nothing` }]).replace(
+        'nothing',
+        'no\\u0074hing',
+      ),
+    /Read this page\?[\s\S]*an address that you did not write/,
+  ],
+  ['yes always for fetch', /closed the connection/],
+  ['ask again', /From now on I ask again before: fetch/],
+  ['ask again for push', /Nothing of that was allowed/],
+  ['ask again for schedule', /Nothing of that was allowed/],
+  ['/autonomous', /I do everything without asking/],
+];
+
+const several: Line[] = [
+  ['supervised', /I ask before everything/],
+  [task('allow? echo one'), /Let practice work in demo\?/],
+  ['yes', /The task is made/, /May practice do this in demo\?/],
+  [task('allow? echo two', 'copy'), /2\. Let practice work in copy\?/],
+  ['yes', /Which one do you mean\?/],
+  ['yes 2', /The task is made/, /May practice do this in copy\?/],
+  ['yes 1', /practice in demo, \d/],
+  ['yes', /practice in copy, \d/],
+  ['autonomous', /I do everything without asking/],
+];
+
+const rest: Line[] = [
+  [calls(['app_run', { workspace: 'demo', command: server, keep: true }]), /It runs until/],
+  ['apps', /app-[0-9a-f]{6}/],
+  ['app log', /here/],
+  ['app stop', /Stopped app-/],
+  [calls(['app_run', { workspace: 'demo', command: server, keep: true }]), /It runs until/],
+  [(guide) => `stop ${found(/app-[0-9a-f]{6}/, guide)}`, /Stopped app-/],
+  ['remind me to stretch in 20 minutes', /I will remind you on .*: stretch/],
+  ['remind me at 9:00 tomorrow to call Ann', /I will remind you on .*: call Ann/],
+  ['schedules', /1\. reminder: stretch[\s\S]*2\. reminder: call Ann/],
+  ['schedules remove 2', /I will not remind you of this: call Ann/],
+  ['preferences', /quiet/i],
+  [calls(['remember', { text: 'deploys on Fridays' }], ['remember', { text: 'likes tea' }]), /Remembered as mem_/],
+  ['memories', /likes tea/],
+  [(guide) => `forget ${found(/mem_[a-z0-9]+/, guide)}`, /Forgotten: /],
+  ['forget all memories', /Forgotten: /],
+  ['trust add +49 170 1234567', /\+491701234567 may write to me/],
+  ['share demo with +49 170 1234567', /demo is shared with \+491701234567/],
+  ['shares', /demo: \+491701234567/],
+  ['unshare demo with +49 170 1234567', /no longer shared/],
+  ['trust list', /\+491701234567/],
+  ['trust remove +49 170 1234567', /ignored from now on/],
+  ['sign as Ada Lovelace <ada@example.com>', /Commits from now on are by Ada Lovelace/],
+  ['sign as me', /Git on this machine has no name for you/],
+  ['usage', /This chat, today: \d+ tokens/],
+  ['model', /scripted of 127\.0\.0\.1/],
+  ['model practice', /practice answers in this chat/],
+  ['model default', /scripted answers in this chat again/],
+  ['version', /^Fetch \d+\.\d+\.\d+, on Node/],
+  ['/tasks', /Over:/],
+  ['clear', /A new conversation/],
+  ['/new', /A new conversation/],
+];
+
+export const TOUR: readonly Line[] = [...beginning, ...projects, ...tasks, ...consent, ...several, ...rest];
+
+/** A file that the tour needs in the project `demo`. */
+export const askingProgram = ({ folder }: World): string => join(folder('demo'), 'ask.mjs');
+
+/** The words of `help` that are to be said, as patterns: what a person puts in is anything. */
+export function wordsOf(help: string): Array<{ words: string; like: RegExp }> {
+  const lines = help.split('\n').filter((line) => !/^\d+\. /.test(line));
+  const words = new Set(lines.flatMap((line) => [...line.matchAll(/`([^`]+)`/g)].map(([, said]) => said!)));
+  return [...words].map((said) => {
+    const any = said
+      .replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+      .replace('https://', 'https?://')
+      .replace('/path/of/a/folder', '/\\S+')
+      .replace(/…/g, '.+')
+      .replace(/\bNAME\b/g, '\\S+');
+    return { words: said, like: new RegExp(`(?:^|\\s)${any}$`, 'i') };
+  });
+}
+
+/** Says a line and waits for what it shows; gives the text that was said. What is not shown in time is told, and the tour goes on. */
+export async function walk(guide: Guide, [says, ...sees]: Line, shown: (text: string) => void, missed: (what: string) => void): Promise<string> {
+  const text = typeof says === 'string' ? says : await says(guide);
+  await guide.ann.says(text);
+  for (const like of sees) {
+    const message = await guide.ann.sees(like, PATIENCE_MS).catch((error: Error) => {
+      missed(`${text}: ${error.message}`);
+      guide.ann.forgets();
+      return null;
+    });
+    if (!message) continue;
+    shown(message.shown.text);
+    await countsAsShown(guide.app, message);
+  }
+  return text;
+}

@@ -1,0 +1,315 @@
+import { clauseOf, clausesOf } from '../../../kennel/agents/practice/goal.ts';
+import { readDockerfile } from '../../../kennel/workspace/environment/dockerfile.ts';
+import { MANIFESTS } from '../../../kennel/workspace/environment/manifests.ts';
+import { makeTarget } from '../../../kennel/workspace/project/start.ts';
+import { parseLine } from '../../../src/activities/task/run/log-line.ts';
+import { parseFullName, parseRemote } from '../../../src/adapters/github/remote.ts';
+import { allowList, parseTarget } from '../../../src/adapters/kennel/gate/egress/allow-list.ts';
+import { limitIn } from '../../../src/adapters/kennel/gate/model/limits.ts';
+import { refusalIn } from '../../../src/adapters/kennel/gate/model/stream-refusal.ts';
+import { parseRequest } from '../../../src/adapters/model/practice/request.ts';
+import { firstJson } from '../../../src/adapters/model/practice/script.ts';
+import { waitOf } from '../../../src/adapters/model/reset-time.ts';
+import { readAnswer, SearchError } from '../../../src/adapters/web/searxng.ts';
+import { EdgeError } from '../../../src/api/errors/errors.ts';
+import { JsonSyntaxError } from '../../../src/api/errors/json-position.ts';
+import { readJson } from '../../../src/api/errors/json-text.ts';
+import { cookieToken, queryToken } from '../../../src/api/http/auth.ts';
+import { originList } from '../../../src/api/http/cors.ts';
+import { decodeSegment } from '../../../src/api/http/path.ts';
+import { flag, readQuery, whole } from '../../../src/api/http/query.ts';
+import { arrowsOf } from '../../../src/api/status/docs/flowchart.ts';
+import { sanitiseName, sanitiseText } from '../../../src/channels/shared/sanitise.ts';
+import { messageOf } from '../../../src/cli/chat/message.ts';
+import { parseLogLine } from '../../../src/cli/instance/log-line.ts';
+import { mergeEnv } from '../../../src/cli/setup/env-file.ts';
+import { nameFrom, parseBringIn, pastedPath } from '../../../src/domain/chat/bring-in.ts';
+import {
+  parseApproval,
+  parseAskAgain,
+  parseAutonomy,
+  parseCommand,
+  parseEgress,
+  parseShare,
+  parseTaskOrder,
+  phoneIn,
+} from '../../../src/domain/chat/commands.ts';
+import { parsePlanFirst, parsePlanPreference } from '../../../src/domain/chat/plan-words.ts';
+import { languageTag, quietSpan } from '../../../src/domain/chat/preferences.ts';
+import { parseRemind, readRemind } from '../../../src/domain/chat/reminder.ts';
+import { meaningOf } from '../../../src/domain/chat/replies.ts';
+import { parseSignOff } from '../../../src/domain/chat/sign-off.ts';
+import { parseApp, parseScheduleRemoval, parseUndo, toolInWords } from '../../../src/domain/chat/tool-words.ts';
+import { urlsIn } from '../../../src/domain/consent/taint.ts';
+import { parseSchedule } from '../../../src/domain/cron.ts';
+import { parseCustomTool } from '../../../src/domain/extensions/custom-tool.ts';
+import { parseMcpConfig } from '../../../src/domain/extensions/mcp-config.ts';
+import { parseSkill } from '../../../src/domain/extensions/skill.ts';
+import { plainSchema, RefusedDeclaration } from '../../../src/domain/extensions/tool-schema.ts';
+import { limitInFailure, readFailure } from '../../../src/domain/model/agent-limit.ts';
+import { inputsOf } from '../../../src/domain/routine-inputs.ts';
+import { egressHost, membersOf } from '../../../src/domain/setting-lists.ts';
+import { egressVerdict, toolName } from '../../../src/domain/tasks/egress.ts';
+import { mirrorsProblem } from '../../../src/domain/tasks/mirrors.ts';
+import { readPlan } from '../../../src/domain/tasks/plan.ts';
+import { registriesIn } from '../../../src/domain/tasks/registries.ts';
+import { isTooDeep } from '../../../src/domain/text/depth.ts';
+import { secretIn } from '../../../src/domain/text/secrets.ts';
+import { phoneOf } from '../../../src/domain/whatsapp/identity.ts';
+import { withoutTrigger } from '../../../src/domain/whatsapp/trigger.ts';
+import { isCommand } from '../../../src/intake/commands/table.ts';
+import { isTestCommand } from '../../../src/tools/workspace/test-command.ts';
+
+/** Every parser of texts from outside that is ours, with texts that it understands: fuzzing begins at those. */
+
+export interface Parser {
+  read: (text: string) => unknown;
+  seeds: string[];
+  /** what it may throw; without it nothing */
+  own?: Array<new (...args: never[]) => Error>;
+  /** the longest text that reaches it */
+  longest?: number;
+}
+
+const NOW = new Date('2026-11-23T10:00:00Z');
+const json = (value: unknown): string => JSON.stringify(value);
+const asked = (kind: 'question' | 'approval' | 'plan', number: number) => ({
+  id: `q${number}`,
+  number,
+  kind,
+  options: kind === 'question' ? ['Ada', 'Grace'] : [],
+  deliveredAt: new Date(0),
+  unread: false,
+});
+const orJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+};
+
+const COMMANDS: Record<string, Parser> = {
+  parseCommand: { read: parseCommand, seeds: ['stop', '/status', 'clear!', 'help'] },
+  parseTaskOrder: { read: parseTaskOrder, seeds: ['pause', 'resume tsk_1', 'stop all', 'retry now'] },
+  parseAutonomy: { read: parseAutonomy, seeds: ['/auto', 'supervised', 'cautious'] },
+  phoneIn: { read: phoneIn, seeds: ['+49 170 1234567', 'trust add +1 (555) 123-4567'] },
+  parseShare: { read: parseShare, seeds: ['share app', 'unshare my-app with +49 170 1234567'] },
+  parseEgress: { read: parseEgress, seeds: ['egress', 'egress allow example.com', 'egress forget *.example.com:443'] },
+  parseAskAgain: { read: parseAskAgain, seeds: ['ask again', 'ask again for fetch'] },
+  parseApproval: { read: parseApproval, seeds: ['yes', '👍🏽', 'yes all', 'yes always for fetch', 'no', 'skip'] },
+  parseUndo: { read: parseUndo, seeds: ['undo', 'undo all', 'redo', 'undo tsk_1234567890'] },
+  parseApp: { read: parseApp, seeds: ['apps', 'stop app-1a2b3c', 'log app-1a2b3c'] },
+  parseScheduleRemoval: { read: parseScheduleRemoval, seeds: ['schedules remove nightly', 'cron remove nightly'] },
+  toolInWords: { read: toolInWords, seeds: ['undo', 'apps', 'clone https://example.com/x'] },
+  parseRemind: { read: parseRemind, seeds: ['remind me to call Ann in 20 minutes', '/remind stretch at 9:00 tomorrow'] },
+  readRemind: {
+    // its answer comes later; a rejection fails the test
+    read: (text) => {
+      const remind = parseRemind(text);
+      return remind && Promise.all([undefined, 'German'].map((language) => readRemind(remind, NOW, { timeZone: 'Europe/Berlin', language })));
+    },
+    seeds: ['remind me to call Ann in 20 minutes', 'remind me on Friday at 9 to pay', 'remind me on 2027-03-01 to renew it'],
+  },
+  parsePlanPreference: { read: parsePlanPreference, seeds: ['plan on', 'plan off', 'plan auto'] },
+  parsePlanFirst: { read: parsePlanFirst, seeds: ['plan: add a page', 'plan first: rewrite it'] },
+  parseBringIn: { read: parseBringIn, seeds: ['clone https://github.com/a/b', 'bring in /home/a/b as c'] },
+  pastedPath: { read: pastedPath, seeds: ['/home/a/b', '"C:\\Users\\a b"', "'/tmp/x y'"] },
+  nameFrom: { read: nameFrom, seeds: ['https://github.com/a/b.git', '/home/a/b', 'git@github.com:a/b'] },
+  parseSignOff: { read: parseSignOff, seeds: ['sign as Ada Lovelace <ada@example.com>', 'sign off'] },
+  isCommand: { read: isCommand, seeds: ['help', 'model gpt-5', 'trust add +49 170 1234567', 'remind me to x at 9'] },
+  meaningOf: {
+    read: (text) => [
+      meaningOf(text, [], { at: NOW, readMs: 0 }),
+      meaningOf(text, [asked('question', 1), asked('approval', 2), asked('plan', 3)], { at: NOW, readMs: 0 }),
+      meaningOf(text, [asked('question', 1)], { at: NOW, readMs: 0, on: 'q1' }),
+    ],
+    seeds: ['yes', '2', 'yes 2', 'no 3 because of x', 'Ada', '1. Grace', 'more'],
+  },
+  egressVerdict: { read: egressVerdict, seeds: ['once', 'this task', 'this project', 'no', 'never', '2'] },
+  withoutTrigger: { read: (text) => withoutTrigger(text, '@fetch'), seeds: ['@fetch status', '@Fetch: help me'] },
+  messageOf: { read: messageOf, seeds: ['"""\na\nb\n"""', 'a \\', 'plain'] },
+  languageTag: { read: languageTag, seeds: ['German', 'de', 'pt-BR', 'Deutsch'] },
+  quietSpan: { read: quietSpan, seeds: ['22:00-07:00', '10pm to 6am', '9 - 17'] },
+  phoneOf: { read: phoneOf, seeds: ['+49 170 1234567', '0049 170 1234567', '15551234567'] },
+  sanitiseText: { read: sanitiseText, seeds: ['🏴󠁧󠁢󠁥󠁮󠁧󠁿 flag', 'a\u202eb', 'line\r\nline'] },
+  sanitiseName: { read: sanitiseName, seeds: ['Ann', 'Owner: Ann\nBob'] },
+};
+
+const FILES: Record<string, Parser> = {
+  parseSkill: {
+    read: (text) => parseSkill('x', text, []),
+    seeds: [
+      '---\nname: x\ndescription: y\n---\nbody',
+      '---\nname: "x"\ndescription: >\n  a\n  b\nmetadata:\n  a: [1, 2]\n---\nbody',
+      '---\na: &a [x]\nb: *a\n---\n',
+    ],
+    longest: 200_000,
+  },
+  parseCustomTool: {
+    read: parseCustomTool,
+    seeds: [json({ name: 'lint', description: 'd', command: 'x {{a}}', parameters: [{ name: 'a', type: 'number', default: 3 }], hosts: ['example.com'] })],
+    longest: 100_000,
+  },
+  parseMcpConfig: {
+    read: parseMcpConfig,
+    seeds: [json({ mcpServers: { a: { command: 'x', args: ['y'], env: { K: 'v' } }, b: { url: 'https://example.com/mcp', headers: { A: 'b' } } } })],
+  },
+  plainSchema: {
+    read: (text) => plainSchema(orJson(text)),
+    seeds: [
+      json({
+        type: 'object',
+        properties: { a: { type: ['string', 'null'], enum: ['x'] }, b: { $ref: '#/$defs/b' } },
+        required: ['a'],
+        $defs: { b: { items: {} } },
+      }),
+      json({ type: 'object', properties: { a: { anyOf: [{ type: 'string' }, { type: 'object', additionalProperties: true }] } } }),
+    ],
+    own: [RefusedDeclaration],
+  },
+  inputsOf: {
+    // as the check of arguments lets it through
+    read: (text) => isTooDeep(orJson(text)) || inputsOf({ a: text, b: [orJson(text)] }),
+    seeds: ['{{input.name}} and {{input.x=1}}', json({ a: '{{input.b=c}}' })],
+  },
+  parseSchedule: {
+    read: (text) => parseSchedule(text, 'Europe/Berlin', NOW),
+    seeds: ['0 3 * * *', '*/15 9-17 * * MON-FRI', '@daily', '0 0 31 2 *'],
+    longest: 100,
+  },
+  timeZone: { read: (text) => parseSchedule('0 3 * * *', text, NOW), seeds: ['UTC', 'Europe/Berlin'], longest: 60 },
+  readDockerfile: {
+    read: readDockerfile,
+    seeds: [
+      'FROM debian:12 AS a\nRUN x && \\\n  y\nCOPY --from=a /a /b\nADD https://x /y\n',
+      '# escape=`\nFROM x\nCOPY ["a b", "/c"]\n',
+      'FROM a\nRUN <<E\nx\nE\n',
+    ],
+  },
+  ...Object.fromEntries(
+    Object.entries(MANIFESTS).map(([file, read]) => [
+      file,
+      {
+        read,
+        seeds: [
+          'nodejs 22.1.0\npython 3.12\n',
+          'v22.1',
+          'module x\n\ngo 1.24\ntoolchain go1.24.1\n',
+          '[package]\nrust-version = "1.80"\n[tools]\nnode = ["22"]\n[project]\nrequires-python = ">=3.10"\n',
+          json({ engines: { node: '>=22' }, require: { php: '^8.2' } }),
+          "<java.version>21</java.version>\nruby '3.3.1'\nsourceCompatibility = 21\n",
+        ],
+        // a file that its own tools could not read is left out by the caller
+        own: [Error],
+      } satisfies Parser,
+    ]),
+  ),
+  makeTarget: { read: (text) => makeTarget(text, 'test'), seeds: ['test: build\n\tgo test\n.PHONY: test\n', 'build test:\n\tx'] },
+  mergeEnv: {
+    read: (text) => mergeEnv(text, { FETCH_A: 'x y', FETCH_B: undefined }),
+    seeds: ['FETCH_A=1\nFETCH_B=\'two\nlines\'\n# no\nexport C="x" # y\r\n', 'FETCH_A=`a`\nFETCH_A=2'],
+  },
+  membersOf: { read: membersOf, seeds: ['a, b,c', '*.example.com:443'] },
+  egressHost: { read: egressHost, seeds: ['example.com', '*.example.com:8443', 'https://example.com/x', '[::1]:80'] },
+  mirrorsProblem: { read: mirrorsProblem, seeds: ['npm=https://npm.example/', 'pip=http://pip.example:8080/simple, go=https://go.example'] },
+};
+
+const OTHERS: Record<string, Parser> = {
+  parseLine: {
+    read: parseLine,
+    seeds: [
+      json({ seq: 1, step: 1, at: '2026-11-23T10:00:00Z', type: 'tool', id: 'a', title: 'b', kind: 'edit', status: 'completed', paths: ['/workspace/a'] }),
+      json({ seq: 1, step: 1, at: '2026-11-23T10:00:00Z', type: 'permission', id: 'a', title: 'b', kind: 'execute', command: 'rm' }),
+    ],
+  },
+  parseLogLine: {
+    read: (text) => parseLogLine('worker', text, 0),
+    seeds: [json({ level: 30, time: 1, msg: 'x' }), '2026-11-22 09:16:43.411 UTC [1234] LOG:  text', 'plain'],
+  },
+  parseRequest: {
+    read: (text) => parseRequest(text),
+    seeds: [
+      json({
+        messages: [
+          { role: 'user', content: 'hi' },
+          { role: 'assistant', tool_calls: [{ id: 'a', function: { name: 'x', arguments: '{}' } }] },
+        ],
+        tools: [],
+      }),
+    ],
+    // the practice server answers 400
+    own: [Error],
+  },
+  firstJson: { read: firstJson, seeds: ['[{"say":"x \\" ]"}] after', '{"a":[1,{"b":"}"}]}'] },
+  clausesOf: {
+    read: (text) => clausesOf(text).map((clause) => clauseOf(clause, ['yes'])),
+    seeds: ['write a.txt b; ask Which? | a | b; run ls', 'wait 3;say {answer}'],
+  },
+  readPlan: { read: readPlan, seeds: ['1. Read it.\n2. Change it.\n\nFiles:\n- a.txt\n- `src/b.ts`: why\n', '<proposed_plan>\nx\n</proposed_plan>'] },
+  readFailure: { read: readFailure, seeds: ['The model refused: 429 {"error":{"message":"Rate limit reached, try again in 20s"}}', 'exit code 1: x'] },
+  limitInFailure: {
+    read: (text) => limitInFailure(text, NOW.getTime()),
+    seeds: ['Usage limit reached. Resets at 3pm (Europe/Berlin).', "You've hit your limit · resets Nov 24, 3am", '429 try again in 4h 3m'],
+  },
+  waitOf: {
+    read: (text) => waitOf({ headers: { get: () => text }, error: orJson(text), text, zone: 'UTC' } as never, NOW.getTime()),
+    seeds: ['120', 'Wed, 25 Nov 2026 07:28:00 GMT', '1m30s', '2026-11-23T11:00:00Z', json({ error: { details: [{ retryDelay: '30s' }] } })],
+  },
+  limitIn: {
+    read: (text) => limitIn({ status: 429, headers: { 'retry-after': text }, text } as never),
+    seeds: [json({ error: { type: 'rate_limit_error', message: 'x' } }), json([{ error: { code: 429, status: 'RESOURCE_EXHAUSTED' } }])],
+  },
+  refusalIn: {
+    read: (text) => (['anthropic', 'chat', 'responses', 'gemini'] as const).map((wire) => refusalIn(wire, orJson(text))),
+    seeds: [
+      json({ type: 'error', error: { type: 'overloaded_error' } }),
+      json({ error: { code: 429, message: 'x' } }),
+      json({ response: { error: { code: 'x' } } }),
+    ],
+  },
+  readAnswer: {
+    read: (text) => readAnswer(text, 'http://searx'),
+    seeds: [json({ results: [{ url: 'https://example.com/a', title: 't', content: 'c', engine: 'e' }], unresponsive_engines: [['bing', 'timeout']] })],
+    own: [SearchError],
+  },
+  registriesIn: {
+    read: (text) => registriesIn(text, () => true),
+    seeds: ['npm https://registry.npmjs.org/\npip https://pypi.org/simple\n', 'go https://proxy.golang.org,direct\n'],
+  },
+  parseRemote: {
+    read: (text) => parseRemote(text, 'github.com'),
+    seeds: ['https://github.com/a/b.git', 'git@github.com:a/b', 'ssh://git@github.com:22/a/b.git', 'https://x:y@github.com/a/b'],
+  },
+  parseFullName: { read: parseFullName, seeds: ['facebook/react', 'a/b.git'] },
+  parseTarget: { read: parseTarget, seeds: ['example.com:443', '[::1]:80', 'xn--bcher-kva.example:8443'] },
+  allowList: { read: (text) => allowList([text]), seeds: ['example.com', '*.example.com:8443'], own: [Error] },
+  toolName: { read: toolName, seeds: ['npm/11.1.0 node/v24.1.0 linux x64', 'pip/24.0 {"ci":null}', 'curl/8.5.0'] },
+  readJson: {
+    read: (text) => readJson(Buffer.from(text)),
+    seeds: [json({ a: [1, 'x', null, true], b: { c: '\u00e9' } }), '[1e3, -0.5]'],
+    own: [JsonSyntaxError],
+  },
+  readQuery: { read: (text) => readQuery(text, { since_seq: whole, replay: flag }), seeds: ['since_seq=3&replay=true', 'since_seq=%33'], own: [EdgeError] },
+  decodeSegment: { read: (text) => decodeSegment(text, 'id'), seeds: ['thr_1', '%C3%A9', 'a%2Fb'], own: [EdgeError] },
+  queryToken: { read: (text) => queryToken(`/v1/x?${text}`), seeds: ['token=abc', 'a=b&token=%41'] },
+  cookieToken: { read: cookieToken, seeds: ['a=b; codewhale_runtime_token=x', 'codewhale_runtime_token="x"'] },
+  originList: { read: (text) => originList(text)(text), seeds: ['https://app.example.com, http://localhost:3000', '*'] },
+  arrowsOf: { read: arrowsOf, seeds: ['flowchart LR\n  A["a"] --> B["b"]\n  B -->|yes| C\n', 'flowchart TD\nA --> B & C'] },
+  urlsIn: {
+    read: (text) => [urlsIn(text), urlsIn(text, true)],
+    seeds: ['see https://example.com/a_(b)?c=d#e, <http://x.y>', '[a](https://b.c "t") example.org'],
+  },
+  secretIn: {
+    read: (text) => secretIn(text, ['own-secret-value']),
+    seeds: ['ghp_0123456789012345678901234567890123456', 'AKIA0123456789ABCDEF', '-----BEGIN RSA PRIVATE KEY-----'],
+  },
+  isTestCommand: { read: isTestCommand, seeds: ['npm run test:unit -- "a b"', "pytest -k 'x y'", 'go test ./...'] },
+};
+
+export const PARSERS: Record<string, Parser> = { ...COMMANDS, ...FILES, ...OTHERS };
+
+/** Functions that are called `parse…` and are fuzzed elsewhere, or get no text from outside. */
+export const ELSEWHERE: Record<string, string> = {
+  parsePage: 'pages of the documentation, which are ours',
+};
