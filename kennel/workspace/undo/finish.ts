@@ -5,11 +5,12 @@ import { named } from '../checkpoint/report.ts';
 import { applyChanges, entryOnDisk, inTheWayOf } from '../files/apply.ts';
 import { shown } from '../files/names.ts';
 import { kept, type Repository } from '../git/git.ts';
+import { foldersOf } from '../git/merge.ts';
 import { utf8 } from '../git/process.ts';
 import { headOf } from '../git/repository.ts';
 import { restage } from '../git/staging.ts';
 import { giveObjects, setRefs } from '../git/transfer.ts';
-import { diffTrees, type Signature } from '../git/trees.ts';
+import { type Change, diffTrees, type Signature } from '../git/trees.ts';
 import { Refusal } from '../refusal.ts';
 import { moveHead } from './move-head.ts';
 import { changesOf, remakeEmpty, setStashes } from './take-back.ts';
@@ -19,14 +20,15 @@ import { type UndoRecord, undoRef, writeUndoRecord } from './undo-log.ts';
 export function finish(repository: Repository, record: UndoRecord, by: Signature, resumed: boolean): WorkspaceAnswer {
   const ref = undoRef(record.n);
   const stored = readRef(repository, ref)!;
-  const { refused } = applyChanges(repository, diffTrees(repository, record.filesFrom, record.filesTo), !resumed);
+  const files = diffTrees(repository, record.filesFrom, record.filesTo);
+  const [inPlaces, others] = inPlacesOf(files, changesOf(repository, record.othersFrom, record.othersTo));
+  const { refused } = applyChanges(repository, [...files, ...inPlaces], !resumed);
   const notes = [...record.notes];
   if (refused.length > 0 && !resumed) {
     kept(repository, ['update-ref', '-d', ref, stored]);
     throw new Refusal(refusalFor(repository, refused, record.kind));
   }
   if (refused.length > 0) notes.push(`${named(refused)} changed in the meantime and stay as they are`);
-  const others = changesOf(repository, record.othersFrom, record.othersTo);
   notes.push(...leftNotes(repository, applyChanges(repository, others, false).refused, record.kind));
   if (record.kind === 'undo') {
     const lost = remakeEmpty(repository, record.folders ?? [], record.pipes ?? []);
@@ -51,6 +53,17 @@ export function finish(repository: Repository, record: UndoRecord, by: Signature
   const done = { ...record, notes, done: true };
   writeUndoRecord(repository, done, by, stored);
   return answer(repository, done);
+}
+
+/**
+ * Files that git does not look at and that go, where files come in their places: a file in place of their folder, or a folder in place of one of them. These are
+ * one change with the files, or what goes would be in the way of what comes. And the others.
+ */
+function inPlacesOf(files: readonly Change[], others: readonly Change[]): [Change[], Change[]] {
+  const coming = new Set(files.filter(({ to }) => to).map(({ path }) => path));
+  const folders = new Set([...coming].flatMap(foldersOf));
+  const goesFirst = ({ path, to }: Change): boolean => !to && (folders.has(path) || foldersOf(path).some((folder) => coming.has(folder)));
+  return [others.filter(goesFirst), others.filter((change) => !goesFirst(change))];
 }
 
 /** Why files cannot be put back. What is in the way is nothing that git looks at, or it would have been taken back: it may be the person's. */

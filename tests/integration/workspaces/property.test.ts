@@ -256,6 +256,22 @@ test('over random edits of person and task, no byte of the person is lost by con
             after: [],
           },
         ]),
+        // the task stops ignoring a folder of the person, and makes a file of it: the ignored file goes again before a redo
+        [
+          {
+            committed: [
+              { path: 'd/x.txt', kind: 'append', stage: false },
+              { path: '.gitignore', kind: 'write', stage: true },
+            ],
+            before: [],
+            task: [
+              { path: '.gitignore', kind: 'binary', stage: false },
+              { path: 'd', kind: 'prepend', stage: true },
+            ],
+            commits: true,
+            after: [],
+          },
+        ],
         // the task makes a file that the person's rules ignore
         [
           {
