@@ -97,7 +97,7 @@ function responses(port: Port, endpoint: AnyEndpoint, keyed: boolean, jsonOf: (s
   const { path, query, body, bodyOptional, open, answer, refusals = {} } = endpoint;
   const json = (schema: z.ZodType) => ({ 'application/json': { schema: jsonOf(schema) } });
   const edge = { ...(port.plainTextRefusals && { 'text/plain': { schema: { type: 'string' } } }), ...json(port.refusal) };
-  const told: Record<string, Json> = {};
+  const told: Record<string, { description: string; content: Json }> = {};
   if (query || body || keyed || paramsOf(path).length > 0) told[400] = { description: 'The request is not right.', content: edge };
   if (!open) {
     told[401] = { description: port.wrongToken ? 'The token is missing.' : 'The token is missing or wrong.', content: json(port.refusal) };
@@ -109,7 +109,11 @@ function responses(port: Port, endpoint: AnyEndpoint, keyed: boolean, jsonOf: (s
   }
   if (body || keyed) told[422] = { description: 'The body has another shape, or the Idempotency-Key was used with another body.', content: edge };
   for (const [status, why] of Object.entries(refusals))
-    told[status] = typeof why === 'string' ? { description: why, content: json(port.refusal) } : { description: why.what, content: json(why.schema) };
+    told[status] =
+      typeof why === 'string'
+        ? // the same status may come from the edge, as text
+          { description: why, content: { ...told[status]?.content, ...json(port.refusal) } }
+        : { description: why.what, content: json(why.schema) };
   const { written, schema } = answer;
   const content = written ? { [written.type]: { schema: written.schema ? jsonOf(written.schema) : { type: 'string' } } } : schema && json(schema);
   return {
