@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { runtimeEndpoints } from '../../src/api/runtime/runtime-api.ts';
 import { statusEndpoints } from '../../src/api/status/status-api.ts';
 import type { ThreadRecord, TurnRecord } from '../../src/contracts/records.ts';
+import { noteFound } from '../../src/store/extensions/extensions.ts';
 import { type ApiStack, startApi } from './api-stack.ts';
 import { send } from './golden.ts';
 
@@ -61,7 +62,9 @@ it('says what the runtime API answers', async () => {
   await answered('GET /v1/console');
   await answered('GET /v1/usage?group_by=model');
   await answered('GET /v1/workspace/status');
+  await noteFound(api.store.db, { kind: 'skill', name: 'demo', description: 'A skill', body: 'Do it.', files: [], tools: [] });
   await answered('GET /v1/skills');
+  await answered('POST /v1/skills/{name}', { name: 'demo' }, { enabled: false });
   await answered('GET /v1/apps/mcp/servers');
   await answered('GET /v1/apps/mcp/tools?server=demo');
 });

@@ -7,7 +7,7 @@ import { logReporter } from '../instance/progress.ts';
 import { claimHome, HeldError } from '../instance/start-lock.ts';
 import { ensureToken } from '../instance/tokens.ts';
 import { printWarnings } from '../program/program.ts';
-import { announcement, mobileLinks, NETWORK_WARNING } from '../serve/announce.ts';
+import { announcement, mobileLinks, NETWORK_WARNING, weakTokenWarning } from '../serve/announce.ts';
 import { requireFitting, untilEnd } from '../serve/attach.ts';
 import { hostIsWild, requireMode, type ServeOptions, settingsOf } from '../serve/settings.ts';
 
@@ -19,7 +19,8 @@ export async function run(options: ServeOptions, flags: Record<string, string>):
   requireMode(options);
   const config = loadConfig(settingsOf(options, flags));
   printWarnings(config);
-  if (options.mobile && hostIsWild(config)) say(process.stderr, NETWORK_WARNING);
+  const warnings = [options.mobile && hostIsWild(config) ? NETWORK_WARNING : null, weakTokenWarning(config)];
+  for (const warning of warnings) if (warning) say(process.stderr, warning);
   ensureHome(config.FETCH_HOME);
   if (await claimed(config.FETCH_HOME)) await inForeground(config, 2, () => announce(config, options));
   else await attach(config, options);

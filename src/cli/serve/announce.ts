@@ -39,6 +39,14 @@ export function mobileLinks(config: Config, token: string, addresses = ownAddres
 export const NETWORK_WARNING =
   'WARNING: --mobile is binding to 0.0.0.0: every device of your networks reaches this port, over HTTP without encryption. Pass --host 127.0.0.1 to keep it to this machine.';
 
+const SHORT = 16;
+
+/** A device of the network can try words. Said before the start, on standard error. */
+export const weakTokenWarning = ({ runtimeToken, runtimeHost }: Pick<Config, 'runtimeToken' | 'runtimeHost'>): string | null =>
+  runtimeToken !== undefined && runtimeToken.length < SHORT && !isLoopback(runtimeHost)
+    ? `WARNING: the token has only ${runtimeToken.length} characters, and a device of your network may guess it. Leave it out, and a long one is made.`
+    : null;
+
 const address = (host: string, port: number): string => `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 
 /** Of this machine on networks with other devices; containers have bridges of their own. */

@@ -141,6 +141,7 @@ describe('fetch serve --mobile', () => {
     const mobile = serve('--mobile', '--qr', '--auth-token', ' a b&c ', '--cors-origin', 'http://a.example', '--cors-origin', 'http://b.example');
     const lines = await said(mobile);
     expect(mobile.err()).toMatch(/WARNING: --mobile is binding to 0\.0\.0\.0/);
+    expect(mobile.err()).toMatch(/WARNING: the token has only 5 characters/);
     expect(lines.slice(0, 3)).toEqual([
       `Runtime API listening on http://0.0.0.0:${ports[0]}`,
       'Runtime API auth: bearer token required for /v1/* routes.',
