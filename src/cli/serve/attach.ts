@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { MOBILE_IS_OFF } from '../../api/errors/texts.ts';
 import type { Config } from '../../config.ts';
 import { reasonOf } from '../chat/api-request.ts';
 import { liveRunState, type RunState } from '../instance/state-file.ts';
@@ -31,7 +32,7 @@ async function misfitsOf(base: string, config: Config, options: ServeOptions, to
     misfits.push(`its runtime API listens on ${info.bind_host}:${info.port}, not on ${config.runtimeHost}:${config.FETCH_RUNTIME_PORT}`);
   if (options.insecure && info.auth_required) misfits.push('it asks for a token');
   if ((await ask(base, '/v1/skills', token)).status === 401) misfits.push('it has another token: pass its own with --auth-token');
-  else if (options.mobile && (await ask(base, '/mobile', token)).status === 404) misfits.push('it was started without --mobile');
+  else if (options.mobile && (await ask(base, '/mobile', token)).body === MOBILE_IS_OFF) misfits.push('it was started without --mobile');
   return misfits;
 }
 

@@ -149,6 +149,8 @@ describe('fetch serve --mobile', () => {
     ]);
     expect(mobile.out()).toContain(`Local: http://127.0.0.1:${ports[0]}/mobile?token=a%20b%26c\n`);
     await until('the QR is there', () => /[▀▄█]{10}/.test(mobile.out()));
+    const attached = serve('--mobile', '--auth-token', 'a b&c');
+    expect((await said(attached)).slice(0, 3)).toEqual(lines.slice(0, 3));
     expect(await statusOf(`127.0.0.2:${ports[0]}`, '/mobile', 'wrong')).toBe(401);
     expect(await statusOf(`127.0.0.2:${ports[0]}`, '/v1/threads', 'a b&c')).toBe(200);
     await expect(fetch(`http://127.0.0.2:${ports[1]}/api/status`)).rejects.toThrow();
