@@ -164,6 +164,13 @@ test('a profile tells package manager, framework and tests by the files that are
   });
   w.write({ 'package.json': '{ not json' });
   expect(profileOf(w)).toMatchObject({ language: 'JavaScript', test: null, git: { modified: 1 } });
+  expect(profileOf(w).git).toMatchObject({ staged: 0, unstaged: 1, upstream: false });
+  w.git('add', 'package.json');
+  w.write({ 'package.json': '{ not json either' });
+  expect(profileOf(w).git).toMatchObject({ modified: 1, staged: 1, unstaged: 1 });
+  w.git('update-ref', 'refs/remotes/origin/main', 'HEAD');
+  w.git('branch', '--set-upstream-to', 'origin/main');
+  expect(profileOf(w).git).toMatchObject({ upstream: true, ahead: 0, behind: 0 });
   w.write({ 'package.json': null, 'pyproject.toml': '[tool.poetry]\n[tool.pytest.ini_options]\n[dependencies]\nfastapi = "1"\n' });
   expect(profileOf(w)).toMatchObject({ language: 'Python', framework: 'FastAPI', packageManager: 'poetry', test: ['poetry', 'run', 'python', '-m', 'pytest'] });
 });
