@@ -8,12 +8,13 @@ const server = (fields: Record<string, unknown> = {}) => config({ s: { url: 'htt
 const empty = { type: 'object' };
 
 test('the file of other clients is read as it is, and its secrets stay out of what is shown', () => {
-  const { servers, problems } = config({
+  const { servers, off, problems } = config({
     'my files': { command: 'npx', args: ['-y', 'some-server'], env: { KEY: 'secret-1' }, hosts: ['registry.npmjs.org'], autoApprove: ['*'] },
     web: { type: 'http', url: 'https://mcp.example.com/mcp', headers: { Authorization: 'Bearer secret-2' }, danger: 'moderate' },
     off: { command: 'x', disabled: true },
   });
   expect(problems).toEqual([]);
+  expect(off.map(({ name }) => name)).toEqual(['off']);
   expect(servers.map((each) => each.server)).toMatchObject([
     { name: 'my-files', danger: 'DANGEROUS', reach: { over: 'stdio', command: 'npx', env: ['KEY'], hosts: ['registry.npmjs.org'], cwd: null } },
     { name: 'web', danger: 'MODERATE', reach: { over: 'http', url: 'https://mcp.example.com/mcp', headers: ['Authorization'] } },
@@ -40,7 +41,7 @@ test.each([
 });
 
 test.each(['', '[]', '{"mcpServers": []}', '{'])('a file that is %j is a problem and no crash', (text) => {
-  expect(parseMcpConfig(text)).toEqual({ servers: [], problems: [{ name: '', problem: expect.any(String) }] });
+  expect(parseMcpConfig(text)).toEqual({ servers: [], off: [], problems: [{ name: '', problem: expect.any(String) }] });
 });
 
 test('two names that become the same one do not share their tools', () => {
