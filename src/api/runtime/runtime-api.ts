@@ -8,13 +8,18 @@ import { originList, setCors } from '../http/cors.ts';
 import { requireKnownHost } from '../http/host.ts';
 import { withDocument } from '../http/openapi.ts';
 import { sendEmpty, sendError, sendText } from '../http/reply.ts';
-import { routerOf } from '../http/router.ts';
+import { routerOf, routesAt } from '../http/router.ts';
 import { postApproval, postUserInput } from './answers.ts';
 import { getAttachment } from './attachments.ts';
 import type { RuntimeDeps } from './endpoint.ts';
 import { getEvents } from './events.ts';
 import { getHealth, getRuntimeInfo } from './info.ts';
 import { runtimePort } from './port.ts';
+import { postCompact } from './threads/compact.ts';
+import { postFork, postResume } from './threads/copies.ts';
+import { deleteSession, getSession, getSessions, postResumeThread, postSession } from './threads/sessions.ts';
+import { postStream } from './threads/stream.ts';
+import { getThreadsSummary } from './threads/summary.ts';
 import { getConsole, getThreadDetail, getThreads, patchThread, postThread } from './threads.ts';
 import { postInterrupt, postMessage, postSteer, postTurn } from './turns.ts';
 import { getUsage } from './usage.ts';
@@ -37,6 +42,16 @@ export const runtimeEndpoints = withDocument<RuntimeDeps>(runtimePort, [
   getConsole,
   getAttachment,
   getUsage,
+  getThreadsSummary,
+  postResume,
+  postFork,
+  postCompact,
+  getSessions,
+  postSession,
+  getSession,
+  deleteSession,
+  postResumeThread,
+  postStream,
 ]);
 const OPEN: ReadonlySet<string> = new Set(runtimeEndpoints.filter(({ open }) => open).map(({ path }) => path));
 
@@ -55,13 +70,12 @@ export function createRuntimeApi(deps: ApiDeps): Koa {
   app.use(requireKnownHost(deps.config));
   app.use(async (ctx, next) => {
     setCors(ctx, allowedOrigin);
-    const matched = router.match(ctx.path, ctx.method);
-    const known = matched.path.length > 0;
-    if (known && !matched.route) ctx.set('Allow', [...new Set(matched.path.flatMap((layer) => layer.methods))].sort(byCustom).join(','));
+    const { known, served, methods } = routesAt(router, ctx.path, ctx.method);
+    if (known && !served) ctx.set('Allow', methods.sort(byCustom).join(','));
     if (ctx.method === 'OPTIONS') return sendEmpty(ctx, 200);
     if (!known) return sendEmpty(ctx, 404);
     if (!OPEN.has(ctx.path) && !isAuthorised(ctx.req, deps.token, allowedOrigin)) return sendError(ctx, 401, TOKEN_REQUIRED);
-    if (!matched.route) return sendEmpty(ctx, 405);
+    if (!served) return sendEmpty(ctx, 405);
     await answering(ctx, next, deps);
   });
   app.use(router.routes());
