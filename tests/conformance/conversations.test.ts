@@ -185,7 +185,25 @@ describe('a compaction', () => {
     run.stream.close();
   });
 
-  it('is a conflict while a turn runs, and refuses a turn while it runs itself', async () => {
+  it('that a kill of the worker interrupts is done once', async () => {
+    const run = await Run.begin(app, pages);
+    for (let turn = 1; turn <= 2; turn += 1) {
+      await run.start([{ say: `answer ${turn}` }]);
+      await run.done(turn);
+    }
+    await run.compact();
+    app.kill('worker');
+    await run.done(3);
+    const labels = run.stream.entries().map(({ label }) => label);
+    for (const once of ['item.started context_compaction', 'item.completed context_compaction'])
+      expect(labels.filter((label) => label.startsWith(once))).toHaveLength(1);
+    expect(await app.store.db.selectFrom('summaries').select('id').where('thread_id', '=', run.thread).execute()).toHaveLength(1);
+    expect(await app.store.db.selectFrom('steps').select('key').where('turn_id', '=', run.turn).execute()).toHaveLength(1);
+    await app.whenReady();
+    run.stream.close();
+  });
+
+  it('is a conflict while a turn runs', async () => {
     const run = await Run.begin(app, pages);
     const conflict = { status: 409, body: { error: { message: 'Thread already has an active turn', status: 409 } } };
     await run.start([{ hang: true, times: 1, say: 'x' }]);

@@ -45,6 +45,7 @@ beforeAll(async () => {
   await patch(titled.id, { title: 'Hello' });
   const thread = await newThread();
   busy = await post(`/v1/threads/${thread.id}/turns`, { prompt: 'work' });
+  await patch(thread.id, { title: 'while active' });
   forked = await post(`/v1/threads/${busy.thread.id}/fork`, {});
   spoken = await spokenThread({}, 'while active', ['hello', 'hello there friend']);
   saved = await spokenThread({ mode: 'plan', system_prompt: 'SP' }, null, SAVED);
