@@ -80,12 +80,12 @@ describe('a log of 100,000 events', () => {
   }, 180_000);
 });
 
-describe('forty readers of 20,000 events', () => {
+describe('forty readers of a long log', () => {
   it('let others be answered after a few of their reads, and get all', async () => {
-    const id = await threadWith(20_000);
+    const id = await threadWith(5_000);
     const readers = await Promise.all(Array.from({ length: 40 }, () => follow(id)));
     const during: number[] = [];
-    while (readers.some((reader) => reader.events() < 20_001)) {
+    while (readers.some((reader) => reader.events() < 5_001)) {
       const before = reads;
       expect((await send(api.port, 'GET', '/health', {})).status).toBe(200);
       during.push(reads - before);
@@ -93,7 +93,7 @@ describe('forty readers of 20,000 events', () => {
     // four logs are read at a time
     expect(Math.max(...during)).toBeLessThanOrEqual(16);
     expect(during.length).toBeGreaterThan(40);
-    expect(readers.map((reader) => reader.events())).toEqual(readers.map(() => 20_001));
+    expect(readers.map((reader) => reader.events())).toEqual(readers.map(() => 5_001));
     for (const { request } of readers) request.destroy();
   }, 180_000);
 });

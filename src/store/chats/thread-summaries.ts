@@ -41,12 +41,9 @@ export interface ThreadFilter {
   search?: string;
 }
 
-/** What people call a chat of WhatsApp: a group by its subject, a person by their name. */
-const NAMES = sql`
-  select distinct on (address) address, name, pn from (
-    select chat_address as address, name, pn, id from wa_contacts
-    union all select jid, metadata ->> 'subject', null, 0 from wa_groups) as known
-  order by address, (name is null), id`;
+/** What people call a chat of WhatsApp. A person may have several rows, and some without a name. */
+const PERSON = sql`select name, pn from wa_contacts where chat_address = shown.address order by (name is null), id limit 1`;
+const GROUP = sql`select metadata ->> 'subject' as subject from wa_groups where jid = shown.address limit 1`;
 
 /** Coding tasks that are not over, each thread's together. */
 const TASKS = sql`
@@ -67,7 +64,7 @@ const STATE = sql`case
 /** Newest first. One statement, whose cost grows with the number of threads that are shown, not with what was said in them. */
 export async function threadSummaries(db: Db, filter: ThreadFilter): Promise<ThreadSummaryRow[]> {
   const { rows } = await sql<ThreadSummaryRow>`
-    with names as materialized (${NAMES}), tasks as materialized (${TASKS}), shown as (
+    with tasks as materialized (${TASKS}), shown as (
       select threads.*, threads.archived or threads.deleted_at is not null as hidden, chats.channel, chats.address, chats.workspace as project, chats.workspace_host,
         latest.status, latest.input_summary, spoken.summary as said
       from threads join chats on chats.id = threads.chat_id
@@ -76,12 +73,13 @@ export async function threadSummaries(db: Db, filter: ThreadFilter): Promise<Thr
           order by ord desc limit 1) as spoken on true
       where ${archiveCondition(filter)} and ${searchCondition(filter.search)}
       order by threads.updated_at desc, threads.id limit ${filter.limit})
-    select shown.id, shown.channel, shown.address, names.name, names.pn as phone, shown.title, shown.model, shown.mode,
+    select shown.id, shown.channel, shown.address, coalesce(groups.subject, person.name) as name, person.pn as phone, shown.title, shown.model, shown.mode,
       coalesce(place.path, shown.workspace) as workspace, place.git, shown.hidden as archived, shown.updated_at, shown.latest_turn_id,
       shown.status as latest_turn_status, shown.input_summary, shown.said, ${STATE} as state, asked.pending,
       (select coalesce(sum(micro_usd), 0)::float8 from spending where chat_id = shown.chat_id)
         + (select coalesce(sum(micro_usd), 0)::float8 from task_spending where chat_id = shown.chat_id) as micro_usd
-    from shown left join names on names.address = shown.address left join tasks on tasks.thread_id = shown.id
+    from shown left join lateral (${PERSON}) as person on true left join lateral (${GROUP}) as groups on shown.address like '%@g.us'
+      left join tasks on tasks.thread_id = shown.id
       left join turns as active on active.thread_id = shown.id and active.status = 'in_progress'
       cross join lateral (select count(*)::int as pending from questions where thread_id = shown.id and questions.state = 'open') as asked
       left join lateral (select path, nullif(profile -> 'git', 'null') as git from workspaces
