@@ -29,7 +29,8 @@ export interface ThreadRecord {
   system_prompt?: string;
   task_id?: string;
   title?: string;
-  coherence_state: 'healthy';
+  /** `refreshing_context` only in events, while a compaction runs */
+  coherence_state: 'healthy' | 'refreshing_context';
 }
 
 export interface TurnUsage {

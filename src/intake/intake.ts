@@ -9,7 +9,7 @@ import { clearSession, deleteSession } from './sessions.ts';
 import type { IntakeDeps } from './signal.ts';
 import { type InterruptRequest, interrupt, type SteerRequest, steer } from './stop-and-steer.ts';
 import { channelThread } from './threads.ts';
-import { startTurn, type TurnRequest } from './turns.ts';
+import { type CompactionRequest, compact, type StartedTurn, startTurn, type TurnRequest } from './turns.ts';
 
 export { IntakeError } from './intake-error.ts';
 export type { Also, Approver, Displayed } from './message.ts';
@@ -25,7 +25,9 @@ export interface Intake {
   /** A message that is answered without the model. */
   respond(message: AnsweredMessage): Promise<IntakeResult>;
   /** A second turn on a thread whose turn still runs is a conflict. */
-  startTurn(request: TurnRequest): Promise<{ thread: ThreadRecord; turn: TurnRecord }>;
+  startTurn(request: TurnRequest): Promise<StartedTurn>;
+  /** A turn that sums up what was said before; a conflict while another one runs. */
+  compact(request: CompactionRequest): Promise<StartedTurn>;
   steer(request: SteerRequest): Promise<TurnRecord>;
   /** Returns the turn as it was when the interrupt was accepted, in progress; `turn.completed` follows. */
   interrupt(request: InterruptRequest): Promise<TurnRecord>;
@@ -49,6 +51,7 @@ export function createIntake(deps: IntakeDeps & { secret: string }): Intake {
     say: (message) => say(deps, message),
     respond: (message) => respond(deps, message),
     startTurn: (request) => startTurn(deps, request),
+    compact: (request) => compact(deps, request),
     steer: (request) => steer(deps, request),
     interrupt: (request) => interrupt(deps, request),
     decide: (request) => decideApproval(deps, request),

@@ -1,10 +1,11 @@
 import type { ThreadRecord, TurnRecord } from '../contracts/records.ts';
+import type { ThreadTransaction } from '../store/chats/thread-transaction.ts';
 import { getThread } from '../store/chats/threads.ts';
 import type { Db } from '../store/postgres/database.ts';
-import { activeTurn, findTurn, openTurn, toTurnRecord } from '../store/turns/turns.ts';
+import { activeTurn, findTurn, openCompaction, openTurn, toTurnRecord } from '../store/turns/turns.ts';
 import { IntakeError } from './intake-error.ts';
 import type { MessageId } from './message.ts';
-import { once } from './once.ts';
+import { type IdempotentRequest, once } from './once.ts';
 import type { IntakeDeps } from './signal.ts';
 
 export interface TurnRequest {
@@ -18,13 +19,33 @@ export interface TurnRequest {
   channelMessageId: MessageId;
 }
 
-export async function startTurn(deps: IntakeDeps, request: TurnRequest): Promise<{ thread: ThreadRecord; turn: TurnRecord }> {
+export interface CompactionRequest {
+  threadId: string;
+  reason?: string;
+  channelMessageId: MessageId;
+}
+
+export interface StartedTurn {
+  thread: ThreadRecord;
+  turn: TurnRecord;
+}
+
+export function startTurn(deps: IntakeDeps, request: TurnRequest): Promise<StartedTurn> {
   const { threadId, prompt, channelMessageId: id, ...settings } = request;
+  return begin(deps, { threadId, id, body: prompt }, (tx) => openTurn(tx, { text: prompt, ...settings }));
+}
+
+/** A turn that only sums up what was said before. */
+export const compact = (deps: IntakeDeps, { threadId, reason, channelMessageId: id }: CompactionRequest): Promise<StartedTurn> =>
+  begin(deps, { threadId, id, body: '' }, (tx) => openCompaction(tx, reason ?? 'Manual context compaction'));
+
+async function begin(deps: IntakeDeps, request: IdempotentRequest, open: (tx: ThreadTransaction) => TurnRecord): Promise<StartedTurn> {
+  const { threadId } = request;
   // as it was opened: a quick turn may have ended before its signal was accepted
   let opened: TurnRecord | undefined;
-  const { turnId } = await once(deps, { threadId, id, body: prompt }, async (tx, { inboxId }) => {
+  const { turnId } = await once(deps, request, async (tx, { inboxId }) => {
     if (await activeTurn(tx.now, threadId)) throw new IntakeError('conflict', 'Thread already has an active turn');
-    opened = openTurn(tx, { text: prompt, ...settings });
+    opened = open(tx);
     return { arrival: { kind: 'turn', inboxId, turnId: opened.id, threadId }, turnId: opened.id };
   });
   const [thread, turn] = await Promise.all([getThread(deps.db, threadId), opened ?? requireTurn(deps.db, turnId!)]);

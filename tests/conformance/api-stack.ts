@@ -37,6 +37,8 @@ export async function startApi(options: {
   model: string;
   corsOrigins: string;
   stream?: { keepaliveMs: number; pollMs: number };
+  /** gets the rows of every answer of the database to the runtime API itself */
+  watch?: (rows: readonly unknown[]) => void;
 }): Promise<ApiStack> {
   const home = mkdtempSync(join(tmpdir(), 'fetch-api-'));
   const workspace = '/tmp/fetch-workspace';
@@ -64,7 +66,7 @@ export async function startApi(options: {
     stream: options.stream,
     reload: () => reloadConfig(config),
   };
-  const runtime = await listen(createRuntimeApi(deps), '127.0.0.1', 0);
+  const runtime = await listen(createRuntimeApi({ ...deps, store: watched(store, options.watch) }), '127.0.0.1', 0);
   const status = await listen(createStatusApi(deps), '127.0.0.1', 0);
   const others: Array<Awaited<ReturnType<typeof listen>>> = [];
   return {
@@ -90,6 +92,20 @@ export async function startApi(options: {
     },
   };
 }
+
+const watched = (store: Store, watch?: (rows: readonly unknown[]) => void): Store =>
+  watch
+    ? {
+        ...store,
+        db: store.db.withPlugin({
+          transformQuery: ({ node }) => node,
+          transformResult: async ({ result }) => {
+            watch(result.rows);
+            return result;
+          },
+        }),
+      }
+    : store;
 
 const freePort = (): Promise<number> =>
   new Promise((resolve, reject) => {

@@ -3,6 +3,7 @@ import { runtimeEndpoints } from '../../src/api/runtime/runtime-api.ts';
 import { statusEndpoints } from '../../src/api/status/status-api.ts';
 import type { ThreadRecord, TurnRecord } from '../../src/contracts/records.ts';
 import { noteFound } from '../../src/store/extensions/extensions.ts';
+import { saidTurn } from '../support/said.ts';
 import { type ApiStack, startApi } from './api-stack.ts';
 import { send } from './golden.ts';
 
@@ -59,6 +60,16 @@ it('says what the runtime API answers', async () => {
   await answered('POST /v1/threads/{id}/turns/{turn_id}/interrupt', values);
   await answered('GET /v1/threads?limit=5&include_archived=true');
   await answered('GET /v1/threads/{id}?last_turns=1', values);
+  await answered('GET /v1/threads/summary?limit=5&search=work');
+  await answered('POST /v1/threads/{id}/resume', values);
+  const fork = await answered<ThreadRecord>('POST /v1/threads/{id}/fork', values);
+  await answered('POST /v1/threads/{id}/compact', { id: fork.id }, { reason: 'enough' });
+  await saidTurn(api.store.db, (await answered<ThreadRecord>('POST /v1/threads', {}, {})).id, 'hello', 'hi');
+  const { sessions } = await answered<{ sessions: Array<{ id: string }> }>('GET /v1/sessions?limit=5');
+  const session = { id: sessions[0]!.id };
+  await answered('POST /v1/sessions', {}, { thread_id: session.id, title: 'Kept' });
+  await answered('GET /v1/sessions/{id}', session);
+  await answered('POST /v1/sessions/{id}/resume-thread', session, {});
   await answered('GET /v1/console');
   await answered('GET /v1/usage?group_by=model');
   await answered('GET /v1/workspace/status');
@@ -81,4 +92,13 @@ it('says what the status API answers', async () => {
   await answered('GET /api/sessions/{id}', { id });
   await answered('POST /api/sessions/{id}/clear', { id });
   await answered('DELETE /api/sessions/{id}', { id });
+});
+
+it('knows what answers without a JSON body, and leaves receipts for later', async () => {
+  const { id } = await answered<ThreadRecord>('POST /v1/threads', {}, {});
+  expect(await ask(api.port, TOKEN, 'DELETE', `/v1/sessions/${id}`)).toMatchObject({ status: 204, body: '' });
+  expect(await ask(api.port, TOKEN, 'GET', `/v1/threads/${id}/turns/turn_1/receipt`)).toMatchObject({ status: 404, body: '' });
+  const { paths } = JSON.parse((await ask(api.port, TOKEN, 'GET', '/openapi.json')).body) as { paths: Record<string, Record<string, { responses: object }>> };
+  expect(paths['/v1/sessions/{id}']!.delete!.responses).toHaveProperty('204');
+  expect(paths['/v1/stream']!.post!.responses).toMatchObject({ 200: { content: { 'text/event-stream': {} } } });
 });

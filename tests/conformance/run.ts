@@ -39,6 +39,14 @@ export class Run {
     this.turn = turn.id;
   }
 
+  /** 202, with a turn that has no item yet; 409 until it has ended */
+  async compact(reason?: string): Promise<void> {
+    const { status, body } = await this.app.request('POST', `/v1/threads/${this.thread}/compact`, { ...(reason !== undefined && { reason }) });
+    const { turn } = body as { turn: TurnRecord };
+    expect([status, turn]).toMatchObject([202, { status: 'in_progress', item_ids: [], input_summary: reason ?? 'Manual context compaction' }]);
+    this.turn = turn.id;
+  }
+
   async steer(text: string): Promise<void> {
     const { status, body } = await this.app.request('POST', `/v1/threads/${this.thread}/turns/${this.turn}/steer`, { prompt: text });
     expect([status, body]).toMatchObject([200, { id: this.turn, status: 'in_progress', steer_count: 1 }]);

@@ -209,7 +209,41 @@ const steering: Scenario[] = [
   },
 ];
 
-export const scenarios: Scenario[] = [...answers, ...toolCalls, ...approvals, ...questions, ...interrupts, ...failures, ...steering];
+/** while an answer is written */
+const duringAnswer =
+  (act: (run: Run) => Promise<void>) =>
+  async (run: Run): Promise<void> => {
+    await run.start([{ say: LONG, pace: 60 }]);
+    await run.stream.reached('item.delta agent_message');
+    await act(run);
+    await run.done();
+  };
+
+const threads: Scenario[] = [
+  {
+    case: 'sse/compact_empty',
+    drive: async (run) => {
+      await run.compact();
+      await run.done();
+    },
+  },
+  {
+    case: 'sse/fork_while_active',
+    drive: duringAnswer(async (run) => {
+      expect(await run.app.request('POST', `/v1/threads/${run.thread}/fork`)).toMatchObject({ status: 201, body: { archived: false } });
+    }),
+  },
+  {
+    case: 'sse/patch_while_active',
+    drive: duringAnswer(async (run) => {
+      const changes = { archived: true, auto_approve: true, model: 'deepseek-v4-flash', title: 'x' };
+      expect(await run.app.request('PATCH', `/v1/threads/${run.thread}`, changes)).toMatchObject({ status: 200, body: changes });
+      await run.stream.reached('thread.updated');
+    }),
+  },
+];
+
+export const scenarios: Scenario[] = [...threads, ...answers, ...toolCalls, ...approvals, ...questions, ...interrupts, ...failures, ...steering];
 
 /** These are silent for longer than a keepalive takes, so they run beside the others. */
 export const slowScenarios: Scenario[] = [

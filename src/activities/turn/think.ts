@@ -12,6 +12,7 @@ import type { ActivityDeps } from '../activity-deps.ts';
 import { asFailure, fail, finalOf } from '../failure.ts';
 import { beat } from '../heartbeat.ts';
 import { answerWith } from './answer.ts';
+import { compactWith } from './compact-turn.ts';
 import { DayBudgetSpent } from './day-budget.ts';
 import { ModelWaits, patienceLimits } from './model-waits.ts';
 import { SharedLimits } from './shared-limits.ts';
@@ -76,19 +77,23 @@ async function answerStep(deps: ActivityDeps, input: ThinkInput, before: Patienc
   // a person who writes may have bought more since the limit was met
   const limits = new SharedLimits(db, subject.limits, { probes: input.step === 1 && info.attempt === 1 });
   const watched = { ...deps, model: limits.watched(waits.watched()) };
+  const doStep = isCompaction(input, subject) ? compactWith : answerWith;
   const withSpent = (result: ThinkResult): ThinkResult => ({ ...result, chatMicroUsd: subject.spentEver + result.usage.microUsd });
   try {
-    return withSpent(await answerWith(watched, name, input, subject, history));
+    return withSpent(await doStep(watched, name, input, subject, history));
   } catch (first) {
     const { fallback } = model;
     if (!fallback || fallback === name || !(first instanceof ModelError) || !takesOver(first, info.attempt)) throw first;
     try {
-      return withSpent(await answerWith(watched, fallback, input, subject, await loadHistory(db, input.threadId)));
+      return withSpent(await doStep(watched, fallback, input, subject, await loadHistory(db, input.threadId)));
     } catch (second) {
       throw sooner(first, second);
     }
   }
 }
+
+/** A message that comes while it sums up is answered by the step after it. */
+const isCompaction = ({ step }: ThinkInput, { turn }: StepSubject): boolean => turn.compaction && step === 1;
 
 /** How long nobody worked on the turn. Waiting for the model does not count. */
 function idleMs(input: ThinkInput, before: Patience, subject: StepSubject): number {

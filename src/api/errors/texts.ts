@@ -27,6 +27,11 @@ export const threadNotFound = (id: string): ApiError => new ApiError(404, `Threa
 /** for an answer to a question, whose path names the thread */
 export const attachmentNotFound = (id: string): ApiError => new ApiError(404, `attachment not found: ${id}`);
 export const threadOfInputNotFound = (id: string): ApiError => new ApiError(404, `thread '${id}' not found`);
+export const sessionNotFound = (id: string): ApiError => new ApiError(404, `Session '${id}' not found`);
+export const badSessionId = (id: string): ApiError => new ApiError(400, `Invalid session id '${id}'`);
+export const sessionInUse = (id: string): ApiError =>
+  new ApiError(409, `Thread ${id} has a queued or active turn; wait for completion before saving as a session`);
+export const nothingToSave = (id: string): ApiError => new ApiError(400, `Thread ${id} has no user or assistant messages to save`);
 export const turnNotActive = (id: string, threadId: string): ApiError => new ApiError(409, `Turn ${id} is not active on thread ${threadId}`);
 export const noPendingApproval = (id: string): ApiError => new ApiError(404, `no pending approval with id '${id}'`);
 export const skillNotFound = (name: string, folder: string): ApiError => new ApiError(404, `skill '${name}' not found in searched directories: ${folder}`);

@@ -11,11 +11,20 @@ const REGISTER = { GET: 'get', POST: 'post', PATCH: 'patch', DELETE: 'delete' } 
 /** Routes requests to their endpoints. A request is checked in this order: path, query, body, handler. */
 export function routerOf<Deps>(endpoints: ReadonlyArray<Endpoint<Deps>>, deps: Deps): Router {
   const router = new Router({ strict: true, sensitive: true });
-  for (const endpoint of endpoints) {
+  // the first match answers, so a fixed path comes before one that would take its last part for an id
+  for (const endpoint of endpoints.toSorted((a, b) => paramsOf(a.path).length - paramsOf(b.path).length)) {
     const path = endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1');
     router[REGISTER[endpoint.method]](path, (ctx: Context) => answer(ctx, endpoint, deps));
   }
   return router;
+}
+
+/** Whether a path is known, whether this method is served there, and which are. A fixed path hides those that would take its last part for an id. */
+export function routesAt(router: Router, path: string, method: string): { known: boolean; served: boolean; methods: string[] } {
+  const all = router.match(path, method).path;
+  const fixed = all.filter((layer) => layer.path === path);
+  const methods = [...new Set((fixed.length > 0 ? fixed : all).flatMap((layer) => layer.methods))];
+  return { known: all.length > 0, served: methods.includes(method), methods };
 }
 
 async function answer<Deps>(ctx: Context, endpoint: Endpoint<Deps>, deps: Deps): Promise<void> {

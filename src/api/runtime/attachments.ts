@@ -1,4 +1,4 @@
-import { readAttachment } from '../../store/chats/attachments.ts';
+import { bytesOfAttachment } from '../../store/chats/attachments.ts';
 import { attachmentNotFound } from '../errors/texts.ts';
 import { isId } from '../http/path.ts';
 import { endpoint } from './endpoint.ts';
@@ -10,8 +10,8 @@ export const getAttachment = endpoint({
   answer: { written: { type: 'application/octet-stream' }, what: 'The file.' },
   refusals: { 404: 'The thread has no such file.' },
   handle: async ({ ctx, params: { id, attachment } }, { store }) => {
-    const file = isId(id) && isId(attachment) ? await readAttachment(store.db, attachment) : undefined;
-    if (file?.thread_id !== id) throw attachmentNotFound(attachment);
+    const file = isId(id) && isId(attachment) ? await bytesOfAttachment(store.db, id, attachment) : undefined;
+    if (!file) throw attachmentNotFound(attachment);
     ctx.status = 200;
     // strangers may have sent it, so no page of this origin is made of it
     ctx.set({ 'Content-Type': 'application/octet-stream', 'Content-Disposition': 'attachment', 'X-Content-Type-Options': 'nosniff' });

@@ -52,6 +52,20 @@ export const startTurnRequest = z
 
 export const steerTurnRequest = z.object({ prompt: z.string() }).meta({ id: 'SteerTurnRequest', examples: [{ prompt: 'Only the tests, please' }] });
 
+export const compactThreadRequest = z
+  .object({ reason: text().describe('What the turn is called') })
+  .meta({ id: 'CompactThreadRequest', examples: [{}, { reason: 'The release is done' }] });
+
+export const createSessionRequest = z
+  .object({ thread_id: z.string(), title: text().describe('Becomes the title of the thread') })
+  .meta({ id: 'CreateSessionRequest', examples: [{ thread_id: 'thr_0123456789abcdef', title: 'Release 1.2' }] });
+
+export const resumeSessionRequest = z.object({ model: text(), mode: text() }).meta({ id: 'ResumeSessionRequest', examples: [{}, { mode: 'plan' }] });
+
+export const streamTurnRequest = z
+  .object({ prompt: z.string(), model: text(), mode: text(), workspace: text(), allow_shell: flag(), trust_mode: flag(), auto_approve: flag() })
+  .meta({ id: 'StreamTurnRequest', examples: [{ prompt: 'What is in the demo project?' }] });
+
 export const messageRequest = z
   .object({
     text: z.string(),

@@ -27,7 +27,7 @@ export const threadFields = {
   system_prompt: z.string().optional(),
   task_id: z.string().optional(),
   title: z.string().optional(),
-  coherence_state: z.literal('healthy'),
+  coherence_state: z.enum(['healthy', 'refreshing_context']),
 } satisfies Fields<ThreadRecord>;
 
 export const threadRecord = z.object(threadFields).meta({ id: 'ThreadRecord' });

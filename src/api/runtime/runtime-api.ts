@@ -10,7 +10,7 @@ import { requireKnownHost } from '../http/host.ts';
 import { mobileGate } from '../http/mobile-gate.ts';
 import { withDocument } from '../http/openapi.ts';
 import { sendEmpty, sendError, sendText } from '../http/reply.ts';
-import { routerOf } from '../http/router.ts';
+import { routerOf, routesAt } from '../http/router.ts';
 import { postApproval, postUserInput } from './answers.ts';
 import { getAttachment } from './attachments.ts';
 import type { RuntimeDeps } from './endpoint.ts';
@@ -19,6 +19,11 @@ import { getHealth, getRuntimeInfo } from './info.ts';
 import { getMcpServers, getMcpTools } from './mcp-servers.ts';
 import { runtimePort } from './port.ts';
 import { getSkills, postSkill } from './skills.ts';
+import { postCompact } from './threads/compact.ts';
+import { postFork, postResume } from './threads/copies.ts';
+import { deleteSession, getSession, getSessions, postResumeThread, postSession } from './threads/sessions.ts';
+import { postStream } from './threads/stream.ts';
+import { getThreadsSummary } from './threads/summary.ts';
 import { getConsole, getThreadDetail, getThreads, patchThread, postThread } from './threads.ts';
 import { postInterrupt, postMessage, postSteer, postTurn } from './turns.ts';
 import { getUsage } from './usage.ts';
@@ -47,6 +52,16 @@ export const runtimeEndpoints = withDocument<RuntimeDeps>(runtimePort, [
   postSkill,
   getMcpServers,
   getMcpTools,
+  getThreadsSummary,
+  postResume,
+  postFork,
+  postCompact,
+  getSessions,
+  postSession,
+  getSession,
+  deleteSession,
+  postResumeThread,
+  postStream,
 ]);
 const OPEN: ReadonlySet<string> = new Set(runtimeEndpoints.filter(({ open }) => open).map(({ path }) => path));
 
@@ -72,13 +87,12 @@ export function createRuntimeApi(deps: ApiDeps): Koa {
   });
   app.use(mobileGate({ isOn: () => config.FETCH_MOBILE, token: asksForToken(config) ? token : null }));
   app.use(async (ctx, next) => {
-    const matched = router.match(ctx.path, ctx.method);
-    const known = matched.path.length > 0;
-    if (known && !matched.route) ctx.set('Allow', [...new Set(matched.path.flatMap((layer) => layer.methods))].sort(byCustom).join(','));
+    const { known, served, methods } = routesAt(router, ctx.path, ctx.method);
+    if (known && !served) ctx.set('Allow', methods.sort(byCustom).join(','));
     if (ctx.method === 'OPTIONS') return sendEmpty(ctx, 200);
     if (!known) return sendEmpty(ctx, 404);
     if (!OPEN.has(ctx.path) && !isAllowed(ctx.req)) return sendError(ctx, 401, TOKEN_REQUIRED);
-    if (!matched.route) return sendEmpty(ctx, 405);
+    if (!served) return sendEmpty(ctx, 405);
     await answering(ctx, next, deps);
   });
   app.use(router.routes());

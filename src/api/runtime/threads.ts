@@ -26,18 +26,9 @@ export const postThread = endpoint({
   answer: { status: 201, schema: threadRecord, what: 'The thread; the same for the same Idempotency-Key.' },
   handle: async ({ ctx, body }, { store, config, chatSecret }) =>
     await createThread(store.db, {
-      channel: 'api',
-      model: given(body.model) ?? config.AGENT_MODEL ?? 'auto',
-      // not trimmed or checked: clients store what they like here
-      workspace: body.workspace ?? config.FETCH_WORKSPACE ?? process.cwd(),
-      mode: given(body.mode) ?? 'agent',
-      allow_shell: body.allow_shell ?? false,
-      trust_mode: body.trust_mode ?? false,
-      auto_approve: body.auto_approve ?? false,
-      archived: body.archived,
+      ...newApiThread(config, body),
       system_prompt: body.system_prompt ?? null,
       task_id: body.task_id ?? null,
-      autonomy: config.FETCH_AUTONOMY,
       chatKey: (address) => chatKey(chatSecret ?? '', 'api', address),
       key: requestKey(ctx, 'thread', body),
     }),
@@ -132,6 +123,25 @@ export const getConsole = endpoint({
     return { ...thread, things_to_try: thingsToTry(setUp) };
   },
 });
+
+type ThreadSettings = Pick<z.output<typeof createThreadRequest>, 'model' | 'workspace' | 'mode' | 'allow_shell' | 'trust_mode' | 'auto_approve' | 'archived'>;
+
+/** A thread of the API with what a request says of it; what it leaves out is as configured. */
+export const newApiThread = (config: ApiDeps['config'], body: ThreadSettings) => ({
+  channel: 'api' as const,
+  model: given(body.model) ?? config.AGENT_MODEL ?? 'auto',
+  // not trimmed or checked: clients store what they like here
+  workspace: body.workspace ?? threadWorkspace(config),
+  mode: given(body.mode) ?? 'agent',
+  allow_shell: body.allow_shell ?? false,
+  trust_mode: body.trust_mode ?? false,
+  auto_approve: body.auto_approve ?? false,
+  archived: body.archived,
+  autonomy: config.FETCH_AUTONOMY,
+});
+
+/** The folder of a thread that names none. */
+export const threadWorkspace = ({ FETCH_WORKSPACE }: Pick<ApiDeps['config'], 'FETCH_WORKSPACE'>): string => FETCH_WORKSPACE ?? process.cwd();
 
 /** @throws ApiError 404 */
 export async function existingThread(id: string, { store }: Pick<ApiDeps, 'store'>): Promise<ThreadRecord> {

@@ -84,7 +84,7 @@ export const postMessage = endpoint({
 });
 
 /** @throws ApiError 400 for blank text */
-function requiredText(text: string, field: string): string {
+export function requiredText(text: string, field: string): string {
   // checked as the store will keep it: a text of only NULs is blank
   const trimmed = storableText(text).trim();
   if (!trimmed) throw textRequired(field);

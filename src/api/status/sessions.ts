@@ -102,7 +102,7 @@ export const getSession = endpoint({
         id: row.id,
         userId: userIdOf(row),
         metadata: { channel: row.channel, title: row.title, model: row.model, mode: row.mode },
-        messages: row.messages,
+        messages: row.messages.map(({ role, content, timestamp }) => ({ role, content, timestamp })),
         currentProject: row.project === null ? null : projectOf(row.project, row),
         availableProjects: [...new Set(workspaces.map(({ name }) => name))],
         activeFiles: [],

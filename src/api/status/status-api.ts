@@ -5,7 +5,7 @@ import { failureOf, refusalOf } from '../errors/runtime-errors.ts';
 import { requireKnownHost } from '../http/host.ts';
 import { withDocument } from '../http/openapi.ts';
 import { sendJson } from '../http/reply.ts';
-import { routerOf } from '../http/router.ts';
+import { routerOf, routesAt } from '../http/router.ts';
 import { adminProblem } from './admin.ts';
 import { servesCodec } from './codec.ts';
 import { postReload } from './config.ts';
@@ -44,11 +44,10 @@ export function createStatusApi(given: Omit<StatusDeps, 'adminToken'> & { adminT
   app.use(requireKnownHost(deps.config));
   app.use(async (ctx, next) => {
     if ((await servesDocs(ctx)) || (await servesCodec(ctx, deps))) return;
-    const matched = router.match(ctx.path, ctx.method);
-    const known = matched.path.length > 0;
+    const { known, served, methods } = routesAt(router, ctx.path, ctx.method);
     if (!known && !ctx.path.startsWith(SESSION)) return sendJson(ctx, 404, { error: 'Not found' });
-    if (known && !matched.route) {
-      ctx.set('Allow', [...new Set(matched.path.flatMap(({ methods }) => methods))].sort().join(','));
+    if (known && !served) {
+      ctx.set('Allow', methods.sort().join(','));
       return sendJson(ctx, 405, { error: 'Method not allowed' });
     }
     if (!OPEN.has(ctx.path)) {

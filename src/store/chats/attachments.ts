@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Selectable } from 'kysely';
 import { type FileShown, SHOWN_FILE_CHARS, SHOWN_PICTURES } from '../../domain/text/files.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
+import { isOrWas } from './copied-ids.ts';
 import { derivedId } from './ids.ts';
 import type { AttachmentTable } from './tables.ts';
 import type { ThreadTransaction } from './thread-transaction.ts';
@@ -18,7 +19,7 @@ export interface NewAttachment {
   text: string | null;
 }
 /** An attachment without its bytes. */
-export type AttachmentRecord = Omit<Selectable<AttachmentTable>, 'data' | 'preview'>;
+export type AttachmentRecord = Omit<Selectable<AttachmentTable>, 'data' | 'preview' | 'copied_from'>;
 
 /** Tokens that a picture counts as; providers charge between 85 and 1,600. */
 const PICTURE_TOKENS = 1000;
@@ -81,9 +82,9 @@ export async function attach(tx: ThreadTransaction, itemId: string, ids: readonl
     .execute();
 }
 
-/** The bytes and data of an attachment; undefined when there is none. */
-export const readAttachment = (db: Db | Tx, id: string): Promise<Selectable<AttachmentTable> | undefined> =>
-  db.selectFrom('attachments').selectAll().where('id', '=', id).executeTakeFirst();
+/** The bytes of an attachment of a thread; undefined when it has none of this id. Texts of a copied thread name the first one. */
+export const bytesOfAttachment = (db: Db | Tx, threadId: string, id: string): Promise<{ data: Buffer } | undefined> =>
+  db.selectFrom('attachments').select('data').where('thread_id', '=', threadId).where(isOrWas('attachments', id)).executeTakeFirst();
 
 /** The data of an attachment, when it came in this chat. */
 export const attachmentOfChat = (db: Db, chatId: string, id: string): Promise<Pick<AttachmentRecord, 'kind' | 'mime' | 'name' | 'text'> | undefined> =>
@@ -91,7 +92,7 @@ export const attachmentOfChat = (db: Db, chatId: string, id: string): Promise<Pi
     .selectFrom('attachments')
     .innerJoin('threads', 'threads.id', 'attachments.thread_id')
     .select(['attachments.kind', 'attachments.mime', 'attachments.name', 'attachments.text'])
-    .where('attachments.id', '=', id)
+    .where(isOrWas('attachments', id))
     .where('threads.chat_id', '=', chatId)
     .executeTakeFirst();
 

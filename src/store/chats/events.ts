@@ -1,29 +1,49 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { EventEnvelope } from '../../contracts/records.ts';
+import { compiled } from '../postgres/compiled-query.ts';
 import type { Db, Tx } from '../postgres/database.ts';
 
-/** An event as one line of JSON, because an open stream only passes it on. */
-export interface EventText {
-  seq: number;
-  event: string;
+/** Events of a thread as an event stream sends them. */
+export interface Frames {
   text: string;
+  /** of the last event in it */
+  seq: number;
+  /** there are later ones already */
+  more: boolean;
 }
 
-/** Events of a thread after `sinceSeq`, oldest first, as text: with many readers of a long backlog, parsing payloads would be most of the work. */
-export async function readEventTexts(db: Db, threadId: string, sinceSeq: number, limit: number): Promise<EventText[]> {
-  const rows = await db
-    .selectFrom('events')
-    .select(['seq', 'event', 'turn_id', 'item_id', 'at', sql<string>`payload::text`.as('payload')])
-    .where('thread_id', '=', threadId)
-    .where('seq', '>', sinceSeq)
-    .orderBy('seq')
-    .limit(limit)
-    .execute();
-  return rows.map(({ payload, ...row }) => {
-    const envelope = JSON.stringify(envelopeOf({ ...row, thread_id: threadId }));
-    return { seq: row.seq, event: row.event, text: `${envelope.slice(0, -1)},"payload":${payload}}` };
-  });
+/** How much of a thread's log one read returns. */
+export interface FrameLimits {
+  events: number;
+  /** of payloads as they are stored, which may be compressed; one event may have more */
+  bytes: number;
 }
+
+/**
+ * Frames of the events of a thread after `sinceSeq`, oldest first: exactly two lines each, as existing parsers expect. `previous_seq` is the event before it, or
+ * `sinceSeq`. Null when there are none. PostgreSQL writes the frames: with many readers of a long log, making them here would delay every other request.
+ */
+export async function readFrames(db: Db, threadId: string, sinceSeq: number, limits: FrameLimits): Promise<Frames | null> {
+  const [row] = (await db.executeQuery(framesAfter(threadId, sinceSeq, limits.events, limits.bytes))).rows;
+  return row?.text ? { text: row.text, seq: row.seq, more: row.more } : null;
+}
+
+const quoted = (value: RawBuilder<unknown>) => sql`coalesce(to_json(${value})::text, 'null')`;
+const AT = sql`to_char(at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+
+const framesAfter = compiled(
+  'read_frames',
+  (_, threadId: string, sinceSeq: number, events: number, bytes: number) => sql<{ text: string | null; seq: number; more: boolean }>`
+    with found as (
+        select * from events where thread_id = ${threadId} and seq > ${sinceSeq}::bigint order by seq limit ${events}::int + 1),
+      sized as (select *, row_number() over by_seq as place, sum(pg_column_size(payload)) over by_seq as bytes, lag(seq) over by_seq as previous
+        from found window by_seq as (order by seq))
+    select max(seq) as seq, max(seq) < (select max(seq) from found) as more, string_agg(concat('event: ', event, E'\ndata: {"schema_version":1,"seq":', seq,
+      ',"event":', ${quoted(sql`event`)}, ',"kind":', ${quoted(sql`event`)}, ',"thread_id":', to_json(${threadId}::text),
+      ',"turn_id":', ${quoted(sql`turn_id`)}, ',"item_id":', ${quoted(sql`item_id`)}, ',"timestamp":"', ${AT}, '","created_at":"', ${AT},
+      '","payload":', payload, ',"previous_seq":', coalesce(previous, ${sinceSeq}::bigint), E'}\n\n'), '' order by seq) as text
+    from sized where place = 1 or (place <= ${events}::int and bytes <= ${bytes}::int)`,
+);
 
 /** Events of a thread after `sinceSeq`, oldest first. */
 export async function readEvents(db: Db, threadId: string, sinceSeq: number, limit: number): Promise<EventEnvelope[]> {

@@ -6,12 +6,13 @@ import type { Db } from '../postgres/database.ts';
 /** Where the conversation of a thread began: an `ord` of the transcript. */
 const begunOf = (threadId: RawBuilder<string>) => sql<number>`(select coalesce(max(upto), 0) from summaries where thread_id = ${threadId} and body = '')`;
 
-/** The messages after an `ord`. A call that has not ended is no message yet. */
+/** The messages after an `ord`, and with each result of a tool its call. A call that has not ended is no message yet. */
 const messagesAfter = (threadId: RawBuilder<string>, ord: RawBuilder<number>) => sql`
   with said as (select ord, role, content, call_ids, created_at from transcript where thread_id = ${threadId} and ord > ${ord})
-  select ord, 0 as place, role, content, created_at as at from said where content <> ''
+  select ord, 0 as place, role, content, created_at as at, null as call from said where content <> ''
   union all
-  select said.ord, made.place, 'tool', coalesce(calls.output, ''), coalesce(calls.ended_at, said.created_at)
+  select said.ord, made.place, 'tool', coalesce(calls.output, ''), coalesce(calls.ended_at, said.created_at),
+      jsonb_build_object('id', calls.id, 'name', calls.name, 'input', calls.args, 'ok', coalesce(calls.ok, true))
     from said cross join lateral jsonb_array_elements_text(said.call_ids) with ordinality as made (id, place)
     join calls on calls.id = made.id and calls.state = 'done'`;
 

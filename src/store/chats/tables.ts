@@ -40,6 +40,8 @@ export interface ThreadTable {
   latest_turn_id: string | null;
   /** deleted as a session, and nobody has used it since */
   deleted_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
+  /** the thread that it was copied from */
+  forked_from: ColumnType<string | null, string | null | undefined, never>;
   created_at: Created;
   updated_at: ColumnType<Date, Date | undefined, Date>;
 }
@@ -125,6 +127,8 @@ export interface AttachmentTable {
   preview: Buffer | null;
   /** transcript of a recording, text of a document */
   text: string | null;
+  /** in a copied thread: the id of the first one, which texts still name */
+  copied_from: ColumnType<string | null, string | null | undefined, never>;
   created_at: Created;
 }
 

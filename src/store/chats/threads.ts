@@ -48,6 +48,9 @@ export interface NewThread {
   archived: boolean;
   system_prompt?: string | null;
   task_id?: string | null;
+  title?: string | null;
+  /** the thread that it is a copy of */
+  forked_from?: string;
   autonomy: Autonomy;
   chatKey: (address: string) => string;
   /** the same key gives the same thread */
@@ -76,45 +79,57 @@ export const toThreadRecord = (row: Selectable<ThreadTable>): ThreadRecord => ({
 /** Creates a thread, and its chat if needed; announces `thread.started`. @throws KeyReused */
 export async function createThread(db: Db, input: NewThread): Promise<ThreadRecord> {
   const id = freshId('thr_');
-  const address = input.address ?? id;
   return await db.transaction().execute(async (now) => {
-    const before = input.key && (await takeForThread(now, input.key, id));
-    if (before) return toThreadRecord(await now.selectFrom('threads').selectAll().where('id', '=', before).executeTakeFirstOrThrow());
-    const key = input.chatKey(address);
-    const made = await now
-      .insertInto('chats')
-      .values({ id: `${input.channel}/${key}`, channel: input.channel, address, workflow_id: conversationId(input.channel, key), autonomy: input.autonomy })
-      .onConflict((c) => c.doNothing())
-      .returning('id')
-      .executeTakeFirst();
-    // found by address, because a machine with another key for ids would compute another id
-    const there = () => now.selectFrom('chats').select('id').where('channel', '=', input.channel).where('address', '=', address);
-    const { id: chatId } = made ?? (await there().executeTakeFirstOrThrow());
-    const row = await now
-      .insertInto('threads')
-      .values({
-        id,
-        chat_id: chatId,
-        model: input.model,
-        workspace: input.workspace,
-        mode: input.mode,
-        allow_shell: input.allow_shell,
-        trust_mode: input.trust_mode,
-        auto_approve: input.auto_approve,
-        archived: input.archived,
-        system_prompt: input.system_prompt || null,
-        task_id: input.task_id ?? null,
-        title: null,
-        latest_turn_id: null,
-      })
-      .returningAll()
-      .executeTakeFirstOrThrow();
-    const record = toThreadRecord(row);
+    const before = await threadOfKey(now, input.key, id);
+    if (before) return before;
+    const record = await insertThread(now, id, input);
     const tx = await lockThread(now, id);
     tx.append({ event: 'thread.started', payload: { thread: record } });
     await tx.sendPending();
     return record;
   });
+}
+
+/** The thread that was made under this key before; null for the first request, which makes `id`. @throws KeyReused */
+export async function threadOfKey(now: Tx, key: RequestKey | undefined, id: string): Promise<ThreadRecord | null> {
+  const before = key && (await takeForThread(now, key, id));
+  return before ? toThreadRecord(await now.selectFrom('threads').selectAll().where('id', '=', before).executeTakeFirstOrThrow()) : null;
+}
+
+/** Adds a thread, and its chat if needed; the caller announces it. */
+export async function insertThread(now: Tx, id: string, input: NewThread): Promise<ThreadRecord> {
+  const address = input.address ?? id;
+  const key = input.chatKey(address);
+  const made = await now
+    .insertInto('chats')
+    .values({ id: `${input.channel}/${key}`, channel: input.channel, address, workflow_id: conversationId(input.channel, key), autonomy: input.autonomy })
+    .onConflict((c) => c.doNothing())
+    .returning('id')
+    .executeTakeFirst();
+  // found by address, because a machine with another key for ids would compute another id
+  const there = () => now.selectFrom('chats').select('id').where('channel', '=', input.channel).where('address', '=', address);
+  const { id: chatId } = made ?? (await there().executeTakeFirstOrThrow());
+  const row = await now
+    .insertInto('threads')
+    .values({
+      id,
+      chat_id: chatId,
+      model: input.model,
+      workspace: input.workspace,
+      mode: input.mode,
+      allow_shell: input.allow_shell,
+      trust_mode: input.trust_mode,
+      auto_approve: input.auto_approve,
+      archived: input.archived,
+      system_prompt: input.system_prompt || null,
+      task_id: input.task_id ?? null,
+      title: input.title ?? null,
+      latest_turn_id: null,
+      forked_from: input.forked_from ?? null,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return toThreadRecord(row);
 }
 
 export async function getThread(db: Db, id: string): Promise<ThreadRecord | null> {

@@ -38,6 +38,8 @@ import * as repositoryMaps from './migrations/0048-repository-maps.ts';
 import * as payloadKeys from './migrations/0049-payload-keys.ts';
 import * as audit from './migrations/0050-audit.ts';
 import * as reasoningTokens from './migrations/0051-reasoning-tokens.ts';
+import * as threadCopies from './migrations/0052-thread-copies.ts';
+import * as threadSummaries from './migrations/0053-thread-summaries.ts';
 
 /**
  * Versioned migrations, oldest first. Never edit a published one: add the next. The previous release must work with what a migration leaves (new tables; new
@@ -82,6 +84,8 @@ const migrations: Record<string, Migration> = {
   '0049_payload_keys': payloadKeys,
   '0050_audit': audit,
   '0051_reasoning_tokens': reasoningTokens,
+  '0052_thread_copies': threadCopies,
+  '0053_thread_summaries': threadSummaries,
 };
 
 /** A newer version has changed the database so that this version cannot use it. It must not be touched. */

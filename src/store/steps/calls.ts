@@ -4,6 +4,7 @@ import type { ThinkResult } from '../../contracts/conversation.ts';
 import type { Source } from '../../contracts/taint.ts';
 import { policyOf, type Verdict } from '../../domain/consent/policy.ts';
 import { visible, visibleWithin } from '../../domain/text/foreign-text.ts';
+import { isOrWas } from '../chats/copied-ids.ts';
 import { cut } from '../chats/ids.ts';
 import { type ItemRow, insertItems, itemEvent, itemRow } from '../chats/items.ts';
 import { onThread, onThreadIf, requireUnchanged, type ThreadTransaction } from '../chats/thread-transaction.ts';
@@ -19,7 +20,7 @@ export const findCallOutput = (db: Db, chatId: string, callId: string): Promise<
     .selectFrom('calls')
     .innerJoin('threads', 'threads.id', 'calls.thread_id')
     .select(['calls.name', 'calls.output', 'calls.state'])
-    .where('calls.id', '=', callId)
+    .where(isOrWas('calls', callId))
     .where('threads.chat_id', '=', chatId)
     .executeTakeFirst();
 

@@ -48,6 +48,7 @@ export function newCall({ turnId, threadId, step }: ThinkInput, call: CheckedCal
       turn_id: turnId,
       thread_id: threadId,
       item_id: itemId,
+      copied_from: null,
       step,
       position,
       name,

@@ -13,7 +13,7 @@ import type { TurnTable } from '../turns/tables.ts';
 import { type Spent, TODAY } from './spending.ts';
 
 export interface StepSubject {
-  turn: Pick<Selectable<TurnTable>, 'status' | 'started_at' | 'created_at' | 'auto_approve' | 'model' | 'mode' | 'allow_shell'>;
+  turn: Pick<Selectable<TurnTable>, 'status' | 'started_at' | 'created_at' | 'auto_approve' | 'model' | 'mode' | 'allow_shell' | 'compaction'>;
   thread: Pick<Selectable<ThreadTable>, 'model' | 'system_prompt' | 'auto_approve' | 'mode' | 'allow_shell'>;
   autonomy: ThinkResult['autonomy'];
   preferences: Preferences;
@@ -69,7 +69,16 @@ const subjectOf = compiled('step_subject', (db, turnId: string, key: string, acc
     .innerJoin('chats', 'chats.id', 'threads.chat_id')
     .leftJoin('steps', (join) => join.on('steps.key', '=', key))
     .leftJoin('spending', (join) => join.onRef('spending.chat_id', '=', 'chats.id').on('spending.day', '=', TODAY))
-    .select(['turns.status', 'turns.started_at', 'turns.created_at', 'turns.auto_approve', 'turns.model', 'turns.mode', 'turns.allow_shell'])
+    .select([
+      'turns.status',
+      'turns.started_at',
+      'turns.created_at',
+      'turns.auto_approve',
+      'turns.model',
+      'turns.mode',
+      'turns.allow_shell',
+      'turns.compaction',
+    ])
     .select(['turns.extensions', agreedNow.as('agreed_now')])
     .select(['threads.mode as thread_mode', 'threads.allow_shell as thread_allow_shell'])
     .select(['threads.model as thread_model', 'threads.system_prompt', 'threads.auto_approve as thread_auto_approve', 'threads.chat_id', 'chats.autonomy'])

@@ -144,7 +144,8 @@ function endingText(tx: ThreadTransaction, { turnId, threadId, step }: ThinkInpu
   return body;
 }
 
-const withUsage = ({ used, ...state }: TurnState, { inputTokens, outputTokens, microUsd }: StepUsage): TurnState => ({
+/** With a step that this very transaction stores. */
+export const withUsage = ({ used, ...state }: TurnState, { inputTokens, outputTokens, microUsd }: StepUsage): TurnState => ({
   ...state,
   used: { inputTokens: used.inputTokens + inputTokens, outputTokens: used.outputTokens + outputTokens, microUsd: used.microUsd + microUsd },
 });
@@ -153,7 +154,7 @@ const withUsage = ({ used, ...state }: TurnState, { inputTokens, outputTokens, m
  * Inbox rows of a turn whose message came while the model was answering. They stay unread: if the turn ends before another step, they become their own turn,
  * and a stop must still show which of them it was meant for.
  */
-async function unreadOf(tx: Tx, turnId: string, newer: ReadonlyArray<{ id: string }>): Promise<string[]> {
+export async function unreadOf(tx: Tx, turnId: string, newer: ReadonlyArray<{ id: string }>): Promise<string[]> {
   if (newer.length === 0) return [];
   const rows = await tx.selectFrom('inbox').select(['id', 'arrival']).where('turn_id', '=', turnId).where('consumed_at', 'is', null).execute();
   const messages = new Set(newer.map(({ id }) => id));

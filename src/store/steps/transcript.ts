@@ -3,6 +3,7 @@ import type { Source } from '../../contracts/taint.ts';
 import { type Called, type CallsById, type DialogueMessage, SHOWN_OUTPUT_CHARS } from '../../domain/chat/context.ts';
 import type { FileShown } from '../../domain/text/files.ts';
 import { shownFiles } from '../chats/attachments.ts';
+import { isOrWas } from '../chats/copied-ids.ts';
 import { roughTokens } from '../chats/ids.ts';
 import { compiled } from '../postgres/compiled-query.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
@@ -122,7 +123,7 @@ export const messageOfChat = (db: Db, chatId: string, id: string): Promise<{ con
     .selectFrom('transcript')
     .innerJoin('threads', 'threads.id', 'transcript.thread_id')
     .select('transcript.content')
-    .where('transcript.id', '=', id)
+    .where(isOrWas('transcript', id))
     .where('threads.chat_id', '=', chatId)
     .executeTakeFirst();
 

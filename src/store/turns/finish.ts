@@ -12,7 +12,7 @@ import { remember } from '../steps/transcript.ts';
 import { closeTurn, openTurn, turnState } from './turns.ts';
 
 /** The output of a call that had no result when its turn ended. */
-const UNFINISHED = {
+export const UNFINISHED = {
   running: 'Stopped while it ran: its outcome is unknown.',
   pending: 'Not run: the turn was stopped before.',
 };

@@ -26,6 +26,8 @@ export interface TurnTable {
   extensions: NullableJson<string[]>;
   /** the person was told that a restart delayed this turn */
   delay_told: Generated<boolean>;
+  /** it only sums up what was said before */
+  compaction: Generated<boolean>;
   created_at: Created;
   started_at: Date | null;
   ended_at: Date | null;
@@ -70,6 +72,8 @@ export interface CallTable {
   sources: NullableJson<Source[]>;
   /** only for a call with a sink after text of others was read */
   taint: NullableJson<CallTaint>;
+  /** in a copied thread: the id of the first one, which texts still name */
+  copied_from: ColumnType<string | null, string | null | undefined, never>;
   started_at: Date | null;
   ended_at: Date | null;
 }
@@ -91,6 +95,8 @@ export interface TranscriptTable {
   /** the part of the content that the person wrote; null: all of it, when it has no sources */
   words: string | null;
   tokens: number;
+  /** in a copied thread: the id of the first one, which texts still name */
+  copied_from: ColumnType<string | null, string | null | undefined, never>;
   created_at: Created;
 }
 

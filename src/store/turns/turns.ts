@@ -68,34 +68,51 @@ export interface NewTurn {
   heard?: Heard;
 }
 
-/** Opens a turn with its user message, with events in the order that clients expect. The caller knows that no turn runs. */
-export function openTurn(tx: ThreadTransaction, input: NewTurn): TurnRecord {
-  const id = freshId('turn_');
-  const itemId = derivedId('item_', id, 'user');
+type TurnSettings = Pick<NewTurn, 'model' | 'autoApprove' | 'mode' | 'allowShell'>;
+
+/** Adds a turn that is in progress; the caller tells of it. */
+function insertTurn(tx: ThreadTransaction, id: string, turn: TurnSettings & { summary: string; compaction: boolean }): Selectable<TurnTable> {
   const now = new Date();
   const row: Selectable<TurnTable> = {
     id,
     thread_id: tx.threadId,
     status: 'in_progress',
-    input_summary: cut(input.inputSummary?.trim() || input.text, 280),
+    input_summary: cut(turn.summary, 280),
     usage: null,
     micro_usd: 0,
     error: null,
     steer_count: 0,
-    auto_approve: input.autoApprove ?? null,
-    model: input.model ?? null,
-    mode: input.mode ?? null,
-    allow_shell: input.allowShell ?? null,
+    auto_approve: turn.autoApprove ?? null,
+    model: turn.model ?? null,
+    mode: turn.mode ?? null,
+    allow_shell: turn.allowShell ?? null,
     extensions: null,
     delay_told: false,
+    compaction: turn.compaction,
     // the clock of the database orders turns
     created_at: tx.at,
     started_at: now,
     ended_at: null,
   };
-  const record = turnRecord(row, [itemId]);
   tx.later((db) => db.insertInto('turns').values({ ...row, usage: null, extensions: null }));
   tx.later((db) => db.updateTable('threads').set({ latest_turn_id: id, updated_at: now, deleted_at: null }).where('id', '=', tx.threadId));
+  return row;
+}
+
+/** Opens a turn that only sums up what was said before. The caller knows that no turn runs. */
+export function openCompaction(tx: ThreadTransaction, reason: string): TurnRecord {
+  const id = freshId('turn_');
+  const record = turnRecord(insertTurn(tx, id, { summary: reason, compaction: true }), []);
+  tx.append({ event: 'turn.started', turnId: id, payload: { turn: record, manual_compaction: true } });
+  return record;
+}
+
+/** Opens a turn with its user message, with events in the order that clients expect. The caller knows that no turn runs. */
+export function openTurn(tx: ThreadTransaction, input: NewTurn): TurnRecord {
+  const id = freshId('turn_');
+  const itemId = derivedId('item_', id, 'user');
+  const row = insertTurn(tx, id, { ...input, summary: input.inputSummary?.trim() || input.text, compaction: false });
+  const record = turnRecord(row, [itemId]);
   const said = insertUserItem(tx, { id: itemId, turnId: id, text: input.text, announceStart: true, unheard: input.unheard, heard: input.heard });
   tx.append({ event: 'turn.started', turnId: id, payload: { turn: record } }, ...said, {
     event: 'turn.lifecycle',

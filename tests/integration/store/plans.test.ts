@@ -70,6 +70,12 @@ describe('statements on tables of many rows', () => {
     await app.detail(thread);
     await app.request('GET', `/v1/threads/${thread}?turns=2`);
     await app.request('GET', '/v1/threads?limit=50');
+    await app.request('GET', '/v1/threads/summary?limit=50');
+    await app.request('GET', '/v1/sessions?limit=50');
+    await app.request('GET', `/v1/sessions/${thread}`);
+    const { thread_id } = (await app.request('POST', `/v1/sessions/${thread}/resume-thread`, {})).body as { thread_id: string };
+    const { turn } = (await app.request('POST', `/v1/threads/${thread_id}/compact`, {})).body as { turn: { id: string } };
+    await app.ended(thread_id, turn.id);
     await app.events(thread);
     // sweeps
     const connection = await Connection.connect({ address: app.temporalAddress });
