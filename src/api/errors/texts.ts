@@ -29,6 +29,17 @@ export const threadOfInputNotFound = (id: string): ApiError => new ApiError(404,
 export const turnNotActive = (id: string, threadId: string): ApiError => new ApiError(409, `Turn ${id} is not active on thread ${threadId}`);
 export const noPendingApproval = (id: string): ApiError => new ApiError(404, `no pending approval with id '${id}'`);
 export const noPendingInput = (id: string): ApiError => new ApiError(404, `no pending user input with id '${id}'`);
+export const automationNotFound = (id: string): ApiError => new ApiError(404, `Automation not found: ${id}`);
+export const automationTextRequired = (field: string): ApiError => new ApiError(400, `Automation ${field} is required`);
+export const automationTextEmpty = (field: string): ApiError => new ApiError(400, `Automation ${field} cannot be empty`);
+export const taskNotFound = (id: string): ApiError => new ApiError(404, `Task not found: ${id}`);
+export const ambiguousTask = (prefix: string, count: number): ApiError => new ApiError(400, `Ambiguous task prefix '${prefix}': matches ${count} tasks`);
+export const goalTooLong = (limit: number): ApiError =>
+  new ApiError(400, `prompt is longer than ${limit} characters, the most that a coding task takes. Put the rest into a file of its workspace and name that.`);
+export const unknownAgent = (name: string, names: readonly string[]): ApiError =>
+  new ApiError(400, `There is no coding agent '${name}'; expected one of ${names.join(', ')}`);
+export const unknownWorkspace = (name: string, names: readonly string[]): ApiError =>
+  new ApiError(400, `There is no workspace '${name}'; ${names.length > 0 ? `there are ${names.join(', ')}` : 'there is none yet: make one with workspace_create'}`);
 export const invalidDecision = (decision: string): ApiError => new ApiError(400, `invalid decision '${decision}'; expected "allow" or "deny"`);
 
 export const DATABASE_AWAY = 'The database does not answer. Try again, with the same Idempotency-Key if there was one.';

@@ -11,10 +11,22 @@ import { sendEmpty, sendError, sendText } from '../http/reply.ts';
 import { routerOf } from '../http/router.ts';
 import { postApproval, postUserInput } from './answers.ts';
 import { getAttachment } from './attachments.ts';
+import {
+  deleteAutomation,
+  getAutomation,
+  getAutomationRuns,
+  getAutomations,
+  patchAutomation,
+  postAutomation,
+  postAutomationPause,
+  postAutomationResume,
+  postAutomationRun,
+} from './automations/automations.ts';
 import type { RuntimeDeps } from './endpoint.ts';
 import { getEvents } from './events.ts';
 import { getHealth, getRuntimeInfo } from './info.ts';
 import { runtimePort } from './port.ts';
+import { getTask, getTasks, postTask, postTaskCancel } from './tasks/tasks.ts';
 import { getConsole, getThreadDetail, getThreads, patchThread, postThread } from './threads.ts';
 import { postInterrupt, postMessage, postSteer, postTurn } from './turns.ts';
 import { getUsage } from './usage.ts';
@@ -37,6 +49,19 @@ export const runtimeEndpoints = withDocument<RuntimeDeps>(runtimePort, [
   getConsole,
   getAttachment,
   getUsage,
+  getTasks,
+  postTask,
+  getTask,
+  postTaskCancel,
+  getAutomations,
+  postAutomation,
+  getAutomation,
+  patchAutomation,
+  deleteAutomation,
+  postAutomationRun,
+  postAutomationPause,
+  postAutomationResume,
+  getAutomationRuns,
 ]);
 const OPEN: ReadonlySet<string> = new Set(runtimeEndpoints.filter(({ open }) => open).map(({ path }) => path));
 

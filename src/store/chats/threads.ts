@@ -7,7 +7,7 @@ import type { Db, Tx } from '../postgres/database.ts';
 import { freshId } from './ids.ts';
 import { type RequestKey, takeForThread } from './request-keys.ts';
 import type { ThreadTable } from './tables.ts';
-import { lockThread } from './thread-transaction.ts';
+import { lockThread, type ThreadTransaction } from './thread-transaction.ts';
 
 export const chatAutonomy = async (db: Db, chatId: string) =>
   (await db.selectFrom('chats').select(['autonomy', 'channel']).where('id', '=', chatId).executeTakeFirst()) ?? null;
@@ -52,6 +52,8 @@ export interface NewThread {
   chatKey: (address: string) => string;
   /** the same key gives the same thread */
   key?: RequestKey;
+  /** what else is made in its transaction; not with a repeated key */
+  also?: (tx: ThreadTransaction, thread: ThreadRecord) => void;
 }
 
 export const toThreadRecord = (row: Selectable<ThreadTable>): ThreadRecord => ({
@@ -112,6 +114,7 @@ export async function createThread(db: Db, input: NewThread): Promise<ThreadReco
     const record = toThreadRecord(row);
     const tx = await lockThread(now, id);
     tx.append({ event: 'thread.started', payload: { thread: record } });
+    input.also?.(tx, record);
     await tx.sendPending();
     return record;
   });

@@ -3,7 +3,7 @@ import { createSchedule, deleteSchedule, describeSchedule, scheduleOfCron, setSc
 import { describeTime, nextFirings, parseSchedule, scheduleSlug, shortestGap } from '../../domain/cron.ts';
 import { suggestion } from '../../domain/text/nearest.ts';
 import { zoneOf } from '../../store/chats/preferences.ts';
-import { deleteCron, findCron, insertCron, listCrons, setCronEnabled } from '../../store/routines/crons.ts';
+import { deleteCron, findCron, insertCron, listCrons, markSent, setCronEnabled } from '../../store/routines/crons.ts';
 import { findRoutine, listRoutines } from '../../store/routines/routines.ts';
 import { lastRunOfCron } from '../../store/routines/runs.ts';
 import { taintOfCall, unaskedSources } from '../../store/steps/taint.ts';
@@ -183,10 +183,11 @@ export const cronTools = (lookup: Lookup): Tool[] => [
     run: async ({ cron: wanted, enabled }, context) => {
       const cron = await findCron(context.db, context.chatId, wanted);
       if (!cron) return await noSuchCron(context, wanted);
-      await setCronEnabled(context.db, cron.id, enabled);
+      const changed = await setCronEnabled(context.db, cron.id, enabled);
       if (!(await setScheduleEnabled(context.temporal, cron.id, enabled))) {
-        await createSchedule(context.temporal, scheduleOfCron({ ...cron, enabled }, context.config.FETCH_CATCHUP_HOURS));
+        await createSchedule(context.temporal, scheduleOfCron(changed, context.config.FETCH_CATCHUP_HOURS));
       }
+      await markSent(context.db, changed);
       const next = enabled ? nextFirings(cron.schedule, cron.time_zone, new Date(), 1)[0] : undefined;
       const when = next ? ` It fires next on ${describeTime(next, cron.time_zone)}.` : '';
       return {

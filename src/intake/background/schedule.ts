@@ -1,0 +1,35 @@
+import pLimit from 'p-limit';
+import { changeSchedule, createSchedule, describeSchedule, type ScheduleView, scheduleOfCron, setScheduleEnabled } from '../../adapters/schedules.ts';
+import { type Cron, followSchedule, markSent } from '../../store/routines/crons.ts';
+import type { IntakeDeps } from '../signal.ts';
+
+/** How long a request waits for the Temporal server. What it does not take now, reconciling sends later. */
+export const PATIENCE_MS = 2_000;
+/** Schedules that are looked at at once. */
+const atOnce = pLimit(8);
+
+/** Gives the schedule of a cron what its row says, also its pause. */
+export async function sendSchedule({ db, temporal, config }: IntakeDeps, cron: Cron): Promise<void> {
+  const wanted = scheduleOfCron(cron, config.FETCH_CATCHUP_HOURS);
+  if (!(await createSchedule(temporal, wanted))) {
+    await changeSchedule(temporal, wanted);
+    await setScheduleEnabled(temporal, cron.id, cron.enabled);
+  }
+  await markSent(db, cron);
+}
+
+/** The same, at once if the server answers. The row says that it is still to be sent, so nothing is lost when it does not. */
+export async function sendSoon(deps: IntakeDeps, cron: Cron): Promise<void> {
+  await deps.temporal.withDeadline(Date.now() + PATIENCE_MS, () => sendSchedule(deps, cron)).catch(() => {});
+}
+
+/** Looks whether the schedule was paused or unpaused by itself, and lets the row follow. Returns the row as it is then. */
+export async function followPause({ db, temporal }: Pick<IntakeDeps, 'db' | 'temporal'>, cron: Cron, view?: ScheduleView | null): Promise<Cron> {
+  const seen = view === undefined ? await describeSchedule(temporal, cron.id) : view;
+  if (!seen || cron.unsent || seen.paused !== cron.enabled) return cron;
+  return (await followSchedule(db, cron, !seen.paused)) ?? cron;
+}
+
+/** What the server knows of a schedule now; null when it knows none, or does not answer. */
+export const viewOf = (deps: Pick<IntakeDeps, 'temporal'>, cronId: string): Promise<ScheduleView | null> =>
+  atOnce(() => deps.temporal.withDeadline(Date.now() + PATIENCE_MS, () => describeSchedule(deps.temporal, cronId)).catch(() => null));
