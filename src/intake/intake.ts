@@ -1,8 +1,8 @@
 import type { Channel } from '../contracts/ids.ts';
 import type { ThreadRecord, TurnRecord } from '../contracts/records.ts';
 import type { SetUp } from '../domain/chat/help.ts';
-import { type Background, createBackground } from './background/background.ts';
 import { type ApprovalDecision, answerInput, decideApproval, type InputAnswers } from './answers.ts';
+import { type Background, createBackground } from './background/background.ts';
 import { setUpOf } from './commands/help.ts';
 import type { AnsweredMessage, InboundMessage, IntakeResult } from './message.ts';
 import { respond, say } from './say.ts';

@@ -27,7 +27,9 @@ export async function runRoutineStep(deps: RoutineDeps, input: StepInput): Promi
   const run = await findRun(db, runId);
   if (!run) throw fail('NotFound', `Run ${runId} is not in the database.`);
   const made = async (tool: string, ok: boolean, skipped?: true): Promise<Partial<StepResult>> =>
-    ok && !skipped && (tool === PROMPT_STEP || tools.get(tool)?.startsTask) ? { awaitsTask: true, ...(await taskMadeBy(deps, { id: callIdOf(runId, index), name: tool }, ok)) } : {};
+    ok && !skipped && (tool === PROMPT_STEP || tools.get(tool)?.startsTask)
+      ? { awaitsTask: true, ...(await taskMadeBy(deps, { id: callIdOf(runId, index), name: tool }, ok)) }
+      : {};
   const stored = run.results[index];
   if (stored) return { ok: stored.ok, ...(await made(stored.tool, stored.ok, stored.skipped)) };
   const routine = await findRoutine(db, run.chat_id, run.routine_id);

@@ -32,6 +32,9 @@ export const noPendingInput = (id: string): ApiError => new ApiError(404, `no pe
 export const automationNotFound = (id: string): ApiError => new ApiError(404, `Automation not found: ${id}`);
 export const automationTextRequired = (field: string): ApiError => new ApiError(400, `Automation ${field} is required`);
 export const automationTextEmpty = (field: string): ApiError => new ApiError(400, `Automation ${field} cannot be empty`);
+export const snapshotNotFound = (id: string): ApiError => new ApiError(404, `Snapshot not found: ${id}`);
+export const snapshotLimit = ({ least, most }: { least: number; most: number }, limit: number): ApiError =>
+  new ApiError(400, `limit must be between ${least} and ${most}; got ${limit}`);
 export const taskNotFound = (id: string): ApiError => new ApiError(404, `Task not found: ${id}`);
 export const ambiguousTask = (prefix: string, count: number): ApiError => new ApiError(400, `Ambiguous task prefix '${prefix}': matches ${count} tasks`);
 export const goalTooLong = (limit: number): ApiError =>
@@ -39,7 +42,10 @@ export const goalTooLong = (limit: number): ApiError =>
 export const unknownAgent = (name: string, names: readonly string[]): ApiError =>
   new ApiError(400, `There is no coding agent '${name}'; expected one of ${names.join(', ')}`);
 export const unknownWorkspace = (name: string, names: readonly string[]): ApiError =>
-  new ApiError(400, `There is no workspace '${name}'; ${names.length > 0 ? `there are ${names.join(', ')}` : 'there is none yet: make one with workspace_create'}`);
+  new ApiError(
+    400,
+    `There is no workspace '${name}'; ${names.length > 0 ? `there are ${names.join(', ')}` : 'there is none yet: make one with workspace_create'}`,
+  );
 export const invalidDecision = (decision: string): ApiError => new ApiError(400, `invalid decision '${decision}'; expected "allow" or "deny"`);
 
 export const DATABASE_AWAY = 'The database does not answer. Try again, with the same Idempotency-Key if there was one.';

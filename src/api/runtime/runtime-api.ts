@@ -26,6 +26,7 @@ import type { RuntimeDeps } from './endpoint.ts';
 import { getEvents } from './events.ts';
 import { getHealth, getRuntimeInfo } from './info.ts';
 import { runtimePort } from './port.ts';
+import { getSnapshots, postSnapshotRestore } from './snapshots.ts';
 import { getTask, getTasks, postTask, postTaskCancel } from './tasks/tasks.ts';
 import { getConsole, getThreadDetail, getThreads, patchThread, postThread } from './threads.ts';
 import { postInterrupt, postMessage, postSteer, postTurn } from './turns.ts';
@@ -62,6 +63,8 @@ export const runtimeEndpoints = withDocument<RuntimeDeps>(runtimePort, [
   postAutomationPause,
   postAutomationResume,
   getAutomationRuns,
+  getSnapshots,
+  postSnapshotRestore,
 ]);
 const OPEN: ReadonlySet<string> = new Set(runtimeEndpoints.filter(({ open }) => open).map(({ path }) => path));
 

@@ -64,6 +64,9 @@ export function parseUndo(text: string): UndoOrder | null {
   return what === undefined ? null : { what };
 }
 
+/** The words that take back one task or edit, in its workspace. */
+export const undoWords = ({ id, workspace }: { id: string; workspace: string }): string => `undo ${id} in ${workspace}`;
+
 /** What is asked about apps that are left running. */
 export interface AppOrder {
   action: 'list' | 'log' | 'stop';

@@ -84,9 +84,21 @@ async function create(deps: Deps, fields: AutomationFields & { threadId?: string
   const chatId = await chatOfThread(db, thread.id);
   const timeZone = checkedZone(fields.timeZone ?? (await zoneOf(db, chatId, config)));
   const { rrule, schedule } = ruleOf(fields.rrule);
-  if ((await countAutomations(db)) >= MOST_AUTOMATIONS) throw new IntakeError('invalid', `There are ${MOST_AUTOMATIONS} automations, the most that are allowed. Delete one first.`);
+  if ((await countAutomations(db)) >= MOST_AUTOMATIONS)
+    throw new IntakeError('invalid', `There are ${MOST_AUTOMATIONS} automations, the most that are allowed. Delete one first.`);
   const id = key.fingerprint === null ? randomUUID() : uuidFrom(key.id);
-  await insertAutomation(db, { id, chatId, threadId: thread.id, name: fields.name, rrule, schedule, timeZone, enabled: fields.enabled, args: fields.args, key });
+  await insertAutomation(db, {
+    id,
+    chatId,
+    threadId: thread.id,
+    name: fields.name,
+    rrule,
+    schedule,
+    timeZone,
+    enabled: fields.enabled,
+    args: fields.args,
+    key,
+  });
   const made = await requireAutomation(deps, id);
   if (made.unsent) await sendSoon(deps, made);
   return await automationOf(deps, id);
@@ -144,9 +156,8 @@ async function automationOf(deps: Deps, id: string): Promise<AutomationState> {
 async function stateOf(deps: Deps, automation: Automation): Promise<AutomationState> {
   const view = await viewOf(deps, automation.id);
   const row = await followPause(deps, automation, view);
-  const { enabled, updated_at, schedule, time_zone } = row;
-  const next = enabled ? ((row.unsent ? undefined : view?.next[0]) ?? nextFirings(schedule, time_zone, new Date(), 1)[0] ?? null) : null;
-  return { ...automation, enabled, updated_at, next_run_at: next };
+  const { enabled, schedule, time_zone } = row;
+  return { ...automation, enabled, next_run_at: (enabled && nextFirings(schedule, time_zone, new Date(), 1)[0]) || null };
 }
 
 async function requireAutomation({ db }: Deps, id: string): Promise<Automation> {

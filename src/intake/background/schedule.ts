@@ -5,6 +5,8 @@ import type { IntakeDeps } from '../signal.ts';
 
 /** How long a request waits for the Temporal server. What it does not take now, reconciling sends later. */
 export const PATIENCE_MS = 2_000;
+/** A schedule may show a change of ours this much later than its row. */
+const SETTLING_MS = 2_000;
 /** Schedules that are looked at at once. */
 const atOnce = pLimit(8);
 
@@ -25,8 +27,9 @@ export async function sendSoon(deps: IntakeDeps, cron: Cron): Promise<void> {
 
 /** Looks whether the schedule was paused or unpaused by itself, and lets the row follow. Returns the row as it is then. */
 export async function followPause({ db, temporal }: Pick<IntakeDeps, 'db' | 'temporal'>, cron: Cron, view?: ScheduleView | null): Promise<Cron> {
+  if (cron.unsent || Date.now() - cron.updated_at.getTime() < SETTLING_MS) return cron;
   const seen = view === undefined ? await describeSchedule(temporal, cron.id) : view;
-  if (!seen || cron.unsent || seen.paused !== cron.enabled) return cron;
+  if (!seen || seen.paused !== cron.enabled) return cron;
   return (await followSchedule(db, cron, !seen.paused)) ?? cron;
 }
 

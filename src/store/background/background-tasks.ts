@@ -107,7 +107,10 @@ export async function countTasks(db: Db): Promise<Record<TaskStatus, number>> {
  * background task has started is found by both ids.
  */
 export async function findTaskRows(db: Db, id: string, limit: number): Promise<TaskRow[]> {
-  const exact = await taskRows({ background: sql`where b.id = ${id} or (b.coding and b.thread_id = (select thread_id from tasks where tasks.id = ${id}) and c.id = ${id})`, coding: sql`and t.id = ${id}` }).execute(db);
+  const exact = await taskRows({
+    background: sql`where b.id = ${id} or (b.coding and b.thread_id = (select thread_id from tasks where tasks.id = ${id}) and c.id = ${id})`,
+    coding: sql`and t.id = ${id}`,
+  }).execute(db);
   if (exact.rows.length > 0) return exact.rows;
   const { rows } = await taskRows({
     background: sql`where starts_with(b.id, ${id}) or starts_with(c.id, ${id}) limit ${limit}`,

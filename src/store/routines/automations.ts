@@ -50,7 +50,11 @@ export async function changeAutomation(db: Db, { id, routine_id }: Pick<Automati
   const { name, rrule, schedule, enabled, timeZone, args } = values;
   const now = new Date();
   return await db.transaction().execute(async (tx) => {
-    await tx.updateTable('routines').set({ name, steps: stepsOf(args), updated_at: now }).where('id', '=', routine_id).execute();
+    await tx
+      .updateTable('routines')
+      .set({ name, steps: stepsOf(args), updated_at: now })
+      .where('id', '=', routine_id)
+      .execute();
     const set = { name, rrule, schedule, enabled, time_zone: timeZone, enabled_since: now, unsent: true, updated_at: now };
     return await tx.updateTable('crons').set(set).where('id', '=', id).returningAll().executeTakeFirstOrThrow();
   });

@@ -100,7 +100,7 @@ export async function markSent(db: Db, { id, updated_at }: Pick<Cron, 'id' | 'up
 export const followSchedule = (db: Db, { id, updated_at }: Pick<Cron, 'id' | 'updated_at'>, enabled: boolean): Promise<Cron | undefined> =>
   db
     .updateTable('crons')
-    .set({ enabled, ...(enabled && { enabled_since: new Date() }), updated_at: new Date() })
+    .set({ enabled, ...(enabled && { enabled_since: new Date() }) })
     .where('id', '=', id)
     .where('unsent', '=', false)
     .where(unchangedSince(updated_at))

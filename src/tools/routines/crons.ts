@@ -115,8 +115,8 @@ export const cronTools = (lookup: Lookup): Tool[] => [
           return {
             id: cron.id,
             name: cron.name,
-            workflow: routines.get(cron.routine_id) ?? cron.routine_id,
-            schedule: cron.schedule,
+            workflow: cron.rrule === null ? (routines.get(cron.routine_id) ?? cron.routine_id) : 'a prompt of its own',
+            schedule: cron.rrule ?? cron.schedule,
             timezone: cron.time_zone,
             state: !view ? 'unscheduled' : view.paused ? 'disabled' : 'enabled',
             nextRunAt: view?.next[0] ?? null,
@@ -165,7 +165,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
       const routine = cron && (await findRoutine(context.db, context.chatId, cron.routine_id));
       // started directly: a trigger of the schedule would not carry our id, so a retried call would start two runs
       if (!routine) return await noSuchCron(context, args.cron);
-      const problem = problemOfRun(routine, lookup, cron.inputs);
+      const problem = routine.automation ? null : problemOfRun(routine, lookup, cron.inputs);
       if (problem) return { ok: false, output: `${problem} Change what the cron gives with cron_update.` };
       return await startRun(context, routine, { cronId: cron.id });
     },

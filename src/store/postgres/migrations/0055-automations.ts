@@ -13,6 +13,5 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     drop index crons_name;
     create unique index crons_name on crons (chat_id, lower(name)) where rrule is null;
     create index crons_automations on crons (updated_at desc) where rrule is not null;
-    create index routine_runs_cron on routine_runs (cron_id, started_at desc) where cron_id is not null;
   `.execute(db);
 }
