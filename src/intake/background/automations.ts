@@ -68,7 +68,7 @@ export interface Automations {
 }
 
 export const createAutomations = (deps: Deps): Automations => ({
-  list: async () => await Promise.all((await listAutomations(deps.db)).map((automation) => stateOf(deps, automation))),
+  list: () => list(deps),
   get: (id) => automationOf(deps, id),
   create: (fields, key) => create(deps, fields, key),
   update: (id, change) => update(deps, id, change),
@@ -76,6 +76,12 @@ export const createAutomations = (deps: Deps): Automations => ({
   remove: (id) => remove(deps, id),
   run: (id, key) => run(deps, id, key),
 });
+
+/** A server that is away is waited for once, not for each. */
+async function list(deps: Deps): Promise<AutomationState[]> {
+  const deadline = Date.now() + PATIENCE_MS;
+  return await Promise.all((await listAutomations(deps.db)).map((automation) => stateOf(deps, automation, deadline)));
+}
 
 async function create(deps: Deps, fields: AutomationFields & { threadId?: string | undefined }, key: RequestKey): Promise<AutomationState> {
   const { db, config } = deps;
@@ -153,8 +159,8 @@ async function automationOf(deps: Deps, id: string): Promise<AutomationState> {
 }
 
 /** A pause in the Web UI counts at once. */
-async function stateOf(deps: Deps, automation: Automation): Promise<AutomationState> {
-  const view = await viewOf(deps, automation.id);
+async function stateOf(deps: Deps, automation: Automation, deadline = Date.now() + PATIENCE_MS): Promise<AutomationState> {
+  const view = await viewOf(deps, automation.id, deadline);
   const row = await followPause(deps, automation, view);
   const { enabled, schedule, time_zone } = row;
   return { ...automation, enabled, next_run_at: (enabled && nextFirings(schedule, time_zone, new Date(), 1)[0]) || null };

@@ -33,6 +33,6 @@ export async function followPause({ db, temporal }: Pick<IntakeDeps, 'db' | 'tem
   return (await followSchedule(db, cron, !seen.paused)) ?? cron;
 }
 
-/** What the server knows of a schedule now; null when it knows none, or does not answer. */
-export const viewOf = (deps: Pick<IntakeDeps, 'temporal'>, cronId: string): Promise<ScheduleView | null> =>
-  atOnce(() => deps.temporal.withDeadline(Date.now() + PATIENCE_MS, () => describeSchedule(deps.temporal, cronId)).catch(() => null));
+/** What the server knows of a schedule now; null when it knows none, or does not answer until `deadline` (ms since the epoch). */
+export const viewOf = ({ temporal }: Pick<IntakeDeps, 'temporal'>, cronId: string, deadline: number): Promise<ScheduleView | null> =>
+  atOnce(() => temporal.withDeadline(deadline, () => describeSchedule(temporal, cronId)).catch(() => null));

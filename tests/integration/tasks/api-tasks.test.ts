@@ -53,6 +53,8 @@ describe('a coding task over HTTP', () => {
     const { id } = await ask('POST', 'tasks', { prompt: 'wait 300', workspace: 'stopped' });
     await reached(id, ({ coding_task }) => coding_task?.state === 'running');
     app.kill('kennel');
+    // roles may share a process
+    await until('the API answers', async () => (await app.request('GET', '/health')).status === 200);
     expect(await ask('POST', `tasks/${id}/cancel`)).toMatchObject({ status: expect.stringMatching(/^(running|canceled)$/) });
     expect(await reached(id, ({ status }) => status === 'canceled')).toMatchObject({ coding_task: { state: 'cancelled' } });
   });
