@@ -46,6 +46,7 @@ export const differences: Difference[] = [
     body: /no pending user input/,
     why: 'nothing is ever unloaded: the thread is there, the question is not',
   },
+  { cases: /^http\/tasks\/bad_array$/, body: /expected struct NewTaskRequest with 9 elements/, why: 'agent and harness are added' },
   { cases: /^http\/snapshots\/(default|l100)$/, body: /^\[\]$/, why: 'nothing was changed here; what is listed is shown in snapshots.test.ts' },
   { cases: /^http\/threads\/create_sysprompt_empty$/, status: 201, body: /"schema_version":2/, why: 'an empty system prompt is none' },
 ];
