@@ -1,3 +1,4 @@
+import { cut } from '../../domain/text/storable.ts';
 import { ApiError, EdgeError } from './errors.ts';
 
 /** Refusals that clients of the runtime API already know, word for word. The recordings in tests/conformance hold most of them. */
@@ -40,11 +41,11 @@ export const ambiguousTask = (prefix: string, count: number): ApiError => new Ap
 export const goalTooLong = (limit: number): ApiError =>
   new ApiError(400, `prompt is longer than ${limit} characters, the most that a coding task takes. Put the rest into a file of its workspace and name that.`);
 export const unknownAgent = (name: string, names: readonly string[]): ApiError =>
-  new ApiError(400, `There is no coding agent '${name}'; expected one of ${names.join(', ')}`);
+  new ApiError(400, `There is no coding agent '${cut(name, 40)}'; expected one of ${names.join(', ')}`);
 export const unknownWorkspace = (name: string, names: readonly string[]): ApiError =>
   new ApiError(
     400,
-    `There is no workspace '${name}'; ${names.length > 0 ? `there are ${names.join(', ')}` : 'there is none yet: make one with workspace_create'}`,
+    `There is no workspace '${cut(name, 100)}'; ${names.length > 0 ? `there are ${names.join(', ')}` : 'there is none yet: make one with workspace_create'}`,
   );
 export const invalidDecision = (decision: string): ApiError => new ApiError(400, `invalid decision '${decision}'; expected "allow" or "deny"`);
 
