@@ -163,11 +163,16 @@ export async function describeSchedule(temporal: Client, cronId: string): Promis
   }
 }
 
-/** Gives a schedule other times, and its runs what describes them; false when there is none. */
-export async function changeSchedule(temporal: Client, wanted: NewSchedule): Promise<boolean> {
+/** Gives a schedule other times, and its runs what describes them; false when there is none. It stays paused or not. */
+export const changeSchedule = (temporal: Client, wanted: NewSchedule): Promise<boolean> => updateSchedule(temporal, wanted.cronId, firingsOf(wanted));
+
+/** The same, and pauses or unpauses it. */
+export const replaceSchedule = (temporal: Client, wanted: NewSchedule): Promise<boolean> =>
+  updateSchedule(temporal, wanted.cronId, { ...firingsOf(wanted), state: { paused: !wanted.enabled } });
+
+async function updateSchedule(temporal: Client, cronId: string, change: Partial<ScheduleUpdateOptions>): Promise<boolean> {
   try {
-    const change = firingsOf(wanted);
-    await temporal.schedule.getHandle(scheduleId(wanted.cronId)).update((before) => ({ ...before, ...change }) as ScheduleUpdateOptions);
+    await temporal.schedule.getHandle(scheduleId(cronId)).update((before) => ({ ...before, ...change }) as ScheduleUpdateOptions);
     return true;
   } catch (error) {
     if (error instanceof ScheduleNotFoundError) return false;

@@ -1,5 +1,5 @@
 import pLimit from 'p-limit';
-import { changeSchedule, createSchedule, describeSchedule, type ScheduleView, scheduleOfCron, setScheduleEnabled } from '../../adapters/schedules.ts';
+import { createSchedule, describeSchedule, replaceSchedule, type ScheduleView, scheduleOfCron } from '../../adapters/schedules.ts';
 import { type Cron, followSchedule, markSent } from '../../store/routines/crons.ts';
 import type { IntakeDeps } from '../signal.ts';
 
@@ -13,10 +13,7 @@ const atOnce = pLimit(8);
 /** Gives the schedule of a cron what its row says, also its pause. */
 export async function sendSchedule({ db, temporal, config }: IntakeDeps, cron: Cron): Promise<void> {
   const wanted = scheduleOfCron(cron, config.FETCH_CATCHUP_HOURS);
-  if (!(await createSchedule(temporal, wanted))) {
-    await changeSchedule(temporal, wanted);
-    await setScheduleEnabled(temporal, cron.id, cron.enabled);
-  }
+  if (!(await createSchedule(temporal, wanted))) await replaceSchedule(temporal, wanted);
   await markSent(db, cron);
 }
 

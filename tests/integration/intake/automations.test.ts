@@ -1,7 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { type Client, Connection, type ScheduleHandle, ScheduleOverlapPolicy } from '@temporalio/client';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scheduleId } from '../../../src/contracts/ids.ts';
 import { nextFirings } from '../../../src/domain/cron.ts';
+import { chatOfThread } from '../../../src/store/chats/threads.ts';
+import { insertAutomation } from '../../../src/store/routines/automations.ts';
 import { script, startTestApp, type TestApp } from '../../support/app.ts';
 import { clientOf } from '../../support/temporal-client.ts';
 import { until } from '../../support/until.ts';
@@ -44,6 +48,8 @@ async function ask<T>(method: string, path: string, body?: unknown, headers?: Re
 const HOURLY = { name: 'Hourly', prompt: script([{ say: 'an hour has passed' }]), rrule: 'FREQ=HOURLY' };
 const create = (fields: Record<string, unknown> = {}) => ask<Automation>('POST', '', { ...HOURLY, ...fields });
 const scheduleOf = (id: string): ScheduleHandle => temporal.schedule.getHandle(scheduleId(id));
+/** The server shows a change a moment later. */
+const isPaused = (id: string, paused: boolean) => until(`paused is ${paused}`, async () => (await scheduleOf(id).describe()).state.paused === paused);
 const ended = (id: string) =>
   until('a run has ended', async () => (await ask<Run[]>('GET', `/${id}/runs`)).find(({ status }) => !['queued', 'running'].includes(status)));
 
@@ -89,9 +95,9 @@ describe('an automation', () => {
   it('pauses and resumes its schedule', async () => {
     const { id } = await create();
     expect(await ask('POST', `/${id}/pause`)).toMatchObject({ status: 'paused' });
-    expect((await scheduleOf(id).describe()).state.paused).toBe(true);
+    await isPaused(id, true);
     expect(await ask('PATCH', `/${id}`, { status: 'active' })).toMatchObject({ status: 'active' });
-    expect((await scheduleOf(id).describe()).state.paused).toBe(false);
+    await isPaused(id, false);
   });
 
   it('runs while it is paused, and its result goes to its thread', async () => {
@@ -166,18 +172,48 @@ describe('over kills', () => {
     expect(await ask('GET', `/${id}/runs`)).toHaveLength(1);
   });
 
-  it('what the server did not take is sent later: a new schedule, a pause and a run', async () => {
-    const { id } = await create({ status: 'paused' });
-    // as a kill between the row and the schedule leaves it
-    await scheduleOf(id).delete();
-    await app.store.db.updateTable('crons').set({ unsent: true, enabled: false }).where('id', '=', id).execute();
-    const before = await create();
-    await app.store.db.updateTable('crons').set({ unsent: true, enabled: false, updated_at: new Date() }).where('id', '=', before.id).execute();
-    expect(await ask('GET', `/${before.id}`)).toMatchObject({ status: 'paused' });
-    app.kill('gateway');
-    await until('both are as their rows say', async () => {
-      const states = await Promise.all([id, before.id].map(async (each) => (await scheduleOf(each).describe()).state.paused));
-      return states.every(Boolean);
+  it('what the server did not take is sent later, and a pause in the Web UI that nobody has looked at is kept', async () => {
+    const [changed, paused, asked] = await Promise.all([create(), create(), create()]);
+    // as a kill between the row and the schedule leaves them
+    const lost = { id: randomUUID() };
+    const thread = await app.thread();
+    const args = { prompt: HOURLY.prompt, cwds: [], allow_shell: false, auto_approve: false };
+    await insertAutomation(app.store.db, {
+      ...{ ...lost, name: 'Lost', rrule: 'FREQ=HOURLY', schedule: '1 * * * *', timeZone: 'UTC', enabled: false, args },
+      ...{ chatId: await chatOfThread(app.store.db, thread), threadId: thread, key: { id: lost.id, fingerprint: null } },
     });
+    await app.store.db.updateTable('crons').set({ unsent: true, enabled: false }).where('id', '=', changed!.id).execute();
+    await scheduleOf(paused!.id).pause('by hand');
+    await sql`update crons set created_at = now() - interval '1 hour', updated_at = now() - interval '1 hour' where rrule is not null`.execute(app.store.db);
+    // a run whose workflow was never started
+    const run = await app.store.db.selectFrom('crons').selectAll().where('id', '=', asked!.id).executeTakeFirstOrThrow();
+    const row = {
+      id: 'run-unsent',
+      routine_id: run.routine_id,
+      routine_name: 'Hourly',
+      chat_id: run.chat_id,
+      cron_id: run.id,
+      workflow_id: 'routine/run-unsent',
+    };
+    await app.store.db
+      .insertInto('routine_runs')
+      .values({
+        ...row,
+        scheduled_for: null,
+        status: 'running',
+        summary: null,
+        results: '[]',
+        inputs: '{}',
+        ended_at: null,
+        started_at: new Date(Date.now() - 60_000),
+      })
+      .execute();
+    app.kill('gateway');
+    for (const { id } of [lost, changed!]) await isPaused(id, true);
+    await until('the row is as its schedule says', async () => {
+      const { enabled } = await app.store.db.selectFrom('crons').select('enabled').where('id', '=', paused!.id).executeTakeFirstOrThrow();
+      return !enabled;
+    });
+    expect(await ended(asked!.id)).toMatchObject({ id: 'run-unsent', status: 'completed' });
   });
 });
