@@ -1,11 +1,19 @@
-import { type Client, ScheduleAlreadyRunning, ScheduleNotFoundError, ScheduleOverlapPolicy, type ScheduleUpdateOptions } from '@temporalio/client';
+import {
+  type Client,
+  ScheduleAlreadyRunning,
+  ScheduleNotFoundError,
+  ScheduleOverlapPolicy,
+  type ScheduleSpec,
+  type ScheduleUpdateOptions,
+} from '@temporalio/client';
 import { AGENT_QUEUE, scheduledRunWorkflowId, scheduleId } from '../contracts/ids.ts';
 import { BACKGROUND_PRIORITY } from '../contracts/priority.ts';
 import type { RoutineInput } from '../contracts/routine.ts';
+import { isInterval, readInterval } from '../domain/interval-firings.ts';
 
 export interface NewSchedule {
   cronId: string;
-  /** five fields, already checked */
+  /** five fields or an interval, already checked */
   schedule: string;
   timeZone: string;
   enabled: boolean;
@@ -74,9 +82,22 @@ const memoOf = ({ schedule, timeZone, input, catchupMs, gives }: NewSchedule) =>
   ...(gives.length > 0 && { gives }),
 });
 
+/** An interval cannot have days of the week, so all others are left out. */
+function specOf(schedule: string): Omit<ScheduleSpec, 'timezone'> {
+  if (!isInterval(schedule)) return { cronExpressions: [schedule] };
+  const { hours, offset, days } = readInterval(schedule);
+  const others = days.length === 0 ? [] : DAY_NAMES.filter((_, day) => !days.includes(day));
+  return {
+    intervals: [{ every: hours * 3_600_000, offset: offset * 60_000 }],
+    ...(others.length > 0 && { skip: [{ dayOfWeek: others, hour: '*', minute: '*', second: '*' }] }),
+  };
+}
+
+const DAY_NAMES = ['SUNDAY', 'MONDAY', 'TUESDAY', 'WEDNESDAY', 'THURSDAY', 'FRIDAY', 'SATURDAY'] as const;
+
 /** When a schedule fires, and the run that it starts. */
 const firingsOf = (wanted: NewSchedule) => ({
-  spec: { cronExpressions: [wanted.schedule], timezone: wanted.timeZone },
+  spec: { ...specOf(wanted.schedule), timezone: wanted.timeZone },
   action: {
     type: 'startWorkflow' as const,
     workflowType: 'routine',
@@ -95,14 +116,21 @@ const firingsOf = (wanted: NewSchedule) => ({
   },
 });
 
-/** Crons that have a schedule, as of some seconds ago, with the catch-up window that each was created with; null if a release created it that gave no priority. */
-export async function listScheduled(temporal: Client): Promise<Map<string, number | null>> {
-  const found = new Map<string, number | null>();
+/** A schedule as the list has it. */
+export interface ListedSchedule {
+  /** the catch-up window that it was created with; null if a release created it that gave no priority */
+  catchupMs: number | null;
+  paused: boolean;
+}
+
+/** Crons that have a schedule, as of some seconds ago. */
+export async function listScheduled(temporal: Client): Promise<Map<string, ListedSchedule>> {
+  const found = new Map<string, ListedSchedule>();
   const prefix = scheduleId('');
-  for await (const { scheduleId: id, memo } of temporal.schedule.list({ pageSize: 1000 })) {
+  for await (const { scheduleId: id, memo, state } of temporal.schedule.list({ pageSize: 1000 })) {
     if (!id.startsWith(prefix)) continue;
     const current = memo?.priorityKey === BACKGROUND_PRIORITY.priorityKey;
-    found.set(id.slice(prefix.length), current ? ((memo.catchupMs as number | undefined) ?? null) : null);
+    found.set(id.slice(prefix.length), { catchupMs: current ? ((memo.catchupMs as number | undefined) ?? null) : null, paused: state.paused });
   }
   return found;
 }
@@ -135,11 +163,16 @@ export async function describeSchedule(temporal: Client, cronId: string): Promis
   }
 }
 
-/** Gives a schedule other times, and its runs what describes them; false when there is none. */
-export async function changeSchedule(temporal: Client, wanted: NewSchedule): Promise<boolean> {
+/** Gives a schedule other times, and its runs what describes them; false when there is none. It stays paused or not. */
+export const changeSchedule = (temporal: Client, wanted: NewSchedule): Promise<boolean> => updateSchedule(temporal, wanted.cronId, firingsOf(wanted));
+
+/** The same, and pauses or unpauses it. */
+export const replaceSchedule = (temporal: Client, wanted: NewSchedule): Promise<boolean> =>
+  updateSchedule(temporal, wanted.cronId, { ...firingsOf(wanted), state: { paused: !wanted.enabled } });
+
+async function updateSchedule(temporal: Client, cronId: string, change: Partial<ScheduleUpdateOptions>): Promise<boolean> {
   try {
-    const change = firingsOf(wanted);
-    await temporal.schedule.getHandle(scheduleId(wanted.cronId)).update((before) => ({ ...before, ...change }) as ScheduleUpdateOptions);
+    await temporal.schedule.getHandle(scheduleId(cronId)).update((before) => ({ ...before, ...change }) as ScheduleUpdateOptions);
     return true;
   } catch (error) {
     if (error instanceof ScheduleNotFoundError) return false;

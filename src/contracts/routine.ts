@@ -26,6 +26,17 @@ export interface RoutineStep {
   onFailure?: 'continue';
 }
 
+/** The one step of an automation. It is no tool: it runs a prompt as a background task, and ends with it. */
+export const PROMPT_STEP = 'prompt';
+/** Arguments of that step. */
+export interface PromptArgs {
+  prompt: string;
+  /** the first is the workspace of the thread */
+  cwds: string[];
+  allow_shell: boolean;
+  auto_approve: boolean;
+}
+
 export const STEP_WHEN = ['ok', 'failed', 'always'] as const;
 export type RoutineStepWhen = (typeof STEP_WHEN)[number];
 

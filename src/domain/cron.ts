@@ -1,8 +1,9 @@
 import { Cron } from 'croner';
+import { type Firings, intervalFirings, isInterval } from './interval-firings.ts';
 
 /**
  * The grammar of schedules: five fields (minute hour day-of-month month weekday), which Temporal and cron-parser must read alike. Day of month and weekday must
- * BOTH match when both are given, unlike in crontab(5).
+ * BOTH match when both are given, unlike in crontab(5). Automations may also have an interval (`interval-firings.ts`), which nobody can write in a chat.
  */
 
 export type ParsedSchedule = { ok: true; schedule: string } | { ok: false; error: string };
@@ -71,7 +72,8 @@ export function isTimeZone(zone: string): boolean {
   }
 }
 
-const cron = (schedule: string, timeZone: string): Cron => new Cron(schedule, { mode: '5-part', timezone: timeZone, domAndDow: true, paused: true });
+const cron = (schedule: string, timeZone: string): Firings =>
+  isInterval(schedule) ? intervalFirings(schedule, timeZone) : new Cron(schedule, { mode: '5-part', timezone: timeZone, domAndDow: true, paused: true });
 const next = (schedule: string, timeZone: string, from: Date): Date | null => cron(schedule, timeZone).nextRun(from);
 const refuse = (error: string): ParsedSchedule => ({ ok: false, error });
 

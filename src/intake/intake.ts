@@ -2,6 +2,7 @@ import type { Channel } from '../contracts/ids.ts';
 import type { ThreadRecord, TurnRecord } from '../contracts/records.ts';
 import type { SetUp } from '../domain/chat/help.ts';
 import { type ApprovalDecision, answerInput, decideApproval, type InputAnswers } from './answers.ts';
+import { type Background, createBackground } from './background/background.ts';
 import { setUpOf } from './commands/help.ts';
 import type { AnsweredMessage, InboundMessage, IntakeResult } from './message.ts';
 import { respond, say } from './say.ts';
@@ -41,6 +42,8 @@ export interface Intake {
   clearSession(threadId: string): Promise<void>;
   /** The same, and it is no session until somebody writes in its chat again. */
   deleteSession(threadId: string): Promise<void>;
+  /** What runs on a thread of its own. */
+  background: Background;
   /** What is set up right now. */
   setUp(): Promise<SetUp>;
 }
@@ -60,6 +63,7 @@ export function createIntake(deps: IntakeDeps & { secret: string }): Intake {
     consoleThread: () => channelThread(deps, 'console', 'terminal'),
     clearSession: (threadId) => clearSession(deps, threadId),
     deleteSession: (threadId) => deleteSession(deps, threadId),
+    background: createBackground(deps),
     setUp: () => setUpOf(deps.db, deps.config),
   };
 }

@@ -82,7 +82,7 @@ async function commit({ db }: IntakeDeps, request: IdempotentRequest, act: (tx: 
   });
 }
 
-async function signalSoon(deps: IntakeDeps, signal: ToSignal): Promise<void> {
+export async function signalSoon(deps: IntakeDeps, signal: ToSignal): Promise<void> {
   // the row is committed, and the sweeper repeats a lost signal: an unreachable Temporal server must not fail the request
   const signalled = signalArrival(deps, signal).catch(() => {});
   // nor delay it for long

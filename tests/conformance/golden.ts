@@ -28,6 +28,8 @@ export const loadGolden = (): Exchange[] =>
     .sort()
     .flatMap((file) => lines<Exchange>(file));
 
+export const loadExchanges = (file: string): Exchange[] => lines<Exchange>(file);
+
 /** A recorded event stream. Of repeated deltas of an item the first is kept, and texts are cut after 100 characters. */
 export interface RecordedStream {
   case: string;

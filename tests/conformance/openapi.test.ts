@@ -78,6 +78,20 @@ it('says what the runtime API answers', async () => {
   await answered('POST /v1/skills/{name}', { name: 'demo' }, { enabled: false });
   await answered('GET /v1/apps/mcp/servers');
   await answered('GET /v1/apps/mcp/tools?server=demo');
+  const task = await answered<{ id: string }>('POST /v1/tasks', {}, { prompt: 'work' });
+  await answered('GET /v1/tasks?limit=5');
+  await answered('GET /v1/tasks/{id}', task);
+  await answered('POST /v1/tasks/{id}/cancel', task);
+  const rule = { name: 'Daily', prompt: 'work', rrule: 'FREQ=WEEKLY;BYDAY=MO;BYHOUR=9;BYMINUTE=0', cwds: ['/tmp'] };
+  const automation = await answered<{ id: string }>('POST /v1/automations', {}, rule);
+  await answered('GET /v1/automations');
+  await answered('GET /v1/automations/{id}', automation);
+  await answered('POST /v1/automations/{id}/run', automation);
+  await answered('GET /v1/automations/{id}/runs?limit=5', automation);
+  for (const path of ['pause', 'resume']) await answered(`POST /v1/automations/{id}/${path}`, automation);
+  await answered('PATCH /v1/automations/{id}', automation, { rrule: 'FREQ=HOURLY' });
+  await answered('DELETE /v1/automations/{id}', automation);
+  await answered('GET /v1/snapshots?limit=5');
 });
 
 it('says what the status API answers', async () => {

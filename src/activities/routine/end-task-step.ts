@@ -1,7 +1,9 @@
+import { PROMPT_STEP } from '../../contracts/routine.ts';
 import { isOver, taskOfCall } from '../../store/kennel/tasks.ts';
 import { findRun, replaceStep } from '../../store/routines/runs.ts';
 import type { RoutineDeps } from '../activity-deps.ts';
 import { fail } from '../failure.ts';
+import { endPrompt } from './prompt-step.ts';
 import { callIdOf } from './run-routine-step.ts';
 
 /** The result of the coding task of a routine step becomes that of the step, once the task is over. A repeated attempt stores the same. */
@@ -11,6 +13,7 @@ export async function endTaskStep(
 ): Promise<{ over: boolean; ok: boolean }> {
   const [run, task] = await Promise.all([findRun(db, runId), taskOfCall(db, callIdOf(runId, index))]);
   if (!run) throw fail('NotFound', `Run ${runId} is not in the database.`);
+  if (run.results[index]?.tool === PROMPT_STEP) return await endPrompt(db, runId, index);
   if (task && !isOver(task.state)) return { over: false, ok: false };
   const ok = task?.state === 'completed';
   const output = task ? `Task ${task.id} ${task.state}: ${task.result?.summary ?? task.reason ?? 'nothing is known of it'}` : 'Its task is not there any more.';

@@ -48,7 +48,8 @@ export async function openRun(deps: RoutineDeps, input: OpenInput): Promise<Open
 
 /** Why a run cannot begin with what it was given. Its routine may have other inputs than when they were checked. */
 function problemBefore(routine: Routine, { inputs, results, cron_id }: RoutineRun): string | null {
-  const problem = inputs && results.length === 0 ? problemOfRun(routine, (name) => tools.get(name), inputs) : null;
+  // a prompt has no inputs, whatever its words look like
+  const problem = inputs && results.length === 0 && !routine.automation ? problemOfRun(routine, (name) => tools.get(name), inputs) : null;
   return problem && `${problem.replace(/\.$/, '')}${cron_id ? '. Tell me what its schedule shall give it' : ''}`;
 }
 

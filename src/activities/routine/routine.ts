@@ -1,4 +1,4 @@
-import type { CloseInput, RoutineActivities } from '../../contracts/routine.ts';
+import { type CloseInput, PROMPT_STEP, type RoutineActivities } from '../../contracts/routine.ts';
 import type { Source } from '../../contracts/taint.ts';
 import { findRoutine } from '../../store/routines/routines.ts';
 import { closeRun, findRun, type RoutineRun } from '../../store/routines/runs.ts';
@@ -40,6 +40,7 @@ async function closeAndTell({ db }: RoutineDeps, { runId, status, steps, reason 
 
 /** Sources of foreign text in the result of a run: what its tools read. */
 function sourcesOfRun(run: RoutineRun): Source[] {
-  const reads = run.results.some((result) => tools.get(result.tool)?.reads.length);
+  // a prompt may read anything
+  const reads = run.results.some((result) => result.tool === PROMPT_STEP || tools.get(result.tool)?.reads.length);
   return reads ? [{ kind: 'routine', label: run.routine_name }] : [];
 }

@@ -1,4 +1,4 @@
-import type { StepInput, StepResult } from '../../contracts/routine.ts';
+import { PROMPT_STEP, type PromptArgs, type StepInput, type StepResult } from '../../contracts/routine.ts';
 import type { Source } from '../../contracts/taint.ts';
 import { decideUnattended } from '../../domain/consent/policy.ts';
 import { whyAsked } from '../../domain/consent/taint.ts';
@@ -16,6 +16,7 @@ import { fail } from '../failure.ts';
 import { clearUp, runTool, taskMadeBy } from '../run-tool.ts';
 import { taintUnattended } from '../turn/provenance.ts';
 import { givenByCall } from './given.ts';
+import { startPrompt } from './prompt-step.ts';
 
 type Args = Record<string, unknown>;
 
@@ -26,7 +27,9 @@ export async function runRoutineStep(deps: RoutineDeps, input: StepInput): Promi
   const run = await findRun(db, runId);
   if (!run) throw fail('NotFound', `Run ${runId} is not in the database.`);
   const made = async (tool: string, ok: boolean, skipped?: true): Promise<Partial<StepResult>> =>
-    ok && !skipped && tools.get(tool)?.startsTask ? { awaitsTask: true, ...(await taskMadeBy(deps, { id: callIdOf(runId, index), name: tool }, ok)) } : {};
+    ok && !skipped && (tool === PROMPT_STEP || tools.get(tool)?.startsTask)
+      ? { awaitsTask: true, ...(await taskMadeBy(deps, { id: callIdOf(runId, index), name: tool }, ok)) }
+      : {};
   const stored = run.results[index];
   if (stored) return { ok: stored.ok, ...(await made(stored.tool, stored.ok, stored.skipped)) };
   const routine = await findRoutine(db, run.chat_id, run.routine_id);
@@ -53,6 +56,7 @@ async function outcomeOf(
   sources: readonly Source[],
 ): Promise<ToolOutcome> {
   if (!step) return refused('The workflow was deleted while it ran.');
+  if (step.tool === PROMPT_STEP) return await startPrompt(deps, run, callIdOf(run.id, index), step.args as unknown as PromptArgs);
   const tool = tools.get(step.tool);
   if (!tool) return refused(`The tool ${step.tool} is no longer there.`);
   // an earlier release opened the run without what it is given

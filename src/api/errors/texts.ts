@@ -1,3 +1,4 @@
+import { cut } from '../../domain/text/storable.ts';
 import { ApiError, EdgeError } from './errors.ts';
 
 /** Refusals that clients of the runtime API already know, word for word. The recordings in tests/conformance hold most of them. */
@@ -41,6 +42,23 @@ export const skillNotAgreed = (name: string): ApiError =>
     `You have not agreed to this version of ${name}. Say \`tools show ${name}\` in the chat of the owner: it shows the whole of it, and the words of a yes`,
   );
 export const noPendingInput = (id: string): ApiError => new ApiError(404, `no pending user input with id '${id}'`);
+export const automationNotFound = (id: string): ApiError => new ApiError(404, `Automation not found: ${id}`);
+export const automationTextRequired = (field: string): ApiError => new ApiError(400, `Automation ${field} is required`);
+export const automationTextEmpty = (field: string): ApiError => new ApiError(400, `Automation ${field} cannot be empty`);
+export const snapshotNotFound = (id: string): ApiError => new ApiError(404, `Snapshot not found: ${id}`);
+export const snapshotLimit = ({ least, most }: { least: number; most: number }, limit: number): ApiError =>
+  new ApiError(400, `limit must be between ${least} and ${most}; got ${limit}`);
+export const taskNotFound = (id: string): ApiError => new ApiError(404, `Task not found: ${id}`);
+export const ambiguousTask = (prefix: string, count: number): ApiError => new ApiError(400, `Ambiguous task prefix '${prefix}': matches ${count} tasks`);
+export const goalTooLong = (limit: number): ApiError =>
+  new ApiError(400, `prompt is longer than ${limit} characters, the most that a coding task takes. Put the rest into a file of its workspace and name that.`);
+export const unknownAgent = (name: string, names: readonly string[]): ApiError =>
+  new ApiError(400, `There is no coding agent '${cut(name, 40)}'; expected one of ${names.join(', ')}`);
+export const unknownWorkspace = (name: string, names: readonly string[]): ApiError =>
+  new ApiError(
+    400,
+    `There is no workspace '${cut(name, 100)}'; ${names.length > 0 ? `there are ${names.join(', ')}` : 'there is none yet: make one with workspace_create'}`,
+  );
 export const invalidDecision = (decision: string): ApiError => new ApiError(400, `invalid decision '${decision}'; expected "allow" or "deny"`);
 
 export const DATABASE_AWAY = 'The database does not answer. Try again, with the same Idempotency-Key if there was one.';

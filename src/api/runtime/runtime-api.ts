@@ -13,12 +13,25 @@ import { sendEmpty, sendError, sendText } from '../http/reply.ts';
 import { routerOf, routesAt } from '../http/router.ts';
 import { postApproval, postUserInput } from './answers.ts';
 import { getAttachment } from './attachments.ts';
+import {
+  deleteAutomation,
+  getAutomation,
+  getAutomationRuns,
+  getAutomations,
+  patchAutomation,
+  postAutomation,
+  postAutomationPause,
+  postAutomationResume,
+  postAutomationRun,
+} from './automations/automations.ts';
 import type { RuntimeDeps } from './endpoint.ts';
 import { getEvents } from './events.ts';
 import { getHealth, getRuntimeInfo } from './info.ts';
 import { getMcpServers, getMcpTools } from './mcp-servers.ts';
 import { runtimePort } from './port.ts';
 import { getSkills, postSkill } from './skills.ts';
+import { getSnapshots, postSnapshotRestore } from './snapshots.ts';
+import { getTask, getTasks, postTask, postTaskCancel } from './tasks/tasks.ts';
 import { postCompact } from './threads/compact.ts';
 import { postFork, postResume } from './threads/copies.ts';
 import { deleteSession, getSession, getSessions, postResumeThread, postSession } from './threads/sessions.ts';
@@ -62,6 +75,21 @@ export const runtimeEndpoints = withDocument<RuntimeDeps>(runtimePort, [
   deleteSession,
   postResumeThread,
   postStream,
+  getTasks,
+  postTask,
+  getTask,
+  postTaskCancel,
+  getAutomations,
+  postAutomation,
+  getAutomation,
+  patchAutomation,
+  deleteAutomation,
+  postAutomationRun,
+  postAutomationPause,
+  postAutomationResume,
+  getAutomationRuns,
+  getSnapshots,
+  postSnapshotRestore,
 ]);
 const OPEN: ReadonlySet<string> = new Set(runtimeEndpoints.filter(({ open }) => open).map(({ path }) => path));
 

@@ -4,7 +4,7 @@ import { isTooLong, plainWords } from './commands.ts';
 /** Messages whose words say which tool is meant, so that no model has to be asked. */
 
 export interface NamedTool {
-  name: 'workspace_clone' | 'undo' | 'cron_delete' | 'app_control';
+  name: 'workspace_clone' | 'undo' | 'cron_delete' | 'app_control' | 'task_create';
   arguments: object;
 }
 
@@ -14,14 +14,36 @@ export function toolInWords(text: string): NamedTool | null {
   if (from) return { name: 'workspace_clone', arguments: from };
   const undo = parseUndo(text);
   if (undo) return { name: 'undo', arguments: undo };
+  const task = parseTaskStart(text);
+  if (task) return { name: 'task_create', arguments: task };
   const app = parseApp(text);
   if (app) return { name: 'app_control', arguments: app };
   const schedule = parseScheduleRemoval(text);
   return schedule === null ? null : { name: 'cron_delete', arguments: { cron: schedule } };
 }
 
-/** What is to be taken back: the last coding task or direct edits, one task by its id, or everything; or the last undo. */
-export type UndoOrder = { what: 'one' | 'all' | 'redo' } | { task: string };
+/** A coding task in words: `/task claude in demo: fix the tests`, without the agent or the workspace where those are not named. */
+export interface TaskStart {
+  goal: string;
+  agent?: string;
+  workspace?: string;
+}
+
+/** A goal may be long, so the limit of other words does not hold; its beginning decides. */
+export function parseTaskStart(text: string): TaskStart | null {
+  const [head, agent, workspace] = /^\/task(?: (?!in )([a-z]{1,20}))?(?: in ([\w.-]{1,100}))?: /.exec(text) ?? [];
+  const goal = head === undefined ? '' : text.slice(head.length).trim();
+  return goal ? { goal, ...(agent && { agent }), ...(workspace && { workspace }) } : null;
+}
+
+export const taskStartWords = ({ goal, agent, workspace }: TaskStart): string =>
+  `/task${agent ? ` ${agent}` : ''}${workspace ? ` in ${workspace}` : ''}: ${goal}`;
+
+/**
+ * What is to be taken back: the last coding task or direct edits, one task or edit by its id, or everything; or the last undo. Its workspace is the active one
+ * unless it is named.
+ */
+export type UndoOrder = { what: 'one' | 'all' | 'redo' } | { task: string; workspace?: string };
 
 const UNDOES: Record<string, 'one' | 'all' | 'redo'> = {
   undo: 'one',
@@ -36,11 +58,14 @@ const UNDOES: Record<string, 'one' | 'all' | 'redo'> = {
 
 export function parseUndo(text: string): UndoOrder | null {
   const words = plainWords(text);
-  const task = /^undo (?:task )?(tsk_[a-z0-9]{1,40})$/.exec(words)?.[1];
-  if (task !== undefined) return { task };
+  const [, task, workspace] = /^undo (?:task )?((?:tsk_|edit-|command-)[a-z0-9]{1,40})(?: in ([\w.-]{1,100}))?$/.exec(words) ?? [];
+  if (task !== undefined) return { task, ...(workspace && { workspace }) };
   const what = UNDOES[words];
   return what === undefined ? null : { what };
 }
+
+/** The words that take back one task or edit, in its workspace. */
+export const undoWords = ({ id, workspace }: { id: string; workspace: string }): string => `undo ${id} in ${workspace}`;
 
 /** What is asked about apps that are left running. */
 export interface AppOrder {

@@ -50,6 +50,7 @@ export const schedules = command({
 function cronText({ cron, routine }: Extract<Entry, { cron: Cron }>): string {
   const next = cron.enabled ? nextFirings(cron.schedule, cron.time_zone, new Date(), 1)[0] : undefined;
   const when = next ? `next ${describeTime(next, cron.time_zone)}` : cron.enabled ? 'does not fire again' : 'switched off';
+  if (cron.rrule !== null) return `${inline(cron.name, 80)}: automation, ${inline(cron.rrule, 100)} in ${cron.time_zone}; ${when}`;
   const gives = inputsText(cron.inputs);
   return `${cron.name}: ${routine}${gives && ` with ${gives}`}, ${cron.schedule} in ${cron.time_zone}; ${when}`;
 }

@@ -64,7 +64,7 @@ export function createReconcile(deps: { db: Db; temporal: Client; config: Config
       turns: await turns.round((turn) => compareTurn(db, holdings, turn)),
       tasks: await tasks.round((task) => compareTask(deps, holdings, task)),
       runs: await runs.round((run) => compareRun(temporal, holdings, run)),
-      schedules: await crons.round(scheduleComparison(temporal, deps.config.FETCH_CATCHUP_HOURS, updated)),
+      schedules: await crons.round(scheduleComparison(deps, updated)),
       reminders: await reminders.round((reminder) => startReminder(temporal, reminder)),
       // last, because the rounds above leave messages to send
       sends: await sends.round((chat) => compareSends(deps, holdings, chat)),

@@ -6,6 +6,8 @@ import type { RoutineInput } from '../../contracts/routine.ts';
 import { ROUTINE } from '../../contracts/signals.ts';
 import type { OpenRun } from '../../store/chats/reconcile.ts';
 import type { Cron } from '../../store/routines/crons.ts';
+import { followPause, sendSchedule } from '../background/schedule.ts';
+import type { IntakeDeps } from '../signal.ts';
 import type { Held, Holdings } from './holdings.ts';
 
 /**
@@ -53,18 +55,23 @@ function endedBy(status: Held['status']): string | null {
 }
 
 /**
- * Crons whose schedule is gone, or has the policies or the priority of an earlier release or setting. All schedules are listed at once, because a request for each would cost
+ * Crons whose schedule is gone, does not have what the row says, was paused in the Web UI, or has the policies or the priority of an earlier release or setting. All schedules are listed at once, because a request for each would cost
  * too much. `updated`: crons that this process has checked, because a memo cannot be changed.
  */
-export function scheduleComparison(temporal: Client, catchupHours: number, updated: Set<string>): (cron: Cron) => Promise<boolean> {
+export function scheduleComparison({ db, temporal, config }: IntakeDeps, updated: Set<string>): (cron: Cron) => Promise<boolean> {
   let listed: ReturnType<typeof listScheduled> | undefined;
   return async (cron) => {
     listed ??= listScheduled(temporal);
-    const wanted = scheduleOfCron(cron, catchupHours);
-    const createdWith = (await listed).get(cron.id);
+    if (cron.unsent) {
+      await sendSchedule({ db, temporal, config }, cron);
+      return true;
+    }
+    const wanted = scheduleOfCron(cron, config.FETCH_CATCHUP_HOURS);
+    const there = (await listed).get(cron.id);
     // the list is some seconds late; an existing schedule is left as it is
-    if (createdWith === undefined) return await createSchedule(temporal, wanted);
-    if (createdWith !== wanted.catchupMs && !updated.has(cron.id)) {
+    if (there === undefined) return await createSchedule(temporal, wanted);
+    if (there.paused === cron.enabled) await followPause({ db, temporal }, cron);
+    if (there.catchupMs !== wanted.catchupMs && !updated.has(cron.id)) {
       await bringUpToDate(temporal, wanted);
       updated.add(cron.id);
     }

@@ -3,7 +3,7 @@ import { createHash, createHmac, randomBytes } from 'node:crypto';
 export { cut } from '../../domain/text/storable.ts';
 
 /** `prefix` + 16 random hex digits; with eight, collisions were seen in the reference system. */
-export const freshId = (prefix: 'thr_' | 'turn_' | 'item_' | 'inb_' | 'run_' | 'rem_'): string => prefix + randomBytes(8).toString('hex');
+export const freshId = (prefix: 'thr_' | 'turn_' | 'item_' | 'inb_' | 'run_' | 'rem_' | 'task_'): string => prefix + randomBytes(8).toString('hex');
 
 /** The same id for the same parts, so that a retried activity writes to the row of its first attempt. */
 export const derivedId = (prefix: 'item_' | 'call_' | 'msg_' | 'turn_', ...parts: Array<string | number>): string =>

@@ -7,7 +7,7 @@ import type { Db, Tx } from '../postgres/database.ts';
 import { freshId } from './ids.ts';
 import { type RequestKey, takeForThread } from './request-keys.ts';
 import type { ThreadTable } from './tables.ts';
-import { lockThread } from './thread-transaction.ts';
+import { lockThread, type ThreadTransaction } from './thread-transaction.ts';
 
 export const chatAutonomy = async (db: Db, chatId: string) =>
   (await db.selectFrom('chats').select(['autonomy', 'channel']).where('id', '=', chatId).executeTakeFirst()) ?? null;
@@ -55,6 +55,8 @@ export interface NewThread {
   chatKey: (address: string) => string;
   /** the same key gives the same thread */
   key?: RequestKey;
+  /** what else is made in its transaction; not with a repeated key */
+  also?: (tx: ThreadTransaction, thread: ThreadRecord) => void;
 }
 
 export const toThreadRecord = (row: Selectable<ThreadTable>): ThreadRecord => ({
@@ -85,6 +87,7 @@ export async function createThread(db: Db, input: NewThread): Promise<ThreadReco
     const record = await insertThread(now, id, input);
     const tx = await lockThread(now, id);
     tx.append({ event: 'thread.started', payload: { thread: record } });
+    input.also?.(tx, record);
     await tx.sendPending();
     return record;
   });

@@ -81,6 +81,10 @@ export async function tasksOfChat(db: Db | Tx, chatId: string, options: { live?:
   return await query.orderBy('created_at', 'desc').limit(options.limit).execute();
 }
 
+/** The newest task of a thread that is not over. */
+export const liveTaskOfThread = (db: Db | Tx, threadId: string): Promise<Task | undefined> =>
+  db.selectFrom('tasks').selectAll().where('thread_id', '=', threadId).where('ended_at', 'is', null).orderBy('created_at', 'desc').limit(1).executeTakeFirst();
+
 /** The agent of the newest task of a chat that was asked for by its agent's name. */
 export const lastNamedAgent = async (db: Db, chatId: string): Promise<AgentName | undefined> =>
   (

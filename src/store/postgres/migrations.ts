@@ -40,6 +40,9 @@ import * as audit from './migrations/0050-audit.ts';
 import * as reasoningTokens from './migrations/0051-reasoning-tokens.ts';
 import * as threadCopies from './migrations/0052-thread-copies.ts';
 import * as threadSummaries from './migrations/0053-thread-summaries.ts';
+import * as backgroundTasks from './migrations/0054-background-tasks.ts';
+import * as automations from './migrations/0055-automations.ts';
+import * as workspaceEdits from './migrations/0056-workspace-edits.ts';
 
 /**
  * Versioned migrations, oldest first. Never edit a published one: add the next. The previous release must work with what a migration leaves (new tables; new
@@ -86,6 +89,9 @@ const migrations: Record<string, Migration> = {
   '0051_reasoning_tokens': reasoningTokens,
   '0052_thread_copies': threadCopies,
   '0053_thread_summaries': threadSummaries,
+  '0054_background_tasks': backgroundTasks,
+  '0055_automations': automations,
+  '0056_workspace_edits': workspaceEdits,
 };
 
 /** A newer version has changed the database so that this version cannot use it. It must not be touched. */

@@ -1,4 +1,5 @@
 import type { AuditDatabase } from '../audit/tables.ts';
+import type { BackgroundDatabase } from '../background/tables.ts';
 import type { ChatDatabase } from '../chats/tables.ts';
 import type { ExtensionDatabase } from '../extensions/tables.ts';
 import type { ImportDatabase } from '../imports/tables.ts';
@@ -14,6 +15,7 @@ export interface Database
   extends ChatDatabase,
     TurnDatabase,
     RoutineDatabase,
+    BackgroundDatabase,
     KennelDatabase,
     MemoryDatabase,
     PayloadDatabase,

@@ -42,7 +42,7 @@ interface CronChange {
 export const changeCron = (db: Db, id: string, { given, ...change }: CronChange): Promise<Cron | null> =>
   db
     .updateTable('crons')
-    .set({ ...change, ...(given && givenColumns(given)), enabled_since: new Date() })
+    .set({ ...change, ...(given && givenColumns(given)), enabled_since: new Date(), unsent: true, updated_at: new Date() })
     .where('id', '=', id)
     .returningAll()
     .executeTakeFirstOrThrow()
@@ -72,15 +72,37 @@ export const settledCrons = (db: Db, ageMs: number, after: string, limit: number
 
 export const cronsOf = (db: Db, routineId: string): Promise<Cron[]> => db.selectFrom('crons').selectAll().where('routine_id', '=', routineId).execute();
 
+/** The routine of an automation goes with it. */
 export async function deleteCron(db: Db, id: string): Promise<void> {
+  const ofAutomation = db.selectFrom('crons').select('routine_id').where('id', '=', id).where('rrule', 'is not', null);
+  await db.deleteFrom('routines').where('id', 'in', ofAutomation).where('automation', '=', true).execute();
   await db.deleteFrom('crons').where('id', '=', id).execute();
 }
 
-/** The row first, so that a missing schedule is created again with the right state. */
-export async function setCronEnabled(db: Db, id: string, enabled: boolean): Promise<void> {
-  await db
+/** The row first, so that a missing schedule is created again with the right state. `markSent` follows, when the schedule has it. */
+export const setCronEnabled = (db: Db, id: string, enabled: boolean): Promise<Cron> =>
+  db
+    .updateTable('crons')
+    .set({ enabled, ...(enabled && { enabled_since: new Date() }), unsent: true, updated_at: new Date() })
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+
+/** A date of JavaScript has no microseconds. */
+const unchangedSince = (updatedAt: Date) => sql<boolean>`date_trunc('milliseconds', updated_at) = ${updatedAt}`;
+
+/** Its schedule has the state of this row. A change that came meanwhile is still to be sent. */
+export async function markSent(db: Db, { id, updated_at }: Pick<Cron, 'id' | 'updated_at'>): Promise<void> {
+  await db.updateTable('crons').set({ unsent: false }).where('id', '=', id).where(unchangedSince(updated_at)).execute();
+}
+
+/** Somebody paused or unpaused the schedule itself. The row follows, unless it was changed since it was read. */
+export const followSchedule = (db: Db, { id, updated_at }: Pick<Cron, 'id' | 'updated_at'>, enabled: boolean): Promise<Cron | undefined> =>
+  db
     .updateTable('crons')
     .set({ enabled, ...(enabled && { enabled_since: new Date() }) })
     .where('id', '=', id)
-    .execute();
-}
+    .where('unsent', '=', false)
+    .where(unchangedSince(updated_at))
+    .returningAll()
+    .executeTakeFirst();

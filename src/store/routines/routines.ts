@@ -32,7 +32,7 @@ export async function insertRoutine(
 }
 
 export const listRoutines = (db: Db | Tx, chatId: string): Promise<Routine[]> =>
-  db.selectFrom('routines').selectAll().where('chat_id', '=', chatId).orderBy(sql`lower(name)`).execute();
+  db.selectFrom('routines').selectAll().where('chat_id', '=', chatId).where('automation', '=', false).orderBy(sql`lower(name)`).execute();
 
 /** By id or by name, in any case. */
 export const findRoutine = (db: Db, chatId: string, idOrName: string): Promise<Routine | undefined> =>
@@ -40,7 +40,7 @@ export const findRoutine = (db: Db, chatId: string, idOrName: string): Promise<R
     .selectFrom('routines')
     .selectAll()
     .where('chat_id', '=', chatId)
-    .where((e) => e.or([e('id', '=', idOrName), e(sql`lower(name)`, '=', idOrName.toLowerCase())]))
+    .where((e) => e.or([e('id', '=', idOrName), e.and([e('automation', '=', false), e(sql`lower(name)`, '=', idOrName.toLowerCase())])]))
     .executeTakeFirst();
 
 /** Null when the name is taken in this chat. */

@@ -22,7 +22,15 @@ const RUNS_KEPT_MS = 3 * 86_400_000;
 /** Opens a run. A second call with the same id changes nothing and returns the stored row. */
 export async function openRun(
   db: Db,
-  run: { id: string; routine: Routine; cronId: string | null; workflowId: string; scheduledFor: Date | null; note: string | null; given: Given },
+  run: {
+    id: string;
+    routine: Pick<Routine, 'id' | 'name' | 'chat_id'>;
+    cronId: string | null;
+    workflowId: string;
+    scheduledFor: Date | null;
+    note: string | null;
+    given: Given;
+  },
 ): Promise<RoutineRun> {
   await db
     .insertInto('routine_runs')

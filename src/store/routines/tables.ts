@@ -15,6 +15,8 @@ export interface RoutineTable {
   steps: Json<RoutineStep[]>;
   /** sources that the creating turn had read, when no person was asked */
   sources: Defaulted<Source[]>;
+  /** it belongs to an automation, and no tool lists it */
+  automation: Generated<boolean>;
   created_at: Created;
   updated_at: ColumnType<Date, Date | undefined, Date>;
 }
@@ -60,6 +62,11 @@ export interface CronTable {
   inputs: Defaulted<Inputs>;
   /** whose text is in the inputs, when no person was asked */
   sources: Defaulted<Source[]>;
+  /** set for an automation: its rule as clients wrote it, in capitals */
+  rrule: ColumnType<string | null, string | null | undefined, string | null>;
+  /** its schedule does not have the state of the row yet. Otherwise the schedule counts, which a person may pause in the Web UI. */
+  unsent: Generated<boolean>;
+  updated_at: ColumnType<Date, Date | undefined, Date>;
 }
 
 /** What a person wants to be told once. */

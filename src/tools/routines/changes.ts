@@ -4,7 +4,7 @@ import { unionOf } from '../../domain/consent/taint.ts';
 import { describeTime, nextFirings, parseSchedule } from '../../domain/cron.ts';
 import { type Given, type Inputs, inputsOf } from '../../domain/routine-inputs.ts';
 import { chatAutonomy } from '../../store/chats/threads.ts';
-import { type Cron, changeCron, cronsOf, findCron } from '../../store/routines/crons.ts';
+import { type Cron, changeCron, cronsOf, findCron, markSent } from '../../store/routines/crons.ts';
 import { changeRoutine, findRoutine } from '../../store/routines/routines.ts';
 import { runningRun } from '../../store/routines/runs.ts';
 import { taintOfCall, unaskedSources } from '../../store/steps/taint.ts';
@@ -76,6 +76,7 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
     run: async (args, context) => {
       const cron = await findCron(context.db, context.chatId, args.cron);
       if (!cron) return await noSuchCron(context, args.cron);
+      if (cron.rrule !== null) return { ok: false, output: `"${cron.name}" is an automation: it is changed where it was made, over the runtime API.` };
       const [now, timeZone] = [new Date(), args.timezone ?? cron.time_zone];
       const parsed = parseSchedule(args.schedule ?? cron.schedule, timeZone, now);
       if (!parsed.ok) return { ok: false, output: `The schedule is not right: ${parsed.error}.` };
@@ -86,6 +87,7 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
       const changed = await changeCron(context.db, cron.id, { name: args.name ?? cron.name, schedule, time_zone: timeZone, given });
       if (!changed) return { ok: false, output: `A cron "${args.name}" exists already. Choose another name.` };
       await changeSchedule(context.temporal, scheduleOfCron(changed, context.config.FETCH_CATCHUP_HOURS));
+      await markSent(context.db, changed);
       const next = cron.enabled ? nextFirings(schedule, timeZone, now, 1)[0] : undefined;
       return {
         ok: true,

@@ -3,7 +3,7 @@ import { createSchedule, deleteSchedule, describeSchedule, scheduleOfCron, setSc
 import { describeTime, nextFirings, parseSchedule, scheduleSlug, shortestGap } from '../../domain/cron.ts';
 import { suggestion } from '../../domain/text/nearest.ts';
 import { zoneOf } from '../../store/chats/preferences.ts';
-import { deleteCron, findCron, insertCron, listCrons, setCronEnabled } from '../../store/routines/crons.ts';
+import { deleteCron, findCron, insertCron, listCrons, markSent, setCronEnabled } from '../../store/routines/crons.ts';
 import { findRoutine, listRoutines } from '../../store/routines/routines.ts';
 import { lastRunOfCron } from '../../store/routines/runs.ts';
 import { taintOfCall, unaskedSources } from '../../store/steps/taint.ts';
@@ -115,8 +115,8 @@ export const cronTools = (lookup: Lookup): Tool[] => [
           return {
             id: cron.id,
             name: cron.name,
-            workflow: routines.get(cron.routine_id) ?? cron.routine_id,
-            schedule: cron.schedule,
+            workflow: cron.rrule === null ? (routines.get(cron.routine_id) ?? cron.routine_id) : 'a prompt of its own',
+            schedule: cron.rrule ?? cron.schedule,
             timezone: cron.time_zone,
             state: !view ? 'unscheduled' : view.paused ? 'disabled' : 'enabled',
             nextRunAt: view?.next[0] ?? null,
@@ -165,7 +165,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
       const routine = cron && (await findRoutine(context.db, context.chatId, cron.routine_id));
       // started directly: a trigger of the schedule would not carry our id, so a retried call would start two runs
       if (!routine) return await noSuchCron(context, args.cron);
-      const problem = problemOfRun(routine, lookup, cron.inputs);
+      const problem = routine.automation ? null : problemOfRun(routine, lookup, cron.inputs);
       if (problem) return { ok: false, output: `${problem} Change what the cron gives with cron_update.` };
       return await startRun(context, routine, { cronId: cron.id });
     },
@@ -183,10 +183,11 @@ export const cronTools = (lookup: Lookup): Tool[] => [
     run: async ({ cron: wanted, enabled }, context) => {
       const cron = await findCron(context.db, context.chatId, wanted);
       if (!cron) return await noSuchCron(context, wanted);
-      await setCronEnabled(context.db, cron.id, enabled);
+      const changed = await setCronEnabled(context.db, cron.id, enabled);
       if (!(await setScheduleEnabled(context.temporal, cron.id, enabled))) {
-        await createSchedule(context.temporal, scheduleOfCron({ ...cron, enabled }, context.config.FETCH_CATCHUP_HOURS));
+        await createSchedule(context.temporal, scheduleOfCron(changed, context.config.FETCH_CATCHUP_HOURS));
       }
+      await markSent(context.db, changed);
       const next = enabled ? nextFirings(cron.schedule, cron.time_zone, new Date(), 1)[0] : undefined;
       const when = next ? ` It fires next on ${describeTime(next, cron.time_zone)}.` : '';
       return {

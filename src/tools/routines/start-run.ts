@@ -1,8 +1,5 @@
-import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
-import { AGENT_QUEUE, routineWorkflowId } from '../../contracts/ids.ts';
-import { BACKGROUND_PRIORITY } from '../../contracts/priority.ts';
-import type { RoutineInput } from '../../contracts/routine.ts';
-import { ROUTINE } from '../../contracts/signals.ts';
+import { WorkflowNotFoundError } from '@temporalio/client';
+import { startRoutineRun } from '../../adapters/routine-runs.ts';
 import type { Routine } from '../../store/routines/routines.ts';
 import { closeRun, type RoutineRun, runningRun } from '../../store/routines/runs.ts';
 import { idFromCall } from '../call-ids.ts';
@@ -27,19 +24,13 @@ export async function startRun(context: ToolContext, routine: Routine, { cronId,
       metadata: { runId: running.id, status: 'running' },
     };
   }
-  const input: RoutineInput = { routineId: routine.id, chatId: routine.chat_id, runId, ...(cronId && { cronId }), ...(inputs && { callId: context.callId }) };
-  try {
-    await context.temporal.workflow.start(ROUTINE, {
-      workflowId: routineWorkflowId(runId),
-      taskQueue: AGENT_QUEUE,
-      args: [input],
-      priority: BACKGROUND_PRIORITY,
-      workflowIdReusePolicy: 'REJECT_DUPLICATE',
-      staticSummary: `run of routine ${routine.id}`,
-    });
-  } catch (error) {
-    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-  }
+  await startRoutineRun(context.temporal, {
+    routineId: routine.id,
+    chatId: routine.chat_id,
+    runId,
+    ...(cronId && { cronId }),
+    ...(inputs && { callId: context.callId }),
+  });
   return {
     ok: true,
     output: `Started workflow "${routine.name}" (run ${runId}, ${steps(routine.steps.length)}). Its result will come to this chat when it is done.`,

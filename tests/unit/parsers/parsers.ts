@@ -40,7 +40,7 @@ import { languageTag, quietSpan } from '../../../src/domain/chat/preferences.ts'
 import { parseRemind, readRemind } from '../../../src/domain/chat/reminder.ts';
 import { meaningOf } from '../../../src/domain/chat/replies.ts';
 import { parseSignOff } from '../../../src/domain/chat/sign-off.ts';
-import { parseApp, parseScheduleRemoval, parseUndo, toolInWords } from '../../../src/domain/chat/tool-words.ts';
+import { parseApp, parseScheduleRemoval, parseTaskStart, parseUndo, toolInWords } from '../../../src/domain/chat/tool-words.ts';
 import { urlsIn } from '../../../src/domain/consent/taint.ts';
 import { parseSchedule } from '../../../src/domain/cron.ts';
 import { parseCustomTool } from '../../../src/domain/extensions/custom-tool.ts';
@@ -99,7 +99,8 @@ const COMMANDS: Record<string, Parser> = {
   parseEgress: { read: parseEgress, seeds: ['egress', 'egress allow example.com', 'egress forget *.example.com:443'] },
   parseAskAgain: { read: parseAskAgain, seeds: ['ask again', 'ask again for fetch'] },
   parseApproval: { read: parseApproval, seeds: ['yes', '👍🏽', 'yes all', 'yes always for fetch', 'no', 'skip'] },
-  parseUndo: { read: parseUndo, seeds: ['undo', 'undo all', 'redo', 'undo tsk_1234567890'] },
+  parseUndo: { read: parseUndo, seeds: ['undo', 'undo all', 'redo', 'undo tsk_1234567890', 'undo edit-12ab in demo'] },
+  parseTaskStart: { read: parseTaskStart, seeds: ['/task claude in demo: fix the tests', '/task: add a page', '/task in my.app: x'] },
   parseApp: { read: parseApp, seeds: ['apps', 'stop app-1a2b3c', 'log app-1a2b3c'] },
   parseScheduleRemoval: { read: parseScheduleRemoval, seeds: ['schedules remove nightly', 'cron remove nightly'] },
   toolInWords: { read: toolInWords, seeds: ['undo', 'apps', 'clone https://example.com/x'] },

@@ -1,0 +1,141 @@
+import { z } from 'zod';
+import { storableText } from '../../../domain/text/storable.ts';
+import type { AutomationChange } from '../../../intake/background/automations.ts';
+import { runsOfAutomation } from '../../../store/routines/automations.ts';
+import { automationNotFound, automationTextEmpty, automationTextRequired } from '../../errors/texts.ts';
+import { isId } from '../../http/path.ts';
+import { whole } from '../../http/query.ts';
+import { requestKey } from '../../http/request-key.ts';
+import { given } from '../bodies.ts';
+import { endpoint } from '../endpoint.ts';
+import { recordOf, runRecordOf } from './record.ts';
+import { automationRecord, automationRunRecord, newAutomationRequest, updateAutomationRequest } from './schemas.ts';
+
+/** Most runs in one answer. So many are kept. */
+const MOST_RUNS = 500;
+
+const refusals = { 404: 'There is no such automation.' };
+const answer = { schema: automationRecord, what: 'The automation. A pause in the Temporal Web UI shows here at once.' };
+
+export const getAutomations = endpoint({
+  method: 'GET',
+  path: '/v1/automations',
+  summary: 'List automations',
+  answer: { schema: z.array(automationRecord), what: 'Automations, the last changed first.' },
+  handle: async (_, { intake }) => (await intake.background.automations.list()).map(recordOf),
+});
+
+export const postAutomation = endpoint({
+  method: 'POST',
+  path: '/v1/automations',
+  summary: 'Run a prompt by a rule',
+  body: newAutomationRequest,
+  answer: { ...answer, status: 201, what: 'The automation; the same for the same Idempotency-Key.' },
+  refusals: { 400: 'A field is blank, or the rule or the time zone is not understood.', 404: 'There is no such thread.' },
+  handle: async ({ ctx, body }, { intake }) => {
+    const name = requiredText(body.name, automationTextRequired('name'));
+    const prompt = requiredText(body.prompt, automationTextRequired('prompt'));
+    const fields = {
+      name,
+      rrule: body.rrule,
+      timeZone: given(body.timezone),
+      enabled: body.status !== 'paused',
+      args: { prompt, cwds: body.cwds ?? [], allow_shell: body.allow_shell ?? false, auto_approve: body.auto_approve ?? false },
+      threadId: given(body.thread_id),
+    };
+    return recordOf(await intake.background.automations.create(fields, requestKey(ctx, 'automation', body)));
+  },
+});
+
+export const getAutomation = endpoint({
+  method: 'GET',
+  path: '/v1/automations/{id}',
+  summary: 'Read an automation',
+  answer,
+  refusals,
+  handle: async ({ params: { id } }, { intake }) => recordOf(await intake.background.automations.get(checkedId(id))),
+});
+
+export const patchAutomation = endpoint({
+  method: 'PATCH',
+  path: '/v1/automations/{id}',
+  summary: 'Change an automation',
+  body: updateAutomationRequest,
+  answer,
+  refusals: { ...refusals, 400: 'A field is blank, or the rule or the time zone is not understood.' },
+  handle: async ({ params: { id }, body }, { intake }) => recordOf(await intake.background.automations.update(checkedId(id), changesIn(body))),
+});
+
+export const deleteAutomation = endpoint({
+  method: 'DELETE',
+  path: '/v1/automations/{id}',
+  summary: 'Delete an automation; a run that goes on is not ended',
+  answer: { schema: automationRecord, what: 'The automation as it was.' },
+  refusals,
+  handle: async ({ params: { id } }, { intake }) => recordOf(await intake.background.automations.remove(checkedId(id))),
+});
+
+export const postAutomationRun = endpoint({
+  method: 'POST',
+  path: '/v1/automations/{id}/run',
+  summary: 'Run an automation now, also while it is paused; a body is ignored',
+  answer: { schema: automationRunRecord, what: 'The run; the same for the same Idempotency-Key.' },
+  refusals,
+  handle: async ({ ctx, params: { id } }, { intake }) =>
+    runRecordOf(id, await intake.background.automations.run(checkedId(id), requestKey(ctx, `run ${id}`, null))),
+});
+
+export const postAutomationPause = endpoint({
+  method: 'POST',
+  path: '/v1/automations/{id}/pause',
+  summary: 'Pause an automation; a body is ignored',
+  answer,
+  refusals,
+  handle: async ({ params: { id } }, { intake }) => recordOf(await intake.background.automations.setEnabled(checkedId(id), false)),
+});
+
+export const postAutomationResume = endpoint({
+  method: 'POST',
+  path: '/v1/automations/{id}/resume',
+  summary: 'Let a paused automation run again; what it missed is not caught up; a body is ignored',
+  answer,
+  refusals,
+  handle: async ({ params: { id } }, { intake }) => recordOf(await intake.background.automations.setEnabled(checkedId(id), true)),
+});
+
+export const getAutomationRuns = endpoint({
+  method: 'GET',
+  path: '/v1/automations/{id}/runs',
+  summary: 'List the runs of an automation',
+  query: { limit: whole.describe(`At most ${MOST_RUNS}, also when left out`) },
+  answer: { schema: z.array(automationRunRecord), what: 'Runs, the newest first; none for an automation that is not there.' },
+  handle: async ({ params: { id }, query }, { store }) => {
+    const runs = isId(id) ? await runsOfAutomation(store.db, id, Math.min(query.limit ?? MOST_RUNS, MOST_RUNS)) : [];
+    return runs.map((run) => runRecordOf(id, run));
+  },
+});
+
+/** @throws ApiError 404 */
+function checkedId(id: string): string {
+  if (!isId(id)) throw automationNotFound(id);
+  return id;
+}
+
+function requiredText(text: string, otherwise: Error): string {
+  const trimmed = storableText(text).trim();
+  if (!trimmed) throw otherwise;
+  return trimmed;
+}
+
+/** @throws ApiError 400 */
+function changesIn(body: z.output<typeof updateAutomationRequest>): AutomationChange {
+  const { name, prompt, rrule, timezone, status, cwds, allow_shell, auto_approve } = body;
+  const args = { cwds, allow_shell, auto_approve, prompt: prompt == null ? undefined : requiredText(prompt, automationTextEmpty('prompt')) };
+  return {
+    ...(name != null && { name: requiredText(name, automationTextEmpty('name')) }),
+    ...(rrule != null && { rrule }),
+    timeZone: given(timezone),
+    ...(status != null && { enabled: status === 'active' }),
+    args: Object.fromEntries(Object.entries(args).filter(([, value]) => value != null)),
+  };
+}

@@ -1,0 +1,111 @@
+import { parseTaskStart } from '../../../domain/chat/tool-words.ts';
+import { cut } from '../../../domain/text/storable.ts';
+import type { TaskRow } from '../../../store/background/background-tasks.ts';
+import { callsOfTurn, countEvents, eventsOfTask, lastWordsOf } from '../../../store/background/task-detail.ts';
+import { getThread } from '../../../store/chats/threads.ts';
+import { findTask, type Task } from '../../../store/kennel/tasks.ts';
+import type { Db } from '../../../store/postgres/database.ts';
+import type { TaskGate, TaskRecord, TaskSummary } from './schemas.ts';
+import { SUMMARY_CHARS, timelineOf, toolCallOf } from './timeline.ts';
+
+/** Newest events that a timeline is made of. */
+const TIMELINE_EVENTS = 500;
+
+/** A coding task that has not begun has only the words that start it. */
+const promptOf = ({ coding, prompt }: TaskRow): string => (coding ? (parseTaskStart(prompt)?.goal ?? prompt) : prompt);
+
+const timesOf = ({ created_at, started_at, ended_at }: TaskRow) => ({
+  created_at: created_at.toISOString(),
+  started_at: started_at?.toISOString() ?? null,
+  ended_at: ended_at?.toISOString() ?? null,
+  duration_ms: started_at && ended_at ? Math.max(0, ended_at.getTime() - started_at.getTime()) : null,
+});
+
+export const summaryOf = (row: TaskRow): TaskSummary => ({
+  id: row.id,
+  status: row.status,
+  prompt_summary: cut(promptOf(row), SUMMARY_CHARS),
+  model: row.model,
+  mode: row.mode,
+  ...timesOf(row),
+  ...(row.error !== null && { error: row.error }),
+  thread_id: row.thread_id,
+  turn_id: row.turn_id,
+});
+
+/** The whole record of a task, as the store has it now. */
+export async function recordOf(db: Db, row: TaskRow): Promise<TaskRecord> {
+  const [thread, coding, calls, events, count, words] = await Promise.all([
+    getThread(db, row.thread_id),
+    row.coding_task === null ? undefined : findTask(db, row.coding_task),
+    callsOfTurn(db, row.turn_id),
+    eventsOfTask(db, row.thread_id, TIMELINE_EVENTS),
+    countEvents(db, row.thread_id),
+    lastWordsOf(db, row.turn_id),
+  ]);
+  const over = row.ended_at !== null;
+  const said = coding ? coding.result?.said || coding.result?.summary : words;
+  const error = row.error ?? (row.status === 'failed' ? (coding?.reason ?? words) : null);
+  return {
+    schema_version: 2,
+    id: row.id,
+    prompt: promptOf(row),
+    model: row.model,
+    workspace: coding?.workspace ?? thread!.workspace,
+    mode: row.mode,
+    allow_shell: thread!.allow_shell,
+    trust_mode: thread!.trust_mode,
+    auto_approve: thread!.auto_approve,
+    status: row.status,
+    ...timesOf(row),
+    ...(over && said && { result_summary: cut(said, SUMMARY_CHARS) }),
+    ...(error && { error }),
+    thread_id: row.thread_id,
+    turn_id: row.turn_id,
+    runtime_event_count: count,
+    checklist: { items: [], completion_pct: 0, in_progress_id: null, updated_at: null },
+    gates: coding ? gatesOf(coding) : [],
+    attempts: [],
+    artifacts: [],
+    github_events: [],
+    tool_calls: calls.map((call) => toolCallOf(call, { over, created_at: row.created_at })),
+    timeline: timelineOf(row, events),
+    ...(coding && { coding_task: codingTaskOf(coding) }),
+  };
+}
+
+/** As it was accepted: queued, and nothing has happened yet. */
+export async function acceptedRecord(db: Db, row: TaskRow): Promise<TaskRecord> {
+  const record = await recordOf(db, { ...row, status: 'queued', started_at: null, ended_at: null, error: null });
+  return { ...record, runtime_event_count: 0, tool_calls: [], timeline: record.timeline.slice(0, 1) };
+}
+
+/** The tests of a coding task, which run once, at its end. How long they took is not kept. */
+function gatesOf({ id, workspace, result, ended_at }: Task): TaskGate[] {
+  if (!result?.tests || !ended_at) return [];
+  const { command, ok, output } = result.tests;
+  return [
+    {
+      id: `${id}_tests`,
+      gate: 'tests',
+      command,
+      cwd: workspace,
+      exit_code: ok ? 0 : null,
+      status: ok ? 'passed' : 'failed',
+      classification: ok ? 'pass' : 'test_failure',
+      duration_ms: null,
+      summary: cut(output.trim(), SUMMARY_CHARS),
+      recorded_at: ended_at.toISOString(),
+    },
+  ];
+}
+
+const codingTaskOf = ({ id, harness, host, workspace, state, last, result }: Task): TaskRecord['coding_task'] => ({
+  id,
+  agent: harness,
+  host,
+  workspace,
+  state,
+  last,
+  files_changed: (result?.changes?.files ?? []).map(({ path, status, added, removed }) => ({ path, status, added, removed })),
+});

@@ -1,0 +1,24 @@
+import { expect, it, test } from 'vitest';
+import { parseTaskStart, parseUndo, taskStartWords, toolInWords, undoWords } from '../../../src/domain/chat/tool-words.ts';
+
+test.each([
+  [{ goal: 'fix the tests' }, '/task: fix the tests'],
+  [{ goal: 'fix: all of\nthem in demo: now', agent: 'claude' }, '/task claude: fix: all of\nthem in demo: now'],
+  [{ goal: 'x', workspace: 'my.app-2' }, '/task in my.app-2: x'],
+  [{ goal: 'in demo: x', agent: 'codex', workspace: 'demo' }, '/task codex in demo: in demo: x'],
+])('%j is said in words that mean it', (start, words) => {
+  expect(taskStartWords(start)).toBe(words);
+  expect(parseTaskStart(words)).toEqual(start);
+  expect(toolInWords(words)).toEqual({ name: 'task_create', arguments: start });
+});
+
+test.each(['/task', '/task:', '/task: ', 'task: do it', '/tasks: x', 'please /task: x', '/task a b: x'])('%s is no order for a task', (words) => {
+  expect(parseTaskStart(words)).toBeNull();
+});
+
+it('one task or edit is taken back by its id, in the workspace that is named', () => {
+  expect(parseUndo(undoWords({ id: 'tsk_ab12', workspace: 'Demo' }))).toEqual({ task: 'tsk_ab12', workspace: 'demo' });
+  expect(parseUndo(undoWords({ id: `edit-${'a1'.repeat(16)}`, workspace: 'my.app' }))).toEqual({ task: `edit-${'a1'.repeat(16)}`, workspace: 'my.app' });
+  expect(parseUndo('undo task tsk_ab12')).toEqual({ task: 'tsk_ab12' });
+  expect(parseUndo('undo the last edit in demo')).toBeNull();
+});
