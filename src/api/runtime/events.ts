@@ -94,6 +94,6 @@ async function read(deps: ApiDeps, id: string, cursor: number): Promise<EventTex
 export const frame = ({ event, text }: EventText, previousSeq: number): string =>
   `event: ${event}\ndata: ${text.slice(0, -1)},"previous_seq":${previousSeq}}\n\n`;
 
-function lastEventId(header: string): number | undefined {
+export function lastEventId(header: string): number | undefined {
   return /^[0-9]{1,15}$/.test(header) ? Number(header) : undefined;
 }

@@ -9,6 +9,7 @@ import { requireKnownHost } from '../http/host.ts';
 import { withDocument } from '../http/openapi.ts';
 import { sendEmpty, sendError, sendText } from '../http/reply.ts';
 import { routerOf } from '../http/router.ts';
+import { ownerEndpoints } from '../owner/owner-api.ts';
 import { postApproval, postUserInput } from './answers.ts';
 import { getAttachment } from './attachments.ts';
 import type { RuntimeDeps } from './endpoint.ts';
@@ -37,6 +38,7 @@ export const runtimeEndpoints = withDocument<RuntimeDeps>(runtimePort, [
   getConsole,
   getAttachment,
   getUsage,
+  ...ownerEndpoints,
 ]);
 const OPEN: ReadonlySet<string> = new Set(runtimeEndpoints.filter(({ open }) => open).map(({ path }) => path));
 

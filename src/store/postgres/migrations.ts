@@ -38,6 +38,7 @@ import * as repositoryMaps from './migrations/0048-repository-maps.ts';
 import * as payloadKeys from './migrations/0049-payload-keys.ts';
 import * as audit from './migrations/0050-audit.ts';
 import * as reasoningTokens from './migrations/0051-reasoning-tokens.ts';
+import * as owner from './migrations/0058-owner.ts';
 
 /**
  * Versioned migrations, oldest first. Never edit a published one: add the next. The previous release must work with what a migration leaves (new tables; new
@@ -82,6 +83,7 @@ const migrations: Record<string, Migration> = {
   '0049_payload_keys': payloadKeys,
   '0050_audit': audit,
   '0051_reasoning_tokens': reasoningTokens,
+  '0058_owner': owner,
 };
 
 /** A newer version has changed the database so that this version cannot use it. It must not be touched. */
