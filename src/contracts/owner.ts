@@ -189,7 +189,7 @@ export interface OwnerSpend {
   /** one for each day of the period, also empty ones, oldest first */
   days: Array<{ day: string } & SpendFigures & { tasks_usd: number; chats_usd: number }>;
   /** of the period, the dearest first, at most 50 each */
-  models: Array<{ model: string } & SpendFigures>;
+  models: Array<{ model: string; tokens: number; cost_usd: number }>;
   chats: Array<{ chat: OwnerChat } & SpendFigures>;
   tasks: Array<{ id: string; goal: string; thread_id: string } & SpendFigures>;
 }
@@ -211,7 +211,7 @@ export interface BudgetUse {
   limit: number;
   /** the setting that raises it */
   setting: string;
-  /** at the pace of the last hour it is used up then; null: not before it begins again */
+  /** at the pace of the last hour, or of a task so far, it is used up then; null: not before it begins again */
   reached_at: string | null;
 }
 
