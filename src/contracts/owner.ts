@@ -159,7 +159,7 @@ export interface SchedulePreview {
   kind: 'cron' | 'once';
   expression: string;
   time_zone: string;
-  /** the next five, or one; RFC 3339 with the offset of the zone */
+  /** the next five, or one */
   firings: string[];
   /** the same in words of the zone */
   described: string[];

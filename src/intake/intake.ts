@@ -5,6 +5,7 @@ import { type ApprovalDecision, answerInput, decideApproval, type InputAnswers }
 import { setUpOf } from './commands/help.ts';
 import type { AnsweredMessage, InboundMessage, IntakeResult } from './message.ts';
 import { respond, say } from './say.ts';
+import { createSchedules, type Schedules } from './schedules.ts';
 import { clearSession, deleteSession } from './sessions.ts';
 import type { IntakeDeps } from './signal.ts';
 import { type InterruptRequest, interrupt, type SteerRequest, steer } from './stop-and-steer.ts';
@@ -39,6 +40,8 @@ export interface Intake {
   clearSession(threadId: string): Promise<void>;
   /** The same, and it is no session until somebody writes in its chat again. */
   deleteSession(threadId: string): Promise<void>;
+  /** What fires by itself, in any chat. */
+  schedules: Schedules;
   /** What is set up right now. */
   setUp(): Promise<SetUp>;
 }
@@ -57,6 +60,7 @@ export function createIntake(deps: IntakeDeps & { secret: string }): Intake {
     consoleThread: () => channelThread(deps, 'console', 'terminal'),
     clearSession: (threadId) => clearSession(deps, threadId),
     deleteSession: (threadId) => deleteSession(deps, threadId),
+    schedules: createSchedules(deps),
     setUp: () => setUpOf(deps.db, deps.config),
   };
 }

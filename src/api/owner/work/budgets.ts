@@ -18,7 +18,13 @@ const TASK_HORIZON_MS = 7 * 86_400_000;
 /** Each budget of which something is used, the fullest first. */
 export function budgetsOf({ turns, tasks, tasksOfDay }: Uses, config: Config, now: number): Budget[] {
   const tomorrow = nextDay(now);
-  const both = (use: Pick<Use, 'chat_id' | 'tokens' | 'micro_usd'>, about: Pick<Budget, 'scope' | 'task_id'>, settings: Settings, paces: readonly Use[], until: number) =>
+  const both = (
+    use: Pick<Use, 'chat_id' | 'tokens' | 'micro_usd'>,
+    about: Pick<Budget, 'scope' | 'task_id'>,
+    settings: Settings,
+    paces: readonly Use[],
+    until: number,
+  ) =>
     UNITS.map((unit): Budget => {
       const limit = config[settings[unit]];
       const used = unit === 'usd' ? use.micro_usd / 1e6 : use.tokens;

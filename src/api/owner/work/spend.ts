@@ -23,7 +23,11 @@ const USUAL_DAYS = 30;
 const MOST_DAYS = 90;
 const LISTED = 50;
 
-const figures = { tokens: count(), cost_usd: usd(), unpriced_usd: usd().describe('The part that counts at the highest known price') } satisfies Fields<SpendFigures>;
+const figures = {
+  tokens: count(),
+  cost_usd: usd(),
+  unpriced_usd: usd().describe('The part that counts at the highest known price'),
+} satisfies Fields<SpendFigures>;
 
 const budget = z
   .object({

@@ -1,0 +1,80 @@
+import { isTooLong } from './commands.ts';
+
+/** Words that say how often, as five fields: `every weekday at 8:30, tell me which day it is`. */
+
+export interface ScheduleInWords {
+  schedule: string;
+  /** what is to be done then; empty when nothing else was said */
+  what: string;
+}
+
+const DAYS = ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT'] as const;
+const DAY = '(?:sun|mon|tue|tues|wed|wednes|thu|thur|thurs|fri|sat|satur)(?:day)?s?';
+const TIME = '(?:noon|midnight|\\d{1,2}(?::\\d{2})?(?: ?[ap]m)?)';
+/** `every` with days, hours, minutes or a date; the time stands behind it or before it */
+const OFTEN = new RegExp(
+  `\\b(?:at (?<early>${TIME}) )?(?:(?:every|each) (?<every>day|weekday|weekend|hour|minute|month|\\d{1,2} (?:hours|minutes)|${DAY}(?:(?:, ?| and |, and )${DAY}){0,6})|(?<ly>hourly|daily))(?: on the (?<date>\\d{1,2})(?:st|nd|rd|th)?)?(?: at (?<late>${TIME}))?(?![\\w-])`,
+  'i',
+);
+
+/** A day without a time means this hour of it. */
+const MORNING = 9;
+
+/** Null when the words say nothing of the kind, or what five fields cannot say. */
+export function readSchedule(text: string): ScheduleInWords | null {
+  const said = text.trim().replace(/\s+/g, ' ');
+  if (isTooLong(said)) return null;
+  const found = OFTEN.exec(said);
+  const { every, ly, date, early, late } = found?.groups ?? {};
+  const often = (every ?? { hourly: 'hour', daily: 'day' }[ly?.toLowerCase() ?? ''])?.toLowerCase();
+  if (!found || often === undefined) return null;
+  const time = clockOf(early ?? late);
+  const schedule = time && fieldsOf(often, time, early ?? late, date);
+  if (!schedule) return null;
+  const what = `${said.slice(0, found.index)} ${said.slice(found.index + found[0].length)}`
+    .trim()
+    .replace(/^[,:;] ?/, '')
+    .replace(/[,:;]$/, '')
+    .trim();
+  return { schedule, what };
+}
+
+interface Clock {
+  hour: number;
+  minute: number;
+}
+
+function clockOf(text: string | undefined): Clock | null {
+  if (text === undefined) return { hour: MORNING, minute: 0 };
+  const word = text.toLowerCase();
+  if (word === 'noon' || word === 'midnight') return { hour: word === 'noon' ? 12 : 0, minute: 0 };
+  const [, hours = '', minutes = '0', half] = /^(\d{1,2})(?::(\d{2}))?(?: ?([ap]m))?$/.exec(word) ?? [];
+  const hour = half === undefined ? Number(hours) : (Number(hours) % 12) + (half === 'pm' ? 12 : 0);
+  const isClock = hour < 24 && Number(minutes) < 60 && (half === undefined || (Number(hours) >= 1 && Number(hours) <= 12));
+  return isClock ? { hour, minute: Number(minutes) } : null;
+}
+
+/** `at`: the time as it was said. */
+function fieldsOf(often: string, { hour, minute }: Clock, at: string | undefined, date: string | undefined): string | null {
+  if (often === 'month') return date !== undefined && Number(date) >= 1 && Number(date) <= 31 ? `${minute} ${hour} ${Number(date)} * *` : null;
+  if (date !== undefined) return null;
+  const days = daysOf(often);
+  if (days !== null) return `${minute} ${hour} * * ${days}`;
+  // "every hour at 9" means nothing
+  if (at !== undefined) return null;
+  if (often === 'hour') return '0 * * * *';
+  if (often === 'minute') return '* * * * *';
+  const [count = '', unit] = often.split(' ');
+  const every = Number(count);
+  // other numbers do not divide their hour or day, so their last gap would be shorter
+  if (unit === 'minutes') return every >= 1 && 60 % every === 0 ? `*/${every} * * * *` : null;
+  return every >= 1 && 24 % every === 0 ? `0 */${every} * * *` : null;
+}
+
+function daysOf(often: string): string | null {
+  if (often === 'day') return '*';
+  if (often === 'weekday') return 'MON-FRI';
+  if (often === 'weekend') return 'SAT,SUN';
+  const named = often.split(/, and | and |, ?/).map((day) => DAYS.find((name) => day.toUpperCase().startsWith(name)));
+  return named.every((day) => day !== undefined) ? [...new Set(named)].join(',') : null;
+}
