@@ -11,6 +11,8 @@ export interface OwnerSettings {
   restart: string[];
   /** the file that `PATCH` writes */
   file: string;
+  /** what is wrong in the file, so that no change of it takes effect */
+  problem: string | null;
 }
 
 export interface SettingView {
@@ -104,7 +106,8 @@ export interface OwnerAgents {
 
 /** `GET /v1/owner/backups` */
 export interface OwnerBackups {
-  folder: string;
+  /** null: no nightly backup is wanted */
+  folder: string | null;
   /** the nightly backup is on */
   nightly: boolean;
   /** the latest first */
@@ -113,7 +116,7 @@ export interface OwnerBackups {
   problem: string | null;
 }
 
-/** `GET /v1/owner/logs?after=&role=&limit=`: the end of the logs, or what follows `after`. `limit` 200, at most 1,000. */
+/** `GET /v1/owner/logs?after=&role=&limit=`: the end of the logs (`limit` lines: 200, at most 1,000), or what follows `after`, as much of it as fits. */
 export interface OwnerLogs {
   /** by time */
   lines: Array<{ at: string; role: string; level: string; text: string }>;

@@ -5,7 +5,7 @@ import { installedService, launchOf, serviceOf, withoutManager } from '../backgr
 import { howItRuns, howText } from '../background/how-it-runs.ts';
 import type { Service } from '../background/service.ts';
 import { personReporter } from '../instance/progress.ts';
-import { keepSettings } from '../setup/env-file.ts';
+import { keepSettings } from '../../adapters/env-file.ts';
 
 export interface UpOptions {
   atLogin?: boolean;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { parse } from 'dotenv';
 import { settings } from '../../config.ts';
 import { isOriginalName, ORIGINAL_NAMES } from '../../domain/settings/original-names.ts';
-import { keepSettings } from '../setup/env-file.ts';
+import { keepSettings } from '../../adapters/env-file.ts';
 import { textOf } from './files.ts';
 import { type Found, nothing, type Part } from './found.ts';
 

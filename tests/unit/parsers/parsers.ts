@@ -22,7 +22,7 @@ import { arrowsOf } from '../../../src/api/status/docs/flowchart.ts';
 import { sanitiseName, sanitiseText } from '../../../src/channels/shared/sanitise.ts';
 import { messageOf } from '../../../src/cli/chat/message.ts';
 import { parseLogLine } from '../../../src/cli/instance/log-line.ts';
-import { mergeEnv } from '../../../src/cli/setup/env-file.ts';
+import { mergeEnv } from '../../../src/adapters/env-file.ts';
 import { nameFrom, parseBringIn, pastedPath } from '../../../src/domain/chat/bring-in.ts';
 import {
   parseApproval,

@@ -59,7 +59,7 @@ export const getSchedules = endpoint({
       ...reminders.map((row) => reminderView(row, chats.get(row.chat_id) ?? null, config)),
     ];
     // what does not fire comes last
-    return { schedules: all.sort((a, b) => (a.next[0] ?? '~').localeCompare(b.next[0] ?? '~')) };
+    return { schedules: all.sort((a, b) => ((a.next[0] ?? '~') < (b.next[0] ?? '~') ? -1 : 1)) };
   },
 });
 
