@@ -138,7 +138,7 @@ export interface OwnerTemporal {
   why: string | null;
 }
 
-/** `POST /v1/threads/{id}/attachments?name=`: the file itself is the body, with its content type. Its id goes into `attachment_ids` of `POST …/messages` or `…/turns`. */
+/** `POST /v1/threads/{id}/attachments?name=`: the file itself is the body, with its content type. Its id goes into `attachment_ids` of `POST …/messages`, whose text may be empty then. */
 export interface Uploaded {
   id: string;
   kind: 'image' | 'document' | 'audio' | 'video';

@@ -62,6 +62,7 @@ export const messageRequest = z
       .max(100)
       .optional()
       .describe("Open questions that the person's screen shows, and for how long it has: a bare yes counts for those only"),
+    attachment_ids: z.array(z.string()).optional().describe('Files that were uploaded to the thread; with them the text may be empty'),
   })
   .meta({ id: 'MessageRequest', examples: [{ text: 'yes', displayed: [{ id: 'q_1', ms: 2500 }] }] });
 

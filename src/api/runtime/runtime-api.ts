@@ -18,6 +18,7 @@ import { getHealth, getRuntimeInfo } from './info.ts';
 import { runtimePort } from './port.ts';
 import { getConsole, getThreadDetail, getThreads, patchThread, postThread } from './threads.ts';
 import { postInterrupt, postMessage, postSteer, postTurn } from './turns.ts';
+import { postAttachment } from './uploads.ts';
 import { getUsage } from './usage.ts';
 import { Wakeups } from './wakeups.ts';
 
@@ -37,6 +38,7 @@ export const runtimeEndpoints = withDocument<RuntimeDeps>(runtimePort, [
   postUserInput,
   getConsole,
   getAttachment,
+  postAttachment,
   getUsage,
   ...ownerEndpoints,
 ]);

@@ -40,7 +40,10 @@ async function diagnose(config: Config): Promise<OwnerDoctor> {
 function logs(config: Config, { after, role, limit }: Parameters<Instance['logs']>[0]): OwnerLogs {
   const names = role === null ? LOG_NAMES : logsOf(role as LogName);
   const places = after === null ? new Map<string, LogPlace>() : placesIn(after);
-  const read = names.map((name) => ({ name, ...readLog(config.FETCH_HOME, name, places.get(name) ?? { offset: null, at: 0 }, after === null ? undefined : MOST_NEW) }));
+  const read = names.map((name) => ({
+    name,
+    ...readLog(config.FETCH_HOME, name, places.get(name) ?? { offset: null, at: 0 }, after === null ? undefined : MOST_NEW),
+  }));
   const shown = read
     .flatMap(({ lines }) => lines)
     .filter((line) => !isNoise(line))

@@ -32,7 +32,10 @@ export function readSchedule(text: string): ScheduleInWords | null {
   const schedule = time && fieldsOf(often, time, early ?? late, date);
   if (!schedule) return null;
   const [before, after] = [said.slice(0, found.index), said.slice(found.index + found[0].length)];
-  const what = [before.replace(/[,:;] ?$/, ''), after.replace(/^ ?[,:;.]/, '')].map((part) => part.trim()).filter(Boolean).join(' ');
+  const what = [before.replace(/[,:;] ?$/, ''), after.replace(/^ ?[,:;.]/, '')]
+    .map((part) => part.trim())
+    .filter(Boolean)
+    .join(' ');
   return { schedule, what };
 }
 
