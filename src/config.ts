@@ -164,6 +164,12 @@ export function currentSources(config: Config): Readonly<Record<string, Source>>
   return Object.fromEntries(SETTING_NAMES.map((name) => [name, given(name, flags, outside, fromFile)[0]]));
 }
 
+/** What a start would read now. @throws ConfigError */
+export function configOfNextStart(config: Config): Config {
+  const { flags, env } = origins.get(config)!;
+  return loadConfig(flags, withoutFile(env));
+}
+
 export interface Reloaded {
   /** settings that have another value now */
   updated: string[];
@@ -176,8 +182,7 @@ export interface Reloaded {
  * nothing. @throws ConfigError
  */
 export function reloadConfig(config: Config): Reloaded {
-  const { flags, env } = origins.get(config)!;
-  const next = loadConfig(flags, withoutFile(env));
+  const next = configOfNextStart(config);
   const changed = SETTING_NAMES.filter((name) => next[name] !== config[name]);
   const updated = changed.filter((name) => isLive(settings[name]));
   Object.assign(config, Object.fromEntries(updated.map((name) => [name, next[name]])));

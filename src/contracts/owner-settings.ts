@@ -20,7 +20,7 @@ export interface SettingView {
   /** subject of the setting, such as `model` */
   group: string;
   description: string;
-  /** null: it has none. A secret is `********`. */
+  /** as the next start has it; null: it has none. A secret is `********`. */
   value: string | null;
   default: string | null;
   source: 'flag' | 'environment' | 'file' | 'default';

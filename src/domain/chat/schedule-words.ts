@@ -9,13 +9,13 @@ export interface ScheduleInWords {
 }
 
 const DAYS = ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT'] as const;
-const DAY = '(?:sun|mon|tue|tues|wed|wednes|thu|thur|thurs|fri|sat|satur)(?:day)?s?';
-const TIME = '(?:noon|midnight|\\d{1,2}(?::\\d{2})?(?: ?[ap]m)?)';
-/** `every` with days, hours, minutes or a date; the time stands behind it or before it */
-const OFTEN = new RegExp(
-  `\\b(?:at (?<early>${TIME}) )?(?:(?:every|each) (?<every>day|weekday|weekend|hour|minute|month|\\d{1,2} (?:hours|minutes)|${DAY}(?:(?:, ?| and |, and )${DAY}){0,6})|(?<ly>hourly|daily))(?: on the (?<date>\\d{1,2})(?:st|nd|rd|th)?)?(?: at (?<late>${TIME}))?(?![\\w-])`,
-  'i',
-);
+const EVERY = /\b(?:(?:every|each) (day|weekday|weekend|hour|minute|month|\d{1,2} (?:hours|minutes))|(hourly|daily))(?![\w-])/i;
+const EVERY_DAYS =
+  /\b(?:every|each) ((?:sun|mon|tue|tues|wed|wednes|thu|thur|thurs|fri|sat|satur)(?:day)?s?(?:(?:, ?| and |, and )(?:sun|mon|tue|tues|wed|wednes|thu|thur|thurs|fri|sat|satur)(?:day)?s?){0,6})(?![\w-])/i;
+/** a date and a time stand behind it, the time perhaps before it */
+const ON_DATE = /^ on the (\d{1,2})(?:st|nd|rd|th)?(?![\w-])/i;
+const AT_BEHIND = /^ at (noon|midnight|\d{1,2}(?::\d{2})?(?: ?[ap]m)?)(?![\w-])/i;
+const AT_BEFORE = /\bat (noon|midnight|\d{1,2}(?::\d{2})?(?: ?[ap]m)?) $/i;
 
 /** A day without a time means this hour of it. */
 const MORNING = 9;
@@ -24,15 +24,24 @@ const MORNING = 9;
 export function readSchedule(text: string): ScheduleInWords | null {
   const said = text.trim().replace(/\s+/g, ' ');
   if (isTooLong(said)) return null;
-  const found = OFTEN.exec(said);
-  const { every, ly, date, early, late } = found?.groups ?? {};
-  const often = (every ?? { hourly: 'hour', daily: 'day' }[ly?.toLowerCase() ?? ''])?.toLowerCase();
-  if (!found || often === undefined) return null;
-  const time = clockOf(early ?? late);
-  const schedule = time && fieldsOf(often, time, early ?? late, date);
+  const found = EVERY_DAYS.exec(said) ?? EVERY.exec(said);
+  if (!found) return null;
+  const [whole, every, ly] = found;
+  const often = (every ?? (ly!.toLowerCase() === 'hourly' ? 'hour' : 'day')).toLowerCase();
+  let before = said.slice(0, found.index);
+  let after = said.slice(found.index + whole.length);
+  const [ofDate = '', date] = ON_DATE.exec(after) ?? [];
+  after = after.slice(ofDate.length);
+  const [ofLate = '', late] = AT_BEHIND.exec(after) ?? [];
+  after = after.slice(ofLate.length);
+  const [ofEarly = '', early] = late === undefined ? (AT_BEFORE.exec(before) ?? []) : [];
+  before = before.slice(0, before.length - ofEarly.length);
+  const at = late ?? early;
+  const time = clockOf(at);
+  const schedule = time && fieldsOf(often, time, at, date);
   if (!schedule) return null;
-  const [before, after] = [said.slice(0, found.index), said.slice(found.index + found[0].length)];
-  const what = [before.replace(/[,:;] ?$/, ''), after.replace(/^ ?[,:;.]/, '')]
+  const parts = [before.replace(/[,:;] ?$/, ''), after.replace(/^ ?[,:;.]/, '')];
+  const what = parts
     .map((part) => part.trim())
     .filter(Boolean)
     .join(' ');

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { changeSettings, effectiveSettings, SettingError, shownValue } from '../../../adapters/settings-file.ts';
-import { type Config, ConfigError, settings, subjectOf } from '../../../config.ts';
+import { type Config, ConfigError, configOfNextStart, settings, subjectOf } from '../../../config.ts';
 import type { OwnerSettings, SettingsChanged, SettingView } from '../../../contracts/owner.ts';
 import { isSecret } from '../../../domain/settings/shapes.ts';
 import { appendAudit } from '../../../store/audit/audit-log.ts';
@@ -28,7 +28,7 @@ const names = z.array(z.string());
 export const getSettings = endpoint({
   method: 'GET',
   path: '/v1/owner/settings',
-  summary: 'Every setting, as it is now',
+  summary: 'Every setting, as the next start has it',
   answer: {
     schema: z
       .object({ settings: z.array(setting), restart: names, file: z.string(), problem: z.string().nullable() } satisfies Fields<OwnerSettings>)
@@ -65,8 +65,9 @@ export const patchSettings = endpoint({
   },
 });
 
+/** As `fetch config` has them: what the next start would use. A file with a mistake in it changes nothing. */
 const viewsOf = (config: Config): SettingView[] =>
-  effectiveSettings(config).map(({ name, value, source, live }) => ({
+  effectiveSettings(nextOf(config)).map(({ name, value, source, live }) => ({
     name,
     group: subjectOf(name),
     description: settings[name].description ?? '',
@@ -78,6 +79,15 @@ const viewsOf = (config: Config): SettingView[] =>
     choices: choicesOf(settings[name]),
     fixed: source === 'flag' || source === 'environment',
   }));
+
+function nextOf(config: Config): Config {
+  try {
+    return configOfNextStart(config);
+  } catch (error) {
+    if (error instanceof ConfigError) return config;
+    throw error;
+  }
+}
 
 function choicesOf(schema: z.ZodType): string[] | null {
   const json = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as { enum?: unknown[]; type?: string };
