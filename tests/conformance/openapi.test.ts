@@ -2,7 +2,6 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { runtimeEndpoints } from '../../src/api/runtime/runtime-api.ts';
 import { statusEndpoints } from '../../src/api/status/status-api.ts';
 import type { ThreadRecord, TurnRecord } from '../../src/contracts/records.ts';
-import { insertReminder } from '../../src/store/routines/reminders.ts';
 import { type ApiStack, startApi } from './api-stack.ts';
 import { send } from './golden.ts';
 
@@ -67,14 +66,13 @@ it('says what the runtime API answers', async () => {
 });
 
 it('says what the owner is answered', async () => {
-  await api.store.db.transaction().execute((tx) => insertReminder(tx, { chatId: 'api/none', what: 'stretch', dueAt: new Date(), sources: [] }));
   const { id } = await answered<ThreadRecord>('POST /v1/threads', {}, {});
   await answered('POST /v1/threads/{id}/turns', { id }, { prompt: 'work' });
   await answered('GET /v1/owner/now');
   await answered('GET /v1/owner/tasks?limit=5&state=live');
   await answered('GET /v1/owner/workspaces');
-  await answered('GET /v1/owner/schedules');
   await answered('POST /v1/owner/schedules', {}, { text: 'remind me to stretch in 20 minutes' });
+  await answered('GET /v1/owner/schedules');
   await answered('POST /v1/owner/schedules/preview', {}, { text: '*/5 * * * *' });
   await answered('GET /v1/owner/spend?days=2');
   await answered('GET /v1/owner/settings');

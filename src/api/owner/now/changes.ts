@@ -1,4 +1,6 @@
+import { join } from 'node:path';
 import type { Logger } from 'pino';
+import { fileStamp } from '../../../adapters/file-stamp.ts';
 import type { Config } from '../../../config.ts';
 import type { OwnerEvent } from '../../../contracts/owner.ts';
 import { changesOf, type Digests, digests, settledSeq } from '../../../store/owner/changes.ts';
@@ -111,7 +113,9 @@ export class Changes {
     const { db } = this.#deps.store;
     this.#settled = await settledSeq(db);
     if (!this.#known) this.#begun = this.#settled;
-    const now = { ...(await digests(db)), settings: JSON.stringify(this.#deps.config) };
+    const { config } = this.#deps;
+    // what needs a restart changes only the file
+    const now = { ...(await digests(db)), settings: `${fileStamp(join(config.FETCH_HOME, '.env'))} ${JSON.stringify(config)}` };
     const before = this.#known;
     this.#known = now;
     if (!before) return;
