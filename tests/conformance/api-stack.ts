@@ -78,7 +78,11 @@ export async function startApi(options: {
     config,
     another: async (variables) => {
       const own = loadConfig({ FETCH_HOME: home }, variables);
-      const other = await listen(createRuntimeApi({ ...deps, config: own, reload: () => reloadConfig(own), token: ensureToken(home, 'runtime-token', own.runtimeToken) }), '127.0.0.1', 0);
+      const other = await listen(
+        createRuntimeApi({ ...deps, config: own, reload: () => reloadConfig(own), token: ensureToken(home, 'runtime-token', own.runtimeToken) }),
+        '127.0.0.1',
+        0,
+      );
       others.push(other);
       return other.port;
     },

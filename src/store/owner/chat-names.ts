@@ -18,7 +18,7 @@ interface NameRow {
   begun: string | null;
 }
 
-/** Chats of these threads, by the id of the thread. Unknown ids are left out. */
+/** Chats of these threads, by the id of the thread. Unknown ids are left out. Each chat is looked up by its id (`limit 1`), because a join may read all of them. */
 export async function chatsOfThreads(db: Db, threadIds: readonly string[]): Promise<Map<string, OwnerChat>> {
   const ids = [...new Set(threadIds)];
   if (ids.length === 0) return new Map();
@@ -27,7 +27,8 @@ export async function chatsOfThreads(db: Db, threadIds: readonly string[]): Prom
       (select coalesce(name, '+' || split_part(pn, '@', 1)) from wa_contacts where chat_address = chats.address order by id limit 1) as person,
       (select metadata ->> 'subject' from wa_groups where jid = chats.address limit 1) as subject,
       (select left(input_summary, ${NAME_CHARS * 2}) from turns where turns.id = threads.latest_turn_id) as begun
-    from threads join chats on chats.id = threads.chat_id where threads.id = any(${ids})`.execute(db);
+    from threads cross join lateral (select channel, address from chats where chats.id = threads.chat_id limit 1) as chats
+    where threads.id = any(${ids})`.execute(db);
   return new Map(rows.map((row) => [row.id, toChat(row)]));
 }
 
@@ -43,9 +44,8 @@ export async function chatsOfIds(db: Db, chatIds: readonly string[]): Promise<Ma
   const ids = [...new Set(chatIds)];
   if (ids.length === 0) return new Map();
   const { rows } = await sql<{ chat_id: string; id: string }>`
-    select chats.id as chat_id, latest.id from chats
-    cross join lateral (select id from threads where chat_id = chats.id order by updated_at desc limit 1) as latest
-    where chats.id = any(${ids})`.execute(db);
+    select wanted.id as chat_id, latest.id from unnest(${ids}::text[]) as wanted (id)
+    cross join lateral (select id from threads where chat_id = wanted.id order by updated_at desc limit 1) as latest`.execute(db);
   const named = await chatsOfThreads(
     db,
     rows.map(({ id }) => id),

@@ -12,12 +12,12 @@ export interface TrustRow {
   last_active_at: Date;
 }
 
-/** The latest active first. An API thread is its own chat; of another chat this is the thread that was used last. */
+/** The latest active first. Each chat is looked up by its id (`limit 1`), because a join may read all of them. An API thread is its own chat; of another chat this is the thread that was used last. */
 export async function listTrust(db: Db, limit: number): Promise<TrustRow[]> {
   const { rows } = await sql<TrustRow>`
     select threads.id as thread_id, chats.autonomy, threads.auto_approve, threads.updated_at as last_active_at,
       coalesce((select array_agg(sink order by sink) from sink_grants where sink_grants.chat_id = chats.id), '{}') as grants
-    from threads join chats on chats.id = threads.chat_id
+    from threads cross join lateral (select id, autonomy from chats where chats.id = threads.chat_id limit 1) as chats
     where threads.deleted_at is null and not threads.archived and not exists (
       select from threads as later where later.chat_id = threads.chat_id and (later.updated_at, later.id) > (threads.updated_at, threads.id))
     order by threads.updated_at desc, threads.id limit ${limit}`.execute(db);
