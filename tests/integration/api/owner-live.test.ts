@@ -40,8 +40,14 @@ it('an approval that the phone shows is answered on the page, and is closed on b
   expect((await ask(question.answer.method, question.answer.path, yes.body)).status).toBe(200);
   await told('Saved by-page.');
   expect((await waiting()).some(({ id }) => id === question.id)).toBe(false);
-  await ann.send('yes', { quoted: onPhone });
+  const decided = () =>
+    world.app.store.db.selectFrom('questions').select(['state', 'decision', 'decided_by']).where('id', '=', question.id).executeTakeFirstOrThrow();
+  const byPage = { state: 'answered', decision: 'allow', decided_by: { role: 'client', channel: 'api' } };
+  expect(await decided()).toEqual(byPage);
+  // a late reaction on the phone finds it closed
+  await ann.react(onPhone, '👎');
   await told('That question is settled already');
+  expect(await decided()).toEqual(byPage);
 });
 
 it('an approval that the phone answers is gone from the page, and a late yes there changes nothing', async () => {
