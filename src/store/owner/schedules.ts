@@ -26,17 +26,16 @@ export interface ScheduleRow {
   runs: RunOfSchedule[];
 }
 
-const schedules = (of: ReturnType<typeof sql>, runs: number, limit: number) => sql<ScheduleRow>`
-  select crons.id, crons.chat_id, crons.name, routines.name as routine, crons.inputs, crons.schedule, crons.time_zone, crons.enabled,
-    coalesce((select jsonb_agg(latest order by latest.started_at desc) from (
-      select id, scheduled_for, started_at, ended_at, status, summary from routine_runs
-      where cron_id = crons.id order by started_at desc limit ${runs}) as latest), '[]') as runs
-  from crons join routines on routines.id = crons.routine_id where ${of} order by lower(crons.name), crons.id limit ${limit}`;
-
-export const listSchedules = async (db: Db, { runs, limit }: { runs: number; limit: number }): Promise<ScheduleRow[]> =>
-  (await schedules(sql`true`, runs, limit).execute(db)).rows;
-
-export const findSchedule = async (db: Db, id: string): Promise<ScheduleRow | undefined> => (await schedules(sql`crons.id = ${id}`, 1, 1).execute(db)).rows[0];
+/** Crons with their latest runs, by name. */
+export async function listSchedules(db: Db, { runs, limit }: { runs: number; limit: number }): Promise<ScheduleRow[]> {
+  const { rows } = await sql<ScheduleRow>`
+    select crons.id, crons.chat_id, crons.name, routines.name as routine, crons.inputs, crons.schedule, crons.time_zone, crons.enabled,
+      coalesce((select jsonb_agg(latest order by latest.started_at desc) from (
+        select id, scheduled_for, started_at, ended_at, status, summary from routine_runs
+        where cron_id = crons.id order by started_at desc limit ${runs}) as latest), '[]') as runs
+    from crons join routines on routines.id = crons.routine_id order by lower(crons.name), crons.id limit ${limit}`.execute(db);
+  return rows;
+}
 
 /** Reminders that wait, the next one first. */
 export const listReminders = (db: Db, limit: number) =>
