@@ -40,6 +40,18 @@ export const settings = {
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal']).default('info').describe('Log level'),
 } as const;
 
+/** The subject of each setting, as the docs and the owner's page group them. */
+const SUBJECTS = {
+  instance: instanceSettings,
+  model: modelSettings,
+  servers: serversSettings,
+  chat: chatSettings,
+  whatsapp: whatsappSettings,
+  kennel: kennelSettings,
+  speech: speechSettings,
+};
+export const subjectOf = (name: string): string => Object.entries(SUBJECTS).find(([, shape]) => Object.hasOwn(shape, name))?.[0] ?? 'instance';
+
 const schema = z.object(settings);
 const SETTING_NAMES = Object.keys(settings) as Array<keyof typeof settings>;
 /** `OPENAI_API_KEY_FILE=/run/secrets/openai` stands for the key in that file, as Docker and Kubernetes hand secrets over. Each secret setting has such a name. */
@@ -146,6 +158,26 @@ export const sourcesOf = (config: Config): Readonly<Record<string, Source>> => o
  */
 export const FROM_FILE = 'FETCH_FROM_FILE';
 
+/** The variables of a process without those that stand for its file. */
+const withoutFile = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv => {
+  const ofFile = (env[FROM_FILE] ?? '').split(',');
+  return Object.fromEntries(Object.entries(env).filter(([name]) => name === 'FETCH_HOME' || !ofFile.includes(name)));
+};
+
+/** Where each value comes from for the instance as a whole: a role has every setting as a variable, also what is in the file. */
+export function currentSources(config: Config): Readonly<Record<string, Source>> {
+  const { flags = {}, env = {} } = origins.get(config) ?? {};
+  const outside = withoutFile(env);
+  const fromFile = settingsInFile(join(config.FETCH_HOME, '.env'));
+  return Object.fromEntries(SETTING_NAMES.map((name) => [name, given(name, flags, outside, fromFile)[0]]));
+}
+
+/** What a start would read now. @throws ConfigError */
+export function configOfNextStart(config: Config): Config {
+  const { flags, env } = origins.get(config)!;
+  return loadConfig(flags, withoutFile(env));
+}
+
 export interface Reloaded {
   /** settings that have another value now */
   updated: string[];
@@ -158,9 +190,7 @@ export interface Reloaded {
  * nothing. @throws ConfigError
  */
 export function reloadConfig(config: Config): Reloaded {
-  const { flags, env } = origins.get(config)!;
-  const ofFile = (env[FROM_FILE] ?? '').split(',');
-  const next = loadConfig(flags, Object.fromEntries(Object.entries(env).filter(([name]) => name === 'FETCH_HOME' || !ofFile.includes(name))));
+  const next = configOfNextStart(config);
   const changed = SETTING_NAMES.filter((name) => next[name] !== config[name]);
   const updated = changed.filter((name) => isLive(settings[name]));
   Object.assign(config, Object.fromEntries(updated.map((name) => [name, next[name]])));

@@ -1,6 +1,7 @@
 import type { PayloadCodec } from '@temporalio/common';
 import type { Logger } from 'pino';
-import type { Config } from '../config.ts';
+import type { Config, Reloaded } from '../config.ts';
+import type { OwnerBackups, OwnerDoctor, OwnerLogs, OwnerTemporal } from '../contracts/owner.ts';
 import type { Intake } from '../intake/intake.ts';
 import type { Store } from '../store/postgres/database.ts';
 
@@ -13,6 +14,10 @@ export interface ApiDeps {
   intake: Intake;
   /** of the payloads in Temporal */
   codec: PayloadCodec;
+  /** reads the settings again. @throws ConfigError */
+  reload: () => Reloaded;
+  /** the instance around this process */
+  instance: Instance;
   version: string;
   startedAt: Date;
   /** key of the hash in workflow ids; thread ids are random, so the default is safe for API chats */
@@ -22,6 +27,16 @@ export interface ApiDeps {
   log?: Pick<Logger, 'error' | 'warn'>;
   /** shortened by tests */
   stream?: Partial<StreamTimes>;
+}
+
+/** What only the program around the servers knows: files of the home, and what `fetch doctor` tries. */
+export interface Instance {
+  diagnose(): Promise<OwnerDoctor>;
+  /** `after`: `next` of an earlier answer; without it the last `limit` lines. @throws RangeError for an `after` that is none */
+  logs(wanted: { after: string | null; role: string | null; limit: number }): OwnerLogs;
+  backups(): OwnerBackups;
+  /** `workflow`: its id; null for the list of all */
+  temporalUi(workflow: string | null): Promise<OwnerTemporal>;
 }
 
 export interface StreamTimes {

@@ -18,6 +18,8 @@ export interface ApprovalDecision {
   approvalId: string;
   decision: 'allow' | 'deny';
   remember: boolean;
+  /** characters of what it is decided by that the person was shown; unset where the client shows all of it anyway */
+  seen?: number | undefined;
   channelMessageId: MessageId;
 }
 
@@ -25,6 +27,8 @@ export interface InputAnswers {
   threadId: string;
   inputId: string;
   answers: Array<{ id: string; label: string; value: string }>;
+  /** as in `ApprovalDecision` */
+  seen?: number | undefined;
   channelMessageId: MessageId;
 }
 
@@ -37,6 +41,7 @@ export async function decideApproval(deps: IntakeDeps, request: ApprovalDecision
   await once(deps, { threadId, id, body: decision }, async (tx, { inboxId, by }) => {
     const question = await openQuestion(tx.now, threadId, approvalId);
     if (!question) throw missing;
+    if (decision === 'allow') requireSeen(question, request.seen);
     await decideQuestion(tx, question, request, by);
     return { arrival: arrivalOf(question, inboxId, decision), turnId: question.turn_id };
   });
@@ -51,11 +56,18 @@ export async function answerInput(deps: IntakeDeps, request: InputAnswers): Prom
     if (!question || question.kind === 'approval')
       throw new IntakeError('not_found', `no pending user input with id '${inputId}' on thread ${threadId}: it was answered, has expired, or never was`);
     const decided = question.kind === 'plan' ? parseApproval(text) : null;
+    if (decided?.decision === 'allow') requireSeen(question, request.seen);
     if (decided) await decideQuestion(tx, question, decided, by);
     else if (isAboutHosts(question)) await requireVerdict(tx, question, text, by);
     else await answerQuestion(tx, question, text, by);
     return { arrival: arrivalOf(question, inboxId, decided?.decision ?? 'answered'), turnId: question.turn_id };
   });
+}
+
+/** A yes counts only for what its giver was shown. @throws IntakeError */
+function requireSeen({ evidence }: Question, seen: number | undefined): void {
+  if (evidence === null || seen === undefined || seen >= evidence.length) return;
+  throw new IntakeError('conflict', `Only ${seen} of ${evidence.length} characters were shown of what this allows: show all of it before a yes`);
 }
 
 /** A message that may answer a question. */

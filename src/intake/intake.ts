@@ -6,6 +6,7 @@ import { type Background, createBackground } from './background/background.ts';
 import { setUpOf } from './commands/help.ts';
 import type { AnsweredMessage, InboundMessage, IntakeResult } from './message.ts';
 import { respond, say } from './say.ts';
+import { createSchedules, type Schedules } from './schedules.ts';
 import { clearSession, deleteSession } from './sessions.ts';
 import type { IntakeDeps } from './signal.ts';
 import { type InterruptRequest, interrupt, type SteerRequest, steer } from './stop-and-steer.ts';
@@ -44,6 +45,8 @@ export interface Intake {
   deleteSession(threadId: string): Promise<void>;
   /** What runs on a thread of its own. */
   background: Background;
+  /** What fires by itself, in any chat. */
+  schedules: Schedules;
   /** What is set up right now. */
   setUp(): Promise<SetUp>;
 }
@@ -64,6 +67,7 @@ export function createIntake(deps: IntakeDeps & { secret: string }): Intake {
     clearSession: (threadId) => clearSession(deps, threadId),
     deleteSession: (threadId) => deleteSession(deps, threadId),
     background: createBackground(deps),
+    schedules: createSchedules(deps),
     setUp: () => setUpOf(deps.db, deps.config),
   };
 }

@@ -11,6 +11,7 @@ import { createRuntimeApi } from '../../src/api/runtime/runtime-api.ts';
 import { createStatusApi } from '../../src/api/status/status-api.ts';
 import { databaseUrl, preparePostgres, removeCluster } from '../../src/cli/instance/postgres.ts';
 import { ensureToken } from '../../src/cli/instance/tokens.ts';
+import { ownerInstance } from '../../src/cli/roles/owner-instance.ts';
 import { type Config, loadConfig, reloadConfig } from '../../src/config.ts';
 import { createIntake } from '../../src/intake/intake.ts';
 import { openStore, type Store } from '../../src/store/postgres/database.ts';
@@ -65,6 +66,7 @@ export async function startApi(options: {
     stopping: stopping.signal,
     stream: options.stream,
     reload: () => reloadConfig(config),
+    instance: ownerInstance(config),
   };
   const runtime = await listen(createRuntimeApi({ ...deps, store: watched(store, options.watch) }), '127.0.0.1', 0);
   const status = await listen(createStatusApi(deps), '127.0.0.1', 0);
@@ -78,7 +80,11 @@ export async function startApi(options: {
     config,
     another: async (variables) => {
       const own = loadConfig({ FETCH_HOME: home }, variables);
-      const other = await listen(createRuntimeApi({ ...deps, config: own, token: ensureToken(home, 'runtime-token', own.runtimeToken) }), '127.0.0.1', 0);
+      const other = await listen(
+        createRuntimeApi({ ...deps, config: own, reload: () => reloadConfig(own), token: ensureToken(home, 'runtime-token', own.runtimeToken) }),
+        '127.0.0.1',
+        0,
+      );
       others.push(other);
       return other.port;
     },

@@ -24,11 +24,14 @@ const ask = (port: number, token: string | null, method: string, path: string, b
     body ? JSON.stringify(body) : null,
   );
 
+/** A path whatever its parameters are called. */
+const namesOf = (path: string): string => path.replaceAll(/\{\w+\}/g, '{}');
+
 /** Asks an endpoint, and sees that its answer has exactly what its declaration says. */
 async function answered<T>(endpoint: string, values: Record<string, string> = {}, body?: object): Promise<T> {
   const [method, path] = endpoint.split(' ') as [string, string];
-  const runtime = runtimeEndpoints.find((each) => each.method === method && each.path === path.split('?')[0]);
-  const { answer } = runtime ?? statusEndpoints.find((each) => each.method === method && each.path === path.split('?')[0])!;
+  const runtime = runtimeEndpoints.find((each) => each.method === method && namesOf(each.path) === namesOf(path.split('?')[0]!));
+  const { answer } = runtime ?? statusEndpoints.find((each) => each.method === method && namesOf(each.path) === namesOf(path.split('?')[0]!))!;
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name]!);
   const { status, body: text } = await ask(runtime ? api.port : api.statusPort, runtime ? TOKEN : ADMIN, method, filled, body);
   const value = JSON.parse(text) as T;
@@ -93,6 +96,30 @@ it('says what the runtime API answers', async () => {
   await answered('DELETE /v1/automations/{id}', automation);
   await answered('GET /v1/snapshots?limit=5');
 });
+
+it('says what the owner is answered', async () => {
+  const { id } = await answered<ThreadRecord>('POST /v1/threads', {}, {});
+  await answered('POST /v1/threads/{id}/turns', { id }, { prompt: 'work' });
+  await answered('GET /v1/owner/now');
+  await answered('GET /v1/owner/tasks?limit=5&state=live');
+  await answered('GET /v1/owner/workspaces');
+  await answered('POST /v1/owner/schedules', {}, { text: 'remind me to stretch in 20 minutes' });
+  await answered('GET /v1/owner/schedules');
+  await answered('POST /v1/owner/schedules/preview', {}, { text: '*/5 * * * *' });
+  await answered('GET /v1/owner/spend?days=2');
+  await answered('GET /v1/owner/settings');
+  await answered('PATCH /v1/owner/settings', {}, { settings: { FETCH_MAX_DAY_USD: '9' } });
+  await answered('POST /v1/owner/settings/model/check', {}, { base_url: 'http://127.0.0.1:1/v1', api_key: 'k', model: 'm' });
+  await answered('GET /v1/owner/chats');
+  await answered('PATCH /v1/owner/chats/{id}', { id }, { autonomy: 'supervised' });
+  await answered('POST /v1/owner/chats/{id}/ask-again', { id });
+  await answered('POST /v1/owner/people', {}, { phone: '+49 170 1234567' });
+  await answered('GET /v1/owner/people');
+  await answered('DELETE /v1/owner/people/{id}', { id: '491701234567' });
+  await answered('GET /v1/owner/whatsapp');
+  for (const path of ['pair', 'stop', 'unlink']) await answered(`POST /v1/owner/whatsapp/${path}`);
+  for (const path of ['agents', 'backups', 'logs?limit=3', 'temporal', 'doctor']) await answered(`GET /v1/owner/${path}`);
+}, 120_000);
 
 it('says what the status API answers', async () => {
   await answered('GET /api/status');

@@ -45,19 +45,19 @@ function parseBody<S extends z.ZodObject>(bytes: Buffer, schema: S): z.output<S>
 const parsedValue = (bytes: Buffer, { start, end }: JsonNode): unknown => JSON.parse(bytes.toString('utf8', start, end));
 
 /** Not an async iterator: leaving one early destroys the socket, and the client would never read the 413. */
-function readBody(request: IncomingMessage): Promise<Buffer> {
+export function readBody(request: IncomingMessage, limit = BODY_LIMIT): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const tooLong = () => {
       request.removeAllListeners('data');
       request.resume();
       reject(bodyTooLong());
     };
-    if (Number(request.headers['content-length'] ?? 0) > BODY_LIMIT) return tooLong();
+    if (Number(request.headers['content-length'] ?? 0) > limit) return tooLong();
     const chunks: Buffer[] = [];
     let size = 0;
     request.on('data', (chunk: Buffer) => {
       size += chunk.length;
-      if (size > BODY_LIMIT) return tooLong();
+      if (size > limit) return tooLong();
       chunks.push(chunk);
     });
     request.on('end', () => resolve(Buffer.concat(chunks)));

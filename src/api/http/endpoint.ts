@@ -55,6 +55,8 @@ export interface Endpoint<
   body?: Body;
   /** the body is optional, and is read whatever its content type is */
   bodyOptional?: boolean;
+  /** the body is a file, which the handler reads; what it is, for the OpenAPI document */
+  upload?: string;
   answer: Answer<Value>;
   /** further statuses of refusals, with the reason, and the body where it is not the port's usual one */
   refusals?: Record<number, string | { what: string; schema: z.ZodType }>;

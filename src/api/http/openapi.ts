@@ -77,7 +77,7 @@ function jsonSchemas(schemas: readonly z.ZodType[]): { of: (schema: z.ZodType) =
 }
 
 function operation(port: Port, endpoint: AnyEndpoint, jsonOf: (schema: z.ZodType) => Json): Json {
-  const { method, path, summary, open, query = {}, body, bodyOptional } = endpoint;
+  const { method, path, summary, open, query = {}, body, bodyOptional, upload } = endpoint;
   const key = port.idempotencyKeys && method === 'POST' ? [{ name: 'Idempotency-Key', in: 'header', schema: { type: 'string', maxLength: 200 } }] : [];
   const parameters = [
     ...paramsOf(path).map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } })),
@@ -89,12 +89,13 @@ function operation(port: Port, endpoint: AnyEndpoint, jsonOf: (schema: z.ZodType
     ...(open && { security: [] }),
     ...(parameters.length > 0 && { parameters }),
     ...(body && { requestBody: { required: !bodyOptional, content: { 'application/json': { schema: jsonOf(body) } } } }),
+    ...(upload && { requestBody: { required: true, description: upload, content: { '*/*': { schema: { type: 'string', format: 'binary' } } } } }),
     responses: responses(port, endpoint, key.length > 0, jsonOf),
   };
 }
 
 function responses(port: Port, endpoint: AnyEndpoint, keyed: boolean, jsonOf: (schema: z.ZodType) => Json): Json {
-  const { path, query, body, bodyOptional, open, answer, refusals = {} } = endpoint;
+  const { path, query, body, bodyOptional, upload, open, answer, refusals = {} } = endpoint;
   const json = (schema: z.ZodType) => ({ 'application/json': { schema: jsonOf(schema) } });
   const edge = { ...(port.plainTextRefusals && { 'text/plain': { schema: { type: 'string' } } }), ...json(port.refusal) };
   const told: Record<string, { description: string; content: Json }> = {};
@@ -107,6 +108,7 @@ function responses(port: Port, endpoint: AnyEndpoint, keyed: boolean, jsonOf: (s
     told[413] = { description: 'The body is too long.', content: edge };
     if (!bodyOptional) told[415] = { description: 'The body is not JSON by its content type.', content: edge };
   }
+  if (upload) told[413] = { description: 'The file is too large.', content: edge };
   if (body || keyed) told[422] = { description: 'The body has another shape, or the Idempotency-Key was used with another body.', content: edge };
   for (const [status, why] of Object.entries(refusals))
     told[status] =

@@ -18,3 +18,5 @@ export function decodeSegment(raw: string, name: string): string {
     throw badSegment(name);
   }
 }
+/** Those of questions about hosts have a full stop, too. */
+export const isQuestionId = (id: string): boolean => /^[A-Za-z0-9_.-]{1,160}$/.test(id);

@@ -8,6 +8,8 @@ import { z } from 'zod';
 const text = () => z.string().nullish();
 const flag = () => z.boolean().nullish();
 
+const seen = () => z.int().nonnegative().optional().describe('Characters of the evidence that the person was shown: a yes to more than that is refused');
+
 export const createThreadRequest = z
   .object({
     model: text(),
@@ -74,17 +76,18 @@ export const messageRequest = z
       .max(100)
       .optional()
       .describe("Open questions that the person's screen shows, and for how long it has: a bare yes counts for those only"),
+    attachment_ids: z.array(z.string()).optional().describe('Files that were uploaded to the thread; with them the text may be empty'),
   })
   .meta({ id: 'MessageRequest', examples: [{ text: 'yes', displayed: [{ id: 'q_1', ms: 2500 }] }] });
 
 export const approvalDecisionRequest = z
-  .object({ decision: z.string().describe('allow or deny'), remember: z.boolean().default(false) })
+  .object({ decision: z.string().describe('allow or deny'), remember: z.boolean().default(false), seen: seen() })
   .meta({ id: 'ApprovalDecisionRequest', examples: [{ decision: 'allow' }] });
 
 export const skillRequest = z.object({ enabled: z.boolean() }).meta({ id: 'SetSkillEnabledRequest', examples: [{ enabled: false }] });
 
 export const userInputRequest = z
-  .object({ answers: z.array(z.object({ id: z.string(), label: z.string(), value: z.string() })) })
+  .object({ answers: z.array(z.object({ id: z.string(), label: z.string(), value: z.string() })), seen: seen() })
   .meta({ id: 'UserInputRequest', examples: [{ answers: [{ id: 'q_1', label: 'Red', value: 'Red' }] }] });
 
 /** A blank setting counts as not given. */

@@ -37,6 +37,6 @@ async function* frames(deps: RuntimeDeps, at: { threadId: string; cursor: number
   for await (const text of follow(deps, at, read)) yield text ?? KEEPALIVE;
 }
 
-function lastEventId(header: string): number | undefined {
+export function lastEventId(header: string): number | undefined {
   return /^[0-9]{1,15}$/.test(header) ? Number(header) : undefined;
 }

@@ -11,6 +11,7 @@ import { mobileGate } from '../http/mobile-gate.ts';
 import { withDocument } from '../http/openapi.ts';
 import { sendEmpty, sendError, sendText } from '../http/reply.ts';
 import { routerOf, routesAt } from '../http/router.ts';
+import { ownerEndpoints } from '../owner/owner-api.ts';
 import { postApproval, postUserInput } from './answers.ts';
 import { getAttachment } from './attachments.ts';
 import {
@@ -39,6 +40,7 @@ import { postStream } from './threads/stream.ts';
 import { getThreadsSummary } from './threads/summary.ts';
 import { getConsole, getThreadDetail, getThreads, patchThread, postThread } from './threads.ts';
 import { postInterrupt, postMessage, postSteer, postTurn } from './turns.ts';
+import { postAttachment } from './uploads.ts';
 import { getUsage } from './usage.ts';
 import { Wakeups } from './wakeups.ts';
 import { getWorkspaceStatus } from './workspace-status.ts';
@@ -59,6 +61,7 @@ export const runtimeEndpoints = withDocument<RuntimeDeps>(runtimePort, [
   postUserInput,
   getConsole,
   getAttachment,
+  postAttachment,
   getUsage,
   getWorkspaceStatus,
   getSkills,
@@ -90,6 +93,7 @@ export const runtimeEndpoints = withDocument<RuntimeDeps>(runtimePort, [
   getAutomationRuns,
   getSnapshots,
   postSnapshotRestore,
+  ...ownerEndpoints,
 ]);
 const OPEN: ReadonlySet<string> = new Set(runtimeEndpoints.filter(({ open }) => open).map(({ path }) => path));
 

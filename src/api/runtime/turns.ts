@@ -8,6 +8,7 @@ import { given, messageRequest, startTurnRequest, steerTurnRequest } from './bod
 import { endpoint } from './endpoint.ts';
 import { threadRecord, turnRecord } from './record-schemas.ts';
 import { existingThread } from './threads.ts';
+import { withAttachments } from './uploads.ts';
 
 const refusals = { 404: 'There is no such thread.', 409: 'That turn does not run.' };
 
@@ -74,11 +75,13 @@ export const postMessage = endpoint({
     }),
     what: 'What the message meant.',
   },
-  refusals: { 404: 'There is no such thread.' },
+  refusals: { 404: 'There is no such thread, or no such file in it.' },
   handle: async ({ ctx, params: { id }, body }, deps) => {
-    const text = requiredText(body.text, 'text');
+    const files = body.attachment_ids ?? [];
+    const text = files.length > 0 ? storableText(body.text).trim() : requiredText(body.text, 'text');
     await existingThread(id, deps);
-    const said = await deps.intake.say({ threadId: id, text, displayed: body.displayed, channelMessageId: requestKey(ctx, 'message', body) });
+    const message = await withAttachments(deps, id, text, files);
+    const said = await deps.intake.say({ threadId: id, ...message, displayed: body.displayed, channelMessageId: requestKey(ctx, 'message', body) });
     return { kind: said.kind, turn_id: said.turnId, inbox_id: said.inboxId };
   },
 });

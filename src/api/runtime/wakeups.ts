@@ -17,6 +17,7 @@ interface Waiter {
 export class Wakeups {
   readonly #store: Pick<Store, 'listen'>;
   readonly #waiters = new Map<string, Set<Waiter>>();
+  readonly #followers = new Set<(threadId: string | null) => void>();
   #listening: Promise<() => Promise<void>> | undefined;
 
   constructor(store: Pick<Store, 'listen'>) {
@@ -24,11 +25,7 @@ export class Wakeups {
   }
 
   subscribe(threadId: string): Wakeup {
-    // if the listener cannot start, the next stream tries again; until then streams only poll
-    this.#listening ??= this.#store.listen((id) => this.#notify(id));
-    this.#listening.catch(() => {
-      this.#listening = undefined;
-    });
+    this.#listen();
     const waiter: Waiter = { news: false, wake: undefined };
     const waiters = this.#waiters.get(threadId) ?? new Set();
     this.#waiters.set(threadId, waiters.add(waiter));
@@ -40,10 +37,32 @@ export class Wakeups {
       close: () => {
         waiters.delete(waiter);
         if (waiters.size === 0 && this.#waiters.get(threadId) === waiters) this.#waiters.delete(threadId);
-        // nobody follows anything, so the connection is given back
-        if (this.#waiters.size === 0) void this.stop();
+        this.#stopUnused();
       },
     };
+  }
+
+  /** Calls back with the id of each thread that has news; null: of any thread. Returns a function that ends it. */
+  followAll(onNews: (threadId: string | null) => void): () => void {
+    this.#listen();
+    this.#followers.add(onNews);
+    return () => {
+      this.#followers.delete(onNews);
+      this.#stopUnused();
+    };
+  }
+
+  /** If the listener cannot start, the next stream tries again; until then streams only poll. */
+  #listen(): void {
+    this.#listening ??= this.#store.listen((id) => this.#notify(id));
+    this.#listening.catch(() => {
+      this.#listening = undefined;
+    });
+  }
+
+  /** Nobody follows anything, so the connection is given back. */
+  #stopUnused(): void {
+    if (this.#waiters.size === 0 && this.#followers.size === 0) void this.stop();
   }
 
   async stop(): Promise<void> {
@@ -55,6 +74,7 @@ export class Wakeups {
 
   /** null: something may have been missed, so every reader looks again */
   #notify(threadId: string | null): void {
+    for (const follower of this.#followers) follower(threadId);
     const sets = threadId === null ? [...this.#waiters.values()] : [this.#waiters.get(threadId) ?? []];
     for (const waiters of sets) {
       for (const waiter of waiters) {

@@ -58,13 +58,16 @@ export class FileError extends Error {
 interface AttachmentDeps {
   db: Db;
   config: Config;
-  log: Logger;
+  log: Pick<Logger, 'warn'>;
   /** what a person is told about a file that cannot be loaded */
   problemText(problem: FileProblem, kind: FileFacts['kind']): string;
 }
 
 /** A longer recording is announced, because nothing else shows that it is being transcribed. */
 const LONG_RECORDING_S = 60;
+const MEGABYTE = 1024 * 1024;
+/** Largest files, in bytes. */
+export const FILE_LIMITS: Record<FileFacts['kind'], number> = { image: 16 * MEGABYTE, audio: 16 * MEGABYTE, video: 64 * MEGABYTE, document: 32 * MEGABYTE };
 /** A file is held in memory while it is checked. */
 const LOADS_AT_ONCE = 2;
 
@@ -83,7 +86,7 @@ export class AttachmentReader {
     const { id, file, text } = message;
     try {
       const kept = await findAttachment(this.deps.db, id);
-      if (kept) return said(message, kept);
+      if (kept) return withFile(message, kept);
       if (file.kind === 'audio') return await this.listen(message, signal);
       return await this.loading(() => this.read(message, signal));
     } catch (error) {
@@ -130,13 +133,14 @@ export class AttachmentReader {
     const { id, threadId } = message;
     const { kind, mime, name } = message.file;
     await saveAttachment(this.deps.db, { id, threadId, kind, mime, name, data, ...read });
-    return said(message, { id, kind, mime, name, size: data.length, text: read.text });
+    return withFile(message, { id, kind, mime, name, size: data.length, text: read.text });
   }
 }
 
 type Kept = Pick<AttachmentRecord, 'id' | 'kind' | 'mime' | 'name' | 'size' | 'text'>;
 
-function said({ text, file }: FileMessage, kept: Kept): Prepared {
+/** The text of a message with what is said of its file. */
+export function withFile({ text, file }: { text: string; file: Pick<FileFacts, 'kind' | 'name' | 'voice'> }, kept: Kept): Prepared {
   if (kept.kind === 'audio' && kept.text) {
     const words = text ? `${text}\n${kept.text}` : kept.text;
     return { text: words, attachmentIds: [kept.id], tell: file.voice ? `I heard: “${kept.text}”` : null };
@@ -145,7 +149,7 @@ function said({ text, file }: FileMessage, kept: Kept): Prepared {
   return { text: text ? `${text}\n${line}` : line, attachmentIds: [kept.id], tell: null };
 }
 
-const nameOf = ({ kind, name, voice }: FileFacts): string =>
+const nameOf = ({ kind, name, voice }: Pick<FileFacts, 'kind' | 'name' | 'voice'>): string =>
   kind === 'image' ? 'picture' : kind === 'video' ? 'video' : kind === 'audio' ? (voice ? 'voice note' : 'recording') : `document ${name ?? ''}`.trim();
 
 const sizeOf = (bytes: number): string => (bytes >= 1024 * 1024 ? `${(bytes / 1024 / 1024).toFixed(1)} MB` : `${Math.max(1, Math.round(bytes / 1024))} kB`);

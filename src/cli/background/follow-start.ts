@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { tailOf } from '../commands/logs.ts';
+import { tailOf } from '../instance/log-tail.ts';
 import type { Reporter } from '../instance/progress.ts';
 import { logFile } from '../instance/role-log.ts';
 import { homeHolder } from '../instance/start-lock.ts';

@@ -1,12 +1,10 @@
-import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
 import pc from 'picocolors';
 import type { Config } from '../../config.ts';
-import { jsonLine, type LogLine, parseLogLine, readableLine } from '../instance/log-line.ts';
-import { type LogName, logFile, logsOf } from '../instance/role-log.ts';
+import { jsonLine, type LogLine, readableLine } from '../instance/log-line.ts';
+import { isNoise, LOG_NAMES, tailOf } from '../instance/log-tail.ts';
+import { type LogName, logsOf } from '../instance/role-log.ts';
 
-export const LOG_NAMES: readonly LogName[] = ['fetch', 'temporal', 'postgres', 'worker', 'gateway', 'api', 'kennel', 'roles'];
 const POLL_MS = 250;
-const TAIL_BYTES = 256 * 1024;
 
 export interface LogOptions {
   follow?: boolean;
@@ -41,41 +39,4 @@ export async function run(config: Config, role: LogName | undefined, options: Lo
         resolve();
       });
   });
-}
-
-/** Messages of Temporal's workers matter only when they are errors. */
-const isNoise = ({ fields, level }: LogLine): boolean => fields.sdkComponent !== undefined && level !== 'error' && level !== 'fatal';
-
-/** Returns a reader that returns new whole lines of a role at each call; from the end of the file when `begin` is unset. */
-export function tailOf(home: string, role: LogName, begin: number | null = null): () => LogLine[] {
-  const file = logFile(home, role);
-  let offset = begin;
-  let rest = Buffer.alloc(0);
-  let at = 0;
-  return () => {
-    if (!existsSync(file)) return [];
-    const fd = openSync(file, 'r');
-    try {
-      const { size } = fstatSync(fd);
-      if (offset === null) offset = Math.max(0, size - TAIL_BYTES);
-      // the log was rotated, so begin with the new file
-      if (size < offset) offset = 0;
-      const buffer = Buffer.alloc(size - offset);
-      readSync(fd, buffer, 0, buffer.length, offset);
-      offset = size;
-      const bytes = Buffer.concat([rest, buffer]);
-      const end = bytes.lastIndexOf(10) + 1;
-      rest = bytes.subarray(end);
-      const lines = bytes.subarray(0, end).toString('utf8').split('\n').slice(0, -1);
-      return lines
-        .filter((line) => line.trim() !== '')
-        .map((line) => {
-          const parsed = parseLogLine(role, line, at);
-          at = parsed.at;
-          return parsed;
-        });
-    } finally {
-      closeSync(fd);
-    }
-  };
 }

@@ -1,11 +1,11 @@
 import { confirm, isCancel } from '@clack/prompts';
+import { keepSettings } from '../../adapters/env-file.ts';
 import { settingsElsewhere } from '../../config.ts';
 import { type Call, ensureUp } from '../background/background.ts';
 import { installedService, launchOf, serviceOf, withoutManager } from '../background/find-service.ts';
 import { howItRuns, howText } from '../background/how-it-runs.ts';
 import type { Service } from '../background/service.ts';
 import { personReporter } from '../instance/progress.ts';
-import { keepSettings } from '../setup/env-file.ts';
 
 export interface UpOptions {
   atLogin?: boolean;

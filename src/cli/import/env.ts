@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'dotenv';
+import { keepSettings } from '../../adapters/env-file.ts';
 import { settings } from '../../config.ts';
 import { isOriginalName, ORIGINAL_NAMES } from '../../domain/settings/original-names.ts';
-import { keepSettings } from '../setup/env-file.ts';
 import { textOf } from './files.ts';
 import { type Found, nothing, type Part } from './found.ts';
 

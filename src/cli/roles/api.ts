@@ -9,6 +9,7 @@ import { createLog } from '../../log.ts';
 import { keepAuditHead } from '../instance/audit-head.ts';
 import { readPayloadKeys } from '../instance/payload-keys.ts';
 import { ensureSecret, ensureToken } from '../instance/tokens.ts';
+import { ownerInstance } from './owner-instance.ts';
 import type { RoleContext } from './role-context.ts';
 
 /** The role that serves HTTP: the runtime API and the status API. */
@@ -29,6 +30,7 @@ export async function run({ config, role, store, temporal }: RoleContext): Promi
     stopping: stopping.signal,
     log: createLog('api', config.LOG_LEVEL),
     reload: () => reloadConfig(config),
+    instance: ownerInstance(config),
   };
   const runtime = await listen(createRuntimeApi(deps), config.runtimeHost, config.FETCH_RUNTIME_PORT);
   const status = await listen(createStatusApi(deps), config.FETCH_HOST, config.FETCH_STATUS_PORT);

@@ -59,6 +59,9 @@ export const findCron = (db: Db, chatId: string, idOrName: string): Promise<Cron
     .where((e) => e.or([e('id', '=', idOrName), e(sql`lower(name)`, '=', idOrName.toLowerCase())]))
     .executeTakeFirst();
 
+/** Of any chat. */
+export const findCronById = (db: Db, id: string): Promise<Cron | undefined> => db.selectFrom('crons').selectAll().where('id', '=', id).executeTakeFirst();
+
 /** Crons of every chat that are older than `ageMs`, whose schedules should exist. By id, starting after `after`. */
 export const settledCrons = (db: Db, ageMs: number, after: string, limit: number): Promise<Cron[]> =>
   db

@@ -43,6 +43,10 @@ export const findRoutine = (db: Db, chatId: string, idOrName: string): Promise<R
     .where((e) => e.or([e('id', '=', idOrName), e.and([e('automation', '=', false), e(sql`lower(name)`, '=', idOrName.toLowerCase())])]))
     .executeTakeFirst();
 
+/** Of any chat. */
+export const findRoutineById = (db: Db, id: string): Promise<Routine | undefined> =>
+  db.selectFrom('routines').selectAll().where('id', '=', id).executeTakeFirst();
+
 /** Null when the name is taken in this chat. */
 export async function changeRoutine(
   db: Db,

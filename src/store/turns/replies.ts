@@ -4,7 +4,7 @@ import { outboxId } from '../../contracts/ids.ts';
 import { derivedId } from '../chats/ids.ts';
 import { addItem } from '../chats/items.ts';
 import type { ThreadTransaction } from '../chats/thread-transaction.ts';
-import type { Tx } from '../postgres/database.ts';
+import type { Db, Tx } from '../postgres/database.ts';
 import { takeGrantsBack } from '../steps/taint.ts';
 import { addSummary } from '../steps/transcript.ts';
 import { addCompleteTurn } from './complete-turn.ts';
@@ -23,6 +23,12 @@ export async function replyNow(tx: ThreadTransaction, reply: { inboxId: string; 
   });
   return { kind: 'reply', inboxId: reply.inboxId, outboxId: out };
 }
+
+/** The text of the reply to a message that was answered without a model. */
+export const replyTo = async (db: Db, inboxId: string): Promise<string | null> => {
+  const out = outboxId(derivedId('msg_', inboxId).replace('msg_', 'turn_'), 'reply');
+  return (await db.selectFrom('outbox').select('body').where('id', '=', out).executeTakeFirst())?.body ?? null;
+};
 
 /** A note beside a running turn: an outbox row and a line on the screens. */
 export async function notify(tx: ThreadTransaction, note: { turnId: string; key: string; body: string }): Promise<string> {

@@ -77,6 +77,25 @@ describe('statements on tables of many rows', () => {
     const { turn } = (await app.request('POST', `/v1/threads/${thread_id}/compact`, {})).body as { turn: { id: string } };
     await app.ended(thread_id, turn.id);
     await app.events(thread);
+    // the owner's page
+    for (const what of [
+      'now',
+      'tasks',
+      'tasks?state=failed',
+      'tasks?state=live',
+      'workspaces',
+      'schedules',
+      'chats',
+      'people',
+      'settings',
+      'whatsapp',
+      'agents',
+    ])
+      expect((await app.request('GET', `/v1/owner/${what}`)).status).toBe(200);
+    const { next } = (await app.request('GET', '/v1/owner/tasks?limit=10')).body as { next: string };
+    await app.request('GET', `/v1/owner/tasks?limit=10&before=${next}`);
+    for (const part of ['', '/log', '/diff']) expect((await app.request('GET', `/v1/owner/tasks/tsk_old${ROWS}${part}`)).status).toBe(200);
+    expect((await app.request('GET', '/v1/owner/spend?days=30')).status).toBe(200);
     // sweeps
     const connection = await Connection.connect({ address: app.temporalAddress });
     const store = await openStore(app.databaseUrl, { max: 4, migrate: false });

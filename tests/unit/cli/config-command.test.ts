@@ -2,7 +2,8 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { effectiveSettings, set } from '../../../src/cli/commands/config.ts';
+import { effectiveSettings, type ShownSetting } from '../../../src/adapters/settings-file.ts';
+import { set } from '../../../src/cli/commands/config.ts';
 import { loadConfig, settings } from '../../../src/config.ts';
 
 let home: string;
@@ -16,7 +17,8 @@ afterEach(() => rmSync(home, { recursive: true, force: true }));
 const write = (name: string, value: string) => set({ FETCH_HOME: home }, name, value);
 
 describe('fetch config', () => {
-  const shown = (env: Record<string, string>) => new Map(effectiveSettings(loadConfig({}, { FETCH_HOME: home, ...env })).map((each) => [each.name, each]));
+  const shown = (env: Record<string, string>): Map<string, ShownSetting> =>
+    new Map(effectiveSettings(loadConfig({}, { FETCH_HOME: home, ...env })).map((each) => [each.name, each]));
 
   test('shows every setting with its value and where that comes from', () => {
     writeFileSync(file, 'FETCH_MAX_STEPS=9\n');

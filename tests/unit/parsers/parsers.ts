@@ -3,6 +3,7 @@ import { readDockerfile } from '../../../kennel/workspace/environment/dockerfile
 import { MANIFESTS } from '../../../kennel/workspace/environment/manifests.ts';
 import { makeTarget } from '../../../kennel/workspace/project/start.ts';
 import { parseLine } from '../../../src/activities/task/run/log-line.ts';
+import { mergeEnv } from '../../../src/adapters/env-file.ts';
 import { parseFullName, parseRemote } from '../../../src/adapters/github/remote.ts';
 import { allowList, parseTarget } from '../../../src/adapters/kennel/gate/egress/allow-list.ts';
 import { limitIn } from '../../../src/adapters/kennel/gate/model/limits.ts';
@@ -23,7 +24,6 @@ import { arrowsOf } from '../../../src/api/status/docs/flowchart.ts';
 import { sanitiseName, sanitiseText } from '../../../src/channels/shared/sanitise.ts';
 import { messageOf } from '../../../src/cli/chat/message.ts';
 import { parseLogLine } from '../../../src/cli/instance/log-line.ts';
-import { mergeEnv } from '../../../src/cli/setup/env-file.ts';
 import { nameFrom, parseBringIn, pastedPath } from '../../../src/domain/chat/bring-in.ts';
 import {
   parseApproval,

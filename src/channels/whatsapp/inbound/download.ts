@@ -2,14 +2,13 @@ import { createDecipheriv, createHash, createHmac, hkdfSync, timingSafeEqual } f
 import { setTimeout as pause } from 'node:timers/promises';
 import type { proto } from '@whiskeysockets/baileys';
 import type { MessageKey } from '../../../store/whatsapp/inbox.ts';
-import { FileError, type FileProblem } from '../../shared/attachments.ts';
+import { FILE_LIMITS, FileError, type FileProblem } from '../../shared/attachments.ts';
 import type { CurrentLive } from '../live.ts';
 import { type Media, mediaOf } from './media-kinds.ts';
 
 const MEDIA_HOST = 'mmg.whatsapp.net';
 const MEGABYTE = 1024 * 1024;
 /** Most bytes that are loaded; the sender's claim about the size is never trusted. */
-export const MEDIA_LIMITS: Record<Media['kind'], number> = { image: 16 * MEGABYTE, audio: 16 * MEGABYTE, video: 64 * MEGABYTE, document: 32 * MEGABYTE };
 const KEY_INFO: Record<Media['kind'], string> = {
   image: 'WhatsApp Image Keys',
   audio: 'WhatsApp Audio Keys',
@@ -23,7 +22,7 @@ const WHOLE_MS = 180_000;
 const REUPLOAD_MS = 30_000;
 
 /** What a person is told about a file that cannot be loaded. */
-export const mediaProblemText = (problem: FileProblem, kind: Media['kind'], limit = MEDIA_LIMITS[kind]): string => {
+export const mediaProblemText = (problem: FileProblem, kind: Media['kind'], limit = FILE_LIMITS[kind]): string => {
   const thing = { image: 'picture', audio: 'recording', video: 'video', document: 'file' }[kind];
   return {
     too_large: `That ${thing} is too large for me: I take up to ${Math.floor(limit / MEGABYTE)} MB.`,
@@ -42,7 +41,7 @@ export interface DownloadOptions {
 }
 
 /** Loads and decrypts a file, and returns it only when MAC and both hashes are right. @throws FileError, or the reason of the signal */
-export async function download(media: Media, { host, signal, limit = MEDIA_LIMITS[media.kind] }: DownloadOptions): Promise<Buffer> {
+export async function download(media: Media, { host, signal, limit = FILE_LIMITS[media.kind] }: DownloadOptions): Promise<Buffer> {
   if (!media.path) throw new FileError('unreadable', 'the message names no file that could be checked');
   if (media.claimedBytes > limit) throw new FileError('too_large', `${media.claimedBytes} bytes are announced`);
   const controller = new AbortController();

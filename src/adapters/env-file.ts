@@ -1,10 +1,12 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Puts settings into FETCH_HOME/.env, or takes them out (`undefined`). What else is there stays as it is. Throws when the file cannot be written. */
-export function keepSettings(home: string, values: Record<string, string | undefined>): void {
+/** Puts settings into FETCH_HOME/.env, or takes them out (`undefined`). What else is there stays as it is. Returns what brings the file of before back. Throws when the file cannot be written. */
+export function keepSettings(home: string, values: Record<string, string | undefined>): () => void {
   const file = join(home, '.env');
-  writeAtomically(file, mergeEnv(existsSync(file) ? readFileSync(file, 'utf8') : '', values));
+  const before = existsSync(file) ? readFileSync(file, 'utf8') : '';
+  writeAtomically(file, mergeEnv(before, values));
+  return () => writeAtomically(file, before);
 }
 
 /**

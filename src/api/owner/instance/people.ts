@@ -1,0 +1,140 @@
+import { z } from 'zod';
+import type { ChatTrust, OwnerChats, OwnerPeople } from '../../../contracts/owner.ts';
+import { phoneIn } from '../../../domain/chat/commands.ts';
+import { trustedBySetting } from '../../../intake/commands/trusted.ts';
+import { listShares } from '../../../store/kennel/shares.ts';
+import { chatsOfThreads } from '../../../store/owner/chat-names.ts';
+import { listGroups, listTrust } from '../../../store/owner/trust.ts';
+import { replyTo } from '../../../store/turns/replies.ts';
+import { distrustPhone, trustedPhones, trustPhone } from '../../../store/whatsapp/trusted.ts';
+import { ApiError } from '../../errors/errors.ts';
+import { count, type Fields, time } from '../../http/fields.ts';
+import { requestKey } from '../../http/request-key.ts';
+import { endpoint } from '../../runtime/endpoint.ts';
+import { existingThread } from '../../runtime/threads.ts';
+import { ACCOUNT } from '../../status/whatsapp-account.ts';
+import { chatFields, doing, lostChat } from '../shared.ts';
+
+const CHATS_LISTED = 200;
+const GROUPS_LISTED = 500;
+
+const autonomy = z.enum(['supervised', 'cautious', 'autonomous']);
+const trust = z
+  .object({ chat: chatFields, autonomy, auto_approve: z.boolean(), grants: z.array(z.string()), last_active_at: time() } satisfies Fields<ChatTrust>)
+  .meta({ id: 'ChatTrust' });
+
+export const getChats = endpoint({
+  method: 'GET',
+  path: '/v1/owner/chats',
+  summary: 'How much each chat may do without asking',
+  answer: { schema: z.object({ chats: z.array(trust) } satisfies Fields<OwnerChats>).meta({ id: 'OwnerChats' }), what: 'The latest active first.' },
+  handle: async (_, { store: { db } }) => {
+    const rows = await listTrust(db, CHATS_LISTED);
+    const chats = await chatsOfThreads(
+      db,
+      rows.map(({ thread_id }) => thread_id),
+    );
+    return {
+      chats: rows.map(({ thread_id, last_active_at, ...row }) => ({
+        chat: chats.get(thread_id) ?? lostChat(thread_id),
+        ...row,
+        last_active_at: last_active_at.toISOString(),
+      })),
+    };
+  },
+});
+
+const missing = { 404: 'There is no such thread.' };
+
+/** Each says the word in the chat, so it is the same with the same rules; with a slash it answers no open question. */
+export const patchChat = endpoint({
+  method: 'PATCH',
+  path: '/v1/owner/chats/{thread_id}',
+  summary: 'Say how much a chat may do without asking',
+  body: z.object({ autonomy }).meta({ id: 'ChatTrustChange', examples: [{ autonomy: 'cautious' }] }),
+  answer: doing('What the chat was told.'),
+  refusals: { ...missing, 409: 'A group can only become more careful.' },
+  handle: async ({ ctx, params: { thread_id: id }, body }, deps) => {
+    await existingThread(id, deps);
+    const chat = (await chatsOfThreads(deps.store.db, [id])).get(id);
+    // everybody in it would have the trust
+    if (chat?.group && body.autonomy !== 'supervised') throw new ApiError(409, 'In a group you can only make me more careful: supervised');
+    const said = await deps.intake.say({ threadId: id, text: `/${body.autonomy}`, channelMessageId: requestKey(ctx, `autonomy ${id}`, body) });
+    return { message: (await replyTo(deps.store.db, said.inboxId)) ?? '' };
+  },
+});
+
+export const postAskAgain = endpoint({
+  method: 'POST',
+  path: '/v1/owner/chats/{thread_id}/ask-again',
+  summary: 'Take back what was allowed in a chat for good',
+  answer: doing('What the chat was told.'),
+  refusals: missing,
+  handle: async ({ ctx, params: { thread_id: id } }, deps) => {
+    await existingThread(id, deps);
+    const said = await deps.intake.say({ threadId: id, text: '/ask again', channelMessageId: requestKey(ctx, `ask again ${id}`, null) });
+    return { message: (await replyTo(deps.store.db, said.inboxId)) ?? '' };
+  },
+});
+
+const people = z
+  .object({
+    owner: z.string().nullable(),
+    trusted: z.array(z.object({ phone: z.string(), by_setting: z.boolean(), shares: z.array(z.string()) })),
+    groups: z.array(z.object({ name: z.string(), members: count().nullable(), thread_id: z.string().nullable() })),
+  } satisfies Fields<OwnerPeople>)
+  .meta({ id: 'OwnerPeople' });
+
+export const getPeople = endpoint({
+  method: 'GET',
+  path: '/v1/owner/people',
+  summary: 'Who may write on WhatsApp, and its groups',
+  answer: { schema: people, what: 'Phone numbers are digits.' },
+  handle: async (_, { config, store: { db } }) => {
+    const set = trustedBySetting(config);
+    const [told, shares, groups] = await Promise.all([trustedPhones(db), listShares(db), listGroups(db, ACCOUNT, GROUPS_LISTED)]);
+    return {
+      owner: config.OWNER_PHONE_NUMBER ?? null,
+      trusted: [...set, ...told.filter((phone) => !set.includes(phone))].map((phone) => ({
+        phone,
+        by_setting: set.includes(phone),
+        shares: shares.filter(({ person }) => person === phone).map(({ workspace }) => workspace),
+      })),
+      groups,
+    };
+  },
+});
+
+export const postPerson = endpoint({
+  method: 'POST',
+  path: '/v1/owner/people',
+  summary: 'Let somebody write on WhatsApp',
+  body: z.object({ phone: z.string().describe('In international form') }).meta({ id: 'PersonRequest', examples: [{ phone: '+49 170 1234567' }] }),
+  answer: doing('That person may write.'),
+  handle: async ({ body }, { config, store: { db } }) => {
+    const phone = requiredPhone(body.phone);
+    if (!trustedBySetting(config).includes(phone)) await db.transaction().execute((tx) => trustPhone(tx, phone));
+    return { message: `+${phone} may write to me on WhatsApp, and reaches only the projects that you share.` };
+  },
+});
+
+export const deletePerson = endpoint({
+  method: 'DELETE',
+  path: '/v1/owner/people/{phone}',
+  summary: 'Ignore somebody on WhatsApp from now on',
+  answer: doing('What that person writes is ignored.'),
+  refusals: { 404: 'That person was not trusted.', 409: 'A setting trusts that person.' },
+  handle: async ({ params }, { config, store: { db } }) => {
+    const phone = requiredPhone(params.phone);
+    if (trustedBySetting(config).includes(phone)) throw new ApiError(409, `+${phone} is trusted by TRUSTED_PHONE_NUMBERS: take the number out there`);
+    if (!(await db.transaction().execute((tx) => distrustPhone(tx, phone)))) throw new ApiError(404, `+${phone} was not trusted`);
+    return { message: `What +${phone} writes is ignored from now on.` };
+  },
+});
+
+/** @throws ApiError 400 */
+function requiredPhone(text: string): string {
+  const phone = phoneIn(text);
+  if (phone === null) throw new ApiError(400, 'phone must be a number in international form, such as +49 170 1234567');
+  return phone;
+}

@@ -1,0 +1,115 @@
+import { z } from 'zod';
+import type { OwnerFailed, OwnerNow, OwnerRunning } from '../../../contracts/owner.ts';
+import { chatsOfIds, chatsOfThreads } from '../../../store/owner/chat-names.ts';
+import { failedSince } from '../../../store/owner/failed.ts';
+import { runningRoutines, runningTasks, runningTurns } from '../../../store/owner/running.ts';
+import { askingNow, countWaiting, waitingQuestion, waitingQuestions } from '../../../store/owner/waiting.ts';
+import { ApiError } from '../../errors/errors.ts';
+import { count, type Fields, time, usd } from '../../http/fields.ts';
+import { isQuestionId } from '../../http/path.ts';
+import { endpoint } from '../../runtime/endpoint.ts';
+import { actionFields, chatFields, lostChat } from '../shared.ts';
+import { failedView } from './failed-view.ts';
+import { questionFields, questionView } from './question-view.ts';
+import { routineView, taskView, turnView } from './running-view.ts';
+
+const QUESTIONS_LISTED = 100;
+/** Characters of the evidence of a listed question; one question by itself has all of it. */
+const EVIDENCE_LISTED = 20_000;
+const RUNNING_LISTED = 200;
+const FAILED_LISTED = 20;
+const FAILED_MS = 3 * 86_400_000;
+
+const running = z
+  .object({
+    kind: z.enum(['turn', 'task', 'routine']),
+    id: z.string(),
+    chat: chatFields,
+    title: z.string(),
+    state: z.enum(['queued', 'running', 'waiting', 'limited', 'paused']),
+    doing: z.string().nullable(),
+    since: time(),
+    until: time().nullable().describe('When a limit is expected to open'),
+    cost_usd: usd(),
+    actions: z.array(actionFields),
+  } satisfies Fields<OwnerRunning>)
+  .meta({ id: 'OwnerRunning' });
+
+const failed = z
+  .object({
+    kind: z.enum(['turn', 'task', 'routine', 'message']),
+    id: z.string(),
+    chat: chatFields,
+    title: z.string(),
+    why: z.string(),
+    at: time(),
+    actions: z.array(actionFields),
+  } satisfies Fields<OwnerFailed>)
+  .meta({ id: 'OwnerFailed' });
+
+const now = z
+  .object({
+    at: time(),
+    waiting: z.array(questionFields),
+    running: z.array(running),
+    failed: z.array(failed),
+    waiting_count: count(),
+  } satisfies Fields<OwnerNow>)
+  .meta({ id: 'OwnerNow' });
+
+export const getNow = endpoint({
+  method: 'GET',
+  path: '/v1/owner/now',
+  summary: 'What waits for the owner, what runs, and what failed lately',
+  answer: { schema: now, what: 'Of all chats. Questions come with the requests that answer them.' },
+  handle: async (_, { store: { db } }) => {
+    const at = new Date();
+    const [questions, waiting_count, turns, tasks, routines, failures] = await Promise.all([
+      waitingQuestions(db, QUESTIONS_LISTED),
+      countWaiting(db),
+      runningTurns(db, RUNNING_LISTED),
+      runningTasks(db, RUNNING_LISTED),
+      runningRoutines(db, RUNNING_LISTED),
+      failedSince(db, new Date(at.getTime() - FAILED_MS), FAILED_LISTED),
+    ]);
+    const [asking, threads, chats] = await Promise.all([
+      askingNow(
+        db,
+        tasks.map(({ id }) => id),
+      ),
+      chatsOfThreads(
+        db,
+        [...questions, ...turns, ...tasks, ...failures].flatMap(({ thread_id }) => thread_id ?? []),
+      ),
+      chatsOfIds(db, [...routines.map(({ chat_id }) => chat_id), ...failures.flatMap(({ thread_id, chat_id }) => (thread_id ? [] : (chat_id ?? [])))]),
+    ]);
+    const chatOf = (threadId: string | null, chatId: string | null = null) =>
+      (threadId ? threads.get(threadId) : chats.get(chatId ?? '')) ?? lostChat(threadId ?? chatId ?? '');
+    const runs = [
+      ...turns.map((turn) => turnView(turn, chatOf(turn.thread_id))),
+      ...tasks.map((task) => taskView(task, chatOf(task.thread_id), asking.has(task.id))),
+      ...routines.map((run) => routineView(run, chatOf(null, run.chat_id))),
+    ];
+    return {
+      at: at.toISOString(),
+      waiting: questions.map((row) => questionView(row, chatOf(row.thread_id), EVIDENCE_LISTED)),
+      running: runs.sort((a, b) => (a.since < b.since ? 1 : -1)).slice(0, RUNNING_LISTED),
+      failed: failures.map((row) => failedView(row, chatOf(row.thread_id, row.chat_id))),
+      waiting_count,
+    };
+  },
+});
+
+export const getQuestion = endpoint({
+  method: 'GET',
+  path: '/v1/owner/questions/{id}',
+  summary: 'An open question with all that a yes to it counts for',
+  answer: { schema: questionFields, what: 'The question.' },
+  refusals: { 404: 'No such question is open.' },
+  handle: async ({ params: { id } }, { store: { db } }) => {
+    const row = isQuestionId(id) ? await waitingQuestion(db, id) : undefined;
+    if (!row) throw new ApiError(404, `no open question with id '${id}': it was answered, has expired, or never was`);
+    const chats = await chatsOfThreads(db, [row.thread_id]);
+    return questionView(row, chats.get(row.thread_id) ?? lostChat(row.thread_id), Number.MAX_SAFE_INTEGER);
+  },
+});

@@ -1,0 +1,28 @@
+import type { Endpoint } from '../http/endpoint.ts';
+import type { RuntimeDeps } from '../runtime/endpoint.ts';
+import { checkModel } from './instance/model.ts';
+import { deletePerson, getChats, getPeople, patchChat, postAskAgain, postPerson } from './instance/people.ts';
+import { getSettings, patchSettings } from './instance/settings.ts';
+import { getAgents, getBackups, getDoctor, getLogs, getTemporal } from './instance/state.ts';
+import { getOwnerWhatsApp, pairWhatsApp, stopWhatsApp, unlinkWhatsApp } from './instance/whatsapp.ts';
+import { getOwnerEvents } from './now/events.ts';
+import { getNow, getQuestion } from './now/now.ts';
+import { postPreview } from './work/preview.ts';
+import { deleteScheduleOrReminder, getSchedules, pauseSchedule, postSchedule, resumeSchedule, runSchedule } from './work/schedules.ts';
+import { getSpend } from './work/spend.ts';
+import { taskOrders } from './work/task-orders.ts';
+import { getTask, getTaskDiff, getTaskLog, getTasks } from './work/tasks.ts';
+import { getWorkspaces, removeEgress } from './work/workspaces.ts';
+
+/** What the owner's page asks beside the runtime API. */
+export const ownerEndpoints: ReadonlyArray<Endpoint<RuntimeDeps>> = [
+  ...[getNow, getQuestion, getOwnerEvents],
+  ...[getTasks, getTask, getTaskLog, getTaskDiff, ...taskOrders],
+  ...[getWorkspaces, removeEgress],
+  ...[getSchedules, postSchedule, postPreview, runSchedule, pauseSchedule, resumeSchedule, deleteScheduleOrReminder],
+  ...[getSpend],
+  ...[getSettings, patchSettings, checkModel],
+  ...[getChats, patchChat, postAskAgain, getPeople, postPerson, deletePerson],
+  ...[getOwnerWhatsApp, pairWhatsApp, stopWhatsApp, unlinkWhatsApp],
+  ...[getAgents, getBackups, getLogs, getDoctor, getTemporal],
+];

@@ -1,0 +1,56 @@
+import type { Config } from '../../../config.ts';
+import type { BudgetUse } from '../../../contracts/owner.ts';
+import { nextDay } from '../../../domain/model/budgets.ts';
+import { type Pace, usedUpAt } from '../../../domain/model/pace.ts';
+import type { Use } from '../../../store/owner/spend.ts';
+
+interface Uses {
+  turns: readonly Use[];
+  tasks: readonly Use[];
+  tasksOfDay: ReadonlyArray<Pick<Use, 'chat_id' | 'tokens' | 'micro_usd'>>;
+}
+
+type Budget = Omit<BudgetUse, 'chat'> & { chat_id: string };
+
+/** What a task uses lasts as long as the task, and its budget begins on no day again. */
+const TASK_HORIZON_MS = 7 * 86_400_000;
+
+/** Each budget of which something is used, the fullest first. */
+export function budgetsOf({ turns, tasks, tasksOfDay }: Uses, config: Config, now: number): Budget[] {
+  const tomorrow = nextDay(now);
+  const both = (
+    use: Pick<Use, 'chat_id' | 'tokens' | 'micro_usd'>,
+    about: Pick<Budget, 'scope' | 'task_id'>,
+    settings: Settings,
+    paces: readonly Use[],
+    until: number,
+  ) =>
+    UNITS.map((unit): Budget => {
+      const limit = config[settings[unit]];
+      const used = unit === 'usd' ? use.micro_usd / 1e6 : use.tokens;
+      const pace = paces.map((each): Pace => ({ amount: unit === 'usd' ? each.pace_micro_usd / 1e6 : each.pace_tokens, ms: each.pace_ms }));
+      const at = usedUpAt({ used, limit }, pace, now, until);
+      return { ...about, chat_id: use.chat_id, unit, used, limit, setting: settings[unit], reached_at: at === null ? null : new Date(at).toISOString() };
+    });
+  const all = [
+    ...turns.flatMap((use) => both(use, { scope: 'chat', task_id: null }, DAY, [use], tomorrow)),
+    ...tasksOfDay.flatMap((use) =>
+      both(
+        use,
+        { scope: 'tasks', task_id: null },
+        TASKS_OF_DAY,
+        tasks.filter(({ chat_id }) => chat_id === use.chat_id),
+        tomorrow,
+      ),
+    ),
+    ...tasks.flatMap((use) => both(use, { scope: 'task', task_id: use.task_id }, TASK, [use], now + TASK_HORIZON_MS)),
+  ];
+  return all.filter(({ used }) => used > 0).sort((a, b) => b.used / b.limit - a.used / a.limit);
+}
+
+const UNITS = ['usd', 'tokens'] as const;
+type Settings = Record<BudgetUse['unit'], keyof Config & `FETCH_${'' | 'TASK_'}MAX_${string}` & NumberSetting>;
+type NumberSetting = { [Name in keyof Config]: Config[Name] extends number ? Name : never }[keyof Config];
+const DAY: Settings = { usd: 'FETCH_MAX_DAY_USD', tokens: 'FETCH_MAX_DAY_TOKENS' };
+const TASKS_OF_DAY: Settings = { usd: 'FETCH_TASK_MAX_DAY_USD', tokens: 'FETCH_TASK_MAX_DAY_TOKENS' };
+const TASK: Settings = { usd: 'FETCH_TASK_MAX_USD', tokens: 'FETCH_TASK_MAX_TOKENS' };

@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import type { DeliveryFigures, PairRequest, WhatsAppReport } from '../../contracts/whatsapp.ts';
+import { phoneOf } from '../../domain/whatsapp/identity.ts';
+import type { Db } from '../../store/postgres/database.ts';
+import { readAccount, wish } from '../../store/whatsapp/account.ts';
+import { deliveryFigures } from '../../store/whatsapp/sends.ts';
+import { count, type Fields, time } from '../http/fields.ts';
+import { viewOf } from './whatsapp-view.ts';
+
+/** The WhatsApp account as both ports show it, and what can be asked of it. */
+
+export const ACCOUNT = 'default';
+
+export const reportFields = {
+  state: z.enum(['initializing', 'qr_pending', 'authenticated', 'disconnected', 'error']),
+  wanted: z.enum(['off', 'on', 'out']),
+  qr: z.string().nullable().describe('Text of the QR to scan'),
+  pairingCode: z.string().nullable().describe('To type on the phone'),
+  lastError: z.string().nullable(),
+  needs: z.enum(['pairing', 'person', 'lease', 'upgrade']).nullable().describe('Who must do something'),
+  phone: z.string().nullable().describe('Digits of the linked number'),
+  number: z.enum(['shared', 'dedicated']).nullable(),
+  connectedAt: time().nullable(),
+  phoneSeenAt: time().nullable(),
+  sendsPausedUntil: time().nullable().describe('WhatsApp restricted what may be sent'),
+  today: z
+    .object({ queued: count(), sent: count(), delivered: count(), read: count(), failed: count() } satisfies Fields<DeliveryFigures>)
+    .describe('Messages since midnight UTC'),
+} satisfies Fields<WhatsAppReport>;
+
+export const reportSchema = z.object(reportFields).meta({ id: 'WhatsAppReport' });
+
+export const pairRequest = z
+  .object({
+    phone: z
+      .string()
+      .refine((text) => phoneOf(text) !== null, 'phone must be a number in international form, such as +49 170 1234567')
+      .transform((text) => phoneOf(text))
+      .nullish()
+      .describe('For a pairing code in place of a QR'),
+    number: z.enum(['shared', 'dedicated']).optional(),
+  } satisfies { [Name in keyof PairRequest]-?: z.ZodType })
+  .meta({ id: 'PairRequest', examples: [{}, { phone: '+49 170 1234567', number: 'shared' }] });
+
+export async function reportOf(db: Db): Promise<WhatsAppReport> {
+  const midnight = new Date(new Date().setUTCHours(0, 0, 0, 0));
+  const [row, today] = await Promise.all([readAccount(db, ACCOUNT), deliveryFigures(db, { account: ACCOUNT }, midnight)]);
+  return { ...viewOf(row), today };
+}
+
+/** Connects, and links first where that is needed. Returns what is told. */
+export async function connect(db: Db, { phone = null, number }: z.output<typeof pairRequest>): Promise<string> {
+  const row = await readAccount(db, ACCOUNT);
+  const { state } = viewOf(row);
+  const linked = row?.wanted === 'on' && state === 'authenticated' && (number === undefined || number === row.number_mode);
+  // a second start joins the first, unless it asks for another way to pair
+  const same = row?.wanted === 'on' && row.needs === null && state !== 'error' && row.pair_phone === phone && number === undefined;
+  if (!linked && !same) await wish(db, ACCOUNT, { wanted: 'on', pairPhone: phone, numberMode: number });
+  return linked ? 'WhatsApp is connected.' : 'WhatsApp is starting.';
+}
+
+export async function disconnect(db: Db): Promise<string> {
+  await wish(db, ACCOUNT, { wanted: 'off', pairPhone: null });
+  return 'WhatsApp is stopping; it stays linked.';
+}
+
+export async function logOut(db: Db): Promise<string> {
+  const row = await readAccount(db, ACCOUNT);
+  if (row && (row.wanted !== 'off' || row.jid !== null)) await wish(db, ACCOUNT, { wanted: 'out', pairPhone: null });
+  return 'WhatsApp is logging out.';
+}
