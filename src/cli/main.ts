@@ -7,6 +7,7 @@ import { addDeployCommands } from './program/deploy-commands.ts';
 import { addKennelCommands } from './program/kennel-commands.ts';
 import { addMcpCommands } from './program/mcp-commands.ts';
 import { addMemoryCommands } from './program/memory-commands.ts';
+import { addMoveCommands } from './program/move-commands.ts';
 import { addPayloadKeyCommands } from './program/payload-key-commands.ts';
 import { command, program } from './program/program.ts';
 import { addRoleCommands } from './program/role-commands.ts';
@@ -89,6 +90,7 @@ addDeployCommands();
 addPayloadKeyCommands();
 addAuditCommands();
 addBackupCommands();
+addMoveCommands();
 command(
   'forget',
   'Delete what is stored of a chat or a person; without --yes it says what that would be',
@@ -131,6 +133,8 @@ const plain = new Set([
   'McpError',
   'BackupUnreadable',
   'PoolerError',
+  'MoveError',
+  'TargetInUse',
 ]);
 
 const holdsRoles = new Set(['start', 'worker', 'gateway', 'api', 'kennel-worker', 'roles']);
@@ -153,6 +157,11 @@ try {
     process.exit(2);
   }
   const { name, message, stack } = error as Error;
+  // a service must not start it again and again
+  if (name === 'HomeMoved') {
+    process.stderr.write(`${message}\n`);
+    process.exit(2);
+  }
   process.stderr.write(`${plain.has(name) || name === 'Error' ? message : (stack ?? message)}\n`);
   process.exit(1);
 }

@@ -1,5 +1,6 @@
 import type { Config } from '../../config.ts';
 import { appendAudit } from '../../store/audit/audit-log.ts';
+import { requireNotMoved } from '../instance/moved.ts';
 import type { OwnRole } from '../instance/state-file.ts';
 import { collectProcess, collectStore } from '../metrics/collect.ts';
 import { openMetrics } from '../metrics/endpoint.ts';
@@ -38,6 +39,7 @@ export interface Supervision {
 
 /** Runs roles in this process, until a signal or the end of the supervisor stops them. Rejects when one of them cannot go on: it takes the others along. */
 export async function runRoles(config: Config, names: readonly OwnRole[], { supervised, prepare, fresh = false }: Supervision = {}): Promise<void> {
+  requireNotMoved(config.FETCH_HOME);
   const host = roleProcess(graceMs(config));
   const loaded = await Promise.all(names.map(async (name) => ({ name, run: (await ROLES[name].load()).run })));
   if (supervised) await host.released();

@@ -5,7 +5,7 @@ import { BACKGROUND_PRIORITY } from '../../contracts/priority.ts';
 import type { RoutineInput } from '../../contracts/routine.ts';
 import { ROUTINE } from '../../contracts/signals.ts';
 import type { OpenRun } from '../../store/chats/reconcile.ts';
-import type { Cron } from '../../store/routines/crons.ts';
+import { type Cron, lastSettled } from '../../store/routines/crons.ts';
 import type { Held, Holdings } from './holdings.ts';
 
 /**
@@ -63,7 +63,7 @@ export function scheduleComparison(temporal: Client, catchupHours: number, updat
     const wanted = scheduleOfCron(cron, catchupHours);
     const createdWith = (await listed).get(cron.id);
     // the list is some seconds late; an existing schedule is left as it is
-    if (createdWith === undefined) return await createSchedule(temporal, wanted);
+    if (createdWith === undefined) return await createSchedule(temporal, wanted, lastSettled(cron));
     if (createdWith !== wanted.catchupMs && !updated.has(cron.id)) {
       await bringUpToDate(temporal, wanted);
       updated.add(cron.id);
