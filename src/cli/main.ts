@@ -133,6 +133,7 @@ const plain = new Set([
   'McpError',
   'BackupUnreadable',
   'PoolerError',
+  'ConnectionError',
   'MoveError',
   'TargetInUse',
 ]);

@@ -7,6 +7,7 @@ import { AGENT_QUEUE } from '../../contracts/ids.ts';
 import { readTarget } from '../../store/move/figures.ts';
 import { openStore } from '../../store/postgres/database.ts';
 import { schemaState } from '../../store/postgres/migrations.ts';
+import { directProblem } from '../connections/problems.ts';
 import { connectTemporal } from '../roles/connect.ts';
 import type { Manifest } from './package.ts';
 
@@ -30,12 +31,14 @@ export interface TargetReport {
 
 /** Whether a home can be moved to the servers of these settings. It only looks. */
 export async function lookAtTarget(config: Config, manifest: Manifest, { replace }: { replace: boolean }): Promise<TargetReport> {
-  const store = await openStore(directUrl(config), { max: 1, application: 'fetch-move', migrate: false });
+  const store = await openStore(directUrl(config), { max: 1, application: 'fetch-move', migrate: false }).catch(async (error) => {
+    throw await directProblem(config, error);
+  });
   const { temporal, close } = await connectTemporal(config);
   try {
     const { missing, newer } = await schemaState(store.db as never);
     const state = missing.length > 0 ? { used: false, imported: false, working: [] } : await readTarget(store.db, manifest.home);
-    const running = await runningIn(temporal);
+    const running = await runningIn(temporal, config.TEMPORAL_NAMESPACE);
     const problems = state.working.map((name) => `${name} works here. Stop every role first (docker compose stop worker gateway api kennel).`);
     if (newer.length > 0) problems.push(`The database has tables of a newer release (${newer.at(-1)}). Install that release here first.`);
     if (!state.imported || replace) {
@@ -52,19 +55,21 @@ export async function lookAtTarget(config: Config, manifest: Manifest, { replace
   }
 }
 
-async function runningIn(temporal: Client): Promise<number> {
-  const query = `ExecutionStatus = 'Running' AND TaskQueue = '${AGENT_QUEUE}'`;
-  try {
-    const [{ count }, schedules] = await Promise.all([temporal.workflow.count(query), listScheduled(temporal)]);
-    return count + schedules.size;
-  } catch (error) {
-    // the namespace is made with the tables
-    if ((error as { code?: number }).code === NOT_FOUND || /namespace.*not found/i.test(String((error as Error).cause ?? error))) return 0;
-    throw error;
-  }
-}
 /** gRPC status code */
 const NOT_FOUND = 5;
+
+/** Runs and schedules of Fetch in the namespace; none where it does not exist yet. */
+async function runningIn(temporal: Client, namespace: string): Promise<number> {
+  try {
+    await temporal.workflowService.describeNamespace({ namespace });
+  } catch (error) {
+    if ((error as { code?: number }).code === NOT_FOUND) return 0;
+    throw error;
+  }
+  const query = `ExecutionStatus = 'Running' AND TaskQueue = '${AGENT_QUEUE}'`;
+  const [{ count }, schedules] = await Promise.all([temporal.workflow.count(query), listScheduled(temporal)]);
+  return count + schedules.size;
+}
 
 async function problemsOfHome(config: Config, { figures, workspaces }: Manifest): Promise<string[]> {
   const problems: string[] = [];

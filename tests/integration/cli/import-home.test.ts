@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import type { Connection } from '@temporalio/client';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { describeMoved } from '../../../src/adapters/moved-workspaces.ts';
@@ -18,6 +19,7 @@ import { callsThen, script } from '../../support/api-calls.ts';
 import { FETCH_SETTING, startTestApp, type TestApp } from '../../support/app.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { startTestTemporal, type TestTemporal } from '../../support/temporal.ts';
+import { clientOf } from '../../support/temporal-client.ts';
 import { until } from '../../support/until.ts';
 import { startWhatsAppApp, type WhatsAppApp } from '../../support/whatsapp-app.ts';
 
@@ -181,7 +183,7 @@ it('a home goes on at other servers, though its move was killed at every step, a
   const runs = await there.store.db.selectFrom('routine_runs').select('scheduled_for').execute();
   expect(new Set(runs.map(({ scheduled_for }) => String(scheduled_for))).size).toBe(runs.length);
   await until('the schedule is there', async () => {
-    for await (const each of temporal.client.schedule.list()) if (each.scheduleId.startsWith('cron/')) return true;
+    for await (const each of clientOf(there, temporal.client.connection as Connection).schedule.list()) if (each.scheduleId.startsWith('cron/')) return true;
     return false;
   });
 
@@ -210,10 +212,7 @@ it('an export is imported on a machine without the home, and only where nothing 
 
   const store = await openStore(url.href, { max: 1 });
   try {
-    await store.db
-      .insertInto('chats')
-      .values({ id: 'chat_own', channel: 'api', workflow_id: 'chat/api/own', autonomy: 'cautious' } as never)
-      .execute();
+    await store.db.insertInto('chats').values({ id: 'chat_own', channel: 'api', address: 'own', workflow_id: 'chat/api/own', autonomy: 'cautious' }).execute();
     await expect(fetch(['import-home', '--from', exported, '--yes'], there)).rejects.toThrow(/has chats already/);
     const damaged = join(exported, 'tables/items.copy');
     const whole = readFileSync(damaged);

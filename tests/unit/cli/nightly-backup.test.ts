@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { backupName, isDue, keptBackups } from '../../../src/cli/backup/nightly.ts';
+import { backupName, keptBackups } from '../../../src/cli/backup/kept.ts';
+import { isDue } from '../../../src/cli/backup/nightly.ts';
 import { backupFinding } from '../../../src/cli/findings/backup.ts';
 import { loadConfig } from '../../../src/config.ts';
 
