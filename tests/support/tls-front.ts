@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { type AddressInfo, connect } from 'node:net';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { createServer, type TlsOptions } from 'node:tls';
 import { generate } from 'selfsigned';
@@ -50,6 +50,19 @@ export async function startTlsProxy(target: string, options: TlsOptions): Promis
     ] as const)
       one.on('error', () => other.destroy()).on('close', () => other.destroy());
   });
+  // also those whose handshake never ends
+  const open = new Set<Socket>();
+  front.on('connection', (socket: Socket) => {
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
+  });
   await new Promise<void>((resolve) => front.listen(0, '127.0.0.1', resolve));
-  return { address: `127.0.0.1:${(front.address() as AddressInfo).port}`, close: () => new Promise((resolve) => front.close(() => resolve())) };
+  return {
+    address: `127.0.0.1:${(front.address() as AddressInfo).port}`,
+    async close() {
+      const closed = new Promise<void>((resolve) => front.close(() => resolve()));
+      for (const socket of open) socket.destroy();
+      await closed;
+    },
+  };
 }

@@ -20,7 +20,7 @@ export async function run(config: Config, { to }: { to: string }): Promise<void>
   try {
     requireNotMoved(home);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const { figures, workspaces } = await writePackage(home, folder, { workspaces: true });
+    const { figures, workspaces } = await writePackage(config, folder, { workspaces: true });
     markMoved(home, folder);
     process.stdout.write(
       `${folder} has the home now: ${figures.chats} chats, ${workspaces.length} workspaces, and every key. Whoever reads it can be you.\n` +

@@ -1,5 +1,5 @@
 import { mkdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { placeMoved } from '../../adapters/moved-workspaces.ts';
 import { type Config, ConfigError } from '../../config.ts';
 import { startAllOver } from '../../intake/reconcile/start-over.ts';
@@ -34,6 +34,7 @@ const say = (text: string): void => void process.stdout.write(`${text}\n`);
 export async function run(config: Config, { from, yes = false, replace = false }: Options): Promise<void> {
   requireServers(config);
   const home = config.FETCH_HOME;
+  if (resolve(from) === home) throw new MoveError(`${home} is also the FETCH_HOME of these servers. Give them another one: --home FOLDER`);
   ensureHome(home);
   const claim = await claimOrExplain(home);
   const stage = join(home, '.import-home');

@@ -5,7 +5,7 @@ import { createSealer } from '../../adapters/encryption.ts';
 import { copyTree, describeMoved, type MovedWorkspace } from '../../adapters/moved-workspaces.ts';
 import { findWorkspaces } from '../../adapters/workspaces.ts';
 import { opensCredentials } from '../../channels/whatsapp/ratchet/own-key.ts';
-import { type Config, loadConfig } from '../../config.ts';
+import type { Config } from '../../config.ts';
 import { VERSION } from '../../installation.ts';
 import { type Dump, dumpTables } from '../../store/move/dump.ts';
 import { type HomeFigures, readHomeFigures, unfinishedTasks } from '../../store/move/figures.ts';
@@ -44,10 +44,9 @@ export const isPackage = (folder: string): boolean => existsSync(join(folder, MA
 const LEFT_OUT =
   /^(postgres(\.new)?|postgres-password|temporal.*|ui-token|bin|logs|start\.lock|run\.json.*|cache|kennel|workspaces|audit-head.*|moved\.json.*|moving-in\.json.*|\.probe-.*|\.backup-.*|\.restoring|\.import-home)$/;
 
-/** Writes a stopped home into `folder`, which is made anew. The home stays as it is. @throws MoveError */
-export async function writePackage(home: string, folder: string, { workspaces }: { workspaces: boolean }): Promise<Manifest> {
-  // its own settings, as a service of it would have them
-  const config = loadConfig({ FETCH_HOME: home }, {});
+/** Writes a stopped home into `folder`, which is made anew. The home stays as it is. `config`: that of the home. @throws MoveError */
+export async function writePackage(config: Config, folder: string, { workspaces }: { workspaces: boolean }): Promise<Manifest> {
+  const home = config.FETCH_HOME;
   const secret = readSecret(home, 'chat-key');
   if (secret === null) throw new MoveError(`${home} has no chat-key: Fetch has never run with it.`);
   for (const each of [tablesIn(folder), filesIn(folder)]) {

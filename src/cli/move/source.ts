@@ -1,5 +1,6 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { loadConfig } from '../../config.ts';
 import { claimOrExplain } from '../instance/instance.ts';
 import { movedMark } from '../instance/moved.ts';
 import { homeHolder } from '../instance/start-lock.ts';
@@ -29,15 +30,12 @@ export async function openSource(named: string, to: string, { dryRun }: { dryRun
       `${folder} was moved to ${mark.to} already (${mark.at}). A home in two places would answer twice. If it is not used there, remove ${join(folder, 'moved.json')} first.`,
     );
   if (isPackage(folder)) return { folder, direct: false, release: () => {} };
-  if (dryRun) {
-    const holder = await homeHolder(folder);
-    if (holder) throw new MoveError(`Fetch runs for ${folder} (process ${holder.pid}). End it first: fetch stop --home ${folder}`);
-    requireStoppedCluster(folder);
-    return { folder, direct: true, release: () => {} };
-  }
+  const holder = await homeHolder(folder);
+  if (holder) throw new MoveError(`Fetch runs for ${folder} (process ${holder.pid}). End it first: fetch stop --home ${folder}`);
   requireStoppedCluster(folder);
-  const claim = await claimOrExplain(folder);
-  return { folder, direct: true, release: () => claim.release() };
+  // no start of it until it is moved
+  const claim = dryRun ? null : await claimOrExplain(folder);
+  return { folder, direct: true, release: () => claim?.release() };
 }
 
 /** Where the mark goes, and what has keys in it. */
@@ -51,6 +49,7 @@ function requireReadable(folder: string): void {
 
 /** The package of a source, and where it lies. `stage`: where a package of a home is made. */
 export async function packageOf({ folder, direct }: Source, stage: string): Promise<{ manifest: Manifest; folder: string }> {
-  if (direct) return { manifest: await writePackage(folder, stage, { workspaces: false }), folder: stage };
+  // its own settings, as a service of it has them: the environment of this command is that of the servers
+  if (direct) return { manifest: await writePackage(loadConfig({ FETCH_HOME: folder }, {}), stage, { workspaces: false }), folder: stage };
   return { manifest: readPackage(folder), folder };
 }

@@ -7,9 +7,14 @@ import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import { columnList, type MovedTable, migrationsOf, movedTables, quoted } from './tables.ts';
 
+export interface DumpedTable extends MovedTable {
+  rows: number;
+  /** of its file, hex */
+  sha256: string;
+}
 /** What a dump has, so that it can be checked before and after it is loaded. */
 export interface Dump {
-  tables: Array<MovedTable & { rows: number /** of its file, hex */; sha256: string }>;
+  tables: DumpedTable[];
   /** the last value that each sequence gave */
   sequences: Record<string, string>;
   migrations: string[];
@@ -28,7 +33,7 @@ export async function dumpTables(url: string, folder: string): Promise<Dump> {
   try {
     // who held the account will not hold it there
     await client.query('update wa_accounts set lease_holder = null, lease_until = null');
-    const tables: Dump['tables'] = [];
+    const tables: DumpedTable[] = [];
     for (const table of await movedTables(client)) tables.push({ ...table, ...(await dumpTable(client, table, tableFile(folder, table.name))) });
     const { rows } = await client.query<{ name: string; last: string }>(
       'select sequencename as name, last_value::text as last from pg_sequences where schemaname = current_schema() and last_value is not null',
@@ -39,7 +44,7 @@ export async function dumpTables(url: string, folder: string): Promise<Dump> {
   }
 }
 
-async function dumpTable(client: pg.Client, table: MovedTable, file: string): Promise<{ rows: number; sha256: string }> {
+async function dumpTable(client: pg.Client, table: MovedTable, file: string): Promise<Pick<DumpedTable, 'rows' | 'sha256'>> {
   const hash = createHash('sha256');
   const source = client.query(copyTo(`copy ${quoted(table.name)} (${columnList(table)}) to stdout`));
   const hashing = new Transform({

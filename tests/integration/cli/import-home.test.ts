@@ -79,17 +79,18 @@ function contentOf(path: string, skip: RegExp): Map<string, string> {
 /** With the database, which lies elsewhere for root. The mark and the claim of a start are what a move may leave. */
 const laptopContent = () => [contentOf(laptop.app.home, /^\/(start\.lock|moved\.json|postgres$)/), contentOf(clusterFolder(laptop.app.home)!, /^$/)];
 
-/** Starts it and kills it when it says so. */
-async function killedAt(line: string): Promise<void> {
+/** Starts it, and kills it at this moment. */
+async function killedWhen(what: string, isThen: (said: string) => boolean): Promise<void> {
   const child: ChildProcess = spawn(process.execPath, [ENTRY, ...importHome('--yes')], { env: settings(), stdio: ['ignore', 'pipe', 'ignore'] });
   let said = '';
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   child.stdout!.on('data', (chunk: Buffer) => {
     said += chunk;
-    if (said.includes(line)) child.kill('SIGKILL');
   });
+  await until(what, () => isThen(said) || child.exitCode !== null);
+  child.kill('SIGKILL');
   await ended;
-  expect(said, said).toContain(line);
+  expect(child.signalCode, `${what}: ${said}`).toBe('SIGKILL');
 }
 
 it('a home goes on at other servers, though its move was killed at every step, and does not start where it was', async () => {
@@ -119,7 +120,7 @@ it('a home goes on at other servers, though its move was killed at every step, a
   writeFileSync(join(app.home, 'skills/birds/SKILL.md'), 'about herons\n');
   writeFileSync(join(app.home, '.env'), 'FETCH_TIME_ZONE=Europe/Berlin\nFETCH_RUNTIME_PORT=9999\nFETCH_SEARXNG_URL=http://localhost:8888\n');
 
-  await expect(fetch(importHome('--yes')), 'while it runs').rejects.toThrow(/already runs for|has no database|database of .* runs/);
+  await expect(fetch(importHome('--yes')), 'while it runs').rejects.toThrow(/Fetch runs for .* End it first: fetch stop/);
   // both were due while nothing ran
   await app.store.db
     .updateTable('crons')
@@ -145,11 +146,14 @@ it('a home goes on at other servers, though its move was killed at every step, a
   expect(readFileSync(join(home, 'chat-key'), 'utf8')).toContain('cdcd');
   expect(existsSync(join(app.home, 'moved.json'))).toBe(false);
 
-  for (const step of ['Reading', 'Preparing', 'Copying files', 'Copying the workspace', 'Marking', 'Copying the database']) {
-    await killedAt(step);
+  const scratch = join(home, '.import-home/.scratch/postgres/postmaster.pid');
+  await killedWhen('the copy of the database is read', () => existsSync(scratch));
+  for (const step of ['Preparing', 'Copying the workspace', 'Marking', 'Copying the database']) {
+    await killedWhen(step, (said) => said.includes(step));
     const { count } = await database.store.db.selectFrom('chats').select(sql<number>`count(*)::int`.as('count')).executeTakeFirstOrThrow();
     expect([0, 4], step).toContain(count);
   }
+  await expect(fetch(['worker']), 'with half of a home').rejects.toMatchObject({ code: 2, stderr: expect.stringMatching(/A move into .* was not finished/) });
   expect(await fetch(importHome('--yes'))).toContain('Moved.');
   expect(await fetch(importHome('--yes'))).toContain('was moved to');
   expect(laptopContent()).toEqual(before);
