@@ -74,10 +74,10 @@ export function collectStore(config: Config, { db }: Store, temporal: Client): v
   });
 }
 
-/** Read at each scrape from the folder, which another process writes to. */
-export function collectBackups({ FETCH_BACKUP_FOLDER: folder }: Config): void {
-  if (!folder) return;
-  onScrape(() => {
+/** Read at each scrape from the folder, which another process writes to. Returns a function that ends it. */
+export function collectBackups({ FETCH_BACKUP_FOLDER: folder }: Pick<Config, 'FETCH_BACKUP_FOLDER'>): () => void {
+  if (!folder) return () => {};
+  return onScrape(() => {
     const [newest] = keptBackups(folder);
     shown.backupAge.set({}, newest ? (Date.now() - newest.at.getTime()) / 1000 : Number.POSITIVE_INFINITY);
   });
