@@ -28,7 +28,7 @@ export const IMPORT_TABLE: Record<string, FolderRules> = {
   domain: { imports: ['contracts'], packages: ['chrono-node/en', 'croner', 'yaml', 'zod'] },
   workflows: { imports: GROUND, packages: ['@temporalio/workflow', '@temporalio/common'] },
   telemetry: { imports: [], packages: [] },
-  store: { imports: GROUND, owns: ['kysely', 'pg'] },
+  store: { imports: GROUND, owns: ['kysely', 'pg', 'pg-copy-streams'] },
   adapters: { imports: [...GROUND, ...ROOT_FILES] },
   'adapters/model': { imports: [...GROUND, ...ROOT_FILES, COUNTS, 'adapters'], owns: ['openai'] },
   'adapters/github': { imports: [...GROUND, ...ROOT_FILES, 'adapters'], owns: ['@octokit/core', '@octokit/request-error'] },

@@ -39,10 +39,14 @@ const codeOf = (error: unknown): number | undefined => (error as { code?: number
  * is missing, so it may run at every start and against somebody else's server. Throws when the server does not answer, is too old, or has no such namespace and
  * none may be created.
  */
-export async function prepareNamespace(server: string | Endpoint, namespace: string, options: { waitMs?: number } = {}): Promise<Preparation> {
+export async function prepareNamespace(
+  server: string | Endpoint,
+  namespace: string,
+  options: { waitMs?: number; explain?: Explain } = {},
+): Promise<Preparation> {
   const endpoint = typeof server === 'string' ? { address: server } : server;
   const { address } = endpoint;
-  const connection = await connect(endpoint, options.waitMs ?? 60_000);
+  const connection = await connect(endpoint, options.waitMs ?? 60_000, options.explain);
   try {
     const version = (await connection.workflowService.getSystemInfo({})).serverVersion ?? '';
     if (version && compareVersions(version, MIN_SERVER) < 0) {
@@ -59,11 +63,16 @@ export async function prepareNamespace(server: string | Endpoint, namespace: str
   }
 }
 
-async function connect(endpoint: Endpoint, waitMs: number): Promise<Connection> {
+/** Says in better words why a connection failed. `lasting`: waiting does not help. */
+type Explain = (error: unknown) => Promise<Error & { lasting: boolean }>;
+
+async function connect(endpoint: Endpoint, waitMs: number, explain?: Explain): Promise<Connection> {
   for (const end = Date.now() + waitMs; ; ) {
     try {
       return await Connection.connect({ ...endpoint, connectTimeout: Math.min(waitMs, 2_000) });
     } catch (error) {
+      const told = await explain?.(error);
+      if (told && (told.lasting || Date.now() > end)) throw told;
       if (Date.now() > end)
         throw new Error(
           `No Temporal server answers at ${endpoint.address}: ${(error as Error).message}. Check TEMPORAL_ADDRESS, or unset it to use the embedded server.`,

@@ -1,4 +1,5 @@
 import {
+  type Backfill,
   type Client,
   ScheduleAlreadyRunning,
   ScheduleNotFoundError,
@@ -55,10 +56,13 @@ export interface ScheduleView {
  */
 const OVERLAP = ScheduleOverlapPolicy.ALLOW_ALL;
 
-/** Creates the Temporal Schedule of a cron. A second call with the same id changes nothing and returns false. */
-export async function createSchedule(temporal: Client, wanted: NewSchedule): Promise<boolean> {
+/**
+ * Creates the Temporal Schedule of a cron. A second call with the same id changes nothing and returns false. `missedSince`: the schedule existed before and was
+ * lost, so firings that were due since then come now, in the same request, as after a stop.
+ */
+export async function createSchedule(temporal: Client, wanted: NewSchedule, missedSince?: Date): Promise<boolean> {
   const policies = { overlap: OVERLAP, catchupWindow: wanted.catchupMs, pauseOnFailure: false };
-  const state = { paused: !wanted.enabled };
+  const state = { paused: !wanted.enabled, ...(wanted.enabled && missedSince && { backfill: [missed(missedSince, wanted.catchupMs)] }) };
   try {
     await temporal.schedule.create({
       scheduleId: scheduleId(wanted.cronId),
@@ -72,6 +76,13 @@ export async function createSchedule(temporal: Client, wanted: NewSchedule): Pro
     if (error instanceof ScheduleAlreadyRunning) return false;
     throw error;
   }
+}
+
+function missed(since: Date, catchupMs: number): Backfill {
+  const end = new Date();
+  // the firing of that moment has run
+  const start = new Date(Math.max(since.getTime() + 1, end.getTime() - catchupMs));
+  return { start, end: end > start ? end : start, overlap: OVERLAP };
 }
 
 const memoOf = ({ schedule, timeZone, input, catchupMs, gives }: NewSchedule) => ({

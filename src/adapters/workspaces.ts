@@ -12,7 +12,7 @@ import { nameProblem, sameName } from '../domain/tasks/workspace-names.ts';
 const TRASH = '.trash';
 const MAKING = '.making';
 /** Holds checkpoints, beside the workspaces, in a folder that no agent's container mounts. */
-const SIDE = '.side';
+export const SIDE = '.side';
 export const TRASH_DAYS = 30;
 
 export interface FoundWorkspace {
@@ -24,7 +24,7 @@ export interface FoundWorkspace {
 /**
  * Holds the identity of each folder, whatever its name and whichever host sees it. It is beside the workspaces, because agents can change what is inside one.
  */
-const IDENTITIES = '.identities';
+export const IDENTITIES = '.identities';
 
 export interface Found {
   workspaces: FoundWorkspace[];
@@ -57,10 +57,9 @@ export async function findWorkspaces(folder: string): Promise<Found> {
  * tasks cannot move, and nothing else is harmed.
  */
 async function workspaceIdentity(path: string): Promise<string> {
-  const { ino, birthtimeMs } = await lstat(path);
   const folder = join(dirname(path), IDENTITIES);
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const file = join(folder, `${ino}-${Math.floor(birthtimeMs)}`);
+  const file = join(folder, await keyOfFolder(path));
   await writeFile(file, randomUUID(), { flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error;
   });
@@ -134,15 +133,16 @@ export async function emptyTrash(folder: string, now: number): Promise<number> {
 export async function sideFolder(workspace: string): Promise<string> {
   const parent = dirname(workspace);
   // a workspace that is being made is one folder deeper
-  const side = join(basename(parent).startsWith('.') ? dirname(parent) : parent, SIDE, await sideName(workspace));
+  const side = join(basename(parent).startsWith('.') ? dirname(parent) : parent, SIDE, await keyOfFolder(workspace));
   await mkdir(side, { recursive: true, mode: 0o700 });
   const now = new Date();
   await utimes(side, now, now);
   return side;
 }
 
-async function sideName(workspace: string): Promise<string> {
-  const { ino, birthtimeMs } = await lstat(workspace);
+/** What stands for a folder whatever its name is; a copy has another. */
+export async function keyOfFolder(path: string): Promise<string> {
+  const { ino, birthtimeMs } = await lstat(path);
   return `${ino}-${Math.floor(birthtimeMs)}`;
 }
 
@@ -152,7 +152,7 @@ async function emptySides(root: string, now: number): Promise<number> {
   if (sides.length === 0) return 0;
   const live = new Set<string>();
   for (const folder of [root, join(root, TRASH), join(root, MAKING)]) {
-    for (const name of await readdir(folder).catch(() => [])) live.add(await sideName(join(folder, name)).catch(() => ''));
+    for (const name of await readdir(folder).catch(() => [])) live.add(await keyOfFolder(join(folder, name)).catch(() => ''));
   }
   let cleared = 0;
   for (const name of sides) {

@@ -7,6 +7,7 @@ import { addDeployCommands } from './program/deploy-commands.ts';
 import { addKennelCommands } from './program/kennel-commands.ts';
 import { addMcpCommands } from './program/mcp-commands.ts';
 import { addMemoryCommands } from './program/memory-commands.ts';
+import { addMoveCommands } from './program/move-commands.ts';
 import { addPayloadKeyCommands } from './program/payload-key-commands.ts';
 import { command, program } from './program/program.ts';
 import { addRoleCommands } from './program/role-commands.ts';
@@ -90,6 +91,7 @@ addDeployCommands();
 addPayloadKeyCommands();
 addAuditCommands();
 addBackupCommands();
+addMoveCommands();
 command(
   'forget',
   'Delete what is stored of a chat or a person; without --yes it says what that would be',
@@ -134,6 +136,9 @@ const plain = new Set([
   'BackupUnreadable',
   'PoolerError',
   'ServeError',
+  'ConnectionError',
+  'MoveError',
+  'TargetInUse',
 ]);
 
 const holdsRoles = new Set(['start', 'serve', 'worker', 'gateway', 'api', 'kennel-worker', 'roles']);
@@ -156,6 +161,11 @@ try {
     process.exit(2);
   }
   const { name, message, stack } = error as Error;
+  // a service must not start it again and again
+  if (name === 'HomeMoved') {
+    process.stderr.write(`${message}\n`);
+    process.exit(2);
+  }
   process.stderr.write(`${plain.has(name) || name === 'Error' ? message : (stack ?? message)}\n`);
   process.exit(1);
 }

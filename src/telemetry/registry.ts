@@ -103,7 +103,9 @@ const textOf = (labels: Readonly<Record<string, string>>): string =>
   Object.entries(labels)
     .map(([name, value]) => `${name}="${escaped(value)}"`)
     .join(',');
-const line = (name: string, labels: string, value: number): string => `${name}${labels && `{${labels}}`} ${value}\n`;
+/** Prometheus writes infinity in another way than JavaScript does. */
+const line = (name: string, labels: string, value: number): string =>
+  `${name}${labels && `{${labels}}`} ${value === Number.POSITIVE_INFINITY ? '+Inf' : value}\n`;
 
 function* lines(name: string, values: ReadonlyMap<string, number>): Iterable<string> {
   for (const [labels, value] of values) yield line(name, labels, value);

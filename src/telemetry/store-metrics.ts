@@ -25,3 +25,8 @@ export const queueBacklog = gauge<'task_queue' | 'kind'>(
 );
 export const queueAge = gauge<'task_queue' | 'kind'>('fetch_task_queue_backlog_age_seconds', 'How long the oldest of them has waited.');
 export const queuePollers = gauge<'task_queue' | 'kind'>('fetch_task_queue_pollers', 'Workers that ask a task queue for work.');
+
+export const backupAge = gauge(
+  'fetch_backup_age_seconds',
+  'Age of the newest backup of the nights. +Inf when there is none yet, absent where no folder for them is set.',
+);

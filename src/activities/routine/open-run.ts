@@ -4,7 +4,7 @@ import type { OpenedRun, OpenedStep, OpenInput, RoutineStep } from '../../contra
 import { firingNote, isOvertaken } from '../../domain/cron.ts';
 import { chatAutonomy } from '../../store/chats/threads.ts';
 import { hostOfChat } from '../../store/kennel/hosts.ts';
-import { findCron } from '../../store/routines/crons.ts';
+import { findCron, lastSettled } from '../../store/routines/crons.ts';
 import { findRoutine, type Routine } from '../../store/routines/routines.ts';
 import { findRun, openRun as insertRun, type RoutineRun, runningRun } from '../../store/routines/runs.ts';
 import { tools } from '../../tools/registry.ts';
@@ -36,8 +36,7 @@ export async function openRun(deps: RoutineDeps, input: OpenInput): Promise<Open
     if (isOvertaken(cron.schedule, cron.time_zone, scheduledFor, now)) return { ...unopened, coalesced: true };
     // reconciling continues a run whose workflow is gone, or ends it and tells the person
     if (await runningRun(db, routine.id)) return { ...unopened, wait: true };
-    const from = cron.last_fired && cron.last_fired > cron.enabled_since ? cron.last_fired : cron.enabled_since;
-    note = firingNote({ schedule: cron.schedule, timeZone: cron.time_zone }, from, scheduledFor, now);
+    note = firingNote({ schedule: cron.schedule, timeZone: cron.time_zone }, lastSettled(cron), scheduledFor, now);
   }
   const given = await givenTo(db, input, cron);
   const run = await insertRun(db, { id: input.runId, routine, cronId: input.cronId ?? null, workflowId: input.workflowId, scheduledFor, note, given });

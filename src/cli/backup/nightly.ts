@@ -1,29 +1,23 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, rmSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Logger } from 'pino';
 import { type Config, childEnvironment } from '../../config.ts';
 import { ownCommand } from '../instance/programs.ts';
+import { backupName, keptBackups } from './kept.ts';
 
-/** Names sort by time, and say it in UTC. */
-export const backupName = (at: Date): string => `fetch-${at.toISOString().slice(0, 19).replaceAll(':', '')}.backup`;
-const KEPT = /^fetch-\d{4}-\d\d-\d\dT\d{6}\.backup$/;
 const LOOK_MS = 60_000;
 /** A disk that is not there now may be there in an hour. */
 const AGAIN_MS = 60 * 60_000;
 
 type Settings = Pick<Config, 'FETCH_BACKUP_FOLDER' | 'FETCH_BACKUP_AT' | 'FETCH_BACKUP_KEEP' | 'FETCH_BACKUP_KEY' | 'FETCH_HOME' | 'FETCH_POSTGRES_PORT'>;
-export interface KeptBackup {
-  file: string;
-  at: Date;
-}
 
 /**
  * Makes a backup each night while the instance runs. It belongs to the supervisor and is no Temporal Schedule: it must also be made when Temporal is what is broken. The
  * files are its memory, so a restart neither repeats nor forgets a night. Returns what ends it.
  */
-export function keepNightly(config: Settings, log: Logger): () => void {
+export function keepNightly(config: Config, log: Logger): () => void {
   const { FETCH_BACKUP_FOLDER: folder } = config;
   if (!folder) return () => {};
   const making = new AbortController();
@@ -38,7 +32,13 @@ export function keepNightly(config: Settings, log: Logger): () => void {
     } catch (error) {
       if (making.signal.aborted) return;
       notBefore = Date.now() + AGAIN_MS;
-      log.error({ error: (error as Error).message }, 'the backup of this night could not be made; trying again in an hour');
+      const { stderr, message } = error as Error & { stderr?: string };
+      const why = stderr?.trim().split('\n').at(-1) || message;
+      log.error({ error: why }, 'the backup of this night could not be made; trying again in an hour');
+      await tellOfFailure(config, folder, why).then(
+        () => log.info('the owner knows of it'),
+        (failure: Error) => log.warn({ error: failure.message }, 'the owner could not be told of it'),
+      );
     } finally {
       busy = false;
     }
@@ -49,6 +49,17 @@ export function keepNightly(config: Settings, log: Logger): () => void {
     clearInterval(timer);
     making.abort();
   };
+}
+
+/** Once for all nights in a row that fail: the newest backup that there is names them. */
+async function tellOfFailure(config: Config, folder: string, why: string): Promise<void> {
+  const [newest] = keptBackups(folder);
+  const key = `backup-after-${newest ? basename(newest.file, '.backup') : 'none'}`;
+  const last = newest ? `The newest one is of ${newest.at.toISOString().slice(0, 16).replace('T', ' ')} UTC.` : 'There is none yet.';
+  const text = `The backup of this night could not be made: ${why.slice(0, 300)}\n\n${last} I try again each hour; \`fetch doctor\` says how it stands.`;
+  // loaded now: a supervisor that lives for weeks needs no database else
+  const [{ withStore }, { tellOwner }] = await Promise.all([import('../instance/with-store.ts'), import('../../store/whatsapp/tell-owner.ts')]);
+  await withStore(config, 'fetch-backup', ({ db }) => tellOwner(db, key, text, config.OWNER_PHONE_NUMBER ?? null));
 }
 
 /** In a process of its own: what a backup needs of memory goes with it. */
@@ -71,14 +82,4 @@ export function isDue({ FETCH_BACKUP_FOLDER: folder, FETCH_BACKUP_AT: time }: Pi
   if (due > now) due.setDate(due.getDate() - 1);
   const [newest] = keptBackups(folder!);
   return !newest || newest.at < due;
-}
-
-/** Backups of a folder, the newest first. Files with other names are left out. Empty when the folder does not exist. */
-export function keptBackups(folder: string): KeptBackup[] {
-  if (!existsSync(folder)) return [];
-  const names = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile() && KEPT.test(entry.name));
-  return names
-    .map(({ name }) => join(folder, name))
-    .map((file) => ({ file, at: statSync(file).mtime }))
-    .sort((a, b) => b.at.getTime() - a.at.getTime());
 }

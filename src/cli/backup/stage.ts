@@ -22,7 +22,8 @@ export interface Manifest {
 export const STAGED = '.backup-';
 export const PLATFORM = `${process.platform}-${process.arch}`;
 /** Of the home: servers and what runs, what can be made again, and the noted end of the audit log, which may be newer than the copy of that log. */
-const LEFT_OUT = /^(postgres(\.new)?|temporal.*|logs|start\.lock|run\.json.*|cache|kennel|audit-head.*|\.probe-.*|\.backup-.*|\.restoring)$/;
+const LEFT_OUT =
+  /^(postgres(\.new)?|temporal.*|logs|start\.lock|run\.json.*|cache|kennel|audit-head.*|\.probe-.*|\.backup-.*|\.restoring|moved\.json.*|moving-in\.json.*|\.import-home)$/;
 /** PostgreSQL makes their content again; a copy of it would mislead the restored server. */
 const EMPTIED = /^(pg_wal|pg_replslot|pg_dynshmem|pg_notify|pg_serial|pg_snapshots|pg_stat_tmp|pg_subtrans)\/|(^|\/)(pgsql_tmp[^/]*|pg_internal\.init.*)(\/|$)/;
 const ALL_PAGES = 2 ** 31 - 1;

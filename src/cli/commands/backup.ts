@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import type { Config } from '../../config.ts';
 import { appendAudit } from '../../store/audit/audit-log.ts';
 import { pack } from '../backup/archive.ts';
-import { backupName } from '../backup/nightly.ts';
+import { backupName } from '../backup/kept.ts';
 import { STAGED, stage } from '../backup/stage.ts';
 import { withStore } from '../instance/with-store.ts';
 

@@ -7,6 +7,8 @@ import { type Config, childEnvironment } from '../../config.ts';
 import { rebuildCommand } from '../../installation.ts';
 import { installedService } from '../background/find-service.ts';
 import { howItRuns, howText } from '../background/how-it-runs.ts';
+import { directProblem, temporalProblem } from '../connections/problems.ts';
+import { temporalEndpoint } from '../connections/temporal-endpoint.ts';
 import { backupFinding } from '../findings/backup.ts';
 import { exitCodeOf, type Finding, printFindings } from '../findings/finding.ts';
 import { kennelFinding } from '../findings/kennel.ts';
@@ -18,7 +20,6 @@ import { diskWarning, requireDiskSpace, requireOwner } from '../instance/home.ts
 import { portNeeds, temporalCache } from '../instance/instance.ts';
 import { answersOn, isPortFree, portHolder } from '../instance/ports.ts';
 import { postgresVersion, SERVER_PACKAGE } from '../instance/postgres.ts';
-import { temporalEndpoint } from '../roles/temporal-connection.ts';
 
 /** A check does not wait longer than this for a model. */
 const MODEL_PATIENCE_MS = 20_000;
@@ -37,7 +38,7 @@ const checks: Check[] = [
     ),
   (config) =>
     trying('postgres', config.DATABASE_URL ? 'start that server, or correct DATABASE_URL' : rebuildCommand(SERVER_PACKAGE), async () => {
-      if (config.DATABASE_URL) return postgresAt(config.DATABASE_DIRECT_URL ?? config.DATABASE_URL);
+      if (config.DATABASE_URL) return postgresAt(config, config.DATABASE_DIRECT_URL ?? config.DATABASE_URL);
       return ok('postgres', (await postgresVersion()).text, 'bundled');
     }),
   () =>
@@ -113,7 +114,9 @@ async function homeFinding(home: string): Promise<Finding> {
 async function temporalFinding(config: Config): Promise<Finding> {
   if (config.TEMPORAL_ADDRESS) {
     const { Connection } = await import('@temporalio/client');
-    const connection = await Connection.connect({ ...temporalEndpoint(config), connectTimeout: 5_000 });
+    const connection = await Connection.connect({ ...temporalEndpoint(config), connectTimeout: 5_000 }).catch(async (error) => {
+      throw await temporalProblem(config, error);
+    });
     const { serverVersion } = await connection.workflowService.getSystemInfo({});
     await connection.close();
     if (serverVersion && compareVersions(serverVersion, MIN_SERVER) < 0)
@@ -140,10 +143,12 @@ async function temporalFinding(config: Config): Promise<Finding> {
   }
 }
 
-async function postgresAt(url: string): Promise<Finding> {
+async function postgresAt(config: Config, url: string): Promise<Finding> {
   const { openStore } = await import('../../store/postgres/database.ts');
   const { readServerFacts } = await import('../../store/operations/server-facts.ts');
-  const store = await openStore(url, { max: 1, application: 'fetch-doctor', migrate: false });
+  const store = await openStore(url, { max: 1, application: 'fetch-doctor', migrate: false }).catch(async (error) => {
+    throw await directProblem(config, error);
+  });
   try {
     const { version } = await readServerFacts(store.db);
     return ok('postgres', version, `the server at ${new URL(url).host}`);

@@ -1,5 +1,6 @@
 import type { Config } from '../../config.ts';
-import { isDue, keptBackups } from '../backup/nightly.ts';
+import { keptBackups } from '../backup/kept.ts';
+import { isDue } from '../backup/nightly.ts';
 import type { Finding } from './finding.ts';
 
 const HOUR_MS = 3_600_000;

@@ -1,6 +1,9 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { readTlsFiles } from '../../adapters/connections/tls-files.ts';
+import { probeTls } from '../../adapters/connections/tls-probe.ts';
 import type { Config } from '../../config.ts';
+import { databaseServers, temporalServer } from '../connections/servers.ts';
 import type { Finding } from './finding.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
@@ -13,16 +16,33 @@ export function certificateFindings(config: Config, now = Date.now()): Finding[]
     const name = `certificate ${setting}`;
     const renew = `renew ${file}, then restart the roles: they read it when they start`;
     try {
-      const ends = endOf(readFileSync(file, 'utf8'), authorities);
-      const days = Math.floor((ends - now) / DAY_MS);
-      const day = new Date(ends).toISOString().slice(0, 10);
-      if (ends <= now) return { name, state: 'missing', version: null, detail: `expired on ${day}: no connection with it works`, mend: renew };
-      if (days < SOON_DAYS) return { name, state: 'warning', version: null, detail: `expires in ${days} days, on ${day}`, mend: renew };
-      return { name, state: 'ok', version: null, detail: `until ${day}`, mend: null };
+      return findingOf(name, endOf(readFileSync(file, 'utf8'), authorities), now, renew);
     } catch (error) {
       return { name, state: 'missing', version: null, detail: `${file} cannot be read: ${(error as Error).message}`, mend: `correct ${setting}` };
     }
   });
+}
+
+function findingOf(name: string, ends: number, now: number, renew: string): Finding {
+  const days = Math.floor((ends - now) / DAY_MS);
+  const day = new Date(ends).toISOString().slice(0, 10);
+  if (ends <= now) return { name, state: 'missing', version: null, detail: `expired on ${day}: no connection with it works`, mend: renew };
+  if (days < SOON_DAYS) return { name, state: 'warning', version: null, detail: `expires in ${days} days, on ${day}`, mend: renew };
+  return { name, state: 'ok', version: null, detail: `until ${day}`, mend: null };
+}
+
+/** Certificates that the servers of these settings show, and when they end. Nothing of a server that shows none: others say why. */
+export async function shownCertificateFindings(config: Config, now = Date.now()): Promise<Finding[]> {
+  const servers = [...(config.TEMPORAL_ADDRESS ? [temporalServer(config)] : []), ...databaseServers(config)].filter(({ tls }) => tls);
+  const found = await Promise.all(
+    servers.map(async ({ names, address, host, port, expects, files, asks }) => {
+      const { material } = readTlsFiles(names, files);
+      const { shown } = await probeTls({ host, port, serverName: expects, material, asks });
+      const name = `certificate of ${address}`;
+      return shown ? [findingOf(name, shown.until.getTime(), now, `renew it at the ${names.server}`)] : [];
+    }),
+  );
+  return found.flat();
 }
 
 interface CertificateFile {

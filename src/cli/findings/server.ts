@@ -6,9 +6,9 @@ import { readServerFacts, type ServerFacts } from '../../store/operations/server
 import { type Db, openStore } from '../../store/postgres/database.ts';
 import { schemaState } from '../../store/postgres/migrations.ts';
 import { readAccount } from '../../store/whatsapp/account.ts';
+import { temporalEndpoint } from '../connections/temporal-endpoint.ts';
 import { type QueueStats, queueStats } from '../metrics/queue-stats.ts';
-import { temporalEndpoint } from '../roles/temporal-connection.ts';
-import { certificateFindings } from './certificates.ts';
+import { certificateFindings, shownCertificateFindings } from './certificates.ts';
 import { connectionFinding, schemaFinding } from './database-server.ts';
 import type { Finding } from './finding.ts';
 import { namespaceFindings } from './namespace.ts';
@@ -22,14 +22,15 @@ const CONNECT_MS = 5_000;
  * other findings: of a server that does not, nothing more is said here.
  */
 export async function serverFindings(config: Config): Promise<Finding[]> {
-  if (!config.TEMPORAL_ADDRESS || !config.DATABASE_URL) return certificateFindings(config);
+  const certificates = [...certificateFindings(config), ...(await shownCertificateFindings(config).catch((): Finding[] => []))];
+  if (!config.TEMPORAL_ADDRESS || !config.DATABASE_URL) return certificates;
   const [store, server] = await Promise.all([
     openStore(config.DATABASE_DIRECT_URL ?? config.DATABASE_URL, { max: 2, application: 'fetch-doctor', migrate: false }).catch(() => null),
     connect(config).catch(() => null),
   ]);
   try {
     return [
-      ...certificateFindings(config),
+      ...certificates,
       ...(await findings(config, store?.db ?? null, server && new Client({ connection: server, namespace: config.TEMPORAL_NAMESPACE }))),
     ];
   } finally {

@@ -6,6 +6,7 @@ import { BUILT_SERVER, CLI_VERSION, type TemporalBinary } from '../../../tempora
 import { createPayloadCodec } from '../../adapters/payloads/codec.ts';
 import { type Config, ConfigError, childEnvironment } from '../../config.ts';
 import { ensureHome } from './home.ts';
+import { requireNotMoved } from './moved.ts';
 import { makePayloadKey, readPayloadKeys } from './payload-keys.ts';
 import { type PortNeed, portHolder, requirePorts } from './ports.ts';
 import { clearStalePostmaster, databaseUrl, preparePostgres } from './postgres.ts';
@@ -66,6 +67,7 @@ export async function startInstance(
   if (config.FETCH_BUILD_ID !== undefined)
     throw new ConfigError(['FETCH_BUILD_ID: is for `fetch worker` alone. `fetch start` runs one worker, which would get no work with it: unset it.']);
   ensureHome(home);
+  requireNotMoved(home);
   const running = await liveRunState(home);
   if (running) throw new RunningError(home, running.supervisor.pid, running.urls);
   await freeTheWay(config, report);

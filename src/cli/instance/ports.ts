@@ -37,6 +37,17 @@ export const isPortFree = (port: number, host: string): Promise<boolean> =>
     server.listen({ port, host, exclusive: true }, () => server.close(() => resolve(true)));
   });
 
+/** A port that nobody has in this moment. */
+export const freePort = (ip: string): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, ip, () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => resolve(port));
+    });
+  });
+
 /** Throws `PortError` with every conflict at once. */
 export async function requirePorts(needs: PortNeed[]): Promise<void> {
   const problems: string[] = [];

@@ -1,9 +1,9 @@
 import { createHash, randomInt, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
-import { createServer as createTcpServer } from 'node:net';
 import type { PayloadCodec } from '@temporalio/common';
 import { answerCodec } from '../../adapters/payloads/codec-server.ts';
 import { type CodecAction, codecAction } from '../../adapters/payloads/remote-codec.ts';
+import { freePort } from './ports.ts';
 
 /**
  * Stands before the Web UI of the embedded Temporal server, which asks nobody who they are: anybody who reaches it can signal a workflow.
@@ -21,16 +21,6 @@ export async function hiddenAddress(platform = process.platform): Promise<UiAddr
   const ip = platform === 'linux' ? `127.${randomInt(1, 255)}.${randomInt(0, 255)}.${randomInt(1, 255)}` : '127.0.0.1';
   return { ip, port: await freePort(ip) };
 }
-
-const freePort = (ip: string): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const server = createTcpServer();
-    server.once('error', reject);
-    server.listen(0, ip, () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
 
 const COOKIE = 'fetch_ui';
 /** A browser that was closed meanwhile still knows its pass: `fetch ui` says so. */

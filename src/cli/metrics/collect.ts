@@ -8,6 +8,7 @@ import { readAccount } from '../../store/whatsapp/account.ts';
 import { databaseConnections, databaseWaiting, kennelSlots, kennelSlotsUsed, roleReady } from '../../telemetry/metrics.ts';
 import { onScrape } from '../../telemetry/registry.ts';
 import * as shown from '../../telemetry/store-metrics.ts';
+import { keptBackups } from '../backup/kept.ts';
 import type { OwnRole } from '../instance/state-file.ts';
 import type { RoleState } from '../roles/health.ts';
 import { queueStats } from './queue-stats.ts';
@@ -70,6 +71,15 @@ export function collectStore(config: Config, { db }: Store, temporal: Client): v
       shown.queueAge.set(labels, ageSeconds);
       shown.queuePollers.set(labels, pollers);
     }
+  });
+}
+
+/** Read at each scrape from the folder, which another process writes to. Returns a function that ends it. */
+export function collectBackups({ FETCH_BACKUP_FOLDER: folder }: Pick<Config, 'FETCH_BACKUP_FOLDER'>): () => void {
+  if (!folder) return () => {};
+  return onScrape(() => {
+    const [newest] = keptBackups(folder);
+    shown.backupAge.set({}, newest ? (Date.now() - newest.at.getTime()) / 1000 : Number.POSITIVE_INFINITY);
   });
 }
 

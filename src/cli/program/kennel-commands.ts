@@ -37,4 +37,15 @@ export function addKennelCommands(): void {
     .option('--revoke <workspace>', 'take the setup script of a workspace back')
     .option('--prune', 'remove all that no container uses now; they are built again when they are needed')
     .option('--json', 'print JSON');
+  command(
+    'forget-host',
+    'Remove a host that is gone for good from the list; with tasks that wait for it, only with --yes, and their chats are told',
+    'fetch kennel forget-host old-laptop',
+    (self, [host]) =>
+      async (config) =>
+        (await import('../commands/forget-host.ts')).run(config, host!, self.opts()),
+    kennel,
+  )
+    .argument('<host>', 'its name, FETCH_KENNEL_HOST there')
+    .option('--yes', 'the tasks that wait for it are lost');
 }

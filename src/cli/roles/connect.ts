@@ -4,9 +4,10 @@ import { dataConverter } from '../../adapters/payloads/converter.ts';
 import type { Config } from '../../config.ts';
 import { notePayloadKey, usedPayloadKeys } from '../../store/payloads/payload-keys.ts';
 import { type Db, openStore } from '../../store/postgres/database.ts';
+import { databaseProblem, temporalProblem } from '../connections/problems.ts';
+import { temporalEndpoint } from '../connections/temporal-endpoint.ts';
 import { readPayloadKeys } from '../instance/payload-keys.ts';
 import type { Connections } from './role-context.ts';
-import { temporalEndpoint } from './temporal-connection.ts';
 
 interface TemporalClient extends Pick<Connections, 'temporal' | 'converter'> {
   close(): Promise<void>;
@@ -15,12 +16,18 @@ interface TemporalClient extends Pick<Connections, 'temporal' | 'converter'> {
 /** Opens what roles need of the outside. Both must be named: a role started alone starts neither. */
 export async function openConnections(config: Config, pool: { application: string; max: number }): Promise<Connections & { close(): Promise<void> }> {
   if (!config.DATABASE_URL) throw new Error('DATABASE_URL is not set: a single role needs a PostgreSQL to use. `fetch start` brings its own.');
-  const store = await openStore(config.DATABASE_URL, { ...pool, direct: config.DATABASE_DIRECT_URL, prepare: config.FETCH_PREPARE_STATEMENTS });
+  const { DATABASE_URL: url } = config;
+  const store = await openStore(url, { ...pool, direct: config.DATABASE_DIRECT_URL, prepare: config.FETCH_PREPARE_STATEMENTS }).catch(async (error) => {
+    throw await databaseProblem(url, 'DATABASE_URL', error);
+  });
   const [{ temporal, converter, close }] = await Promise.all([connectWithKey(config, store.db), store.checkPooler()]).catch(async (error) => {
     await store.close();
     throw error;
   });
-  const native = await NativeConnection.connect(temporalEndpoint(config));
+  const native = await NativeConnection.connect(temporalEndpoint(config)).catch(async (error) => {
+    await Promise.all([close(), store.close()]);
+    throw await temporalProblem(config, error);
+  });
   return {
     store,
     temporal,
@@ -49,8 +56,8 @@ async function connectWithKey(config: Config, db: Db): Promise<TemporalClient> {
 /** The Temporal server alone, for commands that need no records. */
 export async function connectTemporal(config: Config): Promise<TemporalClient> {
   const endpoint = temporalEndpoint(config);
-  const connection = await Connection.connect({ ...endpoint, connectTimeout: 10_000 }).catch((error) => {
-    throw new Error(`No Temporal server answers at ${endpoint.address}: ${error.message}. Set TEMPORAL_ADDRESS, or use \`fetch start\`, which brings its own.`);
+  const connection = await Connection.connect({ ...endpoint, connectTimeout: 10_000 }).catch(async (error) => {
+    throw await temporalProblem(config, error);
   });
   const converter = dataConverter(() => readPayloadKeys(config));
   const temporal = new Client({ connection, namespace: config.TEMPORAL_NAMESPACE, dataConverter: converter });

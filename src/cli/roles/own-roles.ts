@@ -1,7 +1,8 @@
 import type { Config } from '../../config.ts';
 import { appendAudit } from '../../store/audit/audit-log.ts';
+import { requireNotMoved } from '../instance/moved.ts';
 import type { OwnRole } from '../instance/state-file.ts';
-import { collectProcess, collectStore } from '../metrics/collect.ts';
+import { collectBackups, collectProcess, collectStore } from '../metrics/collect.ts';
 import { openMetrics } from '../metrics/endpoint.ts';
 import { openConnections } from './connect.ts';
 import { type RoleState, tellHealth } from './health.ts';
@@ -38,6 +39,7 @@ export interface Supervision {
 
 /** Runs roles in this process, until a signal or the end of the supervisor stops them. Rejects when one of them cannot go on: it takes the others along. */
 export async function runRoles(config: Config, names: readonly OwnRole[], { supervised, prepare, fresh = false }: Supervision = {}): Promise<void> {
+  requireNotMoved(config.FETCH_HOME);
   const host = roleProcess(graceMs(config));
   const loaded = await Promise.all(names.map(async (name) => ({ name, run: (await ROLES[name].load()).run })));
   if (supervised) await host.released();
@@ -59,7 +61,10 @@ export async function runRoles(config: Config, names: readonly OwnRole[], { supe
   const roles = loaded.map(({ name, run }) => ({ run, role: noting(host.role(name), (state) => states.set(name, state)) }));
   if (metrics) {
     collectProcess(connections.store, states);
-    if (names.includes('api')) collectStore(config, connections.store, connections.temporal);
+    if (names.includes('api')) {
+      collectStore(config, connections.store, connections.temporal);
+      collectBackups(config);
+    }
     host.afterStop(() => metrics.close());
   }
   if (config.FETCH_HEALTH_FILE) {

@@ -4,7 +4,7 @@ import type { Instance } from '../../api/api-deps.ts';
 import { type Config, settings } from '../../config.ts';
 import type { OwnerBackups, OwnerDoctor, OwnerLogs, OwnerTemporal } from '../../contracts/owner.ts';
 import { isSecret } from '../../domain/settings/shapes.ts';
-import { keptBackups } from '../backup/nightly.ts';
+import { keptBackups } from '../backup/kept.ts';
 import { backupFinding } from '../findings/backup.ts';
 import { readStatus } from '../findings/status-report.ts';
 import { isNoise, LOG_NAMES, type LogPlace, readLog } from '../instance/log-tail.ts';

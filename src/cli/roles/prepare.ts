@@ -2,8 +2,9 @@ import { prepareNamespace } from '../../../temporal/namespace.ts';
 import type { Config } from '../../config.ts';
 import { forgetPayloadKeys } from '../../store/payloads/payload-keys.ts';
 import { openStore } from '../../store/postgres/database.ts';
+import { directProblem, temporalProblem } from '../connections/problems.ts';
+import { temporalEndpoint } from '../connections/temporal-endpoint.ts';
 import { roleProcess } from './role-process.ts';
-import { temporalEndpoint } from './temporal-connection.ts';
 
 /** `fetch prepare`: one step before the roles, for servers that run elsewhere. */
 export async function run(config: Config): Promise<void> {
@@ -17,21 +18,18 @@ export async function prepareServers(config: Config, { fresh = false } = {}): Pr
   if (!config.TEMPORAL_ADDRESS || !config.DATABASE_URL)
     throw new Error('TEMPORAL_ADDRESS and DATABASE_URL must be set: this command prepares servers that run elsewhere.');
   const [prepared] = await Promise.all([
-    prepareNamespace(temporalEndpoint(config), config.TEMPORAL_NAMESPACE),
-    migrate(config.DATABASE_DIRECT_URL ?? config.DATABASE_URL, fresh),
+    prepareNamespace(temporalEndpoint(config), config.TEMPORAL_NAMESPACE, { explain: (error) => temporalProblem(config, error) }),
+    migrate(config, fresh),
   ]);
   return prepared;
 }
 
-async function migrate(url: string, fresh: boolean): Promise<void> {
+async function migrate(config: Config, fresh: boolean): Promise<void> {
   try {
-    const store = await openStore(url, { max: 1, application: 'fetch-prepare' });
+    const store = await openStore(config.DATABASE_DIRECT_URL ?? config.DATABASE_URL!, { max: 1, application: 'fetch-prepare' });
     if (fresh) await forgetPayloadKeys(store.db);
     await store.close();
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    // codes of PostgreSQL have five characters, those of the system begin with E
-    if (!code?.startsWith('E')) throw error;
-    throw new Error(`No PostgreSQL answers at ${new URL(url).host}: ${message}. Check DATABASE_URL, or unset it to use the embedded server.`);
+    throw await directProblem(config, error);
   }
 }

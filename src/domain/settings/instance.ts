@@ -69,4 +69,8 @@ export const instanceSettings = {
     .min(1)
     .optional()
     .describe('For single roles in containers: a file in which the process says every five seconds whether it works (`ok`, or what is wrong)'),
+  FETCH_COMPOSE_PROFILES: z
+    .string()
+    .optional()
+    .describe('Set by docker-compose.yml: its profiles. Without `full` it runs no SearXNG, and web_search says that searching is not set up'),
 } as const;

@@ -5,7 +5,7 @@ import { BACKGROUND_PRIORITY } from '../../contracts/priority.ts';
 import type { RoutineInput } from '../../contracts/routine.ts';
 import { ROUTINE } from '../../contracts/signals.ts';
 import type { OpenRun } from '../../store/chats/reconcile.ts';
-import type { Cron } from '../../store/routines/crons.ts';
+import { type Cron, lastSettled } from '../../store/routines/crons.ts';
 import { followPause, sendSchedule } from '../background/schedule.ts';
 import type { IntakeDeps } from '../signal.ts';
 import type { Held, Holdings } from './holdings.ts';
@@ -69,7 +69,7 @@ export function scheduleComparison({ db, temporal, config }: IntakeDeps, updated
     const wanted = scheduleOfCron(cron, config.FETCH_CATCHUP_HOURS);
     const there = (await listed).get(cron.id);
     // the list is some seconds late; an existing schedule is left as it is
-    if (there === undefined) return await createSchedule(temporal, wanted);
+    if (there === undefined) return await createSchedule(temporal, wanted, lastSettled(cron));
     if (there.paused === cron.enabled) await followPause({ db, temporal }, cron);
     if (there.catchupMs !== wanted.catchupMs && !updated.has(cron.id)) {
       await bringUpToDate(temporal, wanted);

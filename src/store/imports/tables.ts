@@ -8,7 +8,7 @@ export interface ImportTable {
   imported_at: Created;
 }
 
-export type ImportKind = 'session' | 'trusted number' | 'workflow' | 'cron';
+export type ImportKind = 'session' | 'trusted number' | 'workflow' | 'cron' | 'home';
 
 export interface ImportDatabase {
   imports: ImportTable;

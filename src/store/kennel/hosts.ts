@@ -44,12 +44,6 @@ export const listHosts = (db: Db | Tx): Promise<KennelHost[]> =>
     .orderBy('host')
     .execute();
 
-/** Removes a host that is gone for good; its workspaces are no longer offered. */
-export async function forgetHost(db: Db, host: string): Promise<void> {
-  await db.deleteFrom('workspaces').where('host', '=', host).execute();
-  await db.deleteFrom('kennel_hosts').where('host', '=', host).execute();
-}
-
 /**
  * The host where the kennel tools of a chat run: that of its active workspace. `elsewhere`: for tools that must work while that host is away (listing,
  * selecting), another live host is used. Null when no host is there; a call for a host waits until it is back.

@@ -82,6 +82,10 @@ export async function deleteCron(db: Db, id: string): Promise<void> {
   await db.deleteFrom('crons').where('id', '=', id).execute();
 }
 
+/** Firings up to this moment ran, or do not count. */
+export const lastSettled = ({ last_fired, enabled_since }: Pick<Cron, 'last_fired' | 'enabled_since'>): Date =>
+  last_fired && last_fired > enabled_since ? last_fired : enabled_since;
+
 /** The row first, so that a missing schedule is created again with the right state. `markSent` follows, when the schedule has it. */
 export const setCronEnabled = (db: Db, id: string, enabled: boolean): Promise<Cron> =>
   db

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { SEARCH_TIMEOUT_MS, SearchError, searchWeb } from '../../adapters/web/searxng.ts';
+import type { Config } from '../../config.ts';
+import { membersOf } from '../../domain/setting-lists.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
 import { defineTool } from '../tool.ts';
 
@@ -32,9 +34,10 @@ export const webSearch = defineTool({
   summarise: ({ category }) => category,
   asks: () => 'Search the web for this?',
   run: async ({ query, count, category }, { signal, config }) => {
-    if (!config.FETCH_SEARXNG_URL) return { ok: false, output: NOT_SET_UP };
+    const instance = instanceOf(config);
+    if (!instance) return { ok: false, output: NOT_SET_UP };
     try {
-      const found = await searchWeb(config.FETCH_SEARXNG_URL, { query, category, signal });
+      const found = await searchWeb(instance, { query, category, signal });
       const results = found.results.slice(0, count).map(({ title, url, snippet, engine }) => ({
         title: inline(title),
         url,
@@ -48,6 +51,17 @@ export const webSearch = defineTool({
     }
   },
 });
+
+/** Where docker-compose.yml runs one, with its profile `full` only. */
+const OF_COMPOSE = 'http://searxng:8080';
+
+function instanceOf({
+  FETCH_SEARXNG_URL: url,
+  FETCH_COMPOSE_PROFILES: profiles,
+}: Pick<Config, 'FETCH_SEARXNG_URL' | 'FETCH_COMPOSE_PROFILES'>): string | undefined {
+  const left = url === OF_COMPOSE && profiles !== undefined && !membersOf(profiles).some((each) => each === 'full' || each === '*');
+  return left ? undefined : url;
+}
 
 /** The query is not repeated: the model wrote it, and this text counts as written by others. */
 function outputOf(results: ReadonlyArray<{ title: string; url: string; snippet: string; engine: string }>, silent: readonly string[]): string {

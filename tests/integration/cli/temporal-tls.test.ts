@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { temporalEndpoint } from '../../../src/cli/roles/temporal-connection.ts';
+import { temporalEndpoint } from '../../../src/cli/connections/temporal-endpoint.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { prepareNamespace } from '../../../temporal/namespace.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
@@ -55,7 +55,7 @@ describe('the settings of a connection', () => {
 
   it('say which file is wrong', () => {
     expect(() => endpoint({ TEMPORAL_TLS_SERVER_CA_CERT_PATH: join(folder, 'nowhere.pem') })).toThrow(
-      /TEMPORAL_TLS_SERVER_CA_CERT_PATH: .*nowhere\.pem cannot be read/,
+      /TEMPORAL_TLS_SERVER_CA_CERT_PATH: there is no file .*nowhere\.pem/,
     );
     expect(() => endpoint({ TEMPORAL_TLS_CLIENT_CERT_PATH: front.env.TEMPORAL_TLS_CLIENT_CERT_PATH! })).toThrow('belong together');
   });

@@ -50,10 +50,10 @@ const found = (n: number) => ({
 });
 
 /** The tool as a turn runs it. */
-async function search(base: string | undefined, args: Record<string, unknown>) {
+async function search(base: string | undefined, args: Record<string, unknown>, profiles?: string) {
   const call = prepareCall('web_search', JSON.stringify(args));
   if (!call.ok) throw new Error(call.error);
-  const config = { FETCH_SEARXNG_URL: base } as Config;
+  const config = { FETCH_SEARXNG_URL: base, FETCH_COMPOSE_PROFILES: profiles } as Config;
   return await call.tool.run(call.args as never, { signal: new AbortController().signal, config } as ToolContext);
 }
 
@@ -90,6 +90,13 @@ test.each([
 
 test('without an instance the way out is said', async () => {
   expect(await search(undefined, { query: 'x' })).toEqual({ ok: false, output: expect.stringMatching(/FETCH_SEARXNG_URL[\s\S]*The way out[\s\S]*json/) });
+});
+
+test.each(['minimal', 'none', 'observability'])('with the profile %s of Docker Compose no SearXNG runs, and the way out is said', async (profiles) => {
+  expect(await search('http://searxng:8080', { query: 'x' }, profiles)).toEqual({ ok: false, output: expect.stringContaining('not set up') });
+  // one of one's own is asked whatever runs beside
+  const { base } = await instance(json({ results: [found(1)] }));
+  expect((await search(base, { query: 'x' }, profiles)).ok).toBe(true);
 });
 
 test.each<[string, RequestListener, RegExp]>([

@@ -2,9 +2,12 @@ import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { backupName, isDue, keptBackups } from '../../../src/cli/backup/nightly.ts';
+import { backupName, keptBackups } from '../../../src/cli/backup/kept.ts';
+import { isDue } from '../../../src/cli/backup/nightly.ts';
 import { backupFinding } from '../../../src/cli/findings/backup.ts';
+import { collectBackups } from '../../../src/cli/metrics/collect.ts';
 import { loadConfig } from '../../../src/config.ts';
+import { scrape } from '../../../src/telemetry/registry.ts';
 
 let folder = '';
 beforeEach(() => {
@@ -64,4 +67,18 @@ describe('fetch doctor', () => {
     expect(finding(wanted, '2026-03-03T12:00:00')).toMatchObject([{ state: 'warning', detail: `the newest is 32 h old: ${file}` }]);
     expect(finding({ FETCH_BACKUP_FOLDER: folder })).toMatchObject([{ state: 'warning', detail: expect.stringContaining('FETCH_BACKUP_KEY') }]);
   });
+});
+
+it('is a figure for Prometheus: how old the newest one is, and endless before the first', async () => {
+  const end = collectBackups({ FETCH_BACKUP_FOLDER: folder });
+  try {
+    const shown = async () => /^fetch_backup_age_seconds (\S+)$/m.exec(await scrape(1_000))?.[1];
+    expect(await shown()).toBe('+Inf');
+    const file = made('2026-03-01T03:30:00');
+    const before = new Date(Date.now() - 7_200_000);
+    utimesSync(file, before, before);
+    expect(Math.round(Number(await shown()) / 60)).toBe(120);
+  } finally {
+    end();
+  }
 });
