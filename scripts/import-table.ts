@@ -31,6 +31,10 @@ export const IMPORT_TABLE: Record<string, FolderRules> = {
   store: { imports: GROUND, owns: ['kysely', 'pg', 'pg-copy-streams'] },
   adapters: { imports: [...GROUND, ...ROOT_FILES] },
   'adapters/model': { imports: [...GROUND, ...ROOT_FILES, COUNTS, 'adapters'], owns: ['openai'] },
+  'adapters/tracing': {
+    imports: [...GROUND, ...ROOT_FILES, COUNTS],
+    owns: ['api', 'resources', 'sdk-trace-base', 'exporter-trace-otlp-http', 'exporter-trace-otlp-proto'].map((name) => `@opentelemetry/${name}`),
+  },
   'adapters/github': { imports: [...GROUND, ...ROOT_FILES, 'adapters'], owns: ['@octokit/core', '@octokit/request-error'] },
   'adapters/kennel': { imports: [...GROUND, ...ROOT_FILES, 'store', 'adapters'], owns: ['dockerode', 'make-fetch-happen', 'cacache'] },
   'adapters/mcp': {

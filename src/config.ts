@@ -13,6 +13,7 @@ import { isOriginalName, valueIn } from './domain/settings/original-names.ts';
 import { serversSettings } from './domain/settings/servers.ts';
 import { isLive, mayBeInFile, meantBy } from './domain/settings/shapes.ts';
 import { speechSettings } from './domain/settings/speech.ts';
+import { tracingSettings } from './domain/settings/tracing.ts';
 import { nearest } from './domain/text/nearest.ts';
 import { whatsappSettings, whatsappTestServer } from './domain/whatsapp/settings.ts';
 
@@ -36,6 +37,7 @@ export const settings = {
     .meta({ secret: true })
     .describe('Key that encrypts the WhatsApp credentials and the logins at MCP servers; when unset, one is created in FETCH_HOME/encryption-key'),
   ...speechSettings,
+  ...tracingSettings,
   ...whatsappTestServer,
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal']).default('info').describe('Log level'),
 } as const;

@@ -4,6 +4,7 @@ import type { TaskInput } from '../contracts/task.ts';
 import { taskInput } from '../intake/workflow-inputs.ts';
 import { isOver, taskOfCall } from '../store/kennel/tasks.ts';
 import { toolCalls, toolSeconds } from '../telemetry/metrics.ts';
+import { annotate } from '../telemetry/tracing.ts';
 import { tools } from '../tools/registry.ts';
 import { endedByRestart, restarted, type Tool, type ToolContext, type ToolOutcome } from '../tools/tool.ts';
 import type { ActivityDeps } from './activity-deps.ts';
@@ -30,8 +31,11 @@ export async function runTool(tool: Tool, effect: Effect, args: Record<string, u
 }
 
 /** Names of tools that were added are words of others, and without an end. */
-export const countCall = (name: string, outcome: 'ok' | 'failed' | 'retried' | 'unknown'): void =>
-  toolCalls.add({ tool: tools.has(name) ? name : 'added', outcome });
+export function countCall(name: string, outcome: 'ok' | 'failed' | 'retried' | 'unknown'): void {
+  const tool = tools.has(name) ? name : 'added';
+  toolCalls.add({ tool, outcome });
+  annotate({ 'fetch.tool': tool, 'fetch.outcome': outcome });
+}
 
 async function runInTime(tool: Tool, effect: Effect, args: Record<string, unknown>, context: Omit<ToolContext, 'signal'>): Promise<ToolOutcome> {
   const cancelled = cancellationSignal();

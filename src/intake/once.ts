@@ -8,6 +8,7 @@ import { findReceived, receive } from '../store/chats/inbox.ts';
 import { KeyReused } from '../store/chats/request-keys.ts';
 import { onThread, type ThreadTransaction } from '../store/chats/thread-transaction.ts';
 import { NoThread } from '../store/postgres/database.ts';
+import { annotate, currentTrace, traced } from '../telemetry/tracing.ts';
 import { IntakeError } from './intake-error.ts';
 import type { Also, MessageId } from './message.ts';
 import { type IntakeDeps, signalArrival, type ToSignal } from './signal.ts';
@@ -47,9 +48,13 @@ export async function once(
   request: IdempotentRequest,
   act: (tx: ThreadTransaction, entry: InboxEntry) => Promise<Meant>,
 ): Promise<Meant & { inboxId: string }> {
-  const { turnId, signalled, signal } = await commit(deps, request, act);
-  if (!signalled) await signalSoon(deps, signal);
-  return { arrival: signal.arrival, turnId, inboxId: signal.inboxId };
+  return await traced('intake', { kind: 'internal' }, async () => {
+    const { turnId, signalled, signal } = await commit(deps, request, act);
+    const { arrival, inboxId, channel } = signal;
+    annotate({ 'fetch.inbox_id': inboxId, 'fetch.meant': arrival.kind, 'fetch.channel': channel, ...(turnId && { 'fetch.turn_id': turnId }) });
+    if (!signalled) await signalSoon(deps, signal);
+    return { arrival, turnId, inboxId };
+  });
 }
 
 interface Committed {
@@ -73,7 +78,7 @@ async function commit({ db }: IntakeDeps, request: IdempotentRequest, act: (tx: 
     const inboxId = freshId('inb_');
     const writtenBy = writers ?? [overHttp(chat.channel)];
     const { arrival, turnId } = await act(tx, { inboxId, by: writtenBy[0]! });
-    receive(tx, { id: inboxId, turnId, key, arrival, body, writtenBy });
+    receive(tx, { id: inboxId, turnId, key, arrival, body, writtenBy, traceParent: currentTrace() });
     await also?.(tx.now, inboxId, arrival.kind, false);
     return { turnId, signalled: false, signal: signalOf(inboxId, arrival) };
   }).catch((error) => {

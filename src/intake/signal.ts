@@ -5,6 +5,7 @@ import { AGENT_QUEUE, type Channel, taskWorkflowId } from '../contracts/ids.ts';
 import { arrivalSignal, CONVERSATION, decidedSignal, orderedSignal } from '../contracts/signals.ts';
 import { markSignalled } from '../store/chats/inbox.ts';
 import type { Db } from '../store/postgres/database.ts';
+import { traced } from '../telemetry/tracing.ts';
 import { conversationInput } from './workflow-inputs.ts';
 
 /** What intake works with. */
@@ -23,6 +24,8 @@ export interface ToSignal {
   workflowId: string;
   /** how often its signal was lost with a Temporal server */
   resignalled?: number;
+  /** where the trace of its message goes on; the span that this code runs in, when unset */
+  traceParent?: string | null;
 }
 
 /**
@@ -33,12 +36,17 @@ export const signalId = (row: { inboxId: string; resignalled?: number }): string
 
 /** Signals the conversation about a stored row, and starts it if needed. The workflow drops ids that it has seen, so a repeated signal is harmless. */
 export async function signalArrival(deps: IntakeDeps, row: ToSignal): Promise<void> {
+  const attributes = { 'fetch.inbox_id': row.inboxId, 'fetch.meant': row.arrival.kind, 'temporal.workflow_id': row.workflowId };
+  await traced('signal', { kind: 'producer', parent: row.traceParent, attributes }, () => signalOwner(deps, row));
+  await markSignalled(deps.db, row.inboxId);
+}
+
+async function signalOwner(deps: IntakeDeps, row: ToSignal): Promise<void> {
   const { arrival } = row;
   if (arrival.kind === 'task') await signalTask(deps, arrival.taskId, orderedSignal, arrival.order);
   else if (arrival.kind === 'answer' && arrival.taskId)
     await signalTask(deps, arrival.taskId, decidedSignal, { questionId: arrival.questionId, decision: arrival.decision });
   else await signalConversation(deps, row);
-  await markSignalled(deps.db, row.inboxId);
 }
 
 /** A task without a workflow hears nothing. Nothing is lost: answers and orders are in the store, where its next workflow looks. */

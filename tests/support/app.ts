@@ -20,7 +20,7 @@ export { callsThen, type Detail, script } from './api-calls.ts';
 
 const ENTRY = fileURLToPath(new URL('../../bin/fetch.js', import.meta.url));
 export const FETCH_SETTING =
-  /^(FETCH_|TEMPORAL_|DATABASE_URL|OPENAI_|OPENROUTER_|[A-Z]+_MODEL$|ADMIN_TOKEN|DEEPSEEK_|LOG_LEVEL|WA_|WHATSAPP_|WHISPER_|TRANSCRIPTION_|OWNER_|TRUSTED_|ANTHROPIC_|GEMINI_|GOOGLE_GEMINI_|GH_TOKEN|GITHUB_API_URL)/;
+  /^(FETCH_|TEMPORAL_|DATABASE_URL|OPENAI_|OPENROUTER_|[A-Z]+_MODEL$|ADMIN_TOKEN|DEEPSEEK_|LOG_LEVEL|WA_|WHATSAPP_|WHISPER_|TRANSCRIPTION_|OWNER_|TRUSTED_|ANTHROPIC_|GEMINI_|GOOGLE_GEMINI_|GH_TOKEN|GITHUB_API_URL|OTEL_)/;
 
 /** A whole instance as a person runs it: the supervisor and its roles as processes, on ports and a home of their own, with the scripted model behind it. */
 export interface TestApp extends ApiCalls {

@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AgentName, LogLine } from '../../src/contracts/kennel.ts';
 import type { Task } from '../../src/store/kennel/tasks.ts';
+import type { ApiCalls } from './api-calls.ts';
 import { startTestApp, type TestApp } from './app.ts';
 import { requireDocker } from './docker.ts';
 import { until } from './until.ts';
@@ -51,7 +52,7 @@ export async function workspace(
 
 /** Starts a task in a thread of its own, with the practice agent unless another is named. `timeout: null` leaves it to the owner. */
 export async function startTask(
-  app: TestApp,
+  app: Pick<TestApp, 'store' | keyof ApiCalls>,
   goal: string,
   options: { workspace: string; agent?: AgentName; timeout?: number | null; thread?: string; worktree?: boolean; plan?: boolean },
 ): Promise<{ thread: string; id: string }> {
@@ -77,11 +78,11 @@ export async function startTask(
   return { thread, id: row.id };
 }
 
-export const findTask = (app: TestApp, id: string): Promise<Task> =>
+export const findTask = (app: Pick<TestApp, 'store'>, id: string): Promise<Task> =>
   app.store.db.selectFrom('tasks').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
 
 /** The task once it is in a state; one that is over has been reported as well. */
-export const inState = (app: TestApp, id: string, state: Task['state'], ms = 60_000): Promise<Task> =>
+export const inState = (app: Pick<TestApp, 'store'>, id: string, state: Task['state'], ms = 60_000): Promise<Task> =>
   until(
     `task ${id} is ${state}`,
     async () => {

@@ -66,7 +66,7 @@ describe('a secret in a file', () => {
     const secrets = Object.keys(settings).filter((name) => mayBeInFile(settings[name as keyof typeof settings]));
     expect(secrets).toEqual(expect.arrayContaining(['ADMIN_TOKEN', 'DATABASE_URL', 'FETCH_ENCRYPTION_KEY', 'GH_TOKEN', 'OPENAI_API_KEY', 'TEMPORAL_API_KEY']));
     for (const name of secrets) {
-      const value = /^DATABASE_(DIRECT_)?URL$/.test(name) ? 'postgres://fetch:secret@db/fetch' : 'a'.repeat(64);
+      const value = /^DATABASE_(DIRECT_)?URL$/.test(name) ? 'postgres://fetch:secret@db/fetch' : name.endsWith('_HEADERS') ? 'key=value' : 'a'.repeat(64);
       expect(load({ [`${name}_FILE`]: fileWith(`${value}\n`) }), name).toMatchObject({ [name]: value });
     }
   });

@@ -1,5 +1,6 @@
 import Router from '@koa/router';
 import type { Context } from 'koa';
+import { annotate, traced } from '../../telemetry/tracing.ts';
 import { jsonBody, optionalBody } from './body.ts';
 import { type Endpoint, paramsOf, Reply } from './endpoint.ts';
 import { decodeSegment } from './path.ts';
@@ -14,7 +15,7 @@ export function routerOf<Deps>(endpoints: ReadonlyArray<Endpoint<Deps>>, deps: D
   // the first match answers, so a fixed path comes before one that would take its last part for an id
   for (const endpoint of endpoints.toSorted((a, b) => paramsOf(a.path).length - paramsOf(b.path).length)) {
     const path = endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1');
-    router[REGISTER[endpoint.method]](path, (ctx: Context) => answer(ctx, endpoint, deps));
+    router[REGISTER[endpoint.method]](path, (ctx: Context) => answerTraced(ctx, endpoint, deps));
   }
   return router;
 }
@@ -25,6 +26,17 @@ export function routesAt(router: Router, path: string, method: string): { known:
   const fixed = all.filter((layer) => layer.path === path);
   const methods = [...new Set((fixed.length > 0 ? fixed : all).flatMap((layer) => layer.methods))];
   return { known: all.length > 0, served: methods.includes(method), methods };
+}
+
+/** Requests that change something are traced; screens read all the time. A caller's own trace goes on. */
+async function answerTraced<Deps>(ctx: Context, endpoint: Endpoint<Deps>, deps: Deps): Promise<void> {
+  const { method, path } = endpoint;
+  if (method === 'GET') return await answer(ctx, endpoint, deps);
+  const attributes = { 'http.request.method': method, 'http.route': path };
+  await traced(`${method} ${path}`, { kind: 'server', parent: ctx.get('traceparent'), attributes }, async () => {
+    await answer(ctx, endpoint, deps);
+    annotate({ 'http.response.status_code': ctx.status });
+  });
 }
 
 async function answer<Deps>(ctx: Context, endpoint: Endpoint<Deps>, deps: Deps): Promise<void> {

@@ -7,6 +7,7 @@ import { createIntake } from '../../intake/intake.ts';
 import { sweep } from '../../intake/reconcile/sweeper.ts';
 import { createLog } from '../../log.ts';
 import { ensureSecret } from '../instance/tokens.ts';
+import { activityTraces } from './activity-traces.ts';
 import { leaseHolder } from './lease-holder.ts';
 import type { RoleContext } from './role-context.ts';
 import { drained, runToEnd, workerTimings } from './temporal-runtime.ts';
@@ -33,6 +34,7 @@ export async function run({ config, role, store, temporal, native, converter }: 
           taskQueue: gatewayQueue(driver.name),
           activities: { deliver: createDeliver({ db: store.db, sender, config }) },
           ...workerTimings(config),
+          ...activityTraces(store.db),
           maxConcurrentActivityTaskExecutions: 20,
         });
         const ended = runToEnd(worker);

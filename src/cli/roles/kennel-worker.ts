@@ -28,6 +28,7 @@ import { createLog } from '../../log.ts';
 import type { HostClaim } from '../../store/kennel/leases.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import { collectKennel } from '../metrics/collect.ts';
+import { activityTraces } from './activity-traces.ts';
 import { hostIdentity } from './host-identity.ts';
 import { leaseHolder } from './lease-holder.ts';
 import type { RoleContext } from './role-context.ts';
@@ -81,6 +82,7 @@ export async function run({ config, role, alone, store, temporal, native, conver
       ...createTaskActivities(deps),
     },
     ...workerTimings(config),
+    ...activityTraces(store.db),
     // following is waiting: what a host can hold is bounded by its places for containers
     maxConcurrentActivityTaskExecutions: 200,
   });

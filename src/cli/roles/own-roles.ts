@@ -4,6 +4,7 @@ import { requireNotMoved } from '../instance/moved.ts';
 import type { OwnRole } from '../instance/state-file.ts';
 import { collectBackups, collectProcess, collectStore } from '../metrics/collect.ts';
 import { openMetrics } from '../metrics/endpoint.ts';
+import { openTracing } from '../metrics/tracing.ts';
 import { openConnections } from './connect.ts';
 import { type RoleState, tellHealth } from './health.ts';
 import { watchSettings } from './live-settings.ts';
@@ -45,6 +46,7 @@ export async function runRoles(config: Config, names: readonly OwnRole[], { supe
   if (supervised) await host.released();
   if (prepare) await prepareFirst(config, host.role('prepare'), fresh);
   const metrics = await openMetrics(config, names);
+  const sendTraces = await openTracing(config, names);
   installRuntime(config, metrics?.sdkAddress);
   const { close, ...connections } = await openConnections(config, {
     application: `fetch-${names.join('-')}`,
@@ -67,6 +69,7 @@ export async function runRoles(config: Config, names: readonly OwnRole[], { supe
     }
     host.afterStop(() => metrics.close());
   }
+  if (sendTraces) host.afterStop(sendTraces);
   if (config.FETCH_HEALTH_FILE) {
     const end = tellHealth(config.FETCH_HEALTH_FILE, states, connections);
     host.afterStop(async () => end());

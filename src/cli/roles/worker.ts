@@ -14,6 +14,7 @@ import { openModel } from '../../adapters/model/open-model.ts';
 import type { Config } from '../../config.ts';
 import { AGENT_QUEUE } from '../../contracts/ids.ts';
 import { createLog } from '../../log.ts';
+import { activityTraces } from './activity-traces.ts';
 import type { RoleContext } from './role-context.ts';
 import { drained, runToEnd, workerTimings } from './temporal-runtime.ts';
 import { idleReason, workerDeployment } from './worker-versioning.ts';
@@ -41,6 +42,7 @@ export async function run({ config, role, store, temporal, native, converter }: 
       ...createTaskRecords(deps),
     },
     ...workerTimings(config),
+    ...activityTraces(store.db),
     maxConcurrentActivityTaskExecutions: 100,
     // below the number of active chats everything stalls (measured), so well above it
     maxCachedWorkflows: 250,

@@ -7,6 +7,7 @@ import type { RequestKey } from '../../store/chats/request-keys.ts';
 import type { ThreadTransaction } from '../../store/chats/thread-transaction.ts';
 import { createThread } from '../../store/chats/threads.ts';
 import { openTurn } from '../../store/turns/turns.ts';
+import { currentTrace } from '../../telemetry/tracing.ts';
 import { signalSoon } from '../once.ts';
 import type { IntakeDeps } from '../signal.ts';
 
@@ -64,7 +65,7 @@ function openTask(tx: ThreadTransaction, id: string, { prompt, coding = false, r
   const arrival: Arrival = { kind: 'turn', inboxId, turnId: turn.id, threadId: tx.threadId };
   // the key is the thread's: nobody else can write to it yet
   const key = { id: randomUUID(), fingerprint: null };
-  receive(tx, { id: inboxId, turnId: turn.id, key, arrival, body: prompt, writtenBy: [{ role: 'client', channel: 'api' }] });
+  receive(tx, { id: inboxId, turnId: turn.id, key, arrival, body: prompt, writtenBy: [{ role: 'client', channel: 'api' }], traceParent: currentTrace() });
   const task = { id, thread_id: tx.threadId, turn_id: turn.id, inbox_id: inboxId, coding, run_id: runId ?? null };
   insertBackgroundTask(tx, task);
   return { ...task, created_at: tx.at };

@@ -35,7 +35,8 @@ export async function resignal(deps: IntakeDeps, at: Resignalling = { after: nul
 async function signalRow(deps: IntakeDeps, inboxId: string): Promise<boolean> {
   const row = await arrivalOf(deps.db, inboxId);
   if (!row || row.signalled_at) return false;
-  const { arrival, chat_id, channel, workflow_id, resignalled } = row;
-  await signalArrival(deps, { inboxId, arrival: arrival as Arrival, chatId: chat_id, channel, workflowId: workflow_id, resignalled });
+  const { arrival, chat_id, channel, workflow_id, resignalled, trace_parent } = row;
+  const known = { inboxId, arrival: arrival as Arrival, chatId: chat_id, channel, workflowId: workflow_id, resignalled, traceParent: trace_parent };
+  await signalArrival(deps, known);
   return true;
 }

@@ -45,6 +45,8 @@ export function receive(
     arrival: Arrival;
     body: string;
     writtenBy: readonly Identity[];
+    /** where its trace goes on */
+    traceParent?: string | undefined;
   },
 ): void {
   tx.later((db) =>
@@ -58,6 +60,7 @@ export function receive(
       arrival: json(row.arrival),
       body: row.body,
       written_by: json(row.writtenBy),
+      ...(row.traceParent && { trace_parent: row.traceParent }),
     }),
   );
   tx.later((db) => db.updateTable('chats').set({ last_activity_at: new Date() }).where('id', '=', tx.chatId));
@@ -68,7 +71,16 @@ export const arrivalOf = (db: Db, inboxId: string) =>
   db
     .selectFrom('inbox')
     .innerJoin('chats', 'chats.id', 'inbox.chat_id')
-    .select(['inbox.id', 'inbox.arrival', 'inbox.signalled_at', 'chats.id as chat_id', 'chats.channel', 'chats.workflow_id', 'inbox.resignalled'])
+    .select([
+      'inbox.id',
+      'inbox.arrival',
+      'inbox.signalled_at',
+      'chats.id as chat_id',
+      'chats.channel',
+      'chats.workflow_id',
+      'inbox.resignalled',
+      'inbox.trace_parent',
+    ])
     .where('inbox.id', '=', inboxId)
     .executeTakeFirst();
 

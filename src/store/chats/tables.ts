@@ -90,6 +90,8 @@ export interface InboxTable {
   consumed_at: Date | null;
   /** how often its signal was lost with a Temporal server */
   resignalled: Generated<number>;
+  /** where its trace goes on, as `traceparent`; null where nothing is traced */
+  trace_parent: ColumnType<string | null, string | null | undefined, never>;
 }
 
 export interface OutboxTable {

@@ -44,6 +44,7 @@ import * as backgroundTasks from './migrations/0054-background-tasks.ts';
 import * as automations from './migrations/0055-automations.ts';
 import * as workspaceEdits from './migrations/0056-workspace-edits.ts';
 import * as owner from './migrations/0058-owner.ts';
+import * as traces from './migrations/0061-traces.ts';
 
 /**
  * Versioned migrations, oldest first. Never edit a published one: add the next. The previous release must work with what a migration leaves (new tables; new
@@ -94,6 +95,7 @@ const migrations: Record<string, Migration> = {
   '0055_automations': automations,
   '0056_workspace_edits': workspaceEdits,
   '0058_owner': owner,
+  '0061_traces': traces,
 };
 
 /** A newer version has changed the database so that this version cannot use it. It must not be touched. */

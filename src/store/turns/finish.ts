@@ -123,6 +123,8 @@ export async function endedTurn(db: Db, turnId: string) {
     calls: Number(row.calls ?? 0),
     tokens: (row.usage?.input_tokens ?? 0) + (row.usage?.output_tokens ?? 0),
     usd: row.micro_usd / 1_000_000,
+    began: row.started_at ?? row.ended_at,
+    ended: row.ended_at,
     seconds: Math.round((row.ended_at.getTime() - (row.started_at ?? row.ended_at).getTime()) / 100) / 10,
   };
 }

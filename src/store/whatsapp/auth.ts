@@ -38,15 +38,18 @@ export const readKeys = (db: Db, account: string, type: string, ids: readonly st
 
 /**
  * Writes a change completely or not at all, and only for the holder of the lease. The row is locked, so a successor takes over before or after this
- * transaction, never during it. @throws LeaseLost
+ * transaction, never during it. `timeoutMs` limits each statement, and each pause between two: the database ends the transaction of a gateway that hangs or is cut
+ * off, because its lock would keep the successor waiting. @throws LeaseLost
  */
 export async function writeAuth(db: Db, account: string, change: AuthChange, options: { holder: string | null; timeoutMs: number }): Promise<void> {
   await db.transaction().execute(async (tx) => {
-    // one round trip for both, because this runs for every message
+    const limit = String(options.timeoutMs);
+    // one round trip for all of it, because this runs for every message
     const { rows } = await sql<{
       held: boolean;
     }>`with lease as (select 1 from wa_accounts where account = ${account} and lease_holder = ${options.holder} for share)
-      select set_config('statement_timeout', ${String(options.timeoutMs)}, true), exists (select 1 from lease) as held`.execute(tx);
+      select set_config('statement_timeout', ${limit}, true), set_config('idle_in_transaction_session_timeout', ${limit}, true),
+        exists (select 1 from lease) as held`.execute(tx);
     if (options.holder !== null && !rows[0]?.held) throw new LeaseLost();
     if (change.creds) await writeCreds(tx, account, change.creds);
     await writeKeys(tx, account, change.keys);

@@ -12,6 +12,5 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     create index background_tasks_newest on background_tasks (created_at desc);
     create index background_tasks_run on background_tasks (run_id) where run_id is not null;
     create index tasks_thread on tasks (thread_id);
-    create index tasks_newest on tasks (created_at desc);
   `.execute(db);
 }

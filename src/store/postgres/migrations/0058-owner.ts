@@ -10,7 +10,6 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     create index tasks_created on tasks (created_at, id);
     create index spending_day on spending (day);
     create index task_spending_day on task_spending (day);
-    create index wa_contacts_chat on wa_contacts (chat_address);
     create index wa_groups_jid on wa_groups (jid);
     create index steps_created on steps (created_at) include (turn_id, model, input_tokens, output_tokens, micro_usd);
   `.execute(db);

@@ -7,10 +7,12 @@ import type { LeaseHolder } from '../../../../src/channels/channel.ts';
 import { acquireLease } from '../../../../src/channels/whatsapp/link/lease.ts';
 import { INBOX, openAuthState } from '../../../../src/channels/whatsapp/ratchet/auth-state.ts';
 import { createThread } from '../../../../src/store/chats/threads.ts';
+import { openStore } from '../../../../src/store/postgres/database.ts';
 import { dropLease, holdLease, readAccount, tellElsewhere, wish } from '../../../../src/store/whatsapp/account.ts';
 import { archiveAuth, LeaseLost, readCreds, readKeys, writeAuth } from '../../../../src/store/whatsapp/auth.ts';
 import { waiting } from '../../../../src/store/whatsapp/inbox.ts';
 import { startTestDatabase, type TestDatabase } from '../../../support/database.ts';
+import { startPartition } from '../../../support/partition.ts';
 import { until } from '../../../support/until.ts';
 
 const account = 'default';
@@ -223,6 +225,37 @@ describe('the lease', () => {
     const stop = new AbortController();
     const waitingFor = take('next', { signal: stop.signal, onWait: () => stop.abort() });
     expect(await waitingFor).toBeNull();
+  });
+
+  it('is not kept from a successor by a gateway that was cut off in the middle of a write', async () => {
+    const { db } = database.store;
+    const network = await startPartition({ host: '127.0.0.1', port: Number(new URL(database.url).port) });
+    const cutOff = await openStore(Object.assign(new URL(database.url), { port: String(network.port) }).href, { max: 1, migrate: false });
+    try {
+      await holdLease(db, account, 'old', 1);
+      const change = { keys: [{ type: 'session', id: 'a', data: Buffer.from('new') }] };
+      await writeAuth(db, account, change, { holder: null, timeoutMs: 1_000 });
+      let writing: Promise<unknown>;
+      // another writer of the same key holds it up, between its two statements, until the network is gone
+      await db.transaction().execute(async (tx) => {
+        await sql`select 1 from wa_keys for update`.execute(tx);
+        writing = writeAuth(cutOff.db, account, change, { holder: 'old', timeoutMs: 1_500 }).catch(() => {});
+        await until('the write waits', async () => {
+          const { rows } = await sql`select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like 'insert into wa_keys%'`.execute(db);
+          return rows.length > 0;
+        });
+        network.cut();
+      });
+      const begun = performance.now();
+      const lease = (await take('next'))!;
+      expect(performance.now() - begun).toBeLessThan(6_000);
+      await lease.release();
+      network.heal();
+      await writing!;
+    } finally {
+      await network.close();
+      await cutOff.close();
+    }
   });
 
   it('fences: who lost it cannot write keys any more, and a successor waits for a write in progress', async () => {

@@ -1,0 +1,34 @@
+import { z } from 'zod';
+import { isKeyValues } from './key-values.ts';
+import { secret } from './shapes.ts';
+
+const address = () =>
+  z
+    .url({ protocol: /^https?$/, error: 'must be an http or https address such as http://127.0.0.1:4318' })
+    .refine((value) => !value.includes('@'), 'must have no password in it: OTEL_EXPORTER_OTLP_HEADERS is for keys')
+    .optional();
+
+/** Where traces go. The names and their meanings are those of OpenTelemetry. */
+export const tracingSettings = {
+  OTEL_EXPORTER_OTLP_ENDPOINT: address().describe(
+    'Send traces to this OTLP endpoint over HTTP; `/v1/traces` is added. Nothing is traced while it is unset: docs/monitoring.md',
+  ),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: address().describe('The same with its whole path, for an endpoint that has another one'),
+  OTEL_EXPORTER_OTLP_PROTOCOL: z.enum(['http/protobuf', 'http/json']).default('http/protobuf').describe('How traces are sent; gRPC is not spoken'),
+  OTEL_EXPORTER_OTLP_HEADERS: secret()
+    .refine((value) => value === undefined || isKeyValues(value), 'must be name=value pairs, separated by commas')
+    .describe('Headers of the endpoint, such as its key: `name=value`, separated by commas, with percent-encoded values'),
+  OTEL_SERVICE_NAME: z.string().trim().min(1).default('fetch').describe('Name of the service in traces'),
+  OTEL_RESOURCE_ATTRIBUTES: z
+    .string()
+    .trim()
+    .refine(isKeyValues, 'must be name=value pairs, separated by commas')
+    .optional()
+    .describe('Further attributes of each process in traces, such as `deployment.environment.name=home`'),
+  OTEL_TRACES_SAMPLER_ARG: z.coerce
+    .number()
+    .min(0)
+    .max(1)
+    .default(1)
+    .describe('Share of messages that are traced, from 0 to 1 (the sampler is `parentbased_traceidratio`)'),
+} as const;
