@@ -1,24 +1,32 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-
-const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
-
-/** Compares in constant time. Digests are compared, so different lengths take the same time. */
-export const sameSecret = (a: string, b: string): boolean => timingSafeEqual(digest(a), digest(b));
+import { sameSecret } from './secrets.ts';
+import { cookieTokens, hasSession } from './session-cookie.ts';
 
 /**
- * The runtime token, in any form that existing clients send: `Authorization: Bearer`, two headers, `?token=` for an EventSource, which cannot set headers, and
- * a cookie. `trustedOrigin` guards only the cookie, because a browser sends it unasked.
+ * The runtime token, in any form that existing clients send: `Authorization: Bearer`, two headers, `?token=` for an EventSource, which cannot set headers, and a
+ * cookie, with the token or with a session of it. A browser sends the cookie unasked, so the cookie counts only for requests of our own pages.
  */
-export function isAuthorised(request: IncomingMessage, token: string, trustedOrigin: (origin: string) => boolean): boolean {
-  const { headers } = request;
+export function isAuthorised(request: IncomingMessage, token: string): boolean {
+  return showsToken(request, token) || (isFromOwnPage(request) && (hasSession(request, token) || cookieTokens(request).some((value) => isToken(value, token))));
+}
+
+/** Whether the request shows the token where no browser puts it unasked. */
+export function showsToken({ headers, url = '' }: IncomingMessage, token: string): boolean {
   const bearer = headers.authorization?.startsWith('Bearer ') ? headers.authorization.slice('Bearer '.length) : undefined;
-  const shown = [bearer, headers['x-deepseek-runtime-token'], headers['x-codewhale-runtime-token'], queryToken(request.url ?? '')];
-  if (shown.some((secret) => typeof secret === 'string' && sameSecret(secret, token))) return true;
-  const origin = headers.origin;
-  if (origin !== undefined && !trustedOrigin(origin) && origin !== `http://${headers.host}` && origin !== `https://${headers.host}`) return false;
-  const cookie = cookieToken(headers.cookie ?? '');
-  return cookie !== undefined && sameSecret(cookie, token);
+  const shown = [bearer, headers['x-deepseek-runtime-token'], headers['x-codewhale-runtime-token'], queryToken(url)];
+  return shown.some((secret) => typeof secret === 'string' && sameSecret(secret, token));
+}
+
+/**
+ * Whether a page of this origin sends the request. `SameSite` is not enough: for it, all ports of a host are one site, and apps that a model made run there.
+ * Without `Sec-Fetch-Site`, which browsers leave out on plain HTTP beyond this machine, only reading is possible without an `Origin`.
+ */
+export function isFromOwnPage({ method, headers }: Pick<IncomingMessage, 'method' | 'headers'>): boolean {
+  const { origin, host } = headers;
+  const site = headers['sec-fetch-site'];
+  if (origin !== undefined && origin !== `http://${host}` && origin !== `https://${host}`) return false;
+  if (site !== undefined && site !== 'same-origin' && site !== 'none') return false;
+  return origin !== undefined || site === 'same-origin' || method === 'GET' || method === 'HEAD';
 }
 
 /** The first `token=` that can be decoded. */
@@ -33,13 +41,7 @@ export function queryToken(url: string): string | undefined {
   return undefined;
 }
 
-export function cookieToken(header: string): string | undefined {
-  for (const pair of header.split(';')) {
-    const [name, ...rest] = pair.trim().split('=');
-    if (name === 'codewhale_runtime_token') return decode(rest.join('=')) ?? rest.join('=');
-  }
-  return undefined;
-}
+const isToken = (value: string, token: string): boolean => sameSecret(decode(value) ?? value, token);
 
 function decode(text: string): string | undefined {
   try {

@@ -60,7 +60,7 @@ export function createRuntimeApi(deps: ApiDeps): Koa {
     if (known && !matched.route) ctx.set('Allow', [...new Set(matched.path.flatMap((layer) => layer.methods))].sort(byCustom).join(','));
     if (ctx.method === 'OPTIONS') return sendEmpty(ctx, 200);
     if (!known) return sendEmpty(ctx, 404);
-    if (!OPEN.has(ctx.path) && !isAuthorised(ctx.req, deps.token, allowedOrigin)) return sendError(ctx, 401, TOKEN_REQUIRED);
+    if (!OPEN.has(ctx.path) && !isAuthorised(ctx.req, deps.token)) return sendError(ctx, 401, TOKEN_REQUIRED);
     if (!matched.route) return sendEmpty(ctx, 405);
     await answering(ctx, next, deps);
   });

@@ -14,10 +14,11 @@ import { readAnswer, SearchError } from '../../../src/adapters/web/searxng.ts';
 import { EdgeError } from '../../../src/api/errors/errors.ts';
 import { JsonSyntaxError } from '../../../src/api/errors/json-position.ts';
 import { readJson } from '../../../src/api/errors/json-text.ts';
-import { cookieToken, queryToken } from '../../../src/api/http/auth.ts';
+import { queryToken } from '../../../src/api/http/auth.ts';
 import { originList } from '../../../src/api/http/cors.ts';
 import { decodeSegment } from '../../../src/api/http/path.ts';
 import { flag, readQuery, whole } from '../../../src/api/http/query.ts';
+import { cookieTokens } from '../../../src/api/http/session-cookie.ts';
 import { arrowsOf } from '../../../src/api/status/docs/flowchart.ts';
 import { sanitiseName, sanitiseText } from '../../../src/channels/shared/sanitise.ts';
 import { messageOf } from '../../../src/cli/chat/message.ts';
@@ -293,7 +294,7 @@ const OTHERS: Record<string, Parser> = {
   readQuery: { read: (text) => readQuery(text, { since_seq: whole, replay: flag }), seeds: ['since_seq=3&replay=true', 'since_seq=%33'], own: [EdgeError] },
   decodeSegment: { read: (text) => decodeSegment(text, 'id'), seeds: ['thr_1', '%C3%A9', 'a%2Fb'], own: [EdgeError] },
   queryToken: { read: (text) => queryToken(`/v1/x?${text}`), seeds: ['token=abc', 'a=b&token=%41'] },
-  cookieToken: { read: cookieToken, seeds: ['a=b; codewhale_runtime_token=x', 'codewhale_runtime_token="x"'] },
+  cookieTokens: { read: (text) => cookieTokens({ headers: { cookie: text } }), seeds: ['a=b; codewhale_runtime_token=x', 'codewhale_runtime_token="x"'] },
   originList: { read: (text) => originList(text)(text), seeds: ['https://app.example.com, http://localhost:3000', '*'] },
   arrowsOf: { read: arrowsOf, seeds: ['flowchart LR\n  A["a"] --> B["b"]\n  B -->|yes| C\n', 'flowchart TD\nA --> B & C'] },
   urlsIn: {
