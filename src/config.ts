@@ -7,6 +7,7 @@ import { LENIENT, membersOf } from './domain/setting-lists.ts';
 import { chatSettings } from './domain/settings/chat.ts';
 import { instanceSettings } from './domain/settings/instance.ts';
 import { kennelSettings } from './domain/settings/kennel.ts';
+import { isLoopback } from './domain/settings/loopback.ts';
 import { modelSettings } from './domain/settings/model.ts';
 import { isOriginalName, valueIn } from './domain/settings/original-names.ts';
 import { serversSettings } from './domain/settings/servers.ts';
@@ -47,6 +48,8 @@ const FILE_NAMES = SETTING_NAMES.filter((name) => mayBeInFile(settings[name])).m
 export type Config = Readonly<z.infer<typeof schema>> & {
   /** the effective runtime token setting, whichever of its two names was used */
   readonly runtimeToken: string | undefined;
+  /** address that the runtime API binds to */
+  readonly runtimeHost: string;
 };
 
 /** Thrown with every problem of the configuration; `message` is ready for a person. */
@@ -95,7 +98,12 @@ export function loadConfig(flags: Partial<Record<string, string>> = {}, env: Nod
   const parsed = schema.safeParse(raw);
   for (const { path, message } of parsed.error?.issues ?? []) problems.push(`${String(path[0])} (${placeOf(String(path[0]))}): ${message}`);
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
-  const config = { ...parsed.data, runtimeToken: parsed.data.FETCH_RUNTIME_TOKEN ?? parsed.data.DEEPSEEK_RUNTIME_TOKEN };
+  const { FETCH_RUNTIME_TOKEN, DEEPSEEK_RUNTIME_TOKEN, FETCH_RUNTIME_HOST, FETCH_HOST } = parsed.data;
+  const config = { ...parsed.data, runtimeToken: FETCH_RUNTIME_TOKEN ?? DEEPSEEK_RUNTIME_TOKEN, runtimeHost: FETCH_RUNTIME_HOST ?? FETCH_HOST };
+  if (config.FETCH_RUNTIME_INSECURE && !isLoopback(config.runtimeHost))
+    throw new ConfigError([
+      `FETCH_RUNTIME_INSECURE (${placeOf('FETCH_RUNTIME_INSECURE')}): without a token, the runtime API listens on a loopback address only, and not on ${config.runtimeHost}. Unset it, or listen on 127.0.0.1`,
+    ]);
   origins.set(config, { flags, env, sources });
   return config;
 }

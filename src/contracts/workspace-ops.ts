@@ -107,8 +107,15 @@ export interface Profile {
     branch: string | null;
     /** null: no commit yet */
     head: string | null;
+    /** files with a change, staged or not */
     modified: number;
     untracked: number;
+    /** files with a staged change; missing in profiles of the version before, like the next two */
+    staged?: number;
+    /** files with a change that is not staged; a file may be in both */
+    unstaged?: number;
+    /** the branch follows another one; without it, `ahead` and `behind` are 0 */
+    upstream?: boolean;
     ahead: number;
     behind: number;
     /** URL of the branch's remote or of `origin`, without user and password */

@@ -1,5 +1,12 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readMcpConfig } from '../../src/adapters/mcp/config-file.ts';
 import type { ThreadRecord, TurnRecord } from '../../src/contracts/records.ts';
+import type { Profile } from '../../src/contracts/workspace-ops.ts';
+import { declarationOf } from '../../src/domain/extensions/mcp-declaration.ts';
+import { decideVersion, noteFound, noteProblem } from '../../src/store/extensions/extensions.ts';
+import { saveWorkspace } from '../../src/store/kennel/workspaces.ts';
 import { type ApiStack, startApi } from './api-stack.ts';
 import { differences, notCompared } from './differences.ts';
 import { type Answer, type Exchange, loadGolden, normalise, send } from './golden.ts';
@@ -30,6 +37,7 @@ beforeAll(async () => {
   const thread = await newThread();
   busy = await post(`/v1/threads/${thread.id}/turns`, { prompt: 'work' });
   await post('/v1/threads', { archived: true });
+  await bringAlong(api);
   others = [
     [/^auth\/env_/, await api.another({ DEEPSEEK_RUNTIME_TOKEN: 'env-tok' })],
     [/^auth\/generated_/, await api.another({})],
@@ -38,6 +46,23 @@ beforeAll(async () => {
   ];
 }, 120_000);
 afterAll(() => api?.close());
+
+/** What the owner had in the recording: a skill, and four MCP servers of which one has answered. */
+async function bringAlong({ config, store: { db } }: ApiStack): Promise<void> {
+  const mcpServers = {
+    web: { url: 'http://127.0.0.1:1/mcp?key=secret', headers: { Authorization: 'secret' }, tools: { x: { disabled: true } } },
+    demo: { command: 'codewhale-tui', args: ['--key', 'secret'], env: { KEY: 'secret' } },
+    off: { command: '/bin/true', disabled: true },
+    broken: { command: '/nonexistent/cmd' },
+  };
+  writeFileSync(join(config.FETCH_HOME, 'mcp.json'), JSON.stringify({ mcpServers }));
+  const { servers } = await readMcpConfig(config);
+  const demo = servers.find(({ server }) => server.name === 'demo')!.server;
+  const { hash } = await noteFound(db, declarationOf(demo, [{ name: 'look', description: 'Looks.', inputSchema: { type: 'object', properties: {} } }]));
+  await decideVersion(db, hash, true, { role: 'owner' });
+  for (const name of ['broken', 'web']) await noteProblem(db, 'mcp', name, 'It does not answer.');
+  await noteFound(db, { kind: 'skill', name: 'demo', description: 'A demo skill', body: 'secret', files: [], tools: [] });
+}
 
 const withRunningTurn = /\/(turns\/(conflict|steer_good|steer_wrong_id|steer_old_id|interrupt_good|interrupt_wrong_id)|thread\/get_active)$/;
 
@@ -78,6 +103,7 @@ async function replay(exchange: Exchange): Promise<Answer> {
 /** The recording, in the same placeholders as our normalised answer. */
 const comparable = (text: string): unknown => {
   const plain = normalise(text, api.workspace)
+    .replaceAll(join(api.config.FETCH_HOME, 'skills'), '<ws>/.agents/skills')
     .replaceAll('thr_missing', 'thr<1>')
     .replaceAll('turn_ffffffffffffffff', 'turn<1>')
     .replace('turn<1>ffffffff', 'turn<1>');
@@ -200,5 +226,58 @@ describe('turns over HTTP', () => {
     expect([unknown.status, JSON.parse(unknown.body).error.message]).toEqual([404, "no pending approval with id 'x'"]);
     const invalid = await send(api.port, 'POST', '/v1/approvals/x', json, '{"decision":"yes"}');
     expect(JSON.parse(invalid.body)).toEqual({ error: { message: 'invalid decision \'yes\'; expected "allow" or "deny"', status: 400 } });
+  });
+});
+
+describe('what the owner brought along', () => {
+  const ask = async (path: string) => (await send(api.port, 'GET', path, auth)).body;
+
+  it('lists the tools of the servers that were agreed to, by server', async () => {
+    const look = { server: 'demo', name: 'look', prefixed_name: 'mcp_demo_look', description: 'Looks.' };
+    for (const path of ['/v1/apps/mcp/tools', '/v1/apps/mcp/tools?server=demo'])
+      expect(JSON.parse(await ask(path))).toEqual({ tools: [{ ...look, input_schema: expect.objectContaining({ type: 'object' }) }] });
+    for (const server of ['web', 'nobody', '']) expect(await ask(`/v1/apps/mcp/tools?server=${server}`)).toBe('{"tools":[]}');
+  });
+
+  it('tells no secret and no text of a skill', async () => {
+    for (const path of ['/v1/apps/mcp/servers', '/v1/apps/mcp/tools', '/v1/skills', '/v1/workspace/status']) expect(await ask(path)).not.toContain('secret');
+  });
+
+  it('says of a folder that is no skill why it is not used', async () => {
+    await noteProblem(api.store.db, 'skill', 'broken', 'It has no description, by which it is chosen.');
+    expect(JSON.parse(await ask('/v1/skills')).warnings).toEqual(['broken: It has no description, by which it is chosen.']);
+  });
+
+  it('tells the state of a workspace as it was seen last, and of one that nobody saw that nothing is known', async () => {
+    const nothing = { workspace: api.workspace, git_repo: false, branch: null, head: null, dirty: false };
+    const none = { staged: 0, unstaged: 0, untracked: 0, ahead: null, behind: null, seen_at: null };
+    expect(JSON.parse(await ask('/v1/workspace/status'))).toEqual({ ...nothing, ...none });
+    const git = {
+      branch: 'main',
+      head: 'abcdef0123456789',
+      modified: 2,
+      staged: 1,
+      unstaged: 2,
+      untracked: 3,
+      ahead: 1,
+      behind: 0,
+      upstream: true,
+      remote: null,
+    };
+    const profile: Profile = { language: null, framework: null, packageManager: null, test: null, git };
+    const row = { host: 'h', name: 'web', path: api.workspace };
+    await saveWorkspace(api.store.db, { ...row, profile });
+    const { seen_at, ...state } = JSON.parse(await ask('/v1/workspace/status'));
+    expect(state).toEqual({
+      ...{ workspace: api.workspace, git_repo: true, branch: 'main', head: 'abcdef0', dirty: true },
+      ...{ staged: 1, unstaged: 2, untracked: 3, ahead: 1, behind: 0 },
+    });
+    expect(Date.parse(seen_at)).toBeLessThanOrEqual(Date.now());
+    // as a release before left it
+    const { staged: _, unstaged: __, upstream: ___, ...older } = git;
+    await saveWorkspace(api.store.db, { ...row, profile: { ...profile, git: { ...older, branch: null } } });
+    expect(JSON.parse(await ask('/v1/workspace/status'))).toMatchObject({ branch: null, staged: 0, unstaged: 2, ahead: 1 });
+    await saveWorkspace(api.store.db, { ...row, profile: { ...profile, git: { ...git, upstream: false, ahead: 0 } } });
+    expect(JSON.parse(await ask('/v1/workspace/status'))).toMatchObject({ ahead: null, behind: null });
   });
 });

@@ -60,6 +60,10 @@ it('says what the runtime API answers', async () => {
   await answered('GET /v1/threads/{id}?last_turns=1', values);
   await answered('GET /v1/console');
   await answered('GET /v1/usage?group_by=model');
+  await answered('GET /v1/workspace/status');
+  await answered('GET /v1/skills');
+  await answered('GET /v1/apps/mcp/servers');
+  await answered('GET /v1/apps/mcp/tools?server=demo');
 });
 
 it('says what the status API answers', async () => {

@@ -1,5 +1,5 @@
 import { fileStamp, NO_FILE } from '../../adapters/file-stamp.ts';
-import { mcpConfigFile } from '../../adapters/mcp/configured.ts';
+import { mcpConfigFile } from '../../adapters/mcp/config-file.ts';
 import { ExtensionFiles } from './find-files.ts';
 import { type FindDeps, findServers } from './find-servers.ts';
 

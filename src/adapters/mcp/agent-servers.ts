@@ -8,7 +8,7 @@ import { VERSION } from '../../installation.ts';
 import { agreedInThread } from '../../store/extensions/turn-extensions.ts';
 import { createSlots, type Slots } from '../kennel/gate/slots.ts';
 import { type AgreedTool, type CallAccess, callAgreed } from './agreed-call.ts';
-import { readMcpConfig } from './configured.ts';
+import { readMcpConfig } from './config-file.ts';
 
 /**
  * The MCP servers of the owner as a coding agent in a container sees them: one path for each, over a socket of the gate. Tokens, headers and containers of

@@ -11,6 +11,7 @@ export const badQuery = (what: string): EdgeError => new EdgeError(400, `Failed 
 export const badSegment = (name: string): EdgeError => new EdgeError(400, `Invalid URL: Invalid UTF-8 in \`${name}\``);
 
 export const TOKEN_REQUIRED = 'runtime API bearer token required';
+export const MOBILE_IS_OFF = 'mobile control is disabled; start with `fetch serve --mobile`';
 export const keyTooLong = (limit: number): ApiError => new ApiError(400, `Idempotency-Key is longer than ${limit} characters`);
 export const textRequired = (field: string): ApiError => new ApiError(400, `${field} is required`);
 export const notBlank = (field: string): ApiError => new ApiError(400, `${field} must not be empty`);
@@ -28,6 +29,12 @@ export const attachmentNotFound = (id: string): ApiError => new ApiError(404, `a
 export const threadOfInputNotFound = (id: string): ApiError => new ApiError(404, `thread '${id}' not found`);
 export const turnNotActive = (id: string, threadId: string): ApiError => new ApiError(409, `Turn ${id} is not active on thread ${threadId}`);
 export const noPendingApproval = (id: string): ApiError => new ApiError(404, `no pending approval with id '${id}'`);
+export const skillNotFound = (name: string, folder: string): ApiError => new ApiError(404, `skill '${name}' not found in searched directories: ${folder}`);
+export const skillNotAgreed = (name: string): ApiError =>
+  new ApiError(
+    409,
+    `You have not agreed to this version of ${name}. Say \`tools show ${name}\` in the chat of the owner: it shows the whole of it, and the words of a yes`,
+  );
 export const noPendingInput = (id: string): ApiError => new ApiError(404, `no pending user input with id '${id}'`);
 export const invalidDecision = (decision: string): ApiError => new ApiError(400, `invalid decision '${decision}'; expected "allow" or "deny"`);
 

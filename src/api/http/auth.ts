@@ -1,6 +1,19 @@
 import type { IncomingMessage } from 'node:http';
+import type { Config } from '../../config.ts';
+import { originList } from './cors.ts';
 import { sameSecret } from './secrets.ts';
 import { cookieTokens, hasSession } from './session-cookie.ts';
+
+/** A token that is configured is asked for in any case. */
+export const asksForToken = ({ FETCH_RUNTIME_INSECURE, runtimeToken }: Pick<Config, 'FETCH_RUNTIME_INSECURE' | 'runtimeToken'>): boolean =>
+  !FETCH_RUNTIME_INSECURE || runtimeToken !== undefined;
+
+/** Whether a request may use what is behind the token. */
+export function authoriser({ config, token }: { config: Config; token: string }): (request: IncomingMessage) => boolean {
+  if (asksForToken(config)) return (request) => isAuthorised(request, token);
+  const trustedOrigin = originList(config.DEEPSEEK_CORS_ORIGINS);
+  return (request) => isAuthorised(request, token) || isFromThisMachine(request, trustedOrigin);
+}
 
 /**
  * The runtime token, in any form that existing clients send: `Authorization: Bearer`, two headers, `?token=` for an EventSource, which cannot set headers, and a
@@ -8,6 +21,15 @@ import { cookieTokens, hasSession } from './session-cookie.ts';
  */
 export function isAuthorised(request: IncomingMessage, token: string): boolean {
   return showsToken(request, token) || (isFromOwnPage(request) && (hasSession(request, token) || cookieTokens(request).some((value) => isToken(value, token))));
+}
+
+/**
+ * Whether a request may do without a token where none is asked for. A page of another origin may not, unless that origin is in the list: the person only looks at
+ * it. Programs send neither header, and browsers send `Sec-Fetch-Site` to every loopback address.
+ */
+export function isFromThisMachine(request: IncomingMessage, trustedOrigin: (origin: string) => boolean): boolean {
+  const { origin } = request.headers;
+  return (origin !== undefined && trustedOrigin(origin)) || isFromOwnPage({ method: 'GET', headers: request.headers });
 }
 
 /** Whether the request shows the token where no browser puts it unasked. */

@@ -67,6 +67,8 @@ export const approvalDecisionRequest = z
   .object({ decision: z.string().describe('allow or deny'), remember: z.boolean().default(false) })
   .meta({ id: 'ApprovalDecisionRequest', examples: [{ decision: 'allow' }] });
 
+export const skillRequest = z.object({ enabled: z.boolean() }).meta({ id: 'SetSkillEnabledRequest', examples: [{ enabled: false }] });
+
 export const userInputRequest = z
   .object({ answers: z.array(z.object({ id: z.string(), label: z.string(), value: z.string() })) })
   .meta({ id: 'UserInputRequest', examples: [{ answers: [{ id: 'q_1', label: 'Red', value: 'Red' }] }] });

@@ -3,9 +3,11 @@ import type { ApiDeps } from '../api-deps.ts';
 import { EdgeError } from '../errors/errors.ts';
 import { failureOf, refusalOf } from '../errors/runtime-errors.ts';
 import { TOKEN_REQUIRED } from '../errors/texts.ts';
-import { isAuthorised } from '../http/auth.ts';
+import { asksForToken, authoriser } from '../http/auth.ts';
 import { originList, setCors } from '../http/cors.ts';
+import { forbidEmbedding } from '../http/embedding.ts';
 import { requireKnownHost } from '../http/host.ts';
+import { mobileGate } from '../http/mobile-gate.ts';
 import { withDocument } from '../http/openapi.ts';
 import { sendEmpty, sendError, sendText } from '../http/reply.ts';
 import { routerOf } from '../http/router.ts';
@@ -14,11 +16,14 @@ import { getAttachment } from './attachments.ts';
 import type { RuntimeDeps } from './endpoint.ts';
 import { getEvents } from './events.ts';
 import { getHealth, getRuntimeInfo } from './info.ts';
+import { getMcpServers, getMcpTools } from './mcp-servers.ts';
 import { runtimePort } from './port.ts';
+import { getSkills, postSkill } from './skills.ts';
 import { getConsole, getThreadDetail, getThreads, patchThread, postThread } from './threads.ts';
 import { postInterrupt, postMessage, postSteer, postTurn } from './turns.ts';
 import { getUsage } from './usage.ts';
 import { Wakeups } from './wakeups.ts';
+import { getWorkspaceStatus } from './workspace-status.ts';
 
 export const runtimeEndpoints = withDocument<RuntimeDeps>(runtimePort, [
   getHealth,
@@ -37,6 +42,11 @@ export const runtimeEndpoints = withDocument<RuntimeDeps>(runtimePort, [
   getConsole,
   getAttachment,
   getUsage,
+  getWorkspaceStatus,
+  getSkills,
+  postSkill,
+  getMcpServers,
+  getMcpTools,
 ]);
 const OPEN: ReadonlySet<string> = new Set(runtimeEndpoints.filter(({ open }) => open).map(({ path }) => path));
 
@@ -46,21 +56,28 @@ export function createRuntimeApi(deps: ApiDeps): Koa {
   const wakeups = new Wakeups(deps.store);
   deps.stopping?.addEventListener('abort', () => void wakeups.stop());
   const router = routerOf(runtimeEndpoints, { ...deps, wakeups });
-  const allowedOrigin = originList(deps.config.DEEPSEEK_CORS_ORIGINS);
   app.silent = true;
   app.on('error', (error: NodeJS.ErrnoException) => {
     // a client that leaves during a stream is not our error
     if (!['ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE'].includes(error.code ?? '')) deps.log?.error({ err: error }, 'response failed');
   });
-  app.use(requireKnownHost(deps.config));
-  app.use(async (ctx, next) => {
+  const { config, token } = deps;
+  const allowedOrigin = originList(config.DEEPSEEK_CORS_ORIGINS);
+  const isAllowed = authoriser(deps);
+  app.use(requireKnownHost(config));
+  app.use((ctx, next) => {
     setCors(ctx, allowedOrigin);
+    forbidEmbedding(ctx);
+    return next();
+  });
+  app.use(mobileGate({ isOn: () => config.FETCH_MOBILE, token: asksForToken(config) ? token : null }));
+  app.use(async (ctx, next) => {
     const matched = router.match(ctx.path, ctx.method);
     const known = matched.path.length > 0;
     if (known && !matched.route) ctx.set('Allow', [...new Set(matched.path.flatMap((layer) => layer.methods))].sort(byCustom).join(','));
     if (ctx.method === 'OPTIONS') return sendEmpty(ctx, 200);
     if (!known) return sendEmpty(ctx, 404);
-    if (!OPEN.has(ctx.path) && !isAuthorised(ctx.req, deps.token)) return sendError(ctx, 401, TOKEN_REQUIRED);
+    if (!OPEN.has(ctx.path) && !isAllowed(ctx.req)) return sendError(ctx, 401, TOKEN_REQUIRED);
     if (!matched.route) return sendEmpty(ctx, 405);
     await answering(ctx, next, deps);
   });

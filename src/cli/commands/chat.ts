@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../../config.ts';
 import { ApiClient } from '../chat/api-client.ts';
 import { ApiError, reasonOf } from '../chat/api-request.ts';
 import { chat } from '../chat/chat.ts';
 import type { ChatOptions } from '../chat/options.ts';
+import { runningInstance } from '../instance/running-instance.ts';
 
 /** `fetch chat`: connects this terminal to a running instance. Throws an Error whose message is for a person. */
 export async function run(config: Config): Promise<void> {
@@ -30,29 +30,3 @@ export const whatsappOf =
     const [{ offerPairing }, { whatsappClientOf }] = await Promise.all([import('./pair.ts'), import('../setup/whatsapp-client.ts')]);
     return offerPairing(await whatsappClientOf(config), ...beside);
   };
-
-/** Address and token of this home's running instance. */
-function runningInstance(config: Config): { baseUrl: string; token: string } {
-  const read = (name: string): string | undefined => {
-    try {
-      return readFileSync(join(config.FETCH_HOME, name), 'utf8').trim() || undefined;
-    } catch {
-      return undefined;
-    }
-  };
-  let baseUrl: string | undefined;
-  try {
-    baseUrl = (JSON.parse(read('run.json') ?? '{}') as { urls?: { runtime?: string } }).urls?.runtime;
-  } catch {
-    // being written, or torn by a crash; the configured address will do
-  }
-  // an address to listen on may not be one to connect to
-  const host = config.FETCH_HOST === '0.0.0.0' || config.FETCH_HOST === '::' ? '127.0.0.1' : config.FETCH_HOST;
-  baseUrl ??= `http://${host.includes(':') ? `[${host}]` : host}:${config.FETCH_RUNTIME_PORT}`;
-  const token = config.runtimeToken ?? read('runtime-token');
-  if (!token)
-    throw new Error(
-      `There is no token in ${join(config.FETCH_HOME, 'runtime-token')}, so nothing has been started with this home. Start it with "fetch start", or name another home with FETCH_HOME.`,
-    );
-  return { baseUrl, token };
-}

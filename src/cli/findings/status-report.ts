@@ -1,7 +1,7 @@
 import type { Config } from '../../config.ts';
-import { urlsOf } from '../instance/instance.ts';
 import { isAlive } from '../instance/process-identity.ts';
 import { type RoleStatus, readRunState, type Urls } from '../instance/state-file.ts';
+import { urlsOf } from '../instance/urls.ts';
 
 export interface StatusReport {
   roles: RoleStatus[];

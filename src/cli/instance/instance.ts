@@ -17,6 +17,7 @@ import { endLeftovers, liveRunState, type RoleStatus, readRunState, removeRunSta
 import { createSupervisor, type Supervisor } from './supervisor.ts';
 import { ensureSecret, ensureToken } from './tokens.ts';
 import { hiddenAddress, serveUi, type UiAddress, type UiProxy } from './ui-proxy.ts';
+import { urlsOf } from './urls.ts';
 
 export interface Instance {
   supervisor: Supervisor;
@@ -54,14 +55,6 @@ export async function claimOrExplain(home: string): Promise<{ release(): void }>
 /** Downloads and builds are kept here for all homes of this user. */
 export const temporalCache = (env: Record<string, string>): string =>
   join(env.XDG_CACHE_HOME || join(env.HOME || homedir(), '.cache'), 'fetch', `temporal-${CLI_VERSION}-${BUILT_SERVER}`);
-
-const shown = (host: string): string => (host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host);
-
-export const urlsOf = (config: Config): Urls => ({
-  runtime: `http://${shown(config.FETCH_HOST)}:${config.FETCH_RUNTIME_PORT}`,
-  status: `http://${shown(config.FETCH_HOST)}:${config.FETCH_STATUS_PORT}`,
-  temporalUi: config.TEMPORAL_ADDRESS ? null : `http://127.0.0.1:${config.FETCH_TEMPORAL_UI_PORT}`,
-});
 
 /** Brings a whole instance up: servers, namespace and tables, roles; the caller has claimed the home. Rejects, with everything stopped again, when that is not possible. */
 export async function startInstance(
@@ -187,7 +180,7 @@ export function embeddedServer(home: string, report: Reporter): Promise<Temporal
 export function portNeeds(config: Config): PortNeed[] {
   const local = '127.0.0.1';
   return [
-    { port: config.FETCH_RUNTIME_PORT, host: config.FETCH_HOST, purpose: 'the runtime API', setting: 'FETCH_RUNTIME_PORT', flag: '--runtime-port' },
+    { port: config.FETCH_RUNTIME_PORT, host: config.runtimeHost, purpose: 'the runtime API', setting: 'FETCH_RUNTIME_PORT', flag: '--runtime-port' },
     { port: config.FETCH_STATUS_PORT, host: config.FETCH_HOST, purpose: 'the status API', setting: 'FETCH_STATUS_PORT', flag: '--status-port' },
     ...(config.TEMPORAL_ADDRESS
       ? []

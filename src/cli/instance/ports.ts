@@ -31,7 +31,7 @@ export const isPortFree = (port: number, host: string): Promise<boolean> =>
       else if (error.code === 'EACCES')
         reject(new PortError(`Port ${port} may not be used by this user (ports below 1024 are privileged). Choose a higher one.`));
       else if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND')
-        reject(new PortError(`${host} is not an address of this machine. Change FETCH_HOST (--host).`));
+        reject(new PortError(`${host} is not an address of this machine. Change FETCH_HOST or FETCH_RUNTIME_HOST (--host).`));
       else reject(error);
     });
     server.listen({ port, host, exclusive: true }, () => server.close(() => resolve(true)));

@@ -30,7 +30,7 @@ export async function run({ config, role, store, temporal }: RoleContext): Promi
     log: createLog('api', config.LOG_LEVEL),
     reload: () => reloadConfig(config),
   };
-  const runtime = await listen(createRuntimeApi(deps), config.FETCH_HOST, config.FETCH_RUNTIME_PORT);
+  const runtime = await listen(createRuntimeApi(deps), config.runtimeHost, config.FETCH_RUNTIME_PORT);
   const status = await listen(createStatusApi(deps), config.FETCH_HOST, config.FETCH_STATUS_PORT);
   const stopKeeping = keepAuditHead(store.db, config.FETCH_HOME, deps.log);
   role.onStop(async () => {
@@ -38,5 +38,5 @@ export async function run({ config, role, store, temporal }: RoleContext): Promi
     stopping.abort();
     await Promise.all([runtime.close(), status.close()]);
   });
-  role.ready(`http://${config.FETCH_HOST}:${config.FETCH_RUNTIME_PORT}`);
+  role.ready(`http://${config.runtimeHost}:${config.FETCH_RUNTIME_PORT}`);
 }

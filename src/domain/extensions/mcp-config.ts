@@ -57,6 +57,8 @@ export interface ConfiguredServer {
 
 export interface McpConfig {
   servers: ConfiguredServer[];
+  /** entries that are switched off */
+  off: McpServer[];
   /** entries that are not used, and why */
   problems: Array<{ name: string; problem: string }>;
 }
@@ -101,7 +103,7 @@ const entry = z.object({
 
 /** Reads the file. One wrong entry does not take the others along. */
 export function parseMcpConfig(text: string): McpConfig {
-  const whole = (problem: string): McpConfig => ({ servers: [], problems: [{ name: '', problem }] });
+  const whole = (problem: string): McpConfig => ({ servers: [], off: [], problems: [{ name: '', problem }] });
   let raw: unknown;
   try {
     raw = JSON.parse(text);
@@ -112,10 +114,13 @@ export function parseMcpConfig(text: string): McpConfig {
   if (typeof listed !== 'object' || listed === null || Array.isArray(listed)) return whole('It must be an object with "mcpServers", an object of servers.');
   const entries = Object.entries(listed);
   if (entries.length > MOST_SERVERS) return whole(`It has ${entries.length} servers; at most ${MOST_SERVERS} are used.`);
-  const config: McpConfig = { servers: [], problems: [] };
+  const config: McpConfig = { servers: [], off: [], problems: [] };
   for (const [key, value] of entries) {
     const found = readEntry(key, value);
-    if (found === null) continue;
+    if (isOff(value)) {
+      if (typeof found !== 'string') config.off.push(found.server);
+      continue;
+    }
     const taken = typeof found !== 'string' && config.servers.some(({ server }) => server.name === found.server.name);
     if (typeof found === 'string' || taken) {
       config.problems.push({ name: inline(key, 60), problem: typeof found === 'string' ? found : 'Another server has this name already.' });
@@ -124,15 +129,16 @@ export function parseMcpConfig(text: string): McpConfig {
   return config;
 }
 
-/** A string is what is wrong with it; null: it is switched off. */
-function readEntry(key: string, value: unknown): ConfiguredServer | string | null {
+const isOff = (value: unknown): boolean => (value as { disabled?: unknown } | null)?.disabled === true;
+
+/** A string is what is wrong with it. */
+function readEntry(key: string, value: unknown): ConfiguredServer | string {
   const name = key.trim().replaceAll(/[_ .]/g, '-');
   if (name.length > LONGEST_NAME || !/^[a-zA-Z0-9]+(-[a-zA-Z0-9]+)*$/.test(name))
     return `A name has letters, digits and single hyphens, and at most ${LONGEST_NAME} of them.`;
   const parsed = entry.safeParse(value);
   if (!parsed.success) return inline(z.prettifyError(parsed.error), 500);
-  const { command, url, type, args, env, headers, cwd, hosts, disabled, timeoutSeconds, oauth, ...rest } = parsed.data;
-  if (disabled) return null;
+  const { command, url, type, args, env, headers, cwd, hosts, disabled: _, timeoutSeconds, oauth, ...rest } = parsed.data;
   if ((command === undefined) === (url === undefined)) return 'It needs either "command" (a program) or "url" (a server).';
   if (rest.agents && name === AGENTS_OWN) return `Agents have a server of the name ${AGENTS_OWN} already. Give this one another name.`;
   if (type === 'sse') return 'The old SSE transport is not supported. Use the address of its streamable HTTP.';

@@ -10,12 +10,22 @@ export const instanceSettings = {
   FETCH_TEMPORAL_UI_PORT: port(8233).describe('Temporal Web UI of the embedded server'),
   FETCH_POSTGRES_PORT: port(7432).describe('Embedded PostgreSQL'),
   FETCH_HOST: z.string().default('127.0.0.1').describe('Address that the HTTP APIs bind to; loopback by default'),
+  FETCH_RUNTIME_HOST: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Address of the runtime API alone, where it is not FETCH_HOST: 0.0.0.0 lets phones of your network reach the page, and not the status API'),
   FETCH_ALLOWED_HOSTS: z
     .string()
     .optional()
     .describe('Further host names of the HTTP APIs, comma separated; localhost, the name of this machine and addresses always work'),
   FETCH_RUNTIME_TOKEN: secret().describe('Bearer token of the runtime API; when unset, one is created in FETCH_HOME/runtime-token'),
   DEEPSEEK_RUNTIME_TOKEN: secret().describe('The same, under the name that existing clients use'),
+  FETCH_RUNTIME_INSECURE: z
+    .stringbool()
+    .default(false)
+    .describe('The runtime API asks for no token while none is configured; on a loopback address only. Pages of other origins still need one'),
+  FETCH_MOBILE: z.stringbool().default(false).describe('The runtime API serves the page at `/mobile`, too'),
   DEEPSEEK_CORS_ORIGINS: z.string().default('').describe('More origins that browsers may call from, comma separated'),
   ADMIN_TOKEN: secret().describe('Bearer token of the status API; when unset, one is created in FETCH_HOME/admin-token'),
   FETCH_BACKUP_KEY: secret().describe('Passphrase that encrypts what `fetch backup` writes. Keep it somewhere else, too: nothing opens a backup without it'),

@@ -73,7 +73,7 @@ export async function forgetOthers(db: Db, kind: ExtensionKind, names: readonly 
   await gone.execute();
 }
 
-export async function decideVersion(tx: Tx, hash: string, agreed: boolean, by: DecidedBy): Promise<void> {
+export async function decideVersion(tx: Db | Tx, hash: string, agreed: boolean, by: DecidedBy): Promise<void> {
   await tx
     .updateTable('extension_versions')
     .set({ agreed, decided_at: new Date(), decided_by: json(by) })

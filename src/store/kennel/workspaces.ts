@@ -1,4 +1,5 @@
 import { type Selectable, sql } from 'kysely';
+import type { Channel } from '../../contracts/ids.ts';
 import type { Profile } from '../../contracts/workspace-ops.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
 import type { TaskTable, WorkspaceTable } from './tables.ts';
@@ -72,6 +73,21 @@ export async function activeWorkspace(db: Db | Tx, chatId: string): Promise<Acti
 /** What was known of a workspace when somebody last looked. */
 export const profileOfWorkspace = async (db: Db | Tx, { host, name }: ActiveWorkspace): Promise<Profile | null> =>
   (await db.selectFrom('workspaces').select('profile').where('host', '=', host).where('name', '=', name).executeTakeFirst())?.profile ?? null;
+
+/** The workspace in this folder, as it was seen last, by whichever host. */
+export const workspaceAt = (db: Db, path: string): Promise<WorkspaceRow | undefined> =>
+  db.selectFrom('workspaces').selectAll().where('path', '=', path).orderBy('seen_at', 'desc').limit(1).executeTakeFirst();
+
+/** The active workspace of the chat at this address. */
+export const workspaceOfAddress = (db: Db, channel: Channel, address: string): Promise<WorkspaceRow | undefined> =>
+  db
+    .selectFrom('chats')
+    .innerJoin('workspaces', (on) => on.onRef('workspaces.host', '=', 'chats.workspace_host').onRef('workspaces.name', '=', 'chats.workspace'))
+    .selectAll('workspaces')
+    .where('chats.channel', '=', channel)
+    .where('chats.address', '=', address)
+    .limit(1)
+    .executeTakeFirst();
 
 export async function selectWorkspace(db: Db | Tx, chatId: string, { host, name }: ActiveWorkspace): Promise<void> {
   await db.updateTable('chats').set({ workspace: name, workspace_host: host }).where('id', '=', chatId).execute();
