@@ -10,6 +10,7 @@ import { addMemoryCommands } from './program/memory-commands.ts';
 import { addPayloadKeyCommands } from './program/payload-key-commands.ts';
 import { command, program } from './program/program.ts';
 import { addRoleCommands } from './program/role-commands.ts';
+import { addServeCommands } from './program/serve-commands.ts';
 
 /** The `fetch` command. Commands are imported when they run: `fetch status` must not load a workflow engine. */
 
@@ -99,6 +100,7 @@ command(
 )
   .argument('<chat|person>', 'id of a chat or of its thread, or an international phone number')
   .option('--yes', 'do it');
+addServeCommands();
 command('ui', 'Show the link that lets a browser into the Temporal Web UI', 'fetch ui', () => async (config) => (await import('./commands/ui.ts')).run(config));
 command(
   'stop',
@@ -131,9 +133,10 @@ const plain = new Set([
   'McpError',
   'BackupUnreadable',
   'PoolerError',
+  'ServeError',
 ]);
 
-const holdsRoles = new Set(['start', 'worker', 'gateway', 'api', 'kennel-worker', 'roles']);
+const holdsRoles = new Set(['start', 'serve', 'worker', 'gateway', 'api', 'kennel-worker', 'roles']);
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     // the output of a service may lie on the disk that is full, a terminal may be gone: what cannot be said must not end what runs

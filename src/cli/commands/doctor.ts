@@ -8,9 +8,10 @@ import { rebuildCommand } from '../../installation.ts';
 import { installedService } from '../background/find-service.ts';
 import { howItRuns, howText } from '../background/how-it-runs.ts';
 import { backupFinding } from '../findings/backup.ts';
-import { type Finding, printFindings } from '../findings/finding.ts';
+import { exitCodeOf, type Finding, printFindings } from '../findings/finding.ts';
 import { kennelFinding } from '../findings/kennel.ts';
 import { answersHere } from '../findings/server-roles.ts';
+import { shownAddress } from '../findings/shown-address.ts';
 import { readStatus } from '../findings/status-report.ts';
 import { whatsappFinding } from '../findings/whatsapp.ts';
 import { diskWarning, requireDiskSpace, requireOwner } from '../instance/home.ts';
@@ -63,7 +64,14 @@ export async function diagnose(config: Config): Promise<Finding[]> {
 
 /** `fetch doctor`; the exit code is 1 when something needed is missing. */
 export async function run(config: Config, options: { json?: boolean }): Promise<void> {
-  process.exitCode = printFindings(await diagnose(config), options);
+  const findings = await diagnose(config);
+  if (!options.json) {
+    process.exitCode = printFindings(findings);
+    return;
+  }
+  const { capabilities } = await import('../findings/capabilities.ts');
+  process.stdout.write(`${JSON.stringify({ ...(await capabilities(config, findings)), ok: exitCodeOf(findings) === 0, findings })}\n`);
+  process.exitCode = exitCodeOf(findings);
 }
 
 const ok = (name: string, version: string | null, detail: string): Finding => ({ name, state: 'ok', version, detail, mend: null });
@@ -153,8 +161,8 @@ async function modelFinding(config: Config): Promise<Finding> {
   const { verifyModel } = await import('../../adapters/model/discover.ts');
   const model = config.AGENT_MODEL === PRACTICE ? undefined : config.AGENT_MODEL;
   const result = await verifyModel({ ...config, AGENT_MODEL: model } as never, MODEL_PATIENCE_MS);
-  if (!result.ok) return missing('model', `${endpoint.baseUrl}: ${result.error}`, mend);
-  const found = ok('model', result.model, `${endpoint.baseUrl}; ${result.price}`);
+  if (!result.ok) return missing('model', `${shownAddress(endpoint.baseUrl)}: ${result.error}`, mend);
+  const found = ok('model', result.model, `${shownAddress(endpoint.baseUrl)}; ${result.price}`);
   return result.price.startsWith('price not known')
     ? { ...found, state: 'warning', mend: 'FETCH_MODEL_PRICE=INPUT,OUTPUT in US dollars per million tokens' }
     : found;

@@ -9,9 +9,12 @@ export interface Finding {
   mend: string | null;
 }
 
-/** Prints findings for a person, or as one JSON object. Returns the exit code: 1 when something needed is missing. */
-export function printFindings(findings: Finding[], options: { json?: boolean }): 0 | 1 {
-  const code = findings.some(({ state }) => state === 'missing') ? 1 : 0;
+/** 1 when something needed is missing. */
+export const exitCodeOf = (findings: readonly Finding[]): 0 | 1 => (findings.some(({ state }) => state === 'missing') ? 1 : 0);
+
+/** Prints findings for a person, or as one JSON object. Returns the exit code. */
+export function printFindings(findings: Finding[], options: { json?: boolean } = {}): 0 | 1 {
+  const code = exitCodeOf(findings);
   if (options.json) {
     process.stdout.write(`${JSON.stringify({ ok: code === 0, findings })}\n`);
     return code;

@@ -49,12 +49,15 @@ export const command = (name: string, description: string, example: string, run:
       const reload = () => loadConfig(flags);
       const config = reload();
       // a role of a supervisor inherits what its supervisor has said already; any other command may have a parent too, which only brings Node 24
-      if (!(process.send && supervisedCommands.has(name)))
-        for (const warning of configWarnings(config.FETCH_HOME)) process.stderr.write(`Warning: ${warning}\n`);
+      if (!(process.send && supervisedCommands.has(name))) printWarnings(config);
       await run(self, args)(config, reload, flags);
     },
     parent,
   );
+
+export function printWarnings({ FETCH_HOME }: Config): void {
+  for (const warning of configWarnings(FETCH_HOME)) process.stderr.write(`Warning: ${warning}\n`);
+}
 
 /** The same, before the configuration is parsed: for what repairs it. */
 export function commandWithFlags(

@@ -1,11 +1,11 @@
-import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { beginLogin, OtherLogin } from '../../adapters/mcp/oauth/login.ts';
 import { listenOnLoopback } from '../../adapters/mcp/oauth/loopback.ts';
 import type { StoredLogin } from '../../adapters/mcp/oauth/stored-login.ts';
-import { type Config, childEnvironment } from '../../config.ts';
+import type { Config } from '../../config.ts';
 import type { ConfiguredServer } from '../../domain/extensions/mcp-config.ts';
+import { openBrowser } from './browser.ts';
 
 /** A person logs in with a browser, on this machine or on another one. */
 
@@ -68,16 +68,4 @@ function readPasted(take: (answer: URLSearchParams) => Promise<{ ok: boolean; te
     lines.close();
     process.stdin.unref?.();
   });
-}
-
-/** As a program and its argument, so that no shell reads the address. Where no browser opens, the printed address is enough. */
-function openBrowser(address: string): void {
-  const { DISPLAY, WAYLAND_DISPLAY, SSH_CONNECTION } = childEnvironment({});
-  const openers: Partial<Record<NodeJS.Platform, string[]>> = { darwin: ['open'], win32: ['rundll32', 'url.dll,FileProtocolHandler'] };
-  const opener = openers[process.platform] ?? (DISPLAY || WAYLAND_DISPLAY ? ['xdg-open'] : null);
-  if (!opener || SSH_CONNECTION) return;
-  const [program, ...args] = [...opener, address];
-  spawn(program!, args, { stdio: 'ignore', detached: true })
-    .on('error', () => {})
-    .unref();
 }

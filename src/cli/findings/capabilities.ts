@@ -1,0 +1,109 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { mcpConfigFile } from '../../adapters/mcp/config-file.ts';
+import { endpointOf, PRACTICE } from '../../adapters/model/endpoint.ts';
+import { type Config, childEnvironment, type Source, sourcesOf } from '../../config.ts';
+import { VERSION } from '../../installation.ts';
+import { clusterFolder } from '../instance/postgres.ts';
+import type { Finding } from './finding.ts';
+import { mcpServerHealth } from './mcp-servers.ts';
+import { shownAddress } from './shown-address.ts';
+
+/** What a folder is: its place, whether it is there, and how many of its kind it holds. */
+const folder = (path: string, isOne: (name: string) => boolean) => {
+  const present = existsSync(path);
+  return { path, present, count: present ? readdirSync(path).filter(isOne).length : 0 };
+};
+const skillsIn = (path: string) => folder(path, (name) => existsSync(join(path, name, 'SKILL.md')));
+/** Fields of the contract for what Fetch does not have. */
+const NOTHING = { path: null, present: false, count: 0 };
+
+const SOURCES: Record<Source, 'env' | 'config' | 'default'> = { flag: 'env', environment: 'env', file: 'config', default: 'default' };
+const OS: Partial<Record<NodeJS.Platform, string>> = { darwin: 'macos', win32: 'windows' };
+const ARCH: Partial<Record<NodeJS.Architecture, string>> = { x64: 'x86_64', arm64: 'aarch64' };
+
+/**
+ * The fields of `doctor --json` in the contract, of this installation: what is there and how much of it, never a key, the content of a file or a word of a chat.
+ * `findings` are those of the same run.
+ */
+export async function capabilities(config: Config, findings: readonly Finding[]): Promise<Record<string, unknown>> {
+  const { FETCH_HOME: home } = config;
+  const workspace = config.FETCH_WORKSPACE ?? process.cwd();
+  const configFile = join(home, '.env');
+  const memories = config.DATABASE_URL ? null : clusterFolder(home);
+  return {
+    version: VERSION,
+    config_path: configFile,
+    config_present: existsSync(configFile),
+    workspace,
+    ...modelFacts(config, findings),
+    search_provider: { provider: config.FETCH_SEARXNG_URL ? 'searxng' : null, source: SOURCES[sourcesOf(config).FETCH_SEARXNG_URL ?? 'default'] },
+    memory: { enabled: true, path: memories, file_present: memories !== null && existsSync(memories) },
+    mcp: {
+      config_path: mcpConfigFile(config),
+      present: existsSync(mcpConfigFile(config)),
+      project_config_path: null,
+      project_present: false,
+      servers: await mcpServerHealth(config),
+    },
+    skills: {
+      selected: join(home, 'skills'),
+      global: skillsIn(join(home, 'skills')),
+      agents: skillsIn(join(workspace, '.agents', 'skills')),
+      agents_global: skillsIn(join(homedir(), '.agents', 'skills')),
+      local: skillsIn(join(workspace, 'skills')),
+      opencode: skillsIn(join(workspace, '.opencode', 'skills')),
+      claude: skillsIn(join(workspace, '.claude', 'skills')),
+    },
+    tools: folder(join(home, 'tools'), (name) => name.endsWith('.json')),
+    plugins: NOTHING,
+    storage: { spillover: NOTHING, stash: NOTHING },
+    sandbox: sandbox(findings),
+    platform: { os: OS[process.platform] ?? process.platform, arch: ARCH[process.arch] ?? process.arch },
+  };
+}
+
+function modelFacts(config: Config, findings: readonly Finding[]) {
+  const endpoint = endpointOf(config);
+  const found = findings.find(({ name }) => name === 'model');
+  const model = (config.AGENT_MODEL ?? found?.version) || PRACTICE;
+  const provider = endpoint?.kind ?? PRACTICE;
+  const verified = childEnvironment({}).NODE_TLS_REJECT_UNAUTHORIZED !== '0';
+  return {
+    api_key: { source: keySource(config, endpoint !== null) },
+    base_url: endpoint ? shownAddress(endpoint.baseUrl) : null,
+    default_text_model: endpoint ? model : PRACTICE,
+    strict_tool_mode: { enabled: false, status: 'disabled', function_strict_sent: false, message: 'disabled', recommended_base_url: null },
+    tls: {
+      certificate_verification: verified,
+      insecure_skip_tls_verify: !verified,
+      provider,
+      message: verified ? 'TLS certificate verification enabled' : 'NODE_TLS_REJECT_UNAUTHORIZED=0 switches the verification of certificates off',
+    },
+    api_connectivity: { checked: endpoint !== null, note: found?.detail ?? '' },
+    capability: {
+      resolved_provider: provider,
+      resolved_model: endpoint ? model : PRACTICE,
+      // what a step may see of the dialogue: endpoints do not tell the window of a model
+      context_window: config.FETCH_CONTEXT_TOKENS,
+      max_output: null,
+      thinking_supported: null,
+      cache_telemetry_supported: true,
+      request_payload_mode: 'ChatCompletions',
+      alias_deprecation: null,
+    },
+  };
+}
+
+/** Where the key in use comes from. A local endpoint may need none. */
+function keySource(config: Config, hasEndpoint: boolean): 'env' | 'config' | 'missing' {
+  const name = config.OPENAI_API_KEY ? 'OPENAI_API_KEY' : 'OPENROUTER_API_KEY';
+  if (!hasEndpoint || !config[name]) return 'missing';
+  return SOURCES[sourcesOf(config)[name]!] === 'config' ? 'config' : 'env';
+}
+
+function sandbox(findings: readonly Finding[]) {
+  const available = findings.some(({ name, state }) => name === 'docker' && state === 'ok');
+  return { available, kind: available ? 'docker' : null };
+}
