@@ -11,6 +11,7 @@ import { mobileGate } from '../http/mobile-gate.ts';
 import { withDocument } from '../http/openapi.ts';
 import { sendEmpty, sendError, sendText } from '../http/reply.ts';
 import { routerOf } from '../http/router.ts';
+import { ownersPage } from '../page/page.ts';
 import { postApproval, postUserInput } from './answers.ts';
 import { getAttachment } from './attachments.ts';
 import type { RuntimeDeps } from './endpoint.ts';
@@ -71,6 +72,7 @@ export function createRuntimeApi(deps: ApiDeps): Koa {
     return next();
   });
   app.use(mobileGate({ isOn: () => config.FETCH_MOBILE, token: asksForToken(config) ? token : null }));
+  app.use(ownersPage(deps));
   app.use(async (ctx, next) => {
     const matched = router.match(ctx.path, ctx.method);
     const known = matched.path.length > 0;

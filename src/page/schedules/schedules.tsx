@@ -1,0 +1,1 @@
+export const SchedulesPart = (_: { rest: string[] }) => null;

@@ -1,0 +1,1 @@
+export const SettingsPart = (_: { rest: string[] }) => null;

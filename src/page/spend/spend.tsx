@@ -1,0 +1,1 @@
+export const SpendPart = (_: { rest: string[] }) => null;

@@ -1,0 +1,1 @@
+export const TasksPart = (_: { rest: string[] }) => null;
