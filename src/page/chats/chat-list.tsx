@@ -8,7 +8,7 @@ import { Ago, Dot, Empty, Shown, type Tone, WorkButton } from '../shared/parts.t
 import { useResource } from '../shared/resource.ts';
 import { goTo, linkTo } from '../shared/route.ts';
 import { texts } from '../texts.ts';
-import { found, nameOf, stateOf, summaries, type ThreadSummary } from './summaries.ts';
+import { found, stateOf, summaries, type ThreadSummary } from './summaries.ts';
 
 export function ChatList({ chosen }: { chosen: string | undefined }) {
   const [words, setWords] = useState('');
@@ -62,7 +62,7 @@ function Rows({ chats, words, chosen }: { chats: ThreadSummary[]; words: string;
   );
 }
 
-const TONES: Record<ReturnType<typeof stateOf>, Tone> = { waiting: 'wait', running: 'busy', failed: 'bad', idle: 'plain' };
+const TONES: Record<ReturnType<typeof stateOf>, Tone> = { waiting: 'wait', working: 'busy', limited: 'wait', paused: 'plain', failed: 'bad', idle: 'plain' };
 
 /** `version`: the summary as text, so that a row is drawn again only when it changed. */
 const ChatRow = memo(({ version, chosen }: { version: string; chosen: boolean }) => {
@@ -73,16 +73,16 @@ const ChatRow = memo(({ version, chosen }: { version: string; chosen: boolean })
       <a class="list-row" href={linkTo('chats', chat.id)} aria-current={chosen ? 'true' : undefined}>
         <span class="list-line">
           {state !== 'idle' && <Dot tone={TONES[state]} />}
-          <bdi class="list-name">{nameOf(chat)}</bdi>
+          <bdi class="list-name">{chat.label}</bdi>
           <span class="list-time">
             <Ago at={chat.updated_at} />
           </span>
         </span>
         <span class="list-preview">{chat.preview}</span>
         <span class="list-meta">
-          {chat.channel && <span class={`channel ${chat.channel}`}>{texts.chats.channels[chat.channel] ?? chat.channel}</span>}
+          <span class={`channel ${chat.channel}`}>{texts.chats.channels[chat.channel] ?? chat.channel}</span>
           {state !== 'idle' && <span class={`state ${TONES[state]}`}>{texts.chats.states[state]}</span>}
-          {(chat.cost_usd ?? 0) > 0 && <span>{money(chat.cost_usd!)}</span>}
+          {chat.cost_usd > 0 && <span>{money(chat.cost_usd)}</span>}
         </span>
       </a>
     </li>

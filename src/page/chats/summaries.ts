@@ -5,36 +5,34 @@ export interface ThreadSummary {
   id: string;
   title: string;
   preview: string;
-  model: string;
-  archived: boolean;
   updated_at: string;
   latest_turn_status: string | null;
-  channel?: string;
-  /** name of the person or group */
-  label?: string | null;
-  state?: string;
-  cost_usd?: number;
+  channel: string;
+  /** name of the person or group, or the title */
+  label: string;
+  /** `waiting`: for a person */
+  state: 'idle' | 'working' | 'waiting' | 'limited' | 'paused';
+  cost_usd: number;
   /** questions that are open */
-  pending?: number;
+  pending: number;
 }
 
-export const summaries = new Resource<ThreadSummary[]>('/v1/threads/summary?limit=500', (event) => event.about === 'thread' && moreThanText(event), 700);
+export const summaries = new Resource<ThreadSummary[]>(
+  '/v1/threads/summary?limit=500',
+  (event) => event.about === 'tasks' || (event.about === 'thread' && moreThanText(event)),
+  700,
+);
 
-export const nameOf = ({ label, title, id }: Pick<ThreadSummary, 'label' | 'title' | 'id'>): string => label || title || id;
-
-/** What a chat does: `waiting`, `running`, `failed` or `idle`. */
-export function stateOf({ state, pending, latest_turn_status: status }: ThreadSummary): 'waiting' | 'running' | 'failed' | 'idle' {
-  if ((pending ?? 0) > 0 || state === 'waiting') return 'waiting';
-  if (state === 'running' || status === 'inprogress' || status === 'in_progress' || status === 'queued') return 'running';
-  return state === 'failed' || status === 'failed' ? 'failed' : 'idle';
-}
+/** What a row shows of the state: one whose last turn failed shows that. */
+export const stateOf = ({ state, latest_turn_status: status }: ThreadSummary): ThreadSummary['state'] | 'failed' =>
+  state === 'idle' && status === 'failed' ? 'failed' : state;
 
 /** Chats with these words, in the order of the list. */
 export function found(chats: readonly ThreadSummary[], words: string): ThreadSummary[] {
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
   if (wanted.length === 0) return [...chats];
   return chats.filter((chat) => {
-    const text = `${chat.label ?? ''} ${chat.title} ${chat.preview} ${chat.id}`.toLowerCase();
+    const text = `${chat.label} ${chat.title} ${chat.preview} ${chat.id}`.toLowerCase();
     return wanted.every((word) => text.includes(word));
   });
 }

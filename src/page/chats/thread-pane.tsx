@@ -11,7 +11,7 @@ import { goTo, linkTo } from '../shared/route.ts';
 import { texts } from '../texts.ts';
 import { Composer } from './composer.tsx';
 import { useThread } from './follow-thread.ts';
-import { nameOf, summaries, type ThreadSummary } from './summaries.ts';
+import { summaries, type ThreadSummary } from './summaries.ts';
 import { ThreadLog } from './thread-log.tsx';
 import { runningTurn, type ThreadView } from './thread-state.ts';
 
@@ -45,7 +45,7 @@ export function ThreadPane({ id }: { id: string }) {
 
 function ThreadHead({ id, view, summary }: { id: string; view: ThreadView | null; summary: ThreadSummary | undefined }) {
   const [renaming, setRenaming] = useState(false);
-  const name = view?.thread.title || (summary ? nameOf(summary) : id);
+  const name = view?.thread.title || summary?.label || id;
   return (
     <header class="pane-head">
       <a class="icon-button back" href={linkTo('chats')} aria-label={texts.back}>
@@ -59,9 +59,9 @@ function ThreadHead({ id, view, summary }: { id: string; view: ThreadView | null
             <bdi>{name}</bdi>
           </h2>
           <p class="meta">
-            {summary?.channel && <span class={`channel ${summary.channel}`}>{texts.chats.channels[summary.channel] ?? summary.channel}</span>}
+            {summary && <span class={`channel ${summary.channel}`}>{texts.chats.channels[summary.channel] ?? summary.channel}</span>}
             {view && <span>{view.thread.model}</span>}
-            {summary?.cost_usd !== undefined && summary.cost_usd > 0 && <span>{money(summary.cost_usd)}</span>}
+            {summary && summary.cost_usd > 0 && <span>{money(summary.cost_usd)}</span>}
           </p>
         </div>
       )}

@@ -33,7 +33,7 @@ export const QuestionCard = memo(({ question: given }: { question: OwnerQuestion
         {question.delivered_at === null && <span>{texts.now.notDelivered}</span>}
       </p>
       <p class="prompt">{prompt}</p>
-      {tool && <p class="tool-name">{tool}</p>}
+      {tool && kind !== 'question' && <p class="tool-name">{tool}</p>}
       {tainted && (
         <p class="warning">
           <Icon name="warning" size={16} />
@@ -105,15 +105,15 @@ function Choices({ question: { id, kind, answer: offered }, seen, busy, answer }
   return (
     <div class="choices">
       <div class="buttons">
-        {offered.choices.map(({ label, description, body, kind: choice }) => (
+        {offered.choices.map(({ label, description, body, kind: choice }, at) => (
           <button
             key={label}
             type="button"
-            class={`button ${choice === 'yes' && kind !== 'question' ? 'primary' : ''}`}
+            class={`button ${choice === 'yes' && at === 0 && kind !== 'question' ? 'primary' : ''}`}
             disabled={busy || (gated && choice !== 'no')}
             onClick={() => void answer(body)}
           >
-            {label}
+            <span class="label">{label}</span>
             {description && <small>{description}</small>}
           </button>
         ))}

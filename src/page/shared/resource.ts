@@ -28,14 +28,18 @@ export class Resource<Value> {
     this.#address = typeof address === 'string' ? () => address : address;
     this.#concern = concern;
     this.#restMs = restMs;
-    all.add(this as Resource<unknown>);
   }
 
   /** keeps it read until the returned function is called */
   watch(): () => void {
-    this.#watchers++;
+    if (this.#watchers++ === 0) watched.add(this as Resource<unknown>);
     if (this.#stale) this.#schedule();
-    return () => void this.#watchers--;
+    return () => {
+      if (--this.#watchers > 0) return;
+      watched.delete(this as Resource<unknown>);
+      // what changes from now on is not told to it
+      this.#stale = true;
+    };
   }
 
   changed(event: OwnerEvent): void {
@@ -80,12 +84,11 @@ export class Resource<Value> {
   }
 }
 
-/** All there are; the stream of changes tells each of them. */
-const all = new Set<Resource<unknown>>();
+/** The stream of changes tells each of them. */
+const watched = new Set<Resource<unknown>>();
 export const tellResources = (event: OwnerEvent): void => {
-  for (const resource of all) resource.changed(event);
+  for (const resource of watched) resource.changed(event);
 };
-export const forgetResource = (resource: Resource<never>): void => void all.delete(resource as unknown as Resource<unknown>);
 
 export function useResource<Value>(resource: Resource<Value>): Loaded<Value> {
   useEffect(() => resource.watch(), [resource]);
