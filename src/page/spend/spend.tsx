@@ -9,6 +9,8 @@ import { texts } from '../texts.ts';
 import { SpendPlot } from './plot-view.tsx';
 
 const PERIODS = [7, 30, 90];
+/** The fullest come first. */
+const SHOWN_BUDGETS = 6;
 const period = new Store(30);
 const spend = new Resource<OwnerSpend>(
   () => `/v1/owner/spend?days=${period.value}`,
@@ -65,7 +67,7 @@ function Everything({ spend: { total_today: today, resets_at: resets, budgets, d
           <p class="hint">{texts.spend.noBudgets}</p>
         ) : (
           <ul class="rows">
-            {budgets.map((budget) => (
+            {budgets.slice(0, SHOWN_BUDGETS).map((budget) => (
               <Budget key={`${budget.scope}${budget.task_id}${budget.chat.thread_id}${budget.unit}`} budget={budget} />
             ))}
           </ul>
