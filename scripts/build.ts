@@ -3,6 +3,7 @@ import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundleInto } from './bundle.ts';
+import { buildPage } from './page.ts';
 
 /**
  * `npm run build`, which `npm pack` calls, makes what an installed package runs: the bundle, and each source as JavaScript, because Node strips no types below
@@ -20,9 +21,10 @@ for (const versioning of ['unversioned', 'versioned'])
     stdio: 'inherit',
   });
 
-const { packages } = await bundleInto(join(root, 'dist/bundle'), (source) => join('dist', source.replace(/\.ts$/, '.js')));
+const page = await buildPage(join(root, 'dist/page'));
+const bundle = await bundleInto(join(root, 'dist/bundle'), (source) => join('dist', source.replace(/\.ts$/, '.js')));
 // their code is passed on together with their licences
-const licences = packages.map((folder) => {
+const licences = [...new Set([...bundle.packages, ...page.packages])].sort().map((folder) => {
   const { name, version, license } = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'));
   const texts = readdirSync(join(root, folder)).filter((file) => /^(licen[cs]e|notice|copying)/i.test(file));
   return [`${name} ${version} (${license})`, ...texts.map((file) => readFileSync(join(root, folder, file), 'utf8').trim())].join('\n\n');

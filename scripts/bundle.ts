@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, write
 import { basename, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Plugin } from 'rolldown';
+import { buildPage, PAGE_FOLDER } from './page.ts';
 
 /**
  * The code of all commands and roles, and of the packages that they load, in some hundred chunks in place of two thousand modules: a role is loaded in half the
@@ -109,4 +110,4 @@ async function bundleClone(): Promise<void> {
   for (const name of old) rmSync(join(CLONE, basename(name)), { recursive: true, force: true });
 }
 
-if (import.meta.main) await bundleClone();
+if (import.meta.main) await Promise.all([bundleClone(), buildPage(PAGE_FOLDER)]);

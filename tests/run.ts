@@ -44,6 +44,9 @@ const check = async (title: string, file: string, args: string[]): Promise<void>
 const images = only.length === 0 ? runBeside('[kennel]', process.execPath, [join(root, 'scripts', 'kennel-images.ts')]) : null;
 if (only.length === 0) {
   await check('Types', bin('tsc'), ['--noEmit']);
+  await check('Types of the page', bin('tsc'), ['--noEmit', '-p', 'src/page']);
+  await check('Types of its tests', bin('tsc'), ['--noEmit', '-p', 'src/page/tsconfig.test.json']);
+  await check('Types of its service worker', bin('tsc'), ['--noEmit', '-p', 'src/page/tsconfig.worker.json']);
   await check('Format, lint and import boundaries', bin('biome'), ['ci', '.', '--error-on-warnings']);
 }
 // a clone without one runs its sources, and would not tell

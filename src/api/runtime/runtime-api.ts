@@ -12,6 +12,7 @@ import { withDocument } from '../http/openapi.ts';
 import { sendEmpty, sendError, sendText } from '../http/reply.ts';
 import { routerOf, routesAt } from '../http/router.ts';
 import { ownerEndpoints } from '../owner/owner-api.ts';
+import { ownersPage } from '../web-page/page.ts';
 import { postApproval, postUserInput } from './answers.ts';
 import { getAttachment } from './attachments.ts';
 import {
@@ -118,6 +119,7 @@ export function createRuntimeApi(deps: ApiDeps): Koa {
     return next();
   });
   app.use(mobileGate({ isOn: () => config.FETCH_MOBILE, token: asksForToken(config) ? token : null }));
+  app.use(ownersPage(deps));
   app.use(async (ctx, next) => {
     const { known, served, methods } = routesAt(router, ctx.path, ctx.method);
     if (known && !served) ctx.set('Allow', methods.sort(byCustom).join(','));

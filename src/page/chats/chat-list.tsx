@@ -1,0 +1,90 @@
+import { useMemo, useState } from 'preact/hooks';
+import type { ThreadRecord } from '../../contracts/records.ts';
+import { money } from '../shared/figures.ts';
+import { send } from '../shared/http.ts';
+import { Icon } from '../shared/icons.tsx';
+import { memo } from '../shared/memo.ts';
+import { Ago, Dot, Empty, Shown, type Tone, WorkButton } from '../shared/parts.tsx';
+import { useResource } from '../shared/resource.ts';
+import { goTo, linkTo } from '../shared/route.ts';
+import { texts } from '../texts.ts';
+import { found, stateOf, summaries, type ThreadSummary } from './summaries.ts';
+
+export function ChatList({ chosen }: { chosen: string | undefined }) {
+  const [words, setWords] = useState('');
+  return (
+    <section class="list-pane" aria-label={texts.chats.list}>
+      <header class="list-head">
+        <h1>{texts.parts.chats}</h1>
+        <WorkButton
+          label={texts.chats.fresh}
+          icon="plus"
+          kind="primary"
+          work={async () => {
+            const { id } = await send<ThreadRecord>('/v1/threads', { body: {} });
+            summaries.refresh();
+            goTo('chats', id);
+          }}
+        />
+      </header>
+      <label class="search">
+        <Icon name="search" size={16} />
+        <input
+          type="search"
+          aria-label={texts.chats.search}
+          placeholder={texts.chats.search}
+          value={words}
+          onInput={(event) => setWords(event.currentTarget.value)}
+        />
+      </label>
+      <Shown of={summaries} loaded={useResource(summaries)}>
+        {(chats) => <Rows chats={chats} words={words} chosen={chosen} />}
+      </Shown>
+    </section>
+  );
+}
+
+function Rows({ chats, words, chosen }: { chats: ThreadSummary[]; words: string; chosen: string | undefined }) {
+  const shown = useMemo(() => found(chats, words), [chats, words]);
+  if (chats.length === 0)
+    return (
+      <Empty title={texts.chats.none} icon="chats">
+        {texts.chats.noneMore}
+      </Empty>
+    );
+  if (shown.length === 0) return <p class="hint">{texts.chats.nothingFound}</p>;
+  return (
+    <ul class="list">
+      {shown.map((chat) => (
+        <ChatRow key={chat.id} version={JSON.stringify(chat)} chosen={chat.id === chosen} />
+      ))}
+    </ul>
+  );
+}
+
+const TONES: Record<ReturnType<typeof stateOf>, Tone> = { waiting: 'wait', working: 'busy', limited: 'wait', paused: 'plain', failed: 'bad', idle: 'plain' };
+
+/** `version`: the summary as text, so that a row is drawn again only when it changed. */
+const ChatRow = memo(({ version, chosen }: { version: string; chosen: boolean }) => {
+  const chat = JSON.parse(version) as ThreadSummary;
+  const state = stateOf(chat);
+  return (
+    <li>
+      <a class="list-row" href={linkTo('chats', chat.id)} aria-current={chosen ? 'true' : undefined}>
+        <span class="list-line">
+          {state !== 'idle' && <Dot tone={TONES[state]} />}
+          <bdi class="list-name">{chat.label}</bdi>
+          <span class="list-time">
+            <Ago at={chat.updated_at} />
+          </span>
+        </span>
+        <span class="list-preview">{chat.preview}</span>
+        <span class="list-meta">
+          <span class={`channel ${chat.channel}`}>{texts.chats.channels[chat.channel] ?? chat.channel}</span>
+          {state !== 'idle' && <span class={`state ${TONES[state]}`}>{texts.chats.states[state]}</span>}
+          {chat.cost_usd > 0 && <span>{money(chat.cost_usd)}</span>}
+        </span>
+      </a>
+    </li>
+  );
+});

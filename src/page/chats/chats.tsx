@@ -1,0 +1,20 @@
+import { Empty } from '../shared/parts.tsx';
+import { texts } from '../texts.ts';
+import { ChatList } from './chat-list.tsx';
+import { ThreadPane } from './thread-pane.tsx';
+
+/** The list, and the chat that was chosen. On a phone, one of the two. */
+export const ChatsPart = ({ rest: [id] }: { rest: string[] }) => (
+  <div class={`split ${id ? 'chosen' : ''}`}>
+    <ChatList chosen={id} />
+    {id ? (
+      <ThreadPane key={id} id={id} />
+    ) : (
+      <div class="pane placeholder">
+        <Empty title={texts.chats.choose} icon="chats">
+          {texts.chats.chooseMore}
+        </Empty>
+      </div>
+    )}
+  </div>
+);

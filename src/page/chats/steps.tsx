@@ -1,0 +1,87 @@
+import { useState } from 'preact/hooks';
+import type { ItemRecord } from '../../contracts/records.ts';
+import { looksLikeDiff } from '../shared/diff.ts';
+import { Diff } from '../shared/diff-view.tsx';
+import { bytes, duration } from '../shared/figures.ts';
+import { Icon } from '../shared/icons.tsx';
+import { memo } from '../shared/memo.ts';
+import { texts } from '../texts.ts';
+import { shownSteps } from './groups.ts';
+
+const SHOWN = 4;
+const PAGE = 100;
+/** Longer output is shown after a click; characters. */
+const LONG = 20_000;
+
+/** Tool calls that follow each other, folded: the last ones show, the others open on demand and in pages. */
+export function Steps({ items, threadId }: { items: ItemRecord[]; threadId: string }) {
+  const [most, setMost] = useState(SHOWN);
+  const { hidden, shown } = shownSteps(items, most);
+  const failed = hidden.filter(({ status }) => status === 'failed').length;
+  return (
+    <div class="steps">
+      {hidden.length > 0 && (
+        <button type="button" class="more-steps" onClick={() => setMost(most + PAGE)}>
+          <Icon name="right" size={14} />
+          {texts.chats.earlierSteps(hidden.length)}
+          {failed > 0 && <span class="bad">{texts.chats.failedSteps(failed)}</span>}
+        </button>
+      )}
+      {shown.map((item) => (
+        <Step key={item.id} item={item} threadId={threadId} />
+      ))}
+    </div>
+  );
+}
+
+const Step = memo(({ item }: { item: ItemRecord; threadId: string }) => {
+  const [open, setOpen] = useState(false);
+  const { kind, status, summary, detail } = item;
+  const text = detail ?? '';
+  const thought = kind === 'agent_reasoning';
+  const name = thought ? texts.chats.thought : summary;
+  const can = text !== '' && text !== summary;
+  return (
+    <div class={`step ${status} ${kind}`}>
+      <button type="button" class="step-line" aria-expanded={can ? open : undefined} disabled={!can} onClick={() => setOpen(!open)}>
+        <StepIcon item={item} />
+        <span class="step-name">{name || kind}</span>
+        <Took item={item} />
+        {can && <Icon name={open ? 'down' : 'right'} size={14} />}
+      </button>
+      {open && can && <StepDetail text={text} isDiff={kind === 'file_change' || looksLikeDiff(text)} />}
+    </div>
+  );
+});
+
+function StepIcon({ item: { kind, status } }: { item: ItemRecord }) {
+  if (status === 'in_progress') return <span class="pulse" aria-hidden="true" />;
+  if (status === 'failed') return <Icon name="failed" size={15} />;
+  if (status === 'interrupted') return <Icon name="stop" size={15} />;
+  return <Icon name={kind === 'file_change' ? 'edit' : kind === 'command_execution' ? 'tasks' : 'check'} size={15} />;
+}
+
+function Took({ item: { started_at: from, ended_at: to } }: { item: ItemRecord }) {
+  const ms = from && to ? Date.parse(to) - Date.parse(from) : 0;
+  return ms >= 1_000 ? <span class="took">{duration(ms)}</span> : null;
+}
+
+function StepDetail({ text, isDiff }: { text: string; isDiff: boolean }) {
+  const [whole, setWhole] = useState(text.length <= LONG);
+  const shown = whole ? text : text.slice(0, LONG);
+  return (
+    <div class="step-detail">
+      {isDiff ? (
+        <Diff text={shown} />
+      ) : (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls is reached by keyboard
+        <pre tabIndex={0}>{shown}</pre>
+      )}
+      {!whole && (
+        <button type="button" class="button small quiet" onClick={() => setWhole(true)}>
+          {texts.chats.showAll(bytes(text.length))}
+        </button>
+      )}
+    </div>
+  );
+}

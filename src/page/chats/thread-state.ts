@@ -1,0 +1,105 @@
+import type { EventEnvelope, ItemRecord, ThreadRecord, TurnRecord } from '../../contracts/records.ts';
+
+/** `GET /v1/threads/{id}`, as far as the page uses it. */
+export interface ThreadDetail {
+  thread: ThreadRecord;
+  turns: TurnRecord[];
+  items: ItemRecord[];
+  latest_seq: number;
+  more_before?: string;
+}
+
+export interface TurnView {
+  record: TurnRecord;
+  items: ItemRecord[];
+}
+
+/** A thread as the page shows it. What did not change stays the same object, so only what changed is drawn again. */
+export interface ThreadView {
+  thread: ThreadRecord;
+  /** oldest first */
+  turns: TurnView[];
+  /** older turns: value of `before`; null when the beginning is here */
+  before: string | null;
+  /** events up to this one are in what was read */
+  read: number;
+  /** events up to this one have been handled */
+  seq: number;
+}
+
+/** Text that streams is stored at its end only, so a page that comes in the middle reads this many events again. */
+const CATCH_UP = 4_000;
+
+export function viewOf({ thread, turns, items, latest_seq: read, more_before: before }: ThreadDetail): ThreadView {
+  const streams = items.some(isStreaming);
+  return { thread, turns: turnViews(turns, items), before: before ?? null, read, seq: streams ? Math.max(0, read - CATCH_UP) : read };
+}
+
+/** Older turns go in front. */
+export function withOlder(view: ThreadView, { turns, items, more_before: before }: ThreadDetail): ThreadView {
+  const known = new Set(view.turns.map(({ record }) => record.id));
+  const older = turnViews(turns, items).filter(({ record }) => !known.has(record.id));
+  return { ...view, turns: [...older, ...view.turns], before: before ?? null };
+}
+
+function turnViews(turns: TurnRecord[], items: ItemRecord[]): TurnView[] {
+  const byTurn = Map.groupBy(items, (item) => item.turn_id);
+  return turns.map((record) => ({ record, items: byTurn.get(record.id) ?? [] }));
+}
+
+/** The next state. An event that was handled before changes nothing. */
+export function fold(view: ThreadView, event: EventEnvelope): ThreadView {
+  if (event.seq <= view.seq) return view;
+  const next = { ...view, seq: event.seq };
+  const { payload } = event;
+  // what was read has it already, apart from text that streams
+  if (event.seq <= view.read) return event.event === 'item.delta' ? withDelta(next, event, true) : next;
+  if (event.event === 'item.delta') return withDelta(next, event, false);
+  if (isThread(payload.thread)) next.thread = payload.thread;
+  let result = next;
+  if (isTurn(payload.turn)) result = withTurn(result, payload.turn);
+  if (isItem(payload.item)) result = withItem(result, payload.item);
+  return result;
+}
+
+export const foldAll = (view: ThreadView, events: readonly EventEnvelope[]): ThreadView => events.reduce(fold, view);
+
+function withTurn(view: ThreadView, record: TurnRecord): ThreadView {
+  const at = view.turns.findLastIndex((turn) => turn.record.id === record.id);
+  if (at >= 0) return replaced(view, at, { ...view.turns[at]!, record });
+  return { ...view, turns: [...view.turns, { record, items: [] }] };
+}
+
+function withItem(view: ThreadView, item: ItemRecord): ThreadView {
+  const at = view.turns.findLastIndex((turn) => turn.record.id === item.turn_id);
+  // of a turn that is older than what was loaded
+  if (at < 0) return view;
+  const turn = view.turns[at]!;
+  const place = turn.items.findLastIndex((each) => each.id === item.id);
+  const known = turn.items[place];
+  if (!known) return replaced(view, at, { ...turn, items: [...turn.items, item] });
+  // an end never turns into a beginning again
+  if (known.status !== 'in_progress' && item.status === 'in_progress') return view;
+  return replaced(view, at, { ...turn, items: turn.items.with(place, item) });
+}
+
+function withDelta(view: ThreadView, { turn_id: turnId, item_id: itemId, payload }: EventEnvelope, catchingUp: boolean): ThreadView {
+  const at = view.turns.findLastIndex((turn) => turn.record.id === turnId);
+  const turn = view.turns[at];
+  const place = turn?.items.findLastIndex((each) => each.id === itemId) ?? -1;
+  const item = turn?.items[place];
+  if (!turn || !item || item.status !== 'in_progress' || (catchingUp && !isStreaming(item)) || typeof payload.delta !== 'string') return view;
+  return replaced(view, at, { ...turn, items: turn.items.with(place, { ...item, detail: (item.detail ?? '') + payload.delta }) });
+}
+
+const replaced = (view: ThreadView, at: number, turn: TurnView): ThreadView => ({ ...view, turns: view.turns.with(at, turn) });
+
+const isStreaming = ({ kind, status }: ItemRecord): boolean => status === 'in_progress' && (kind === 'agent_message' || kind === 'agent_reasoning');
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
+const isThread = (value: unknown): value is ThreadRecord => isObject(value) && typeof value.id === 'string' && typeof value.workspace === 'string';
+const isTurn = (value: unknown): value is TurnRecord => isObject(value) && typeof value.id === 'string' && typeof value.thread_id === 'string';
+const isItem = (value: unknown): value is ItemRecord => isObject(value) && typeof value.id === 'string' && typeof value.turn_id === 'string';
+
+/** The turn that works now. */
+export const runningTurn = ({ turns }: ThreadView): TurnRecord | null =>
+  turns.findLast(({ record: { status } }) => status === 'in_progress' || status === 'queued')?.record ?? null;

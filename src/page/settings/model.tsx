@@ -1,0 +1,97 @@
+import { useState } from 'preact/hooks';
+import type { ModelCheck, OwnerSettings } from '../../contracts/owner.ts';
+import { call, reasonOf } from '../shared/http.ts';
+import { tell } from '../shared/notices.tsx';
+import { Problem, Shown } from '../shared/parts.tsx';
+import { useResource } from '../shared/resource.ts';
+import { texts } from '../texts.ts';
+import { change, settings } from './data.tsx';
+
+const words = texts.settings.model;
+
+/** Which model answers, tried by a real call before it is saved. */
+export const ModelSection = () => (
+  <Shown of={settings} loaded={useResource(settings)}>
+    {(value) => <ModelForm settings={value} />}
+  </Shown>
+);
+
+function ModelForm({ settings: { settings: all } }: { settings: OwnerSettings }) {
+  const settingOf = (name: string): string => all.find((each) => each.name === name)?.value ?? '';
+  const [check, setCheck] = useState<ModelCheck | null>(null);
+  const [busy, setBusy] = useState(false);
+  const keyIsSet = settingOf('OPENAI_API_KEY') !== '' || settingOf('OPENROUTER_API_KEY') !== '';
+  const practice = !keyIsSet && settingOf('OPENAI_BASE_URL') === '';
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget as HTMLFormElement);
+    const given = (name: string): string => String(form.get(name) ?? '').trim();
+    const save = (event.submitter as HTMLButtonElement | null)?.name === 'save';
+    setBusy(true);
+    try {
+      if (save) await saved({ key: given('key'), address: given('address'), model: given('model') });
+      else setCheck(await call('/v1/owner/settings/model/check', { method: 'POST', body: bodyOf(given) }));
+    } catch (error) {
+      tell(reasonOf(error), true);
+    }
+    setBusy(false);
+  };
+  return (
+    <form class="card form" onSubmit={submit}>
+      {practice && <p class="hint">{words.practice}</p>}
+      <label class="field">
+        <span>{words.key}</span>
+        <input name="key" type="password" autoComplete="off" placeholder={keyIsSet ? words.keyKept : ''} />
+      </label>
+      <label class="field">
+        <span>{words.address}</span>
+        <input name="address" inputMode="url" defaultValue={settingOf('OPENAI_BASE_URL')} autoComplete="off" />
+        <small>{words.addressHint}</small>
+      </label>
+      <label class="field">
+        <span>{words.model}</span>
+        <input name="model" defaultValue={settingOf('AGENT_MODEL')} list="models" autoComplete="off" />
+        <small>{check && check.models.length > 0 ? words.offered(check.models.length) : words.modelHint}</small>
+        <datalist id="models">
+          {check?.models.map((name) => (
+            <option key={name} value={name} />
+          ))}
+        </datalist>
+      </label>
+      <div aria-live="polite">{busy ? <p class="hint">{words.checking}</p> : check && <Checked check={check} />}</div>
+      <div class="buttons">
+        <button type="submit" name="check" class="button" disabled={busy}>
+          {words.check}
+        </button>
+        <button type="submit" name="save" class="button primary" disabled={busy}>
+          {words.save}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+const bodyOf = (given: (name: string) => string): Record<string, string> =>
+  Object.fromEntries(
+    [
+      ['api_key', given('key')],
+      ['base_url', given('address')],
+      ['model', given('model')],
+    ].filter(([, value]) => value !== ''),
+  );
+
+async function saved({ key, address, model }: { key: string; address: string; model: string }): Promise<void> {
+  // a key of OpenRouter works there only
+  const keyName = key.startsWith('sk-or-') && address === '' ? 'OPENROUTER_API_KEY' : 'OPENAI_API_KEY';
+  const { restart } = await change({ ...(key !== '' && { [keyName]: key }), OPENAI_BASE_URL: address || null, AGENT_MODEL: model || null });
+  tell(restart.length > 0 ? texts.settings.restart(restart.join(', ')) : texts.saved);
+}
+
+const Checked = ({ check: { ok, model, took_ms: took, price, problem } }: { check: ModelCheck }) =>
+  ok ? (
+    <p class="turn-note good">
+      {words.works(model ?? '', took)} {price && `${words.price}: ${price}`}
+    </p>
+  ) : (
+    <Problem text={problem ?? ''} />
+  );

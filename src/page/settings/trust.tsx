@@ -1,0 +1,145 @@
+import type { ChatTrust, OwnerChats, OwnerPeople } from '../../contracts/owner.ts';
+import { reasonOf, send } from '../shared/http.ts';
+import { tell } from '../shared/notices.tsx';
+import { ChatLink, Shown, Tag, WorkButton } from '../shared/parts.tsx';
+import { Resource, useResource } from '../shared/resource.ts';
+import { texts } from '../texts.ts';
+
+const words = texts.settings.trust;
+const chats = new Resource<OwnerChats>('/v1/owner/chats', ({ about, kinds }) => about === 'settings' || kinds.includes('thread.updated'), 2_000);
+const people = new Resource<OwnerPeople>('/v1/owner/people', ({ about }) => ['whatsapp', 'settings'].includes(about), 2_000);
+
+/** What runs without asking in each chat, and who may write at all. */
+export const TrustSection = () => (
+  <>
+    <section class="section">
+      <h2>{words.autonomy}</h2>
+      <p class="hint">{words.autonomyHint}</p>
+      <Shown of={chats} loaded={useResource(chats)}>
+        {({ chats: all }) => (
+          <ul class="rows">
+            {all.map((each) => (
+              <Chat key={each.chat.thread_id} trust={each} />
+            ))}
+          </ul>
+        )}
+      </Shown>
+    </section>
+    <section class="section">
+      <h2>{words.people}</h2>
+      <Shown of={people} loaded={useResource(people)}>
+        {(value) => <People people={value} />}
+      </Shown>
+    </section>
+  </>
+);
+
+function Chat({ trust: { chat, autonomy, auto_approve: all, grants } }: { trust: ChatTrust }) {
+  const path = `/v1/owner/chats/${encodeURIComponent(chat.thread_id)}`;
+  const choose = (value: string) =>
+    send(path, { method: 'PATCH', body: { autonomy: value } })
+      .then(() => tell(texts.saved))
+      .catch((error) => tell(reasonOf(error), true))
+      .finally(() => chats.refresh());
+  return (
+    <li class="row trust">
+      <div class="row-main">
+        <ChatLink chat={chat} />
+        {(all || grants.length > 0) && (
+          <p class="meta">
+            {all && <Tag tone="wait">{words.approveAll}</Tag>}
+            {grants.length > 0 && (
+              <span>
+                {words.grants}: {grants.join(', ')}
+              </span>
+            )}
+            <WorkButton
+              label={words.askAgain}
+              kind="quiet"
+              work={async () => {
+                await send(`${path}/ask-again`, { body: {} });
+                chats.refresh();
+              }}
+            />
+          </p>
+        )}
+      </div>
+      <select aria-label={`${words.autonomy}: ${chat.name}`} value={autonomy} onChange={(event) => void choose(event.currentTarget.value)}>
+        {Object.entries(words.levels).map(([level, name]) => (
+          <option key={level} value={level}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </li>
+  );
+}
+
+const People = ({ people: { owner, trusted, groups } }: { people: OwnerPeople }) => (
+  <>
+    <ul class="rows">
+      {owner && (
+        <li class="row">
+          <span>+{owner}</span>
+          <Tag tone="good">{words.owner}</Tag>
+        </li>
+      )}
+      {trusted.map(({ phone, by_setting: fixed, shares }) => (
+        <li key={phone} class="row">
+          <div class="row-main">
+            +{phone} {shares.length > 0 && <span class="hint">{`${words.shares} ${shares.join(', ')}`}</span>}
+          </div>
+          {fixed ? (
+            <span class="hint">{words.bySetting}</span>
+          ) : (
+            <WorkButton
+              label={texts.actions.remove}
+              kind="quiet"
+              sure={texts.sure.remove}
+              work={async () => {
+                await send(`/v1/owner/people/${encodeURIComponent(phone)}`, { method: 'DELETE' });
+                people.refresh();
+              }}
+            />
+          )}
+        </li>
+      ))}
+      {!owner && trusted.length === 0 && <li class="row hint">{words.noPeople}</li>}
+    </ul>
+    <AddPerson />
+    <h3>{words.groups}</h3>
+    {groups.length === 0 ? (
+      <p class="hint">{words.noGroups}</p>
+    ) : (
+      <ul class="plain-list">
+        {groups.map(({ name, members, thread_id: thread }) => (
+          <li key={`${name}${thread}`}>
+            <bdi>{name}</bdi> {members !== null && <span class="hint">{words.members(members)}</span>}
+          </li>
+        ))}
+      </ul>
+    )}
+  </>
+);
+
+function AddPerson() {
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault();
+    const form = event.currentTarget as HTMLFormElement;
+    try {
+      await send('/v1/owner/people', { body: { phone: String(new FormData(form).get('phone')).replace(/[^\d]/g, '') } });
+      form.reset();
+      people.refresh();
+    } catch (error) {
+      tell(reasonOf(error), true);
+    }
+  };
+  return (
+    <form class="inline-form add" onSubmit={submit}>
+      <input name="phone" type="tel" aria-label={words.phone} placeholder={words.phone} autoComplete="off" required />
+      <button type="submit" class="button">
+        {words.add}
+      </button>
+    </form>
+  );
+}
