@@ -315,6 +315,8 @@ describe('what the owner brought along', () => {
   });
 
   it('tells the state of a workspace as it was seen last, and of one that nobody saw that nothing is known', async () => {
+    // the recorded summaries had one
+    await api.store.db.deleteFrom('workspaces').where('path', '=', api.workspace).execute();
     const nothing = { workspace: api.workspace, git_repo: false, branch: null, head: null, dirty: false };
     const none = { staged: 0, unstaged: 0, untracked: 0, ahead: null, behind: null, seen_at: null };
     expect(JSON.parse(await ask('/v1/workspace/status'))).toEqual({ ...nothing, ...none });

@@ -97,7 +97,8 @@ class Reader {
     const end = this.#find(run, new RegExp(`(?<!\`)${run}(?!\`)`, 'g'), from);
     if (end < 0) return this.#take(run, from);
     const text = this.#text.slice(from, end).replaceAll('\n', ' ');
-    return this.#take({ type: 'code', text: /^ .*[^ ].* $/.test(text) ? text.slice(1, -1) : text }, end + run.length);
+    const padded = text.startsWith(' ') && text.endsWith(' ') && /[^ ]/.test(text);
+    return this.#take({ type: 'code', text: padded ? text.slice(1, -1) : text }, end + run.length);
   }
 
   /** @param bracket where the label begins */
