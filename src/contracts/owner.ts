@@ -133,7 +133,7 @@ export interface OwnerSchedule {
   name: string;
   /** name of the routine with its inputs, the prompt, or what is said */
   what: string;
-  /** as `cron_create` takes it: five fields, or a time for once; null for a reminder */
+  /** five fields, or the rule (RRULE) of an automation; null for a reminder */
   expression: string | null;
   time_zone: string;
   enabled: boolean;

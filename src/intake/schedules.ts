@@ -1,11 +1,12 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { startRoutineRun } from '../adapters/routine-runs.ts';
-import { createSchedule, deleteSchedule, scheduleOfCron, setScheduleEnabled } from '../adapters/schedules.ts';
+import { deleteSchedule } from '../adapters/schedules.ts';
 import { routineWorkflowId } from '../contracts/ids.ts';
 import type { RequestKey } from '../store/chats/request-keys.ts';
 import { type Cron, deleteCron, findCronById, setCronEnabled } from '../store/routines/crons.ts';
 import { findRoutineById } from '../store/routines/routines.ts';
 import { openRun, runningRun } from '../store/routines/runs.ts';
+import { sendSoon } from './background/schedule.ts';
 import { IntakeError } from './intake-error.ts';
 import type { IntakeDeps } from './signal.ts';
 
@@ -45,14 +46,10 @@ async function run(deps: IntakeDeps, id: string, key: RequestKey): Promise<strin
   return runId;
 }
 
-/** The schedule first: a server that is away changes nothing, and the request fails. */
+/** The row first: what the server does not take now, reconciling sends later. */
 async function setEnabled(deps: IntakeDeps, id: string, enabled: boolean): Promise<void> {
-  const { db, temporal, config } = deps;
-  const cron = await requireCron(deps, id);
-  await temporal.withDeadline(Date.now() + PATIENCE_MS, async () => {
-    if (!(await setScheduleEnabled(temporal, id, enabled))) await createSchedule(temporal, scheduleOfCron({ ...cron, enabled }, config.FETCH_CATCHUP_HOURS));
-  });
-  await setCronEnabled(db, id, enabled);
+  await requireCron(deps, id);
+  await sendSoon(deps, await setCronEnabled(deps.db, id, enabled));
 }
 
 async function remove(deps: IntakeDeps, id: string): Promise<void> {

@@ -20,6 +20,8 @@ export interface ScheduleRow {
   routine: string;
   inputs: Inputs;
   schedule: string;
+  /** of an automation */
+  rrule: string | null;
   time_zone: string;
   enabled: boolean;
   /** the latest first */
@@ -29,7 +31,8 @@ export interface ScheduleRow {
 /** Crons with their latest runs, by name. */
 export async function listSchedules(db: Db, { runs, limit }: { runs: number; limit: number }): Promise<ScheduleRow[]> {
   const { rows } = await sql<ScheduleRow>`
-    select crons.id, crons.chat_id, crons.name, routines.name as routine, crons.inputs, crons.schedule, crons.time_zone, crons.enabled,
+    select crons.id, crons.chat_id, crons.name, routines.name as routine, crons.inputs, crons.schedule, crons.rrule, crons.time_zone,
+      crons.enabled,
       coalesce((select jsonb_agg(latest order by latest.started_at desc) from (
         select id, scheduled_for, started_at, ended_at, status, summary from routine_runs
         where cron_id = crons.id order by started_at desc limit ${runs}) as latest), '[]') as runs

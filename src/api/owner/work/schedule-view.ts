@@ -9,15 +9,15 @@ const NEXT = 5;
 const SUMMARY_CHARS = 2_000;
 
 export function scheduleView(row: ScheduleRow, chat: OwnerChat | null, now: Date): OwnerSchedule {
-  const { id, name, enabled, schedule, time_zone } = row;
+  const { id, name, enabled, schedule, rrule, time_zone } = row;
   const gives = inputsText(row.inputs);
   return {
     id,
-    kind: 'cron',
+    kind: rrule === null ? 'cron' : 'automation',
     chat,
     name,
     what: gives ? `${row.routine} with ${gives}` : row.routine,
-    expression: schedule,
+    expression: rrule ?? schedule,
     time_zone,
     enabled,
     next: enabled ? nextFirings(schedule, time_zone, now, NEXT).map((at) => at.toISOString()) : [],
