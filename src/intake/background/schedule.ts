@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 import { createSchedule, describeSchedule, replaceSchedule, type ScheduleView, scheduleOfCron } from '../../adapters/schedules.ts';
-import { type Cron, followSchedule, markSent } from '../../store/routines/crons.ts';
+import { type Cron, followSchedule, lastSettled, markSent } from '../../store/routines/crons.ts';
 import type { IntakeDeps } from '../signal.ts';
 
 /** How long a request waits for the Temporal server. What it does not take now, reconciling sends later. */
@@ -13,7 +13,7 @@ const atOnce = pLimit(8);
 /** Gives the schedule of a cron what its row says, also its pause. */
 export async function sendSchedule({ db, temporal, config }: IntakeDeps, cron: Cron): Promise<void> {
   const wanted = scheduleOfCron(cron, config.FETCH_CATCHUP_HOURS);
-  if (!(await createSchedule(temporal, wanted))) await replaceSchedule(temporal, wanted);
+  if (!(await createSchedule(temporal, wanted, lastSettled(cron)))) await replaceSchedule(temporal, wanted);
   await markSent(db, cron);
 }
 
