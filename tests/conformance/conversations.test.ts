@@ -85,7 +85,7 @@ describe('the compatibility stream', () => {
     // what was approved beforehand is not asked
     { name: 'stream_auto', body: () => ({ prompt: script([{ call: [make()] }, { say: 'ok' }]), auto_approve: true }), leaves: /^approval\.required$/ },
     { name: 'stream_bad_workspace', body: () => ({ prompt: script([{ say: 'ok' }]), workspace: '/nowhere' }) },
-    // no tool has to be loaded, and whoever follows may answer
+    // no tool has to be loaded, and the client that reads the stream may answer
     { name: 'stream_user_input', body: () => ({ prompt: script([{ call: [ASK] }, { say: 'ok' }]) }), leaves: /^status$/, adds: /^user_input\./ },
   ];
 

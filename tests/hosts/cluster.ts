@@ -100,7 +100,7 @@ export async function startCluster({ seed, clock = false, env = {} }: { seed: nu
   let front: Front | undefined;
   const close = async (): Promise<void> => {
     await front?.close();
-    // for whoever looks into a finding
+    // for a person who looks into a finding
     if (KEEP) for (const host of hosts) writeFileSync(join(KEEP, `${host.name}.log`), host.log());
     for (const host of hosts) await host.remove();
     await Promise.all(links.flatMap((own) => Object.values(own).map((link) => link.close())));

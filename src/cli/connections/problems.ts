@@ -25,7 +25,7 @@ export async function temporalProblem(config: Config, error: unknown): Promise<C
   return new ConnectionError(`No Temporal server answers at ${server.address}: ${why}`, { lasting: false, cause: error });
 }
 
-/** An error that is none of the connection comes back as it is. */
+/** An error that does not come from the connection is returned as it is. */
 export async function databaseProblem(url: string, setting: 'DATABASE_URL' | 'DATABASE_DIRECT_URL', error: unknown): Promise<Error> {
   const server = postgresServer(url, setting);
   const told = server && (await diagnose(server, error));

@@ -7,7 +7,7 @@ export interface Frame {
 }
 
 const TOOLS: ReadonlySet<string> = new Set(['tool_call', 'file_change', 'command_execution']);
-/** Passed on as they are: whoever follows the stream may answer. */
+/** Passed on as they are: the client that reads the stream may answer. */
 const PASSED_ON = /^(approval\.(required|decided|timeout)|sandbox\.denied|user_input\.(required|answered|canceled))$/;
 
 /** An event of a turn as the compatibility stream tells it; null for what it leaves out, such as thoughts. */
