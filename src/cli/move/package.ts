@@ -44,7 +44,7 @@ export const isPackage = (folder: string): boolean => existsSync(join(folder, MA
 const LEFT_OUT =
   /^(postgres(\.new)?|postgres-password|temporal.*|ui-token|bin|logs|start\.lock|run\.json.*|cache|kennel|workspaces|audit-head.*|moved\.json.*|moving-in\.json.*|\.probe-.*|\.backup-.*|\.restoring|\.import-home)$/;
 
-/** Writes a stopped home into `folder`, which is emptied first. The home stays as it is. `config`: that of the home. @throws MoveError */
+/** Writes a stopped home into `folder`; what an earlier export left there is replaced. The home stays as it is. `config`: that of the home. @throws MoveError */
 export async function writePackage(config: Config, folder: string, { workspaces }: { workspaces: boolean }): Promise<Manifest> {
   const home = config.FETCH_HOME;
   const secret = readSecret(home, 'chat-key');

@@ -79,7 +79,7 @@ describe('a schedule', () => {
     const spec = { cronExpressions: ['0 0 1 1 *'], timezone: 'UTC' };
     await temporal.schedule.create({ scheduleId: scheduleId('cron_old'), spec, action: before, memo: { catchupMs: 3_600_000 } });
     await until('it is listed', async () => (await listScheduled(temporal)).has('cron_old'));
-    expect((await listScheduled(temporal)).get('cron_old')).toBeNull();
+    expect((await listScheduled(temporal)).get('cron_old')).toEqual({ catchupMs: null, paused: false });
     expect(await describeSchedule(temporal, 'cron_old')).toMatchObject({ priority: undefined });
     await bringUpToDate(temporal, wanted('cron_old'));
     expect(await describeSchedule(temporal, 'cron_old')).toMatchObject({ priority: BACKGROUND_PRIORITY.priorityKey });
