@@ -10,7 +10,7 @@ export function followChanges(): void {
     address: () => `/v1/owner/events${seq === null ? '' : `?since_seq=${seq}`}`,
     onData: (data) => {
       const event = data as OwnerEvent;
-      if (seq !== null && event.seq <= seq && event.about !== 'all') return;
+      // several changes may have one `seq`, and reading something twice does no harm
       seq = event.seq;
       tellResources(event);
     },
