@@ -37,7 +37,7 @@ function start(role: string): void {
 }
 
 for (const role of roles) start(role);
-// whoever made the host is gone
+// the process that made the host is gone
 process.on('disconnect', () => process.exit(1));
 process.on('SIGTERM', () => {
   stopping = true;

@@ -140,7 +140,7 @@ test('nothing runs with a right of root, and only the home and /tmp can be writt
   }
 });
 
-test('a role is ready while its health file says so, and starts anew only when it writes none', () => {
+test('a role is ready while its health file says so, and is restarted only when it writes none', () => {
   const check = /^HEALTHCHECK .* CMD (\[.*\])$/m.exec(dockerfile)![1]!;
   expect(IMAGE_ENV.FETCH_HEALTH_FILE).toMatch(/^\/tmp\//);
   const folder = mkdtempSync(join(tmpdir(), 'fetch-probes-'));
