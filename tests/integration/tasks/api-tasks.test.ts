@@ -33,7 +33,8 @@ describe('a coding task over HTTP', () => {
     const asked = app.model.requests().length;
     const accepted = await ask('POST', 'tasks', { prompt: 'write a.txt hello', agent: 'practice', workspace: 'coded' });
     expect(accepted).toMatchObject({ prompt: 'write a.txt hello', status: 'queued' });
-    const done = await reached(accepted.id, ({ status }) => !['queued', 'running'].includes(status));
+    // the coding task ends first, and its report ends the turn
+    const done = await reached(accepted.id, ({ timeline }) => timeline.at(-1)?.kind === 'finished');
     expect(done).toMatchObject({
       status: 'completed',
       prompt: 'write a.txt hello',
