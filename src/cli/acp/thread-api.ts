@@ -1,0 +1,112 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { EventEnvelope, ThreadRecord } from '../../contracts/records.ts';
+import type { Displayed } from '../../intake/intake.ts';
+import { ApiClient, type ThreadDetail } from '../chat/api-client.ts';
+import { ApiError, request, type Server } from '../chat/api-request.ts';
+import type { Prompt } from './prompt.ts';
+
+/** What a message became. `turn_id`: the turn that it began or belongs to. */
+export interface Said {
+  kind: 'turn' | 'steer' | 'answer' | 'stop' | 'reply' | 'task';
+  turn_id: string | null;
+}
+
+/** How long a request is repeated while the instance starts again, or one of its roles does. */
+const PATIENCE_MS = 60_000;
+const MOST_DELAY_MS = 2_000;
+
+/** The runtime API for an editor. Each request has a key, so that a repetition after a lost answer has no second effect. */
+export class ThreadApi {
+  readonly #start: () => Promise<Server>;
+  #server: Promise<Server> | null = null;
+
+  /** `start`: finds the running instance, or starts it */
+  constructor(start: () => Promise<Server>) {
+    this.#start = start;
+  }
+
+  createThread(fields: Record<string, unknown>, key: string): Promise<ThreadRecord> {
+    return this.#json('POST', '/v1/threads', fields, key);
+  }
+
+  threads(limit: number): Promise<ThreadRecord[]> {
+    return this.#json('GET', `/v1/threads?limit=${limit}`);
+  }
+
+  /** Null when there is no such thread. */
+  async detail(threadId: string, lastTurns: number): Promise<ThreadDetail | null> {
+    try {
+      return await this.#json('GET', `${pathOf(threadId)}?last_turns=${lastTurns}`);
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 404) return null;
+      throw error;
+    }
+  }
+
+  change(threadId: string, changes: Record<string, unknown>): Promise<ThreadRecord> {
+    return this.#json('PATCH', pathOf(threadId), changes);
+  }
+
+  say(threadId: string, { text, quoted }: Prompt, displayed: readonly Displayed[], key: string): Promise<Said> {
+    return this.#json('POST', `${pathOf(threadId)}/messages`, { text, quoted, displayed }, key);
+  }
+
+  /** False when the turn has ended meanwhile. */
+  interrupt(threadId: string, turnId: string): Promise<boolean> {
+    return gone(this.#json('POST', `${pathOf(threadId)}/turns/${encodeURIComponent(turnId)}/interrupt`), 409);
+  }
+
+  /** False when it was decided elsewhere. */
+  decide(approvalId: string, decision: 'allow' | 'deny', remember: boolean): Promise<boolean> {
+    return gone(this.#json('POST', `/v1/approvals/${encodeURIComponent(approvalId)}`, { decision, remember }, `editor ${decision} ${remember}`), 404);
+  }
+
+  /** False when it was answered elsewhere. */
+  answer(threadId: string, inputId: string, value: string): Promise<boolean> {
+    const path = `/v1/user-input/${encodeURIComponent(threadId)}/${encodeURIComponent(inputId)}`;
+    return gone(this.#json('POST', path, { answers: [{ id: inputId, label: value, value }] }), 404);
+  }
+
+  /** Every event after `sinceSeq`, once and in order, until `signal` aborts. */
+  async *events(threadId: string, sinceSeq: number, signal: AbortSignal): AsyncGenerator<EventEnvelope, void> {
+    yield* new ApiClient(await this.#found()).events(threadId, sinceSeq, signal);
+  }
+
+  #found(): Promise<Server> {
+    this.#server ??= this.#start().catch((error) => {
+      this.#server = null;
+      throw error;
+    });
+    return this.#server;
+  }
+
+  async #json<T>(method: string, path: string, body?: unknown, key?: string): Promise<T> {
+    const headers = { ...(body !== undefined && { 'content-type': 'application/json' }), ...(key && { 'idempotency-key': key }) };
+    const end = Date.now() + PATIENCE_MS;
+    for (let attempt = 1; ; attempt++) {
+      const server = await this.#found();
+      try {
+        const signal = AbortSignal.timeout(PATIENCE_MS);
+        return (await (await request(server, path, { method, headers, signal, ...(body !== undefined && { body: JSON.stringify(body) }) })).json()) as T;
+      } catch (error) {
+        if ((error instanceof ApiError && !error.passing) || Date.now() > end) throw error;
+        // somebody may have stopped it
+        if (!(error instanceof ApiError)) this.#server = null;
+        await pause(Math.min(MOST_DELAY_MS, 100 * 2 ** attempt));
+      }
+    }
+  }
+}
+
+const pathOf = (threadId: string): string => `/v1/threads/${encodeURIComponent(threadId)}`;
+
+/** False for a refusal with this status. */
+async function gone(done: Promise<unknown>, status: number): Promise<boolean> {
+  try {
+    await done;
+    return true;
+  } catch (error) {
+    if (error instanceof ApiError && error.status === status) return false;
+    throw error;
+  }
+}
