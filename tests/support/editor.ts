@@ -9,9 +9,14 @@ import { until } from './until.ts';
 const ENTRY = fileURLToPath(new URL('../../bin/fetch.js', import.meta.url));
 
 /** A command of this clone that speaks a protocol on stdio, for the instance of a test. */
-export function spawnFor(app: Pick<TestApp, 'settings'>, ...args: string[]): ChildProcess {
-  const clean = Object.fromEntries(Object.entries(childEnvironment({})).filter(([name]) => !FETCH_SETTING.test(name) && !name.startsWith('VITEST')));
-  return spawn(process.execPath, [ENTRY, ...args], { env: { ...clean, ...app.settings }, stdio: ['pipe', 'pipe', 'inherit'] });
+export function commandFor({ settings }: Pick<TestApp, 'settings'>, ...args: string[]): { command: string; args: string[]; env: Record<string, string> } {
+  const clean = Object.entries(childEnvironment({})).filter(([name]) => !FETCH_SETTING.test(name) && !name.startsWith('VITEST'));
+  return { command: process.execPath, args: [ENTRY, ...args], env: { ...(Object.fromEntries(clean) as Record<string, string>), ...settings } };
+}
+
+export function spawnFor(app: Pick<TestApp, 'settings'>, ...given: string[]): ChildProcess {
+  const { command, args, env } = commandFor(app, ...given);
+  return spawn(command, args, { env, stdio: ['pipe', 'pipe', 'inherit'] });
 }
 
 /** An editor: the client side of the SDK, with the agent as a process of its own. */

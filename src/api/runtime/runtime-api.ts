@@ -30,6 +30,7 @@ import type { RuntimeDeps } from './endpoint.ts';
 import { getEvents } from './events.ts';
 import { getHealth, getRuntimeInfo } from './info.ts';
 import { getMcpServers, getMcpTools } from './mcp-servers.ts';
+import { deleteMcp, getMcp, postMcp } from './mcp/mcp.ts';
 import { runtimePort } from './port.ts';
 import { getSkills, postSkill } from './skills.ts';
 import { getSnapshots, postSnapshotRestore } from './snapshots.ts';
@@ -95,6 +96,9 @@ export const runtimeEndpoints = withDocument<RuntimeDeps>(runtimePort, [
   getSnapshots,
   postSnapshotRestore,
   ...ownerEndpoints,
+  postMcp,
+  getMcp,
+  deleteMcp,
 ]);
 const OPEN: ReadonlySet<string> = new Set(runtimeEndpoints.filter(({ open }) => open).map(({ path }) => path));
 

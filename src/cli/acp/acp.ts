@@ -1,6 +1,6 @@
 import { workspacesFolder } from '../../activities/task/task-workspace.ts';
 import type { Call } from '../background/background.ts';
-import { serverOf } from '../background/server.ts';
+import { FoundServer } from '../background/server.ts';
 import { agentApp } from './agent.ts';
 import { ThreadApi } from './thread-api.ts';
 import { stdio } from './wire.ts';
@@ -12,7 +12,7 @@ import { stdio } from './wire.ts';
 export async function runAcp(call: Call): Promise<void> {
   const left = new AbortController();
   const app = agentApp({
-    api: new ThreadApi(() => serverOf(call, left.signal)),
+    api: new ThreadApi(new FoundServer(call, left.signal)),
     workspaces: workspacesFolder(call.config),
     say: (text) => void process.stderr.write(`${text}\n`),
     leave: () => connection.close(),

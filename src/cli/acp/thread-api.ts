@@ -1,8 +1,8 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type { EventEnvelope, ThreadRecord } from '../../contracts/records.ts';
 import type { Displayed } from '../../intake/intake.ts';
+import type { FoundServer } from '../background/server.ts';
 import { ApiClient, type ThreadDetail } from '../chat/api-client.ts';
-import { ApiError, request, type Server } from '../chat/api-request.ts';
+import { ApiError, request } from '../chat/api-request.ts';
 import type { Prompt } from './prompt.ts';
 
 /** What a message became. `turn_id`: the turn that it began or belongs to. */
@@ -11,18 +11,15 @@ export interface Said {
   turn_id: string | null;
 }
 
-/** How long a request is repeated while the instance starts again, or one of its roles does. */
-const PATIENCE_MS = 60_000;
-const MOST_DELAY_MS = 2_000;
+/** An answer that takes longer is asked for again. */
+const REQUEST_MS = 60_000;
 
 /** The runtime API for an editor. Each request has a key, so that a repetition after a lost answer has no second effect. */
 export class ThreadApi {
-  readonly #start: () => Promise<Server>;
-  #server: Promise<Server> | null = null;
+  readonly #server: FoundServer;
 
-  /** `start`: finds the running instance, or starts it */
-  constructor(start: () => Promise<Server>) {
-    this.#start = start;
+  constructor(server: FoundServer) {
+    this.#server = server;
   }
 
   createThread(fields: Record<string, unknown>, key: string): Promise<ThreadRecord> {
@@ -69,32 +66,15 @@ export class ThreadApi {
 
   /** Every event after `sinceSeq`, once and in order, until `signal` aborts. */
   async *events(threadId: string, sinceSeq: number, signal: AbortSignal): AsyncGenerator<EventEnvelope, void> {
-    yield* new ApiClient(await this.#found()).events(threadId, sinceSeq, signal);
-  }
-
-  #found(): Promise<Server> {
-    this.#server ??= this.#start().catch((error) => {
-      this.#server = null;
-      throw error;
-    });
-    return this.#server;
+    yield* new ApiClient(await this.#server.find()).events(threadId, sinceSeq, signal);
   }
 
   async #json<T>(method: string, path: string, body?: unknown, key?: string): Promise<T> {
     const headers = { ...(body !== undefined && { 'content-type': 'application/json' }), ...(key && { 'idempotency-key': key }) };
-    const end = Date.now() + PATIENCE_MS;
-    for (let attempt = 1; ; attempt++) {
-      const server = await this.#found();
-      try {
-        const signal = AbortSignal.timeout(PATIENCE_MS);
-        return (await (await request(server, path, { method, headers, signal, ...(body !== undefined && { body: JSON.stringify(body) }) })).json()) as T;
-      } catch (error) {
-        if ((error instanceof ApiError && !error.passing) || Date.now() > end) throw error;
-        // somebody may have stopped it
-        if (!(error instanceof ApiError)) this.#server = null;
-        await pause(Math.min(MOST_DELAY_MS, 100 * 2 ** attempt));
-      }
-    }
+    const init = { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) };
+    return await this.#server.patiently(
+      async (server) => (await (await request(server, path, { ...init, signal: AbortSignal.timeout(REQUEST_MS) })).json()) as T,
+    );
   }
 }
 

@@ -28,8 +28,8 @@ const prompt = ({ agent }: Editor, sessionId: string, steps: unknown[] | string)
   agent.request('session/prompt', { sessionId, prompt: [{ type: 'text', text: typeof steps === 'string' ? steps : script(steps) }] });
 const kinds = ({ updates }: Editor): string[] => updates.map(({ sessionUpdate }) => sessionUpdate);
 const ASK = { call: [['ask_user', { question: 'Which colour?', options: ['Red', 'Blue'] }]] };
-/** it needs a yes in a chat that is cautious, and nothing outside to run it */
-const DANGEROUS = { call: [['cron_create', { name: 'often', schedule: '*/5 * * * *', prompt: 'look' }]] };
+/** it needs a yes in a chat that is supervised, and nothing outside to run it */
+const REMEMBER = { call: [['remember', { text: 'The release is on Friday' }]] };
 
 describe('an editor', () => {
   it('is told what the agent can do, and gets a session that is a thread with the folder of the editor', async () => {
@@ -57,7 +57,7 @@ describe('an editor', () => {
     const editor = await open({ permit: () => choose('allow') });
     const sessionId = await newSession(editor);
     await app.request('POST', `/v1/threads/${sessionId}/messages`, { text: 'supervised' });
-    await prompt(editor, sessionId, [DANGEROUS, { say: 'Done: $LAST' }]);
+    await prompt(editor, sessionId, [REMEMBER, { say: 'Done: $LAST' }]);
     expect(editor.asked).toHaveLength(1);
     expect(editor.asked[0]!.options.map(({ kind }) => kind)).toEqual(['allow_once', 'allow_always', 'reject_once']);
     expect((await app.store.db.selectFrom('questions').select(['decision', 'decided_by']).where('thread_id', '=', sessionId).execute())[0]).toMatchObject({
@@ -157,11 +157,12 @@ describe('a kill', () => {
   it('of the agent in the middle of a turn: the session is loaded again, shows its past and goes on', async () => {
     const first = await open();
     const sessionId = await newSession(first);
+    const asked = app.model.requests().length;
     const lost = prompt(first, sessionId, [
       { say: 'One.', call: [['workflow_list', {}]] },
       { pace: 500, say: 'Two three four five six.' },
     ]).catch(() => 'lost');
-    await until('the second step is asked', () => app.model.requests().filter(({ requestId }) => requestId.includes('/2')).length > 0);
+    await until('the second step is asked', () => app.model.requests().length >= asked + 2);
     await first.kill();
     expect(await lost).toBe('lost');
     const second = await open();
