@@ -41,10 +41,10 @@ export const postMcp = endpoint({
   summary: 'A message of an MCP client',
   body: message,
   answer: {
-    written: { type: 'text/event-stream', schema: message },
+    written: { type: 'text/event-stream', schema: message, or: 'application/json' },
     what: 'The result of a call, with what comes before it. Every other request is answered by one message as application/json.',
   },
-  refusals: { ...sessionRefusals, 202: 'A notification or a response is taken.' },
+  refusals: { ...sessionRefusals, 202: { what: 'A notification or a response is taken.', schema: null } },
   handle: async ({ ctx, body }, deps) => {
     const { id, method, params } = body;
     if (method === 'initialize' && id !== undefined) return await initialize(ctx, body, deps);
