@@ -37,7 +37,11 @@ async function connect(how: 'http' | 'stdio', fill?: Fill): Promise<Connected> {
       forms.push(params.message);
       return await fill(params.message);
     });
-  const http = new StreamableHTTPClientTransport(new URL(`${app.baseUrl}/mcp`), { requestInit: { headers: { authorization: 'Bearer test-token' } } });
+  const http = new StreamableHTTPClientTransport(new URL(`${app.baseUrl}/mcp`), {
+    requestInit: { headers: { authorization: 'Bearer test-token' } },
+    // the default is two, and this machine may be slow
+    reconnectionOptions: { maxRetries: 30, initialReconnectionDelay: 500, maxReconnectionDelay: 3_000, reconnectionDelayGrowFactor: 1.5 },
+  });
   await client.connect(how === 'http' ? (http as never) : new StdioClientTransport(commandFor(app, 'mcp-server')));
   clients.push(client);
   return {

@@ -48,7 +48,7 @@ describe('tools for programs', () => {
 });
 
 describe('a request', () => {
-  const offer = { instructions: 'Hello', tools: async () => [], resources: async () => [], read: async () => null };
+  const offer = { instructions: 'Hello', tools: () => [], resources: async () => [], read: async () => null };
   const initialize = (version: string, capabilities: object = {}) => ({
     jsonrpc: '2.0',
     id: 1,

@@ -28,7 +28,7 @@ export const PRIMED_SINCE = '2025-11-25';
 
 export interface Offer {
   instructions: string;
-  tools: () => Promise<Tool[]>;
+  tools: () => Tool[];
   resources: () => Promise<Resource[]>;
   /** null: there is no such resource */
   read: (uri: string) => Promise<{ text: string; mimeType: string } | null>;
@@ -52,7 +52,7 @@ export async function answerRequest(offer: Offer, request: object): Promise<JSON
     { name: 'fetch', title: 'Fetch', version: VERSION },
     { capabilities: { tools: {}, resources: {} }, instructions: offer.instructions },
   );
-  server.setRequestHandler(ListToolsRequestSchema, async () => ({ tools: await offer.tools() }));
+  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: offer.tools() }));
   server.setRequestHandler(ListResourcesRequestSchema, async () => ({ resources: await offer.resources() }));
   server.setRequestHandler(ReadResourceRequestSchema, async ({ params: { uri } }) => {
     const read = await offer.read(uri);

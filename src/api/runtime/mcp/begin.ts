@@ -183,12 +183,15 @@ async function resultOfEarlier({ store, intake }: RuntimeDeps, call: ProgramCall
   const outcome = turnId && (await outcomeOfTurn(store.db, turnId));
   if (!turnId || !outcome || !(await isProgramThread(store.db, outcome.threadId))) return { answer: said('There is no call with this turn_id.', true) };
   const { threadId } = outcome;
-  if (cancel === true) await stop(intake, threadId, turnId);
-  return { threadId, turnId, seq: 0 };
+  if (cancel !== true) return { threadId, turnId, seq: 0 };
+  // the question that held it up is of no interest any more
+  const seq = await latestSeq(store.db, threadId);
+  await stop(intake, threadId, turnId);
+  return { threadId, turnId, seq };
 }
 
 /** What ended meanwhile needs no stop. */
-async function stop(intake: RuntimeDeps['intake'], threadId: string, turnId: string): Promise<void> {
+export async function stop(intake: RuntimeDeps['intake'], threadId: string, turnId: string): Promise<void> {
   try {
     await intake.interrupt({ threadId, turnId, channelMessageId: `mcp stop ${turnId}` });
   } catch (error) {

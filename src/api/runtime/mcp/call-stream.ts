@@ -11,7 +11,7 @@ const BATCH = 256;
 /** A client that shows progress sees that the call is alive. Some give up a call after a minute without a sign. */
 const BEAT_MS = 5_000;
 /** Clients that come back only a few times find the API there again. */
-const RETRY_MS = 2_000;
+const RETRY_MS = 3_000;
 const ASKS: ReadonlySet<string> = new Set(['approval.required', 'user_input.required']);
 const TELLS = /^item\.(started|completed|failed)$/;
 
