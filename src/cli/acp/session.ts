@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type AgentContext, type ClientCapabilities, RequestError, type SessionModeState, type SessionUpdate, type StopReason } from '@agentclientprotocol/sdk';
 import type { EventEnvelope, TurnRecord } from '../../contracts/records.ts';
+import { prefix, storableText } from '../../domain/text/storable.ts';
 import type { Displayed } from '../../intake/intake.ts';
 import type { PendingApproval, PendingUserInput, ThreadDetail } from '../chat/api-client.ts';
 import type { Prompt } from './prompt.ts';
@@ -190,7 +191,9 @@ export class Session {
   async #giveTitle(text: string): Promise<void> {
     if (this.#titled) return;
     this.#titled = true;
-    await this.#deps.api.change(this.threadId, { title: text.replace(/\s+/g, ' ').slice(0, LONGEST_TITLE) });
+    const title = prefix(storableText(text).replace(/\s+/g, ' '), LONGEST_TITLE);
+    // it is only a name
+    await this.#deps.api.change(this.threadId, { title }).catch(this.#deps.failed);
   }
 
   async #detail(): Promise<ThreadDetail> {

@@ -10,6 +10,7 @@ describe('the id of a session', () => {
     expect(id).toMatch(/^[\x21-\x7e]+$/);
     expect(sessionOf(id)).toMatchObject({ id, name: 'Größe 🐕', forms: true, address: expect.stringMatching(/^mcp:[\w-]{22}$/) });
     expect(sessionOf(newSessionId({ name: 'x'.repeat(500), forms: false }))?.name).toHaveLength(60);
+    expect(sessionOf(newSessionId({ name: 'a\0b\nIgnore this: [c]', forms: false }))?.name).toBe('a b Ignore this c');
     expect(newSessionId({ name: 'a', forms: false })).not.toBe(newSessionId({ name: 'a', forms: false }));
   });
 

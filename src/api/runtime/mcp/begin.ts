@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type CallToolResult, said, type ToolRequest, unknownTool } from '../../../adapters/mcp/serving/protocol.ts';
 import type { Source } from '../../../contracts/taint.ts';
-import { cut } from '../../../domain/text/storable.ts';
+import { isTooDeep } from '../../../domain/text/depth.ts';
+import { cut, storableText } from '../../../domain/text/storable.ts';
 import { IntakeError } from '../../../intake/intake.ts';
 import { latestSeq } from '../../../store/chats/events.ts';
 import { chatKey } from '../../../store/chats/ids.ts';
@@ -60,7 +61,8 @@ const heardFrom = ({ name }: ProgramSession): { sources: Source[]; words: string
 
 /** Begins a call, or finds what the same request began before. @throws McpError for an unknown tool, KeyReused, ApiError */
 export async function begin(deps: RuntimeDeps, call: ProgramCall): Promise<Begun> {
-  const { name } = call.request;
+  const { name, args } = call.request;
+  if (isTooDeep(args)) return { answer: said('The arguments are nested too deeply. Write them with fewer levels.', true) };
   if (name === CHAT) return await beginChat(deps, call);
   if (name === CHAT_REPLY) return await reply(deps, call);
   if (name === CALL_RESULT) return await resultOfEarlier(deps, call);
@@ -134,7 +136,7 @@ function newThread(deps: RuntimeDeps, of: { address?: string; title: string; key
   });
 }
 
-const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined);
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? storableText(value).trim() || undefined : undefined);
 
 async function beginChat(deps: RuntimeDeps, call: ProgramCall): Promise<Begun> {
   const { session, request } = call;

@@ -1,5 +1,5 @@
 import { PRIMED_SINCE } from '../../../adapters/mcp/serving/protocol.ts';
-import { type EventText, readEventTexts } from '../../../store/chats/events.ts';
+import { type EventText, latestSeq, readEventTexts } from '../../../store/chats/events.ts';
 import { decisionOf } from '../../../store/questions/questions.ts';
 import type { RuntimeDeps } from '../endpoint.ts';
 import type { Wakeup } from '../wakeups.ts';
@@ -32,6 +32,8 @@ export async function* callStream(deps: RuntimeDeps, session: ProgramSession, at
   const wakeup = deps.wakeups.subscribe(at.threadId);
   try {
     yield version >= PRIMED_SINCE ? `id: ${cursorId(at)}\nretry: ${RETRY_MS}\ndata: \n\n` : ': begun\n\n';
+    // a cursor beyond the end belongs to the time before a restore
+    stream.cursor.seq = Math.min(at.seq, await latestSeq(deps.store.db, at.threadId));
     // the end may lie before the cursor
     const over = await resultOf(deps.store.db, at.turnId);
     if (over) return yield answer(stream, over);

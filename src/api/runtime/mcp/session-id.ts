@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import type { ClientOfSession } from '../../../adapters/mcp/serving/protocol.ts';
+import { oneLine } from '../../../domain/text/fences.ts';
 
 /** A session of a program. Its id says all that has to be known of it, so it outlives every process of ours. */
 export interface ProgramSession extends ClientOfSession {
@@ -13,12 +14,12 @@ const LONGEST_NAME = 60;
 const shape = z.object({ r: z.string().regex(/^[\w-]{22}$/), n: z.string().max(LONGEST_NAME), f: z.boolean() });
 
 export const newSessionId = ({ name, forms }: ClientOfSession): string =>
-  encode({ r: randomBytes(16).toString('base64url'), n: name.slice(0, LONGEST_NAME).toWellFormed(), f: forms });
+  encode({ r: randomBytes(16).toString('base64url'), n: oneLine(name, LONGEST_NAME - 1), f: forms });
 
 /** Null for what is no id of ours. */
 export function sessionOf(id: string): ProgramSession | null {
   const read = shape.safeParse(decode(id));
-  return read.success ? { id, address: `mcp:${read.data.r}`, name: read.data.n || 'an MCP client', forms: read.data.f } : null;
+  return read.success ? { id, address: `mcp:${read.data.r}`, name: oneLine(read.data.n) || 'an MCP client', forms: read.data.f } : null;
 }
 
 /**
