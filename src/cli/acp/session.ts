@@ -24,6 +24,8 @@ export interface SessionDeps {
 interface Open {
   settled: AbortController;
   shownAt: number;
+  /** the turn that it holds up; questions of coding tasks hold up none */
+  turnId: string | null;
   /** only the next message can answer it */
   typed: boolean;
 }
@@ -65,8 +67,8 @@ export class Session {
     const session = new Session(deps, detail, replay);
     session.#follow().catch((error) => session.#fail(error));
     await session.#until(() => session.#seq >= detail.latest_seq);
-    for (const approval of detail.pending_approvals ?? []) session.#ask({ approval });
-    for (const input of detail.pending_user_inputs ?? []) session.#ask({ input });
+    for (const approval of detail.pending_approvals ?? []) session.#ask({ approval }, turnOf(approval));
+    for (const input of detail.pending_user_inputs ?? []) session.#ask({ input }, turnOf(input));
     return session;
   }
 
@@ -110,7 +112,7 @@ export class Session {
 
   /** The end of a turn that has begun, or a question that only the next prompt can answer. */
   async #endOf(turnId: string): Promise<StopReason> {
-    const needsWords = () => [...this.#questions.values()].some((question) => question?.typed);
+    const needsWords = () => [...this.#questions.values()].some((question) => question?.typed && question.turnId === turnId);
     await this.#until(() => !this.#running.has(turnId) || needsWords());
     if (this.#cancelled) return 'cancelled';
     if (this.#running.has(turnId)) return 'end_turn';
@@ -135,7 +137,7 @@ export class Session {
     await this.#show(this.#updates.live());
   }
 
-  #note({ event, seq, payload }: EventEnvelope): void {
+  #note({ event, seq, turn_id, payload }: EventEnvelope): void {
     const { turn, changes } = payload as { turn?: TurnRecord; changes?: { mode?: string } };
     if ((event === 'turn.started' || event === 'turn.completed') && turn) this.#noteTurn(turn);
     if (typeof changes?.mode === 'string') this.#mode = modeOf(changes.mode);
@@ -143,8 +145,8 @@ export class Session {
     if (typeof settled === 'string') this.#settle(settled);
     // the thread itself says which of the questions of the past are open
     if (seq <= this.#liveFrom) return;
-    if (event === 'approval.required') this.#ask({ approval: payload as unknown as PendingApproval });
-    if (event === 'user_input.required') this.#ask({ input: payload as unknown as PendingUserInput });
+    if (event === 'approval.required') this.#ask({ approval: payload as unknown as PendingApproval }, turn_id);
+    if (event === 'user_input.required') this.#ask({ input: payload as unknown as PendingUserInput }, turn_id);
   }
 
   #noteTurn({ id, status }: TurnRecord): void {
@@ -152,10 +154,10 @@ export class Session {
     else this.#running.delete(id);
   }
 
-  #ask(asked: Asked): void {
+  #ask(asked: Asked, turnId: string | null): void {
     const id = idOf(asked);
     if (this.#questions.has(id)) return;
-    const question: Open = { settled: new AbortController(), shownAt: Date.now(), typed: false };
+    const question: Open = { settled: new AbortController(), shownAt: Date.now(), turnId, typed: false };
     this.#questions.set(id, question);
     this.#askNow(asked, question).catch(this.#deps.failed);
   }
@@ -227,6 +229,9 @@ export class Session {
 /** As many as a message may name. */
 const MOST_DISPLAYED = 100;
 const LONGEST_TITLE = 72;
+/** The detail of a thread has the turn with each open question. */
+const turnOf = (pending: object): string | null => ('turn_id' in pending && typeof pending.turn_id === 'string' ? pending.turn_id : null);
+
 const SETTLES: ReadonlySet<string> = new Set(['approval.decided', 'approval.timeout', 'user_input.answered', 'user_input.canceled']);
 
 /** A question that is answered by writing. */

@@ -202,27 +202,6 @@ describe('a kill', () => {
   });
 });
 
-describe('a home without an instance', () => {
-  it('gets one in the background when an editor wants a session, and the thread is there', async () => {
-    const editor = await open();
-    const sessionId = await newSession(editor);
-    await prompt(editor, sessionId, [{ say: 'Before.' }]);
-    await editor.close();
-    await app.stop();
-    const later = await open();
-    try {
-      await later.agent.request('session/load', { sessionId, cwd, mcpServers: [] });
-      expect(later.text()).toBe('Before.');
-      expect((await prompt(later, sessionId, [{ say: 'After.' }])).stopReason).toBe('end_turn');
-      await later.close();
-    } finally {
-      const stopping = spawnFor(app, 'stop');
-      await until('it has stopped', () => stopping.exitCode !== null);
-    }
-    await app.start();
-  });
-});
-
 describe('a client that sends lines of its own', () => {
   it('gets the errors of the reference server, and its ids back as they were', async () => {
     const child = spawnFor(app, 'acp');
@@ -264,5 +243,25 @@ describe('a client that sends lines of its own', () => {
     expect(lines.at(-1)).toEqual({ jsonrpc: '2.0', id: 16, result: null });
     expect(child.exitCode).toBe(0);
     expect(existsSync(app.home)).toBe(true);
+  });
+});
+
+describe('a home without an instance', () => {
+  it('gets one in the background when an editor wants a session, and the thread is there', async () => {
+    const editor = await open();
+    const sessionId = await newSession(editor);
+    await prompt(editor, sessionId, [{ say: 'Before.' }]);
+    await editor.close();
+    await app.stop();
+    const later = await open();
+    try {
+      await later.agent.request('session/load', { sessionId, cwd, mcpServers: [] });
+      expect(later.text()).toBe('Before.');
+      expect((await prompt(later, sessionId, [{ say: 'After.' }])).stopReason).toBe('end_turn');
+      await later.close();
+    } finally {
+      const stopping = spawnFor(app, 'stop');
+      await until('it has stopped', () => stopping.exitCode !== null);
+    }
   });
 });
