@@ -1,8 +1,9 @@
 import type { AgentContext, ClientCapabilities, PermissionOption, PlanEntry, SendRequestOptions, ToolCallUpdate } from '@agentclientprotocol/sdk';
+import { quotedIn } from '../../domain/text/evidence.ts';
 import type { PendingApproval, PendingUserInput } from '../chat/api-client.ts';
 import { diffsIn } from './diffs.ts';
 import type { ThreadApi } from './thread-api.ts';
-import { words } from './tool-calls.ts';
+import { absolute, words } from './tool-calls.ts';
 
 /** An open question of a thread, as its event and the thread's detail have it. */
 export type Asked = { approval: PendingApproval } | { input: PendingUserInput };
@@ -40,9 +41,10 @@ export async function ask(asking: Asking, asked: Asked): Promise<HowAsked> {
 }
 
 async function askApproval({ client, api, threadId, settled, workspaces }: Asking, approval: PendingApproval): Promise<HowAsked> {
-  const { id, description, intent_summary, evidence = '', evidence_rest: rest } = approval;
-  const diffs = diffsIn(evidence, (path) => `${workspaces}/${path}`);
-  const told = [intent_summary && `It says: ${intent_summary}`, diffs.length === 0 && evidence, rest && `(${rest} more characters are not shown here)`];
+  const { id, description, intent_summary, input, evidence = '', evidence_rest: rest } = approval;
+  const diffs = diffsIn(quotedIn(evidence), (path) => absolute(path, input?.workspace, workspaces));
+  // whole, also beside the differences: a yes counts for what was shown, and differences leave out where and why
+  const told = [intent_summary && `It says: ${intent_summary}`, evidence, rest && `(${rest} more characters are not shown here)`];
   const text = told.filter((each): each is string => typeof each === 'string' && each !== '').join('\n\n');
   const options: PermissionOption[] = [
     { optionId: 'allow', name: rest ? 'Allow, without reading all of it' : 'Allow', kind: 'allow_once' },
@@ -87,12 +89,17 @@ async function askChoice({ client, api, threadId, settled }: Asking, id: string,
   return 'settled';
 }
 
+/** A plan of an agent is quoted. */
+const NUMBERED = /^(?:> ?)?\s{0,3}\d{1,3}[.)]\s+(\S.*)$/;
+const BULLET = /^(?:> ?)?\s{0,3}[-*]\s+(\S.*)$/;
+
 /** The steps of a plan that waits for a yes: its lines that are items of a list. */
 export function planIn(asked: Asked): PlanEntry[] {
   const question = 'input' in asked ? asked.input.request.questions[0] : undefined;
   if (question?.header !== 'Plan') return [];
-  return question.question.split('\n').flatMap((line) => {
-    const content = /^\s{0,3}(?:[-*]|\d{1,3}[.)])\s+(\S.*)$/.exec(line)?.[1];
-    return content ? [{ content, priority: 'medium' as const, status: 'pending' as const }] : [];
-  });
+  const lines = question.question.split('\n');
+  const items = (mark: RegExp) => lines.flatMap((line) => mark.exec(line)?.[1] ?? []);
+  const numbered = items(NUMBERED);
+  // other lists of a plan that has numbered steps are about something else, such as its files
+  return (numbered.length > 0 ? numbered : items(BULLET)).map((content) => ({ content, priority: 'medium' as const, status: 'pending' as const }));
 }

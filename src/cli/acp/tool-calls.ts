@@ -77,5 +77,5 @@ function located(path: unknown, workspace: unknown, workspaces: string): { locat
   return { locations: [{ path: absolute(path, workspace, workspaces) }] };
 }
 
-const absolute = (path: string, workspace: unknown, workspaces: string): string =>
+export const absolute = (path: string, workspace: unknown, workspaces: string): string =>
   isAbsolute(path) ? path : join(workspaces, typeof workspace === 'string' ? workspace : '', path);
