@@ -29,8 +29,8 @@ import {
 import type { RuntimeDeps } from './endpoint.ts';
 import { getEvents } from './events.ts';
 import { getHealth, getRuntimeInfo } from './info.ts';
-import { getMcpServers, getMcpTools } from './mcp-servers.ts';
 import { deleteMcp, getMcp, postMcp } from './mcp/mcp.ts';
+import { getMcpServers, getMcpTools } from './mcp-servers.ts';
 import { runtimePort } from './port.ts';
 import { getSkills, postSkill } from './skills.ts';
 import { getSnapshots, postSnapshotRestore } from './snapshots.ts';

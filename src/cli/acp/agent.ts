@@ -11,8 +11,7 @@ export interface AgentDeps extends SessionsDeps {
 
 const CAPABILITIES: acp.AgentCapabilities = {
   loadSession: true,
-  // a thread takes only text over HTTP
-  promptCapabilities: { image: false, audio: false, embeddedContext: true },
+  promptCapabilities: { image: true, audio: false, embeddedContext: true },
   mcpCapabilities: { http: false, sse: false },
   sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {} },
 };

@@ -4,6 +4,7 @@ import { type ContentBlock, RequestError } from '@agentclientprotocol/sdk';
 export interface Prompt {
   text: string;
   quoted: Array<{ name: string; text: string }>;
+  pictures: Array<{ data: Buffer; type: string }>;
 }
 
 export const invalid = (message: string): RequestError => new RequestError(-32602, message);
@@ -23,24 +24,26 @@ export function sessionIdOf(params: unknown): string {
 }
 
 /**
- * The words of a prompt. Links stand in the text as `@uri`. The text of an embedded file is not the person's: it stays apart, so that it counts as words of
+ * The words of a prompt, and its pictures. Links stand in the text as `@uri`. The text of an embedded file is not the person's: it stays apart, so that it counts as words of
  * others. @throws RequestError for blocks that no thread can take
  */
 export function readPrompt(blocks: readonly ContentBlock[]): Prompt {
   const words: string[] = [];
   const quoted: Prompt['quoted'] = [];
+  const pictures: Prompt['pictures'] = [];
   for (const block of blocks) {
     if (block?.type === 'text') words.push(block.text);
     else if (block?.type === 'resource_link') words.push(`@${block.uri}`);
     else if (block?.type === 'resource' && 'text' in block.resource) {
       words.push(`@${block.resource.uri}`);
       quoted.push({ name: block.resource.uri, text: block.resource.text });
-    } else throw invalid(`content of type ${String(block?.type)} is not supported here: send text, links, or resources with a text`);
+    } else if (block?.type === 'image' && block.data) pictures.push({ data: Buffer.from(block.data, 'base64'), type: block.mimeType });
+    else throw invalid(`content of type ${String(block?.type)} is not supported here: send text, pictures, links, or resources with a text`);
   }
   const text = words
     .map((each) => each.trim())
     .filter(Boolean)
     .join('\n\n');
-  if (text === '') throw invalid('prompt must include text content');
-  return { text, quoted };
+  if (text === '' && pictures.length === 0) throw invalid('prompt must include text content');
+  return { text, quoted, pictures };
 }

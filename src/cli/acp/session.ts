@@ -191,7 +191,7 @@ export class Session {
 
   /** Lists of sessions show the first message of one. */
   async #giveTitle(text: string): Promise<void> {
-    if (this.#titled) return;
+    if (this.#titled || text === '') return;
     this.#titled = true;
     const title = prefix(storableText(text).replace(/\s+/g, ' '), LONGEST_TITLE);
     // it is only a name

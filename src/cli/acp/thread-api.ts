@@ -1,3 +1,4 @@
+import type { Uploaded } from '../../contracts/owner.ts';
 import type { EventEnvelope, ThreadRecord } from '../../contracts/records.ts';
 import type { Displayed } from '../../intake/intake.ts';
 import type { FoundServer } from '../background/server.ts';
@@ -44,8 +45,10 @@ export class ThreadApi {
     return this.#json('PATCH', pathOf(threadId), changes);
   }
 
-  say(threadId: string, { text, quoted }: Prompt, displayed: readonly Displayed[], key: string): Promise<Said> {
-    return this.#json('POST', `${pathOf(threadId)}/messages`, { text, quoted, displayed }, key);
+  /** Uploads the pictures of a message first; a repeated upload is the same file. */
+  async say(threadId: string, { text, quoted, pictures }: Prompt, displayed: readonly Displayed[], key: string): Promise<Said> {
+    const files = await Promise.all(pictures.map(({ data, type }, at) => this.#upload(threadId, data, type, `${key} ${at}`)));
+    return await this.#json('POST', `${pathOf(threadId)}/messages`, { text, quoted, displayed, attachment_ids: files.map(({ id }) => id) }, key);
   }
 
   /** False when the turn has ended meanwhile. */
@@ -69,9 +72,17 @@ export class ThreadApi {
     yield* new ApiClient(await this.#server.find()).events(threadId, sinceSeq, signal);
   }
 
-  async #json<T>(method: string, path: string, body?: unknown, key?: string): Promise<T> {
+  #upload(threadId: string, data: Buffer, type: string, key: string): Promise<Uploaded> {
+    const headers = { 'content-type': type, 'idempotency-key': key };
+    return this.#request(`${pathOf(threadId)}/attachments`, { method: 'POST', headers, body: new Uint8Array(data) });
+  }
+
+  #json<T>(method: string, path: string, body?: unknown, key?: string): Promise<T> {
     const headers = { ...(body !== undefined && { 'content-type': 'application/json' }), ...(key && { 'idempotency-key': key }) };
-    const init = { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) };
+    return this.#request(path, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) });
+  }
+
+  async #request<T>(path: string, init: RequestInit): Promise<T> {
     return await this.#server.patiently(
       async (server) => (await (await request(server, path, { ...init, signal: AbortSignal.timeout(REQUEST_MS) })).json()) as T,
     );

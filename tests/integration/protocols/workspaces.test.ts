@@ -35,7 +35,10 @@ describe('an editor', () => {
   it('sees the difference before it says yes, and afterwards with the place of the file', async () => {
     const { prompt } = await open({ permit: () => choose('allow') });
     await prompt([{ call: [['file_edit', { path: 'README.md', find: 'demo', replace: 'a demo', workspace: 'demo' }]] }, { say: 'Done.' }]);
-    expect(editor!.asked[0]!.toolCall).toMatchObject({ title: 'Change README.md in demo?', content: [{ type: 'diff', oldText: 'demo', newText: 'a demo' }] });
+    expect(editor!.asked[0]!.toolCall).toMatchObject({
+      title: 'Change README.md in demo?',
+      content: [{ type: 'diff', path: join(path, 'README.md'), oldText: 'demo', newText: 'a demo' }, { type: 'content' }],
+    });
     expect(editor!.updates.find((update) => update.sessionUpdate === 'tool_call_update')).toMatchObject({
       status: 'completed',
       content: [{ type: 'diff', path: join(path, 'README.md'), oldText: 'demo', newText: 'a demo' }],

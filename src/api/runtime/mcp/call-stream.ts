@@ -1,15 +1,14 @@
 import { PRIMED_SINCE } from '../../../adapters/mcp/serving/protocol.ts';
-import { type EventText, latestSeq, readEventTexts } from '../../../store/chats/events.ts';
+import type { EventEnvelope } from '../../../contracts/records.ts';
+import { latestSeq, readEvents } from '../../../store/chats/events.ts';
 import { decisionOf } from '../../../store/questions/questions.ts';
 import type { RuntimeDeps } from '../endpoint.ts';
-import type { Wakeup } from '../wakeups.ts';
+import { type Batch, follow } from '../follow.ts';
 import { type AskedPayload, formOf, textOf } from './forms.ts';
 import { resultOf, stillWaits } from './results.ts';
 import { cursorId, type ProgramSession, type StreamCursor } from './session-id.ts';
 
 const BATCH = 256;
-/** A client that shows progress sees that the call is alive. Some give up a call after a minute without a sign. */
-const BEAT_MS = 5_000;
 /** Clients that come back only a few times find the API there again. */
 const RETRY_MS = 3_000;
 const ASKS: ReadonlySet<string> = new Set(['approval.required', 'user_input.required']);
@@ -28,52 +27,34 @@ interface CallStream {
  * on after the last event that it has, at any process.
  */
 export async function* callStream(deps: RuntimeDeps, session: ProgramSession, at: StreamCursor, version: string, signal: AbortSignal): AsyncGenerator<string> {
-  const stream: CallStream = { deps, session, cursor: { ...at }, begunAt: Date.now() };
-  const wakeup = deps.wakeups.subscribe(at.threadId);
-  try {
-    yield version >= PRIMED_SINCE ? `id: ${cursorId(at)}\nretry: ${RETRY_MS}\ndata: \n\n` : ': begun\n\n';
-    // a cursor beyond the end belongs to the time before a restore
-    stream.cursor.seq = Math.min(at.seq, await latestSeq(deps.store.db, at.threadId));
-    // the end may lie before the cursor
-    const over = await resultOf(deps.store.db, at.turnId);
-    if (over) return yield answer(stream, over);
-    yield* follow(stream, wakeup, signal);
-  } finally {
-    wakeup.close();
-  }
-}
-
-async function* follow(stream: CallStream, wakeup: Wakeup, signal: AbortSignal): AsyncGenerator<string> {
-  const { deps, cursor } = stream;
-  while (!signal.aborted) {
-    wakeup.arm();
-    const events = await read(deps, cursor);
-    for (const event of events) {
+  const { db } = deps.store;
+  // a cursor beyond the end belongs to the time before a restore
+  const cursor = { ...at, seq: Math.min(at.seq, await latestSeq(db, at.threadId)) };
+  const stream: CallStream = { deps, session, cursor, begunAt: Date.now() };
+  yield version >= PRIMED_SINCE ? `id: ${cursorId(cursor)}\nretry: ${RETRY_MS}\ndata: \n\n` : ': begun\n\n';
+  // the end may lie before the cursor
+  const over = await resultOf(db, at.turnId);
+  if (over) return yield answer(stream, over);
+  for await (const events of follow(deps, { threadId: at.threadId, cursor: cursor.seq, signal }, (seq) => readBatch(deps, at.threadId, seq))) {
+    // a client that shows progress sees that the call is alive; some give up a call after a minute without a sign
+    if (!events) yield progress(stream, 'working') ?? ': working\n\n';
+    for (const event of events ?? []) {
       cursor.seq = event.seq;
       const told = await toldOf(stream, event);
       if (told) yield told.frame;
       if (told?.last) return;
     }
-    if (events.length === BATCH) continue;
-    yield progress(stream, 'working') ?? ': working\n\n';
-    await wakeup.wait(BEAT_MS, signal);
   }
 }
 
-/** A short outage of the database must not end a call: the log is still there afterwards. */
-async function read({ store, log }: RuntimeDeps, { threadId, seq }: StreamCursor): Promise<EventText[]> {
-  try {
-    return await readEventTexts(store.db, threadId, seq, BATCH);
-  } catch (error) {
-    log?.warn({ err: error }, 'events of a call could not be read; trying again');
-    return [];
-  }
+async function readBatch({ store }: RuntimeDeps, threadId: string, seq: number): Promise<Batch<EventEnvelope[]> | null> {
+  const part = await readEvents(store.db, threadId, seq, BATCH);
+  const last = part.at(-1);
+  return last ? { part, cursor: last.seq, more: part.length === BATCH } : null;
 }
 
 /** What the client is told of an event of the thread. `last`: the call is answered. */
-async function toldOf(stream: CallStream, { event, text }: EventText): Promise<{ frame: string; last?: true } | null> {
-  if (event !== 'turn.completed' && !ASKS.has(event) && !TELLS.test(event)) return null;
-  const { turn_id, payload } = JSON.parse(text) as { turn_id: string | null; payload: Record<string, unknown> };
+async function toldOf(stream: CallStream, { event, turn_id, payload }: EventEnvelope): Promise<{ frame: string; last?: true } | null> {
   const { deps, session, cursor } = stream;
   if (turn_id !== cursor.turnId) return null;
   if (event === 'turn.completed') return { frame: answer(stream, await resultOf(deps.store.db, cursor.turnId)), last: true };
@@ -83,6 +64,7 @@ async function toldOf(stream: CallStream, { event, text }: EventText): Promise<{
     if (session.forms) return { frame: frame(stream, formOf(asked)) };
     return { frame: answer(stream, stillWaits({ ...cursor, id: asked.id, text: textOf(asked) })), last: true };
   }
+  if (!TELLS.test(event)) return null;
   const { summary } = (payload.item ?? {}) as { summary?: string };
   const told = progress(stream, summary?.split('\n')[0] ?? '');
   return told ? { frame: told } : null;

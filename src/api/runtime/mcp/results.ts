@@ -1,5 +1,5 @@
 import { type CallToolResult, said } from '../../../adapters/mcp/serving/protocol.ts';
-import { readAttachment } from '../../../store/chats/attachments.ts';
+import { bytesOfAttachment } from '../../../store/chats/attachments.ts';
 import { outcomeOfTurn, type TurnOutcome } from '../../../store/chats/program-sessions.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 import { CALL_RESULT } from './offered.ts';
@@ -33,13 +33,13 @@ export async function resultOf(db: Db, turnId: string): Promise<CallToolResult |
   return outcome.named ? await resultOfCall(db, outcome) : resultOfChat(outcome);
 }
 
-async function resultOfCall(db: Db, { call, error, status }: TurnOutcome): Promise<CallToolResult> {
+async function resultOfCall(db: Db, { threadId, call, error, status }: TurnOutcome): Promise<CallToolResult> {
   if (!call) return said(status === 'completed' ? 'It has no result.' : (error ?? 'It was stopped before its end.'), true);
   const result = said(call.output, !call.ok);
   const { attachment, mime } = call.metadata ?? {};
   if (typeof attachment !== 'string' || typeof mime !== 'string' || !mime.startsWith('image/')) return result;
-  const picture = await readAttachment(db, attachment);
-  if (picture?.data) result.content.push({ type: 'image', data: picture.data.toString('base64'), mimeType: mime });
+  const picture = await bytesOfAttachment(db, threadId, attachment);
+  if (picture) result.content.push({ type: 'image', data: picture.data.toString('base64'), mimeType: mime });
   return result;
 }
 

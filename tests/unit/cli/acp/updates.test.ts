@@ -104,14 +104,20 @@ describe('a difference', () => {
 });
 
 describe('a prompt', () => {
-  it('has words, links, and texts that stay apart; blanks and pictures are refused', () => {
+  it('has words, links, and texts that stay apart; blanks and recordings are refused', () => {
     const resource = { type: 'resource' as const, resource: { uri: 'file:///a', text: 'inside' } };
     expect(readPrompt([{ type: 'text', text: ' Review ' }, { type: 'resource_link', name: 'b', uri: 'file:///b' }, resource])).toEqual({
       text: 'Review\n\n@file:///b\n\n@file:///a',
       quoted: [{ name: 'file:///a', text: 'inside' }],
+      pictures: [],
+    });
+    expect(readPrompt([{ type: 'image', data: 'aGk=', mimeType: 'image/png' }])).toEqual({
+      text: '',
+      quoted: [],
+      pictures: [{ data: Buffer.from('hi'), type: 'image/png' }],
     });
     expect(() => readPrompt([{ type: 'text', text: ' \n' }])).toThrow('prompt must include text content');
-    expect(() => readPrompt([{ type: 'image', data: '', mimeType: 'image/png' }])).toThrow('content of type image is not supported');
+    expect(() => readPrompt([{ type: 'audio', data: 'aGk=', mimeType: 'audio/wav' }])).toThrow('content of type audio is not supported');
   });
 });
 
@@ -135,10 +141,11 @@ describe('a line', () => {
 
 describe('a plan', () => {
   it('is shown by the items of its list; other questions have none', () => {
-    const asked = (header: string) => ({
-      input: { id: 'q', request: { questions: [{ header, id: 'q', question: 'Shall I?\n\n1. Read\n2. Write\n   with care\n- Test' }] } },
+    const asked = (header: string, question = 'Shall I?\n\n> 1. Read\n> 2. Write\n>    with care\n>\n> Files:\n> - a.txt') => ({
+      input: { id: 'q', request: { questions: [{ header, id: 'q', question }] } },
     });
-    expect(planIn(asked('Plan')).map(({ content }) => content)).toEqual(['Read', 'Write', 'Test']);
+    expect(planIn(asked('Plan')).map(({ content }) => content)).toEqual(['Read', 'Write']);
+    expect(planIn(asked('Plan', '- Read\n* Test')).map(({ content }) => content)).toEqual(['Read', 'Test']);
     expect(planIn(asked('Question'))).toEqual([]);
   });
 });
