@@ -98,7 +98,7 @@ function responses(port: Port, endpoint: AnyEndpoint, keyed: boolean, jsonOf: (s
   const { path, query, body, bodyOptional, upload, open, answer, refusals = {} } = endpoint;
   const json = (schema: z.ZodType) => ({ 'application/json': { schema: jsonOf(schema) } });
   const edge = { ...(port.plainTextRefusals && { 'text/plain': { schema: { type: 'string' } } }), ...json(port.refusal) };
-  const told: Record<string, { description: string; content: Json }> = {};
+  const told: Record<string, { description: string; content?: Json }> = {};
   if (query || body || keyed || paramsOf(path).length > 0) told[400] = { description: 'The request is not right.', content: edge };
   if (!open) {
     told[401] = { description: port.wrongToken ? 'The token is missing.' : 'The token is missing or wrong.', content: json(port.refusal) };

@@ -129,6 +129,24 @@ describe('an editor', () => {
     expect(said.words).toBe('Review this\n\n@file:///tmp/lib.rs\n\n@file:///a.rs');
   });
 
+  it('gives pictures to the thread as its files', async () => {
+    const editor = await open();
+    const sessionId = await newSession(editor);
+    const data = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+    const text = script([{ say: 'I see it.' }]);
+    await editor.agent.request('session/prompt', {
+      sessionId,
+      prompt: [
+        { type: 'text', text },
+        { type: 'image', data, mimeType: 'image/png' },
+      ],
+    });
+    expect(editor.text()).toBe('I see it.');
+    const files = await app.store.db.selectFrom('attachments').select(['kind', 'mime']).where('thread_id', '=', sessionId).execute();
+    expect(files).toEqual([{ kind: 'image', mime: 'image/png' }]);
+    expect(kinds(editor)).not.toContain('user_message_chunk');
+  });
+
   it('changes the mode, and is told when it changes elsewhere', async () => {
     const editor = await open();
     const sessionId = await newSession(editor);
