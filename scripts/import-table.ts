@@ -56,7 +56,7 @@ export const IMPORT_TABLE: Record<string, FolderRules> = {
   channels: { imports: [...STORES, 'intake'] },
   'channels/whatsapp': { imports: [...STORES, 'intake', 'channels'], owns: ['@whiskeysockets/baileys'] },
   activities: { imports: [...STORES, 'tools', 'intake', 'channels'] },
-  api: { imports: [...STORES, 'intake', 'channels'], owns: ['koa', '@koa/router'] },
+  api: { imports: [...STORES, 'tools', 'intake', 'channels'], owns: ['koa', '@koa/router'] },
   page: { imports: GROUND, packages: ['preact', 'preact/hooks', 'eventsource-parser'], owns: ['preact', 'preact/hooks'] },
   cli: { imports: [...STORES, 'tools', 'intake', 'channels', 'activities', 'api'], owns: ['@temporalio/worker', 'commander', '@clack/prompts'] },
 };

@@ -10,6 +10,7 @@ import { addMemoryCommands } from './program/memory-commands.ts';
 import { addMoveCommands } from './program/move-commands.ts';
 import { addPayloadKeyCommands } from './program/payload-key-commands.ts';
 import { command, program } from './program/program.ts';
+import { addProtocolCommands } from './program/protocol-commands.ts';
 import { addRoleCommands } from './program/role-commands.ts';
 import { addServeCommands } from './program/serve-commands.ts';
 
@@ -86,6 +87,7 @@ command(
   .option('--dry-run', 'show what would happen, and change nothing');
 addKennelCommands();
 addMcpCommands();
+addProtocolCommands();
 addMemoryCommands();
 addDeployCommands();
 addPayloadKeyCommands();

@@ -160,6 +160,12 @@ export interface DeliverInput {
   outboxId: string;
 }
 
+/** A tool call that a program names itself, so that no model is asked. */
+export interface NamedCall {
+  name: string;
+  args: Record<string, unknown>;
+}
+
 /** What an operator's query sees. */
 export interface ConversationView {
   phase: Phase;

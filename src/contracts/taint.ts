@@ -22,6 +22,8 @@ export const SOURCE_KINDS = [
   'output',
   /** a tool of an MCP server */
   'mcp',
+  /** a program that calls our tools over MCP: its model may have read anything */
+  'client',
   /** stored before sources were recorded */
   'unknown',
 ] as const;

@@ -1,7 +1,9 @@
+import type { NamedCall } from '../contracts/conversation.ts';
 import type { ThreadRecord, TurnRecord } from '../contracts/records.ts';
 import type { ThreadTransaction } from '../store/chats/thread-transaction.ts';
 import { getThread } from '../store/chats/threads.ts';
 import type { Db } from '../store/postgres/database.ts';
+import type { Heard } from '../store/steps/transcript.ts';
 import { activeTurn, findTurn, openCompaction, openTurn, toTurnRecord } from '../store/turns/turns.ts';
 import { IntakeError } from './intake-error.ts';
 import type { MessageId } from './message.ts';
@@ -16,6 +18,10 @@ export interface TurnRequest {
   autoApprove?: boolean;
   mode?: string;
   allowShell?: boolean;
+  /** the turn consists of this call, and no model is asked */
+  call?: NamedCall;
+  /** whose words the prompt consists of, where they are not the person's */
+  heard?: Heard;
   channelMessageId: MessageId;
 }
 

@@ -23,7 +23,7 @@ import { systemPrompt } from './prompt.ts';
 import { promptFacts } from './prompt-facts.ts';
 import { sourcesOf, withTaint } from './provenance.ts';
 import { StepStream } from './step-stream.ts';
-import { answerOfWords } from './words.ts';
+import { answerWithoutModel } from './words.ts';
 
 /** Asks one model and stores its answer. Asks once more with a smaller context when the endpoint accepts less than expected. */
 export async function answerWith(deps: ActivityDeps, modelName: string, input: ThinkInput, subject: StepSubject, history: History): Promise<ThinkResult> {
@@ -63,7 +63,7 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
   };
   const tainted = sourcesOf(loaded, subject.group).length > 0;
   const [{ history, spent }, { memories, work, map }] = await Promise.all([
-    fittingHistory(db, model, loaded, at),
+    fittingHistory(db, subject.turn.call ? null : model, loaded, at),
     promptFacts(db, config, { turnId, chatId: subject.chatId, tainted }),
   ]);
   const access = accessOf(subject.turn, subject.thread);
@@ -82,7 +82,7 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
     );
     const asked = seeing(deps, modelName, messages);
     const answer =
-      answerOfWords(messages, { key, modelName }) ??
+      answerWithoutModel(messages, { key, step: input.step, call: subject.turn.call, modelName }) ??
       (await model.complete({
         model: asked,
         effort: config.FETCH_REASONING_EFFORT,

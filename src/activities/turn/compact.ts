@@ -27,7 +27,7 @@ export interface SummingUp {
 }
 
 /** The history of a thread, summed up first when it is over budget. The log itself is not changed; a summary is only a view of it. */
-export async function fittingHistory(db: Db, model: Model, history: History, at: SummingUp): Promise<{ history: History; spent: Required<StepUsage> }> {
+export async function fittingHistory(db: Db, model: Model | null, history: History, at: SummingUp): Promise<{ history: History; spent: Required<StepUsage> }> {
   const point = compactionPoint(history.messages, history.calls, at.budgetTokens);
   if (point === null) return { history, spent: { ...NOTHING_SPENT } };
   const { spent, ...summary } = await sumUp(model, history, point, at);
@@ -60,10 +60,15 @@ export interface Summary {
   messages: number;
 }
 
-/** Sums up the messages up to `point`, an `ord`. */
-export async function sumUp(model: Model, history: History, point: number, at: SummingUp): Promise<Summary & { spent: Required<StepUsage> }> {
+/** In place of a summary, where a program has made all calls itself. */
+const LEFT_OUT = 'Earlier calls of a program are left out here.';
+
+/** Sums up the messages up to `point`, an `ord`. Without a model, which nothing asks, they are left out. */
+export async function sumUp(model: Model | null, history: History, point: number, at: SummingUp): Promise<Summary & { spent: Required<StepUsage> }> {
   const spent = { ...NOTHING_SPENT };
   const old = history.messages.filter((message) => message.ord <= point);
+  const sources = sourcesOf({ ...history, messages: old }, at.group);
+  if (model === null) return { upto: point, body: LEFT_OUT, sources, messages: old.length, spent };
   const lines = dialogueText(old, history.calls, history.files).split('\n');
   let summary = history.summary;
   // a backlog can be longer than a request. It is summed up in parts, because a model must have read every word
@@ -86,7 +91,7 @@ export async function sumUp(model: Model, history: History, point: number, at: S
     spent.microUsd += cost.microUsd;
     spent.unpriced += cost.unpriced;
   }
-  return { upto: point, body: summary ?? '', sources: sourcesOf({ ...history, messages: old }, at.group), messages: old.length, spent };
+  return { upto: point, body: summary ?? '', sources, messages: old.length, spent };
 }
 
 /** Asks the model for summaries, where one is named. When it refuses, the model that answers sums up. */

@@ -16,13 +16,14 @@ export function originList(configured: string): (origin: string) => boolean {
 /** Headers are listed one by one, because browsers do not let `*` cover `Authorization`. */
 const PREFLIGHT = {
   'Access-Control-Allow-Methods': 'GET,POST,PATCH,DELETE,OPTIONS',
-  'Access-Control-Allow-Headers': 'authorization,content-type,accept,x-codewhale-runtime-token,x-deepseek-runtime-token,idempotency-key,last-event-id',
+  'Access-Control-Allow-Headers':
+    'authorization,content-type,accept,x-codewhale-runtime-token,x-deepseek-runtime-token,idempotency-key,last-event-id,mcp-session-id,mcp-protocol-version',
 };
 
 /** Set on every response, so that caches keep answers for different origins apart. */
 export function setCors(ctx: Context, allowed: (origin: string) => boolean): void {
   ctx.set('Vary', 'origin, access-control-request-method, access-control-request-headers');
   const origin = ctx.get('origin');
-  if (origin && allowed(origin)) ctx.set('Access-Control-Allow-Origin', origin);
+  if (origin && allowed(origin)) ctx.set({ 'Access-Control-Allow-Origin': origin, 'Access-Control-Expose-Headers': 'mcp-session-id' });
   if (ctx.method === 'OPTIONS') ctx.set(PREFLIGHT);
 }

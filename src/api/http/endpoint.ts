@@ -20,8 +20,8 @@ export interface Answer<Value extends z.ZodType = z.ZodType> {
   status?: number;
   /** schema of the JSON that `handle` returns */
   schema?: Value;
-  /** the handler writes the response itself, with this content type; `schema` describes one event of a stream */
-  written?: { type: string; schema?: z.ZodType };
+  /** the handler writes the response itself, with this content type; `schema` describes one event of a stream. `or`: another type that it may have */
+  written?: { type: string; schema?: z.ZodType; or?: string };
   /** what the answer is, for the OpenAPI document */
   what: string;
 }
@@ -58,8 +58,8 @@ export interface Endpoint<
   /** the body is a file, which the handler reads; what it is, for the OpenAPI document */
   upload?: string;
   answer: Answer<Value>;
-  /** further statuses of refusals, with the reason, and the body where it is not the port's usual one */
-  refusals?: Record<number, string | { what: string; schema: z.ZodType }>;
+  /** further statuses, with the reason, and the body where it is not that of the port's refusals; null: none */
+  refusals?: Record<number, string | { what: string; schema: z.ZodType | null }>;
   handle(request: EndpointRequest<Path, Query, Body>, deps: Deps): Promise<z.input<Value> | Reply>;
 }
 

@@ -65,7 +65,7 @@ const schemasOf = ({ query = {}, body, answer, refusals = {} }: AnyEndpoint): z.
     answer.schema,
     answer.written?.schema,
     ...Object.values(refusals).map((why) => (typeof why === 'string' ? undefined : why.schema)),
-  ].filter((schema) => schema !== undefined);
+  ].filter((schema) => schema !== undefined && schema !== null);
 
 /** All schemas at once, so that schemas with an id are written once and referred to. They describe what clients write: fields with a default are optional. */
 function jsonSchemas(schemas: readonly z.ZodType[]): { of: (schema: z.ZodType) => Json; named: Json } {
@@ -98,7 +98,7 @@ function responses(port: Port, endpoint: AnyEndpoint, keyed: boolean, jsonOf: (s
   const { path, query, body, bodyOptional, upload, open, answer, refusals = {} } = endpoint;
   const json = (schema: z.ZodType) => ({ 'application/json': { schema: jsonOf(schema) } });
   const edge = { ...(port.plainTextRefusals && { 'text/plain': { schema: { type: 'string' } } }), ...json(port.refusal) };
-  const told: Record<string, { description: string; content: Json }> = {};
+  const told: Record<string, { description: string; content?: Json }> = {};
   if (query || body || keyed || paramsOf(path).length > 0) told[400] = { description: 'The request is not right.', content: edge };
   if (!open) {
     told[401] = { description: port.wrongToken ? 'The token is missing.' : 'The token is missing or wrong.', content: json(port.refusal) };
@@ -115,9 +115,10 @@ function responses(port: Port, endpoint: AnyEndpoint, keyed: boolean, jsonOf: (s
       typeof why === 'string'
         ? // the same status may come from the edge, as text
           { description: why, content: { ...told[status]?.content, ...json(port.refusal) } }
-        : { description: why.what, content: json(why.schema) };
+        : { description: why.what, ...(why.schema && { content: json(why.schema) }) };
   const { written, schema } = answer;
-  const content = written ? { [written.type]: { schema: written.schema ? jsonOf(written.schema) : { type: 'string' } } } : schema && json(schema);
+  const shape = { schema: written?.schema ? jsonOf(written.schema) : { type: 'string' } };
+  const content = written ? { [written.type]: shape, ...(written.or && { [written.or]: shape }) } : schema && json(schema);
   return {
     [answer.status ?? 200]: { description: answer.what, ...(content && { content }) },
     ...told,

@@ -71,6 +71,11 @@ export const streamTurnRequest = z
 export const messageRequest = z
   .object({
     text: z.string(),
+    quoted: z
+      .array(z.object({ name: z.string().max(1_000), text: z.string() }))
+      .max(50)
+      .optional()
+      .describe('Texts that come with the message, such as files, and are not the words of the person'),
     displayed: z
       .array(z.object({ id: z.string(), ms: z.number().nonnegative() }))
       .max(100)

@@ -29,6 +29,7 @@ import {
 import type { RuntimeDeps } from './endpoint.ts';
 import { getEvents } from './events.ts';
 import { getHealth, getRuntimeInfo } from './info.ts';
+import { deleteMcp, getMcp, postMcp } from './mcp/mcp.ts';
 import { getMcpServers, getMcpTools } from './mcp-servers.ts';
 import { runtimePort } from './port.ts';
 import { getSkills, postSkill } from './skills.ts';
@@ -95,6 +96,9 @@ export const runtimeEndpoints = withDocument<RuntimeDeps>(runtimePort, [
   getSnapshots,
   postSnapshotRestore,
   ...ownerEndpoints,
+  postMcp,
+  getMcp,
+  deleteMcp,
 ]);
 const OPEN: ReadonlySet<string> = new Set(runtimeEndpoints.filter(({ open }) => open).map(({ path }) => path));
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { withQuotes } from '../../domain/chat/quotes.ts';
 import { storableText } from '../../domain/text/storable.ts';
 import type { ApiDeps } from '../api-deps.ts';
 import { textRequired, turnNotActive } from '../errors/texts.ts';
@@ -81,7 +82,14 @@ export const postMessage = endpoint({
     const text = files.length > 0 ? storableText(body.text).trim() : requiredText(body.text, 'text');
     await existingThread(id, deps);
     const message = await withAttachments(deps, id, text, files);
-    const said = await deps.intake.say({ threadId: id, ...message, displayed: body.displayed, channelMessageId: requestKey(ctx, 'message', body) });
+    const quotes = body.quoted?.length ? withQuotes(message.text, body.quoted) : {};
+    const said = await deps.intake.say({
+      threadId: id,
+      ...message,
+      ...quotes,
+      displayed: body.displayed,
+      channelMessageId: requestKey(ctx, 'message', body),
+    });
     return { kind: said.kind, turn_id: said.turnId, inbox_id: said.inboxId };
   },
 });

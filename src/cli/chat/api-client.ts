@@ -16,6 +16,8 @@ export interface PendingApproval {
   tool_name: string;
   description: string;
   intent_summary: string | null;
+  /** arguments of the call */
+  input?: Record<string, unknown>;
   /** what it is decided by, as much as is shown at first, and how many characters follow */
   evidence?: string;
   evidence_rest?: number;

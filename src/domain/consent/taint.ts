@@ -120,6 +120,7 @@ const SOURCE_WORDS: Record<SourceKind, string> = {
   member: 'the words of',
   output: 'the stored output of',
   mcp: 'the tool',
+  client: 'the program',
   unknown: 'text of others:',
 };
 

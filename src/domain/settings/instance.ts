@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { port, secret } from './shapes.ts';
+import { live, port, secret } from './shapes.ts';
 
 /** Where an instance lives, how its APIs are reached, and which processes it has. */
 export const instanceSettings = {
@@ -50,6 +50,14 @@ export const instanceSettings = {
     .min(1)
     .optional()
     .describe('File with the MCP servers to use, in the form of other clients (`mcpServers`); FETCH_HOME/mcp.json when unset: docs/extensions.md'),
+  FETCH_MCP_SERVER_TOOLS: live(
+    z
+      .enum(['read', 'all'])
+      .default('read')
+      .describe(
+        'What programs may call over MCP (`fetch mcp-server`, /mcp): what only reads, or everything, which then asks you as in a chat: docs/editors.md',
+      ),
+  ),
   FETCH_SEPARATE_PROCESSES: z
     .stringbool()
     .default(false)

@@ -59,6 +59,13 @@ export const quotedEvidence = (text: string): string =>
     .map((line) => MARGIN + line)
     .join('\n');
 
+/** What stands behind the margin in a text, line by line. */
+export const quotedIn = (evidence: string): string =>
+  evidence
+    .split('\n')
+    .flatMap((line) => (line.startsWith(MARGIN) ? [line.slice(MARGIN.length)] : []))
+    .join('\n');
+
 /**
  * A command with each part on its own line, so that nothing hides behind a `;` far to the right. Only line breaks are added. Quoted text stays together; when a
  * quote does not end, everything is split.

@@ -37,7 +37,7 @@ async function eraseDialogue(tx: ThreadTransaction): Promise<void> {
   for (const table of ['transcript', 'items'] as const) await now.deleteFrom(table).where('thread_id', '=', threadId).execute();
   await now.deleteFrom('summaries').where('thread_id', '=', threadId).where('body', '!=', '').execute();
   await now.deleteFrom('events').where('thread_id', '=', threadId).where('event', '!=', 'thread.started').execute();
-  await now.updateTable('turns').set({ input_summary: '', error: null }).where('thread_id', '=', threadId).execute();
+  await now.updateTable('turns').set({ input_summary: '', error: null, call: null }).where('thread_id', '=', threadId).execute();
   await now.updateTable('threads').set({ title: null }).where('id', '=', threadId).execute();
 }
 

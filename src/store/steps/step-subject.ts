@@ -13,7 +13,7 @@ import type { TurnTable } from '../turns/tables.ts';
 import { type Spent, TODAY } from './spending.ts';
 
 export interface StepSubject {
-  turn: Pick<Selectable<TurnTable>, 'status' | 'started_at' | 'created_at' | 'auto_approve' | 'model' | 'mode' | 'allow_shell' | 'compaction'>;
+  turn: Pick<Selectable<TurnTable>, 'status' | 'started_at' | 'created_at' | 'auto_approve' | 'model' | 'mode' | 'allow_shell' | 'call' | 'compaction'>;
   thread: Pick<Selectable<ThreadTable>, 'model' | 'system_prompt' | 'auto_approve' | 'mode' | 'allow_shell'>;
   autonomy: ThinkResult['autonomy'];
   preferences: Preferences;
@@ -77,6 +77,7 @@ const subjectOf = compiled('step_subject', (db, turnId: string, key: string, acc
       'turns.model',
       'turns.mode',
       'turns.allow_shell',
+      'turns.call',
       'turns.compaction',
     ])
     .select(['turns.extensions', agreedNow.as('agreed_now')])

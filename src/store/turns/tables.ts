@@ -1,5 +1,5 @@
 import type { ColumnType, Generated } from 'kysely';
-import type { Danger, Effect, ThinkResult } from '../../contracts/conversation.ts';
+import type { Danger, Effect, NamedCall, ThinkResult } from '../../contracts/conversation.ts';
 import type { DecidedBy, Decision } from '../../contracts/decision.ts';
 import type { TurnStatus, TurnUsage } from '../../contracts/records.ts';
 import type { CallTaint, Sink, Source } from '../../contracts/taint.ts';
@@ -22,6 +22,8 @@ export interface TurnTable {
   model: string | null;
   mode: string | null;
   allow_shell: boolean | null;
+  /** the tool call that it consists of, where a program named it */
+  call: NullableJson<NamedCall>;
   /** hashes of the extensions that it works with; null before its first step, and when there are none */
   extensions: NullableJson<string[]>;
   /** the person was told that a restart delayed this turn */

@@ -1,5 +1,6 @@
 import type { Selectable } from 'kysely';
 import { jsonArrayFrom } from 'kysely/helpers/postgres';
+import type { NamedCall } from '../../contracts/conversation.ts';
 import { outboxId } from '../../contracts/ids.ts';
 import type { ItemStatus, TurnRecord, TurnStatus } from '../../contracts/records.ts';
 import { cut, derivedId, freshId } from '../chats/ids.ts';
@@ -62,13 +63,15 @@ export interface NewTurn {
   autoApprove?: boolean | null;
   mode?: string | null;
   allowShell?: boolean | null;
+  /** it consists of this call */
+  call?: NamedCall | null;
   /** the text is in the transcript already */
   unheard?: boolean;
   /** sources of the text */
   heard?: Heard;
 }
 
-type TurnSettings = Pick<NewTurn, 'model' | 'autoApprove' | 'mode' | 'allowShell'>;
+type TurnSettings = Pick<NewTurn, 'model' | 'autoApprove' | 'mode' | 'allowShell' | 'call'>;
 
 /** Adds a turn that is in progress; the caller tells of it. */
 function insertTurn(tx: ThreadTransaction, id: string, turn: TurnSettings & { summary: string; compaction: boolean }): Selectable<TurnTable> {
@@ -86,6 +89,7 @@ function insertTurn(tx: ThreadTransaction, id: string, turn: TurnSettings & { su
     model: turn.model ?? null,
     mode: turn.mode ?? null,
     allow_shell: turn.allowShell ?? null,
+    call: turn.call ?? null,
     extensions: null,
     delay_told: false,
     compaction: turn.compaction,
@@ -94,7 +98,7 @@ function insertTurn(tx: ThreadTransaction, id: string, turn: TurnSettings & { su
     started_at: now,
     ended_at: null,
   };
-  tx.later((db) => db.insertInto('turns').values({ ...row, usage: null, extensions: null }));
+  tx.later((db) => db.insertInto('turns').values({ ...row, usage: null, extensions: null, call: row.call && json(row.call) }));
   tx.later((db) => db.updateTable('threads').set({ latest_turn_id: id, updated_at: now, deleted_at: null }).where('id', '=', tx.threadId));
   return row;
 }

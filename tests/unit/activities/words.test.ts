@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { sourcesOfOutcome } from '../../../src/activities/turn/provenance.ts';
-import { answerOfWords } from '../../../src/activities/turn/words.ts';
+import { answerWithoutModel } from '../../../src/activities/turn/words.ts';
 import type { ModelMessage } from '../../../src/contracts/model.ts';
 import { tools } from '../../../src/tools/registry.ts';
 
-const at = { key: 'trn_1/1', modelName: 'none' };
+const at = { key: 'trn_1/1', step: 1, call: null, modelName: 'none' };
 const asked: ModelMessage = { role: 'user', content: 'undo' };
 const called: ModelMessage = { role: 'assistant', content: '', calls: [{ id: 'call_1', name: 'undo', arguments: '{"what":"one"}' }] };
 const result: ModelMessage = { role: 'tool', callId: 'call_1', content: 'There is nothing to undo.' };
@@ -12,13 +12,13 @@ const notice: ModelMessage = { role: 'assistant', content: 'The workflow nightly
 
 describe('a message whose words name a tool', () => {
   it('is answered with the result of that tool', () => {
-    expect(answerOfWords([asked], at)?.calls).toMatchObject([{ name: 'undo' }]);
-    expect(answerOfWords([asked, called, result], at)).toMatchObject({ text: 'There is nothing to undo.', calls: [] });
+    expect(answerWithoutModel([asked], at)?.calls).toMatchObject([{ name: 'undo' }]);
+    expect(answerWithoutModel([asked, called, result], at)).toMatchObject({ text: 'There is nothing to undo.', calls: [] });
   });
 
   it('is answered so too when a notice arrives in between, or before the call', () => {
-    expect(answerOfWords([asked, notice], at)?.calls).toMatchObject([{ name: 'undo' }]);
-    expect(answerOfWords([asked, called, result, notice], at)).toMatchObject({ text: 'There is nothing to undo.', calls: [] });
+    expect(answerWithoutModel([asked, notice], at)?.calls).toMatchObject([{ name: 'undo' }]);
+    expect(answerWithoutModel([asked, called, result, notice], at)).toMatchObject({ text: 'There is nothing to undo.', calls: [] });
   });
 });
 
