@@ -120,7 +120,7 @@ describe('doctor --json', () => {
 describe('serve', () => {
   const refusals = recorded.filter(({ argv }) => argv[0] === 'serve');
 
-  it.each(refusals.filter(({ argv }) => argv.includes('--port')))('$argv is refused as in the recording', async ({ argv, rc, stderr }) => {
+  it.each(refusals.filter(({ argv }) => !argv.includes('--qr')))('$argv is refused as in the recording', async ({ argv, rc, stderr }) => {
     expect(await fetchCommand(argv)).toEqual({ code: rc, stdout: '', stderr });
   });
 
@@ -131,7 +131,8 @@ describe('serve', () => {
   });
 
   it('names the modes when none is chosen, and refuses two', async () => {
-    expect(await fetchCommand(['serve'])).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(/^Error: Choose exactly one server mode/) });
+    for (const args of [[], ['--acp', '--mcp'], ['--mobile', '--mcp']])
+      expect(await fetchCommand(['serve', ...args])).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(/^Error: Choose exactly one server mode/) });
     expect(await fetchCommand(['serve', '--http', '--mobile'])).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('--http') });
   });
 

@@ -12,13 +12,17 @@ import { requireFitting, untilEnd } from '../serve/attach.ts';
 import { hostIsWild, requireMode, type ServeOptions, settingsOf } from '../serve/settings.ts';
 
 /**
- * `fetch serve --http`: for a supervisor that starts Fetch and reads its address. Where an instance runs already, this process stands for it: it tells the same and
+ * `fetch serve`: for a supervisor that starts Fetch and reads its address. Where an instance runs already, this process stands for it: it tells the same and
  * ends with it. Standard output has the lines of the contract alone; the log is on standard error.
  */
 export async function run(options: ServeOptions, flags: Record<string, string>): Promise<void> {
   requireMode(options);
-  const config = loadConfig(settingsOf(options, flags));
+  const settings = settingsOf(options, flags);
+  const reload = () => loadConfig(settings);
+  const config = reload();
   printWarnings(config);
+  if (options.acp) return await (await import('../acp/acp.ts')).runAcp({ config, reload, flags: settings });
+  if (options.mcp) return await (await import('../mcp-server/mcp-server.ts')).runMcp({ config, reload, flags: settings });
   const warnings = [options.mobile && hostIsWild(config) ? NETWORK_WARNING : null, weakTokenWarning(config)];
   for (const warning of warnings) if (warning) say(process.stderr, warning);
   ensureHome(config.FETCH_HOME);

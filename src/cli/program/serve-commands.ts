@@ -16,6 +16,8 @@ export function addServeCommands(): void {
   serve
     .option('--http', 'the runtime API, over HTTP')
     .addOption(new Option('--mobile', 'the same, with the page for phones; binds to 0.0.0.0 unless --host says otherwise').conflicts('http'))
+    .option('--acp', 'an agent for editors, on standard input and output; the same as fetch acp')
+    .option('--mcp', 'our tools for MCP clients, on standard input and output; the same as fetch mcp-server')
     .option('--port <port>', 'of the runtime API (default 7878)', port)
     .option('--workers <count>', 'coding tasks at once, from 1 to 8', workers)
     .option('--auth-token <token>', 'bearer token; one is made when none is configured')

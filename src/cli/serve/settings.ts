@@ -4,6 +4,8 @@ import { type Config, loadConfig, sourcesOf } from '../../config.ts';
 export interface ServeOptions {
   http?: boolean;
   mobile?: boolean;
+  acp?: boolean;
+  mcp?: boolean;
   port?: number;
   workers?: number;
   authToken?: string;
@@ -18,8 +20,8 @@ export class ServeError extends Error {
 }
 
 /** @throws ServeError */
-export function requireMode({ http, mobile }: ServeOptions): void {
-  if (!http && !mobile) throw new ServeError('Error: Choose exactly one server mode: --http or --mobile');
+export function requireMode({ http, mobile, acp, mcp }: ServeOptions): void {
+  if ([http || mobile, acp, mcp].filter(Boolean).length !== 1) throw new ServeError('Error: Choose exactly one server mode: --mcp, --http/--mobile, or --acp');
 }
 
 /** The settings that the options stand for, as flags. `--host` means the runtime API alone: nobody asks for the status API on a network. @throws ServeError */

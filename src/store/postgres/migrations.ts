@@ -43,9 +43,9 @@ import * as threadSummaries from './migrations/0053-thread-summaries.ts';
 import * as backgroundTasks from './migrations/0054-background-tasks.ts';
 import * as automations from './migrations/0055-automations.ts';
 import * as workspaceEdits from './migrations/0056-workspace-edits.ts';
-import * as directCalls from './migrations/0057-direct-calls.ts';
 import * as owner from './migrations/0058-owner.ts';
 import * as traces from './migrations/0061-traces.ts';
+import * as directCalls from './migrations/0062-direct-calls.ts';
 
 /**
  * Versioned migrations, oldest first. Never edit a published one: add the next. The previous release must work with what a migration leaves (new tables; new
@@ -95,9 +95,9 @@ const migrations: Record<string, Migration> = {
   '0054_background_tasks': backgroundTasks,
   '0055_automations': automations,
   '0056_workspace_edits': workspaceEdits,
-  '0057_direct_calls': directCalls,
   '0058_owner': owner,
   '0061_traces': traces,
+  '0062_direct_calls': directCalls,
 };
 
 /** A newer version has changed the database so that this version cannot use it. It must not be touched. */
