@@ -142,4 +142,5 @@ it('knows what answers without a JSON body, and leaves receipts for later', asyn
   const { paths } = JSON.parse((await ask(api.port, TOKEN, 'GET', '/openapi.json')).body) as { paths: Record<string, Record<string, { responses: object }>> };
   expect(paths['/v1/sessions/{id}']!.delete!.responses).toHaveProperty('204');
   expect(paths['/v1/stream']!.post!.responses).toMatchObject({ 200: { content: { 'text/event-stream': {} } } });
+  expect(paths['/mcp']!.post!.responses).toMatchObject({ 200: { content: { 'text/event-stream': {}, 'application/json': {} } }, 202: {}, 401: {} });
 });

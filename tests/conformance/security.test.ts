@@ -37,6 +37,20 @@ async function sessionOf(token: string): Promise<string> {
 
 const countThreads = async (): Promise<number> => JSON.parse((await send(api.port, 'GET', '/v1/threads', { Authorization: `Bearer ${TOKEN}` })).body).length;
 const own = () => `127.0.0.1:${api.port}`;
+/** Begins a session of an MCP client. */
+const postMcp = (port: number, headers: Record<string, string>) =>
+  send(
+    port,
+    'POST',
+    '/mcp',
+    { 'Content-Type': 'application/json', ...headers },
+    JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'initialize',
+      params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '1' } },
+    }),
+  );
 const post = (port: number, headers: Record<string, string>) => send(port, 'POST', '/v1/threads', { 'Content-Type': 'application/json', ...headers }, '{}');
 
 describe('a browser with a session', () => {
@@ -46,6 +60,7 @@ describe('a browser with a session', () => {
     expect((await post(api.port, { ...page, Origin: `http://${own()}` })).status).toBe(201);
     // a network without TLS: browsers leave Sec-Fetch-Site out
     expect((await post(api.port, { Cookie: session, Host: '192.168.1.5:7878', Origin: 'http://192.168.1.5:7878' })).status).toBe(201);
+    expect((await postMcp(api.port, { ...page, Origin: `http://${own()}` })).status).toBe(200);
   });
 
   it.each([
@@ -59,6 +74,8 @@ describe('a browser with a session', () => {
     for (const Cookie of [session, `codewhale_runtime_token=${TOKEN}`]) {
       const { status, body } = await post(api.port, { ...headers, Cookie, Host: own() } as Record<string, string>);
       expect([status, body]).toEqual([401, '{"error":{"message":"runtime API bearer token required","status":401}}']);
+      const begun = await postMcp(api.port, { ...headers, Cookie, Host: own() } as Record<string, string>);
+      expect([begun.status, begun.headers['mcp-session-id']]).toEqual([401, undefined]);
     }
     expect(await countThreads()).toBe(before);
   });
@@ -66,7 +83,7 @@ describe('a browser with a session', () => {
   it('gives no stream of events to a page of another origin, and none to a foreign frame or picture', async () => {
     const foreign: Array<Record<string, string>> = [{ Origin: 'http://127.0.0.1:3000' }, { 'Sec-Fetch-Site': 'same-site' }, { 'Sec-Fetch-Site': 'cross-site' }];
     for (const headers of foreign)
-      for (const path of ['/v1/threads/thr_x/events', '/v1/threads', '/v1/usage'])
+      for (const path of ['/v1/threads/thr_x/events', '/v1/threads', '/v1/usage', '/mcp'])
         expect((await send(api.port, 'GET', path, { Cookie: session, Host: own(), ...headers })).status).toBe(401);
   });
 
@@ -105,8 +122,8 @@ describe('without a token (--insecure)', () => {
       { 'Sec-Fetch-Site': 'cross-site' },
       { 'Sec-Fetch-Site': 'same-site' },
     ];
-    for (const headers of foreign) expect((await post(open, headers)).status).toBe(401);
-    expect((await post(open, { Host: 'evil.example' })).status).toBe(421);
+    for (const headers of foreign) for (const ask of [post, postMcp]) expect((await ask(open, headers)).status).toBe(401);
+    for (const ask of [post, postMcp]) expect((await ask(open, { Host: 'evil.example' })).status).toBe(421);
     expect(await countThreads()).toBe(before);
   });
 

@@ -36,6 +36,8 @@ export interface Editor {
 }
 
 export interface EditorOptions {
+  /** what the editor starts */
+  command?: string[];
   capabilities?: acp.ClientCapabilities;
   /** answers a dialogue; a promise that never settles is a person who does not look */
   permit?: (request: acp.RequestPermissionRequest) => acp.RequestPermissionOutcome | Promise<acp.RequestPermissionOutcome>;
@@ -46,8 +48,8 @@ export const choose = (optionId: string): acp.RequestPermissionOutcome => ({ out
 export const nobody = new Promise<never>(() => {});
 
 export async function openEditor(app: Pick<TestApp, 'settings'>, options: EditorOptions = {}): Promise<Editor> {
-  const { capabilities = {}, permit = () => nobody, fill = () => ({ action: 'cancel' }) } = options;
-  const child = spawnFor(app, 'acp');
+  const { command = ['acp'], capabilities = {}, permit = () => nobody, fill = () => ({ action: 'cancel' }) } = options;
+  const child = spawnFor(app, ...command);
   const updates: acp.SessionUpdate[] = [];
   const asked: acp.RequestPermissionRequest[] = [];
   const forms: acp.CreateElicitationRequest[] = [];

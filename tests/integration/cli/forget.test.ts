@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deleteIdle } from '../../../src/intake/retention.ts';
 import type { AuditBody } from '../../../src/store/audit/audit-log.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
+import { callOverMcp } from '../../support/mcp-client.ts';
 import { clientOf } from '../../support/temporal-client.ts';
 import { workflowOfThread } from '../../support/thread.ts';
 import { until } from '../../support/until.ts';
@@ -115,6 +116,34 @@ describe('fetch forget', () => {
     await app.say(busy, 'no');
     await app.ended(busy, turn);
     expect((await app.request('GET', `/v1/threads/${young}`)).status).toBe(200);
+  });
+
+  it('and the erasure by age reach what programs called over MCP', async () => {
+    const { db } = app.store;
+    const threadOf = async (word: string): Promise<string> => {
+      expect((await callOverMcp(app, 'recall', { query: word })).isError).toBe(false);
+      expect(await holding(word)).toEqual(expect.arrayContaining(['calls', 'inbox', 'items', 'transcript', 'turns']));
+      const { thread_id } = await db
+        .selectFrom('turns')
+        .select('thread_id')
+        .where('call', 'is not', null)
+        .orderBy('created_at', 'desc')
+        .executeTakeFirstOrThrow();
+      return thread_id;
+    };
+    const keysOf = (thread: string) => db.selectFrom('request_keys').select('key').where('thread_id', '=', thread).execute();
+    const gone = await threadOf('Pirol');
+    expect(await keysOf(gone)).not.toEqual([]);
+    await forget(gone, '--yes');
+    expect([await holding('Pirol'), await keysOf(gone)]).toEqual([[], []]);
+    const old = await threadOf('Wiedehopf');
+    await db
+      .updateTable('threads')
+      .set({ updated_at: new Date(0) })
+      .where('id', '=', old)
+      .execute();
+    expect(await deleteIdle({ db }, new Date(1))).toBe(1);
+    expect(await holding('Wiedehopf')).toEqual([]);
   });
 
   it('refuses while a turn is at work', async () => {

@@ -18,6 +18,7 @@ import { readAccount } from '../../../src/store/whatsapp/account.ts';
 import { callsThen, script } from '../../support/api-calls.ts';
 import { FETCH_SETTING, startTestApp, type TestApp } from '../../support/app.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { callOverMcp } from '../../support/mcp-client.ts';
 import { startTestTemporal, type TestTemporal } from '../../support/temporal.ts';
 import { clientOf } from '../../support/temporal-client.ts';
 import { until } from '../../support/until.ts';
@@ -100,6 +101,7 @@ it('a home goes on at other servers, though its move was killed at every step, a
   await until('the question is open', async () => (await app.detail(asking)).pending_user_inputs.length === 1);
   const asleep = await app.thread();
   await app.ended(asleep, await app.turn(asleep, [{ say: 'the heron is grey' }]));
+  await callOverMcp(app, 'recall', { query: 'herons' });
   const scheduled = await app.thread();
   const calls: Array<[string, Record<string, unknown>]> = [
     ['workflow_create', { name: 'hourly', steps: [{ tool: 'workflow_list', args: {} }] }],
@@ -138,7 +140,7 @@ it('a home goes on at other servers, though its move was killed at every step, a
   writeFileSync(join(home, 'chat-key'), `${'cd'.repeat(32)}\n`, { mode: 0o600 });
   const before = laptopContent();
   const plan = await fetch(importHome());
-  expect(plan).toMatch(/4 chats .*1 open questions/);
+  expect(plan).toMatch(/5 chats .*1 open questions/);
   expect(plan).toMatch(/1 schedules, 1 reminders, 0 coding tasks/);
   expect(plan).toContain('the link of WhatsApp with its keys');
   expect(plan).toMatch(/not the setting FETCH_SEARXNG_URL: it names the machine of the home/);
@@ -151,7 +153,7 @@ it('a home goes on at other servers, though its move was killed at every step, a
   for (const step of ['Preparing', 'Copying the workspace', 'Marking', 'Copying the database']) {
     await killedWhen(step, (said) => said.includes(step));
     const { count } = await database.store.db.selectFrom('chats').select(sql<number>`count(*)::int`.as('count')).executeTakeFirstOrThrow();
-    expect([0, 4], step).toContain(count);
+    expect([0, 5], step).toContain(count);
   }
   await expect(fetch(['worker']), 'with half of a home').rejects.toMatchObject({ code: 2, stderr: expect.stringMatching(/A move into .* was not finished/) });
   expect(await fetch(importHome('--yes'))).toContain('Moved.');
@@ -175,6 +177,8 @@ it('a home goes on at other servers, though its move was killed at every step, a
   server = await startTestApp({ ...servers, ...fixture.env, WHATSAPP_PACE_MS: '0', OPENAI_BASE_URL: app.settings.OPENAI_BASE_URL! }, { home });
   const there = server;
   expect((await there.detail(asking)).pending_user_inputs).toHaveLength(1);
+  const named = await there.store.db.selectFrom('turns').select('call').where('call', 'is not', null).execute();
+  expect(named).toEqual([{ call: { name: 'recall', args: { query: 'herons' } } }]);
   expect((await there.say(asking, '1')).kind).toBe('answer');
   expect((await there.ended(asking, asked)).status).toBe('completed');
   const said = async (thread: string) => (await there.detail(thread)).items.filter(({ kind }) => kind === 'agent_message').map(({ detail }) => detail ?? '');
@@ -211,7 +215,7 @@ it('an export is imported on a machine without the home, and only where nothing 
   await expect(fetch(['export-home', '--to', exported], own)).rejects.toThrow(/was moved to/);
   await expect(fetch(['import-home', '--from', from], there)).rejects.toThrow(/was moved to .* already/);
   rmSync(join(from, 'moved.json'));
-  expect(await fetch(['export-home', '--to', exported], own)).toContain('4 chats, 1 workspaces');
+  expect(await fetch(['export-home', '--to', exported], own)).toContain('5 chats, 1 workspaces');
   expect(existsSync(join(from, 'moved.json'))).toBe(true);
 
   const store = await openStore(url.href, { max: 1 });
@@ -225,7 +229,7 @@ it('an export is imported on a machine without the home, and only where nothing 
     writeFileSync(damaged, whole);
     expect(await fetch(['import-home', '--from', exported, '--yes', '--replace'], there)).toContain('Moved.');
     const chats = await store.db.selectFrom('chats').select('id').execute();
-    expect(chats).toHaveLength(4);
+    expect(chats).toHaveLength(5);
     expect(chats.map(({ id }) => id)).not.toContain('chat_own');
     expect((await verifyAudit(store.db, notedHead(elsewhere))).findings).toEqual([]);
     expect(readFileSync(join(elsewhere, 'workspaces/demo/README.md'), 'utf8')).toBe('a heron\n');

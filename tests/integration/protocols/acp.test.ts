@@ -39,6 +39,12 @@ describe('an editor', () => {
     expect((await app.detail(session.sessionId)).thread).toMatchObject({ workspace: cwd, allow_shell: true });
   });
 
+  it('may start it as fetch serve --acp', async () => {
+    const editor = await open({ command: ['serve', '--acp'] });
+    expect(await prompt(editor, await newSession(editor), [{ say: 'Here.' }])).toMatchObject({ stopReason: 'end_turn' });
+    expect(editor.text()).toBe('Here.');
+  });
+
   it('sees an answer as it is streamed, with thoughts and calls, and its own message not again', async () => {
     const editor = await open();
     const sessionId = await newSession(editor);

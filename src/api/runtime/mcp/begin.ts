@@ -56,7 +56,7 @@ function keyOf(call: ProgramCall): RequestKey {
   };
 }
 
-/** Whoever calls over MCP is a program whose model may have read anything. So nothing that it says is the owner's word. */
+/** A caller over MCP is a program. Its model may have read anything, so nothing that it says counts as the owner's word. */
 const heardFrom = ({ name }: ProgramSession): { sources: Source[]; words: string } => ({ sources: [{ kind: 'client', label: name }], words: '' });
 
 /** Begins a call, or finds what the same request began before. @throws McpError for an unknown tool, KeyReused, ApiError */

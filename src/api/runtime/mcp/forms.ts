@@ -4,7 +4,7 @@ import { threadOf, threadOfApproval } from '../../../store/questions/questions.t
 import type { RuntimeDeps } from '../endpoint.ts';
 
 /**
- * Questions to the person of a program, as elicitation. The id of the request is the id of the question, so whatever process gets the answer knows what it
+ * Questions to the person of a program, as elicitation. The id of the request is the id of the question, so any process that gets the answer knows what it
  * answers.
  */
 

@@ -50,7 +50,7 @@ export async function post(ctx: Context, body: Message, deps: RuntimeDeps): Prom
   sendEmpty(ctx, 202);
 }
 
-/** Goes on with a stream, at whatever process the client reaches. */
+/** Goes on with a stream, at any process that the client reaches. */
 export async function resume(ctx: Context, deps: RuntimeDeps): Promise<void> {
   const session = await requiredSession(ctx, deps);
   const last = ctx.get('last-event-id');

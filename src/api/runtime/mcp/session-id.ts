@@ -24,7 +24,7 @@ export function sessionOf(id: string): ProgramSession | null {
 
 /**
  * Where the stream of a call is, as the id of its events: whose turn it follows, for which request, and the last event of the thread that the client has. A
- * client that comes back with it is answered by whatever process it reaches.
+ * client that comes back with it is answered by any process that it reaches.
  */
 export interface StreamCursor {
   threadId: string;
