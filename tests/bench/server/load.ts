@@ -18,13 +18,14 @@ export async function bareAtOnce(server: ComposedServer, bare: Bare, count: numb
 
 /** What a second host for workers adds, when the first is what is short: each has a third of a core. */
 export async function workersAtOnce(server: ComposedServer, crowd: Crowd, threads: string[]): Promise<Row[]> {
+  const some = threads.slice(0, 300);
   const rows: Row[] = [];
   for (const workers of [1, 2, 3]) {
     await server.up('--scale', `worker=${workers}`);
     for (const each of await server.containers('worker')) await docker('update', '--cpus', '0.33', each);
     // a new one compiles first
-    await crowd.turns(threads.slice(0, 20 * workers));
-    rows.push({ workers, ...row('turns', 300, await measure(server, () => crowd.turns(threads.slice(0, 300)))) });
+    await crowd.turns(some.slice(0, 20 * workers));
+    rows.push({ workers, ...row('turns', some.length, await measure(server, () => crowd.turns(some))) });
   }
   return rows;
 }
