@@ -19,8 +19,8 @@ export default defineConfig({
         test: {
           name: 'together',
           include: ['tests/**/*.test.ts'],
-          // coding agents of other makers, images of many languages, a whole server and two hosts take minutes each: `npm run test-agents`, `test-environments`,
-          // `test-compose`, `test-hosts`
+          // coding agents of other makers, images of many languages and two hosts take minutes each: `npm run test-agents`, `test-environments`, `test-hosts`.
+          // A whole server is tried after these, by itself: `npm run test-compose`
           exclude: ['tests/agents/**', 'tests/environments/**', 'tests/compose/**', 'tests/hosts/**', '**/node_modules/**', ...ALONE],
           // most of a file is waiting: for containers, timers, and people who write once a second. Two leave a third of two cores idle
           maxWorkers: 3,

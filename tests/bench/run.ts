@@ -6,7 +6,7 @@ import { background } from './background.ts';
 import { openBench, type Part, type Size, warmUp } from './bench.ts';
 import { browserSnapshot } from './browser-snapshot.ts';
 import { coldStart } from './cold-start.ts';
-import type { Row } from './figures.ts';
+import { printTable, type Row } from './figures.ts';
 import { footprint } from './footprint.ts';
 import { historyContext } from './history-context.ts';
 import { kennelMemory } from './kennel-memory.ts';
@@ -70,11 +70,10 @@ const bench = await openBench(size);
 try {
   await warmUp(bench);
   for (const part of chosen) {
-    console.log(`\n${part.title}`);
     try {
       const rows = await part.run(bench);
       results[part.name] = rows;
-      printTable(rows);
+      printTable(part.title, rows);
     } catch (error) {
       // one part that fails must not cost the figures of the others
       errors[part.name] = String(error);
@@ -86,10 +85,3 @@ try {
 }
 if (values.json) writeFileSync(values.json, `${JSON.stringify({ at: new Date().toISOString(), size, machine, results, errors }, null, 2)}\n`);
 process.exitCode = Object.keys(errors).length > 0 ? 1 : 0;
-
-/** A Markdown table, so that it can be pasted into docs/performance.md as it is. */
-function printTable(rows: readonly Row[]): void {
-  const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))];
-  console.log(`| ${columns.join(' | ')} |\n|${columns.map(() => '---').join('|')}|`);
-  for (const row of rows) console.log(`| ${columns.map((column) => row[column] ?? '').join(' | ')} |`);
-}

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import pLimit from 'p-limit';
 import { until } from '../support/until.ts';
 import { type Bench, type Part, replaceWorker, warmUp } from './bench.ts';
 import { figures, type Row, round } from './figures.ts';
@@ -31,9 +32,9 @@ export const waiting: Part = {
     await taker.take(interactive, steps(0));
     const begun = Date.now();
     let waking = true;
-    const all = lanes(threads, (thread) => app.say(thread, 'yes').then(() => {})).then(() =>
-      until('every turn has ended', async () => (await turnsWithQuestion(bench)) === others, 900_000),
-    );
+    const all = pLimit(LANES)
+      .map(threads, (thread) => app.say(thread, 'yes'))
+      .then(() => until('every turn has ended', async () => (await turnsWithQuestion(bench)) === others, 900_000));
     const ended = all.finally(() => {
       waking = false;
     });
@@ -74,14 +75,11 @@ export const sleeping: Part = {
 async function fallAsleep(bench: Bench, count: number): Promise<string[]> {
   const before = await openQuestions(bench);
   const threads: string[] = [];
-  await lanes(
-    Array.from({ length: count }, (_, at) => at),
-    async () => {
-      const thread = await bench.app.thread();
-      await bench.app.turn(thread, QUESTION);
-      threads.push(thread);
-    },
-  );
+  await pLimit(LANES).map(Array(count).fill(null), async () => {
+    const thread = await bench.app.thread();
+    await bench.app.turn(thread, QUESTION);
+    threads.push(thread);
+  });
   await until('every question is open', async () => (await openQuestions(bench)) === before + count, 900_000);
   return threads;
 }
@@ -104,12 +102,4 @@ async function wake({ app }: Bench, thread: string): Promise<number> {
     async () => (await db.selectFrom('turns').select('status').where('id', '=', turn_id).executeTakeFirst())?.status === 'completed',
   );
   return Date.now() - begun;
-}
-
-async function lanes<T>(items: readonly T[], act: (item: T) => Promise<void>): Promise<void> {
-  const queue = [...items];
-  const lane = async () => {
-    for (let item = queue.shift(); item !== undefined; item = queue.shift()) await act(item);
-  };
-  await Promise.all(Array.from({ length: LANES }, lane));
 }

@@ -1,8 +1,11 @@
+import { readFileSync, rmSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freePorts } from '../support/app.ts';
 import { until } from '../support/until.ts';
-import { ComposedServer, docker, SERVICES, type Service } from './server.ts';
-import { IMAGE, provideImages } from './stand-ins.ts';
+import { ComposedServer, docker, ROLES, SERVICES, type Service } from './server.ts';
+import { IMAGE, nextImage, provideImages } from './stand-ins.ts';
 
 /** A server as its owner has it: docker-compose.yml, with the practice model. */
 let server: ComposedServer;
@@ -16,6 +19,13 @@ afterAll(() => server?.remove());
 
 /** A call that is made again while the API, or what it needs, is away: the same key has one effect. */
 const patiently = <T>(what: string, call: () => Promise<T>) => until(what, call, 120_000);
+
+/** The blocks of commands below a heading of docs/server.md. As root `sudo` is not needed. */
+function commandsOf(heading: string): string[] {
+  const page = readFileSync(fileURLToPath(new URL('../../docs/server.md', import.meta.url)), 'utf8');
+  const section = page.slice(page.indexOf(`\n## ${heading}\n`)).split(/\n## /)[1]!;
+  return [...section.matchAll(/^```sh\n(.*?)^```/gms)].map(([, commands]) => commands!.replaceAll('sudo ', ''));
+}
 
 /** A thread with a question that waits. */
 async function asked(): Promise<string> {
@@ -49,7 +59,7 @@ test('comes up healthy from nothing, and answers', async () => {
 });
 
 test('runs our roles as a user who is not root, on a file system that cannot be written, and only the kennel has the engine', async () => {
-  for (const service of ['worker', 'gateway', 'api', 'kennel'] as const) {
+  for (const service of ROLES) {
     const [container] = await server.containers(service);
     const [facts] = JSON.parse(await docker('inspect', container!));
     expect(facts.Config.User, service).toBe('1000:1000');
@@ -60,6 +70,18 @@ test('runs our roles as a user who is not root, on a file system that cannot be 
     expect(JSON.stringify(facts.Config.Env), service).not.toMatch(/postgres:\/\/|test-token/);
   }
   expect(Number(await docker('image', 'inspect', '--format', '{{.Size}}', IMAGE)) / 1e6).toBeLessThan(400);
+});
+
+test('every role shows its metrics inside of the network, where Prometheus looks for them', async () => {
+  const targets = ['gateway:9464', 'worker:9465', 'api:9466', 'kennel:9467'];
+  const read = `for (const at of ${JSON.stringify(targets)}) console.log((await (await fetch('http://' + at + '/metrics')).text()).length)`;
+  const lengths = await server.compose('exec', '--no-TTY', 'api', 'node', '--input-type=module', '--eval', read);
+  expect(
+    lengths
+      .split('\n')
+      .map(Number)
+      .filter((length) => length > 1_000),
+  ).toHaveLength(ROLES.length);
 });
 
 test('the kennel works in containers beside its own, on workspaces of the host', async () => {
@@ -105,6 +127,38 @@ describe('a question waits through', () => {
     await answered(before);
     expect((await server.api.detail(done)).turns).toHaveLength(1);
   });
+});
+
+test('an upgrade finds chats asleep and a task at work, and loses neither', async () => {
+  const asleep = await asked();
+  const { status, body } = await server.api.request('POST', '/v1/tasks', { prompt: 'wait 20; write notes.md hello', agent: 'practice', workspace: 'demo' });
+  expect(status, JSON.stringify(body)).toBe(201);
+  const { id } = body as { id: string };
+  const task = async () => (await server.api.request('GET', `/v1/tasks/${id}`)).body as { coding_task?: { state: string } };
+  await until('the task is at work', async () => (await task()).coding_task?.state === 'running', 300_000);
+  const before = await Promise.all(ROLES.map((role) => server.containers(role)));
+  server.image = await nextImage();
+  await server.up();
+  const after = await Promise.all(ROLES.map((role) => server.containers(role)));
+  for (const [at, role] of ROLES.entries()) expect(after[at], role).not.toEqual(before[at]);
+  await until('the task is done', async () => (await task()).coding_task?.state === 'completed', 300_000);
+  expect(server.readHome('workspaces/demo/notes.md')).toBe('hello\n');
+  await answered(asleep);
+});
+
+test('a backup is restored on an empty machine, by the commands of docs/server.md', async () => {
+  const asleep = await asked();
+  const done = await asked();
+  await answered(done);
+  const [backup, restore] = commandsOf('Backup').map((commands) =>
+    commands.replaceAll('/var/lib', dirname(server.home)).replaceAll(' fetch\n', ` ${basename(server.home)}\n`),
+  );
+  await server.shell(backup!);
+  await server.compose('down', '--volumes');
+  rmSync(server.home, { recursive: true });
+  await server.shell(restore!);
+  await answered(asleep);
+  expect((await server.api.detail(done)).turns).toHaveLength(1);
 });
 
 test('a missing or unreadable setting ends a role with an error that says what to do', async () => {

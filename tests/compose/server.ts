@@ -18,6 +18,8 @@ export async function docker(...args: string[]): Promise<string> {
 
 /** Everything that runs for long, in the order of their start. */
 export const SERVICES = ['postgres', 'temporal', 'worker', 'gateway', 'api', 'kennel'] as const;
+/** Those that run our image. */
+export const ROLES = ['worker', 'gateway', 'api', 'kennel'] as const;
 export type Service = (typeof SERVICES)[number];
 
 /** The server as its owner has it: the shipped files in a folder, with an .env. Only images are others (images.yml). */
@@ -27,7 +29,8 @@ export class ComposedServer {
   readonly api: ApiCalls;
   private readonly project = `fetch-test-${process.pid}`;
   private readonly program: string;
-  private readonly image: string;
+  /** the next `up` makes a container of every role again where this is another one */
+  image: string;
 
   constructor(program: string, image: string, ports: { runtime: number; status: number }) {
     this.program = program;
@@ -55,13 +58,14 @@ export class ComposedServer {
     );
   }
 
-  async compose(...args: string[]): Promise<string> {
-    const files = ['--file', 'docker-compose.yml', '--file', 'images.yml'];
-    const { stdout } = await run(this.program, ['--project-name', this.project, ...files, ...args], {
-      cwd: this.folder,
-      env: childEnvironment({ FETCH_TEST_IMAGE: this.image }),
-      maxBuffer: 64 * MB,
-    });
+  compose = (...args: string[]): Promise<string> => this.run(this.program, args);
+
+  /** What an owner types, in the server's folder. */
+  shell = (commands: string): Promise<string> => this.run('bash', ['-euo', 'pipefail', '-c', commands.replaceAll('docker compose', this.program)]);
+
+  private async run(file: string, args: string[]): Promise<string> {
+    const settings = { COMPOSE_PROJECT_NAME: this.project, COMPOSE_FILE: 'docker-compose.yml:images.yml', FETCH_TEST_IMAGE: this.image };
+    const { stdout } = await run(file, args, { cwd: this.folder, env: childEnvironment(settings), maxBuffer: 64 * MB });
     return stdout.trim();
   }
 
@@ -86,6 +90,16 @@ export class ComposedServer {
   }
 
   healthy = (service: Service, ms = 120_000): Promise<boolean> => until(`${service} is healthy`, () => this.isHealthy(service), ms);
+
+  /** Address in the network of the containers, which the machine reaches too. */
+  async addressOf(service: Service): Promise<string> {
+    const [container] = await this.containers(service);
+    return await docker('inspect', '--format', '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}', container!);
+  }
+
+  /** What psql says, as the server's first user. */
+  query = (database: string, sql: string): Promise<string> =>
+    this.compose('exec', '--no-TTY', 'postgres', 'psql', '--username=postgres', '--no-align', '--tuples-only', `--command=${sql}`, database);
 
   async remove(): Promise<void> {
     await this.compose('down', '--volumes', '--timeout', '10');

@@ -1,4 +1,4 @@
-import { cpSync, linkSync, mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, linkSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,6 +9,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** What `scripts/kennel-images.ts` provides where no registry can be reached. */
 const BASE = 'node:24-bookworm-slim';
 export const IMAGE = 'fetch-test-durable:latest';
+const NEXT_IMAGE = 'fetch-test-durable:next';
 
 /** Every image that the server needs. Ours is built from the shipped Dockerfile. Returns the path of Docker Compose. */
 export async function provideImages(): Promise<string> {
@@ -20,6 +21,18 @@ export async function provideImages(): Promise<string> {
   });
   await docker('build', '--quiet', '--build-arg', `BASE=${BASE}`, '--tag', IMAGE, ROOT);
   return programs.compose;
+}
+
+/** Another image of ours, as a release is: every role of a server that gets it is a new container. */
+export async function nextImage(): Promise<string> {
+  const context = mkdtempSync(join(tmpdir(), 'fetch-next-image-'));
+  try {
+    writeFileSync(join(context, 'Dockerfile'), `FROM ${IMAGE}\nLABEL org.opencontainers.image.version=next\n`);
+    await docker('build', '--quiet', '--tag', NEXT_IMAGE, context);
+  } finally {
+    rmSync(context, { recursive: true });
+  }
+  return NEXT_IMAGE;
 }
 
 async function build(name: string, tag: string, programs: Record<string, string>): Promise<void> {
