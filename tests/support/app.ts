@@ -89,6 +89,8 @@ export async function startTestApp(env: Record<string, string> = {}, place: Plac
   const baseUrl = `http://127.0.0.1:${runtime}`;
   let child: ChildProcess;
   let output = () => '';
+  // the record calls a role ready until the supervisor has seen its end
+  const killed = new Set<number>();
 
   const whenReady = async (): Promise<void> => {
     await until('every role is ready', async () => {
@@ -97,7 +99,8 @@ export async function startTestApp(env: Record<string, string> = {}, place: Plac
       // a killed supervisor's record stays until the next one has ended the roles that it left behind
       // containers are waited for by those who need them
       const roles = state?.roles.filter((role) => role.name !== 'kennel') ?? [];
-      return roles.length === 5 && state?.supervisor.pid === child.pid && roles.every((role) => role.state === 'ready' || role.state === 'external');
+      if (roles.length !== 5 || state?.supervisor.pid !== child.pid) return false;
+      return roles.every((role) => role.state === 'external' || (role.state === 'ready' && !killed.has(role.pid!)));
     });
   };
   const spawnStart = (): ReturnType<TestApp['spawn']> => {
@@ -145,6 +148,7 @@ export async function startTestApp(env: Record<string, string> = {}, place: Plac
       const pid = role === 'supervisor' ? child.pid! : readRunState(home)!.roles.find((each) => each.name === role)?.pid;
       if (!pid) throw new Error(`${role} has no pid now`);
       process.kill(pid, 'SIGKILL');
+      killed.add(pid);
       return pid;
     },
     whenReady,
