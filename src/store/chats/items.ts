@@ -131,10 +131,26 @@ export async function endStaleAnswers(db: Db, turnId: string, threadId: string):
       .select('id')
       .where('turn_id', '=', turnId)
       .where('status', '=', 'in_progress')
-      .where('kind', 'in', ['agent_message', 'agent_reasoning'])
+      .where('kind', 'in', [...STREAMED])
       .execute();
-    for (const { id } of open) await endItem(tx, id, { status: 'interrupted' });
+    for (const { id } of open) await endUnfinished(tx, id, 'interrupted');
   });
+}
+
+/** Kinds whose text streams before it is stored. */
+const STREAMED = ['agent_message', 'agent_reasoning'] as const;
+
+/** Ends an item that its own attempt did not end. Streamed text is stored at the end only, so what screens have seen of it is taken from the events. */
+export async function endUnfinished(tx: ThreadTransaction, id: string, status: ItemEnd['status']): Promise<void> {
+  const { text } = await tx.now
+    .selectFrom('events')
+    .select(sql<string | null>`string_agg(payload->>'delta', '' order by seq)`.as('text'))
+    .where('thread_id', '=', tx.threadId)
+    .where('item_id', '=', id)
+    .where('event', '=', 'item.delta')
+    .where(sql`payload->>'kind'`, 'in', [...STREAMED])
+    .executeTakeFirstOrThrow();
+  await endItem(tx, id, { status, ...(text && { summary: text, detail: text }) });
 }
 
 /** The event that streams more of an open item's text. */

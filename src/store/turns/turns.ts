@@ -4,7 +4,7 @@ import type { NamedCall } from '../../contracts/conversation.ts';
 import { outboxId } from '../../contracts/ids.ts';
 import type { ItemStatus, TurnRecord, TurnStatus } from '../../contracts/records.ts';
 import { cut, derivedId, freshId } from '../chats/ids.ts';
-import { endItem } from '../chats/items.ts';
+import { endUnfinished } from '../chats/items.ts';
 import { dropUnsent } from '../chats/outbox.ts';
 import type { ThreadTransaction } from '../chats/thread-transaction.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
@@ -179,7 +179,7 @@ export async function closeTurn(tx: ThreadTransaction, state: TurnState, status:
       .where('id', '=', id),
   );
   // no item keeps spinning
-  for (const item of state.items) if (item.status === 'in_progress') await endItem(tx, item.id, { status: status === 'failed' ? 'failed' : 'interrupted' });
+  for (const item of state.items) if (item.status === 'in_progress') await endUnfinished(tx, item.id, status === 'failed' ? 'failed' : 'interrupted');
   if (state.openQuestions.length > 0) {
     await tx.now.updateTable('questions').set({ state: 'cancelled', decided_at: end.ended_at }).where('id', 'in', state.openQuestions).execute();
     await dropUnsent(
