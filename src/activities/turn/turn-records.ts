@@ -1,14 +1,13 @@
 import type { RecordActivities } from '../../contracts/activities.ts';
 import type { AskInput, AskResult, FinishInput } from '../../contracts/conversation.ts';
-import { stepKey } from '../../contracts/ids.ts';
 import { unknownOutcome } from '../../domain/failures.ts';
-import { cut, derivedId } from '../../store/chats/ids.ts';
+import { cut } from '../../store/chats/ids.ts';
 import { isGone } from '../../store/postgres/database.ts';
 import { ask } from '../../store/questions/ask.ts';
 import { expireQuestion, remindQuestion } from '../../store/questions/decide.ts';
 import { decisionOf } from '../../store/questions/questions.ts';
 import { findCall, settle } from '../../store/steps/calls.ts';
-import { contentOfMessage } from '../../store/steps/transcript.ts';
+import { saidInStep } from '../../store/steps/transcript.ts';
 import { finishTurn } from '../../store/turns/finish.ts';
 import type { ActivityDeps } from '../activity-deps.ts';
 import { recording } from '../heartbeat.ts';
@@ -21,10 +20,7 @@ export function createRecordActivities(deps: Pick<ActivityDeps, 'db' | 'config' 
   return {
     openQuestion: recording(async (input: AskInput): Promise<AskResult> => {
       const call = await findCall(db, input.callId);
-      // what the model said in the step that made the call, not in an earlier step
-      const step = derivedId('msg_', stepKey(input.turnId, call?.step ?? 0));
-      const said = await contentOfMessage(db, step);
-      const approval = call && input.kind === 'approval' ? { ...(await approvalOf(db, call)), intent: said || null } : null;
+      const approval = call && input.kind === 'approval' ? { ...(await approvalOf(db, call)), intent: await saidInStep(db, input.turnId, call.step) } : null;
       const { title, ...asked } = await ask(db, input, approval);
       const shown = input.kind === 'approval' ? approvedThing(call?.args, config.FETCH_UI_TEXT === 'on') : config.FETCH_UI_TEXT === 'on' && title;
       return { ...asked, ...(shown && { title: shown }) };

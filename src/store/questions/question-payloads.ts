@@ -1,6 +1,7 @@
 import type { Selectable } from 'kysely';
 import { argumentsEvidence } from '../../domain/text/evidence.ts';
 import type { Db, Tx } from '../postgres/database.ts';
+import { saidInStep } from '../steps/transcript.ts';
 import type { QuestionTable } from '../turns/tables.ts';
 
 type Question = Selectable<QuestionTable>;
@@ -36,17 +37,17 @@ export const shownEvidence = ({ evidence, shown }: Pick<Question, 'evidence' | '
 export async function approvalRequest(db: Db | Tx, question: Pick<Question, 'id' | 'call_id' | 'turn_id' | 'prompt' | 'evidence' | 'shown'>) {
   // a coding task asks without a call; the question itself says what it wants to do
   const call = question.call_id
-    ? await db.selectFrom('calls').select(['name', 'args']).where('id', '=', question.call_id).executeTakeFirstOrThrow()
-    : { name: 'coding_task', args: {} };
+    ? await db.selectFrom('calls').select(['name', 'args', 'turn_id', 'step']).where('id', '=', question.call_id).executeTakeFirstOrThrow()
+    : null;
   return {
     id: question.id,
     approval_id: question.id,
     turn_id: question.turn_id,
-    tool_name: call.name,
+    tool_name: call?.name ?? 'coding_task',
     description: question.prompt,
-    intent_summary: null,
-    input: call.args,
+    intent_summary: call && (await saidInStep(db, call.turn_id, call.step)),
+    input: call?.args ?? {},
     // a question from before evidence was stored has the arguments
-    ...shownEvidence(question.evidence === null ? { evidence: argumentsEvidence(call.args) || null, shown: Number.MAX_SAFE_INTEGER } : question),
+    ...shownEvidence(question.evidence === null ? { evidence: argumentsEvidence(call?.args ?? {}) || null, shown: Number.MAX_SAFE_INTEGER } : question),
   };
 }

@@ -1,10 +1,11 @@
 import { sql } from 'kysely';
+import { stepKey } from '../../contracts/ids.ts';
 import type { Source } from '../../contracts/taint.ts';
 import { type Called, type CallsById, type DialogueMessage, SHOWN_OUTPUT_CHARS } from '../../domain/chat/context.ts';
 import type { FileShown } from '../../domain/text/files.ts';
 import { shownFiles } from '../chats/attachments.ts';
 import { isOrWas } from '../chats/copied-ids.ts';
-import { roughTokens } from '../chats/ids.ts';
+import { derivedId, roughTokens } from '../chats/ids.ts';
 import { compiled } from '../postgres/compiled-query.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
 import type { WriteBatch } from '../postgres/write-batch.ts';
@@ -127,9 +128,11 @@ export const messageOfChat = (db: Db, chatId: string, id: string): Promise<{ con
     .where('threads.chat_id', '=', chatId)
     .executeTakeFirst();
 
-/** What a model step said, or a person wrote; undefined when nothing was said. */
-export const contentOfMessage = async (db: Db, id: string): Promise<string | undefined> =>
-  (await db.selectFrom('transcript').select('content').where('id', '=', id).executeTakeFirst())?.content;
+/** What the model said in a step, beside its calls; null when it said nothing. */
+export async function saidInStep(db: Db | Tx, turnId: string, step: number): Promise<string | null> {
+  const id = derivedId('msg_', stepKey(turnId, step));
+  return (await db.selectFrom('transcript').select('content').where('id', '=', id).executeTakeFirst())?.content || null;
+}
 
 /** Adds a summary of everything up to `upto`; the log itself stays. */
 export async function addSummary(db: Db | Tx, threadId: string, upto: number, body: string, sources: readonly Source[]): Promise<void> {
