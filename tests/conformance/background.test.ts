@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { script, startTestApp, type TestApp } from '../support/app.ts';
 import { until } from '../support/until.ts';
-import { type BackgroundDifference, backgroundDifferences, backgroundNotCompared } from './differences.ts';
+import { type BackgroundDifference, backgroundDifferences } from './differences.ts';
 import { type Answer, type Exchange, loadExchanges, send } from './golden.ts';
+import { backgroundNotCompared } from './not-compared.ts';
 import { sharedOrder } from './skeleton.ts';
 
 /** The recorded sessions of tasks and automations, told again from their first request to their last. What each answers depends on those before. */

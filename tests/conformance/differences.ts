@@ -81,20 +81,6 @@ export const differences: Difference[] = [
   { cases: /^http\/threads\/create_sysprompt_empty$/, status: 201, body: /"schema_version":2/, why: 'an empty system prompt is none' },
 ];
 
-/** Recorded cases that this part does not serve or that depend on a transcript of the reference's own tools. */
-export const notCompared: Array<{ cases: RegExp; why: string }> = [
-  {
-    cases: /^http\/thread\/get_after_overrides$/,
-    why: 'turns that have ended need a worker: their detail is compared with their events in turn-events.test.ts',
-  },
-  {
-    cases: /^http\/sessions\/(get_blocks|get_unparsable|order_resume|resume_blocks|resume_blocks_detail)$/,
-    why: 'files that were put into the folder of the reference: here a session is a thread, and there are no such files',
-  },
-  { cases: /^http\/compact\/empty_thread_after$/, why: 'turns that have ended need a worker: compared in conversations.test.ts' },
-  { cases: /^http\/turns\/interrupt_unknown_loaded$/, why: 'recorded with an id that is masked; the same answer as interrupt_after' },
-];
-
 /** Where the events of a turn differ from the recorded ones on purpose. Labels are those of `skeleton.ts`. */
 export interface EventDifference {
   cases: RegExp;
@@ -138,7 +124,7 @@ export const eventDifferences: EventDifference[] = [
   },
   { cases: /^sse\/user_input_/, why: 'screens learn that a question was answered', adds: /^user_input\.answered/ },
   {
-    cases: /^sse\/(auto_approve_thread|approval_remember|approval_remember_next_turn|steer_during_tool)$/,
+    cases: /^sse\/(auto_approve_thread|approval_remember|approval_remember_next_turn|steer_during_tool|apply_patch|edit_file|shell_auto|shell_progress)$/,
     why: 'what was approved beforehand is not asked: the reference leaves a prompt on screens that nobody can answer',
     omits: (entry, recorded) =>
       entry.label === 'approval.required' && !recorded.some(({ label, call }) => call === entry.call && /^approval\.(decided|timeout)/.test(label)),
@@ -229,16 +215,6 @@ export const eventDifferences: EventDifference[] = [
   { cases: /./, why: 'cache hits and reasoning tokens are not told apart yet', lacks: /usage\.(prompt_cache_(hit|miss)_tokens|reasoning_tokens):/ },
 ];
 
-/** Recorded event streams that are not repeated here. */
-export const streamsNotCompared: Array<{ cases: RegExp; why: string }> = [
-  { cases: /^sse\/stream_/, why: 'other frames: compared in conversations.test.ts' },
-  { cases: /^sse\/(apply_patch|edit_file|update_plan|shell_\w+)$/, why: 'tools of later parts; their events are those of any tool' },
-  { cases: /^sse\/(plain_nousage|no_api_key)$/, why: 'the same events as plain; what differs is the model endpoint' },
-  { cases: /^sse\/model_down$/, why: 'the same as fail_500_always: an endpoint that may come back' },
-  { cases: /^sse\/fail_cut_before_content$/, why: 'the same as fail_cut_after_tool_call: nothing was shown before the cut' },
-  { cases: /^sse\/user_input_unhydrated$/, why: 'the loading call alone' },
-];
-
 /** Where tasks and automations are answered otherwise than recorded. Fields are left out of both sides. */
 export interface BackgroundDifference {
   cases: RegExp;
@@ -297,12 +273,5 @@ export const backgroundDifferences: BackgroundDifference[] = [
     cases: /^automations\/run_body$/,
     body: /^\{"schema_version":1,"id":"[0-9a-f-]{36}","automation_id":"[0-9a-f-]{36}","scheduled_for":"[^"]+","status":"(queued|running)","created_at":/,
     why: 'a run is queued until its workflow has begun; the reference starts its task before it answers',
-  },
-];
-
-export const backgroundNotCompared: Array<{ cases: RegExp; why: string }> = [
-  {
-    cases: /^tasks\/(create_full|get_full_done|approve|get_after_approval|cancel_pending_approval)$/,
-    why: 'tools of the reference; the same with ours is in background-tasks.test.ts',
   },
 ];

@@ -37,7 +37,25 @@ export interface RecordedStream {
   frames: string[];
 }
 
-export const loadStreams = (): Map<string, RecordedStream> => new Map(lines<RecordedStream>('sse.jsonl').map((stream) => [stream.case, stream]));
+/** The recorded streams. They remember which were asked for, so that a test can tell of those that nobody compares. */
+export class RecordedStreams {
+  readonly #streams = new Map(lines<RecordedStream>('sse.jsonl').map((stream) => [stream.case, stream]));
+  readonly #asked = new Set<string>();
+
+  get(name: string): RecordedStream {
+    const stream = this.#streams.get(name);
+    if (!stream) throw new Error(`there is no recorded stream ${name}`);
+    this.#asked.add(name);
+    return stream;
+  }
+
+  neverAsked(): string[] {
+    return [...this.#streams.keys()].filter((name) => !this.#asked.has(name));
+  }
+}
+
+/** The name of every recording of the reference, also of those that have no copy here. One without a name has its file and its line. */
+export const recordings = (): string[] => readFileSync(join(folder, 'recordings.txt'), 'utf8').trim().split('\n');
 
 /** Sends a path as it is written: `fetch` would normalise `..` and escapes away. */
 export function send(port: number, method: string, path: string, headers: Record<string, string>, body?: Buffer | string | null): Promise<Answer> {

@@ -9,8 +9,9 @@ import { decideVersion, noteFound, noteProblem } from '../../src/store/extension
 import { saveWorkspace } from '../../src/store/kennel/workspaces.ts';
 import { saidTurn } from '../support/said.ts';
 import { type ApiStack, startApi } from './api-stack.ts';
-import { differences, notCompared } from './differences.ts';
+import { differences } from './differences.ts';
 import { type Answer, type Exchange, loadGolden, normalise, send } from './golden.ts';
+import { notCompared } from './not-compared.ts';
 import { shapeOf, sharedOrder } from './skeleton.ts';
 
 const TOKEN = 'tok-golden-1';
@@ -32,6 +33,8 @@ let archived: ThreadRecord;
 let saved: ThreadRecord;
 let deleted: ThreadRecord;
 let resumed: string;
+/** answers of a server that nobody has used yet */
+const whileEmpty = new Map<string, Answer>();
 
 const post = async <T>(path: string, body: unknown): Promise<T> => JSON.parse((await send(api.port, 'POST', path, json, JSON.stringify(body))).body) as T;
 const patch = (id: string, body: unknown): Promise<Answer> => send(api.port, 'PATCH', `/v1/threads/${id}`, json, JSON.stringify(body));
@@ -46,6 +49,8 @@ const SAVED: [string, string] = ['SCRIPT:[{"think": "t", "say": "saved answer"}]
 
 beforeAll(async () => {
   api = await startApi({ token: TOKEN, model: MODEL, corsOrigins: 'http://localhost:5173' });
+  for (const { case: name, request } of loadGolden())
+    if (name.startsWith('http/empty/')) whileEmpty.set(name, await send(api.port, 'GET', request.line.split(' ')[1]!, auth));
   quiet = await newThread();
   titled = await newThread();
   await patch(titled.id, { title: 'Hello' });
@@ -206,7 +211,7 @@ describe('the recorded exchanges of the reference server', () => {
     const different = differences.find(({ cases }) => cases.test(exchange.case));
     it(`${exchange.case} is answered ${different ? `in our own way: ${different.why}` : 'alike'}`, async () => {
       const { response } = exchange;
-      const answer = await replay(exchange);
+      const answer = whileEmpty.get(exchange.case) ?? (await replay(exchange));
       expect(answer.status).toBe(different?.status ?? response.status);
       expect(answer.headers.vary).toBe(response.headers.vary);
       expect((answer.headers['access-control-allow-origin'] as string | undefined)?.replace(/127\.0\.0\.1:\d+/, '127.0.0.1:<port>')).toBe(
@@ -229,7 +234,7 @@ describe('the recorded exchanges of the reference server', () => {
         return expect((ours as { turn: unknown }).turn).toEqual(turn);
       }
       expect(exchange.case.startsWith('http/threads_summary/') ? withoutAdded(ours) : ours).toEqual(
-        /^(http\/)?(auth|cors|empty)\//.test(exchange.case) && response.body === '[]' ? expect.any(Array) : theirs,
+        /^(http\/)?(auth|cors)\//.test(exchange.case) && response.body === '[]' ? expect.any(Array) : theirs,
       );
     });
   }

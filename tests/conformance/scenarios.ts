@@ -33,6 +33,8 @@ const relabel = (from: string, to: string) => (recorded: Entry[]) => recorded.ma
 
 const answers: Scenario[] = [
   { case: 'sse/plain', drive: turn({ say: 'Hello, this is a plain answer.' }) },
+  { case: 'sse/plain_nousage', drive: turn({ say: 'no usage here' }) },
+  { case: 'sse/no_api_key', drive: turn({ say: 'no key is needed on this machine' }) },
   { case: 'sse/plain_empty', drive: turn({ say: ' ' }) },
   {
     case: 'sse/two_turns',
@@ -113,6 +115,22 @@ const approvals: Scenario[] = [
     thread: { auto_approve: true },
     drive: approved(() => [{ call: [make()] }, { say: 'done' }], ['allow'], undefined, { auto_approve: false }),
   },
+];
+
+/** What the reference had tools of its own for: a call is a call, whatever it does. */
+const otherTools: Scenario[] = [
+  ...['apply_patch', 'shell_auto', 'shell_progress'].map((name) => ({
+    case: `sse/${name}`,
+    thread: { auto_approve: true, allow_shell: true },
+    drive: approved(() => [{ call: [make()] }, { say: 'done' }], []),
+  })),
+  {
+    case: 'sse/shell_dangerous_auto',
+    thread: { allow_shell: true },
+    drive: approved(() => [{ call: [make()] }, { say: 'done: $LAST' }], ['deny']),
+  },
+  { case: 'sse/edit_file', thread: { auto_approve: true }, drive: turn({ call: [['read_output', { callId: 'nope' }]] }, { say: 'done: $LAST' }) },
+  { case: 'sse/update_plan', drive: turn({ call: [LOOK] }, { say: 'ok $LAST' }) },
 ];
 
 const questions: Scenario[] = [
@@ -243,7 +261,7 @@ const threads: Scenario[] = [
   },
 ];
 
-export const scenarios: Scenario[] = [...threads, ...answers, ...toolCalls, ...approvals, ...questions, ...interrupts, ...failures, ...steering];
+export const scenarios: Scenario[] = [...threads, ...answers, ...toolCalls, ...approvals, ...otherTools, ...questions, ...interrupts, ...failures, ...steering];
 
 /** These are silent for longer than a keepalive takes, so they run beside the others. */
 export const slowScenarios: Scenario[] = [

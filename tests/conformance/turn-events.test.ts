@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ItemRecord, TurnRecord } from '../../src/contracts/records.ts';
+import type { ItemRecord, ThreadRecord, TurnRecord } from '../../src/contracts/records.ts';
 import { startTestApp, type TestApp } from '../support/app.ts';
 import { until } from '../support/until.ts';
 import { adapt } from './adapt.ts';
 import { type EventDifference, eventDifferences } from './differences.ts';
-import { loadStreams } from './golden.ts';
+import { RecordedStreams } from './golden.ts';
 import { type HeldPages, startHeldPages } from './held-pages.ts';
+import { streamsNotCompared } from './not-compared.ts';
 import { Run } from './run.ts';
 import { restartScenarios, type Scenario, scenarios, slowScenarios } from './scenarios.ts';
 import { type Entry, entriesOf, parseFrame, render, shapesOf } from './skeleton.ts';
@@ -16,7 +17,7 @@ const REMIND_MS = 16_000;
 const EXPIRE_MS = 17_000;
 const hours = (ms: number): string => String(ms / 3_600_000);
 
-const golden = loadStreams();
+const golden = new RecordedStreams();
 const used = new Set<EventDifference>();
 let app: TestApp;
 let pages: HeldPages;
@@ -43,7 +44,7 @@ async function perform(scenario: Scenario): Promise<Run> {
 }
 
 async function compare(scenario: Scenario, run: Run): Promise<void> {
-  const recorded = entriesOf(golden.get(scenario.case)!.frames);
+  const recorded = entriesOf(golden.get(scenario.case).frames);
   const ours = run.stream.entries();
   const { expected, found } = adapt(scenario.case, scenario.variant?.from(recorded) ?? recorded, ours, eventDifferences, used);
   expect(render(untimed(found))).toEqual(render(untimed(expected)));
@@ -160,7 +161,7 @@ describe('an event stream', () => {
     const said = run.stream.entries().find(({ label }) => label.startsWith('item.completed user_message'))!.envelope!;
     const rest = await Run.follow(app, run.thread, said.seq);
     await rest.reached('turn.completed');
-    const recorded = golden.get('sse/since_seq_mid')!;
+    const recorded = golden.get('sse/since_seq_mid');
     expect(render(rest.entries())).toEqual(render(entriesOf(recorded.frames)));
     expect(rest.headers).toMatchObject(recorded.headers!);
     envelopesAreInOrder(rest, said.seq);
@@ -168,14 +169,39 @@ describe('an event stream', () => {
     run.stream.close();
   });
 
+  it('tells of each change of a thread as recorded', async () => {
+    const recorded = golden.get('http/events/patched_backlog');
+    const [begun, ...changed] = recorded.frames.map((frame) => parseFrame(frame)!.payload as { thread: ThreadRecord; changes: Record<string, unknown> });
+    const { model, workspace } = begun!.thread;
+    const run = await Run.begin(app, pages, { model, workspace });
+    for (const { changes } of changed) {
+      const body = Object.fromEntries(Object.entries(changes).map(([field, value]) => [field, value ?? '']));
+      expect((await app.request('PATCH', `/v1/threads/${run.thread}`, body)).status).toBe(200);
+    }
+    await run.stream.reached('thread.updated', changed.length);
+    run.stream.close();
+    const backlog = await Run.follow(app, run.thread, 0);
+    await until('the backlog is read', () => backlog.frames().length >= recorded.frames.length);
+    const masked = { seq: 0, thread_id: 'thr<1>', timestamp: '<ts>', created_at: '<ts>' };
+    const times = { id: 'thr<1>', created_at: '<ts>', updated_at: '<ts>' };
+    const ours = backlog.frames().map((frame) => {
+      const { previous_seq: _, ...envelope } = parseFrame(frame)!;
+      const { thread } = envelope.payload as { thread: ThreadRecord };
+      return { ...envelope, ...masked, payload: { ...envelope.payload, thread: { ...thread, ...times } } };
+    });
+    expect(ours).toEqual(recorded.frames.map(parseFrame));
+    expect(backlog.headers).toMatchObject(recorded.headers!);
+    backlog.close();
+  });
+
   it('takes the token in its address, and is silent behind the last event', async () => {
     const thread = await app.thread();
     const address = `${app.baseUrl}/v1/threads/${thread}/events?since_seq=`;
     const all = await openStream(`${address}0&token=test-token`);
     await all.reached('thread.started');
-    expect(render(all.entries())).toEqual(render(entriesOf(golden.get('http/events/query_token')!.frames).slice(0, 1)));
+    expect(render(all.entries())).toEqual(render(entriesOf(golden.get('http/events/query_token').frames).slice(0, 1)));
     const beyond = await openStream(`${address}999999&token=test-token`);
-    expect(beyond.headers).toMatchObject(golden.get('http/events/beyond')!.headers!);
+    expect(beyond.headers).toMatchObject(golden.get('http/events/beyond').headers!);
     expect(beyond.frames()).toEqual([]);
     all.close();
     beyond.close();
@@ -191,11 +217,15 @@ describe('a turn that a restart interrupts', () => {
 
   it('has shown before the kill what the reference showed before its own, which never went on', () => {
     for (const name of ['before_first_byte', 'during_tool']) {
-      const recorded = entriesOf(golden.get(`restart/${name}`)!.frames).filter(({ label }) => label !== 'approval.required');
-      const whole = render(entriesOf(golden.get(name === 'during_tool' ? 'sse/tool_auto_read' : 'sse/plain')!.frames));
+      const recorded = entriesOf(golden.get(`restart/${name}`).frames).filter(({ label }) => label !== 'approval.required');
+      const whole = render(entriesOf(golden.get(name === 'during_tool' ? 'sse/tool_auto_read' : 'sse/plain').frames));
       expect(whole.slice(0, recorded.length)).toEqual(render(recorded));
     }
   });
+});
+
+it('every recorded stream was compared, or is listed', () => {
+  expect(golden.neverAsked().filter((name) => !streamsNotCompared.some(({ cases }) => cases.test(name)))).toEqual([]);
 });
 
 it('every listed difference of the events still shows', () => {
