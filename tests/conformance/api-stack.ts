@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
@@ -9,6 +8,7 @@ import { NO_PAYLOAD_KEYS } from '../../src/adapters/payloads/keys.ts';
 import { listen } from '../../src/api/http/listen.ts';
 import { createRuntimeApi } from '../../src/api/runtime/runtime-api.ts';
 import { createStatusApi } from '../../src/api/status/status-api.ts';
+import { freePort } from '../../src/cli/instance/ports.ts';
 import { databaseUrl, preparePostgres, removeCluster } from '../../src/cli/instance/postgres.ts';
 import { ensureToken } from '../../src/cli/instance/tokens.ts';
 import { ownerInstance } from '../../src/cli/roles/owner-instance.ts';
@@ -44,7 +44,7 @@ export async function startApi(options: {
   const home = mkdtempSync(join(tmpdir(), 'fetch-api-'));
   const workspace = '/tmp/fetch-workspace';
   const config = loadConfig({ FETCH_HOME: home, AGENT_MODEL: options.model, FETCH_WORKSPACE: workspace, DEEPSEEK_CORS_ORIGINS: options.corsOrigins }, {});
-  const port = await freePort();
+  const port = await freePort('127.0.0.1');
   const command = await preparePostgres(home, port);
   const postgres = spawn(command.file, command.args, { env: command.env, uid: command.uid, gid: command.gid, stdio: 'ignore' });
   const store = await whenReady(() => openStore(databaseUrl(home, port)));
@@ -112,15 +112,6 @@ const watched = (store: Store, watch?: (rows: readonly unknown[]) => void): Stor
         }),
       }
     : store;
-
-const freePort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const server = createServer().once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
 
 async function whenReady<T>(attempt: () => Promise<T>): Promise<T> {
   const deadline = Date.now() + 60_000;

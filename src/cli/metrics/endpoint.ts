@@ -1,11 +1,10 @@
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { createServer as createProbe } from 'node:net';
 import type { Config } from '../../config.ts';
 import { VERSION } from '../../installation.ts';
 import { createLog } from '../../log.ts';
 import { buildInfo } from '../../telemetry/metrics.ts';
 import { scrape, startCounting } from '../../telemetry/registry.ts';
+import { freePort } from '../instance/ports.ts';
 import type { OwnRole } from '../instance/state-file.ts';
 
 /** Shorter than the ten seconds that Prometheus waits by default. */
@@ -26,7 +25,8 @@ export const metricsPort = (first: number, roles: readonly OwnRole[]): number =>
 export async function openMetrics(config: Config, roles: readonly OwnRole[]): Promise<MetricsEndpoint | null> {
   if (config.FETCH_METRICS_PORT === undefined) return null;
   const log = createLog('metrics', config.LOG_LEVEL);
-  const sdkAddress = `127.0.0.1:${await freePort()}`;
+  // the SDK cannot say which port it got, so one is chosen for it
+  const sdkAddress = `127.0.0.1:${await freePort('127.0.0.1')}`;
   const server = createServer((request, response) => {
     if (request.method !== 'GET' || request.url?.split('?')[0] !== '/metrics') return void response.writeHead(404).end('GET /metrics\n');
     void metricsText(sdkAddress).then(
@@ -67,15 +67,4 @@ const listening = (server: Server, port: number, host: string): Promise<void> =>
   new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, resolve);
-  });
-
-/** The SDK cannot say which port it got, so one is chosen for it. */
-const freePort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const probe = createProbe();
-    probe.once('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as AddressInfo;
-      probe.close(() => resolve(port));
-    });
   });
