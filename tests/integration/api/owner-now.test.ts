@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LogEvent, LogLine } from '../../../src/contracts/kennel.ts';
 import type { OwnerNow, OwnerQuestion } from '../../../src/contracts/owner.ts';
 import type { ThreadRecord, TurnRecord } from '../../../src/contracts/records.ts';
+import { readEvents } from '../../../src/store/chats/events.ts';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';
 import { askAboutHosts, dueEgress } from '../../../src/store/kennel/egress-questions.ts';
 import { noteAsk } from '../../../src/store/kennel/egress-rules.ts';
@@ -62,6 +63,15 @@ describe('what waits for the owner', () => {
     expect((await send(whole.answer, yes(whole))).status).toBe(200);
     expect(await decision(listed.id)).toMatchObject({ state: 'answered', decision: 'allow', decided_by: { role: 'client', channel: 'api' } });
     expect((await owner.ask('GET', `/v1/owner/questions/${listed.id}`)).status).toBe(404);
+  });
+
+  it('is told to a client that reads the thread later as its event told it', async () => {
+    const task = await owner.task('install');
+    await asked(task, { type: 'permission', id: 'perm', title: 'run a command', kind: 'execute', command: 'npm install' });
+    const events = await readEvents(owner.api.store.db, task.thread_id, 0, 100);
+    const { payload } = events.find(({ event }) => event === 'approval.required')!;
+    const detail = await owner.get<{ pending_approvals: object[] }>(`/v1/threads/${task.thread_id}`);
+    expect(detail.pending_approvals).toEqual([{ ...payload, turn_id: expect.any(String) }]);
   });
 
   it('can always be refused, also when only its beginning was shown', async () => {
