@@ -48,5 +48,4 @@ export const notCopied: NotCompared[] = [
   { cases: /^restart\/5$/, why: 'names and sizes of files: records are in a database' },
   { cases: /^restart\/(6|7|8|9)$/, why: 'zombie turns, lost tool calls and lost words: defects, which `tests/chaos` looks for here' },
   { cases: /^restart\/torn_line_(detail|events|turn)$/, why: 'a torn line of a log file: there are no such files' },
-  { cases: /^stdio\/1$/, why: 'an agent of the first protocol version, without memory' },
 ];

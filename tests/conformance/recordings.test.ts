@@ -15,7 +15,7 @@ const copied = new Set([
   ...loadGolden().map((each) => each.case),
   ...new RecordedStreams().neverAsked(),
   ...['tasks.jsonl', 'automations.jsonl', 'automations-rrule.jsonl'].flatMap((file) => loadExchanges(file).map((each) => each.case)),
-  ...loadExchanges('cli.jsonl').map((_, at) => `cli/${at + 1}`),
+  ...['cli', 'stdio'].flatMap((file) => loadExchanges(`${file}.jsonl`).map((_, at) => `${file}/${at + 1}`)),
 ]);
 
 it('every recording has a copy here, or is listed', () => {

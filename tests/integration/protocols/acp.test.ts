@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { script, startTestApp, type TestApp } from '../../support/app.ts';
@@ -223,50 +223,6 @@ describe('a kill', () => {
     expect(editor.text().replace(/\n\n\(This was cut off[^)]*\)\n\n/, '')).toContain('Two three four five six.');
     await app.whenReady();
     expect((await prompt(editor, sessionId, [{ say: 'Three.' }])).stopReason).toBe('end_turn');
-  });
-});
-
-describe('a client that sends lines of its own', () => {
-  it('gets the errors of the reference server, and its ids back as they were', async () => {
-    const child = spawnFor(app, 'acp');
-    const lines: Array<Record<string, unknown>> = [];
-    let rest = '';
-    child.stdout!.on('data', (chunk: Buffer) => {
-      rest += chunk.toString();
-      const parts = rest.split('\n');
-      rest = parts.pop()!;
-      lines.push(...parts.map((line) => JSON.parse(line)));
-    });
-    const ask = async (line: string): Promise<Record<string, unknown>> => {
-      const before = lines.length;
-      child.stdin!.write(`${line}\n`);
-      return await until(`an answer to ${line}`, () => lines[before]);
-    };
-    const request = (id: unknown, method: string, params?: unknown) => ask(JSON.stringify({ jsonrpc: '2.0', id, method, params }));
-    expect(await request('a', 'initialize', { protocolVersion: 9 })).toMatchObject({ id: 'a', result: { protocolVersion: 1, agentInfo: { name: 'fetch' } } });
-    expect(await request(2, 'initialize')).toMatchObject({ id: 2, result: { agentCapabilities: { loadSession: true } } });
-    const { result } = (await request(3, 'session/new', { cwd })) as { result: { sessionId: string } };
-    expect(await request(7, 'session/prompt', { sessionId: result.sessionId, prompt: [] })).toMatchObject({
-      error: { code: -32602, message: 'prompt must include text content' },
-    });
-    expect(await request(8, 'session/prompt', { prompt: 'x' })).toMatchObject({ id: 8, error: { code: -32602, message: 'sessionId is required' } });
-    expect(await request(9, 'session/prompt', { sessionId: 'nope', prompt: 'x' })).toMatchObject({ error: { code: -32602, message: 'unknown sessionId' } });
-    expect(await request(10, 'session/cancel', { sessionId: 'x' })).toMatchObject({ id: 10, result: null });
-    expect(await request(11, 'session/load', {})).toMatchObject({ error: { code: -32602, message: 'sessionId is required' } });
-    expect(await request(12, 'nope')).toMatchObject({ error: { code: -32601, message: 'method not found: nope' } });
-    expect(await ask('{bad json')).toMatchObject({ id: null, error: { code: -32700 } });
-    expect(await ask('{"id":13,"method":"initialize"}')).toMatchObject({ id: 13, error: { code: -32600, message: 'jsonrpc version must be 2.0' } });
-    expect(await ask('{"jsonrpc":"2.0","id":14}')).toMatchObject({ id: 14, error: { code: -32600, message: 'missing method' } });
-    expect(await ask('[]')).toMatchObject({ id: null, error: { code: -32600, message: 'jsonrpc version must be 2.0' } });
-    const failed = request(15, 'session/prompt', { sessionId: result.sessionId, prompt: script([{ fail: 401 }]) });
-    await until('the turn failed', () => lines.some(({ id }) => id === 15));
-    await failed;
-    expect(lines.find(({ id }) => id === 15)).toMatchObject({ error: { code: -32603, message: expect.stringContaining('401') } });
-    child.stdin!.write('{"jsonrpc":"2.0","id":16,"method":"shutdown"}\n');
-    await until('it has ended', () => child.exitCode !== null);
-    expect(lines.at(-1)).toEqual({ jsonrpc: '2.0', id: 16, result: null });
-    expect(child.exitCode).toBe(0);
-    expect(existsSync(app.home)).toBe(true);
   });
 });
 
