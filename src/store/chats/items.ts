@@ -128,29 +128,36 @@ export async function endStaleAnswers(db: Db, turnId: string, threadId: string):
   await onThread(db, threadId, async (tx) => {
     const open = await tx.now
       .selectFrom('items')
-      .select('id')
+      .select(['id', 'kind'])
       .where('turn_id', '=', turnId)
       .where('status', '=', 'in_progress')
       .where('kind', 'in', [...STREAMED])
       .execute();
-    for (const { id } of open) await endUnfinished(tx, id, 'interrupted');
+    for (const item of open) await endUnfinished(tx, item, 'interrupted');
   });
 }
 
 /** Kinds whose text streams before it is stored. */
 const STREAMED = ['agent_message', 'agent_reasoning'] as const;
 
+/** Newest events of a thread that are looked at for the text of an unfinished item: no answer streams as many pieces, and a thread may have a million. */
+const NEWEST_EVENTS = 20_000;
+
 /** Ends an item that its own attempt did not end. Streamed text is stored at the end only, so what screens have seen of it is taken from the events. */
-export async function endUnfinished(tx: ThreadTransaction, id: string, status: ItemEnd['status']): Promise<void> {
+export async function endUnfinished(tx: ThreadTransaction, item: { id: string; kind: string }, status: ItemEnd['status']): Promise<void> {
+  const text = STREAMED.some((kind) => kind === item.kind) ? await streamedText(tx, item.id) : null;
+  await endItem(tx, item.id, { status, ...(text && { summary: text, detail: text }) });
+}
+
+async function streamedText(tx: ThreadTransaction, itemId: string): Promise<string | null> {
+  const newest = tx.now.selectFrom('events').selectAll().where('thread_id', '=', tx.threadId).orderBy('seq', 'desc').limit(NEWEST_EVENTS);
   const { text } = await tx.now
-    .selectFrom('events')
+    .selectFrom(newest.as('newest'))
     .select(sql<string | null>`string_agg(payload->>'delta', '' order by seq)`.as('text'))
-    .where('thread_id', '=', tx.threadId)
-    .where('item_id', '=', id)
+    .where('item_id', '=', itemId)
     .where('event', '=', 'item.delta')
-    .where(sql`payload->>'kind'`, 'in', [...STREAMED])
     .executeTakeFirstOrThrow();
-  await endItem(tx, id, { status, ...(text && { summary: text, detail: text }) });
+  return text;
 }
 
 /** The event that streams more of an open item's text. */

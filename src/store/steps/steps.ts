@@ -121,7 +121,7 @@ async function showAnswer(tx: ThreadTransaction, input: ThinkInput, answer: Answ
   const born = storeItems(tx, input, answer, calls, streamed);
   // a late answer to a closed turn would come between the next message and its answer
   rememberAnswer(tx, input, answer, calls);
-  return born.map(({ id, status }) => ({ id, status }));
+  return born.map(({ id, kind, status }) => ({ id, kind, status }));
 }
 
 /** Messages that the model had not read come after its answer, or they would seem answered. */
@@ -140,7 +140,7 @@ function endingText(tx: ThreadTransaction, { turnId, threadId, step }: ThinkInpu
   const told = itemRow({ id, turnId, threadId, kind: 'status', status: 'completed', summary: body, detail: body });
   insertItems(tx, [told]);
   tx.append(itemEvent(told));
-  state.items.push({ id: told.id, status: told.status });
+  state.items.push({ id: told.id, kind: told.kind, status: told.status });
   return body;
 }
 

@@ -130,7 +130,7 @@ export function openTurn(tx: ThreadTransaction, input: NewTurn): TurnRecord {
 export interface TurnState {
   turn: Selectable<TurnTable>;
   /** in their order */
-  items: Array<{ id: string; status: ItemStatus }>;
+  items: Array<{ id: string; kind: string; status: ItemStatus }>;
   openQuestions: string[];
   /** sum of its steps so far */
   used: { inputTokens: number; outputTokens: number; microUsd: number };
@@ -147,7 +147,7 @@ export const selectTurnState = (tx: Tx, turnId: string) =>
     .selectFrom('turns')
     .selectAll('turns')
     .select((e) => [
-      jsonArrayFrom(e.selectFrom('items').select(['items.id', 'items.status']).where('items.turn_id', '=', turnId).orderBy('items.ord')).as('items'),
+      jsonArrayFrom(e.selectFrom('items').select(['items.id', 'items.kind', 'items.status']).where('items.turn_id', '=', turnId).orderBy('items.ord')).as('items'),
       jsonArrayFrom(e.selectFrom('questions').select('questions.id').where('questions.turn_id', '=', turnId).where('questions.state', '=', 'open')).as(
         'questions',
       ),
@@ -179,7 +179,7 @@ export async function closeTurn(tx: ThreadTransaction, state: TurnState, status:
       .where('id', '=', id),
   );
   // no item keeps spinning
-  for (const item of state.items) if (item.status === 'in_progress') await endUnfinished(tx, item.id, status === 'failed' ? 'failed' : 'interrupted');
+  for (const item of state.items) if (item.status === 'in_progress') await endUnfinished(tx, item, status === 'failed' ? 'failed' : 'interrupted');
   if (state.openQuestions.length > 0) {
     await tx.now.updateTable('questions').set({ state: 'cancelled', decided_at: end.ended_at }).where('id', 'in', state.openQuestions).execute();
     await dropUnsent(
