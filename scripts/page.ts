@@ -27,6 +27,7 @@ export async function buildPage(out: string): Promise<BuiltPage> {
   const css = hashed('app', 'css', await styles());
   const svg = readFileSync(source('icon.svg'));
   const icon = hashed('icon', 'svg', svg);
+  const favicon = await sharp(svg).resize(32).png().toBuffer();
   const icons = await Promise.all([192, 512].map(async (size) => hashed(`icon-${size}`, 'png', await sharp(svg).resize(size).png().toBuffer())));
   const page = (title: string): string =>
     filled(readFileSync(source('index.html'), 'utf8'), { TITLE: title, JS: js.name, CSS: css.name, ICON: icon.name, ICON_192: icons[0]!.name });
@@ -39,6 +40,8 @@ export async function buildPage(out: string): Promise<BuiltPage> {
     // the title by which clients of CodeWhale know this page
     { name: 'mobile.html', text: page('CodeWhale Mobile') },
     { name: 'manifest.webmanifest', text: manifest(icon.name, icons) },
+    // browsers ask for it before they have read the page
+    { name: 'favicon.ico', text: favicon },
     { name: 'sw.js', text: `const SHELL=${shell},VERSION=${JSON.stringify(`${js.name} ${css.name}`)};${worker.code}` },
   ];
   const folder = `${out}.${process.pid}`;

@@ -55,6 +55,7 @@ await check('Bundle of the code', process.execPath, [join(root, 'scripts', 'bund
 await check('Temporal server (fetched once where there is none; building it takes some minutes)', process.execPath, [
   join(root, 'scripts', 'provide-temporal.ts'),
 ]);
+await check('Chromium (installed once where there is none)', process.execPath, [join(root, 'scripts', 'provide-chromium.ts')]);
 if (images) {
   console.log('\n== Docker engine and kennel images (built once; its progress is above, too)');
   checks += 1;

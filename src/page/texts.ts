@@ -109,7 +109,7 @@ export const texts = {
     attach: 'Attach files',
     dropHere: 'Drop files here',
     removeFile: (name: string) => `Remove ${name}`,
-    tooLarge: (name: string) => `${name} is larger than 20 MB.`,
+    tooLarge: (name: string, megabytes: number) => `${name} is larger than ${megabytes} MB.`,
     sending: 'Sending …',
     notSent: 'Not sent.',
     sendAgain: 'Send again',
@@ -138,6 +138,8 @@ export const texts = {
     messages: 'Messages',
   },
   tasks: {
+    list: 'All tasks',
+    one: 'Task',
     tabs: { tasks: 'Tasks', workspaces: 'Workspaces' },
     filters: { all: 'All', live: 'Running', over: 'Ended' },
     none: 'No task yet.',
@@ -261,7 +263,7 @@ export const texts = {
     },
     restart: (names: string) => `Changed, and used after a restart: ${names}.`,
     restartHow: 'On the machine that runs Fetch, write "fetch stop" and then "fetch up".',
-    restartNow: 'Restart now',
+    wrongFile: (why: string) => `The settings file has a mistake, so its changes wait: ${why}`,
     model: {
       key: 'API key',
       keyKept: 'A key is set. Leave this empty to keep it.',

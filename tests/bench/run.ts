@@ -17,6 +17,7 @@ import { kills } from './kills.ts';
 import { longChat } from './long-chat.ts';
 import { manyChats } from './many-chats.ts';
 import { manyRows } from './many-rows.ts';
+import { ownerPage } from './owner-page.ts';
 import { recovery } from './recovery.ts';
 import { statusLoad } from './status-load.ts';
 import { toolOverhead } from './tool-overhead.ts';
@@ -32,7 +33,7 @@ import { whatsappTurn } from './whatsapp-turn.ts';
  */
 const parts: Part[] = [
   ...[coldStart, footprint, turnCost, anatomy, toolOverhead, longChat, historyContext, manyChats, background],
-  ...[statusLoad, manyRows, sleeping, waiting, recovery, kills],
+  ...[statusLoad, ownerPage, manyRows, sleeping, waiting, recovery, kills],
   ...[whatsappTurn, whatsappInbound, whatsappMemory],
   ...[kennelStart, kennelMemory, kennelSize, browserSnapshot, kennelReattach],
 ];

@@ -4,6 +4,7 @@ import { pictureFor } from '../../adapters/pictures.ts';
 import { HOW_TO_LISTEN, transcribe, transcribers } from '../../adapters/speech/speech.ts';
 import { SpeechError, type Transcriber } from '../../adapters/speech/transcriber.ts';
 import type { Config } from '../../config.ts';
+import type { FileKind } from '../../domain/chat/file-limits.ts';
 import { type AttachmentRecord, findAttachment, saveAttachment } from '../../store/chats/attachments.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import { documentText } from './file-reading.ts';
@@ -20,7 +21,7 @@ export interface Prepared {
 
 /** What a channel knows about a file before it is loaded. */
 export interface FileFacts {
-  kind: 'image' | 'audio' | 'video' | 'document';
+  kind: FileKind;
   mime: string;
   /** file name of a document */
   name: string | null;
@@ -65,9 +66,6 @@ interface AttachmentDeps {
 
 /** A longer recording is announced, because nothing else shows that it is being transcribed. */
 const LONG_RECORDING_S = 60;
-const MEGABYTE = 1024 * 1024;
-/** Largest files, in bytes. */
-export const FILE_LIMITS: Record<FileFacts['kind'], number> = { image: 16 * MEGABYTE, audio: 16 * MEGABYTE, video: 64 * MEGABYTE, document: 32 * MEGABYTE };
 /** A file is held in memory while it is checked. */
 const LOADS_AT_ONCE = 2;
 

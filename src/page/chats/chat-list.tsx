@@ -4,7 +4,7 @@ import { money } from '../shared/figures.ts';
 import { send } from '../shared/http.ts';
 import { Icon } from '../shared/icons.tsx';
 import { memo } from '../shared/memo.ts';
-import { Ago, Dot, Empty, Shown, type Tone, WorkButton } from '../shared/parts.tsx';
+import { Ago, Dot, Empty, ListTitle, Shown, type Tone, WorkButton } from '../shared/parts.tsx';
 import { useResource } from '../shared/resource.ts';
 import { goTo, linkTo } from '../shared/route.ts';
 import { texts } from '../texts.ts';
@@ -15,7 +15,7 @@ export function ChatList({ chosen }: { chosen: string | undefined }) {
   return (
     <section class="list-pane" aria-label={texts.chats.list}>
       <header class="list-head">
-        <h1>{texts.parts.chats}</h1>
+        <ListTitle text={texts.parts.chats} />
         <WorkButton
           label={texts.chats.fresh}
           icon="plus"

@@ -6,6 +6,7 @@ import { ThreadPane } from './thread-pane.tsx';
 /** The list, and the chat that was chosen. On a phone, one of the two. */
 export const ChatsPart = ({ rest: [id] }: { rest: string[] }) => (
   <div class={`split ${id ? 'chosen' : ''}`}>
+    <h1 class="sr">{texts.parts.chats}</h1>
     <ChatList chosen={id} />
     {id ? (
       <ThreadPane key={id} id={id} />

@@ -1,5 +1,6 @@
 import { useRef, useState } from 'preact/hooks';
 import type { Uploaded } from '../../contracts/owner.ts';
+import { FILE_LIMITS, kindOfType } from '../../domain/chat/file-limits.ts';
 import { bytes } from '../shared/figures.ts';
 import { call, reasonOf, send } from '../shared/http.ts';
 import { Icon } from '../shared/icons.tsx';
@@ -8,7 +9,8 @@ import { displayed } from '../shared/seen.ts';
 import { texts } from '../texts.ts';
 import { draftOf, keepDraft } from './drafts.ts';
 
-const LARGEST = 20 * 1024 * 1024;
+/** The same limits as the server's, so that nobody waits for an upload that is refused. */
+const limitOf = ({ type }: File): number => FILE_LIMITS[kindOfType(type)];
 
 interface ComposerProps {
   threadId: string;
@@ -27,8 +29,8 @@ export function Composer({ threadId, channel, running, asked }: ComposerProps) {
   const { sending, failed, submit } = useSending(threadId, asked, () => setFiles([]));
   const add = (list: FileList | null | undefined) => {
     const added = [...(list ?? [])];
-    for (const file of added.filter(({ size }) => size > LARGEST)) tell(texts.chats.tooLarge(file.name), true);
-    setFiles([...files, ...added.filter(({ size }) => size <= LARGEST)]);
+    for (const file of added.filter((each) => each.size > limitOf(each))) tell(texts.chats.tooLarge(file.name, limitOf(file) / 1024 / 1024), true);
+    setFiles([...files, ...added.filter((each) => each.size <= limitOf(each))]);
   };
   const go = () => {
     const text = field.current!.value.trim();

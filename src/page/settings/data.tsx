@@ -1,6 +1,7 @@
 import type { OwnerSettings, SettingsChanged } from '../../contracts/owner.ts';
 import { send } from '../shared/http.ts';
 import { Icon } from '../shared/icons.tsx';
+import { Problem } from '../shared/parts.tsx';
 import { Resource, useResource } from '../shared/resource.ts';
 import { texts } from '../texts.ts';
 
@@ -13,16 +14,20 @@ export async function change(values: Record<string, string | null>): Promise<Set
   return changed;
 }
 
-/** Said on each page of the settings, until it is done. */
-export function RestartNote() {
-  const names = useResource(settings).value?.restart ?? [];
-  if (names.length === 0) return null;
+/** Said on each page of the settings, until it is done: what waits for a restart, and what is wrong in the file. */
+export function SettingsNotes() {
+  const { restart = [], problem = null } = useResource(settings).value ?? {};
   return (
-    <p class="warning restart">
-      <Icon name="warning" size={16} />
-      <span>
-        {texts.settings.restart(names.join(', '))} {texts.settings.restartHow}
-      </span>
-    </p>
+    <>
+      {problem !== null && <Problem text={texts.settings.wrongFile(problem)} />}
+      {restart.length > 0 && (
+        <p class="warning restart">
+          <Icon name="warning" size={16} />
+          <span>
+            {texts.settings.restart(restart.join(', '))} {texts.settings.restartHow}
+          </span>
+        </p>
+      )}
+    </>
   );
 }

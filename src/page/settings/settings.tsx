@@ -5,7 +5,7 @@ import { AgentsSection } from './agents.tsx';
 import { AlertsSection } from './alerts.tsx';
 import { AllSettings } from './all-settings.tsx';
 import { BackupsSection } from './backups.tsx';
-import { RestartNote } from './data.tsx';
+import { SettingsNotes } from './data.tsx';
 import { HealthSection } from './health.tsx';
 import { LogsSection } from './logs.tsx';
 import { ModelSection } from './model.tsx';
@@ -39,7 +39,7 @@ export function SettingsPart({ rest: [first] }: { rest: string[] }) {
           </a>
         ))}
       </nav>
-      <RestartNote />
+      <SettingsNotes />
       <section aria-label={texts.settings.sections[current]}>
         <View />
       </section>

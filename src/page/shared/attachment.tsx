@@ -7,7 +7,7 @@ const addressOf = (threadId: string, id: string): string => `/v1/threads/${encod
 
 /** A file of a thread, to save. The server sends it as a download of no type, so it can never become a page. */
 export const AttachmentLink = ({ threadId, id, children }: { threadId: string; id: string; children?: ComponentChildren }) => (
-  <a class="file" href={addressOf(threadId, id)} download="">
+  <a class="file-link" href={addressOf(threadId, id)} download="">
     <Icon name="file" size={16} />
     <bdi>{children ?? texts.chats.file}</bdi>
   </a>

@@ -170,6 +170,13 @@ export const Actions = ({ actions, after }: { actions: OwnerAction[]; after?: ()
   </>
 );
 
+/** The title over a list. The heading of the part itself is not in the list, because a phone hides the list beside what was chosen in it. */
+export const ListTitle = ({ text }: { text: string }) => (
+  <p class="list-title" aria-hidden="true">
+    {text}
+  </p>
+);
+
 /** A heading with what belongs to it at the right. */
 export const Head = ({ title, count, children }: { title: string; count?: number; children?: ComponentChildren }) => (
   <header class="head">

@@ -1,7 +1,7 @@
 import type { TaskSummary } from '../../contracts/owner.ts';
 import { money } from '../shared/figures.ts';
 import { memo } from '../shared/memo.ts';
-import { Ago, Dot, Empty, Shown } from '../shared/parts.tsx';
+import { Ago, Dot, Empty, ListTitle, Shown } from '../shared/parts.tsx';
 import { useResource } from '../shared/resource.ts';
 import { linkTo } from '../shared/route.ts';
 import { useStore } from '../shared/store.ts';
@@ -13,9 +13,9 @@ import { TaskTabs } from './tasks.tsx';
 export function TaskList({ chosen }: { chosen: string | undefined }) {
   const current = useStore(filter);
   return (
-    <section class="list-pane" aria-label={texts.parts.tasks}>
+    <section class="list-pane" aria-label={texts.tasks.list}>
       <header class="list-head">
-        <h1>{texts.parts.tasks}</h1>
+        <ListTitle text={texts.parts.tasks} />
         <TaskTabs current="tasks" />
       </header>
       <div class="tabs filters">

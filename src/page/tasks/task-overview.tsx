@@ -18,7 +18,7 @@ export const TaskOverview = ({ task, children }: { task: TaskDetail; children: C
   <div class="pane-scroll">
     {children}
     <Facts task={task} />
-    {task.reason && <p class="turn-note bad">{task.reason}</p>}
+    {task.reason && task.state !== 'completed' && <p class="turn-note bad">{task.reason}</p>}
     {task.plan && (
       <Part title={texts.tasks.plan}>
         <Markdown text={task.plan.text} />

@@ -20,7 +20,7 @@ export function TaskPane({ id, section }: { id: string; section: string | undefi
   const task = useTask(id);
   const current = SECTIONS.find((each) => each === section) ?? 'overview';
   return (
-    <section class="pane" aria-label={texts.parts.tasks}>
+    <section class="pane" aria-label={texts.tasks.one}>
       <Shown of={task} loaded={useResource(task)}>
         {(value) => (
           <>

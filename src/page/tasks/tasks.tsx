@@ -10,6 +10,7 @@ export function TasksPart({ rest: [first, section] }: { rest: string[] }) {
   if (first === 'workspaces') return <Workspaces />;
   return (
     <div class={`split ${first ? 'chosen' : ''}`}>
+      <h1 class="sr">{texts.parts.tasks}</h1>
       <TaskList chosen={first} />
       {first ? (
         <TaskPane key={first} id={first} section={section} />

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Selectable } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import { type FileShown, SHOWN_FILE_CHARS, SHOWN_PICTURES } from '../../domain/text/files.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
 import { isOrWas } from './copied-ids.ts';
@@ -53,7 +53,10 @@ export async function saveAttachment(db: Db, it: NewAttachment): Promise<void> {
     .execute();
 }
 
-/** Adds attachments to a user message: to its item, and to what the model reads. Runs in the transaction that adds the message. */
+/** More than one message adds to a thread. */
+const NEWEST_EVENTS = 10;
+
+/** Adds attachments to a user message: to its item, to the events of that, and to what the model reads. Runs in the transaction that adds the message. */
 export async function attach(tx: ThreadTransaction, itemId: string, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   const rows = await tx.now
@@ -74,12 +77,11 @@ export async function attach(tx: ThreadTransaction, itemId: string, ids: readonl
     .set((e) => ({ attachment_ids: json(known.map((row) => row.id)), tokens: e('tokens', '+', tokens) }))
     .where('id', '=', derivedId('msg_', itemId))
     .execute();
-  const shown = known.map(({ id, kind, mime, name, size }) => ({ id, kind, mime, name, size }));
-  await tx.now
-    .updateTable('items')
-    .set({ metadata: json({ attachments: shown }) })
-    .where('id', '=', itemId)
-    .execute();
+  const metadata = json({ attachments: known.map(({ id, kind, mime, name, size }) => ({ id, kind, mime, name, size })) });
+  await tx.now.updateTable('items').set({ metadata }).where('id', '=', itemId).execute();
+  // screens that follow the thread learn of the item by these events, which nobody has read before the commit
+  await sql`update events set payload = jsonb_set(payload, '{item,metadata}', ${metadata}) where item_id = ${itemId} and payload ? 'item'
+    and seq in (select seq from events where thread_id = ${tx.threadId} order by seq desc limit ${NEWEST_EVENTS})`.execute(tx.now);
 }
 
 /** The bytes of an attachment of a thread; undefined when it has none of this id. Texts of a copied thread name the first one. */

@@ -61,13 +61,17 @@ export interface Digests {
   agents: string;
 }
 
-/** Each reads only what is not over: live tasks, schedules, one row of an account, workspaces, hosts. */
+/**
+ * Each reads only what is not over: live tasks, schedules, one row of an account, workspaces, hosts; and the latest run of each schedule, because a short one begins and
+ * ends between two looks.
+ */
 export async function digests(db: Db): Promise<Digests> {
   const { rows } = await sql<Digests>`
     select
       (select md5(coalesce(string_agg(concat_ws('|', id, state, pausing, planning, step, last, limited_until), E'\n' order by id), ''))
         from tasks where ended_at is null) as tasks,
-      (select md5(coalesce(string_agg(concat_ws('|', id, name, schedule, time_zone, enabled, last_fired), E'\n' order by id), '')) from crons)
+      (select md5(coalesce(string_agg(concat_ws('|', id, name, schedule, time_zone, enabled, last_fired, latest.run), E'\n' order by id), '')) from crons
+          left join lateral (select id || status as run from routine_runs where cron_id = crons.id order by started_at desc limit 1) as latest on true)
         || (select md5(coalesce(string_agg(concat_ws('|', id, due_at), E'\n' order by id), '')) from reminders where state = 'waiting')
         || (select md5(coalesce(string_agg(id || jsonb_array_length(results), E'\n' order by id), '')) from routine_runs where status = 'running') as schedules,
       (select md5(coalesce(string_agg(concat_ws('|', account, state, wanted, request, qr, pairing_code, last_error, needs, jid, sends_paused_until,

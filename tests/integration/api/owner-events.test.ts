@@ -5,6 +5,9 @@ import type { OwnerEvent } from '../../../src/contracts/owner.ts';
 import type { ThreadRecord } from '../../../src/contracts/records.ts';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';
 import { settledSeq } from '../../../src/store/owner/changes.ts';
+import { insertCron } from '../../../src/store/routines/crons.ts';
+import { insertRoutine } from '../../../src/store/routines/routines.ts';
+import { closeRun, openRun } from '../../../src/store/routines/runs.ts';
 import { report, wish } from '../../../src/store/whatsapp/account.ts';
 import { type OwnerApi, startOwnerApi } from '../../support/owner-api.ts';
 import { newThread } from '../../support/thread.ts';
@@ -84,6 +87,18 @@ describe('the stream of all changes', () => {
     const from = stream.events().length;
     await db.updateTable('tasks').set({ last: 'runs the tests' }).where('id', '=', task.id).execute();
     await told(stream, 'progress', ({ about }) => about === 'tasks', from);
+    const { chatId } = await newThread(db);
+    const routine = (await insertRoutine(db, { id: 'wf_a', chatId, name: 'tidy', description: '', workspace: null, steps: [] }))!;
+    await insertCron(db, { id: 'cron_a', routineId: 'wf_a', chatId, name: 'nightly', schedule: '0 3 * * *', timeZone: 'UTC', enabled: true });
+    await told(stream, 'schedules', ({ about }) => about === 'schedules');
+    const before = stream.events().length;
+    // in one transaction: no look finds it while it runs
+    const run = { id: 'wfr_a', routine, cronId: 'cron_a', workflowId: 'w', scheduledFor: new Date(), note: null, given: { inputs: {}, sources: [] } };
+    await db.transaction().execute(async (tx) => {
+      await openRun(tx, run);
+      await closeRun(tx, 'wfr_a', 'completed', 'All is tidy.');
+    });
+    await told(stream, 'a run', ({ about }) => about === 'schedules', before);
     await owner.ask('PATCH', '/v1/owner/settings', { settings: { FETCH_MAX_DAY_USD: '7' } });
     await told(stream, 'settings', ({ about }) => about === 'settings');
   });

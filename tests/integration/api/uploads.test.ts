@@ -34,6 +34,11 @@ it('takes a picture and a text, and a message carries them to the model', async 
   const { db } = owner.api.store;
   const message = await db.selectFrom('transcript').select(['content', 'attachment_ids']).where('turn_id', '=', said.body.turn_id).executeTakeFirstOrThrow();
   expect(message).toEqual({ content: 'look\n[picture, 1 kB]\n[document note.txt, 1 kB]', attachment_ids: [picture.id, text.id] });
+  // a screen that follows the thread shows them at once
+  const events = await db.selectFrom('events').select('payload').where('turn_id', '=', said.body.turn_id).where('item_id', 'is not', null).execute();
+  expect(events.length).toBeGreaterThan(0);
+  for (const { payload } of events)
+    expect(payload).toMatchObject({ item: { metadata: { attachments: [{ id: picture.id }, { id: text.id, name: 'note.txt' }] } } });
   const stored = await db.selectFrom('attachments').select(['text', 'preview']).where('id', 'in', [picture.id, text.id]).orderBy('kind').execute();
   expect([stored[0]!.text, stored[1]!.preview !== null]).toEqual(['hello', true]);
 });

@@ -51,6 +51,16 @@ describe('a thread on the page', () => {
     expect(foldAll(opened, STORY)).toMatchObject({ turns: [{ record: { status: 'completed' }, items: [{ detail: 'Hello world', status: 'completed' }] }] });
   });
 
+  it('keeps the text of an answer that was stopped, which is stored nowhere else, and finds it again when it is opened later', () => {
+    const stopped = item('item_1', { status: 'interrupted' });
+    const story = [...STORY.slice(0, 4), event(15, 'item.interrupted', { item: stopped }, 'item_1')];
+    const shown = { turns: [{ items: [{ detail: 'Hello world', status: 'interrupted' }] }] };
+    expect(foldAll(viewOf(detail()), story)).toMatchObject(shown);
+    const opened = viewOf(detail({ turns: [turn('turn_1', 'interrupted')], items: [stopped], latest_seq: 15 }));
+    expect(foldAll(opened, story)).toMatchObject(shown);
+    expect(foldAll(foldAll(opened, story), story)).toMatchObject(shown);
+  });
+
   it('keeps the objects of turns that did not change', () => {
     const before = foldAll(viewOf(detail({ turns: [turn('turn_0', 'completed')] })), STORY.slice(0, 2));
     expect(fold(before, STORY[2]!).turns[0]).toBe(before.turns[0]);

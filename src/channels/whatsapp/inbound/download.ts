@@ -1,8 +1,9 @@
 import { createDecipheriv, createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { proto } from '@whiskeysockets/baileys';
+import { FILE_LIMITS } from '../../../domain/chat/file-limits.ts';
 import type { MessageKey } from '../../../store/whatsapp/inbox.ts';
-import { FILE_LIMITS, FileError, type FileProblem } from '../../shared/attachments.ts';
+import { FileError, type FileProblem } from '../../shared/attachments.ts';
 import type { CurrentLive } from '../live.ts';
 import { type Media, mediaOf } from './media-kinds.ts';
 

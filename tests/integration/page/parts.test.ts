@@ -1,0 +1,142 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTestApp, type TestApp } from '../../support/app.ts';
+import { accessibilityFindings, DESKTOP, goTo, letIn, NO_CHROMIUM, newPage, openBrowser, PHONE } from '../../support/owner-page.ts';
+import { fillPage, type PageContent, PLAIN_TEXTS } from '../../support/page-content.ts';
+
+/** Each part of the owner's page, on a phone and on a desktop. */
+
+let app: TestApp;
+let browser: Browser;
+let content: PageContent;
+beforeAll(async () => {
+  if (NO_CHROMIUM) return;
+  [app, browser] = await Promise.all([startTestApp({ FETCH_AUTONOMY: 'supervised' }), openBrowser()]);
+  content = await fillPage(app, PLAIN_TEXTS);
+});
+afterAll(async () => {
+  await browser?.close();
+  await app?.close();
+});
+
+const { chat, goal, workspace, branch, file, routine, reminder, question, evidence, report } = PLAIN_TEXTS;
+
+/** What each view shows. */
+const views = (): Array<[parts: string[], shown: string[]]> => [
+  [['now'], [question, evidence, 'Save the workflow "nightly tidy"?']],
+  [['chats'], [chat, question]],
+  [
+    ['chats', content.thread],
+    ['The checkout is ready.', 'CHANGELOG.md'],
+  ],
+  [['chats', content.asking.thread], [question]],
+  [['tasks'], [goal]],
+  [
+    ['tasks', content.task.id],
+    [report, branch, 'npm test'],
+  ],
+  [['tasks', content.task.id, 'log'], [file]],
+  [
+    ['tasks', content.task.id, 'changes'],
+    [file, 'return arrival(days);'],
+  ],
+  [
+    ['tasks', 'workspaces'],
+    [workspace, branch, '2 modified, 1 new, 1 to push'],
+  ],
+  [['schedules'], [routine, reminder, '0 3 * * *']],
+  [['spend'], ['$0.18', chat, 'scripted']],
+  [
+    ['settings', 'model'],
+    ['API key', 'Address (base URL)'],
+  ],
+  [
+    ['settings', 'trust'],
+    ['Autonomy of each chat', chat],
+  ],
+  [['settings', 'whatsapp'], ['Link with a picture']],
+  [
+    ['settings', 'agents'],
+    ['laptop', 'practice agent'],
+  ],
+  [['settings', 'alerts'], ['Sound when somebody is needed']],
+  [['settings', 'backups'], ['No nightly backup']],
+  [['settings', 'health'], ['Check everything']],
+  [['settings', 'logs'], ['worker']],
+  [['settings', 'all'], ['FETCH_AUTONOMY']],
+];
+
+describe.skipIf(NO_CHROMIUM)('each part of the page', () => {
+  it.each([
+    { name: 'a desktop', viewport: DESKTOP, schemes: ['light', 'dark'] as const },
+    { name: 'a phone', viewport: PHONE, schemes: ['dark', 'light'] as const },
+  ])('shows what belongs to it, fits, and has nothing that axe finds, on $name', async ({ viewport, schemes }) => {
+    const { page, problems, close } = await letIn(browser, app, { viewport });
+    const findings: string[] = [];
+    for (const [parts, shown] of views()) {
+      await goTo(page, ...parts);
+      const where = parts.join('/');
+      for (const text of shown) await page.locator('main').getByText(text).filter({ visible: true }).first().waitFor();
+      if (!(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'))) findings.push(`${where} is wider than the screen`);
+      for (const colorScheme of schemes) {
+        await page.emulateMedia({ colorScheme });
+        for (const found of await accessibilityFindings(page)) findings.push(`${where}, ${colorScheme}: ${found}`);
+      }
+    }
+    expect(findings).toEqual([]);
+    expect(problems).toEqual([]);
+    await close();
+  });
+
+  it('is reached from the keyboard alone', async () => {
+    const { page, problems, close } = await letIn(browser, app);
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    expect(await page.evaluate('document.activeElement.id')).toBe('main');
+    await page.getByRole('link', { name: 'Spend' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Spend', level: 1 }).waitFor();
+    expect(await page.evaluate('document.activeElement.id')).toBe('main');
+    expect(problems).toEqual([]);
+    await close();
+  });
+});
+
+describe.skipIf(NO_CHROMIUM)('a browser', () => {
+  it('is let in by a link, whose token leaves the address and is nowhere in the page', async () => {
+    const { context, page, problems, close } = await letIn(browser, app);
+    expect(page.url()).toBe(`${app.baseUrl}/`);
+    const [cookie, ...others] = await context.cookies();
+    expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict' });
+    expect(others).toEqual([]);
+    const kept = await page.evaluate(
+      '[document.cookie, JSON.stringify(localStorage), JSON.stringify(sessionStorage), document.documentElement.outerHTML].join()',
+    );
+    for (const text of [cookie!.value, kept]) expect(text).not.toContain('test-token');
+    await page.reload();
+    await page.getByRole('heading', { name: 'Now', level: 1 }).waitFor();
+    expect(problems).toEqual([]);
+    await close();
+  });
+
+  it('without a session is told how to get one', async () => {
+    const { page, close } = await newPage(browser, app);
+    expect((await page.goto(app.baseUrl))?.status()).toBe(401);
+    await page.getByText('fetch open').first().waitFor();
+    await close();
+  });
+
+  it('opens the page without a connection, too, and is told so', async () => {
+    const { context, page, close } = await letIn(browser, app);
+    await page.evaluate('navigator.serviceWorker.ready.then(() => true)');
+    // the first visit that the worker sees keeps the page
+    await page.reload();
+    await page.getByRole('heading', { name: 'Now', level: 1 }).waitFor();
+    await context.setOffline(true);
+    await page.reload();
+    await page.getByText('Not connected').first().waitFor();
+    await context.setOffline(false);
+    await page.locator('.connection.open').waitFor();
+    await close();
+  });
+});
