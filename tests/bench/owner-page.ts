@@ -1,12 +1,8 @@
-import { sql } from 'kysely';
 import type { Page } from 'playwright-core';
-import { endTask, insertTask } from '../../src/store/kennel/tasks.ts';
-import type { TestApp } from '../support/app.ts';
 import { goTo, letIn, openBrowser } from '../support/owner-page.ts';
-import { newThread } from '../support/thread.ts';
+import { fillMuch } from '../support/page-content.ts';
 import type { Bench, Part } from './bench.ts';
 import { median, percentile, type Row, round } from './figures.ts';
-import { steps } from './turns.ts';
 
 const CHATS = 500;
 const TASKS = 100;
@@ -17,7 +13,7 @@ export const ownerPage: Part = {
   name: 'page',
   title: `The owner's page with ${CHATS} chats, ${TASKS} tasks and a thread of ${ITEMS} items`,
   async run(bench) {
-    const long = await fill(bench);
+    const long = await fillMuch(bench.app, { chats: CHATS, tasks: TASKS, items: ITEMS });
     const browser = await openBrowser();
     try {
       const { page } = await letIn(browser, bench.app);
@@ -25,12 +21,12 @@ export const ownerPage: Part = {
       for (const [view, parts, shown] of [
         ['Now', ['now'], 'main h1'],
         [`Chats: ${CHATS}`, ['chats'], '.list-row'],
-        [`a thread of ${ITEMS} items`, ['chats', long], '.step'],
+        [`a thread of ${ITEMS} items`, ['chats', long], '.said.agent'],
         [`Tasks: ${TASKS}`, ['tasks'], '.list-row'],
       ] as const)
         rows.push({ view, ...(await paints(page, bench, [...parts], shown)) });
       await goTo(page, 'chats', long);
-      await page.locator('.step').first().waitFor();
+      await page.getByText('step 4999').waitFor();
       rows.push({ view: 'a key in the composer of that thread', ...(await typing(page, 'idle')) });
       const turn = await bench.app.turn(long, [{ say: 'word '.repeat(400), pace: 20 }]);
       await page.locator('.said.agent').getByText('word word').last().waitFor();
@@ -42,31 +38,6 @@ export const ownerPage: Part = {
     }
   },
 };
-
-/** Rows, not turns and tasks that ran: the page reads what is stored. Returns the long thread. */
-async function fill({ app, taker }: Bench): Promise<string> {
-  const long = await app.thread();
-  await taker.take(long, steps(1));
-  const { db } = app.store;
-  const { id: turn } = await db.selectFrom('turns').select('id').where('thread_id', '=', long).executeTakeFirstOrThrow();
-  await sql`insert into items (id, turn_id, thread_id, kind, status, summary, detail, started_at, ended_at)
-    select 'item_page' || n, ${turn}, ${long}, case when n % 5 = 0 then 'agent_message' else 'tool_call' end, 'completed', 'step ' || n,
-      case when n % 5 = 0 then 'A **message** with a [link](https://example.com/' || n || ')' else repeat('output ', 20) end, now(), now()
-    from generate_series(1, ${ITEMS}) n`.execute(db);
-  for (let at = 0; at < CHATS; at += 1) await newThread(db);
-  await insertTasks(app, long);
-  return long;
-}
-
-async function insertTasks({ store: { db } }: TestApp, thread: string): Promise<void> {
-  const { chat_id } = await db.selectFrom('threads').select('chat_id').where('id', '=', thread).executeTakeFirstOrThrow();
-  for (let at = 0; at < TASKS; at += 1) {
-    const id = `tsk_page${at}`;
-    const about = { chat_id, call_id: `call_${id}`, workflow_id: `task/${id}`, agent: 'practice', harness: 'practice' as const, host: 'laptop' };
-    await insertTask(db, { ...about, id, goal: `Task ${at}`, workspace: 'demo', worktree: false, timeout_ms: 60_000 });
-    await endTask(db, id, { state: 'completed', reason: 'done', result: { summary: 'done', changes: null, tests: null, said: '' }, outboxId: `out_${id}` });
-  }
-}
 
 /** Loads the page there, again and again. `content`: until what was asked for is in a frame. */
 async function paints(page: Page, { app, pick }: Bench, parts: string[], shown: string): Promise<Row> {

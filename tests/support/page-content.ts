@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto';
+import { sql } from 'kysely';
 import { reportHost } from '../../src/store/kennel/hosts.ts';
 import { storeLines } from '../../src/store/kennel/task-log.ts';
 import { endTask, insertTask, type Task } from '../../src/store/kennel/tasks.ts';
 import { addTaskUsage } from '../../src/store/kennel/usage.ts';
 import { saveWorkspace } from '../../src/store/kennel/workspaces.ts';
 import { callsThen, type TestApp } from './app.ts';
+import { newThread } from './thread.ts';
 
 /** Every text that somebody else than the owner may have written, by where the page shows it. */
 export interface PageTexts {
@@ -109,4 +111,26 @@ async function endedTask({ store: { db } }: TestApp, thread: string, texts: Page
   await saveWorkspace(db, { host: HOST, name: workspace, path: `/workspaces/${id}`, profile });
   await reportHost(db, { host: HOST, slots: 2, ready: true, problem: null, harnesses: [{ name: 'practice', ready: true, why: null }] });
   return task;
+}
+
+/** As many chats, ended tasks, and items of one turn. Only the rows: the page shows what is stored. Returns the thread of that turn. */
+export async function fillMuch(app: TestApp, { chats, tasks, items }: { chats: number; tasks: number; items: number }): Promise<string> {
+  const { db } = app.store;
+  const thread = await app.thread();
+  const turn = await app.turn(thread, [{ say: 'ready' }]);
+  await app.ended(thread, turn);
+  await sql`insert into items (id, turn_id, thread_id, kind, status, summary, detail, started_at, ended_at)
+    select 'item_page' || n, ${turn}, ${thread}, case when n % 5 = 0 then 'agent_message' else 'tool_call' end, 'completed', 'step ' || n,
+      case when n % 5 = 0 then 'A **message** with a [link](https://site.example/' || n || ')' else repeat('output ', 20) end, now() + n * interval '1 ms', now() + n * interval '1 ms'
+    from generate_series(1, ${items}) n`.execute(db);
+  // each task is a turn of its thread, and would stand between the long one and the end
+  const { chatId: chat_id } = await newThread(db);
+  for (let at = 1; at < chats; at += 1) await newThread(db);
+  for (let at = 0; at < tasks; at += 1) {
+    const id = `tsk_page${at}`;
+    const about = { chat_id, call_id: `call_${id}`, workflow_id: `task/${id}`, agent: 'practice', harness: 'practice' as const, host: HOST };
+    await insertTask(db, { ...about, id, goal: `Task ${at}`, workspace: 'demo', worktree: false, timeout_ms: 60_000 });
+    await endTask(db, id, { state: 'completed', reason: 'done', result: { summary: 'done', changes: null, tests: null, said: '' }, outboxId: `out_${id}` });
+  }
+  return thread;
 }
