@@ -24,7 +24,9 @@ export function ThreadLog({ view, older, children }: { view: ThreadView; older: 
   const { anchor, loading, load } = useOlder(box, older);
   useLayoutEffect(anchor, [view.turns[0]?.record.id]);
   const onScroll = () => {
-    const element = box.current!;
+    // a scroll that began before another part was opened is told after it
+    const element = box.current;
+    if (!element) return;
     const near = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR;
     atEnd.current = near;
     if (away === near) setAway(!near);
