@@ -147,7 +147,9 @@ export const selectTurnState = (tx: Tx, turnId: string) =>
     .selectFrom('turns')
     .selectAll('turns')
     .select((e) => [
-      jsonArrayFrom(e.selectFrom('items').select(['items.id', 'items.kind', 'items.status']).where('items.turn_id', '=', turnId).orderBy('items.ord')).as('items'),
+      jsonArrayFrom(e.selectFrom('items').select(['items.id', 'items.kind', 'items.status']).where('items.turn_id', '=', turnId).orderBy('items.ord')).as(
+        'items',
+      ),
       jsonArrayFrom(e.selectFrom('questions').select('questions.id').where('questions.turn_id', '=', turnId).where('questions.state', '=', 'open')).as(
         'questions',
       ),
