@@ -61,11 +61,7 @@ try {
   printTable('One is woken', await crowd.wakeSome(20));
   printTable('While everything sleeps', [await crowd.idle(60_000)]);
   const threads = await crowd.rise(awake);
-  printTable(`${awake} chats at once, one tool call a turn`, [
-    await chatsAtOnce(server, crowd, threads),
-    await bareAtOnce(server, bare, awake),
-    await chatsAtOnce(server, crowd, threads),
-  ]);
+  printTable(`${awake} chats at once, one tool call a turn`, [await chatsAtOnce(server, crowd, threads), await bareAtOnce(server, bare, awake)]);
   printTable('Workers with a third of a core each', await workersAtOnce(server, crowd, threads));
 
   await bare.close();

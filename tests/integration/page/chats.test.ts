@@ -74,6 +74,31 @@ describe.skipIf(NO_CHROMIUM)('a chat on the page', () => {
     await close();
   });
 
+  it('stays open while the whole server starts again, with the question that waits', async () => {
+    const { app } = world;
+    const { page, problems, close } = await letIn(browser, app);
+    const neverReloaded = await stays(page);
+    const thread = await app.thread();
+    const turn = await app.turn(thread, [
+      { call: [['ask_user', { question: 'By train or by bus?', options: ['Train', 'Bus'] }]] },
+      { say: 'You chose: $LAST' },
+    ]);
+    const question = page.locator('.question', { hasText: 'By train or by bus?' });
+    await question.waitFor();
+    await app.stop();
+    await page.getByText('Not connected').first().waitFor();
+    await app.start();
+    await connected(page);
+    await question.getByRole('button', { name: 'Bus' }).click();
+    await question.waitFor({ state: 'detached' });
+    expect(await app.ended(thread, turn)).toMatchObject({ status: 'completed' });
+    await goTo(page, 'chats', thread);
+    await answers(page).getByText('You chose: Bus').waitFor();
+    expect(await neverReloaded()).toBe(true);
+    expect(problems).toEqual([]);
+    await close();
+  });
+
   it('is steered while it works, and stopped', async () => {
     const { app } = world;
     const { page, problems, close } = await letIn(browser, app);
