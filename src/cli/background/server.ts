@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { ApiError, type Server } from '../chat/api-request.ts';
+import { ApiError } from '../../domain/api-error.ts';
+import type { Server } from '../chat/api-request.ts';
 import { logReporter } from '../instance/progress.ts';
 import { ensureToken } from '../instance/tokens.ts';
 import { type Call, ensureUp } from './background.ts';

@@ -1,16 +1,4 @@
-/** The server refused. `status` is the HTTP status; `message` is the server's own sentence. */
-export class ApiError extends Error {
-  readonly status: number;
-  constructor(status: number, message: string) {
-    super(message);
-    this.name = 'ApiError';
-    this.status = status;
-  }
-  /** whether the same request may succeed later */
-  get passing(): boolean {
-    return this.status >= 500 || this.status === 429 || this.status === 408;
-  }
-}
+import { ApiError } from '../../domain/api-error.ts';
 
 export interface Server {
   baseUrl: string;

@@ -1,7 +1,7 @@
 import { fetchHome } from '../../config.ts';
 import type { ItemRecord } from '../../contracts/records.ts';
+import { ApiError } from '../../domain/api-error.ts';
 import { ApiClient, type ThreadDetail } from './api-client.ts';
-import { ApiError } from './api-request.ts';
 import { greeting } from './greeting.ts';
 import type { ChatOptions } from './options.ts';
 import { savePictures } from './pictures.ts';

@@ -1,4 +1,5 @@
-import { ApiError, reasonOf } from './api-request.ts';
+import { ApiError } from '../../domain/api-error.ts';
+import { reasonOf } from './api-request.ts';
 import { asOpened } from './dragged.ts';
 import { asksForWhatsApp } from './greeting.ts';
 import type { ChatOffer, ChatOptions } from './options.ts';

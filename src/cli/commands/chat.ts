@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import type { Config } from '../../config.ts';
+import { ApiError } from '../../domain/api-error.ts';
 import { ApiClient } from '../chat/api-client.ts';
-import { ApiError, reasonOf } from '../chat/api-request.ts';
+import { reasonOf } from '../chat/api-request.ts';
 import { chat } from '../chat/chat.ts';
 import type { ChatOptions } from '../chat/options.ts';
 import { runningInstance } from '../instance/running-instance.ts';

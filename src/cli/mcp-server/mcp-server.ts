@@ -1,7 +1,7 @@
 import { bridgeStdio } from '../../adapters/mcp/serving/bridge.ts';
+import { ApiError } from '../../domain/api-error.ts';
 import type { Call } from '../background/background.ts';
 import { FoundServer } from '../background/server.ts';
-import { ApiError } from '../chat/api-request.ts';
 
 /**
  * `fetch mcp-server`: our tools for an MCP client, on standard input and output. The running instance has the session and does the work. Returns when the client

@@ -1,9 +1,10 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { OwnerQuestion } from '../../contracts/owner.ts';
+import { ApiError } from '../../domain/api-error.ts';
 import { now } from '../shared/data.ts';
 import { looksLikeDiff } from '../shared/diff.ts';
 import { Diff } from '../shared/diff-view.tsx';
-import { ApiError, call, reasonOf, send } from '../shared/http.ts';
+import { call, reasonOf, send } from '../shared/http.ts';
 import { Icon } from '../shared/icons.tsx';
 import { memo } from '../shared/memo.ts';
 import { tell } from '../shared/notices.tsx';

@@ -1,4 +1,4 @@
-import { ApiError } from './http.ts';
+import { ApiError } from '../../domain/api-error.ts';
 import { Store } from './store.ts';
 
 /** `refused`: the server answers, and wants a new link. */

@@ -1,18 +1,5 @@
+import { ApiError } from '../../domain/api-error.ts';
 import { texts } from '../texts.ts';
-
-/** The server refused a request; the message is its own, for people. */
-export class ApiError extends Error {
-  readonly status: number;
-  constructor(status: number, message: string) {
-    super(message);
-    this.name = 'ApiError';
-    this.status = status;
-  }
-  /** Trying again may help. */
-  get passing(): boolean {
-    return this.status >= 500 || this.status === 429 || this.status === 408;
-  }
-}
 
 export interface Call {
   method?: 'GET' | 'POST' | 'PATCH' | 'DELETE';

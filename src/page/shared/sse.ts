@@ -1,7 +1,8 @@
 import { createParser } from 'eventsource-parser';
+import { ApiError } from '../../domain/api-error.ts';
 import { backoffMs } from './backoff.ts';
 import { connectionEnded, connectionLost, connectionOpen } from './connection.ts';
-import { ApiError, refusal } from './http.ts';
+import { refusal } from './http.ts';
 
 /** The server sends a comment every 15 s. After this silence a connection counts as dead; ms. */
 const SILENCE_MS = 40_000;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ApiClient } from '../../../src/cli/chat/api-client.ts';
 import { serverSentData } from '../../../src/cli/chat/api-client-sse.ts';
-import { ApiError } from '../../../src/cli/chat/api-request.ts';
+import { ApiError } from '../../../src/domain/api-error.ts';
 import { chatServer, frame, until } from './chat-server.ts';
 
 let server: Awaited<ReturnType<typeof chatServer>>;
