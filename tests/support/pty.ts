@@ -25,8 +25,8 @@ export function openPty(args: string, env: Record<string, string>, after = ''): 
   const command = `stty cols 120 rows 60; ${after ? `${fetch}; ${after}` : `exec ${fetch}`}`;
   const child: ChildProcess = spawn('script', ['-qefc', command, '/dev/null'], { env: { ...env, TERM: 'xterm' }, stdio: ['pipe', 'pipe', 'inherit'] });
   let shown = '';
-  child.stdout!.on('data', (chunk: Buffer) => {
-    shown += chunk.toString();
+  child.stdout!.setEncoding('utf8').on('data', (chunk: string) => {
+    shown += chunk;
   });
   const gone = new Promise<number>((resolve) => child.once('exit', (code) => resolve(code ?? -1)));
   return {
