@@ -1,9 +1,10 @@
-import { confirm, isCancel } from '@clack/prompts';
+import { confirm } from '@clack/prompts';
 import { keepSettings } from '../../adapters/env-file.ts';
 import type { Config } from '../../config.ts';
 import { terminalReporter } from '../instance/progress.ts';
 import { liveRunState } from '../instance/state-file.ts';
 import { ensureToken } from '../instance/tokens.ts';
+import { isCancel } from '../program/questions.ts';
 import { type Call, ensureUp, type Up } from './background.ts';
 
 /** `fetch start` on a terminal: brings the instance up in the background where none runs, and opens a chat with it. */

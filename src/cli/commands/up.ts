@@ -1,4 +1,4 @@
-import { confirm, isCancel } from '@clack/prompts';
+import { confirm } from '@clack/prompts';
 import { keepSettings } from '../../adapters/env-file.ts';
 import { settingsElsewhere } from '../../config.ts';
 import { type Call, ensureUp } from '../background/background.ts';
@@ -6,6 +6,7 @@ import { installedService, launchOf, serviceOf, withoutManager } from '../backgr
 import { howItRuns, howText } from '../background/how-it-runs.ts';
 import type { Service } from '../background/service.ts';
 import { personReporter } from '../instance/progress.ts';
+import { isCancel } from '../program/questions.ts';
 
 export interface UpOptions {
   atLogin?: boolean;

@@ -1,6 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
-import { autocomplete, isCancel, log, password, select, spinner, text } from '@clack/prompts';
+import { autocomplete, log, password, select, spinner, text } from '@clack/prompts';
 import { PROVIDERS, type Provider, providerSettings } from '../../adapters/model/providers.ts';
+import { isCancel } from '../program/questions.ts';
 
 /** Other streams than this process's own. */
 export interface Terminal {

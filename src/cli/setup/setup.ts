@@ -1,10 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import { cancel, intro, isCancel, outro, text } from '@clack/prompts';
+import { cancel, intro, outro, text } from '@clack/prompts';
 import { parse } from 'dotenv';
 import { keepSettings } from '../../adapters/env-file.ts';
 import type { Config } from '../../config.ts';
+import { isCancel } from '../program/questions.ts';
 import { askModel, type ModelChoice, type ModelParts, type Terminal } from './model-question.ts';
 
 export interface SetupParts extends ModelParts {

@@ -172,3 +172,17 @@ describe.skipIf(process.platform !== 'linux')('a first start whose port is taken
     rmSync(fresh, { recursive: true });
   });
 });
+
+describe.skipIf(process.platform !== 'linux')('the questions of the set-up', () => {
+  it('are left by Ctrl-D, as by Ctrl-C, and the defaults hold', async () => {
+    const fresh = mkdtempSync(join(tmpdir(), 'fetch-test-'));
+    const pty = terminal('setup', { FETCH_HOME: fresh });
+    await pty.sees('a model, your name, your time zone');
+    await pty.sees('└');
+    pty.press('\x04');
+    await pty.sees('The defaults it is.');
+    expect(await pty.ended()).toBe(0);
+    expect(pty.shown()).not.toContain('Warning');
+    rmSync(fresh, { recursive: true });
+  });
+});
