@@ -14,7 +14,8 @@ const SPEAKER: Partial<Record<ItemRecord['kind'], Chunk>> = {
 
 const chunk = (sessionUpdate: Chunk, messageId: string, text: string): SessionUpdate => ({ sessionUpdate, messageId, content: { type: 'text', text } });
 
-const CUT_OFF = '\n\n(This was cut off. What follows begins again.)\n\n';
+/** By a person who stopped it, or by the end of a worker; then what follows begins again. */
+const CUT_OFF = '\n\n(This was cut off.)\n\n';
 
 /** What an editor shows of a thread, from its events. Texts of the past are shown whole, those of now as they are streamed. */
 export class Updates {
@@ -85,10 +86,10 @@ export class Updates {
     const text = item.detail ?? item.summary;
     if (!speaker || (item.kind === 'user_message' && this.dropEcho(text))) return [];
     const shown = this.#replaying ? '' : (stream?.text ?? '');
-    if (item.status === 'interrupted') return item.kind === 'agent_message' && shown ? [chunk(speaker, item.id, CUT_OFF)] : [];
     // what was streamed is the beginning of the text
     const rest = text.startsWith(shown) ? text.slice(shown.length) : shown === '' ? text : '';
-    return rest === '' ? [] : [chunk(speaker, item.id, rest)];
+    const isCut = item.status === 'interrupted' && item.kind === 'agent_message' && (shown !== '' || rest !== '');
+    return [rest, isCut ? CUT_OFF : ''].filter((each) => each !== '').map((each) => chunk(speaker, item.id, each));
   }
 }
 

@@ -48,10 +48,14 @@ describe('a text', () => {
     expect(texts(updates.of(event('item.completed', { item: item({ id: 'item_2', detail: 'Now then' }) }, 'item_2')))).toEqual([' then']);
   });
 
-  it('that broke off is said to begin again', () => {
+  it('that broke off is said to be cut off, and is shown again as far as it came', () => {
+    const cut = event('item.interrupted', { item: item({ status: 'interrupted', detail: 'Hel' }) });
     const updates = new Updates('/w', false);
     updates.of(delta('Hel'));
-    expect(texts(updates.of(event('item.interrupted', { item: item({ status: 'interrupted' }) })))[0]).toContain('begins again');
+    expect(texts(updates.of(cut))).toEqual(['\n\n(This was cut off.)\n\n']);
+    const past = new Updates('/w', true);
+    past.of(delta('Hel'));
+    expect(texts(past.of(cut))).toEqual(['Hel', '\n\n(This was cut off.)\n\n']);
   });
 
   it('that the editor has sent is not shown to it again, also with quotations below it', () => {
