@@ -111,6 +111,6 @@ function newThread(cwd: unknown): Record<string, unknown> {
     mode: 'agent',
     // each command asks in the editor
     allow_shell: true,
-    system_prompt: `The person writes from an editor that has the folder ${folder} open. To work on it, bring it in as a workspace (workspace_clone) if there is none of it yet.`,
+    system_prompt: `The person writes from an editor that has the folder ${folder} open. If no workspace has this folder yet, clone it with workspace_clone before you work on it.`,
   };
 }

@@ -54,18 +54,18 @@ export class ThreadApi {
 
   /** False when the turn has ended meanwhile. */
   interrupt(threadId: string, turnId: string): Promise<boolean> {
-    return gone(this.#json('POST', `${pathOf(threadId)}/turns/${encodeURIComponent(turnId)}/interrupt`), 409);
+    return taken(this.#json('POST', `${pathOf(threadId)}/turns/${encodeURIComponent(turnId)}/interrupt`), 409);
   }
 
   /** False when it was decided elsewhere. */
   decide(approvalId: string, decision: 'allow' | 'deny', remember: boolean): Promise<boolean> {
-    return gone(this.#json('POST', `/v1/approvals/${encodeURIComponent(approvalId)}`, { decision, remember }, `editor ${decision} ${remember}`), 404);
+    return taken(this.#json('POST', `/v1/approvals/${encodeURIComponent(approvalId)}`, { decision, remember }, `editor ${decision} ${remember}`), 404);
   }
 
   /** False when it was answered elsewhere. */
   answer(threadId: string, inputId: string, value: string): Promise<boolean> {
     const path = `/v1/user-input/${encodeURIComponent(threadId)}/${encodeURIComponent(inputId)}`;
-    return gone(this.#json('POST', path, { answers: [{ id: inputId, label: value, value }] }), 404);
+    return taken(this.#json('POST', path, { answers: [{ id: inputId, label: value, value }] }), 404);
   }
 
   /** Every event after `sinceSeq`, once and in order, until `signal` aborts. */
@@ -93,7 +93,7 @@ export class ThreadApi {
 const pathOf = (threadId: string): string => `/v1/threads/${encodeURIComponent(threadId)}`;
 
 /** False for a refusal with this status. */
-async function gone(done: Promise<unknown>, status: number): Promise<boolean> {
+async function taken(done: Promise<unknown>, status: number): Promise<boolean> {
   try {
     await done;
     return true;

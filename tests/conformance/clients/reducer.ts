@@ -62,7 +62,7 @@ function reduced(state: State, { event, turn_id: turnId, item_id: itemId, payloa
 const put = <T extends { id: string }>(list: readonly T[], one: T): T[] =>
   list.some(({ id }) => id === one.id) ? list.map((each) => (each.id === one.id ? one : each)) : [...list, one];
 
-/** @throws when there is none of this id: the page would draw nothing, and nobody would know why */
+/** @throws when no entry has this id: the real page would silently draw nothing */
 function changed<T extends { id: string }>(list: readonly T[], id: string | null, change: (one: T) => T): T[] {
   if (!list.some((each) => each.id === id)) throw new Error(`an event is about ${id}, which no event has told of`);
   return list.map((each) => (each.id === id ? change(each) : each));
