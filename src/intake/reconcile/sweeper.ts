@@ -1,7 +1,7 @@
 import { createLog } from '../../log.ts';
 import { retention } from '../retention.ts';
 import type { IntakeDeps } from '../signal.ts';
-import { createReconcile, type Reconciled } from './reconcile.ts';
+import { createReconcile, type Reconcile, type Reconciled } from './reconcile.ts';
 import { type Resignalling, resignal } from './resignal.ts';
 
 const SWEEP_MS = 1000;
@@ -20,23 +20,24 @@ type Log = ReturnType<typeof createLog>;
 export function sweep(deps: IntakeDeps): () => void {
   const log = createLog('sweeper', deps.config.LOG_LEVEL);
   // in parallel: comparing thousands of rows must not delay the signals of new messages
-  const stops = [repeat(resignalling(deps, log)), repeat(comparing(deps, log)), repeat(retention(deps, log))];
+  const reconcile = createReconcile(deps);
+  const stops = [repeat(resignalling(deps, log)), repeat(comparing(reconcile, log)), repeat(comparingSleepers(reconcile, log)), repeat(retention(deps, log))];
   return () => {
     for (const stop of stops) stop();
   };
 }
 
 /** Runs one round after the other; each returns the ms until the next. Returns a function that stops it. */
-function repeat(round: () => Promise<number>): () => void {
-  let stopped = false;
+function repeat(round: (stop: AbortSignal) => Promise<number>): () => void {
+  const stop = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   const run = async (): Promise<void> => {
-    const ms = await round();
-    if (!stopped) timer = setTimeout(() => void run(), ms);
+    const ms = await round(stop.signal);
+    if (!stop.signal.aborted) timer = setTimeout(() => void run(), ms);
   };
   void run();
   return () => {
-    stopped = true;
+    stop.abort();
     clearTimeout(timer);
   };
 }
@@ -55,20 +56,13 @@ function resignalling(deps: IntakeDeps, log: Log): () => Promise<number> {
 }
 
 /** Compares the database with the Temporal server. */
-function comparing(deps: IntakeDeps, log: Log): () => Promise<number> {
-  const reconcile = createReconcile(deps);
+function comparing(reconcile: Reconcile, log: Log): () => Promise<number> {
   let settledMs: number | undefined = AT_START_MS;
   /** comparisons in a row with failures */
   let incomplete = 0;
   return async () => {
     const from = Date.now();
-    const complete = await reconcile(settledMs).then(
-      (reconciled) => tell(log, reconciled),
-      (error) => {
-        log.warn({ error: (error as Error).message }, 'could not compare the database with the Temporal server; the next round tries again');
-        return false;
-      },
-    );
+    const complete = await told(log, reconcile(settledMs));
     incomplete = complete ? 0 : incomplete + 1;
     if (complete) settledMs = undefined;
     // waiting for answers that did not come is not load
@@ -76,8 +70,28 @@ function comparing(deps: IntakeDeps, log: Log): () => Promise<number> {
   };
 }
 
+/** Compares the turns that sleep. */
+function comparingSleepers(reconcile: Reconcile, log: Log): (stop: AbortSignal) => Promise<number> {
+  return async (stop) => {
+    await told(
+      log,
+      reconcile.asleep(stop).then((turns) => ({ turns })),
+    );
+    return RECONCILE_MS;
+  };
+}
+
 /** Whether every row could be compared. */
-function tell(log: Log, reconciled: Reconciled): boolean {
+const told = (log: Log, round: Promise<Partial<Reconciled>>): Promise<boolean> =>
+  round.then(
+    (reconciled) => tell(log, reconciled),
+    (error) => {
+      log.warn({ error: (error as Error).message }, 'could not compare the database with the Temporal server; the next round tries again');
+      return false;
+    },
+  );
+
+function tell(log: Log, reconciled: Partial<Reconciled>): boolean {
   const found = Object.fromEntries(Object.entries(reconciled).flatMap(([what, walked]) => (walked.found > 0 ? [[what, walked.found]] : [])));
   if (Object.keys(found).length > 0) log.warn(found, 'brought back what the Temporal server no longer had');
   for (const [what, { failed, failure }] of Object.entries(reconciled))

@@ -19,8 +19,11 @@ export interface OpenTurn {
   arrivals: Array<{ inboxId: string; kind: Arrival['kind']; resignalled: number /** RFC 3339 */; signalledAt: string }>;
 }
 
+/** Turns whose conversation got its newest signal within `withinMs`, or had its newest one before that. */
+export type Signalled = { which: 'lately' | 'earlier'; withinMs: number };
+
 /** Turns in progress that began at least `ageMs` ago, by thread. */
-export const openTurns = (db: Db, ageMs: number, after: string, limit: number): Promise<OpenTurn[]> =>
+export const openTurns = (db: Db, { which, withinMs }: Signalled, ageMs: number, after: string, limit: number): Promise<OpenTurn[]> =>
   db
     .selectFrom('turns')
     .innerJoin('threads', 'threads.id', 'turns.thread_id')
@@ -46,6 +49,10 @@ export const openTurns = (db: Db, ageMs: number, after: string, limit: number): 
     )
     .where('turns.status', '=', 'in_progress')
     .where('turns.created_at', '<', before(ageMs))
+    .where((e) => {
+      const lately = e.exists(e.selectFrom('inbox').select('inbox.id').whereRef('inbox.turn_id', '=', 'turns.id').where('signalled_at', '>', before(withinMs)));
+      return which === 'lately' ? lately : e.not(lately);
+    })
     .where('turns.thread_id', '>', after)
     .orderBy('turns.thread_id')
     .limit(limit)

@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Client, Connection } from '@temporalio/client';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { clusterFolder, databaseUrl } from '../../../src/cli/instance/postgres.ts';
 import { loadConfig } from '../../../src/config.ts';
@@ -145,6 +146,28 @@ describe('a database that is older than the Temporal server', () => {
       return phase === 'failed' && turnId === null && turnsDone === 1;
     });
   }, 240_000);
+});
+
+describe('a turn that has slept for hours', () => {
+  it('is left to a comparison of its own, which brings it back when its workflow was ended', async () => {
+    const { store, config } = await besides();
+    const thread = await app.thread();
+    const turn = await app.turn(thread, [ask('Which day?'), { say: 'you said $LAST' }]);
+    await asked(turn);
+    await sql`update turns set created_at = created_at - interval '3 hours' where id = ${turn}`.execute(store.db);
+    await sql`update inbox set signalled_at = signalled_at - interval '3 hours' where turn_id = ${turn}`.execute(store.db);
+    const reconcile = createReconcile({ db: store.db, temporal, config });
+    expect(await reconcile.asleep()).toMatchObject({ found: 0, failed: 0 });
+
+    await temporal.workflow.getHandle(await workflowOf(thread)).terminate();
+    expect((await reconcile(0)).turns).toMatchObject({ found: 0, failed: 0 });
+    // the gateway may have found it first
+    expect(await reconcile.asleep()).toMatchObject({ failed: 0 });
+    await app.say(thread, 'Friday');
+    await app.ended(thread, turn);
+    expect(await answerOf(turn)).toBe('you said Friday');
+    await store.close();
+  });
 });
 
 describe('a message that waits to be sent', () => {

@@ -101,7 +101,9 @@ describe('statements on tables of many rows', () => {
     const connection = await Connection.connect({ address: app.temporalAddress });
     const store = await openStore(app.databaseUrl, { max: 4, migrate: false });
     const deps = { db: store.db, temporal: new Client({ connection }), config: loadConfig({ FETCH_HOME: app.home }, {}) };
-    await createReconcile(deps)(0);
+    const reconcile = createReconcile(deps);
+    await reconcile(0);
+    await reconcile.asleep();
     await resignal(deps, { after: null }, 0);
     await store.close();
     await connection.close();
