@@ -120,6 +120,9 @@ export class WorkerDeployment {
 
   /** Null before the first worker with a build. */
   private async describe() {
+    const { workerDeployments, nextPageToken } = await this.temporal.workflowService.listWorkerDeployments({ namespace: this.at.namespace });
+    // most have none, and an error would cost each start a tenth of a second: its stack is shown in lines of the sources
+    if (!nextPageToken?.length && !workerDeployments?.some(({ name }) => name === DEPLOYMENT)) return null;
     try {
       return (await this.temporal.workflowService.describeWorkerDeployment(this.at)).workerDeploymentInfo ?? null;
     } catch (error) {

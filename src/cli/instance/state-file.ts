@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { endProcess, isAlive, type ProcessIdentity } from './process-identity.ts';
 
@@ -43,7 +43,6 @@ export function writeRunState(home: string, state: RunState): void {
   const file = openSync(next, 'w', 0o600);
   try {
     writeSync(file, `${JSON.stringify(state, null, 1)}\n`);
-    fsyncSync(file);
   } finally {
     closeSync(file);
   }
