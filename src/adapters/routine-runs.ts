@@ -1,5 +1,5 @@
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
-import { AGENT_QUEUE, routineWorkflowId } from '../contracts/ids.ts';
+import { BACKGROUND_QUEUE, routineWorkflowId } from '../contracts/ids.ts';
 import { BACKGROUND_PRIORITY } from '../contracts/priority.ts';
 import type { RoutineInput } from '../contracts/routine.ts';
 import { ROUTINE } from '../contracts/signals.ts';
@@ -9,7 +9,7 @@ export async function startRoutineRun(temporal: Client, input: RoutineInput & { 
   try {
     await temporal.workflow.start(ROUTINE, {
       workflowId: routineWorkflowId(input.runId),
-      taskQueue: AGENT_QUEUE,
+      taskQueue: BACKGROUND_QUEUE,
       args: [input],
       priority: BACKGROUND_PRIORITY,
       workflowIdReusePolicy: 'REJECT_DUPLICATE',

@@ -7,7 +7,7 @@ import {
   type ScheduleSpec,
   type ScheduleUpdateOptions,
 } from '@temporalio/client';
-import { AGENT_QUEUE, scheduledRunWorkflowId, scheduleId } from '../contracts/ids.ts';
+import { AGENT_QUEUE, BACKGROUND_QUEUE, scheduledRunWorkflowId, scheduleId } from '../contracts/ids.ts';
 import { BACKGROUND_PRIORITY } from '../contracts/priority.ts';
 import type { RoutineInput } from '../contracts/routine.ts';
 import { isInterval, readInterval } from '../domain/interval-firings.ts';
@@ -48,6 +48,7 @@ export interface ScheduleView {
   catchupMs: number;
   overlap: string | undefined;
   priority: number | undefined;
+  taskQueue: string;
 }
 
 /**
@@ -67,7 +68,7 @@ export async function createSchedule(temporal: Client, wanted: NewSchedule, miss
     await temporal.schedule.create({
       scheduleId: scheduleId(wanted.cronId),
       policies,
-      memo: { ...memoOf(wanted), ...BACKGROUND_PRIORITY },
+      memo: { ...memoOf(wanted), ...CURRENT },
       state,
       ...firingsOf(wanted),
     });
@@ -84,6 +85,9 @@ function missed(since: Date, catchupMs: number): Backfill {
   const start = new Date(Math.max(since.getTime() + 1, end.getTime() - catchupMs));
   return { start, end: end > start ? end : start, overlap: OVERLAP };
 }
+
+/** What the memo of a schedule of this release has, because the list shows no more than the memo. */
+const CURRENT = { ...BACKGROUND_PRIORITY, taskQueue: BACKGROUND_QUEUE };
 
 const memoOf = ({ schedule, timeZone, input, catchupMs, gives }: NewSchedule) => ({
   schedule,
@@ -113,7 +117,7 @@ const firingsOf = (wanted: NewSchedule) => ({
     type: 'startWorkflow' as const,
     workflowType: 'routine',
     workflowId: scheduledRunWorkflowId(wanted.cronId),
-    taskQueue: AGENT_QUEUE,
+    taskQueue: BACKGROUND_QUEUE,
     args: [wanted.input],
     staticSummary: `scheduled run of routine ${wanted.input.routineId}`,
     staticDetails: [
@@ -129,7 +133,7 @@ const firingsOf = (wanted: NewSchedule) => ({
 
 /** A schedule as the list has it. */
 export interface ListedSchedule {
-  /** the catch-up window that it was created with; null if a release created it that gave no priority */
+  /** the catch-up window that it was created with; null if a release created it that gave no priority, or had one queue for everything */
   catchupMs: number | null;
   paused: boolean;
 }
@@ -140,20 +144,38 @@ export async function listScheduled(temporal: Client): Promise<Map<string, Liste
   const prefix = scheduleId('');
   for await (const { scheduleId: id, memo, state } of temporal.schedule.list({ pageSize: 1000 })) {
     if (!id.startsWith(prefix)) continue;
-    const current = memo?.priorityKey === BACKGROUND_PRIORITY.priorityKey;
+    const current = memo?.priorityKey === CURRENT.priorityKey && memo.taskQueue === CURRENT.taskQueue;
     found.set(id.slice(prefix.length), { catchupMs: current ? ((memo.catchupMs as number | undefined) ?? null) : null, paused: state.paused });
   }
   return found;
 }
 
-/** Gives a schedule the policies of this version, and its runs their priority. */
+/** Gives a schedule the policies of this version, and its runs their priority and their queue. */
 export async function bringUpToDate(temporal: Client, wanted: NewSchedule): Promise<void> {
   const view = await describeSchedule(temporal, wanted.cronId);
-  if (!view || (view.overlap === OVERLAP && view.catchupMs === wanted.catchupMs && view.priority === BACKGROUND_PRIORITY.priorityKey)) return;
+  if (
+    !view ||
+    (view.overlap === OVERLAP &&
+      view.catchupMs === wanted.catchupMs &&
+      view.priority === BACKGROUND_PRIORITY.priorityKey &&
+      view.taskQueue === BACKGROUND_QUEUE)
+  )
+    return;
   await temporal.schedule.getHandle(scheduleId(wanted.cronId)).update((before) => {
     const policies = { ...before.policies, overlap: OVERLAP, catchupWindow: wanted.catchupMs };
-    return { ...before, policies, action: { ...before.action, priority: BACKGROUND_PRIORITY } } as ScheduleUpdateOptions;
+    return { ...before, policies, action: { ...before.action, priority: BACKGROUND_PRIORITY, taskQueue: BACKGROUND_QUEUE } } as ScheduleUpdateOptions;
   });
+}
+
+/** Lets the schedules start their runs where workers of an older release look for them. */
+export async function useOneQueue(temporal: Client): Promise<void> {
+  for (const cronId of (await listScheduled(temporal)).keys()) {
+    const view = await describeSchedule(temporal, cronId);
+    if (view?.taskQueue !== BACKGROUND_QUEUE) continue;
+    await temporal.schedule
+      .getHandle(scheduleId(cronId))
+      .update((before) => ({ ...before, action: { ...before.action, taskQueue: AGENT_QUEUE } }) as ScheduleUpdateOptions);
+  }
 }
 
 /** Null when there is no such schedule. */
@@ -167,6 +189,7 @@ export async function describeSchedule(temporal: Client, cronId: string): Promis
       catchupMs: policies.catchupWindow,
       overlap: policies.overlap,
       priority: action.priority?.priorityKey,
+      taskQueue: action.taskQueue,
     };
   } catch (error) {
     if (error instanceof ScheduleNotFoundError) return null;

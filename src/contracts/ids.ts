@@ -20,6 +20,8 @@ export const reminderWorkflowId = (reminderId: string): string => `reminder/${re
 
 /** Task queue of workflows, model steps and worker-side tools. */
 export const AGENT_QUEUE = 'agent';
+/** Task queue of routine runs. Each worker takes few of them at once, so that a person is answered beside hundreds. */
+export const BACKGROUND_QUEUE = 'background';
 /** Task queue of sends on a channel. Only the process that holds the channel polls it. */
 export const gatewayQueue = (channel: Channel): string => `gateway-${channel}`;
 

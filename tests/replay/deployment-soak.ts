@@ -40,7 +40,7 @@ try {
   say('every state is there, on the changed release');
   await young.stop();
   await write(releases, second);
-  say(`begun again from the records: ${await startPatchedOver(releases.temporal, 'rolled back')}`);
+  say(`begun again from the records: ${await startPatchedOver(releases.temporal, 'rolled back', { oneQueue: false })}`);
   const again = await releases.worker(previous);
   await reconcileNow(releases);
   await goOn(releases, second);

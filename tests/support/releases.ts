@@ -15,7 +15,7 @@ import { screenSender } from '../../src/channels/screens.ts';
 import { temporalCache } from '../../src/cli/instance/instance.ts';
 import { workerDeployment } from '../../src/cli/roles/worker-versioning.ts';
 import { type Config, childEnvironment, loadConfig } from '../../src/config.ts';
-import { AGENT_QUEUE, gatewayQueue, kennelQueue } from '../../src/contracts/ids.ts';
+import { AGENT_QUEUE, BACKGROUND_QUEUE, gatewayQueue, kennelQueue } from '../../src/contracts/ids.ts';
 import { createIntake, type Intake } from '../../src/intake/intake.ts';
 import { reportHost } from '../../src/store/kennel/hosts.ts';
 import type { Store } from '../../src/store/postgres/database.ts';
@@ -41,8 +41,8 @@ export interface Releases {
   intake: Intake;
   /** lets a task whose goal is `hold NAME` end */
   release(name: string): void;
-  /** starts a worker with this workflow code, in a build where one is named, and with these limits */
-  worker(workflowBundle: { code: string }, buildId?: string, limits?: Partial<WorkerOptions>): Promise<RunningWorker>;
+  /** starts a worker with this workflow code, in a build where one is named, with these limits. `queues`: which it asks, both by default */
+  worker(workflowBundle: { code: string }, buildId?: string, limits?: Partial<WorkerOptions>, queues?: readonly string[]): Promise<RunningWorker>;
   /** ends the workers that a test left running */
   stopWorkers(): Promise<void>;
   /** puts another Temporal server in place of this one, with an empty file; its old file stays */
@@ -142,24 +142,29 @@ export async function startReleases(settings: Record<string, string> = {}): Prom
       return createIntake({ db: store.db, temporal: temporal(), config, secret: 'secret' });
     },
     release: kennel.release,
-    async worker(workflowBundle, buildId, limits) {
+    async worker(workflowBundle, buildId, limits, queues = [AGENT_QUEUE, BACKGROUND_QUEUE]) {
       const opened = await openModel(config);
       const deps = { db: store.db, temporal: temporal(), config, model: opened };
-      return await started({
-        taskQueue: AGENT_QUEUE,
-        workflowBundle,
-        activities: {
-          think: createThink(deps),
-          act: createAct(deps),
-          ...createRecordActivities(deps),
-          ...createRoutineActivities(deps),
-          ...createTaskRecords(deps),
-        },
-        maxConcurrentActivityTaskExecutions: 100,
-        maxCachedWorkflows: 400,
-        ...limits,
-        ...(buildId !== undefined && { workerDeploymentOptions: workerDeployment(buildId, server.version) }),
-      });
+      const parts = await Promise.all(
+        queues.map((taskQueue) =>
+          started({
+            taskQueue,
+            workflowBundle,
+            activities: {
+              think: createThink(deps),
+              act: createAct(deps),
+              ...createRecordActivities(deps),
+              ...createRoutineActivities(deps),
+              ...createTaskRecords(deps),
+            },
+            maxConcurrentActivityTaskExecutions: 100,
+            maxCachedWorkflows: 400,
+            ...limits,
+            ...(buildId !== undefined && { workerDeploymentOptions: workerDeployment(buildId, server.version) }),
+          }),
+        ),
+      );
+      return { stop: async () => void (await Promise.all(parts.map((part) => part.stop()))) };
     },
     async stopWorkers() {
       for (const worker of running) if (!places.includes(worker)) await worker.stop();

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 import { DeployError, type Deployment, WorkerDeployment } from '../../../temporal/deployment.ts';
 import type { Config } from '../../config.ts';
-import { AGENT_QUEUE } from '../../contracts/ids.ts';
+import { AGENT_QUEUE, BACKGROUND_QUEUE } from '../../contracts/ids.ts';
 import { CONVERSATION, wakeSignal } from '../../contracts/signals.ts';
 import { startAllOver, startPatchedOver } from '../../intake/reconcile/start-over.ts';
 import { readPayloadKeys } from '../instance/payload-keys.ts';
@@ -104,7 +104,9 @@ export const rollback = (config: Config, build: string): Promise<void> =>
     const before = (await deployment.read()).builds.filter(({ id, role }) => role !== 'old' && id !== build);
     await deployment.setCurrent(build);
     say(`Build ${build} is current again.`);
-    const ended = await startPatchedOver(temporal, `rolled back to build ${build}: begins again from the records`);
+    const { builds } = await new WorkerDeployment(temporal, BACKGROUND_QUEUE).read();
+    const oneQueue = !builds.some(({ id, workers }) => id === build && workers > 0);
+    const ended = await startPatchedOver(temporal, `rolled back to build ${build}: begins again from the records`, { oneQueue });
     let moved = 0;
     for (const { id } of before) moved += await deployment.move(id);
     say(`Begun again from the records within a minute: ${runs(ended)}. Moved from the newer build: ${runs(moved)}.`);
@@ -123,7 +125,8 @@ export const startOver = (config: Config, { all }: { all?: boolean }): Promise<v
   onDeployment(config, async (_deployment, temporal) => {
     if (all && readPayloadKeys(config).encrypts)
       throw new DeployError('New payloads would be encrypted again. Set FETCH_PAYLOAD_KEYS=off for every role first.');
-    const ended = await (all ? startAllOver : startPatchedOver)(temporal, 'an older release is about to start: begins again from the records');
+    const reason = 'an older release is about to start: begins again from the records';
+    const ended = await (all ? startAllOver(temporal, reason) : startPatchedOver(temporal, reason, { oneQueue: true }));
     say(`Ended ${runs(ended)} that an older release could not continue. The gateway begins them again from PostgreSQL within a minute.`);
   });
 

@@ -1,6 +1,6 @@
 import { Client, Connection } from '@temporalio/client';
 import type { Config } from '../../config.ts';
-import { AGENT_QUEUE, gatewayQueue, kennelQueue } from '../../contracts/ids.ts';
+import { AGENT_QUEUE, BACKGROUND_QUEUE, gatewayQueue, kennelQueue } from '../../contracts/ids.ts';
 import { type KennelHost, listHosts } from '../../store/kennel/hosts.ts';
 import { readServerFacts, type ServerFacts } from '../../store/operations/server-facts.ts';
 import { type Db, openStore } from '../../store/postgres/database.ts';
@@ -68,9 +68,9 @@ async function lookAtDatabase(db: Db): Promise<{ findings: Finding[]; facts: Ser
   return { findings, facts, records: { hosts, whatsapp: account !== null && account !== undefined && account.wanted !== 'off' } };
 }
 
-/** The worker's own comes first: it alone has workflow tasks. */
 const queuesOf = ({ hosts, whatsapp }: Records): string[] => [
   AGENT_QUEUE,
+  BACKGROUND_QUEUE,
   ...(whatsapp ? [gatewayQueue('whatsapp')] : []),
   ...hosts.filter(({ alive }) => alive).map(({ host }) => kennelQueue(host)),
 ];

@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import type { Config } from '../../config.ts';
-import { AGENT_QUEUE, gatewayQueue, kennelQueue } from '../../contracts/ids.ts';
+import { AGENT_QUEUE, BACKGROUND_QUEUE, gatewayQueue, kennelQueue } from '../../contracts/ids.ts';
 import { listHosts } from '../../store/kennel/hosts.ts';
 import { readFigures } from '../../store/operations/figures.ts';
 import type { Store } from '../../store/postgres/database.ts';
@@ -64,7 +64,7 @@ export function collectStore(config: Config, { db }: Store, temporal: Client): v
       'gone',
       hosts.filter(({ alive }) => !alive),
     );
-    const queues = [AGENT_QUEUE, gatewayQueue('whatsapp'), ...hosts.filter(({ alive }) => alive).map(({ host }) => kennelQueue(host))];
+    const queues = [AGENT_QUEUE, BACKGROUND_QUEUE, gatewayQueue('whatsapp'), ...hosts.filter(({ alive }) => alive).map(({ host }) => kennelQueue(host))];
     for (const { queue, kind, backlog, ageSeconds, pollers } of await queueStats(temporal, config.TEMPORAL_NAMESPACE, queues)) {
       const labels = { task_queue: queue, kind };
       shown.queueBacklog.set(labels, backlog);

@@ -1,7 +1,9 @@
 import type { Client } from '@temporalio/client';
+import { AGENT_QUEUE, BACKGROUND_QUEUE } from '../../contracts/ids.ts';
 
 /** temporal.api.enums.v1.TaskQueueType */
 const KINDS = { workflow: 1, activity: 2 } as const;
+const WITH_WORKFLOWS: readonly string[] = [AGENT_QUEUE, BACKGROUND_QUEUE];
 
 export interface QueueStats {
   queue: string;
@@ -14,9 +16,9 @@ export interface QueueStats {
   pollers: number;
 }
 
-/** How long task queues are. Only the worker's own queue has workflow tasks. Queues are asked side by side. */
+/** How long task queues are. Only the worker's own have workflow tasks. Queues are asked side by side. */
 export async function queueStats(temporal: Client, namespace: string, queues: readonly string[]): Promise<QueueStats[]> {
-  const kindsOf = (queue: string): Array<keyof typeof KINDS> => (queue === queues[0] ? ['workflow', 'activity'] : ['activity']);
+  const kindsOf = (queue: string): Array<keyof typeof KINDS> => (WITH_WORKFLOWS.includes(queue) ? ['workflow', 'activity'] : ['activity']);
   return await Promise.all(
     queues.flatMap((queue) =>
       kindsOf(queue).map(async (kind): Promise<QueueStats> => {

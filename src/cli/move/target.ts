@@ -3,7 +3,7 @@ import type { Client } from '@temporalio/client';
 import { placeOf } from '../../adapters/moved-workspaces.ts';
 import { listScheduled } from '../../adapters/schedules.ts';
 import type { Config } from '../../config.ts';
-import { AGENT_QUEUE } from '../../contracts/ids.ts';
+import { AGENT_QUEUE, BACKGROUND_QUEUE } from '../../contracts/ids.ts';
 import { readTarget } from '../../store/move/figures.ts';
 import { openStore } from '../../store/postgres/database.ts';
 import { schemaState } from '../../store/postgres/migrations.ts';
@@ -66,7 +66,7 @@ async function runningIn(temporal: Client, namespace: string): Promise<number> {
     if ((error as { code?: number }).code === NOT_FOUND) return 0;
     throw error;
   }
-  const query = `ExecutionStatus = 'Running' AND TaskQueue = '${AGENT_QUEUE}'`;
+  const query = `ExecutionStatus = 'Running' AND TaskQueue IN ('${AGENT_QUEUE}', '${BACKGROUND_QUEUE}')`;
   const [{ count }, schedules] = await Promise.all([temporal.workflow.count(query), listScheduled(temporal)]);
   return count + schedules.size;
 }

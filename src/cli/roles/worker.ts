@@ -15,6 +15,7 @@ import type { Config } from '../../config.ts';
 import { AGENT_QUEUE } from '../../contracts/ids.ts';
 import { createLog } from '../../log.ts';
 import { activityTraces } from './activity-traces.ts';
+import { backgroundWorker } from './background-worker.ts';
 import type { RoleContext } from './role-context.ts';
 import { drained, runToEnd, workerTimings } from './temporal-runtime.ts';
 import { idleReason, workerDeployment } from './worker-versioning.ts';
@@ -27,11 +28,10 @@ export async function run({ config, role, store, temporal, native, converter }: 
     cachedWorkflowBundle(join(config.FETCH_HOME, 'cache'), config.FETCH_BUILD_ID === undefined ? 'unversioned' : 'versioned'),
   ]);
   const deps = { db: store.db, temporal, config, model, log: createLog('worker', config.LOG_LEVEL) };
-  const worker = await Worker.create({
+  const common: Omit<WorkerOptions, 'taskQueue'> = {
     connection: native,
     namespace: config.TEMPORAL_NAMESPACE,
     dataConverter: converter,
-    taskQueue: AGENT_QUEUE,
     workflowBundle,
     activities: {
       think: createThink(deps),
@@ -43,21 +43,28 @@ export async function run({ config, role, store, temporal, native, converter }: 
     },
     ...workerTimings(config),
     ...activityTraces(store.db),
+    ...(config.FETCH_BUILD_ID !== undefined && (await versioned(temporal, config.FETCH_BUILD_ID))),
+  };
+  const worker = await Worker.create({
+    ...common,
+    taskQueue: AGENT_QUEUE,
     maxConcurrentActivityTaskExecutions: 100,
+    // one thread runs them: more at once only wait there, where no priority sorts them. Fewer cost turns per second (measured)
+    maxConcurrentWorkflowTaskExecutions: 8,
     // below the number of active chats everything stalls (measured), so well above it
     maxCachedWorkflows: 250,
-    ...(config.FETCH_BUILD_ID !== undefined && (await versioned(temporal, config.FETCH_BUILD_ID))),
   });
   const running = runToEnd(worker);
+  const background = backgroundWorker(temporal, config, common);
   const stopWatching = watchServers(deps);
   role.onStop(async () => {
     stopWatching();
-    await drained([worker], [running]);
+    await Promise.all([drained([worker], [running]), background.drain()]);
     await model.close();
   });
   role.ready(`${AGENT_QUEUE} (${model.kind}: ${model.name})`);
   await warnWhenIdle(temporal, config);
-  await running;
+  await Promise.all([running, background.ended]);
 }
 
 async function versioned(temporal: Client, buildId: string): Promise<Pick<WorkerOptions, 'workerDeploymentOptions'>> {

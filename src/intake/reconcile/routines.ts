@@ -1,6 +1,6 @@
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import { bringUpToDate, createSchedule, listScheduled, scheduleOfCron } from '../../adapters/schedules.ts';
-import { AGENT_QUEUE } from '../../contracts/ids.ts';
+import { BACKGROUND_QUEUE } from '../../contracts/ids.ts';
 import { BACKGROUND_PRIORITY } from '../../contracts/priority.ts';
 import type { RoutineInput } from '../../contracts/routine.ts';
 import { ROUTINE } from '../../contracts/signals.ts';
@@ -28,7 +28,7 @@ export async function compareRun(temporal: Client, holdings: Holdings, run: Open
   try {
     await temporal.workflow.start(ROUTINE, {
       workflowId: run.workflow_id,
-      taskQueue: AGENT_QUEUE,
+      taskQueue: BACKGROUND_QUEUE,
       args: [input],
       priority: BACKGROUND_PRIORITY,
       staticSummary: `run of routine ${run.routine_id}, taken up again`,
@@ -55,7 +55,7 @@ function endedBy(status: Held['status']): string | null {
 }
 
 /**
- * Crons whose schedule is gone, does not have what the row says, was paused in the Web UI, or has the policies or the priority of an earlier release or setting. All schedules are listed at once, because a request for each would cost
+ * Crons whose schedule is gone, does not have what the row says, was paused in the Web UI, or has the policies, the priority or the queue of an earlier release or setting. All schedules are listed at once, because a request for each would cost
  * too much. `updated`: crons that this process has checked, because a memo cannot be changed.
  */
 export function scheduleComparison({ db, temporal, config }: IntakeDeps, updated: Set<string>): (cron: Cron) => Promise<boolean> {

@@ -1,6 +1,6 @@
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
-import { deleteSchedule, listScheduled } from '../../adapters/schedules.ts';
-import { AGENT_QUEUE } from '../../contracts/ids.ts';
+import { deleteSchedule, listScheduled, useOneQueue } from '../../adapters/schedules.ts';
+import { AGENT_QUEUE, BACKGROUND_QUEUE } from '../../contracts/ids.ts';
 import { AGENT_PHASE } from '../../contracts/signals.ts';
 import { isServerAway } from '../signal.ts';
 import type { Walked } from './walk.ts';
@@ -39,14 +39,20 @@ export async function startOver(temporal: Client, workflowId: string, reason: st
   }
 }
 
-/** Ends every open run with a `patched` branch, because older code would stop at it. Returns how many. */
-export const startPatchedOver = (temporal: Client, reason: string): Promise<number> =>
-  startOverWhere(temporal, `ExecutionStatus = 'Running' AND TemporalChangeVersion IS NOT NULL`, reason);
+/**
+ * Ends every open run with a `patched` branch, because older code would stop at it. `oneQueue`: it does not know the queue of routine runs, so those are ended, too,
+ * and schedules get the other one. Returns how many.
+ */
+export async function startPatchedOver(temporal: Client, reason: string, { oneQueue }: { oneQueue: boolean }): Promise<number> {
+  if (oneQueue) await useOneQueue(temporal);
+  const unknown = `TemporalChangeVersion IS NOT NULL${oneQueue ? ` OR TaskQueue = '${BACKGROUND_QUEUE}'` : ''}`;
+  return await startOverWhere(temporal, `ExecutionStatus = 'Running' AND (${unknown})`, reason);
+}
 
 /** Ends every open run and deletes every schedule: a release that knows no encryption can read none of them. Returns how many runs. */
 export async function startAllOver(temporal: Client, reason: string): Promise<number> {
   for (const cronId of (await listScheduled(temporal)).keys()) await deleteSchedule(temporal, cronId);
-  return await startOverWhere(temporal, `ExecutionStatus = 'Running' AND TaskQueue = '${AGENT_QUEUE}'`, reason);
+  return await startOverWhere(temporal, `ExecutionStatus = 'Running' AND TaskQueue IN ('${AGENT_QUEUE}', '${BACKGROUND_QUEUE}')`, reason);
 }
 
 async function startOverWhere(temporal: Client, query: string, reason: string): Promise<number> {

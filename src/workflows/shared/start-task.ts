@@ -1,6 +1,6 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import { type ChildWorkflowHandle, ParentClosePolicy, startChild, type Workflow, WorkflowIdReusePolicy } from '@temporalio/workflow';
-import { taskWorkflowId } from '../../contracts/ids.ts';
+import { AGENT_QUEUE, taskWorkflowId } from '../../contracts/ids.ts';
 import { CODING_TASK } from '../../contracts/signals.ts';
 import type { TaskInput } from '../../contracts/task.ts';
 import { taskPage } from '../../domain/tasks/page.ts';
@@ -10,6 +10,8 @@ export async function startTask(input: TaskInput): Promise<ChildWorkflowHandle<W
   try {
     return await startChild(CODING_TASK, {
       workflowId: taskWorkflowId(input.taskId),
+      // the queue of a routine would be inherited, and the people whom a task asks would wait for it
+      taskQueue: AGENT_QUEUE,
       args: [input],
       parentClosePolicy: ParentClosePolicy.ABANDON,
       workflowIdReusePolicy: WorkflowIdReusePolicy.REJECT_DUPLICATE,

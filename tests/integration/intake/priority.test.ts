@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { bringUpToDate, createSchedule, describeSchedule, listScheduled, type NewSchedule } from '../../../src/adapters/schedules.ts';
+import { startOver } from '../../../src/cli/commands/deploy.ts';
 import { buildWorkflowBundle, entryOf } from '../../../src/cli/roles/workflow-bundle.ts';
-import { scheduleId } from '../../../src/contracts/ids.ts';
+import { AGENT_QUEUE, BACKGROUND_QUEUE, scheduleId } from '../../../src/contracts/ids.ts';
 import { BACKGROUND_PRIORITY } from '../../../src/contracts/priority.ts';
 import { endedRuns, startRuns } from '../../support/background-runs.ts';
 import { begin } from '../../support/deployment-scenes.ts';
@@ -64,12 +65,12 @@ describe('a schedule', () => {
     input: { routineId: 'wf_none', chatId: 'api/none', cronId },
   });
 
-  it('gives its runs the priority of the background', async () => {
+  it('gives its runs the priority and the queue of the background', async () => {
     const { temporal } = releases;
     await createSchedule(temporal, wanted('cron_new'));
     await temporal.schedule.getHandle(scheduleId('cron_new')).trigger();
     const run = await until('it runs', async () => (await Array.fromAsync(temporal.workflow.list({ query: `WorkflowId STARTS_WITH 'cron/cron_new/run'` })))[0]);
-    expect((await temporal.workflow.getHandle(run.workflowId).describe()).priority).toMatchObject(BACKGROUND_PRIORITY);
+    expect(await temporal.workflow.getHandle(run.workflowId).describe()).toMatchObject({ priority: BACKGROUND_PRIORITY, taskQueue: BACKGROUND_QUEUE });
   });
 
   it('of an earlier release is changed once, and keeps the rest', async () => {
@@ -77,13 +78,30 @@ describe('a schedule', () => {
     const { action } = await temporal.schedule.getHandle(scheduleId('cron_new')).describe();
     const { priority: _, ...before } = action;
     const spec = { cronExpressions: ['0 0 1 1 *'], timezone: 'UTC' };
-    await temporal.schedule.create({ scheduleId: scheduleId('cron_old'), spec, action: before, memo: { catchupMs: 3_600_000 } });
+    await temporal.schedule.create({ scheduleId: scheduleId('cron_old'), spec, action: { ...before, taskQueue: AGENT_QUEUE }, memo: { catchupMs: 3_600_000 } });
     await until('it is listed', async () => (await listScheduled(temporal)).has('cron_old'));
     expect((await listScheduled(temporal)).get('cron_old')).toEqual({ catchupMs: null, paused: false });
-    expect(await describeSchedule(temporal, 'cron_old')).toMatchObject({ priority: undefined });
+    expect(await describeSchedule(temporal, 'cron_old')).toMatchObject({ priority: undefined, taskQueue: AGENT_QUEUE });
     await bringUpToDate(temporal, wanted('cron_old'));
-    expect(await describeSchedule(temporal, 'cron_old')).toMatchObject({ priority: BACKGROUND_PRIORITY.priorityKey });
+    expect(await describeSchedule(temporal, 'cron_old')).toMatchObject({ priority: BACKGROUND_PRIORITY.priorityKey, taskQueue: BACKGROUND_QUEUE });
     const after = (await temporal.schedule.getHandle(scheduleId('cron_old')).describe()).action;
     expect(after).toMatchObject({ args: action.args, memo: action.memo, staticSummary: action.staticSummary });
+  });
+
+  it('and runs that wait go back to the one queue of an earlier release before that starts', async () => {
+    const { temporal, store } = releases;
+    await releases.stopWorkers();
+    const { chatId } = await chatOf('older');
+    await startRuns({ db: store.db, temporal }, chatId, 3);
+    await until('they are listed', async () => (await temporal.workflow.count(`TaskQueue = '${BACKGROUND_QUEUE}' AND ExecutionStatus = 'Running'`)).count >= 3);
+    await startOver({ ...releases.config, TEMPORAL_ADDRESS: releases.temporalAddress }, {});
+    expect(await describeSchedule(temporal, 'cron_new')).toMatchObject({ taskQueue: AGENT_QUEUE, priority: BACKGROUND_PRIORITY.priorityKey });
+    await temporal.schedule.getHandle(scheduleId('cron_new')).trigger();
+    await releases.worker(bundle, undefined, {}, [AGENT_QUEUE]);
+    await until('a firing is taken up by a worker of one queue', async () => {
+      const runs = await Array.fromAsync(temporal.workflow.list({ query: `WorkflowId STARTS_WITH 'cron/cron_new/run' AND TaskQueue = '${AGENT_QUEUE}'` }));
+      return runs.some(({ status }) => status.name !== 'RUNNING');
+    });
+    expect((await temporal.workflow.count(`TaskQueue = '${BACKGROUND_QUEUE}' AND ExecutionStatus = 'Running'`)).count).toBe(0);
   });
 });

@@ -1,6 +1,6 @@
 import { Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { scheduleId } from '../../../src/contracts/ids.ts';
+import { AGENT_QUEUE, scheduleId } from '../../../src/contracts/ids.ts';
 import type { TestApp } from '../../support/app.ts';
 import { startTaskApp, workspace } from '../../support/kennel-app.ts';
 import { clientOf } from '../../support/temporal-client.ts';
@@ -44,6 +44,11 @@ describe('a coding task as a step', () => {
       () => app.store.db.selectFrom('tasks').select('id').where('workspace', '=', 'waits').where('state', '=', 'running').executeTakeFirst(),
       120_000,
     );
+    const { workflow_id } = await app.store.db.selectFrom('tasks').select('workflow_id').where('workspace', '=', 'waits').executeTakeFirstOrThrow();
+    const connection = await Connection.connect({ address: app.temporalAddress });
+    // whoever is asked by it is a person
+    expect((await clientOf(app, connection).workflow.getHandle(workflow_id).describe()).taskQueue).toBe(AGENT_QUEUE);
+    await connection.close();
     app.kill('worker');
     const body = await result(thread);
     expect(body).toMatch(/^Workflow "nightly" completed: 2 of 2 steps done/);

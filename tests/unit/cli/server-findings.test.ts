@@ -46,6 +46,11 @@ it('advises one more worker for work that waits long, and a role where nobody as
   expect(of({})).toMatchObject({ state: 'ok', mend: null });
   expect(of({ ageSeconds: 40 })).toMatchObject({ state: 'warning', mend: 'run one more worker', detail: expect.stringContaining('for 40 s') });
   expect(of({ pollers: 0 })).toMatchObject({ state: 'missing' });
+  const runs = (change: Parameters<typeof of>[0]) => of({ queue: 'background', ...change });
+  expect(runs({ pollers: 0, backlog: 0, ageSeconds: 0 })).toMatchObject({ state: 'ok', mend: null });
+  expect(runs({ ageSeconds: 500 })).toMatchObject({ state: 'ok', mend: null });
+  expect(runs({ ageSeconds: 700 })).toMatchObject({ state: 'warning', mend: 'run one more worker' });
+  expect(runs({ pollers: 0, ageSeconds: 40 })).toMatchObject({ state: 'missing', mend: 'start a worker: fetch worker' });
   expect(of({ queue: 'kennel-one', kind: 'activity', pollers: 0 })).toMatchObject({ state: 'warning', mend: expect.stringContaining('fetch kennel-worker') });
 });
 
