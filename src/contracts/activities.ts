@@ -5,6 +5,8 @@ import type { Decision } from './decision.ts';
 export interface TurnActivities {
   think(input: ThinkInput): Promise<ThinkResult>;
   act(input: ActInput): Promise<ActResult>;
+  /** the same for a tool that touches only our own store, as a local activity */
+  actOnStore(input: ActInput): Promise<ActResult>;
   deliver(input: DeliverInput): Promise<void>;
   /** works out what an approval of this call shows; runs on the host that has the workspace */
   preview(input: ActInput): Promise<void>;

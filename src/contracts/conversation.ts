@@ -85,6 +85,8 @@ export interface CallVerdict {
   policy?: 'run' | 'ask' | 'refuse';
   /** an approval of the call shows more than its arguments */
   preview?: boolean;
+  /** touches only our own store, within well under a second */
+  onStore?: boolean;
 }
 
 export type Danger = 'SAFE' | 'MODERATE' | 'DANGEROUS';

@@ -24,7 +24,7 @@ export const readAttachment = defineTool({
   danger: 'SAFE',
   effect: 'idempotent',
   runsIn: 'worker',
-  readsOnly: true,
+  onStore: 'reads',
   timeoutMs: 30_000,
   summarise: (args) => `from ${args.offset}`,
   run: async ({ id, offset, limit }, { db, chatId }) => {

@@ -43,7 +43,7 @@ export const reportProgress = defineTool({
   danger: 'SAFE',
   effect: 'idempotent',
   runsIn: 'worker',
-  readsOnly: true,
+  onStore: 'reads',
   timeoutMs: 10_000,
   summarise: (args) => (args.percent === undefined ? 'to the person' : `${args.percent} %`),
   notARoutineStep: true,
@@ -73,7 +73,7 @@ export const readOutput = defineTool({
   danger: 'SAFE',
   effect: 'idempotent',
   runsIn: 'worker',
-  readsOnly: true,
+  onStore: 'reads',
   timeoutMs: 10_000,
   summarise: (args) => `from ${args.offset}`,
   run: async ({ callId, offset, limit }, { db, chatId }) => {

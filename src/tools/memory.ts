@@ -24,6 +24,7 @@ export const memoryTools: Tool[] = [
   defineTool({
     ...common,
     name: 'remember',
+    onStore: 'writes',
     sends: ['memory'],
     sent: ({ text }) => ({ texts: [text] }),
     description: 'Keep a fact or wish of the person for later conversations, in a sentence that stands alone.',
@@ -50,7 +51,7 @@ export const memoryTools: Tool[] = [
     description: 'Search what was remembered by words; without a query the newest.',
     schema: z.strictObject({ query: z.string().trim().max(200).optional(), limit: z.int().min(1).max(50).default(10) }),
     danger: 'SAFE',
-    readsOnly: true,
+    onStore: 'reads',
     run: async ({ query = '', limit }, context) => {
       const found = await findMemories(context.db, await ownerIn(context), query, limit);
       return {
@@ -64,6 +65,7 @@ export const memoryTools: Tool[] = [
   defineTool({
     ...common,
     name: 'forget',
+    onStore: 'writes',
     sends: ['memory'],
     sent: ({ id }) => ({ texts: [id] }),
     description: 'Delete one memory, or "all".',

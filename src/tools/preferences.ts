@@ -50,6 +50,7 @@ export const preferences = defineTool({
   asksAlways: ({ autonomy }) => autonomy === 'autonomous',
   effect: 'idempotent',
   runsIn: 'worker',
+  onStore: 'writes',
   timeoutMs: 10_000,
   notARoutineStep: true,
   asks: (args) =>

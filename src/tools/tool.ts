@@ -88,8 +88,11 @@ export interface Tool<S extends z.ZodType = z.ZodType> {
   asks?: (args: z.output<S>, at: string) => string;
   /** the workspace that its arguments name, when that is not `workspace`, or when the tool does not run in the kennel */
   workspaceOf?: (args: z.output<S>) => string | undefined;
-  /** only reads our own store; a repeated call is harmless, so the start of the call is not recorded */
-  readsOnly?: boolean;
+  /**
+   * Touches only our own store, and takes well under a second: its calls are local activities. `reads`: a repeated call is harmless, so the start of the call is
+   * not recorded.
+   */
+  onStore?: 'reads' | 'writes';
   timeoutMs: number;
   /** a few words for the Temporal Web UI, with nothing private */
   summarise?: (args: z.output<S>) => string;

@@ -101,6 +101,18 @@ const conversations: Record<string, (scene: Scene) => Promise<string>> = {
       },
       { say: 'done' },
     ]),
+  'calls-on-store': (scene) =>
+    turn(scene, [
+      { call: [['workflow_list', {}]] },
+      {
+        call: [
+          ['report_progress', { message: 'one' }],
+          ['recall', {}],
+          ['cron_list', {}],
+        ],
+      },
+      { say: 'done' },
+    ]),
   'question-answered': (scene) =>
     turn(scene, ASK, async (thread) => {
       await question(scene, thread);

@@ -7,7 +7,7 @@ import { DefaultLogger, NativeConnection, Runtime, Worker, type WorkerOptions } 
 import { createDeliver } from '../../src/activities/deliver.ts';
 import { createRoutineActivities } from '../../src/activities/routine/routine.ts';
 import { createTaskRecords } from '../../src/activities/task/task-records.ts';
-import { createAct } from '../../src/activities/turn/act.ts';
+import { createAct, createActOnStore } from '../../src/activities/turn/act.ts';
 import { createThink } from '../../src/activities/turn/think.ts';
 import { createRecordActivities } from '../../src/activities/turn/turn-records.ts';
 import { openModel } from '../../src/adapters/model/open-model.ts';
@@ -153,6 +153,7 @@ export async function startReleases(settings: Record<string, string> = {}): Prom
             activities: {
               think: createThink(deps),
               act: createAct(deps),
+              actOnStore: createActOnStore(deps),
               ...createRecordActivities(deps),
               ...createRoutineActivities(deps),
               ...createTaskRecords(deps),

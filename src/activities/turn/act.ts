@@ -5,7 +5,7 @@ import { toolOfTurn } from '../../tools/extensions/added-tools.ts';
 import { tools } from '../../tools/registry.ts';
 import type { ActivityDeps, HostDeps } from '../activity-deps.ts';
 import { fail } from '../failure.ts';
-import { beating } from '../heartbeat.ts';
+import { beating, recording } from '../heartbeat.ts';
 import { createProgress } from '../progress.ts';
 import { clearUp, countCall, runTool, taskMadeBy } from '../run-tool.ts';
 import { sourcesOfOutcome } from './provenance.ts';
@@ -13,11 +13,17 @@ import { sourcesOfOutcome } from './provenance.ts';
 const notAllowed = (name: string): string => `${name} was not run: it needs an approval, and no approval of it is on record.`;
 
 /** Tools without an effect: their calls are stored once, together with the result. */
-const unmarked = [...tools.values()].filter((tool) => tool.readsOnly).map((tool) => tool.name);
+const unmarked = [...tools.values()].filter((tool) => tool.onStore === 'reads').map((tool) => tool.name);
+
+type ActDeps = Omit<ActivityDeps, 'model'> & Partial<HostDeps>;
 
 /** One tool call. Its result is stored once. An expected failure is a result; only failures of infrastructure are thrown. */
-export const createAct = (deps: Omit<ActivityDeps, 'model'> & Partial<HostDeps>) =>
-  beating(async (input: ActInput): Promise<ActResult> => {
+export const createAct = (deps: ActDeps) => beating(acting(deps));
+export const createActOnStore = (deps: ActDeps) => recording(acting(deps));
+
+const acting =
+  (deps: ActDeps) =>
+  async (input: ActInput): Promise<ActResult> => {
     const { db, config, temporal } = deps;
     const begun = await beginCall(db, input.callId, unmarked);
     if (!begun) throw fail('NotFound', `Call ${input.callId} is not in the database.`);
@@ -37,7 +43,7 @@ export const createAct = (deps: Omit<ActivityDeps, 'model'> & Partial<HostDeps>)
     const progress = createProgress(deps, (text) => ({ ...place, of: call.turn_id, text }), 0);
     const outcome = await runTool(tool, call.effect, call.args, { ...context, progress });
     return await keep(deps, call, { ...outcome, sources: sourcesOfOutcome(tool, call.args, outcome) });
-  });
+  };
 
 async function keep(deps: Pick<ActivityDeps, 'db' | 'config'>, call: BegunCall, outcome: Outcome): Promise<ActResult> {
   await settleBegun(deps.db, call, outcome);

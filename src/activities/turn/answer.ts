@@ -153,7 +153,11 @@ function checkCall(call: { id: string; name: string; arguments: string }, access
     providerId: call.id,
     args: args as Record<string, unknown>,
     item: tool.item,
-    verdict: { name: tool.name, danger: dangerOf(tool, args), effect: tool.effect, summary, timeoutMs: tool.timeoutMs, ...(tool.preview && { preview: true }) },
+    verdict: {
+      ...{ name: tool.name, danger: dangerOf(tool, args), effect: tool.effect, summary, timeoutMs: tool.timeoutMs },
+      ...(tool.preview && { preview: true }),
+      ...(tool.onStore && { onStore: true }),
+    },
   };
 }
 

@@ -6,7 +6,7 @@ import { watchServers } from '../../activities/extensions/watch.ts';
 import { createReminderActivities } from '../../activities/routine/reminder.ts';
 import { createRoutineActivities } from '../../activities/routine/routine.ts';
 import { createTaskRecords } from '../../activities/task/task-records.ts';
-import { createAct } from '../../activities/turn/act.ts';
+import { createAct, createActOnStore } from '../../activities/turn/act.ts';
 import { createThink } from '../../activities/turn/think.ts';
 import { createRecordActivities } from '../../activities/turn/turn-records.ts';
 import { measured } from '../../adapters/model/measured.ts';
@@ -36,6 +36,7 @@ export async function run({ config, role, store, temporal, native, converter }: 
     activities: {
       think: createThink(deps),
       act: createAct(deps),
+      actOnStore: createActOnStore(deps),
       ...createRecordActivities(deps),
       ...createRoutineActivities(deps),
       ...createReminderActivities(deps),

@@ -15,7 +15,7 @@ export const skillRead = defineTool({
   runsIn: 'worker',
   reads: [],
   sends: [],
-  readsOnly: true,
+  onStore: 'reads',
   notARoutineStep: true,
   timeoutMs: 10_000,
   run: async ({ skill: wanted, file }, context) => {

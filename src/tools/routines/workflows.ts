@@ -25,6 +25,7 @@ const workflowCreate = (lookup: Lookup, names: () => Iterable<string>): Tool =>
   defineTool({
     ...common,
     name: 'workflow_create',
+    onStore: 'writes',
     reads: [],
     sends: ['routine'],
     description:
@@ -67,6 +68,7 @@ const others = (lookup: Lookup): Tool[] => [
   defineTool({
     ...common,
     name: 'workflow_list',
+    onStore: 'reads',
     reads: [],
     sends: [],
     description: 'List the workflows of this chat, with includeRuns also their latest runs.',

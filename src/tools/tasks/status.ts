@@ -17,7 +17,7 @@ export const taskStatus = defineTool({
   sends: [],
   description: 'Show what a coding task does, waits for and has used, or how it ended. Its end is reported by itself.',
   danger: 'SAFE',
-  readsOnly: true,
+  onStore: 'reads',
   schema: z.strictObject({ taskId: optionalTaskId }),
   run: (args, context) =>
     onTask(context, args.taskId, async (task) => ({ ok: true, output: await statusText(context, task), metadata: { task: await taskView(context, task) } })),

@@ -12,7 +12,7 @@ export const egressTool = defineTool({
   runsIn: 'worker',
   reads: [],
   sends: [],
-  readsOnly: true,
+  onStore: 'reads',
   timeoutMs: 10_000,
   run: async (_args, { db, config, chatId }) => {
     const { text, named } = await egressText(db, config, chatId);

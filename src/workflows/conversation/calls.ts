@@ -49,7 +49,7 @@ async function runCall(turn: Turn, call: CallVerdict): Promise<void> {
   const { turnId, threadId, board } = turn;
   board.show('working', call.summary, { turnId, waitingFor: null });
   try {
-    const { task } = await actAs(call.summary, call.effect, { callId: call.callId, turnId, threadId }, call.queue);
+    const { task } = await actAs(call, { callId: call.callId, turnId, threadId });
     // also when the turn is being stopped: the task is stored, and without a workflow it would wait for ever
     if (task) await CancellationScope.nonCancellable(() => startTask(task));
   } catch (error) {
