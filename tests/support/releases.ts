@@ -17,7 +17,7 @@ import { workerDeployment } from '../../src/cli/roles/worker-versioning.ts';
 import { type Config, childEnvironment, loadConfig } from '../../src/config.ts';
 import { AGENT_QUEUE, gatewayQueue, kennelQueue } from '../../src/contracts/ids.ts';
 import { createIntake, type Intake } from '../../src/intake/intake.ts';
-import { reportHost } from '../../src/store/kennel/hosts.ts';
+import { reportHost } from '../../src/store/kennel/hosts/hosts.ts';
 import type { Store } from '../../src/store/postgres/database.ts';
 import { devServerArguments } from '../../temporal/dev-server.ts';
 import { prepareNamespace } from '../../temporal/namespace.ts';

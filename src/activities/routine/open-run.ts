@@ -3,7 +3,7 @@ import { kennelQueue } from '../../contracts/ids.ts';
 import type { OpenedRun, OpenedStep, OpenInput, RoutineStep } from '../../contracts/routine.ts';
 import { firingNote, isOvertaken } from '../../domain/cron.ts';
 import { chatAutonomy } from '../../store/chats/threads.ts';
-import { hostOfChat } from '../../store/kennel/hosts.ts';
+import { hostOfChat } from '../../store/kennel/hosts/hosts.ts';
 import { findCron, lastSettled } from '../../store/routines/crons.ts';
 import { findRoutine, type Routine } from '../../store/routines/routines.ts';
 import { findRun, openRun as insertRun, type RoutineRun, runningRun } from '../../store/routines/runs.ts';

@@ -3,7 +3,7 @@ import type { Config } from '../../config.ts';
 import type { AgentName } from '../../contracts/kennel.ts';
 import { taskBudget } from '../../domain/model/budgets.ts';
 import { loginsOf } from '../../domain/tasks/logins.ts';
-import type { Task } from '../../store/kennel/tasks.ts';
+import type { Task } from '../../store/kennel/tasks/tasks.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 import { gateFolder } from './run/folder.ts';
 

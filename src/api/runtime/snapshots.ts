@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { undoWords } from '../../domain/chat/tool-words.ts';
 import { cut } from '../../domain/text/storable.ts';
-import { findSnapshot, listSnapshots, type Snapshot } from '../../store/kennel/snapshots.ts';
+import { findSnapshot, listSnapshots, type Snapshot } from '../../store/kennel/workspaces/snapshots.ts';
 import { snapshotLimit, snapshotNotFound } from '../errors/texts.ts';
 import { isId } from '../http/path.ts';
 import { whole } from '../http/query.ts';

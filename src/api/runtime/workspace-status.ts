@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { workspaceAt, workspaceOfAddress } from '../../store/kennel/workspaces.ts';
+import { workspaceAt, workspaceOfAddress } from '../../store/kennel/workspaces/workspaces.ts';
 import { endpoint } from './endpoint.ts';
 
 const count = z.int().nonnegative();

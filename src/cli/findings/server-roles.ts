@@ -1,6 +1,6 @@
 import type { Config } from '../../config.ts';
 import { AGENT_QUEUE, gatewayQueue } from '../../contracts/ids.ts';
-import type { KennelHost } from '../../store/kennel/hosts.ts';
+import type { KennelHost } from '../../store/kennel/hosts/hosts.ts';
 import type { OwnRole } from '../instance/state-file.ts';
 import type { QueueStats } from '../metrics/queue-stats.ts';
 import type { Finding } from './finding.ts';

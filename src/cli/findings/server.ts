@@ -1,7 +1,7 @@
 import { Client, Connection } from '@temporalio/client';
 import type { Config } from '../../config.ts';
 import { AGENT_QUEUE, gatewayQueue, kennelQueue } from '../../contracts/ids.ts';
-import { type KennelHost, listHosts } from '../../store/kennel/hosts.ts';
+import { type KennelHost, listHosts } from '../../store/kennel/hosts/hosts.ts';
 import { readServerFacts, type ServerFacts } from '../../store/operations/server-facts.ts';
 import { type Db, openStore } from '../../store/postgres/database.ts';
 import { schemaState } from '../../store/postgres/migrations.ts';

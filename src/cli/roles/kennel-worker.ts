@@ -25,7 +25,7 @@ import { loginWarning } from '../../domain/tasks/agents.ts';
 import { loginsOf } from '../../domain/tasks/logins.ts';
 import { mirrorsOf } from '../../domain/tasks/mirrors.ts';
 import { createLog } from '../../log.ts';
-import type { HostClaim } from '../../store/kennel/leases.ts';
+import type { HostClaim } from '../../store/kennel/hosts/leases.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import { collectKennel } from '../metrics/collect.ts';
 import { activityTraces } from './activity-traces.ts';

@@ -11,7 +11,7 @@ import { taskWorkflowId } from '../../../src/contracts/ids.ts';
 import { viewQuery } from '../../../src/contracts/signals.ts';
 import { createIntake } from '../../../src/intake/intake.ts';
 import { createReconcile } from '../../../src/intake/reconcile/reconcile.ts';
-import { claimWorkspace, insertTask, markOrdered } from '../../../src/store/kennel/tasks.ts';
+import { claimWorkspace, insertTask, markOrdered } from '../../../src/store/kennel/tasks/tasks.ts';
 import { openStore } from '../../../src/store/postgres/database.ts';
 import { insertRoutine } from '../../../src/store/routines/routines.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';

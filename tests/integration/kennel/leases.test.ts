@@ -7,10 +7,10 @@ import { HostTaken, keepHost, takeHost } from '../../../src/activities/host/leas
 import { routeToKennel } from '../../../src/activities/turn/kennel-routing.ts';
 import { findWorkspaces, identified } from '../../../src/adapters/workspaces.ts';
 import { loadConfig } from '../../../src/config.ts';
-import { moveTask, reportHost } from '../../../src/store/kennel/hosts.ts';
-import { holdHost } from '../../../src/store/kennel/leases.ts';
-import { claimWorkspace, insertTask } from '../../../src/store/kennel/tasks.ts';
-import { recordWorkspaces } from '../../../src/store/kennel/workspaces.ts';
+import { moveTask, reportHost } from '../../../src/store/kennel/hosts/hosts.ts';
+import { holdHost } from '../../../src/store/kennel/hosts/leases.ts';
+import { claimWorkspace, insertTask } from '../../../src/store/kennel/tasks/tasks.ts';
+import { recordWorkspaces } from '../../../src/store/kennel/workspaces/workspaces.ts';
 import { openStore } from '../../../src/store/postgres/database.ts';
 import type { CheckedCall } from '../../../src/store/steps/new-calls.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';

@@ -8,7 +8,7 @@ import { derivedId } from '../../../src/store/chats/ids.ts';
 import { threadDetail } from '../../../src/store/chats/thread-detail.ts';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';
 import { chatOfThread } from '../../../src/store/chats/threads.ts';
-import { runningAppsOf } from '../../../src/store/kennel/apps.ts';
+import { runningAppsOf } from '../../../src/store/kennel/workspaces/apps.ts';
 import { json } from '../../../src/store/postgres/database.ts';
 import { findCallOutput } from '../../../src/store/steps/calls.ts';
 import { addSummary, loadHistory, messageOfChat } from '../../../src/store/steps/transcript.ts';

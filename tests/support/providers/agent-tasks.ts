@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { modelSetting } from '../../../src/domain/tasks/agent-settings.ts';
-import type { Task } from '../../../src/store/kennel/tasks.ts';
+import type { Task } from '../../../src/store/kennel/tasks/tasks.ts';
 import { startTestApp, type TestApp } from '../app.ts';
 import { requireDocker } from '../docker.ts';
 import { containersOf, findTask, inState, kennelReady, linesOf, startTask, workspace } from '../kennel-app.ts';

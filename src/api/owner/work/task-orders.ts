@@ -1,4 +1,4 @@
-import { isOver } from '../../../store/kennel/tasks.ts';
+import { isOver } from '../../../store/kennel/tasks/tasks.ts';
 import { replyTo } from '../../../store/turns/replies.ts';
 import { ApiError } from '../../errors/errors.ts';
 import { requestKey } from '../../http/request-key.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { usageOf } from '../../../store/kennel/usage.ts';
+import { usageOf } from '../../../store/kennel/tasks/usage.ts';
 import { chatsOfThreads } from '../../../store/owner/chat-names.ts';
 import { editsInLog, egressOfTask, listTasks, readLog, type TaskDetailRow, taskDetail } from '../../../store/owner/tasks.ts';
 import { ApiError } from '../../errors/errors.ts';

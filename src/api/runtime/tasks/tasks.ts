@@ -2,7 +2,7 @@ import { AGENT_NAMES } from '../../../../kennel/agents/registry.ts';
 import { taskStartWords } from '../../../domain/chat/tool-words.ts';
 import { storableText } from '../../../domain/text/storable.ts';
 import { countTasks, findTaskRows, listTaskRows, type TaskRow } from '../../../store/background/background-tasks.ts';
-import { listWorkspaces } from '../../../store/kennel/workspaces.ts';
+import { listWorkspaces } from '../../../store/kennel/workspaces/workspaces.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 import { ambiguousTask, goalTooLong, taskNotFound, textRequired, unknownAgent, unknownWorkspace } from '../../errors/texts.ts';
 import { isId } from '../../http/path.ts';

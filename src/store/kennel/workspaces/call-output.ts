@@ -1,7 +1,7 @@
-import { prefix, wholePairs } from '../../domain/text/storable.ts';
-import { deltaEvent } from '../chats/items.ts';
-import { onThread } from '../chats/thread-transaction.ts';
-import type { Db } from '../postgres/database.ts';
+import { prefix, wholePairs } from '../../../domain/text/storable.ts';
+import { deltaEvent } from '../../chats/items.ts';
+import { onThread } from '../../chats/thread-transaction.ts';
+import type { Db } from '../../postgres/database.ts';
 
 /** Characters of a call's output that are streamed; the result has all of it. */
 const STREAMED_CHARS = 64_000;

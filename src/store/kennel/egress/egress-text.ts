@@ -1,9 +1,9 @@
-import { membersOf } from '../../domain/setting-lists.ts';
-import { isTool, shownHost } from '../../domain/tasks/egress.ts';
-import type { Db, Tx } from '../postgres/database.ts';
+import { membersOf } from '../../../domain/setting-lists.ts';
+import { isTool, shownHost } from '../../../domain/tasks/egress.ts';
+import type { Db, Tx } from '../../postgres/database.ts';
+import { workspacesOfChat } from '../workspaces/workspaces.ts';
 import { refusalsIn } from './egress.ts';
 import { type EgressRule, rulesOfWorkspaces } from './egress-rules.ts';
-import { workspacesOfChat } from './workspaces.ts';
 
 const REFUSED_SHOWN = 10;
 

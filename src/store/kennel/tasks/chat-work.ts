@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
-import type { ChatWork } from '../../domain/chat/workspace-context.ts';
-import { compiled } from '../postgres/compiled-query.ts';
-import type { Db } from '../postgres/database.ts';
+import type { ChatWork } from '../../../domain/chat/workspace-context.ts';
+import { compiled } from '../../postgres/compiled-query.ts';
+import type { Db } from '../../postgres/database.ts';
 
 /** Tasks that a prompt names. */
 const TASKS = 3;

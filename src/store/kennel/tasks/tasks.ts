@@ -1,17 +1,17 @@
 import type { ExpressionBuilder, Selectable } from 'kysely';
 import { jsonObjectFrom } from 'kysely/helpers/postgres';
-import type { Decision } from '../../contracts/decision.ts';
-import type { AgentName } from '../../contracts/kennel.ts';
-import type { TaskState } from '../../contracts/task.ts';
-import { derivedId } from '../chats/ids.ts';
-import { addItem } from '../chats/items.ts';
-import { onThread } from '../chats/thread-transaction.ts';
-import { latestThread } from '../chats/threads.ts';
-import { type Db, json, type Tx } from '../postgres/database.ts';
-import type { Database } from '../postgres/schema.ts';
-import type { Question } from '../questions/questions.ts';
-import { addCompleteTurn } from '../turns/complete-turn.ts';
-import type { TaskResult, TaskTable } from './tables.ts';
+import type { Decision } from '../../../contracts/decision.ts';
+import type { AgentName } from '../../../contracts/kennel.ts';
+import type { TaskState } from '../../../contracts/task.ts';
+import { derivedId } from '../../chats/ids.ts';
+import { addItem } from '../../chats/items.ts';
+import { onThread } from '../../chats/thread-transaction.ts';
+import { latestThread } from '../../chats/threads.ts';
+import { type Db, json, type Tx } from '../../postgres/database.ts';
+import type { Database } from '../../postgres/schema.ts';
+import type { Question } from '../../questions/questions.ts';
+import { addCompleteTurn } from '../../turns/complete-turn.ts';
+import type { TaskResult, TaskTable } from '../tables.ts';
 
 export type Task = Selectable<TaskTable>;
 

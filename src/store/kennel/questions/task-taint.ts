@@ -1,8 +1,8 @@
-import { whyAsked } from '../../domain/consent/taint.ts';
-import { shownHost } from '../../domain/tasks/egress.ts';
-import type { Tx } from '../postgres/database.ts';
-import { reachedBy } from './egress.ts';
-import type { Task } from './tasks.ts';
+import { whyAsked } from '../../../domain/consent/taint.ts';
+import { shownHost } from '../../../domain/tasks/egress.ts';
+import type { Tx } from '../../postgres/database.ts';
+import { reachedBy } from '../egress/egress.ts';
+import type { Task } from '../tasks/tasks.ts';
 
 /** Why text of others may be behind what a task asks for: the task was made after some was read, or has read from hosts itself. */
 export async function warningsOf(tx: Tx, task: Task): Promise<string[]> {

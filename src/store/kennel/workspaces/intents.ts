@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { type Db, json } from '../postgres/database.ts';
+import { type Db, json } from '../../postgres/database.ts';
 
 /**
  * What a call is about to do, recorded before it does it, so that an attempt after a crash can tell its own work from what was there before. It is stored in

@@ -1,14 +1,14 @@
-import { SETUP_BYTES } from '../../contracts/kennel.ts';
-import { MOST_SCRIPTS, setupQuestion } from '../../domain/tasks/setup.ts';
-import { quotedEvidence } from '../../domain/text/evidence.ts';
-import type { ThreadTransaction } from '../chats/thread-transaction.ts';
-import type { Db } from '../postgres/database.ts';
-import { openedNow } from '../questions/ask.ts';
-import { approvalText } from '../questions/question-text.ts';
-import { isAllowed } from '../questions/questions.ts';
+import { SETUP_BYTES } from '../../../contracts/kennel.ts';
+import { MOST_SCRIPTS, setupQuestion } from '../../../domain/tasks/setup.ts';
+import { quotedEvidence } from '../../../domain/text/evidence.ts';
+import type { ThreadTransaction } from '../../chats/thread-transaction.ts';
+import type { Db } from '../../postgres/database.ts';
+import { openedNow } from '../../questions/ask.ts';
+import { approvalText } from '../../questions/question-text.ts';
+import { isAllowed } from '../../questions/questions.ts';
+import type { Task } from '../tasks/tasks.ts';
 import { approvalOfTask, insertQuestion, showQuestion } from './show-question.ts';
 import { warningsOf } from './task-taint.ts';
-import type { Task } from './tasks.ts';
 
 /** A script that a task proposed last. */
 export interface ProposedSetup {

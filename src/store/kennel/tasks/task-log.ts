@@ -1,11 +1,11 @@
 import { sql } from 'kysely';
-import { type LogLine, SETUP } from '../../contracts/kennel.ts';
-import type { ItemKind } from '../../contracts/records.ts';
-import { inline } from '../../domain/text/foreign-text.ts';
-import { cut, derivedId } from '../chats/ids.ts';
-import { addItem, endItem } from '../chats/items.ts';
-import { onThread, type ThreadTransaction } from '../chats/thread-transaction.ts';
-import { type Db, json, type Tx } from '../postgres/database.ts';
+import { type LogLine, SETUP } from '../../../contracts/kennel.ts';
+import type { ItemKind } from '../../../contracts/records.ts';
+import { inline } from '../../../domain/text/foreign-text.ts';
+import { cut, derivedId } from '../../chats/ids.ts';
+import { addItem, endItem } from '../../chats/items.ts';
+import { onThread, type ThreadTransaction } from '../../chats/thread-transaction.ts';
+import { type Db, json, type Tx } from '../../postgres/database.ts';
 import type { Task } from './tasks.ts';
 
 /** One line for a person about what the task does now. Null for log lines that say nothing about it. */

@@ -1,6 +1,6 @@
-import type { Source } from '../../contracts/taint.ts';
-import type { Db } from '../postgres/database.ts';
-import { recordNotice } from '../turns/complete-turn.ts';
+import type { Source } from '../../../contracts/taint.ts';
+import type { Db } from '../../postgres/database.ts';
+import { recordNotice } from '../../turns/complete-turn.ts';
 import type { Task } from './tasks.ts';
 
 /** The agent of a task as a source of text. */

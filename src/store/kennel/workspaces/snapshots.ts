@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { Db } from '../postgres/database.ts';
+import type { Db } from '../../postgres/database.ts';
 
 /** States of workspaces that undo can go back to: before a coding task, and before a file that a tool changed. */
 

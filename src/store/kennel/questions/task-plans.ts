@@ -1,17 +1,17 @@
-import type { Decision } from '../../contracts/decision.ts';
-import type { PlanAsked } from '../../contracts/task.ts';
-import { filesOfPlan, quotedPlan, readPlan } from '../../domain/tasks/plan.ts';
-import { inline } from '../../domain/text/foreign-text.ts';
-import { onThread } from '../chats/thread-transaction.ts';
-import { planFirst } from '../chats/threads.ts';
-import { type Db, json } from '../postgres/database.ts';
-import { openedNow } from '../questions/ask.ts';
-import { inputRequest } from '../questions/question-payloads.ts';
-import { planText } from '../questions/question-text.ts';
+import type { Decision } from '../../../contracts/decision.ts';
+import type { PlanAsked } from '../../../contracts/task.ts';
+import { filesOfPlan, quotedPlan, readPlan } from '../../../domain/tasks/plan.ts';
+import { inline } from '../../../domain/text/foreign-text.ts';
+import { onThread } from '../../chats/thread-transaction.ts';
+import { planFirst } from '../../chats/threads.ts';
+import { type Db, json } from '../../postgres/database.ts';
+import { openedNow } from '../../questions/ask.ts';
+import { inputRequest } from '../../questions/question-payloads.ts';
+import { planText } from '../../questions/question-text.ts';
+import { handedIn, lastSaid } from '../tasks/task-log.ts';
+import type { Task } from '../tasks/tasks.ts';
 import { insertQuestion, placeOfQuestion, showQuestion } from './show-question.ts';
-import { handedIn, lastSaid } from './task-log.ts';
 import { taskQuestionId } from './task-questions.ts';
-import type { Task } from './tasks.ts';
 
 const planQuestionId = (taskId: string, step: number): string => taskQuestionId(taskId, `plan_${step}`);
 

@@ -1,18 +1,18 @@
-import type { Decision } from '../../contracts/decision.ts';
-import { SETUP } from '../../contracts/kennel.ts';
-import { commandEvidence, quotedEvidence } from '../../domain/text/evidence.ts';
-import { blockQuote, inline, visible } from '../../domain/text/foreign-text.ts';
-import { cut } from '../chats/ids.ts';
-import { onThread } from '../chats/thread-transaction.ts';
-import type { Db } from '../postgres/database.ts';
-import { openedNow, standingConsent } from '../questions/ask.ts';
-import { inputRequest } from '../questions/question-payloads.ts';
-import { approvalText, numbered } from '../questions/question-text.ts';
-import type { Question } from '../questions/questions.ts';
+import type { Decision } from '../../../contracts/decision.ts';
+import { SETUP } from '../../../contracts/kennel.ts';
+import { commandEvidence, quotedEvidence } from '../../../domain/text/evidence.ts';
+import { blockQuote, inline, visible } from '../../../domain/text/foreign-text.ts';
+import { cut } from '../../chats/ids.ts';
+import { onThread } from '../../chats/thread-transaction.ts';
+import type { Db } from '../../postgres/database.ts';
+import { openedNow, standingConsent } from '../../questions/ask.ts';
+import { inputRequest } from '../../questions/question-payloads.ts';
+import { approvalText, numbered } from '../../questions/question-text.ts';
+import type { Question } from '../../questions/questions.ts';
+import { askedLine } from '../tasks/task-log.ts';
+import type { Task } from '../tasks/tasks.ts';
 import { approvalOfTask, insertQuestion, placeOfQuestion, showQuestion } from './show-question.ts';
-import { askedLine } from './task-log.ts';
 import { askForSetup } from './task-setups.ts';
-import type { Task } from './tasks.ts';
 
 /** Id of a question of a task: the same on every attempt. `asked`: the id in the run's log. */
 export const taskQuestionId = (taskId: string, asked: string): string => `${taskId}_${asked.replace(/[^A-Za-z0-9_-]/g, '').slice(0, 60)}`;

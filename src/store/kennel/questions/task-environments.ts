@@ -1,13 +1,13 @@
-import type { AgreementAsked } from '../../contracts/task.ts';
-import { quotedEvidence } from '../../domain/text/evidence.ts';
-import { inline } from '../../domain/text/foreign-text.ts';
-import { onThread } from '../chats/thread-transaction.ts';
-import type { Db } from '../postgres/database.ts';
-import { openedNow } from '../questions/ask.ts';
-import { approvalText } from '../questions/question-text.ts';
+import type { AgreementAsked } from '../../../contracts/task.ts';
+import { quotedEvidence } from '../../../domain/text/evidence.ts';
+import { inline } from '../../../domain/text/foreign-text.ts';
+import { onThread } from '../../chats/thread-transaction.ts';
+import type { Db } from '../../postgres/database.ts';
+import { openedNow } from '../../questions/ask.ts';
+import { approvalText } from '../../questions/question-text.ts';
+import type { Task } from '../tasks/tasks.ts';
 import { approvalOfTask, insertQuestion, placeOfQuestion, showQuestion } from './show-question.ts';
 import { taskQuestionId } from './task-questions.ts';
-import type { Task } from './tasks.ts';
 
 /** What a person decides about: `hash` of it, the file that asks for it, and all of it as text. */
 interface Asked {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import type { Channel } from '../../contracts/ids.ts';
-import type { Db, Tx } from '../postgres/database.ts';
+import type { Channel } from '../../../contracts/ids.ts';
+import type { Db, Tx } from '../../postgres/database.ts';
 
 /** Apps that are left running, as the calls that started them recorded them. The engine of their host decides whether they run. */
 export interface RecordedApp {

@@ -1,11 +1,11 @@
-import { appendAudit } from '../audit/audit-log.ts';
-import { cut } from '../chats/ids.ts';
-import type { Db } from '../postgres/database.ts';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { cut } from '../../chats/ids.ts';
+import type { Db } from '../../postgres/database.ts';
+import { closeTaskQuestions } from '../questions/task-questions.ts';
+import { endTaskItems } from '../tasks/task-log.ts';
+import { taskOutboxId, tellOfTask } from '../tasks/task-news.ts';
+import { endTask, type Task } from '../tasks/tasks.ts';
 import { listHosts } from './hosts.ts';
-import { endTaskItems } from './task-log.ts';
-import { taskOutboxId, tellOfTask } from './task-news.ts';
-import { closeTaskQuestions } from './task-questions.ts';
-import { endTask, type Task } from './tasks.ts';
 
 /** A kennel host that will not come back, and what belongs to it. */
 export interface GoneHost {

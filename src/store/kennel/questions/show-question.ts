@@ -1,17 +1,17 @@
 import type { Insertable } from 'kysely';
-import { outboxId } from '../../contracts/ids.ts';
-import { derivedId } from '../chats/ids.ts';
-import { addItem } from '../chats/items.ts';
-import type { ThreadTransaction } from '../chats/thread-transaction.ts';
-import { json } from '../postgres/database.ts';
-import type { openedNow } from '../questions/ask.ts';
-import { shownEvidence } from '../questions/question-payloads.ts';
-import type { Question } from '../questions/questions.ts';
-import { remember } from '../steps/transcript.ts';
-import { addCompleteTurn } from '../turns/complete-turn.ts';
-import type { QuestionTable } from '../turns/tables.ts';
-import { sourceOfTask } from './task-news.ts';
-import type { Task } from './tasks.ts';
+import { outboxId } from '../../../contracts/ids.ts';
+import { derivedId } from '../../chats/ids.ts';
+import { addItem } from '../../chats/items.ts';
+import type { ThreadTransaction } from '../../chats/thread-transaction.ts';
+import { json } from '../../postgres/database.ts';
+import type { openedNow } from '../../questions/ask.ts';
+import { shownEvidence } from '../../questions/question-payloads.ts';
+import type { Question } from '../../questions/questions.ts';
+import { remember } from '../../steps/transcript.ts';
+import { addCompleteTurn } from '../../turns/complete-turn.ts';
+import type { QuestionTable } from '../../turns/tables.ts';
+import { sourceOfTask } from '../tasks/task-news.ts';
+import type { Task } from '../tasks/tasks.ts';
 
 /** The turn and the outbox row in which a question of a task is shown: derived, so that a repeated attempt finds them. */
 export function placeOfQuestion(questionId: string): { turnId: string; out: string } {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import type { RepositoryMap } from '../../contracts/workspace-ops.ts';
-import { type Db, json } from '../postgres/database.ts';
+import type { RepositoryMap } from '../../../contracts/workspace-ops.ts';
+import { type Db, json } from '../../postgres/database.ts';
 
 /** While somebody works in a workspace, its container is theirs. */
 const QUIET_SECONDS = 15;

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Db } from '../postgres/database.ts';
+import type { Db } from '../../postgres/database.ts';
 
 /** Which process serves a kennel host's name, and until when: one process of one home at a time. Times are the database's. */
 export interface HostClaim {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import type { DecidedBy, Decision } from '../../contracts/decision.ts';
-import { mayTrust } from '../../domain/consent/policy.ts';
+import type { DecidedBy, Decision } from '../../../contracts/decision.ts';
+import { mayTrust } from '../../../domain/consent/policy.ts';
 import {
   type AskedHost,
   EGRESS_OPTIONS,
@@ -12,19 +12,19 @@ import {
   HOW_TO_ANSWER,
   isAllowing,
   shownHost,
-} from '../../domain/tasks/egress.ts';
-import { HOW_TO_ANSWER_REGISTRIES, REGISTRY_OPTIONS, type Registry, registryQuestion } from '../../domain/tasks/registries.ts';
-import { onThread } from '../chats/thread-transaction.ts';
-import type { Db, Tx } from '../postgres/database.ts';
-import { openedNow } from '../questions/ask.ts';
-import { inputRequest } from '../questions/question-payloads.ts';
-import { numbered } from '../questions/question-text.ts';
-import type { Question } from '../questions/questions.ts';
-import { addRules, beginOnce, decidedOf, noteAsk, openAsks, ruleFor, rulesOfTask } from './egress-rules.ts';
+} from '../../../domain/tasks/egress.ts';
+import { HOW_TO_ANSWER_REGISTRIES, REGISTRY_OPTIONS, type Registry, registryQuestion } from '../../../domain/tasks/registries.ts';
+import { onThread } from '../../chats/thread-transaction.ts';
+import type { Db, Tx } from '../../postgres/database.ts';
+import { openedNow } from '../../questions/ask.ts';
+import { inputRequest } from '../../questions/question-payloads.ts';
+import { numbered } from '../../questions/question-text.ts';
+import type { Question } from '../../questions/questions.ts';
+import { addRules, beginOnce, decidedOf, noteAsk, openAsks, ruleFor, rulesOfTask } from '../egress/egress-rules.ts';
+import { findTask, type Task } from '../tasks/tasks.ts';
 import { insertQuestion, placeOfQuestion, showQuestion } from './show-question.ts';
 import { findQuestion, latestQuestionOfTask } from './task-questions.ts';
 import { warningsOf } from './task-taint.ts';
-import { findTask, type Task } from './tasks.ts';
 
 /** A full stop is in no id that a container can choose. */
 const MARK = '_egress.';

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import type { Identity } from '../../contracts/decision.ts';
-import type { Db, Tx } from '../postgres/database.ts';
+import type { Identity } from '../../../contracts/decision.ts';
+import type { Db, Tx } from '../../postgres/database.ts';
 
 /** Which workspaces the owner shares. The owner, the terminal and holders of the API's token may use all workspaces. */
 
