@@ -157,7 +157,7 @@ export async function startTestApp(env: Record<string, string> = {}, place: Plac
     spawn: spawnStart,
     ...calls,
     events: async (threadId) => {
-      const { readEvents } = await import('../../src/store/chats/events.ts');
+      const { readEvents } = await import('../../src/store/chats/threads/events.ts');
       return readEvents(store.db, threadId, 0, 100_000);
     },
     async close() {

@@ -2,7 +2,7 @@ import { deleteSchedule } from '../../adapters/schedules.ts';
 import { kennelQueue } from '../../contracts/ids.ts';
 import type { OpenedRun, OpenedStep, OpenInput, RoutineStep } from '../../contracts/routine.ts';
 import { firingNote, isOvertaken } from '../../domain/cron.ts';
-import { chatAutonomy } from '../../store/chats/threads.ts';
+import { chatAutonomy } from '../../store/chats/threads/threads.ts';
 import { hostOfChat } from '../../store/kennel/hosts/hosts.ts';
 import { findCron, lastSettled } from '../../store/routines/crons.ts';
 import { findRoutine, type Routine } from '../../store/routines/routines.ts';

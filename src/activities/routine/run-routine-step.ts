@@ -5,7 +5,7 @@ import { whyAsked } from '../../domain/consent/taint.ts';
 import { closedTo } from '../../domain/consent/tool-access.ts';
 import { unknownOutcome } from '../../domain/failures.ts';
 import { type Inputs, missingInputs } from '../../domain/routine-inputs.ts';
-import { chatAccess, chatAutonomy } from '../../store/chats/threads.ts';
+import { chatAccess, chatAutonomy } from '../../store/chats/threads/threads.ts';
 import { findRoutine } from '../../store/routines/routines.ts';
 import { beginOnce, findRun, type RoutineRun, storeStep } from '../../store/routines/runs.ts';
 import { tools } from '../../tools/registry.ts';

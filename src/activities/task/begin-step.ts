@@ -10,7 +10,7 @@ import type { Author } from '../../contracts/workspace-ops.ts';
 import { askWhoSigns } from '../../domain/chat/sign-off.ts';
 import { modelOf } from '../../domain/tasks/agents.ts';
 import { loginsOf } from '../../domain/tasks/logins.ts';
-import { chatAutonomy } from '../../store/chats/threads.ts';
+import { chatAutonomy } from '../../store/chats/threads/threads.ts';
 import { agreedSkillsInThread } from '../../store/extensions/turn-extensions.ts';
 import { askForEnvironment } from '../../store/kennel/questions/task-environments.ts';
 import { tellOfTask } from '../../store/kennel/tasks/task-news.ts';

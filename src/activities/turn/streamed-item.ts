@@ -1,6 +1,6 @@
 import { wholePairs } from '../../domain/text/storable.ts';
-import { addItem, deltaEvent, endItem, isItemOpen } from '../../store/chats/items.ts';
 import { onThread, type ThreadTransaction } from '../../store/chats/thread-transaction.ts';
+import { addItem, deltaEvent, endItem, isItemOpen } from '../../store/chats/threads/items.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import { isTurnRunning } from '../../store/turns/turns.ts';
 

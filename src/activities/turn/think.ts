@@ -3,7 +3,7 @@ import { type Model, ModelError } from '../../adapters/model/model.ts';
 import type { ThinkInput, ThinkResult } from '../../contracts/conversation.ts';
 import { dayBreach } from '../../domain/model/budgets.ts';
 import { afterFailure, type Patience, patienceFrom } from '../../domain/model/patience.ts';
-import { endStaleAnswers } from '../../store/chats/items.ts';
+import { endStaleAnswers } from '../../store/chats/threads/items.ts';
 import { tellDelay } from '../../store/steps/model-waits.ts';
 import { loadSubject, type StepSubject } from '../../store/steps/step-subject.ts';
 import { loadHistory } from '../../store/steps/transcript.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { getThread } from '../../store/chats/threads.ts';
+import { getThread } from '../../store/chats/threads/threads.ts';
 import { invalidDecision, noPendingApproval, noPendingInput, threadOfInputNotFound } from '../errors/texts.ts';
 import { isId, isQuestionId } from '../http/path.ts';
 import { requestKey } from '../http/request-key.ts';

@@ -1,4 +1,4 @@
-import { bytesOfAttachment } from '../../store/chats/attachments.ts';
+import { bytesOfAttachment } from '../../store/chats/messages/attachments.ts';
 import { attachmentNotFound } from '../errors/texts.ts';
 import { isId } from '../http/path.ts';
 import { endpoint } from './endpoint.ts';

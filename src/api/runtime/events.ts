@@ -1,4 +1,4 @@
-import { latestSeq, readFrames } from '../../store/chats/events.ts';
+import { latestSeq, readFrames } from '../../store/chats/threads/events.ts';
 import { whole } from '../http/query.ts';
 import { endpoint, type RuntimeDeps } from './endpoint.ts';
 import { KEEPALIVE, sendEvents } from './event-stream.ts';

@@ -7,7 +7,7 @@ import { AttachmentReader, type FileFacts, withFile } from '../../channels/share
 import { sanitiseName } from '../../channels/shared/sanitise.ts';
 import type { Uploaded } from '../../contracts/owner.ts';
 import { FILE_LIMITS } from '../../domain/chat/file-limits.ts';
-import { attachmentId, findAttachment } from '../../store/chats/attachments.ts';
+import { attachmentId, findAttachment } from '../../store/chats/messages/attachments.ts';
 import { ApiError } from '../errors/errors.ts';
 import { attachmentNotFound } from '../errors/texts.ts';
 import { readBody } from '../http/body.ts';

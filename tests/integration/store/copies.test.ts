@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ThreadRecord } from '../../../src/contracts/records.ts';
 import { toModelMessages } from '../../../src/domain/chat/context.ts';
-import { attach, attachmentOfChat, bytesOfAttachment, saveAttachment } from '../../../src/store/chats/attachments.ts';
-import { copyThread, GroupThread } from '../../../src/store/chats/copy-thread.ts';
-import { eraseTexts } from '../../../src/store/chats/erase.ts';
 import { derivedId } from '../../../src/store/chats/ids.ts';
-import { threadDetail } from '../../../src/store/chats/thread-detail.ts';
+import { attach, attachmentOfChat, bytesOfAttachment, saveAttachment } from '../../../src/store/chats/messages/attachments.ts';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';
-import { chatOfThread } from '../../../src/store/chats/threads.ts';
+import { copyThread, GroupThread } from '../../../src/store/chats/threads/copy-thread.ts';
+import { eraseTexts } from '../../../src/store/chats/threads/erase.ts';
+import { threadDetail } from '../../../src/store/chats/threads/thread-detail.ts';
+import { chatOfThread } from '../../../src/store/chats/threads/threads.ts';
 import { runningAppsOf } from '../../../src/store/kennel/workspaces/apps.ts';
 import { json } from '../../../src/store/postgres/database.ts';
 import { findCallOutput } from '../../../src/store/steps/calls.ts';

@@ -7,7 +7,7 @@ import type { Config } from '../../../src/config.ts';
 import type { Identity } from '../../../src/contracts/decision.ts';
 import type { CommandContext } from '../../../src/intake/commands/command.ts';
 import { shareCommand } from '../../../src/intake/commands/sharing.ts';
-import { receive } from '../../../src/store/chats/inbox.ts';
+import { receive } from '../../../src/store/chats/messages/inbox.ts';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';
 import { reportHost } from '../../../src/store/kennel/hosts/hosts.ts';
 import { reachOf } from '../../../src/store/kennel/workspaces/shares.ts';

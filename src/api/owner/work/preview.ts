@@ -4,7 +4,7 @@ import { parseRemind, readRemind } from '../../../domain/chat/reminder.ts';
 import { readSchedule } from '../../../domain/chat/schedule-words.ts';
 import { describeTime, isTimeZone, nextFirings, parseSchedule } from '../../../domain/cron.ts';
 import { zoneOf } from '../../../store/chats/preferences.ts';
-import { chatOfThread } from '../../../store/chats/threads.ts';
+import { chatOfThread } from '../../../store/chats/threads/threads.ts';
 import { ApiError } from '../../errors/errors.ts';
 import { textRequired } from '../../errors/texts.ts';
 import { type Fields, time } from '../../http/fields.ts';

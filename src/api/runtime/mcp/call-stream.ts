@@ -1,6 +1,6 @@
 import { PRIMED_SINCE } from '../../../adapters/mcp/serving/protocol.ts';
 import type { EventEnvelope } from '../../../contracts/records.ts';
-import { latestSeq, readEvents } from '../../../store/chats/events.ts';
+import { latestSeq, readEvents } from '../../../store/chats/threads/events.ts';
 import { decisionOf } from '../../../store/questions/questions.ts';
 import type { RuntimeDeps } from '../endpoint.ts';
 import { type Batch, follow } from '../follow.ts';

@@ -1,5 +1,5 @@
 import { IntakeError } from '../../../intake/intake.ts';
-import { isProgramThread } from '../../../store/chats/program-sessions.ts';
+import { isProgramThread } from '../../../store/chats/sessions/program-sessions.ts';
 import { threadOf, threadOfApproval } from '../../../store/questions/questions.ts';
 import type { RuntimeDeps } from '../endpoint.ts';
 

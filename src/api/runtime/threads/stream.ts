@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { EventEnvelope, ThreadRecord, TurnRecord } from '../../../contracts/records.ts';
-import { readEvents } from '../../../store/chats/events.ts';
 import { chatKey } from '../../../store/chats/ids.ts';
-import { createThread } from '../../../store/chats/threads.ts';
+import { readEvents } from '../../../store/chats/threads/events.ts';
+import { createThread } from '../../../store/chats/threads/threads.ts';
 import { requestKey } from '../../http/request-key.ts';
 import { streamTurnRequest } from '../bodies.ts';
 import { endpoint, type RuntimeDeps } from '../endpoint.ts';

@@ -1,8 +1,8 @@
 import type { Insertable } from 'kysely';
 import { outboxId } from '../../../contracts/ids.ts';
 import { derivedId } from '../../chats/ids.ts';
-import { addItem } from '../../chats/items.ts';
 import type { ThreadTransaction } from '../../chats/thread-transaction.ts';
+import { addItem } from '../../chats/threads/items.ts';
 import { json } from '../../postgres/database.ts';
 import type { openedNow } from '../../questions/ask.ts';
 import { shownEvidence } from '../../questions/question-payloads.ts';

@@ -3,7 +3,7 @@ import type { PlanAsked } from '../../../contracts/task.ts';
 import { filesOfPlan, quotedPlan, readPlan } from '../../../domain/tasks/plan.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
 import { onThread } from '../../chats/thread-transaction.ts';
-import { planFirst } from '../../chats/threads.ts';
+import { planFirst } from '../../chats/threads/threads.ts';
 import { type Db, json } from '../../postgres/database.ts';
 import { openedNow } from '../../questions/ask.ts';
 import { inputRequest } from '../../questions/question-payloads.ts';

@@ -3,8 +3,8 @@ import { type LogLine, SETUP } from '../../../contracts/kennel.ts';
 import type { ItemKind } from '../../../contracts/records.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
 import { cut, derivedId } from '../../chats/ids.ts';
-import { addItem, endItem } from '../../chats/items.ts';
 import { onThread, type ThreadTransaction } from '../../chats/thread-transaction.ts';
+import { addItem, endItem } from '../../chats/threads/items.ts';
 import { type Db, json, type Tx } from '../../postgres/database.ts';
 import type { Task } from './tasks.ts';
 

@@ -1,6 +1,6 @@
 import { prefix, wholePairs } from '../../../domain/text/storable.ts';
-import { deltaEvent } from '../../chats/items.ts';
 import { onThread } from '../../chats/thread-transaction.ts';
+import { deltaEvent } from '../../chats/threads/items.ts';
 import type { Db } from '../../postgres/database.ts';
 
 /** Characters of a call's output that are streamed; the result has all of it. */

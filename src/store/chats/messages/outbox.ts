@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Db, Tx } from '../postgres/database.ts';
+import type { Db, Tx } from '../../postgres/database.ts';
 
 export const findOutgoing = (db: Db, id: string) =>
   db

@@ -1,9 +1,9 @@
 import type { Selectable } from 'kysely';
-import type { ThreadRecord } from '../../contracts/records.ts';
-import type { Db } from '../postgres/database.ts';
-import { activeTurn } from '../turns/turns.ts';
-import type { ThreadTable } from './tables.ts';
-import { onThread } from './thread-transaction.ts';
+import type { ThreadRecord } from '../../../contracts/records.ts';
+import type { Db } from '../../postgres/database.ts';
+import { activeTurn } from '../../turns/turns.ts';
+import type { ThreadTable } from '../tables.ts';
+import { onThread } from '../thread-transaction.ts';
 import { getThread, toThreadRecord } from './threads.ts';
 
 /** In the order in which clients are told of them. A title or system prompt of `null` is taken away. */

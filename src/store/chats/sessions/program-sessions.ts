@@ -1,6 +1,6 @@
-import type { TurnStatus, TurnUsage } from '../../contracts/records.ts';
-import type { Db } from '../postgres/database.ts';
-import { type RequestKey, takeForThread } from './request-keys.ts';
+import type { TurnStatus, TurnUsage } from '../../../contracts/records.ts';
+import type { Db } from '../../postgres/database.ts';
+import { type RequestKey, takeForThread } from '../request-keys.ts';
 
 /** Sessions of programs that call tools: each is a chat of the API with a few threads, and each request is a turn. */
 

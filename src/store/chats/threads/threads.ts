@@ -1,13 +1,13 @@
 import type { Selectable } from 'kysely';
-import type { Autonomy } from '../../contracts/conversation.ts';
-import { type Channel, conversationId } from '../../contracts/ids.ts';
-import type { ThreadRecord } from '../../contracts/records.ts';
-import type { ToolAccess } from '../../domain/consent/tool-access.ts';
-import type { Db, Tx } from '../postgres/database.ts';
-import { freshId } from './ids.ts';
-import { type RequestKey, takeForThread } from './request-keys.ts';
-import type { ThreadTable } from './tables.ts';
-import { lockThread, type ThreadTransaction } from './thread-transaction.ts';
+import type { Autonomy } from '../../../contracts/conversation.ts';
+import { type Channel, conversationId } from '../../../contracts/ids.ts';
+import type { ThreadRecord } from '../../../contracts/records.ts';
+import type { ToolAccess } from '../../../domain/consent/tool-access.ts';
+import type { Db, Tx } from '../../postgres/database.ts';
+import { freshId } from '../ids.ts';
+import { type RequestKey, takeForThread } from '../request-keys.ts';
+import type { ThreadTable } from '../tables.ts';
+import { lockThread, type ThreadTransaction } from '../thread-transaction.ts';
 
 export const chatAutonomy = async (db: Db, chatId: string) =>
   (await db.selectFrom('chats').select(['autonomy', 'channel']).where('id', '=', chatId).executeTakeFirst()) ?? null;

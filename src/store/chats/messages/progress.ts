@@ -1,6 +1,6 @@
-import { capabilitiesOf } from '../../contracts/channels.ts';
-import type { Channel } from '../../contracts/ids.ts';
-import type { Db } from '../postgres/database.ts';
+import { capabilitiesOf } from '../../../contracts/channels.ts';
+import type { Channel } from '../../../contracts/ids.ts';
+import type { Db } from '../../postgres/database.ts';
 
 /** `of`: the id of the turn or coding task. Reports of one replace each other. */
 export interface ProgressReport {

@@ -1,6 +1,6 @@
-import { channelsOnScreen } from '../../contracts/channels.ts';
-import type { Db } from '../postgres/database.ts';
-import { recordNotice } from '../turns/complete-turn.ts';
+import { channelsOnScreen } from '../../../contracts/channels.ts';
+import type { Db } from '../../postgres/database.ts';
+import { recordNotice } from '../../turns/complete-turn.ts';
 import { markSent } from './outbox.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { EventEnvelope } from '../../contracts/records.ts';
-import { compiled } from '../postgres/compiled-query.ts';
-import type { Db, Tx } from '../postgres/database.ts';
+import type { EventEnvelope } from '../../../contracts/records.ts';
+import { compiled } from '../../postgres/compiled-query.ts';
+import type { Db, Tx } from '../../postgres/database.ts';
 
 /** Events of a thread as an event stream sends them. */
 export interface Frames {

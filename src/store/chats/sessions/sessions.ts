@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
-import type { Autonomy } from '../../contracts/conversation.ts';
-import type { Channel } from '../../contracts/ids.ts';
-import type { Profile } from '../../contracts/workspace-ops.ts';
-import type { Db, Tx } from '../postgres/database.ts';
+import type { Autonomy } from '../../../contracts/conversation.ts';
+import type { Channel } from '../../../contracts/ids.ts';
+import type { Profile } from '../../../contracts/workspace-ops.ts';
+import type { Db, Tx } from '../../postgres/database.ts';
 import { countMessages, messagesOf } from './session-messages.ts';
 
 /** A thread as the status API shows it: a session. Threads that were deleted as sessions are none until somebody uses them again. */

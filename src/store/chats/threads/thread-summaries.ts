@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { Channel } from '../../contracts/ids.ts';
-import type { TurnStatus } from '../../contracts/records.ts';
-import type { Db } from '../postgres/database.ts';
+import type { Channel } from '../../../contracts/ids.ts';
+import type { TurnStatus } from '../../../contracts/records.ts';
+import type { Db } from '../../postgres/database.ts';
 
 /** What a list of threads shows of each, as the records have it now. */
 export interface ThreadSummaryRow {

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { ThreadTransaction } from './thread-transaction.ts';
+import type { ThreadTransaction } from '../thread-transaction.ts';
 
 const EMPTY = sql<Buffer>`''::bytea`;
 

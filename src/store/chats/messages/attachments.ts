@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { type Selectable, sql } from 'kysely';
-import { type FileShown, SHOWN_FILE_CHARS, SHOWN_PICTURES } from '../../domain/text/files.ts';
-import { type Db, json, type Tx } from '../postgres/database.ts';
-import { isOrWas } from './copied-ids.ts';
-import { derivedId } from './ids.ts';
-import type { AttachmentTable } from './tables.ts';
-import type { ThreadTransaction } from './thread-transaction.ts';
+import { type FileShown, SHOWN_FILE_CHARS, SHOWN_PICTURES } from '../../../domain/text/files.ts';
+import { type Db, json, type Tx } from '../../postgres/database.ts';
+import { derivedId } from '../ids.ts';
+import type { AttachmentTable } from '../tables.ts';
+import type { ThreadTransaction } from '../thread-transaction.ts';
+import { isOrWas } from '../threads/copied-ids.ts';
 
 export interface NewAttachment {
   /** derived from the message that it came with, so that a repeated message stores it once */

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import type { Tx } from '../postgres/database.ts';
-import { UNFINISHED } from '../turns/finish.ts';
+import type { Tx } from '../../postgres/database.ts';
+import { UNFINISHED } from '../../turns/finish.ts';
 import { idInCopy } from './copied-ids.ts';
 
 /** A thread and its copy, which is there and empty. The caller holds the lock of the first. */

@@ -1,14 +1,14 @@
 import { type Selectable, sql } from 'kysely';
-import { isGroupChat } from '../../contracts/channels.ts';
-import type { ThreadRecord } from '../../contracts/records.ts';
-import { type Db, NoThread } from '../postgres/database.ts';
-import { remember } from '../steps/transcript.ts';
+import { isGroupChat } from '../../../contracts/channels.ts';
+import type { ThreadRecord } from '../../../contracts/records.ts';
+import { type Db, NoThread } from '../../postgres/database.ts';
+import { remember } from '../../steps/transcript.ts';
+import { derivedId, freshId } from '../ids.ts';
+import type { RequestKey } from '../request-keys.ts';
+import type { ThreadTable } from '../tables.ts';
+import { lockThread, onThread, type ThreadTransaction } from '../thread-transaction.ts';
 import { idInCopy } from './copied-ids.ts';
 import { copyDialogue } from './copy-dialogue.ts';
-import { derivedId, freshId } from './ids.ts';
-import type { RequestKey } from './request-keys.ts';
-import type { ThreadTable } from './tables.ts';
-import { lockThread, onThread, type ThreadTransaction } from './thread-transaction.ts';
 import { insertThread, type NewThread, threadOfKey, toThreadRecord } from './threads.ts';
 
 /** What is said in a group stays there: in a copy nobody could tell any more whose words an answer to a question has. */

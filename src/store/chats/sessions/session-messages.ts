@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { Db } from '../postgres/database.ts';
+import type { Db } from '../../postgres/database.ts';
 
 /** The messages of a session: what was said since the conversation began, and what tools answered. */
 

@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
-import type { ItemRecord, ThreadRecord, TurnRecord } from '../../contracts/records.ts';
-import type { Db, Tx } from '../postgres/database.ts';
-import { approvalRequest, inputRequest } from '../questions/question-payloads.ts';
-import { turnRecord } from '../turns/turns.ts';
+import type { ItemRecord, ThreadRecord, TurnRecord } from '../../../contracts/records.ts';
+import type { Db, Tx } from '../../postgres/database.ts';
+import { approvalRequest, inputRequest } from '../../questions/question-payloads.ts';
+import { turnRecord } from '../../turns/turns.ts';
 import { latestSeq } from './events.ts';
 import { toItemRecord } from './items.ts';
 import { toThreadRecord } from './threads.ts';
