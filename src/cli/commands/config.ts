@@ -3,7 +3,7 @@ import { effectiveSettings, SettingError, type SettingName, type ShownSetting, s
 import { type Config, fetchHome, loadConfig, settings, sourcesOf } from '../../config.ts';
 import { isLive } from '../../domain/settings/shapes.ts';
 import { readStatus } from '../findings/status-report.ts';
-import { ensureHome } from '../instance/home.ts';
+import { ensureHome } from '../instance/home/home.ts';
 
 type Flags = Record<string, string>;
 

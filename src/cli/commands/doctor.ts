@@ -16,10 +16,10 @@ import { answersHere } from '../findings/server-roles.ts';
 import { shownAddress } from '../findings/shown-address.ts';
 import { readStatus } from '../findings/status-report.ts';
 import { whatsappFinding } from '../findings/whatsapp.ts';
-import { diskWarning, requireDiskSpace, requireOwner } from '../instance/home.ts';
+import { diskWarning, requireDiskSpace, requireOwner } from '../instance/home/home.ts';
 import { portNeeds, temporalCache } from '../instance/instance.ts';
-import { answersOn, isPortFree, portHolder } from '../instance/ports.ts';
-import { postgresVersion, SERVER_PACKAGE } from '../instance/postgres.ts';
+import { answersOn, isPortFree, portHolder } from '../instance/servers/ports.ts';
+import { postgresVersion, SERVER_PACKAGE } from '../instance/servers/postgres.ts';
 
 /** A check does not wait longer than this for a model. */
 const MODEL_PATIENCE_MS = 20_000;

@@ -4,8 +4,8 @@ import { howItRuns, howText } from '../background/how-it-runs.ts';
 import { statusLinks } from '../findings/status-links.ts';
 import { readStatus } from '../findings/status-report.ts';
 import { whatsappLines, whatsappStatus } from '../findings/whatsapp-status.ts';
-import { diskWarning } from '../instance/home.ts';
-import { clusterFolder } from '../instance/postgres.ts';
+import { diskWarning } from '../instance/home/home.ts';
+import { clusterFolder } from '../instance/servers/postgres.ts';
 
 /** `fetch status`; the exit code is 0 while an instance runs, 3 when none does. */
 export async function run(config: Config, options: { json?: boolean }): Promise<void> {

@@ -5,7 +5,7 @@ import { mcpConfigFile } from '../../adapters/mcp/config-file.ts';
 import { endpointOf, PRACTICE } from '../../adapters/model/endpoint.ts';
 import { type Config, childEnvironment, type Source, sourcesOf } from '../../config.ts';
 import { VERSION } from '../../installation.ts';
-import { clusterFolder } from '../instance/postgres.ts';
+import { clusterFolder } from '../instance/servers/postgres.ts';
 import type { Finding } from './finding.ts';
 import { mcpServerHealth } from './mcp-servers.ts';
 import { shownAddress } from './shown-address.ts';

@@ -1,6 +1,6 @@
 import type { Config } from '../../config.ts';
-import { isAlive } from '../instance/process-identity.ts';
-import { type RoleStatus, readRunState, type Urls } from '../instance/state-file.ts';
+import { isAlive } from '../instance/home/process-identity.ts';
+import { type RoleStatus, readRunState, type Urls } from '../instance/home/state-file.ts';
 import { urlsOf } from '../instance/urls.ts';
 
 export interface StatusReport {

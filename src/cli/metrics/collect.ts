@@ -9,7 +9,7 @@ import { databaseConnections, databaseWaiting, kennelSlots, kennelSlotsUsed, rol
 import { onScrape } from '../../telemetry/registry.ts';
 import * as shown from '../../telemetry/store-metrics.ts';
 import { keptBackups } from '../backup/kept.ts';
-import type { OwnRole } from '../instance/state-file.ts';
+import type { OwnRole } from '../instance/home/state-file.ts';
 import type { RoleState } from '../roles/health.ts';
 import { queueStats } from './queue-stats.ts';
 

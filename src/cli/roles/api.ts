@@ -6,9 +6,9 @@ import { reloadConfig } from '../../config.ts';
 import { VERSION } from '../../installation.ts';
 import { createIntake } from '../../intake/intake.ts';
 import { createLog } from '../../log.ts';
-import { keepAuditHead } from '../instance/audit-head.ts';
-import { readPayloadKeys } from '../instance/payload-keys.ts';
-import { ensureSecret, ensureToken } from '../instance/tokens.ts';
+import { keepAuditHead } from '../instance/home/audit-head.ts';
+import { readPayloadKeys } from '../instance/home/payload-keys.ts';
+import { ensureSecret, ensureToken } from '../instance/home/tokens.ts';
 import { ownerInstance } from './owner-instance.ts';
 import type { RoleContext } from './role-context.ts';
 

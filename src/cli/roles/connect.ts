@@ -6,7 +6,7 @@ import { notePayloadKey, usedPayloadKeys } from '../../store/payloads/payload-ke
 import { type Db, openStore } from '../../store/postgres/database.ts';
 import { databaseProblem, temporalProblem } from '../connections/problems.ts';
 import { temporalEndpoint } from '../connections/temporal-endpoint.ts';
-import { readPayloadKeys } from '../instance/payload-keys.ts';
+import { readPayloadKeys } from '../instance/home/payload-keys.ts';
 import type { Connections } from './role-context.ts';
 
 interface TemporalClient extends Pick<Connections, 'temporal' | 'converter'> {

@@ -6,7 +6,7 @@ import { gatewayQueue } from '../../contracts/ids.ts';
 import { createIntake } from '../../intake/intake.ts';
 import { sweep } from '../../intake/reconcile/sweeper.ts';
 import { createLog } from '../../log.ts';
-import { ensureSecret } from '../instance/tokens.ts';
+import { ensureSecret } from '../instance/home/tokens.ts';
 import { activityTraces } from './activity-traces.ts';
 import { leaseHolder } from './lease-holder.ts';
 import type { RoleContext } from './role-context.ts';

@@ -1,7 +1,7 @@
 import type { Config } from '../../config.ts';
 import { appendAudit } from '../../store/audit/audit-log.ts';
-import { requireNotMoved } from '../instance/moved.ts';
-import type { OwnRole } from '../instance/state-file.ts';
+import { requireNotMoved } from '../instance/home/moved.ts';
+import type { OwnRole } from '../instance/home/state-file.ts';
 import { collectBackups, collectProcess, collectStore } from '../metrics/collect.ts';
 import { openMetrics } from '../metrics/endpoint.ts';
 import { openTracing } from '../metrics/tracing.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { clusterFolder, databaseUrl } from '../../../src/cli/instance/postgres.ts';
+import { clusterFolder, databaseUrl } from '../../../src/cli/instance/servers/postgres.ts';
 import { loadConfig } from '../../../src/config.ts';
 import type { ConversationView } from '../../../src/contracts/conversation.ts';
 import { taskWorkflowId } from '../../../src/contracts/ids.ts';

@@ -9,7 +9,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { dataConverter } from '../../../src/adapters/payloads/converter.ts';
-import { readPayloadKeys } from '../../../src/cli/instance/payload-keys.ts';
+import { readPayloadKeys } from '../../../src/cli/instance/home/payload-keys.ts';
 import { buildWorkflowBundle } from '../../../src/cli/roles/workflow-bundle.ts';
 import type { TestApp } from '../../support/app.ts';
 import { echoQuery, echoUpdate, wordSignal } from '../../support/canary-workflow.ts';

@@ -23,7 +23,7 @@ import { cookieTokens } from '../../../src/api/http/session-cookie.ts';
 import { arrowsOf } from '../../../src/api/status/docs/flowchart.ts';
 import { sanitiseName, sanitiseText } from '../../../src/channels/shared/sanitise.ts';
 import { messageOf } from '../../../src/cli/chat/message.ts';
-import { parseLogLine } from '../../../src/cli/instance/log-line.ts';
+import { parseLogLine } from '../../../src/cli/instance/logs/log-line.ts';
 import { nameFrom, parseBringIn, pastedPath } from '../../../src/domain/chat/bring-in.ts';
 import {
   parseApproval,

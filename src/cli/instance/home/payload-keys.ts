@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type PayloadKey, type PayloadKeys, payloadKey, payloadKeys } from '../../adapters/payloads/keys.ts';
-import type { Config } from '../../config.ts';
+import { type PayloadKey, type PayloadKeys, payloadKey, payloadKeys } from '../../../adapters/payloads/keys.ts';
+import type { Config } from '../../../config.ts';
 import { explainFileError, HomeError, keepSecret } from './home.ts';
 
 /** The file has a key in each line (64 hex digits), newest first. */

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { promisify } from 'node:util';
-import { commandOf } from './process-identity.ts';
+import { commandOf } from '../home/process-identity.ts';
 
 export interface PortNeed {
   port: number;

@@ -1,8 +1,8 @@
-import { startTimeOf } from './process-identity.ts';
+import { startTimeOf } from '../home/process-identity.ts';
+import type { RoleName, RoleStatus, Urls } from '../home/state-file.ts';
 import { type Program, startProgram, stopProgram } from './program.ts';
 import { type ProgramSpec, STOP_ORDER } from './programs.ts';
 import { createRoleTable } from './role-table.ts';
-import type { RoleName, RoleStatus, Urls } from './state-file.ts';
 
 export interface Supervisor {
   /** Starts a program and keeps it running until `stopAll`. */

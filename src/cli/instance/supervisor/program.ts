@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync } from 'node:fs';
-import { type ProcessMessage, RELEASE } from '../roles/role-process.ts';
-import { startTimeOf } from './process-identity.ts';
+import { type ProcessMessage, RELEASE } from '../../roles/role-process.ts';
+import { startTimeOf } from '../home/process-identity.ts';
+import type { RoleName, RoleState } from '../home/state-file.ts';
+import { lastErrorLine, openRoleLog } from '../logs/role-log.ts';
 import type { ProgramSpec } from './programs.ts';
-import { lastErrorLine, openRoleLog } from './role-log.ts';
 import type { RoleTable } from './role-table.ts';
-import type { RoleName, RoleState } from './state-file.ts';
 
 const FIRST_BACKOFF_MS = 200;
 const LONGEST_BACKOFF_MS = 10_000;

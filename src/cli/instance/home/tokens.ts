@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Config } from '../../config.ts';
+import type { Config } from '../../../config.ts';
 import { keepSecret } from './home.ts';
 
 /** Bearer token of an HTTP API: the configured one, else `fetch_` and 64 hex digits kept in `<home>/<name>` (0600). */

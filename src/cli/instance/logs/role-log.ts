@@ -1,6 +1,6 @@
 import { closeSync, copyFileSync, fstatSync, openSync, readSync, renameSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
-import type { RoleName } from './state-file.ts';
+import type { RoleName } from '../home/state-file.ts';
 
 /** What PostgreSQL tells its clients while it is away follows from the reason and is not the reason. */
 const CONSEQUENCE = /FATAL: +(the database system is |terminating connection)/;
