@@ -1,5 +1,5 @@
-import { ApiError } from '../../domain/api-error.ts';
-import { texts } from '../texts.ts';
+import { ApiError } from '../../../domain/api-error.ts';
+import { texts } from '../../texts.ts';
 
 export interface Call {
   method?: 'GET' | 'POST' | 'PATCH' | 'DELETE';

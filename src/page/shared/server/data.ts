@@ -1,4 +1,4 @@
-import type { OwnerNow } from '../../contracts/owner.ts';
+import type { OwnerNow } from '../../../contracts/owner.ts';
 import { moreThanText, Resource } from './resource.ts';
 
 /** What waits, runs and failed: every part needs it, for the badge and for questions inside a chat. */

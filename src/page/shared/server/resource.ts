@@ -1,7 +1,7 @@
 import { useEffect } from 'preact/hooks';
-import type { OwnerEvent } from '../../contracts/owner.ts';
+import type { OwnerEvent } from '../../../contracts/owner.ts';
+import { Store, useStore } from '../store.ts';
 import { call, reasonOf } from './http.ts';
-import { Store, useStore } from './store.ts';
 
 export interface Loaded<Value> {
   value: Value | null;

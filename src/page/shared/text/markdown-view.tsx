@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact';
-import { AttachmentLink, AttachmentPicture } from './attachment.tsx';
+import { AttachmentLink, AttachmentPicture } from '../elements/attachment.tsx';
+import { memo } from '../memo.ts';
 import type { Inline } from './inline.ts';
 import { attachmentIn, type Block, markdownOf, safeAddress } from './markdown.ts';
-import { memo } from './memo.ts';
 
 /** Markdown as elements. Nothing of it is ever HTML: a tag in a text is shown as text. */
 export const Markdown = memo(({ text, threadId }: { text: string; threadId?: string }) => <div class="markdown">{blocks(markdownOf(text), threadId)}</div>);

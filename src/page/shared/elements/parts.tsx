@@ -1,14 +1,14 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { OwnerAction, OwnerChat } from '../../contracts/owner.ts';
-import { texts } from '../texts.ts';
-import { ago, moment } from './figures.ts';
-import { reasonOf, send } from './http.ts';
+import type { OwnerAction, OwnerChat } from '../../../contracts/owner.ts';
+import { texts } from '../../texts.ts';
+import { ago, moment } from '../figures.ts';
+import { linkTo } from '../route.ts';
+import { reasonOf, send } from '../server/http.ts';
+import type { Loaded, Resource } from '../server/resource.ts';
+import { Store, useStore } from '../store.ts';
 import { Icon, type IconName } from './icons.tsx';
 import { tell } from './notices.tsx';
-import type { Loaded, Resource } from './resource.ts';
-import { linkTo } from './route.ts';
-import { Store, useStore } from './store.ts';
 
 /** Ticks while the page is open, so that "3 min ago" stays true. */
 const minute = new Store(Date.now());

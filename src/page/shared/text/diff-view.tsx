@@ -1,5 +1,5 @@
+import { memo } from '../memo.ts';
 import { diffLines } from './diff.ts';
-import { memo } from './memo.ts';
 
 /** More lines than this make a browser slow; the text says that there are more. */
 const MOST_LINES = 3_000;

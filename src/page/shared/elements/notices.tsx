@@ -1,4 +1,4 @@
-import { Store, useStore } from './store.ts';
+import { Store, useStore } from '../store.ts';
 
 /** Short messages about what a person just did. */
 interface Notice {

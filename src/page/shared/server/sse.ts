@@ -1,9 +1,10 @@
 import { createParser } from 'eventsource-parser';
-import { ApiError } from '../../domain/api-error.ts';
-import { backoffMs } from './backoff.ts';
+import { ApiError } from '../../../domain/api-error.ts';
 import { connectionEnded, connectionLost, connectionOpen } from './connection.ts';
 import { refusal } from './http.ts';
 
+const FIRST_WAIT_MS = 250;
+const LONGEST_WAIT_MS = 5_000;
 /** The server sends a comment every 15 s. After this silence a connection counts as dead; ms. */
 const SILENCE_MS = 40_000;
 
@@ -92,3 +93,7 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
     signal.addEventListener('abort', done);
   });
 }
+
+/** The wait before the next attempt to connect; ms. `chance` (0 to 1) keeps many pages from coming back at the same moment. */
+export const backoffMs = (attempt: number, chance: number): number =>
+  Math.round(Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(attempt - 1, 10)) * (0.75 + chance / 2));

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { texts } from '../texts.ts';
+import { texts } from '../../texts.ts';
 import { Icon } from './icons.tsx';
 
 const addressOf = (threadId: string, id: string): string => `/v1/threads/${encodeURIComponent(threadId)}/attachments/${encodeURIComponent(id)}`;

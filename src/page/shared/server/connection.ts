@@ -1,5 +1,5 @@
-import { ApiError } from '../../domain/api-error.ts';
-import { Store } from './store.ts';
+import { ApiError } from '../../../domain/api-error.ts';
+import { Store } from '../store.ts';
 
 /** `refused`: the server answers, and wants a new link. */
 export type Connection = 'connecting' | 'open' | 'lost' | 'refused';

@@ -1,4 +1,4 @@
-import type { OwnerEvent } from '../../contracts/owner.ts';
+import type { OwnerEvent } from '../../../contracts/owner.ts';
 import { tellResources } from './resource.ts';
 import { follow } from './sse.ts';
 
