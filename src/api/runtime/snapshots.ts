@@ -6,7 +6,7 @@ import { snapshotLimit, snapshotNotFound } from '../errors/texts.ts';
 import { isId } from '../http/path.ts';
 import { whole } from '../http/query.ts';
 import { requestKey } from '../http/request-key.ts';
-import { endpoint } from './endpoint.ts';
+import { endpoint } from './shared/endpoint.ts';
 
 const LABEL_CHARS = 80;
 const LIMITS = { least: 1, usual: 20, most: 100 };

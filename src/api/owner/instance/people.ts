@@ -10,8 +10,8 @@ import { distrustPhone, trustedPhones, trustPhone } from '../../../store/whatsap
 import { ApiError } from '../../errors/errors.ts';
 import { count, type Fields, time } from '../../http/fields.ts';
 import { requestKey } from '../../http/request-key.ts';
-import { endpoint } from '../../runtime/endpoint.ts';
-import { existingThread } from '../../runtime/threads.ts';
+import { endpoint } from '../../runtime/shared/endpoint.ts';
+import { existingThread } from '../../runtime/threads/threads.ts';
 import { ACCOUNT } from '../../status/whatsapp-account.ts';
 import { chatFields, doing, lostChat } from '../shared.ts';
 

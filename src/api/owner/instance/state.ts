@@ -5,7 +5,7 @@ import { listHosts } from '../../../store/kennel/hosts/hosts.ts';
 import { ApiError } from '../../errors/errors.ts';
 import { count, type Fields, time } from '../../http/fields.ts';
 import { whole } from '../../http/query.ts';
-import { endpoint } from '../../runtime/endpoint.ts';
+import { endpoint } from '../../runtime/shared/endpoint.ts';
 
 /** How the instance is. */
 

@@ -8,8 +8,8 @@ import { chatOfThread } from '../../../store/chats/threads/threads.ts';
 import { ApiError } from '../../errors/errors.ts';
 import { textRequired } from '../../errors/texts.ts';
 import { type Fields, time } from '../../http/fields.ts';
-import { endpoint } from '../../runtime/endpoint.ts';
-import { existingThread } from '../../runtime/threads.ts';
+import { endpoint } from '../../runtime/shared/endpoint.ts';
+import { existingThread } from '../../runtime/threads/threads.ts';
 
 const NEXT = 5;
 const EXAMPLES =

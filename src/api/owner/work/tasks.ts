@@ -5,7 +5,7 @@ import { editsInLog, egressOfTask, listTasks, readLog, type TaskDetailRow, taskD
 import { ApiError } from '../../errors/errors.ts';
 import { isId } from '../../http/path.ts';
 import { whole } from '../../http/query.ts';
-import { endpoint, type RuntimeDeps } from '../../runtime/endpoint.ts';
+import { endpoint, type RuntimeDeps } from '../../runtime/shared/endpoint.ts';
 import { lostChat, usdOf } from '../shared.ts';
 import { diffFields, logFields, taskFields, taskList, taskStates } from './task-schemas.ts';
 import { changesView, diffView, summaryView } from './task-view.ts';

@@ -5,7 +5,7 @@ import { revokeRules } from '../../../store/kennel/egress/egress-rules.ts';
 import { listWorkspaceDetails, type WorkspaceDetail } from '../../../store/owner/workspaces.ts';
 import { ApiError } from '../../errors/errors.ts';
 import { count, type Fields, time } from '../../http/fields.ts';
-import { endpoint } from '../../runtime/endpoint.ts';
+import { endpoint } from '../../runtime/shared/endpoint.ts';
 import { doing } from '../shared.ts';
 
 const MOST_LISTED = 500;

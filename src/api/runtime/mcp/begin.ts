@@ -19,7 +19,7 @@ import {
 } from '../../../store/chats/sessions/program-sessions.ts';
 import { latestSeq } from '../../../store/chats/threads/events.ts';
 import { createThread } from '../../../store/chats/threads/threads.ts';
-import type { RuntimeDeps } from '../endpoint.ts';
+import type { RuntimeDeps } from '../shared/endpoint.ts';
 import { accessOf, admitted, CALL_RESULT, CHAT, CHAT_REPLY } from './offered.ts';
 import { stillWaits } from './results.ts';
 import type { ProgramSession } from './session-id.ts';

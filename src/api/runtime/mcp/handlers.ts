@@ -6,7 +6,7 @@ import { updateThread } from '../../../store/chats/threads/update-thread.ts';
 import { activeTurn } from '../../../store/turns/turns.ts';
 import { ApiError } from '../../errors/errors.ts';
 import { sendEmpty, sendJson } from '../../http/reply.ts';
-import type { RuntimeDeps } from '../endpoint.ts';
+import type { RuntimeDeps } from '../shared/endpoint.ts';
 import { begin, cancelRequest, stop } from './begin.ts';
 import { callStream } from './call-stream.ts';
 import { takeForm } from './forms.ts';

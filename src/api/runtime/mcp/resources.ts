@@ -3,7 +3,7 @@ import type { Resource } from '../../../adapters/mcp/serving/protocol.ts';
 import { isProgramThread, programThreads } from '../../../store/chats/sessions/program-sessions.ts';
 import { threadDetail } from '../../../store/chats/threads/thread-detail.ts';
 import { listWorkspaces } from '../../../store/kennel/workspaces/workspaces.ts';
-import type { RuntimeDeps } from '../endpoint.ts';
+import type { RuntimeDeps } from '../shared/endpoint.ts';
 import { CHAT_KEYS } from './begin.ts';
 
 const SESSION = 'deepseek://session/';

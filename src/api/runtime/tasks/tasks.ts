@@ -8,8 +8,8 @@ import { ambiguousTask, goalTooLong, taskNotFound, textRequired, unknownAgent, u
 import { isId } from '../../http/path.ts';
 import { whole } from '../../http/query.ts';
 import { requestKey } from '../../http/request-key.ts';
-import { given } from '../bodies.ts';
-import { endpoint } from '../endpoint.ts';
+import { given } from '../shared/bodies.ts';
+import { endpoint } from '../shared/endpoint.ts';
 import { newTaskRequest } from './bodies.ts';
 import { acceptedRecord, recordOf, summaryOf } from './record.ts';
 import { taskList, taskRecord } from './schemas.ts';

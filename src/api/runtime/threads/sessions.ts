@@ -9,12 +9,12 @@ import { isId } from '../../http/path.ts';
 import { whole } from '../../http/query.ts';
 import { sendEmpty } from '../../http/reply.ts';
 import { requestKey } from '../../http/request-key.ts';
-import { createSessionRequest, given, resumeSessionRequest } from '../bodies.ts';
-import { endpoint } from '../endpoint.ts';
-import { existingThread, threadWorkspace } from '../threads.ts';
+import { createSessionRequest, given, resumeSessionRequest } from '../shared/bodies.ts';
+import { endpoint } from '../shared/endpoint.ts';
 import { copyOf } from './copies.ts';
 import { savedSession, sessionMetadata } from './session-schemas.ts';
 import { blocksOf, metadataOf, titleOf } from './session-view.ts';
+import { existingThread, threadWorkspace } from './threads.ts';
 
 /** Sessions: the same records as threads, as clients of the older session manager know them. */
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { USAGE_GROUPS, type UsageGroup, usageReport } from '../../store/steps/usage-report.ts';
-import { ApiError } from '../errors/errors.ts';
-import { badTime, SINCE_AFTER_UNTIL, unsupportedGroup } from '../errors/texts.ts';
-import { endpoint } from './endpoint.ts';
+import { USAGE_GROUPS, type UsageGroup, usageReport } from '../../../store/steps/usage-report.ts';
+import { ApiError } from '../../errors/errors.ts';
+import { badTime, SINCE_AFTER_UNTIL, unsupportedGroup } from '../../errors/texts.ts';
+import { endpoint } from '../shared/endpoint.ts';
 
 const count = () => z.int().nonnegative();
 const used = {

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { getThread } from '../../store/chats/threads/threads.ts';
-import { invalidDecision, noPendingApproval, noPendingInput, threadOfInputNotFound } from '../errors/texts.ts';
-import { isId, isQuestionId } from '../http/path.ts';
-import { requestKey } from '../http/request-key.ts';
-import { approvalDecisionRequest, userInputRequest } from './bodies.ts';
-import { endpoint } from './endpoint.ts';
+import { getThread } from '../../../store/chats/threads/threads.ts';
+import { invalidDecision, noPendingApproval, noPendingInput, threadOfInputNotFound } from '../../errors/texts.ts';
+import { isId, isQuestionId } from '../../http/path.ts';
+import { requestKey } from '../../http/request-key.ts';
+import { approvalDecisionRequest, userInputRequest } from '../shared/bodies.ts';
+import { endpoint } from '../shared/endpoint.ts';
 
 export const postApproval = endpoint({
   method: 'POST',

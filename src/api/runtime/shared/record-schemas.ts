@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { EventEnvelope, ItemRecord, ThreadRecord, TurnRecord, TurnUsage } from '../../contracts/records.ts';
+import type { EventEnvelope, ItemRecord, ThreadRecord, TurnRecord, TurnUsage } from '../../../contracts/records.ts';
 
 /** Schemas of the records in `src/contracts/records.ts`, for the OpenAPI document and for tests that check answers against it. */
 

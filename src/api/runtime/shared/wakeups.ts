@@ -1,4 +1,4 @@
-import type { Store } from '../../store/postgres/database.ts';
+import type { Store } from '../../../store/postgres/database.ts';
 
 /** One waiting reader. Call `arm` before reading the store: a later commit then ends the next `wait` at once. */
 export interface Wakeup {

@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import { withQuotes } from '../../domain/chat/quotes.ts';
-import { storableText } from '../../domain/text/storable.ts';
-import type { ApiDeps } from '../api-deps.ts';
-import { textRequired, turnNotActive } from '../errors/texts.ts';
-import { isId } from '../http/path.ts';
-import { requestKey } from '../http/request-key.ts';
-import { given, messageRequest, startTurnRequest, steerTurnRequest } from './bodies.ts';
-import { endpoint } from './endpoint.ts';
-import { threadRecord, turnRecord } from './record-schemas.ts';
-import { existingThread } from './threads.ts';
+import { withQuotes } from '../../../domain/chat/quotes.ts';
+import { storableText } from '../../../domain/text/storable.ts';
+import type { ApiDeps } from '../../api-deps.ts';
+import { textRequired, turnNotActive } from '../../errors/texts.ts';
+import { isId } from '../../http/path.ts';
+import { requestKey } from '../../http/request-key.ts';
+import { given, messageRequest, startTurnRequest, steerTurnRequest } from '../shared/bodies.ts';
+import { endpoint } from '../shared/endpoint.ts';
+import { threadRecord, turnRecord } from '../shared/record-schemas.ts';
+import { existingThread } from '../threads/threads.ts';
 import { withAttachments } from './uploads.ts';
 
 const refusals = { 404: 'There is no such thread.', 409: 'That turn does not run.' };

@@ -4,12 +4,12 @@ import { chatKey } from '../../../store/chats/ids.ts';
 import { readEvents } from '../../../store/chats/threads/events.ts';
 import { createThread } from '../../../store/chats/threads/threads.ts';
 import { requestKey } from '../../http/request-key.ts';
-import { streamTurnRequest } from '../bodies.ts';
-import { endpoint, type RuntimeDeps } from '../endpoint.ts';
-import { KEEPALIVE, sendEvents } from '../event-stream.ts';
-import { follow } from '../follow.ts';
-import { newApiThread } from '../threads.ts';
-import { requiredText } from '../turns.ts';
+import { streamTurnRequest } from '../shared/bodies.ts';
+import { endpoint, type RuntimeDeps } from '../shared/endpoint.ts';
+import { newApiThread } from '../threads/threads.ts';
+import { requiredText } from '../turns/turns.ts';
+import { KEEPALIVE, sendEvents } from './event-stream.ts';
+import { follow } from './follow.ts';
 import { type Frame, frameOf } from './stream-frames.ts';
 
 /** Events that are read at once. */

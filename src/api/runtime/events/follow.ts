@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
-import { sseReaders } from '../../telemetry/metrics.ts';
-import type { StreamTimes } from '../api-deps.ts';
-import type { RuntimeDeps } from './endpoint.ts';
+import { sseReaders } from '../../../telemetry/metrics.ts';
+import type { StreamTimes } from '../../api-deps.ts';
+import type { RuntimeDeps } from '../shared/endpoint.ts';
 
 /** Reads of logs at the same time, of all streams. More would only compete, and delay all other requests. */
 const READS = 4;

@@ -1,19 +1,19 @@
 import { z } from 'zod';
-import type { ThreadRecord } from '../../contracts/records.ts';
-import { thingsToTry } from '../../domain/chat/help.ts';
-import { chatKey } from '../../store/chats/ids.ts';
-import { threadDetail } from '../../store/chats/threads/thread-detail.ts';
-import { createThread, getThread, listThreads } from '../../store/chats/threads/threads.ts';
-import { type ThreadChanges, updateThread } from '../../store/chats/threads/update-thread.ts';
-import type { ApiDeps } from '../api-deps.ts';
-import { ApiError } from '../errors/errors.ts';
-import { NO_THREAD_FIELD, notBlank, threadNotFound, workspaceInUse } from '../errors/texts.ts';
-import { ID, isId } from '../http/path.ts';
-import { flag, whole } from '../http/query.ts';
-import { requestKey } from '../http/request-key.ts';
-import { createThreadRequest, given, updateThreadRequest } from './bodies.ts';
-import { endpoint } from './endpoint.ts';
-import { itemRecord, threadFields, threadRecord, turnRecord } from './record-schemas.ts';
+import type { ThreadRecord } from '../../../contracts/records.ts';
+import { thingsToTry } from '../../../domain/chat/help.ts';
+import { chatKey } from '../../../store/chats/ids.ts';
+import { threadDetail } from '../../../store/chats/threads/thread-detail.ts';
+import { createThread, getThread, listThreads } from '../../../store/chats/threads/threads.ts';
+import { type ThreadChanges, updateThread } from '../../../store/chats/threads/update-thread.ts';
+import type { ApiDeps } from '../../api-deps.ts';
+import { ApiError } from '../../errors/errors.ts';
+import { NO_THREAD_FIELD, notBlank, threadNotFound, workspaceInUse } from '../../errors/texts.ts';
+import { ID, isId } from '../../http/path.ts';
+import { flag, whole } from '../../http/query.ts';
+import { requestKey } from '../../http/request-key.ts';
+import { createThreadRequest, given, updateThreadRequest } from '../shared/bodies.ts';
+import { endpoint } from '../shared/endpoint.ts';
+import { itemRecord, threadFields, threadRecord, turnRecord } from '../shared/record-schemas.ts';
 
 const unknownThread = { 404: 'There is no such thread.' };
 

@@ -1,7 +1,7 @@
-import { bytesOfAttachment } from '../../store/chats/messages/attachments.ts';
-import { attachmentNotFound } from '../errors/texts.ts';
-import { isId } from '../http/path.ts';
-import { endpoint } from './endpoint.ts';
+import { bytesOfAttachment } from '../../../store/chats/messages/attachments.ts';
+import { attachmentNotFound } from '../../errors/texts.ts';
+import { isId } from '../../http/path.ts';
+import { endpoint } from '../shared/endpoint.ts';
 
 export const getAttachment = endpoint({
   method: 'GET',

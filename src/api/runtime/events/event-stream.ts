@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
-import type { RuntimeDeps } from './endpoint.ts';
+import type { RuntimeDeps } from '../shared/endpoint.ts';
 
 /** What a silent stream sends, so that nobody on the way closes it. */
 export const KEEPALIVE = ': keepalive\n\n';

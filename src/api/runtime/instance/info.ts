@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { asksForToken } from '../http/auth.ts';
-import { endpoint } from './endpoint.ts';
+import { asksForToken } from '../../http/auth.ts';
+import { endpoint } from '../shared/endpoint.ts';
 
 const SERVICE = 'deepseek-runtime-api';
 

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { Config } from '../../config.ts';
-import { decideVersion, type Extension, listExtensions } from '../../store/extensions/extensions.ts';
-import { skillNotAgreed, skillNotFound } from '../errors/texts.ts';
-import { skillRequest } from './bodies.ts';
-import { endpoint } from './endpoint.ts';
+import type { Config } from '../../../config.ts';
+import { decideVersion, type Extension, listExtensions } from '../../../store/extensions/extensions.ts';
+import { skillNotAgreed, skillNotFound } from '../../errors/texts.ts';
+import { skillRequest } from '../shared/bodies.ts';
+import { endpoint } from '../shared/endpoint.ts';
 
 const folderOf = ({ FETCH_HOME }: Pick<Config, 'FETCH_HOME'>): string => join(FETCH_HOME, 'skills');
 const isSkill = ({ kind }: Extension): boolean => kind === 'skill';
