@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { MOBILE_IS_OFF } from '../../api/errors/texts.ts';
 import type { Config } from '../../config.ts';
-import { reasonOf } from '../chat/api-request.ts';
+import { reasonOf } from '../chat/client/api-request.ts';
 import { liveRunState, type RunState } from '../instance/home/state-file.ts';
 import { ServeError, type ServeOptions, startOptions } from './settings.ts';
 

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { asksForWhatsApp } from '../../../src/cli/chat/greeting.ts';
-import { clock, collapsed, type PastMessage, whenTold } from '../../../src/cli/chat/past.ts';
-import { seenOf } from '../../../src/cli/chat/seen.ts';
+import { asksForWhatsApp } from '../../../src/cli/chat/input/greeting.ts';
+import { clock, collapsed, type PastMessage, whenTold } from '../../../src/cli/chat/view/past.ts';
+import { seenOf } from '../../../src/cli/chat/view/seen.ts';
 import { looksLikeAnswer } from '../../../src/domain/chat/commands.ts';
 import { helpText, thingsToTry } from '../../../src/domain/chat/help.ts';
 

@@ -22,7 +22,7 @@ import { flag, readQuery, whole } from '../../../src/api/http/query.ts';
 import { cookieTokens } from '../../../src/api/http/session-cookie.ts';
 import { arrowsOf } from '../../../src/api/status/docs/flowchart.ts';
 import { sanitiseName, sanitiseText } from '../../../src/channels/shared/sanitise.ts';
-import { messageOf } from '../../../src/cli/chat/message.ts';
+import { messageOf } from '../../../src/cli/chat/screen/message.ts';
 import { parseLogLine } from '../../../src/cli/instance/logs/log-line.ts';
 import { nameFrom, parseBringIn, pastedPath } from '../../../src/domain/chat/bring-in.ts';
 import {

@@ -1,4 +1,4 @@
-import { ApiError } from '../../domain/api-error.ts';
+import { ApiError } from '../../../domain/api-error.ts';
 
 export interface Server {
   baseUrl: string;

@@ -1,9 +1,9 @@
-import { ApiError } from '../../domain/api-error.ts';
-import { reasonOf } from './api-request.ts';
+import { ApiError } from '../../../domain/api-error.ts';
+import { reasonOf } from '../client/api-request.ts';
+import { rememberMessage } from '../screen/history.ts';
 import { asOpened } from './dragged.ts';
 import { asksForWhatsApp } from './greeting.ts';
 import type { ChatOffer, ChatOptions } from './options.ts';
-import { rememberMessage } from './screen/history.ts';
 import { type ChatSession, send } from './sending.ts';
 
 /** A first Ctrl-C interrupts; a second one within this time leaves. */

@@ -1,6 +1,6 @@
-import type { EventEnvelope, ItemRecord, ThreadRecord, TurnRecord } from '../../contracts/records.ts';
-import { ApiError } from '../../domain/api-error.ts';
-import type { Displayed } from '../../intake/intake.ts';
+import type { EventEnvelope, ItemRecord, ThreadRecord, TurnRecord } from '../../../contracts/records.ts';
+import { ApiError } from '../../../domain/api-error.ts';
+import type { Displayed } from '../../../intake/intake.ts';
 import { serverSentData } from './api-client-sse.ts';
 import { reasonOf, request, type Server } from './api-request.ts';
 import { Sleepers } from './sleepers.ts';

@@ -1,5 +1,5 @@
-import type { ItemRecord } from '../../contracts/records.ts';
-import { plain } from './screen/text.ts';
+import type { ItemRecord } from '../../../contracts/records.ts';
+import { plain } from '../screen/text.ts';
 
 /** An earlier message that is shown again. `at`: ms since the epoch. */
 export interface PastMessage {

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { Displayed } from '../../intake/intake.ts';
-import type { ApiClient } from './api-client.ts';
-import { reasonOf } from './api-request.ts';
-import type { Screen } from './screen/types.ts';
-import type { ChatView } from './view.ts';
+import type { Displayed } from '../../../intake/intake.ts';
+import type { ApiClient } from '../client/api-client.ts';
+import { reasonOf } from '../client/api-request.ts';
+import type { Screen } from '../screen/types.ts';
+import type { ChatView } from '../view/view.ts';
 
 /** A chat that is connected to its thread. */
 export interface ChatSession {

@@ -1,5 +1,5 @@
 import type { Colors } from 'picocolors/types.js';
-import { styleLine } from './screen/text.ts';
+import { styleLine } from '../screen/text.ts';
 
 /** What an empty chat begins with. */
 export function greeting(things: readonly string[], { whatsapp, colors }: { whatsapp: boolean; colors: Colors }): string {

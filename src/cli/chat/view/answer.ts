@@ -1,5 +1,5 @@
-import { isFence, plain, styleLine } from './screen/text.ts';
-import type { Screen } from './screen/types.ts';
+import { isFence, plain, styleLine } from '../screen/text.ts';
+import type { Screen } from '../screen/types.ts';
 
 const LIVE_CHARACTERS = 600;
 

@@ -1,12 +1,12 @@
-import type { EventEnvelope, ItemRecord, TurnRecord } from '../../contracts/records.ts';
+import type { EventEnvelope, ItemRecord, TurnRecord } from '../../../contracts/records.ts';
+import type { PendingApproval, PendingUserInput, ThreadDetail } from '../client/api-client.ts';
+import { elapsed, gist, oneLine, plain } from '../screen/text.ts';
+import { sentText } from '../screen/typed-rows.ts';
+import type { Screen } from '../screen/types.ts';
 import { AnswerStream } from './answer.ts';
-import type { PendingApproval, PendingUserInput, ThreadDetail } from './api-client.ts';
 import { clock, collapsed, type PastMessage, saidIn, whenTold } from './past.ts';
 import { approvalText, isOfTask, questionText, says } from './question.ts';
 import { Running } from './running.ts';
-import { elapsed, gist, oneLine, plain } from './screen/text.ts';
-import { sentText } from './screen/typed-rows.ts';
-import type { Screen } from './screen/types.ts';
 
 /** How long the event of a message from this terminal is awaited; ms. */
 const ECHO_MS = 60_000;

@@ -1,4 +1,4 @@
-import type { ScreenInput, ScreenOutput } from './screen/types.ts';
+import type { ScreenInput, ScreenOutput } from '../screen/types.ts';
 
 /** An activity beside the chat, which /skip ends. */
 export interface ChatOffer {

@@ -1,4 +1,4 @@
-import { elapsed } from './screen/text.ts';
+import { elapsed } from '../screen/text.ts';
 
 /** What a thread is doing, kept from its events, for one status line. Times are ms since the epoch. */
 export class Running {
