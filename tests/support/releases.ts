@@ -8,7 +8,7 @@ import { createDeliver } from '../../src/activities/deliver.ts';
 import { createRoutineActivities } from '../../src/activities/routine/routine.ts';
 import { createTaskRecords } from '../../src/activities/task/task-records.ts';
 import { createAct } from '../../src/activities/turn/act.ts';
-import { createThink } from '../../src/activities/turn/think.ts';
+import { createThink } from '../../src/activities/turn/step/think.ts';
 import { createRecordActivities } from '../../src/activities/turn/turn-records.ts';
 import { openModel } from '../../src/adapters/model/open-model.ts';
 import { screenSender } from '../../src/channels/screens.ts';

@@ -1,4 +1,4 @@
-import { declaredSources, withTaint } from '../../src/activities/turn/provenance.ts';
+import { declaredSources, withTaint } from '../../src/activities/turn/context/provenance.ts';
 import type { Autonomy, CallVerdict } from '../../src/contracts/conversation.ts';
 import type { Source } from '../../src/contracts/taint.ts';
 import { toModelMessages } from '../../src/domain/chat/context.ts';

@@ -7,7 +7,7 @@ import { createReminderActivities } from '../../activities/routine/reminder.ts';
 import { createRoutineActivities } from '../../activities/routine/routine.ts';
 import { createTaskRecords } from '../../activities/task/task-records.ts';
 import { createAct } from '../../activities/turn/act.ts';
-import { createThink } from '../../activities/turn/think.ts';
+import { createThink } from '../../activities/turn/step/think.ts';
 import { createRecordActivities } from '../../activities/turn/turn-records.ts';
 import { measured } from '../../adapters/model/measured.ts';
 import { openModel } from '../../adapters/model/open-model.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { fittingHistory } from '../../../src/activities/turn/compact.ts';
+import { fittingHistory } from '../../../src/activities/turn/context/compact.ts';
 import type { Model } from '../../../src/adapters/model/model.ts';
 import type { Autonomy } from '../../../src/contracts/conversation.ts';
 import type { Sink, SourceKind } from '../../../src/contracts/taint.ts';

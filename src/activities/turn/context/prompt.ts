@@ -1,9 +1,9 @@
-import type { Config } from '../../config.ts';
-import { capabilitiesOf } from '../../contracts/channels.ts';
-import { memoryLines } from '../../domain/chat/memory.ts';
-import { preferenceLines } from '../../domain/chat/preferences.ts';
-import { type Skill, skillsPrompt } from '../../domain/extensions/skill.ts';
-import type { StepSubject } from '../../store/steps/step-subject.ts';
+import type { Config } from '../../../config.ts';
+import { capabilitiesOf } from '../../../contracts/channels.ts';
+import { memoryLines } from '../../../domain/chat/memory.ts';
+import { preferenceLines } from '../../../domain/chat/preferences.ts';
+import { type Skill, skillsPrompt } from '../../../domain/extensions/skill.ts';
+import type { StepSubject } from '../../../store/steps/step-subject.ts';
 
 const dates = new Map<string, Intl.DateTimeFormat>();
 

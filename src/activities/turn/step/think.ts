@@ -1,22 +1,22 @@
 import { activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity';
-import { type Model, ModelError } from '../../adapters/model/model.ts';
-import type { ThinkInput, ThinkResult } from '../../contracts/conversation.ts';
-import { dayBreach } from '../../domain/model/budgets.ts';
-import { afterFailure, type Patience, patienceFrom } from '../../domain/model/patience.ts';
-import { endStaleAnswers } from '../../store/chats/threads/items.ts';
-import { tellDelay } from '../../store/steps/model-waits.ts';
-import { loadSubject, type StepSubject } from '../../store/steps/step-subject.ts';
-import { loadHistory } from '../../store/steps/transcript.ts';
-import { stepsEnded } from '../../telemetry/metrics.ts';
-import type { ActivityDeps } from '../activity-deps.ts';
-import { asFailure, fail, finalOf } from '../failure.ts';
-import { beat } from '../heartbeat.ts';
+import { type Model, ModelError } from '../../../adapters/model/model.ts';
+import type { ThinkInput, ThinkResult } from '../../../contracts/conversation.ts';
+import { dayBreach } from '../../../domain/model/budgets.ts';
+import { afterFailure, type Patience, patienceFrom } from '../../../domain/model/patience.ts';
+import { endStaleAnswers } from '../../../store/chats/threads/items.ts';
+import { tellDelay } from '../../../store/steps/model-waits.ts';
+import { loadSubject, type StepSubject } from '../../../store/steps/step-subject.ts';
+import { loadHistory } from '../../../store/steps/transcript.ts';
+import { stepsEnded } from '../../../telemetry/metrics.ts';
+import type { ActivityDeps } from '../../activity-deps.ts';
+import { asFailure, fail, finalOf } from '../../failure.ts';
+import { beat } from '../../heartbeat.ts';
+import { DayBudgetSpent } from '../limits/day-budget.ts';
+import { ModelWaits, patienceLimits } from '../limits/model-waits.ts';
+import { SharedLimits } from '../limits/shared-limits.ts';
+import { turnEnded } from '../turn-ended.ts';
 import { answerWith } from './answer.ts';
 import { compactWith } from './compact-turn.ts';
-import { DayBudgetSpent } from './day-budget.ts';
-import { ModelWaits, patienceLimits } from './model-waits.ts';
-import { SharedLimits } from './shared-limits.ts';
-import { turnEnded } from './turn-ended.ts';
 
 /** The person is told when nobody worked on a turn for this long. */
 const TELL_DELAY_MS = 8_000;

@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Config } from '../../config.ts';
-import { kennelQueue } from '../../contracts/ids.ts';
-import { hostOfChat, listHosts } from '../../store/kennel/hosts/hosts.ts';
-import type { Db } from '../../store/postgres/database.ts';
-import type { CheckedCall } from '../../store/steps/new-calls.ts';
-import type { AddedTools } from '../../tools/extensions/added-tools.ts';
-import { tools } from '../../tools/registry.ts';
-import { hostsMayBeStarting } from '../../tools/workspace/await-engine.ts';
+import type { Config } from '../../../config.ts';
+import { kennelQueue } from '../../../contracts/ids.ts';
+import { hostOfChat, listHosts } from '../../../store/kennel/hosts/hosts.ts';
+import type { Db } from '../../../store/postgres/database.ts';
+import type { CheckedCall } from '../../../store/steps/new-calls.ts';
+import type { AddedTools } from '../../../tools/extensions/added-tools.ts';
+import { tools } from '../../../tools/registry.ts';
+import { hostsMayBeStarting } from '../../../tools/workspace/await-engine.ts';
 
 const NO_HOST =
   'No machine that runs containers is connected now, so workspaces cannot be reached. The role `kennel` is not running: see fetch status and fetch doctor.';

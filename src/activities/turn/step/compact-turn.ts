@@ -1,14 +1,14 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
-import { ModelError } from '../../adapters/model/model.ts';
-import type { ThinkInput, ThinkResult } from '../../contracts/conversation.ts';
-import { stepKey } from '../../contracts/ids.ts';
-import { compactionPoint } from '../../domain/chat/context.ts';
-import type { StepSubject } from '../../store/steps/step-subject.ts';
-import type { History } from '../../store/steps/transcript.ts';
-import { beginCompaction, storeCompaction } from '../../store/turns/compaction.ts';
-import type { ActivityDeps } from '../activity-deps.ts';
-import { sumUp } from './compact.ts';
-import { turnEnded } from './turn-ended.ts';
+import { ModelError } from '../../../adapters/model/model.ts';
+import type { ThinkInput, ThinkResult } from '../../../contracts/conversation.ts';
+import { stepKey } from '../../../contracts/ids.ts';
+import { compactionPoint } from '../../../domain/chat/context.ts';
+import type { StepSubject } from '../../../store/steps/step-subject.ts';
+import type { History } from '../../../store/steps/transcript.ts';
+import { beginCompaction, storeCompaction } from '../../../store/turns/compaction.ts';
+import type { ActivityDeps } from '../../activity-deps.ts';
+import { sumUp } from '../context/compact.ts';
+import { turnEnded } from '../turn-ended.ts';
 
 /** Sums up everything before the last message of the person, whatever its size. What they wrote last stays, with its answer. */
 export async function compactWith(deps: ActivityDeps, modelName: string, input: ThinkInput, subject: StepSubject, history: History): Promise<ThinkResult> {

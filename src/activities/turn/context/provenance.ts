@@ -1,14 +1,14 @@
-import { ASK_USER } from '../../contracts/conversation.ts';
-import type { CallTaint, Sink, Source } from '../../contracts/taint.ts';
-import type { Called, DialogueMessage } from '../../domain/chat/context.ts';
-import { type Effect, type Provenance, taintOf, unionOf, urlsIn } from '../../domain/consent/taint.ts';
-import type { Db } from '../../store/postgres/database.ts';
-import type { CheckedCall } from '../../store/steps/new-calls.ts';
-import { grantsOf, pagesRead } from '../../store/steps/taint.ts';
-import type { History } from '../../store/steps/transcript.ts';
-import type { AddedTools } from '../../tools/extensions/added-tools.ts';
-import { tools } from '../../tools/registry.ts';
-import type { Tool, ToolOutcome } from '../../tools/tool.ts';
+import { ASK_USER } from '../../../contracts/conversation.ts';
+import type { CallTaint, Sink, Source } from '../../../contracts/taint.ts';
+import type { Called, DialogueMessage } from '../../../domain/chat/context.ts';
+import { type Effect, type Provenance, taintOf, unionOf, urlsIn } from '../../../domain/consent/taint.ts';
+import type { Db } from '../../../store/postgres/database.ts';
+import type { CheckedCall } from '../../../store/steps/new-calls.ts';
+import { grantsOf, pagesRead } from '../../../store/steps/taint.ts';
+import type { History } from '../../../store/steps/transcript.ts';
+import type { AddedTools } from '../../../tools/extensions/added-tools.ts';
+import { tools } from '../../../tools/registry.ts';
+import type { Tool, ToolOutcome } from '../../../tools/tool.ts';
 
 /** Where the text that a model reads comes from, and what that means for the calls that it makes. */
 

@@ -1,15 +1,15 @@
-import { type Model, type ModelAnswer, ModelError, type ModelRequest } from '../../adapters/model/model.ts';
-import type { StepUsage } from '../../contracts/conversation.ts';
-import type { Source } from '../../contracts/taint.ts';
-import { compactionPoint, dialogueText } from '../../domain/chat/context.ts';
-import { costOf } from '../../domain/model/price-book.ts';
-import { quotation } from '../../domain/text/fences.ts';
-import { prefix } from '../../domain/text/storable.ts';
-import { derivedId } from '../../store/chats/ids.ts';
-import { onThread } from '../../store/chats/thread-transaction.ts';
-import { addItem } from '../../store/chats/threads/items.ts';
-import type { Db } from '../../store/postgres/database.ts';
-import { addSummary, type History, loadHistory } from '../../store/steps/transcript.ts';
+import { type Model, type ModelAnswer, ModelError, type ModelRequest } from '../../../adapters/model/model.ts';
+import type { StepUsage } from '../../../contracts/conversation.ts';
+import type { Source } from '../../../contracts/taint.ts';
+import { compactionPoint, dialogueText } from '../../../domain/chat/context.ts';
+import { costOf } from '../../../domain/model/price-book.ts';
+import { quotation } from '../../../domain/text/fences.ts';
+import { prefix } from '../../../domain/text/storable.ts';
+import { derivedId } from '../../../store/chats/ids.ts';
+import { onThread } from '../../../store/chats/thread-transaction.ts';
+import { addItem } from '../../../store/chats/threads/items.ts';
+import type { Db } from '../../../store/postgres/database.ts';
+import { addSummary, type History, loadHistory } from '../../../store/steps/transcript.ts';
 import { sourcesOf } from './provenance.ts';
 
 const INSTRUCTION =

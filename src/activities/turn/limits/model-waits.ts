@@ -1,11 +1,11 @@
-import type { Model, ModelError } from '../../adapters/model/model.ts';
-import type { ThinkInput } from '../../contracts/conversation.ts';
-import type { Patience, PatienceLimits, Verdict } from '../../domain/model/patience.ts';
-import { cut } from '../../domain/text/storable.ts';
-import { clockTime } from '../../domain/text/when.ts';
-import { signalArrival } from '../../intake/signal.ts';
-import { endWaits, type ModelWait, noteWait } from '../../store/steps/model-waits.ts';
-import type { ActivityDeps } from '../activity-deps.ts';
+import type { Model, ModelError } from '../../../adapters/model/model.ts';
+import type { ThinkInput } from '../../../contracts/conversation.ts';
+import type { Patience, PatienceLimits, Verdict } from '../../../domain/model/patience.ts';
+import { cut } from '../../../domain/text/storable.ts';
+import { clockTime } from '../../../domain/text/when.ts';
+import { signalArrival } from '../../../intake/signal.ts';
+import { endWaits, type ModelWait, noteWait } from '../../../store/steps/model-waits.ts';
+import type { ActivityDeps } from '../../activity-deps.ts';
 import { DayBudgetSpent } from './day-budget.ts';
 import { AtLimit, LOOK_MS } from './shared-limits.ts';
 

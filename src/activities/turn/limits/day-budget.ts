@@ -1,5 +1,5 @@
-import { ModelError } from '../../adapters/model/model.ts';
-import { type Breach, breachFigures, nextDay } from '../../domain/model/budgets.ts';
+import { ModelError } from '../../../adapters/model/model.ts';
+import { type Breach, breachFigures, nextDay } from '../../../domain/model/budgets.ts';
 
 /** A restart may have raised the budget: it is looked at this often. */
 const LOOK_MS = 10 * 60_000;

@@ -1,8 +1,8 @@
-import { wholePairs } from '../../domain/text/storable.ts';
-import { onThread, type ThreadTransaction } from '../../store/chats/thread-transaction.ts';
-import { addItem, deltaEvent, endItem, isItemOpen } from '../../store/chats/threads/items.ts';
-import type { Db } from '../../store/postgres/database.ts';
-import { isTurnRunning } from '../../store/turns/turns.ts';
+import { wholePairs } from '../../../domain/text/storable.ts';
+import { onThread, type ThreadTransaction } from '../../../store/chats/thread-transaction.ts';
+import { addItem, deltaEvent, endItem, isItemOpen } from '../../../store/chats/threads/items.ts';
+import type { Db } from '../../../store/postgres/database.ts';
+import { isTurnRunning } from '../../../store/turns/turns.ts';
 
 /** How often text is written to the screens' log: often enough to look alive, and a long answer still costs only a few rows a second. */
 const FLUSH_MS = 80;

@@ -1,5 +1,5 @@
-import { derivedId } from '../../store/chats/ids.ts';
-import type { Db } from '../../store/postgres/database.ts';
+import { derivedId } from '../../../store/chats/ids.ts';
+import type { Db } from '../../../store/postgres/database.ts';
 import { StreamedItem } from './streamed-item.ts';
 
 type Kind = 'agent_message' | 'agent_reasoning';

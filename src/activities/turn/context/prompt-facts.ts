@@ -1,14 +1,14 @@
 import { LRUCache } from 'lru-cache';
-import type { Config } from '../../config.ts';
-import { repositoryMapText } from '../../domain/chat/repository-map.ts';
-import { workspaceContext } from '../../domain/chat/workspace-context.ts';
-import { workOfChat } from '../../store/kennel/tasks/chat-work.ts';
-import { mapOfChat } from '../../store/kennel/workspaces/repository-maps.ts';
-import { reachOf } from '../../store/kennel/workspaces/shares.ts';
-import { memoriesForPrompt } from '../../store/memories/memories.ts';
-import { memoryOwner } from '../../store/memories/memory-owner.ts';
-import type { Db } from '../../store/postgres/database.ts';
-import { perDatabase } from '../../store/postgres/per-database.ts';
+import type { Config } from '../../../config.ts';
+import { repositoryMapText } from '../../../domain/chat/repository-map.ts';
+import { workspaceContext } from '../../../domain/chat/workspace-context.ts';
+import { workOfChat } from '../../../store/kennel/tasks/chat-work.ts';
+import { mapOfChat } from '../../../store/kennel/workspaces/repository-maps.ts';
+import { reachOf } from '../../../store/kennel/workspaces/shares.ts';
+import { memoriesForPrompt } from '../../../store/memories/memories.ts';
+import { memoryOwner } from '../../../store/memories/memory-owner.ts';
+import type { Db } from '../../../store/postgres/database.ts';
+import { perDatabase } from '../../../store/postgres/per-database.ts';
 
 /** What a prompt says besides the dialogue. */
 export interface PromptFacts {
