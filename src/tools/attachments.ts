@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { SHOWN_OUTPUT_CHARS } from '../domain/chat/context.ts';
+import { SHOWN_OUTPUT_CHARS } from '../domain/chat/context/context.ts';
 import { attachmentOfChat } from '../store/chats/messages/attachments.ts';
 import { excerpt } from './excerpt.ts';
 import { defineTool, type Tool } from './tool.ts';

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { parseSync } from '@swc/core';
 import { check } from 'recheck';
 import { describe, expect, it } from 'vitest';
-import { chooseOption, isStrayNumber, parseApproval, parseAutonomy, parseCommand, parseTaskOrder } from '../../src/domain/chat/commands.ts';
+import { chooseOption, isStrayNumber, parseApproval, parseAutonomy, parseCommand, parseTaskOrder } from '../../src/domain/chat/words/commands.ts';
 
 /** Every text that others write goes through some expression of ours: one that backtracks lets a message hold a process for minutes. */
 

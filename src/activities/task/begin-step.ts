@@ -7,7 +7,7 @@ import type { Config } from '../../config.ts';
 import { type AgentName, type RunSpec, worktreeOf } from '../../contracts/kennel.ts';
 import type { AgreementAsked, BeginInput, HeldBack, Prepared } from '../../contracts/task.ts';
 import type { Author } from '../../contracts/workspace-ops.ts';
-import { askWhoSigns } from '../../domain/chat/sign-off.ts';
+import { askWhoSigns } from '../../domain/chat/words/sign-off.ts';
 import { modelOf } from '../../domain/tasks/agents.ts';
 import { loginsOf } from '../../domain/tasks/logins.ts';
 import { chatAutonomy } from '../../store/chats/threads/threads.ts';

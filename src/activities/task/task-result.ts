@@ -6,7 +6,7 @@ import type { Config } from '../../config.ts';
 import { worktreeOf } from '../../contracts/kennel.ts';
 import type { Concluded } from '../../contracts/task.ts';
 import type { ConcludedChanges, WorkspaceAnswer } from '../../contracts/workspace-ops.ts';
-import { signedOff } from '../../domain/chat/sign-off.ts';
+import { signedOff } from '../../domain/chat/words/sign-off.ts';
 import { cut, prefix } from '../../domain/text/storable.ts';
 import type { TaskResult } from '../../store/kennel/tables.ts';
 import { lastSaid } from '../../store/kennel/tasks/task-log.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { undoWords } from '../../domain/chat/tool-words.ts';
+import { undoWords } from '../../domain/chat/words/tool-words.ts';
 import { cut } from '../../domain/text/storable.ts';
 import { findSnapshot, listSnapshots, type Snapshot } from '../../store/kennel/workspaces/snapshots.ts';
 import { snapshotLimit, snapshotNotFound } from '../errors/texts.ts';

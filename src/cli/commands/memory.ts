@@ -1,5 +1,5 @@
 import type { Config } from '../../config.ts';
-import { memoryLine } from '../../domain/chat/memory.ts';
+import { memoryLine } from '../../domain/chat/context/memory.ts';
 import { allMemories, removeAnyMemories } from '../../store/memories/memories.ts';
 import { withStore } from '../instance/servers/with-store.ts';
 

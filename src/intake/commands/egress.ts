@@ -1,4 +1,4 @@
-import { parseEgress } from '../../domain/chat/commands.ts';
+import { parseEgress } from '../../domain/chat/words/commands.ts';
 import { shownHost } from '../../domain/tasks/egress.ts';
 import { revokeRules } from '../../store/kennel/egress/egress-rules.ts';
 import { egressText } from '../../store/kennel/egress/egress-text.ts';

@@ -1,5 +1,5 @@
 import type { Config } from '../../config.ts';
-import { parseShare, type ShareOrder } from '../../domain/chat/commands.ts';
+import { parseShare, type ShareOrder } from '../../domain/chat/words/commands.ts';
 import { findName } from '../../domain/tasks/workspace-names.ts';
 import { listShares, shareWorkspace, unshareWorkspace } from '../../store/kennel/workspaces/shares.ts';
 import { listWorkspaces } from '../../store/kennel/workspaces/workspaces.ts';

@@ -1,6 +1,6 @@
 import { factsOf } from '../../../kennel/agents/registry.ts';
 import type { Arrival } from '../../contracts/conversation.ts';
-import { parseTaskOrder, type TaskOrder } from '../../domain/chat/commands.ts';
+import { parseTaskOrder, type TaskOrder } from '../../domain/chat/words/commands.ts';
 import { cut } from '../../store/chats/ids.ts';
 import { listHosts } from '../../store/kennel/hosts/hosts.ts';
 import { openLimits } from '../../store/kennel/limits.ts';

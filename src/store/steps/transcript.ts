@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { stepKey } from '../../contracts/ids.ts';
 import type { Source } from '../../contracts/taint.ts';
-import { type Called, type CallsById, type DialogueMessage, SHOWN_OUTPUT_CHARS } from '../../domain/chat/context.ts';
+import { type Called, type CallsById, type DialogueMessage, SHOWN_OUTPUT_CHARS } from '../../domain/chat/context/context.ts';
 import type { FileShown } from '../../domain/text/files.ts';
 import { derivedId, roughTokens } from '../chats/ids.ts';
 import { shownFiles } from '../chats/messages/attachments.ts';

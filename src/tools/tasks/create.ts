@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { AGENT_NAMES } from '../../../kennel/agents/registry.ts';
 import { taskWorkflowId } from '../../contracts/ids.ts';
-import { parsePlanFirst } from '../../domain/chat/plan-words.ts';
+import { parsePlanFirst } from '../../domain/chat/words/plan-words.ts';
 import { breachText, taskBreach, taskBudget } from '../../domain/model/budgets.ts';
 import { chooseAgent } from '../../domain/tasks/agents.ts';
 import { planWishes } from '../../store/kennel/questions/task-plans.ts';

@@ -1,7 +1,7 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { z } from 'zod';
 import { decidedSignal } from '../../contracts/signals.ts';
-import { chooseOption, parseApproval } from '../../domain/chat/commands.ts';
+import { chooseOption, parseApproval } from '../../domain/chat/words/commands.ts';
 import { onThread } from '../../store/chats/thread-transaction.ts';
 import { isAboutHosts } from '../../store/kennel/questions/egress-questions.ts';
 import { latestQuestionOfTask } from '../../store/kennel/questions/task-questions.ts';

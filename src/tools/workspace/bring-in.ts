@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { z } from 'zod';
 import { cloneInto, fetchableAddress, isFolder } from '../../adapters/github/clone.ts';
-import { nameFrom, pastedPath } from '../../domain/chat/bring-in.ts';
+import { nameFrom, pastedPath } from '../../domain/chat/words/bring-in.ts';
 import { nameProblem } from '../../domain/tasks/workspace-names.ts';
 import { visibleLine } from '../../domain/text/evidence.ts';
 import { reachOf } from '../../store/kennel/workspaces/shares.ts';

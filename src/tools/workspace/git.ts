@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { KEY } from '../../contracts/workspace-ops.ts';
-import { signedOff } from '../../domain/chat/sign-off.ts';
+import { signedOff } from '../../domain/chat/words/sign-off.ts';
 import { branchProblem } from '../../domain/tasks/workspace-names.ts';
 import { intentOf, noteIntent } from '../../store/kennel/workspaces/intents.ts';
 import { signatureOf } from '../../store/kennel/workspaces/signatures.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ThreadRecord } from '../../../src/contracts/records.ts';
-import { toModelMessages } from '../../../src/domain/chat/context.ts';
+import { toModelMessages } from '../../../src/domain/chat/context/context.ts';
 import { derivedId } from '../../../src/store/chats/ids.ts';
 import { attach, attachmentOfChat, bytesOfAttachment, saveAttachment } from '../../../src/store/chats/messages/attachments.ts';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { toModelMessages } from '../../../src/domain/chat/context.ts';
+import { toModelMessages } from '../../../src/domain/chat/context/context.ts';
 import { freshId, steerItemId } from '../../../src/store/chats/ids.ts';
 import { receive } from '../../../src/store/chats/messages/inbox.ts';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';

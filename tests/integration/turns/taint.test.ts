@@ -369,7 +369,7 @@ describe('text of others', () => {
       await bring(chat, injection(['web_fetch', {}]));
       for (const wait of Object.values(afterwards)) await wait(chat);
       const { summary, messages, calls, files } = await loadHistory(db, chat.threadId);
-      const { toModelMessages } = await import('../../../src/domain/chat/context.ts');
+      const { toModelMessages } = await import('../../../src/domain/chat/context/context.ts');
       for (const { role, content } of toModelMessages('You are Fetch.', summary, messages, calls, files))
         if (role === 'system' || role === 'assistant') expect(content, way).not.toContain('DO-NOW');
     }

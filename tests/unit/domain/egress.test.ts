@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseEgress } from '../../../src/domain/chat/commands.ts';
+import { parseEgress } from '../../../src/domain/chat/words/commands.ts';
 import { askedTool, EGRESS_OPTIONS, egressAnswer, egressQuestion, egressVerdict, shownHost, toolName } from '../../../src/domain/tasks/egress.ts';
 import { mirrorEnvironment, mirrorsOf, mirrorsProblem } from '../../../src/domain/tasks/mirrors.ts';
 import { holds } from '../../support/property.ts';

@@ -24,7 +24,8 @@ import { arrowsOf } from '../../../src/api/status/docs/flowchart.ts';
 import { sanitiseName, sanitiseText } from '../../../src/channels/shared/sanitise.ts';
 import { messageOf } from '../../../src/cli/chat/screen/message.ts';
 import { parseLogLine } from '../../../src/cli/instance/logs/log-line.ts';
-import { nameFrom, parseBringIn, pastedPath } from '../../../src/domain/chat/bring-in.ts';
+import { languageTag, quietSpan } from '../../../src/domain/chat/preferences.ts';
+import { nameFrom, parseBringIn, pastedPath } from '../../../src/domain/chat/words/bring-in.ts';
 import {
   parseApproval,
   parseAskAgain,
@@ -34,13 +35,12 @@ import {
   parseShare,
   parseTaskOrder,
   phoneIn,
-} from '../../../src/domain/chat/commands.ts';
-import { parsePlanFirst, parsePlanPreference } from '../../../src/domain/chat/plan-words.ts';
-import { languageTag, quietSpan } from '../../../src/domain/chat/preferences.ts';
-import { parseRemind, readRemind } from '../../../src/domain/chat/reminder.ts';
-import { meaningOf } from '../../../src/domain/chat/replies.ts';
-import { parseSignOff } from '../../../src/domain/chat/sign-off.ts';
-import { parseApp, parseScheduleRemoval, parseTaskStart, parseUndo, toolInWords } from '../../../src/domain/chat/tool-words.ts';
+} from '../../../src/domain/chat/words/commands.ts';
+import { parsePlanFirst, parsePlanPreference } from '../../../src/domain/chat/words/plan-words.ts';
+import { parseRemind, readRemind } from '../../../src/domain/chat/words/reminder.ts';
+import { meaningOf } from '../../../src/domain/chat/words/replies.ts';
+import { parseSignOff } from '../../../src/domain/chat/words/sign-off.ts';
+import { parseApp, parseScheduleRemoval, parseTaskStart, parseUndo, toolInWords } from '../../../src/domain/chat/words/tool-words.ts';
 import { urlsIn } from '../../../src/domain/consent/taint.ts';
 import { parseSchedule } from '../../../src/domain/cron.ts';
 import { parseCustomTool } from '../../../src/domain/extensions/custom-tool.ts';

@@ -1,7 +1,7 @@
 import { type Model, type ModelAnswer, ModelError, type ModelRequest } from '../../../adapters/model/model.ts';
 import type { StepUsage } from '../../../contracts/conversation.ts';
 import type { Source } from '../../../contracts/taint.ts';
-import { compactionPoint, dialogueText } from '../../../domain/chat/context.ts';
+import { compactionPoint, dialogueText } from '../../../domain/chat/context/context.ts';
 import { costOf } from '../../../domain/model/price-book.ts';
 import { quotation } from '../../../domain/text/fences.ts';
 import { prefix } from '../../../domain/text/storable.ts';

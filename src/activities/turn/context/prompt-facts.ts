@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Config } from '../../../config.ts';
-import { repositoryMapText } from '../../../domain/chat/repository-map.ts';
-import { workspaceContext } from '../../../domain/chat/workspace-context.ts';
+import { repositoryMapText } from '../../../domain/chat/context/repository-map.ts';
+import { workspaceContext } from '../../../domain/chat/context/workspace-context.ts';
 import { workOfChat } from '../../../store/kennel/tasks/chat-work.ts';
 import { mapOfChat } from '../../../store/kennel/workspaces/repository-maps.ts';
 import { reachOf } from '../../../store/kennel/workspaces/shares.ts';

@@ -1,6 +1,6 @@
 import type { Config } from '../../../config.ts';
 import { capabilitiesOf } from '../../../contracts/channels.ts';
-import { memoryLines } from '../../../domain/chat/memory.ts';
+import { memoryLines } from '../../../domain/chat/context/memory.ts';
 import { preferenceLines } from '../../../domain/chat/preferences.ts';
 import { type Skill, skillsPrompt } from '../../../domain/extensions/skill.ts';
 import type { StepSubject } from '../../../store/steps/step-subject.ts';

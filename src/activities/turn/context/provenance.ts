@@ -1,6 +1,6 @@
 import { ASK_USER } from '../../../contracts/conversation.ts';
 import type { CallTaint, Sink, Source } from '../../../contracts/taint.ts';
-import type { Called, DialogueMessage } from '../../../domain/chat/context.ts';
+import type { Called, DialogueMessage } from '../../../domain/chat/context/context.ts';
 import { type Effect, type Provenance, taintOf, unionOf, urlsIn } from '../../../domain/consent/taint.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 import type { CheckedCall } from '../../../store/steps/new-calls.ts';

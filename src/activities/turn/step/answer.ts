@@ -3,7 +3,7 @@ import { ModelError, type ModelMessage } from '../../../adapters/model/model.ts'
 import { hasPictures } from '../../../adapters/model/pictures.ts';
 import type { ThinkInput, ThinkResult } from '../../../contracts/conversation.ts';
 import { stepKey } from '../../../contracts/ids.ts';
-import { shownOfMessage, toModelMessages } from '../../../domain/chat/context.ts';
+import { shownOfMessage, toModelMessages } from '../../../domain/chat/context/context.ts';
 import { accessOf, type ToolAccess } from '../../../domain/consent/tool-access.ts';
 import { costOf } from '../../../domain/model/price-book.ts';
 import { cut } from '../../../domain/text/storable.ts';

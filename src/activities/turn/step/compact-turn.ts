@@ -2,7 +2,7 @@ import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import { ModelError } from '../../../adapters/model/model.ts';
 import type { ThinkInput, ThinkResult } from '../../../contracts/conversation.ts';
 import { stepKey } from '../../../contracts/ids.ts';
-import { compactionPoint } from '../../../domain/chat/context.ts';
+import { compactionPoint } from '../../../domain/chat/context/context.ts';
 import type { StepSubject } from '../../../store/steps/step-subject.ts';
 import type { History } from '../../../store/steps/transcript.ts';
 import { beginCompaction, storeCompaction } from '../../../store/turns/compaction.ts';

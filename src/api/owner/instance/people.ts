@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ChatTrust, OwnerChats, OwnerPeople } from '../../../contracts/owner.ts';
-import { phoneIn } from '../../../domain/chat/commands.ts';
+import { phoneIn } from '../../../domain/chat/words/commands.ts';
 import { trustedBySetting } from '../../../intake/commands/trusted.ts';
 import { listShares } from '../../../store/kennel/workspaces/shares.ts';
 import { chatsOfThreads } from '../../../store/owner/chat-names.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { SchedulePreview } from '../../../contracts/owner.ts';
-import { parseRemind, readRemind } from '../../../domain/chat/reminder.ts';
-import { readSchedule } from '../../../domain/chat/schedule-words.ts';
+import { parseRemind, readRemind } from '../../../domain/chat/words/reminder.ts';
+import { readSchedule } from '../../../domain/chat/words/schedule-words.ts';
 import { describeTime, isTimeZone, nextFirings, parseSchedule } from '../../../domain/cron.ts';
 import { zoneOf } from '../../../store/chats/preferences.ts';
 import { chatOfThread } from '../../../store/chats/threads/threads.ts';

@@ -1,4 +1,4 @@
-import { parseTaskStart } from '../../../domain/chat/tool-words.ts';
+import { parseTaskStart } from '../../../domain/chat/words/tool-words.ts';
 import { cut } from '../../../domain/text/storable.ts';
 import type { TaskRow } from '../../../store/background/background-tasks.ts';
 import { callsOfTurn, countEvents, eventsOfTask, lastWordsOf } from '../../../store/background/task-detail.ts';

@@ -1,5 +1,5 @@
 import { AGENT_NAMES } from '../../../../kennel/agents/registry.ts';
-import { taskStartWords } from '../../../domain/chat/tool-words.ts';
+import { taskStartWords } from '../../../domain/chat/words/tool-words.ts';
 import { storableText } from '../../../domain/text/storable.ts';
 import { countTasks, findTaskRows, listTaskRows, type TaskRow } from '../../../store/background/background-tasks.ts';
 import { listWorkspaces } from '../../../store/kennel/workspaces/workspaces.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ThreadRecord } from '../../../contracts/records.ts';
-import { thingsToTry } from '../../../domain/chat/help.ts';
+import { thingsToTry } from '../../../domain/chat/words/help.ts';
 import { chatKey } from '../../../store/chats/ids.ts';
 import { threadDetail } from '../../../store/chats/threads/thread-detail.ts';
 import { createThread, getThread, listThreads } from '../../../store/chats/threads/threads.ts';

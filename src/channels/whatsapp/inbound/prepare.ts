@@ -1,4 +1,4 @@
-import { parseCommand } from '../../../domain/chat/commands.ts';
+import { parseCommand } from '../../../domain/chat/words/commands.ts';
 import { attachmentId } from '../../../store/chats/messages/attachments.ts';
 import { countAttempt, type OurMessage, type Waiting } from '../../../store/whatsapp/inbox.ts';
 import { AttachmentReader, type Prepared } from '../../shared/attachments.ts';

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { resolve } from 'node:path';
-import { pastedPath } from '../../../domain/chat/bring-in.ts';
+import { pastedPath } from '../../../domain/chat/words/bring-in.ts';
 
 /**
  * A message that is a folder, as the words that bring it in: terminals paste the path of a folder that is dragged into them. `open ..` is meant from where the

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { ChatWork } from '../../../domain/chat/workspace-context.ts';
+import type { ChatWork } from '../../../domain/chat/context/workspace-context.ts';
 import { compiled } from '../../postgres/compiled-query.ts';
 import type { Db } from '../../postgres/database.ts';
 

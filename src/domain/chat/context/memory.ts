@@ -1,4 +1,4 @@
-import { inline } from '../text/foreign-text.ts';
+import { inline } from '../../text/foreign-text.ts';
 
 /** Longest memory. */
 export const MEMORY_CHARS = 500;

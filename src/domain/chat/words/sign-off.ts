@@ -1,4 +1,4 @@
-import type { Author } from '../../contracts/workspace-ops.ts';
+import type { Author } from '../../../contracts/workspace-ops.ts';
 import { isTooLong } from './commands.ts';
 
 /** Who the commits are by, as a whole message says it: `sign as me`, `sign as Ada Lovelace <ada@example.com>`, `sign as fetch`. `null`: Fetch itself. */

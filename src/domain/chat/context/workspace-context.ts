@@ -1,5 +1,5 @@
-import type { Profile } from '../../contracts/workspace-ops.ts';
-import { inline } from '../text/foreign-text.ts';
+import type { Profile } from '../../../contracts/workspace-ops.ts';
+import { inline } from '../../text/foreign-text.ts';
 
 /** What the store knows of the work in a chat. */
 export interface ChatWork {

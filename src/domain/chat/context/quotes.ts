@@ -1,6 +1,6 @@
-import type { Source } from '../../contracts/taint.ts';
-import { oneLine, quotation } from '../text/fences.ts';
-import { storableText } from '../text/storable.ts';
+import type { Source } from '../../../contracts/taint.ts';
+import { oneLine, quotation } from '../../text/fences.ts';
+import { storableText } from '../../text/storable.ts';
 
 /** A text that came with a message, such as a file that an editor has open. */
 export interface Quote {

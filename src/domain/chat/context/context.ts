@@ -1,8 +1,8 @@
-import type { ModelMessage } from '../../contracts/model.ts';
-import type { Source } from '../../contracts/taint.ts';
-import { note, quotation } from '../text/fences.ts';
-import { type FileShown, withDocuments } from '../text/files.ts';
-import { prefix } from '../text/storable.ts';
+import type { ModelMessage } from '../../../contracts/model.ts';
+import type { Source } from '../../../contracts/taint.ts';
+import { note, quotation } from '../../text/fences.ts';
+import { type FileShown, withDocuments } from '../../text/files.ts';
+import { prefix } from '../../text/storable.ts';
 
 /** Tool outputs longer than this are shown cut, with how to read on. */
 export const SHOWN_OUTPUT_CHARS = 8000;

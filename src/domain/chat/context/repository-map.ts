@@ -1,4 +1,4 @@
-import type { RepositoryMap } from '../../contracts/workspace-ops.ts';
+import type { RepositoryMap } from '../../../contracts/workspace-ops.ts';
 
 /** Characters of all lines. */
 const LONGEST = 2_000;
