@@ -10,7 +10,7 @@ import { createTaskRecords } from '../../src/activities/task/task-records.ts';
 import { createAct } from '../../src/activities/turn/act.ts';
 import { createThink } from '../../src/activities/turn/step/think.ts';
 import { createRecordActivities } from '../../src/activities/turn/turn-records.ts';
-import { openModel } from '../../src/adapters/model/open-model.ts';
+import { openModel } from '../../src/adapters/model/endpoint/open-model.ts';
 import { screenSender } from '../../src/channels/screens.ts';
 import { temporalCache } from '../../src/cli/instance/instance.ts';
 import { workerDeployment } from '../../src/cli/roles/worker-versioning.ts';

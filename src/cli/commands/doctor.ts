@@ -159,11 +159,11 @@ async function postgresAt(config: Config, url: string): Promise<Finding> {
 
 /** One real completion, because an endpoint may list its models to everybody and still refuse the key. */
 async function modelFinding(config: Config): Promise<Finding> {
-  const { endpointOf, PRACTICE } = await import('../../adapters/model/endpoint.ts');
+  const { endpointOf, PRACTICE } = await import('../../adapters/model/endpoint/endpoint.ts');
   const endpoint = endpointOf(config);
   const mend = 'fetch setup';
   if (!endpoint) return { name: 'model', state: 'warning', version: null, detail: 'none is configured: the practice model answers', mend };
-  const { verifyModel } = await import('../../adapters/model/discover.ts');
+  const { verifyModel } = await import('../../adapters/model/endpoint/discover.ts');
   const model = config.AGENT_MODEL === PRACTICE ? undefined : config.AGENT_MODEL;
   const result = await verifyModel({ ...config, AGENT_MODEL: model } as never, MODEL_PATIENCE_MS);
   if (!result.ok) return missing('model', `${shownAddress(endpoint.baseUrl)}: ${result.error}`, mend);

@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { mcpConfigFile } from '../../adapters/mcp/config-file.ts';
-import { endpointOf, PRACTICE } from '../../adapters/model/endpoint.ts';
+import { endpointOf, PRACTICE } from '../../adapters/model/endpoint/endpoint.ts';
 import { type Config, childEnvironment, type Source, sourcesOf } from '../../config.ts';
 import { VERSION } from '../../installation.ts';
 import { clusterFolder } from '../instance/servers/postgres.ts';

@@ -1,4 +1,4 @@
-import { endpointOf } from '../../adapters/model/endpoint.ts';
+import { endpointOf } from '../../adapters/model/endpoint/endpoint.ts';
 import type { Config } from '../../config.ts';
 import { helpText, type SetUp } from '../../domain/chat/words/help.ts';
 import { listHosts } from '../../store/kennel/hosts/hosts.ts';

@@ -10,7 +10,7 @@ import { limitIn } from '../../../src/adapters/kennel/gate/model/limits.ts';
 import { refusalIn } from '../../../src/adapters/kennel/gate/model/stream-refusal.ts';
 import { parseRequest } from '../../../src/adapters/model/practice/request.ts';
 import { firstJson } from '../../../src/adapters/model/practice/script.ts';
-import { waitOf } from '../../../src/adapters/model/reset-time.ts';
+import { waitOf } from '../../../src/adapters/model/request/reset-time.ts';
 import { readAnswer, SearchError } from '../../../src/adapters/web/searxng.ts';
 import { EdgeError } from '../../../src/api/errors/errors.ts';
 import { JsonSyntaxError } from '../../../src/api/errors/json-position.ts';

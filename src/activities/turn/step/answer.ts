@@ -1,6 +1,6 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import { ModelError, type ModelMessage } from '../../../adapters/model/model.ts';
-import { hasPictures } from '../../../adapters/model/pictures.ts';
+import { hasPictures } from '../../../adapters/model/request/pictures.ts';
 import type { ThinkInput, ThinkResult } from '../../../contracts/conversation.ts';
 import { stepKey } from '../../../contracts/ids.ts';
 import { shownOfMessage, toModelMessages } from '../../../domain/chat/context/context.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { modelsOf, verifyModel } from '../../../adapters/model/discover.ts';
-import { endpointOf, type ModelSettings, PRACTICE } from '../../../adapters/model/endpoint.ts';
+import { modelsOf, verifyModel } from '../../../adapters/model/endpoint/discover.ts';
+import { endpointOf, type ModelSettings, PRACTICE } from '../../../adapters/model/endpoint/endpoint.ts';
 import { shownValue } from '../../../adapters/settings-file.ts';
 import type { Config } from '../../../config.ts';
 import type { ModelCheck } from '../../../contracts/owner.ts';

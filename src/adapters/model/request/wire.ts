@@ -1,5 +1,5 @@
-import { storableJson } from '../../domain/text/storable.ts';
-import type { ModelMessage, ModelRequest, ModelTool } from './model.ts';
+import { storableJson } from '../../../domain/text/storable.ts';
+import type { ModelMessage, ModelRequest, ModelTool } from '../model.ts';
 import { userContent } from './pictures.ts';
 
 /** A part of a request on the wire, and how many of its characters count as tokens; base64 does not. */

@@ -1,4 +1,4 @@
-import { ModelError } from './error.ts';
+import { ModelError } from '../error.ts';
 
 /** How long an endpoint may be silent before a request is given up, in ms. */
 export interface AnswerTimes {

@@ -1,4 +1,4 @@
-import { isPublicAddress, literalAddress } from '../web/address-guard.ts';
+import { isPublicAddress, literalAddress } from '../../web/address-guard.ts';
 
 /** Whether an endpoint's address is on this machine or in a private network. Names are not looked up. */
 export function isLocalEndpoint(baseUrl: string): boolean {

@@ -1,7 +1,7 @@
-import { priceBook, priceFor } from '../../domain/model/price-book.ts';
+import { priceBook, priceFor } from '../../../domain/model/price-book.ts';
+import type { Endpoint } from '../model.ts';
 import { listedModels } from './client.ts';
 import { isLocalEndpoint } from './local-endpoint.ts';
-import type { Endpoint } from './model.ts';
 
 /** A model that an endpoint lists, with what is known of it. */
 export interface Offer {

@@ -1,4 +1,4 @@
-import { duration, LONGEST_WAIT_MS, seconds, untilClock, waitInWords } from '../../domain/model/reset-words.ts';
+import { duration, LONGEST_WAIT_MS, seconds, untilClock, waitInWords } from '../../../domain/model/reset-words.ts';
 
 /**
  * When a refused request may be repeated, as the endpoint says it: in headers, in the body, or in words. The forms come from the documentation of OpenAI,

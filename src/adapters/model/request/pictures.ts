@@ -1,6 +1,6 @@
 import type OpenAI from 'openai';
-import type { ModelMessage } from '../../contracts/model.ts';
-import { ModelError } from './error.ts';
+import type { ModelMessage } from '../../../contracts/model.ts';
+import { ModelError } from '../error.ts';
 
 /** How endpoints say that a model takes no pictures, when they do not simply reject the request (OpenRouter 404, llama.cpp 500). */
 const NO_PICTURES = /image|vision|multimodal|mmproj|modalit/i;

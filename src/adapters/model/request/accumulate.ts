@@ -1,5 +1,5 @@
-import { ModelError } from './error.ts';
-import type { ModelAnswer, ModelCall, ModelRequest, ModelUsage } from './model.ts';
+import { ModelError } from '../error.ts';
+import type { ModelAnswer, ModelCall, ModelRequest, ModelUsage } from '../model.ts';
 
 /** A chunk of a stream or a whole answer, with every deviation from the protocol that providers have. */
 export interface WireChunk {

@@ -1,5 +1,5 @@
-import type { Config } from '../../config.ts';
-import type { Endpoint } from './model.ts';
+import type { Config } from '../../../config.ts';
+import type { Endpoint } from '../model.ts';
 
 export type ModelSettings = Pick<Config, 'OPENAI_BASE_URL' | 'OPENAI_API_KEY' | 'OPENROUTER_API_KEY' | 'AGENT_MODEL' | 'FETCH_FALLBACK_MODEL'> &
   Partial<Pick<Config, 'FETCH_MODEL_SILENCE_SECONDS' | 'FETCH_MODEL_PRICE'>>;

@@ -1,7 +1,7 @@
 import OpenAI from 'openai';
-import { classify } from './classify.ts';
-import type { Endpoint } from './model.ts';
-import { leanFetch } from './transport.ts';
+import type { Endpoint } from '../model.ts';
+import { classify } from '../request/classify.ts';
+import { leanFetch } from '../request/transport.ts';
 
 type Address = Pick<Endpoint, 'baseUrl' | 'apiKey'>;
 

@@ -1,9 +1,9 @@
 import type OpenAI from 'openai';
 import { Stream } from 'openai/streaming';
+import { ModelError } from '../error.ts';
+import type { ModelAnswer, ModelRequest } from '../model.ts';
 import { Accumulator, type WireChunk } from './accumulate.ts';
 import { classify } from './classify.ts';
-import { ModelError } from './error.ts';
-import type { ModelAnswer, ModelRequest } from './model.ts';
 import { type AnswerTimes, SilenceWatch } from './silence.ts';
 import { textOf } from './transport.ts';
 import { wireBody } from './wire.ts';

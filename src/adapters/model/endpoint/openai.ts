@@ -1,12 +1,12 @@
-import { priceBook } from '../../domain/model/price-book.ts';
+import { priceBook } from '../../../domain/model/price-book.ts';
+import { ModelError } from '../error.ts';
+import type { Model, ModelAnswer, ModelKind, ModelRequest } from '../model.ts';
+import { hasPictures, refusesPictures, withoutPictures } from '../request/pictures.ts';
+import { type RequestOptions, requestOnce } from '../request/request.ts';
+import { ANSWER_TIMES, type AnswerTimes } from '../request/silence.ts';
 import { accountOf } from './account.ts';
 import { openaiClient } from './client.ts';
-import { ModelError } from './error.ts';
 import { isLocalEndpoint } from './local-endpoint.ts';
-import type { Model, ModelAnswer, ModelKind, ModelRequest } from './model.ts';
-import { hasPictures, refusesPictures, withoutPictures } from './pictures.ts';
-import { type RequestOptions, requestOnce } from './request.ts';
-import { ANSWER_TIMES, type AnswerTimes } from './silence.ts';
 
 export interface OpenAIOptions {
   kind: ModelKind;

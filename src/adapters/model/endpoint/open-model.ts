@@ -1,9 +1,9 @@
+import type { Model } from '../model.ts';
+import { startPracticeServer } from '../practice/server.ts';
+import { timesWithin } from '../request/silence.ts';
 import { customModelName } from './client.ts';
 import { endpointOf, type ModelSettings, PRACTICE } from './endpoint.ts';
-import type { Model } from './model.ts';
 import { openaiModel } from './openai.ts';
-import { startPracticeServer } from './practice/server.ts';
-import { timesWithin } from './silence.ts';
 
 const defaultNames = { openai: 'gpt-5-mini', openrouter: 'openai/gpt-5-mini' } as const;
 

@@ -1,8 +1,8 @@
-import type { Config } from '../../config.ts';
-import { priceText } from '../../domain/model/price-book.ts';
+import type { Config } from '../../../config.ts';
+import { priceText } from '../../../domain/model/price-book.ts';
+import { ModelError } from '../error.ts';
 import { listModels } from './client.ts';
 import { endpointOf, type ModelSettings, PRACTICE } from './endpoint.ts';
-import { ModelError } from './error.ts';
 import { openModel } from './open-model.ts';
 
 /** A model that setup can offer: what to show, and the settings that choose it (`env` may hold a key: never log it). */
