@@ -8,8 +8,8 @@ import { type AgentName, type RunSpec, worktreeOf } from '../../contracts/kennel
 import type { AgreementAsked, BeginInput, HeldBack, Prepared } from '../../contracts/task.ts';
 import type { Author } from '../../contracts/workspace-ops.ts';
 import { askWhoSigns } from '../../domain/chat/words/sign-off.ts';
-import { modelOf } from '../../domain/tasks/agents.ts';
-import { loginsOf } from '../../domain/tasks/logins.ts';
+import { modelOf } from '../../domain/tasks/agents/agents.ts';
+import { loginsOf } from '../../domain/tasks/agents/logins.ts';
 import { chatAutonomy } from '../../store/chats/threads/threads.ts';
 import { agreedSkillsInThread } from '../../store/extensions/turn-extensions.ts';
 import { askForEnvironment } from '../../store/kennel/questions/task-environments.ts';

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { isAgent } from '../../../kennel/agents/registry.ts';
 import type { Concluded } from '../../contracts/task.ts';
-import { failureForPeople } from '../../domain/tasks/failure-advice.ts';
+import { failureForPeople } from '../../domain/tasks/agents/failure-advice.ts';
 import { reportText } from '../../domain/tasks/report.ts';
 import { type Reached, reachedBy } from '../../store/kennel/egress/egress.ts';
 import { closeTaskQuestions } from '../../store/kennel/questions/task-questions.ts';

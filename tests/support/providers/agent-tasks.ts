@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { modelSetting } from '../../../src/domain/tasks/agent-settings.ts';
+import { modelSetting } from '../../../src/domain/tasks/agents/agent-settings.ts';
 import type { Task } from '../../../src/store/kennel/tasks/tasks.ts';
 import { startTestApp, type TestApp } from '../app.ts';
 import { requireDocker } from '../docker.ts';

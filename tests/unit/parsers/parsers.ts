@@ -51,9 +51,9 @@ import { limitInFailure, readFailure } from '../../../src/domain/model/agent-lim
 import { inputsOf } from '../../../src/domain/routine-inputs.ts';
 import { egressHost, membersOf } from '../../../src/domain/setting-lists.ts';
 import { egressVerdict, toolName } from '../../../src/domain/tasks/egress.ts';
-import { mirrorsProblem } from '../../../src/domain/tasks/mirrors.ts';
 import { readPlan } from '../../../src/domain/tasks/plan.ts';
-import { registriesIn } from '../../../src/domain/tasks/registries.ts';
+import { mirrorsProblem } from '../../../src/domain/tasks/registries/mirrors.ts';
+import { registriesIn } from '../../../src/domain/tasks/registries/registries.ts';
 import { isTooDeep } from '../../../src/domain/text/depth.ts';
 import { secretIn } from '../../../src/domain/text/secrets.ts';
 import { phoneOf } from '../../../src/domain/whatsapp/identity.ts';

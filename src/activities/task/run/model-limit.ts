@@ -3,7 +3,7 @@ import type { LogLine } from '../../../contracts/kennel.ts';
 import type { ModelLimit } from '../../../contracts/task.ts';
 import { limitInFailure } from '../../../domain/model/agent-limit.ts';
 import { nextDay, type TaskUsed, taskBreach, taskBudget } from '../../../domain/model/budgets.ts';
-import { loginsOf } from '../../../domain/tasks/logins.ts';
+import { loginsOf } from '../../../domain/tasks/agents/logins.ts';
 import { forgetLimit, type KnownLimit, type Limited, limitOf, noteLimit, refusalOf } from '../../../store/kennel/limits.ts';
 import type { Task } from '../../../store/kennel/tasks/tasks.ts';
 import { budgetUse } from '../../../store/kennel/tasks/usage.ts';

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { Agent } from 'undici';
 import type { TaskBudget } from '../../../domain/model/budgets.ts';
-import type { MirrorAddress } from '../../../domain/tasks/mirrors.ts';
+import type { MirrorAddress } from '../../../domain/tasks/registries/mirrors.ts';
 import { addRefusals, addTraffic } from '../../../store/kennel/egress/egress.ts';
 import { noteAsk, rulesOfTask } from '../../../store/kennel/egress/egress-rules.ts';
 import { forgetLimit, limitOf, mayTryLimit, noteLimit, noteRefusal } from '../../../store/kennel/limits.ts';

@@ -13,7 +13,7 @@ import {
   isAllowing,
   shownHost,
 } from '../../../domain/tasks/egress.ts';
-import { HOW_TO_ANSWER_REGISTRIES, REGISTRY_OPTIONS, type Registry, registryQuestion } from '../../../domain/tasks/registries.ts';
+import { HOW_TO_ANSWER_REGISTRIES, REGISTRY_OPTIONS, type Registry, registryQuestion } from '../../../domain/tasks/registries/registries.ts';
 import { onThread } from '../../chats/thread-transaction.ts';
 import type { Db, Tx } from '../../postgres/database.ts';
 import { openedNow } from '../../questions/ask.ts';

@@ -1,6 +1,6 @@
-import { type AgentName, factsOf, hasModel } from '../../../kennel/agents/registry.ts';
-import type { ModelLimit } from '../../contracts/task.ts';
-import { clockTime } from '../text/when.ts';
+import { type AgentName, factsOf, hasModel } from '../../../../kennel/agents/registry.ts';
+import type { ModelLimit } from '../../../contracts/task.ts';
+import { clockTime } from '../../text/when.ts';
 import type { Readiness } from './agents.ts';
 import { loginsOf } from './logins.ts';
 

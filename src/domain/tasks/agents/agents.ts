@@ -1,4 +1,4 @@
-import { type AgentName, factsOf, hasModel } from '../../../kennel/agents/registry.ts';
+import { type AgentName, factsOf, hasModel } from '../../../../kennel/agents/registry.ts';
 import { type ModelSetting, modelSetting } from './agent-settings.ts';
 import { loginsOf } from './logins.ts';
 

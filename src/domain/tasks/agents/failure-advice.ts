@@ -1,7 +1,7 @@
-import { type AgentName, factsOf, hasModel } from '../../../kennel/agents/registry.ts';
-import { readFailure } from '../model/agent-limit.ts';
-import { OWN_BUDGET } from '../model/limit-phrases.ts';
-import { cut } from '../text/storable.ts';
+import { type AgentName, factsOf, hasModel } from '../../../../kennel/agents/registry.ts';
+import { readFailure } from '../../model/agent-limit.ts';
+import { OWN_BUDGET } from '../../model/limit-phrases.ts';
+import { cut } from '../../text/storable.ts';
 import { modelSetting } from './agent-settings.ts';
 import { type ModelSettings, modelOf } from './agents.ts';
 import { withoutInside } from './container-words.ts';

@@ -1,4 +1,4 @@
-import { type AskedHost, shownHost } from './egress.ts';
+import { type AskedHost, shownHost } from '../egress.ts';
 
 /** Which registries the package managers of a project use, as they say themselves. No list of registries is in our source. */
 

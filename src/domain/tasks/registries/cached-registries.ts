@@ -1,4 +1,4 @@
-import { INSIDE } from '../../contracts/kennel.ts';
+import { INSIDE } from '../../../contracts/kennel.ts';
 import { cachedAddress } from './registry-cache.ts';
 
 /** What a container needs so that its package managers ask the cache of this host. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { factsOf, MODEL_AGENT_NAMES, type ModelAgentName } from '../../../kennel/agents/registry.ts';
+import { factsOf, MODEL_AGENT_NAMES, type ModelAgentName } from '../../../../kennel/agents/registry.ts';
 
 export type ModelSetting = `${Uppercase<ModelAgentName>}_MODEL`;
 /** The setting that names the model of one agent. */
