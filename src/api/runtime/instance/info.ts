@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { asksForToken } from '../../http/auth.ts';
+import { asksForToken } from '../../http/access/auth.ts';
 import { endpoint } from '../shared/endpoint.ts';
 
 const SERVICE = 'deepseek-runtime-api';

@@ -1,8 +1,8 @@
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import type { Context, Middleware, Next } from 'koa';
-import type { Config } from '../../config.ts';
-import { sendError } from './reply.ts';
+import type { Config } from '../../../config.ts';
+import { sendError } from '../reply.ts';
 
 /**
  * Refuses requests for a host name that is not ours. In DNS rebinding, a page lets its own name resolve to this machine; for the browser both then have one

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { Config } from '../../config.ts';
+import type { Config } from '../../../config.ts';
 import { originList } from './cors.ts';
 import { sameSecret } from './secrets.ts';
 import { cookieTokens, hasSession } from './session-cookie.ts';

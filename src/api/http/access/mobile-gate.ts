@@ -1,7 +1,7 @@
 import type { Context, Middleware, Next } from 'koa';
-import { MOBILE_IS_OFF, TOKEN_REQUIRED } from '../errors/texts.ts';
+import { MOBILE_IS_OFF, TOKEN_REQUIRED } from '../../errors/texts.ts';
+import { sendEmpty, sendError, sendText } from '../reply.ts';
 import { showsToken } from './auth.ts';
-import { sendEmpty, sendError, sendText } from './reply.ts';
 import { hasSession } from './session-cookie.ts';
 
 export interface Gate {
