@@ -13,7 +13,7 @@ import { createRecordActivities } from '../../src/activities/turn/turn-records.t
 import { openModel } from '../../src/adapters/model/endpoint/open-model.ts';
 import { screenSender } from '../../src/channels/screens.ts';
 import { temporalCache } from '../../src/cli/instance/instance.ts';
-import { workerDeployment } from '../../src/cli/roles/worker-versioning.ts';
+import { workerDeployment } from '../../src/cli/roles/temporal/worker-versioning.ts';
 import { type Config, childEnvironment, loadConfig } from '../../src/config.ts';
 import { AGENT_QUEUE, gatewayQueue, kennelQueue } from '../../src/contracts/ids.ts';
 import { createIntake, type Intake } from '../../src/intake/intake.ts';

@@ -10,7 +10,7 @@ import { onScrape } from '../../telemetry/registry.ts';
 import * as shown from '../../telemetry/store-metrics.ts';
 import { keptBackups } from '../backup/kept.ts';
 import type { OwnRole } from '../instance/home/state-file.ts';
-import type { RoleState } from '../roles/health.ts';
+import type { RoleState } from '../roles/process/health.ts';
 import { queueStats } from './queue-stats.ts';
 
 /** What every process says of itself. */

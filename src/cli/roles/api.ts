@@ -10,7 +10,7 @@ import { keepAuditHead } from '../instance/home/audit-head.ts';
 import { readPayloadKeys } from '../instance/home/payload-keys.ts';
 import { ensureSecret, ensureToken } from '../instance/home/tokens.ts';
 import { ownerInstance } from './owner-instance.ts';
-import type { RoleContext } from './role-context.ts';
+import type { RoleContext } from './process/role-context.ts';
 
 /** The role that serves HTTP: the runtime API and the status API. */
 export async function run({ config, role, store, temporal }: RoleContext): Promise<void> {

@@ -14,11 +14,11 @@ import { measured } from '../../adapters/model/measured.ts';
 import type { Config } from '../../config.ts';
 import { AGENT_QUEUE } from '../../contracts/ids.ts';
 import { createLog } from '../../log.ts';
-import { activityTraces } from './activity-traces.ts';
-import type { RoleContext } from './role-context.ts';
-import { drained, runToEnd, workerTimings } from './temporal-runtime.ts';
-import { idleReason, workerDeployment } from './worker-versioning.ts';
-import { cachedWorkflowBundle } from './workflow-bundle.ts';
+import type { RoleContext } from './process/role-context.ts';
+import { activityTraces } from './temporal/activity-traces.ts';
+import { drained, runToEnd, workerTimings } from './temporal/temporal-runtime.ts';
+import { idleReason, workerDeployment } from './temporal/worker-versioning.ts';
+import { cachedWorkflowBundle } from './temporal/workflow-bundle.ts';
 
 /** The role that runs workflows, model steps and worker-side tools. Any number of them may run, on any machines. */
 export async function run({ config, role, store, temporal, native, converter }: RoleContext): Promise<void> {

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { bringUpToDate, createSchedule, describeSchedule, listScheduled, type NewSchedule } from '../../../src/adapters/schedules.ts';
-import { buildWorkflowBundle, entryOf } from '../../../src/cli/roles/workflow-bundle.ts';
+import { buildWorkflowBundle, entryOf } from '../../../src/cli/roles/temporal/workflow-bundle.ts';
 import { scheduleId } from '../../../src/contracts/ids.ts';
 import { BACKGROUND_PRIORITY } from '../../../src/contracts/priority.ts';
 import { endedRuns, startRuns } from '../../support/background-runs.ts';

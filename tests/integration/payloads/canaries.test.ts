@@ -10,7 +10,7 @@ import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/wo
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { dataConverter } from '../../../src/adapters/payloads/converter.ts';
 import { readPayloadKeys } from '../../../src/cli/instance/home/payload-keys.ts';
-import { buildWorkflowBundle } from '../../../src/cli/roles/workflow-bundle.ts';
+import { buildWorkflowBundle } from '../../../src/cli/roles/temporal/workflow-bundle.ts';
 import type { TestApp } from '../../support/app.ts';
 import { echoQuery, echoUpdate, wordSignal } from '../../support/canary-workflow.ts';
 import { inState, startTask, startTaskApp, workspace } from '../../support/kennel-app.ts';

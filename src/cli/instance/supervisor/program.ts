@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync } from 'node:fs';
-import { type ProcessMessage, RELEASE } from '../../roles/role-process.ts';
+import { type ProcessMessage, RELEASE } from '../../roles/process/role-process.ts';
 import { startTimeOf } from '../home/process-identity.ts';
 import type { RoleName, RoleState } from '../home/state-file.ts';
 import { lastErrorLine, openRoleLog } from '../logs/role-log.ts';

@@ -4,7 +4,7 @@ import { devServerArguments } from '../../../../temporal/dev-server.ts';
 import type { TemporalBinary } from '../../../../temporal/version.ts';
 import { type Config, childEnvironment, FROM_FILE, serverEnvironment, settings, sourcesOf } from '../../../config.ts';
 import { PACKAGE_ROOT } from '../../../installation.ts';
-import type { RoleMessage } from '../../roles/role-process.ts';
+import type { RoleMessage } from '../../roles/process/role-process.ts';
 import type { OwnRole, RoleName } from '../home/state-file.ts';
 import type { LogName } from '../logs/role-log.ts';
 import { answersOn } from '../servers/ports.ts';

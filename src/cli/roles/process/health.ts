@@ -1,5 +1,5 @@
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
-import { ping } from '../../store/postgres/health.ts';
+import { ping } from '../../../store/postgres/health.ts';
 import type { Connections } from './role-context.ts';
 
 const LOOK_MS = 5_000;

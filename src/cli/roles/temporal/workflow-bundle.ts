@@ -5,10 +5,10 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { bundleWorkflowCode, type WorkflowBundlePath } from '@temporalio/worker';
-import { FAILURE_CONVERTER } from '../../adapters/payloads/converter.ts';
-import { CODE_EXTENSION, PACKAGE_ROOT } from '../../installation.ts';
+import { FAILURE_CONVERTER } from '../../../adapters/payloads/converter.ts';
+import { CODE_EXTENSION, PACKAGE_ROOT } from '../../../installation.ts';
 
-const source = (folder: string): string => fileURLToPath(new URL(`../../${folder}`, import.meta.url));
+const source = (folder: string): string => fileURLToPath(new URL(`../../../${folder}`, import.meta.url));
 const SANDBOX_FOLDERS = ['workflows', 'contracts', 'domain'];
 
 /** Workers that run one build at a time; workers of several builds side by side, with a versioning behaviour for each workflow. */

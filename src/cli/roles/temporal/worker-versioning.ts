@@ -1,6 +1,6 @@
 import type { WorkerDeploymentOptions } from '@temporalio/worker';
-import { DEPLOYMENT, type Deployment } from '../../../temporal/deployment.ts';
-import { compareVersions } from '../../../temporal/version.ts';
+import { DEPLOYMENT, type Deployment } from '../../../../temporal/deployment.ts';
+import { compareVersions } from '../../../../temporal/version.ts';
 
 /** The first server on which a pinned run was seen to learn that another build is current, and to continue as new on it. */
 const UPGRADES_ON_CONTINUE = '1.32.0';

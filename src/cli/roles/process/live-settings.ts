@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { fileStamp } from '../../adapters/file-stamp.ts';
-import { type Config, ConfigError, type Reloaded, reloadConfig } from '../../config.ts';
-import { createLog } from '../../log.ts';
+import { fileStamp } from '../../../adapters/file-stamp.ts';
+import { type Config, ConfigError, type Reloaded, reloadConfig } from '../../../config.ts';
+import { createLog } from '../../../log.ts';
 
 const LOOK_MS = 1_000;
 

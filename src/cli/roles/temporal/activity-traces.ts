@@ -1,7 +1,7 @@
 import type { ActivityInterceptorsFactory, WorkerOptions } from '@temporalio/worker';
-import { type Traced, traceOf } from '../../store/operations/traces.ts';
-import type { Db } from '../../store/postgres/database.ts';
-import { isTracing, type SpanAttributes, traced } from '../../telemetry/tracing.ts';
+import { type Traced, traceOf } from '../../../store/operations/traces.ts';
+import type { Db } from '../../../store/postgres/database.ts';
+import { isTracing, type SpanAttributes, traced } from '../../../telemetry/tracing.ts';
 
 /**
  * Each attempt of an activity is a span in the trace of the message that it works for. That trace is read from the message's row. Headers of Temporal, which

@@ -1,7 +1,7 @@
 import { readlinkSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
-import type { LeaseHolder } from '../../channels/channel.ts';
-import { isAlive, startTimeOf } from '../instance/home/process-identity.ts';
+import type { LeaseHolder } from '../../../channels/channel.ts';
+import { isAlive, startTimeOf } from '../../instance/home/process-identity.ts';
 
 /**
  * This process as the holder of a lease: where its pid counts, the pid, and its start time. A holder of the same place whose

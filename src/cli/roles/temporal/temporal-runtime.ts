@@ -1,6 +1,6 @@
 import { DefaultLogger, GracefulShutdownPeriodExpiredError, Runtime, type Worker, type WorkerOptions } from '@temporalio/worker';
-import type { Config } from '../../config.ts';
-import { createLog } from '../../log.ts';
+import type { Config } from '../../../config.ts';
+import { createLog } from '../../../log.ts';
 
 let installed = false;
 

@@ -1,8 +1,8 @@
 import type { Client } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
 import type { NativeConnection } from '@temporalio/worker';
-import type { Config } from '../../config.ts';
-import type { Store } from '../../store/postgres/database.ts';
+import type { Config } from '../../../config.ts';
+import type { Store } from '../../../store/postgres/database.ts';
 import type { Role } from './role-process.ts';
 
 /** What roles need of the outside. Those of one process share it. */

@@ -1,4 +1,4 @@
-import type { OwnRole } from '../instance/home/state-file.ts';
+import type { OwnRole } from '../../instance/home/state-file.ts';
 
 type Speaker = OwnRole | 'prepare';
 /** What a role says to its supervisor over the IPC channel. `waits`: it lacks something and tries again by itself. */
