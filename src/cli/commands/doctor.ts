@@ -12,9 +12,9 @@ import { temporalEndpoint } from '../connections/temporal-endpoint.ts';
 import { backupFinding } from '../findings/backup.ts';
 import { exitCodeOf, type Finding, printFindings } from '../findings/finding.ts';
 import { kennelFinding } from '../findings/kennel.ts';
-import { answersHere } from '../findings/server-roles.ts';
+import { answersHere } from '../findings/server/server-roles.ts';
 import { shownAddress } from '../findings/shown-address.ts';
-import { readStatus } from '../findings/status-report.ts';
+import { readStatus } from '../findings/status/status-report.ts';
 import { whatsappFinding } from '../findings/whatsapp.ts';
 import { diskWarning, requireDiskSpace, requireOwner } from '../instance/home/home.ts';
 import { portNeeds, temporalCache } from '../instance/instance.ts';
@@ -54,7 +54,7 @@ const checks: Check[] = [
   async (config) => backupFinding(config),
   portFindings,
   async (config) => {
-    const { serverFindings } = await import('../findings/server.ts');
+    const { serverFindings } = await import('../findings/server/server.ts');
     return await serverFindings(config).catch((error) => missing('servers', `could not be looked at: ${messageOf(error)}`, 'see the findings above'));
   },
 ];

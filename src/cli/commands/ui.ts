@@ -1,5 +1,5 @@
 import type { Config } from '../../config.ts';
-import { readStatus } from '../findings/status-report.ts';
+import { readStatus } from '../findings/status/status-report.ts';
 import { ensureToken } from '../instance/home/tokens.ts';
 
 /** `fetch ui`: the link that lets a browser into the Web UI of the embedded Temporal server. */

@@ -1,5 +1,5 @@
-import type { ServerFacts } from '../../store/operations/server-facts.ts';
-import type { Finding } from './finding.ts';
+import type { ServerFacts } from '../../../store/operations/server-facts.ts';
+import type { Finding } from '../finding.ts';
 
 /** Above this share of its connections a server soon refuses one. */
 const MANY = 0.8;

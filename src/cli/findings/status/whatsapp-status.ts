@@ -1,6 +1,6 @@
-import type { Config } from '../../config.ts';
-import type { DeliveryFigures, WhatsAppReport } from '../../contracts/whatsapp.ts';
-import { whatsappClientOf } from '../setup/whatsapp-client.ts';
+import type { Config } from '../../../config.ts';
+import type { DeliveryFigures, WhatsAppReport } from '../../../contracts/whatsapp.ts';
+import { whatsappClientOf } from '../../setup/whatsapp-client.ts';
 
 /** WhatsApp as `fetch status --json` shows it; times are RFC 3339 UTC. */
 export interface WhatsAppStatus extends Pick<WhatsAppReport, 'state' | 'number' | 'sendsPausedUntil' | 'lastError'> {

@@ -1,7 +1,7 @@
-import type { Config } from '../../config.ts';
-import { isAlive } from '../instance/home/process-identity.ts';
-import { type RoleStatus, readRunState, type Urls } from '../instance/home/state-file.ts';
-import { urlsOf } from '../instance/urls.ts';
+import type { Config } from '../../../config.ts';
+import { isAlive } from '../../instance/home/process-identity.ts';
+import { type RoleStatus, readRunState, type Urls } from '../../instance/home/state-file.ts';
+import { urlsOf } from '../../instance/urls.ts';
 
 export interface StatusReport {
   roles: RoleStatus[];

@@ -1,10 +1,10 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { readTlsFiles } from '../../adapters/connections/tls-files.ts';
-import { probeTls } from '../../adapters/connections/tls-probe.ts';
-import type { Config } from '../../config.ts';
-import { databaseServers, temporalServer } from '../connections/servers.ts';
-import type { Finding } from './finding.ts';
+import { readTlsFiles } from '../../../adapters/connections/tls-files.ts';
+import { probeTls } from '../../../adapters/connections/tls-probe.ts';
+import type { Config } from '../../../config.ts';
+import { databaseServers, temporalServer } from '../../connections/servers.ts';
+import type { Finding } from '../finding.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
 /** Certificates for 90 days are renewed with 30 left; these are late. */

@@ -1,9 +1,9 @@
-import type { Config } from '../../config.ts';
-import { AGENT_QUEUE, gatewayQueue } from '../../contracts/ids.ts';
-import type { KennelHost } from '../../store/kennel/hosts/hosts.ts';
-import type { OwnRole } from '../instance/home/state-file.ts';
-import type { QueueStats } from '../metrics/queue-stats.ts';
-import type { Finding } from './finding.ts';
+import type { Config } from '../../../config.ts';
+import { AGENT_QUEUE, gatewayQueue } from '../../../contracts/ids.ts';
+import type { KennelHost } from '../../../store/kennel/hosts/hosts.ts';
+import type { OwnRole } from '../../instance/home/state-file.ts';
+import type { QueueStats } from '../../metrics/queue-stats.ts';
+import type { Finding } from '../finding.ts';
 
 /** Where roles on any machine leave a trace. */
 export interface Traces {

@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
-import { RETENTION_MS, SEARCH_ATTRIBUTES } from '../../../temporal/namespace.ts';
-import type { Finding } from './finding.ts';
+import { RETENTION_MS, SEARCH_ATTRIBUTES } from '../../../../temporal/namespace.ts';
+import type { Finding } from '../finding.ts';
 
 /** gRPC status code */
 const NOT_FOUND = 5;

@@ -1,6 +1,6 @@
-import { AGENT_QUEUE } from '../../contracts/ids.ts';
-import type { QueueStats } from '../metrics/queue-stats.ts';
-import type { Finding } from './finding.ts';
+import { AGENT_QUEUE } from '../../../contracts/ids.ts';
+import type { QueueStats } from '../../metrics/queue-stats.ts';
+import type { Finding } from '../finding.ts';
 
 /** Work that waits longer than this is noticed by people. */
 const LATE_SECONDS = 30;

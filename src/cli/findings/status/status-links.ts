@@ -1,7 +1,7 @@
-import type { Config } from '../../config.ts';
-import { openStore } from '../../store/postgres/database.ts';
-import { dearestToday } from '../../store/steps/spending.ts';
-import { databaseUrl } from '../instance/servers/postgres.ts';
+import type { Config } from '../../../config.ts';
+import { openStore } from '../../../store/postgres/database.ts';
+import { dearestToday } from '../../../store/steps/spending.ts';
+import { databaseUrl } from '../../instance/servers/postgres.ts';
 
 const DEAREST = 3;
 
