@@ -1,7 +1,7 @@
 import { type AgentName, isAgent } from '../../../../kennel/agents/registry.ts';
 import { SINKS, type Sink } from '../../../contracts/taint.ts';
+import { optionOf, reactionAnswer } from '../../consent/reactions.ts';
 import { askedTool } from '../../tasks/egress.ts';
-import { optionOf, reactionAnswer } from '../reactions.ts';
 
 /**
  * Words that work without a model, and while the model is down. Only a message that consists of nothing else is a
