@@ -17,7 +17,7 @@ rmSync(join(root, 'dist'), { recursive: true, force: true });
 execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.build.json'], { cwd: root, stdio: 'inherit' });
 cpSync(join(root, 'temporal/build'), join(root, 'dist/temporal/build'), { recursive: true });
 for (const versioning of ['unversioned', 'versioned'])
-  execFileSync(process.execPath, [join(root, 'dist/src/cli/roles/workflow-bundle.js'), join(root, `dist/workflows/${versioning}.js`), versioning], {
+  execFileSync(process.execPath, [join(root, 'dist/src/cli/roles/temporal/workflow-bundle.js'), join(root, `dist/workflows/${versioning}.js`), versioning], {
     stdio: 'inherit',
   });
 

@@ -1,6 +1,6 @@
 import { AGENT_NAMES, type AgentName, factsOf, hasModel } from '../../kennel/agents/registry.ts';
 import { profileOf } from '../../kennel/runner/profile/find.ts';
-import { modelSetting } from '../../src/domain/tasks/agent-settings.ts';
+import { modelSetting } from '../../src/domain/tasks/agents/agent-settings.ts';
 import { table } from './page.ts';
 
 /** What each agent needs to reach a model. */

@@ -5,7 +5,7 @@ import { capabilitiesOf } from '../contracts/channels.ts';
 import type { DeliverInput } from '../contracts/conversation.ts';
 import type { Channel } from '../contracts/ids.ts';
 import { fateOf } from '../domain/chat/preferences.ts';
-import { dropOutgoing, findOutgoing, holdBack, markSent } from '../store/chats/outbox.ts';
+import { dropOutgoing, findOutgoing, holdBack, markSent } from '../store/chats/messages/outbox.ts';
 import type { Db } from '../store/postgres/database.ts';
 import { sends } from '../telemetry/metrics.ts';
 import { annotate } from '../telemetry/tracing.ts';

@@ -1,7 +1,7 @@
 import type { Arrival } from '../contracts/conversation.ts';
 import { signalArrival } from '../intake/signal.ts';
-import { type ProgressReport, recordProgress } from '../store/chats/progress.ts';
-import type { Task } from '../store/kennel/tasks.ts';
+import { type ProgressReport, recordProgress } from '../store/chats/messages/progress.ts';
+import type { Task } from '../store/kennel/tasks/tasks.ts';
 import type { ActivityDeps } from './activity-deps.ts';
 
 type ProgressDeps = Pick<ActivityDeps, 'db' | 'temporal' | 'config'>;

@@ -1,10 +1,10 @@
 import type { Arrival } from '../contracts/conversation.ts';
 import type { DecidedBy } from '../contracts/decision.ts';
-import { parseApproval } from '../domain/chat/commands.ts';
-import { type Asked, type Meaning, meaningOf } from '../domain/chat/replies.ts';
+import { parseApproval } from '../domain/chat/words/commands.ts';
+import { type Asked, type Meaning, meaningOf } from '../domain/chat/words/replies.ts';
 import { mayApprove, mayTrust } from '../domain/consent/policy.ts';
 import type { ThreadTransaction } from '../store/chats/thread-transaction.ts';
-import { isAboutHosts } from '../store/kennel/egress-questions.ts';
+import { isAboutHosts } from '../store/kennel/questions/egress-questions.ts';
 import { answerQuestion, decideQuestion } from '../store/questions/decide.ts';
 import { howToAnswer, readOn } from '../store/questions/question-text.ts';
 import { dangerOf, openQuestion, openQuestions, type Question, threadOfApproval } from '../store/questions/questions.ts';

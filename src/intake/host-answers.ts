@@ -2,7 +2,7 @@ import type { DecidedBy } from '../contracts/decision.ts';
 import { mayApprove, mayTrust } from '../domain/consent/policy.ts';
 import { egressVerdict, isAllowing } from '../domain/tasks/egress.ts';
 import type { ThreadTransaction } from '../store/chats/thread-transaction.ts';
-import { settleHosts } from '../store/kennel/egress-questions.ts';
+import { settleHosts } from '../store/kennel/questions/egress-questions.ts';
 import { answerQuestion } from '../store/questions/decide.ts';
 import type { Question } from '../store/questions/questions.ts';
 import type { Approver } from './message.ts';

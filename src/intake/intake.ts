@@ -1,6 +1,6 @@
 import type { Channel } from '../contracts/ids.ts';
 import type { ThreadRecord, TurnRecord } from '../contracts/records.ts';
-import type { SetUp } from '../domain/chat/help.ts';
+import type { SetUp } from '../domain/chat/words/help.ts';
 import { type ApprovalDecision, answerInput, decideApproval, type InputAnswers } from './answers.ts';
 import { type Background, createBackground } from './background/background.ts';
 import { setUpOf } from './commands/help.ts';

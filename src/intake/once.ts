@@ -4,7 +4,7 @@ import type { Arrival } from '../contracts/conversation.ts';
 import type { Identity } from '../contracts/decision.ts';
 import type { Channel } from '../contracts/ids.ts';
 import { freshId } from '../store/chats/ids.ts';
-import { findReceived, receive } from '../store/chats/inbox.ts';
+import { findReceived, receive } from '../store/chats/messages/inbox.ts';
 import { KeyReused } from '../store/chats/request-keys.ts';
 import { onThread, type ThreadTransaction } from '../store/chats/thread-transaction.ts';
 import { NoThread } from '../store/postgres/database.ts';

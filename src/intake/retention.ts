@@ -1,5 +1,5 @@
 import type { createLog } from '../log.ts';
-import { idleSessions } from '../store/chats/sessions.ts';
+import { idleSessions } from '../store/chats/sessions/sessions.ts';
 import { IntakeError } from './intake-error.ts';
 import { deleteSession } from './sessions.ts';
 import type { IntakeDeps } from './signal.ts';

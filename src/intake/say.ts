@@ -1,8 +1,8 @@
 import type { Config } from '../config.ts';
-import { looksLikeAnswer } from '../domain/chat/commands.ts';
-import { shownOfMessage } from '../domain/chat/context.ts';
-import { attach } from '../store/chats/attachments.ts';
+import { shownOfMessage } from '../domain/chat/context/context.ts';
+import { looksLikeAnswer } from '../domain/chat/words/commands.ts';
 import { derivedId, steerItemId } from '../store/chats/ids.ts';
+import { attach } from '../store/chats/messages/attachments.ts';
 import type { ThreadTransaction } from '../store/chats/thread-transaction.ts';
 import type { Question } from '../store/questions/questions.ts';
 import { notify, replyNow } from '../store/turns/replies.ts';

@@ -1,6 +1,6 @@
-import { eraseTexts } from '../store/chats/erase.ts';
-import { isSession, markDeleted, openTask } from '../store/chats/sessions.ts';
+import { isSession, markDeleted, openTask } from '../store/chats/sessions/sessions.ts';
 import { onThread, type ThreadTransaction } from '../store/chats/thread-transaction.ts';
+import { eraseTexts } from '../store/chats/threads/erase.ts';
 import { NoThread } from '../store/postgres/database.ts';
 import { beginAnew } from '../store/turns/replies.ts';
 import { activeTurn } from '../store/turns/turns.ts';

@@ -3,7 +3,7 @@ import type { Config } from '../config.ts';
 import type { Arrival } from '../contracts/conversation.ts';
 import { AGENT_QUEUE, type Channel, taskWorkflowId } from '../contracts/ids.ts';
 import { arrivalSignal, CONVERSATION, decidedSignal, orderedSignal } from '../contracts/signals.ts';
-import { markSignalled } from '../store/chats/inbox.ts';
+import { markSignalled } from '../store/chats/messages/inbox.ts';
 import type { Db } from '../store/postgres/database.ts';
 import { traced } from '../telemetry/tracing.ts';
 import { conversationInput } from './workflow-inputs.ts';

@@ -2,7 +2,7 @@ import type { Config } from '../config.ts';
 import type { Channel } from '../contracts/ids.ts';
 import type { ThreadRecord } from '../contracts/records.ts';
 import { chatKey } from '../store/chats/ids.ts';
-import { createThread, threadOfChat } from '../store/chats/threads.ts';
+import { createThread, threadOfChat } from '../store/chats/threads/threads.ts';
 import type { Db } from '../store/postgres/database.ts';
 
 /** The thread of a chat on a channel, created on first use. `secret`: key of the hash in its ids. */

@@ -1,7 +1,7 @@
 import type { NamedCall } from '../contracts/conversation.ts';
 import type { ThreadRecord, TurnRecord } from '../contracts/records.ts';
 import type { ThreadTransaction } from '../store/chats/thread-transaction.ts';
-import { getThread } from '../store/chats/threads.ts';
+import { getThread } from '../store/chats/threads/threads.ts';
 import type { Db } from '../store/postgres/database.ts';
 import type { Heard } from '../store/steps/transcript.ts';
 import { activeTurn, findTurn, openCompaction, openTurn, toTurnRecord } from '../store/turns/turns.ts';

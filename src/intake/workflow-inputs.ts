@@ -1,9 +1,9 @@
 import type { Config } from '../config.ts';
 import type { ConversationInput, TurnLimits, Waits } from '../contracts/conversation.ts';
 import type { TaskInput } from '../contracts/task.ts';
-import { channelOfChat } from '../store/chats/threads.ts';
-import { wordsToPlan } from '../store/kennel/task-plans.ts';
-import type { Task } from '../store/kennel/tasks.ts';
+import { channelOfChat } from '../store/chats/threads/threads.ts';
+import { wordsToPlan } from '../store/kennel/questions/task-plans.ts';
+import type { Task } from '../store/kennel/tasks/tasks.ts';
 import type { Db } from '../store/postgres/database.ts';
 
 /** Start inputs of workflows, from the configuration. */

@@ -1,7 +1,7 @@
 import { render } from 'preact';
 import { App } from './app.tsx';
-import { followChanges } from './shared/live.ts';
 import { followRoute } from './shared/route.ts';
+import { followChanges } from './shared/server/live.ts';
 import { startTheme } from './shared/theme.ts';
 
 startTheme();

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { SHOWN_OUTPUT_CHARS } from '../domain/chat/context.ts';
-import { attachmentOfChat } from '../store/chats/attachments.ts';
+import { SHOWN_OUTPUT_CHARS } from '../domain/chat/context/context.ts';
+import { attachmentOfChat } from '../store/chats/messages/attachments.ts';
 import { excerpt } from './excerpt.ts';
 import { defineTool, type Tool } from './tool.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MEMORY_CHARS, memoryLine } from '../domain/chat/memory.ts';
+import { MEMORY_CHARS, memoryLine } from '../domain/chat/context/memory.ts';
 import { unionOf } from '../domain/consent/taint.ts';
 import { secretIn } from '../domain/text/secrets.ts';
 import { addMemory, countMemories, findMemories, removeMemories } from '../store/memories/memories.ts';

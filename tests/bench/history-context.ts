@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { toModelMessages } from '../../src/domain/chat/context.ts';
+import { toModelMessages } from '../../src/domain/chat/context/context.ts';
 import { openStore } from '../../src/store/postgres/database.ts';
 import { loadHistory } from '../../src/store/steps/transcript.ts';
 import type { Part } from './bench.ts';

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { clusterFolder } from '../../src/cli/instance/postgres.ts';
+import { clusterFolder } from '../../src/cli/instance/servers/postgres.ts';
 import type { TestApp } from '../support/app.ts';
 
 const CLOCK_TICK_MS = 10;

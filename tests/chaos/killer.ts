@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { RoleName } from '../../src/cli/instance/state-file.ts';
+import type { RoleName } from '../../src/cli/instance/home/state-file.ts';
 import type { TestApp } from '../support/app.ts';
 import { until } from '../support/until.ts';
 import type { Random } from './random.ts';

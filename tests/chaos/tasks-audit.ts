@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
 import type { LogLine } from '../../src/contracts/kennel.ts';
 import { CODING_TASK } from '../../src/contracts/signals.ts';
-import type { Task } from '../../src/store/kennel/tasks.ts';
+import type { Task } from '../../src/store/kennel/tasks/tasks.ts';
 import type { TestApp } from '../support/app.ts';
 import { linesOf } from '../support/kennel-app.ts';
 import { clientOf } from '../support/temporal-client.ts';

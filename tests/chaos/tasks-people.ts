@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Task } from '../../src/store/kennel/tasks.ts';
+import type { Task } from '../../src/store/kennel/tasks/tasks.ts';
 import { script, type TestApp } from '../support/app.ts';
 import type { Expected } from './chats.ts';
 import type { Client } from './client.ts';

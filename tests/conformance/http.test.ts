@@ -6,7 +6,7 @@ import type { ThreadRecord, TurnRecord } from '../../src/contracts/records.ts';
 import type { Profile } from '../../src/contracts/workspace-ops.ts';
 import { declarationOf } from '../../src/domain/extensions/mcp-declaration.ts';
 import { decideVersion, noteFound, noteProblem } from '../../src/store/extensions/extensions.ts';
-import { saveWorkspace } from '../../src/store/kennel/workspaces.ts';
+import { saveWorkspace } from '../../src/store/kennel/workspaces/workspaces.ts';
 import { saidTurn } from '../support/said.ts';
 import { type ApiStack, startApi } from './api-stack.ts';
 import { differences } from './differences.ts';

@@ -24,7 +24,7 @@ afterAll(() => api?.close());
 async function sessionOf(token: string): Promise<string> {
   const [{ default: Koa }, { setSessionCookie }, { listen }] = await Promise.all([
     import('koa'),
-    import('../../src/api/http/session-cookie.ts'),
+    import('../../src/api/http/access/session-cookie.ts'),
     import('../../src/api/http/listen.ts'),
   ]);
   const app = new Koa();

@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ThreadRecord } from '../../src/contracts/records.ts';
-import { addItem } from '../../src/store/chats/items.ts';
 import { onThread } from '../../src/store/chats/thread-transaction.ts';
+import { addItem } from '../../src/store/chats/threads/items.ts';
 import { type Db, json } from '../../src/store/postgres/database.ts';
 import { remember } from '../../src/store/steps/transcript.ts';
 import { addCompleteTurn } from '../../src/store/turns/complete-turn.ts';

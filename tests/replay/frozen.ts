@@ -4,7 +4,7 @@ import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFi
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { buildWorkflowBundle } from '../../src/cli/roles/workflow-bundle.ts';
+import { buildWorkflowBundle } from '../../src/cli/roles/temporal/workflow-bundle.ts';
 
 /**
  * What a release leaves behind for ever: histories of its runs, and its workflow code. Runs of it go on in the world, so none of its files is ever

@@ -5,7 +5,7 @@ import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { dataConverter } from '../../src/adapters/payloads/converter.ts';
 import { payloadKeys } from '../../src/adapters/payloads/keys.ts';
-import { buildWorkflowBundle } from '../../src/cli/roles/workflow-bundle.ts';
+import { buildWorkflowBundle } from '../../src/cli/roles/temporal/workflow-bundle.ts';
 import { type HistoryEvent, type HistoryJson, privateParts } from './scrub.ts';
 
 /** Runs that are open in the world continue on the code that is deployed next: what replays here replays there. */

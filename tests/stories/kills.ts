@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { RoleName } from '../../src/cli/instance/state-file.ts';
+import type { RoleName } from '../../src/cli/instance/home/state-file.ts';
 import { kill } from '../chaos/killer.ts';
 import type { Random } from '../chaos/random.ts';
 import type { TestApp } from '../support/app.ts';

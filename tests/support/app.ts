@@ -5,9 +5,9 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { databaseUrl, removeCluster } from '../../src/cli/instance/postgres.ts';
-import { logFile, logsOf } from '../../src/cli/instance/role-log.ts';
-import { liveRunState, type RoleName, type RunState, readRunState } from '../../src/cli/instance/state-file.ts';
+import { liveRunState, type RoleName, type RunState, readRunState } from '../../src/cli/instance/home/state-file.ts';
+import { logFile, logsOf } from '../../src/cli/instance/logs/role-log.ts';
+import { databaseUrl, removeCluster } from '../../src/cli/instance/servers/postgres.ts';
 import { childEnvironment } from '../../src/config.ts';
 import type { EventEnvelope } from '../../src/contracts/records.ts';
 import { openStore, type Store } from '../../src/store/postgres/database.ts';
@@ -157,7 +157,7 @@ export async function startTestApp(env: Record<string, string> = {}, place: Plac
     spawn: spawnStart,
     ...calls,
     events: async (threadId) => {
-      const { readEvents } = await import('../../src/store/chats/events.ts');
+      const { readEvents } = await import('../../src/store/chats/threads/events.ts');
       return readEvents(store.db, threadId, 0, 100_000);
     },
     async close() {

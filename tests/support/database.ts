@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { acceptsConnections, databaseUrl, preparePostgres, removeCluster } from '../../src/cli/instance/postgres.ts';
+import { acceptsConnections, databaseUrl, preparePostgres, removeCluster } from '../../src/cli/instance/servers/postgres.ts';
 import { openStore, type Store } from '../../src/store/postgres/database.ts';
 import { freePorts } from './app.ts';
 import { copyDatabaseTo } from './made-database.ts';

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AgentName, LogLine } from '../../src/contracts/kennel.ts';
-import type { Task } from '../../src/store/kennel/tasks.ts';
+import type { Task } from '../../src/store/kennel/tasks/tasks.ts';
 import type { ApiCalls } from './api-calls.ts';
 import { startTestApp, type TestApp } from './app.ts';
 import { requireDocker } from './docker.ts';

@@ -3,10 +3,10 @@ import { cancellationSignal } from '@temporalio/activity';
 import { CancelledFailure } from '@temporalio/common';
 import { beat } from '../../src/activities/heartbeat.ts';
 import type { TaskActivities } from '../../src/contracts/task.ts';
-import { storeLines } from '../../src/store/kennel/task-log.ts';
-import { taskOutboxId, tellOfTask } from '../../src/store/kennel/task-news.ts';
-import { closeTaskQuestions, findQuestion, taskQuestionId } from '../../src/store/kennel/task-questions.ts';
-import { endTask, findTask, setTaskState, type Task, waitingFor } from '../../src/store/kennel/tasks.ts';
+import { closeTaskQuestions, findQuestion, taskQuestionId } from '../../src/store/kennel/questions/task-questions.ts';
+import { storeLines } from '../../src/store/kennel/tasks/task-log.ts';
+import { taskOutboxId, tellOfTask } from '../../src/store/kennel/tasks/task-news.ts';
+import { endTask, findTask, setTaskState, type Task, waitingFor } from '../../src/store/kennel/tasks/tasks.ts';
 import type { Db } from '../../src/store/postgres/database.ts';
 
 /**

@@ -4,7 +4,7 @@ import { chownSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rea
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { acceptsConnections, clusterFolder, databaseUrl, preparePostgres, removeCluster, SERVER_PACKAGE } from '../../src/cli/instance/postgres.ts';
+import { acceptsConnections, clusterFolder, databaseUrl, preparePostgres, removeCluster, SERVER_PACKAGE } from '../../src/cli/instance/servers/postgres.ts';
 import { openStore } from '../../src/store/postgres/database.ts';
 import { freePorts } from './app.ts';
 import { until } from './until.ts';

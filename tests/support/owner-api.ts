@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { AgentName } from '../../src/contracts/kennel.ts';
-import { insertTask, setTaskState, type Task } from '../../src/store/kennel/tasks.ts';
+import { insertTask, setTaskState, type Task } from '../../src/store/kennel/tasks/tasks.ts';
 import { type ApiStack, startApi } from '../conformance/api-stack.ts';
 import { send } from '../conformance/golden.ts';
 import { newThread } from './thread.ts';

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
-import { reportHost } from '../../src/store/kennel/hosts.ts';
-import { storeLines } from '../../src/store/kennel/task-log.ts';
-import { endTask, insertTask, type Task } from '../../src/store/kennel/tasks.ts';
-import { addTaskUsage } from '../../src/store/kennel/usage.ts';
-import { saveWorkspace } from '../../src/store/kennel/workspaces.ts';
+import { reportHost } from '../../src/store/kennel/hosts/hosts.ts';
+import { storeLines } from '../../src/store/kennel/tasks/task-log.ts';
+import { endTask, insertTask, type Task } from '../../src/store/kennel/tasks/tasks.ts';
+import { addTaskUsage } from '../../src/store/kennel/tasks/usage.ts';
+import { saveWorkspace } from '../../src/store/kennel/workspaces/workspaces.ts';
 import { callsThen, type TestApp } from './app.ts';
 import { newThread } from './thread.ts';
 

@@ -1,7 +1,7 @@
 import { stepKey } from '../../src/contracts/ids.ts';
 import { derivedId } from '../../src/store/chats/ids.ts';
-import { addItem } from '../../src/store/chats/items.ts';
 import { onThread } from '../../src/store/chats/thread-transaction.ts';
+import { addItem } from '../../src/store/chats/threads/items.ts';
 import type { Db } from '../../src/store/postgres/database.ts';
 import { remember } from '../../src/store/steps/transcript.ts';
 import { closeTurn, openTurn, turnState } from '../../src/store/turns/turns.ts';

@@ -1,10 +1,10 @@
-import { declaredSources, withTaint } from '../../src/activities/turn/provenance.ts';
+import { declaredSources, withTaint } from '../../src/activities/turn/context/provenance.ts';
 import type { Autonomy, CallVerdict } from '../../src/contracts/conversation.ts';
 import type { Source } from '../../src/contracts/taint.ts';
-import { toModelMessages } from '../../src/domain/chat/context.ts';
+import { toModelMessages } from '../../src/domain/chat/context/context.ts';
 import { freshId } from '../../src/store/chats/ids.ts';
 import { onThread } from '../../src/store/chats/thread-transaction.ts';
-import { createThread } from '../../src/store/chats/threads.ts';
+import { createThread } from '../../src/store/chats/threads/threads.ts';
 import type { Db } from '../../src/store/postgres/database.ts';
 import { ask } from '../../src/store/questions/ask.ts';
 import { decideQuestion } from '../../src/store/questions/decide.ts';

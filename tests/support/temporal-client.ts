@@ -1,6 +1,6 @@
 import { Client, type Connection } from '@temporalio/client';
 import { dataConverter } from '../../src/adapters/payloads/converter.ts';
-import { readPayloadKeys } from '../../src/cli/instance/payload-keys.ts';
+import { readPayloadKeys } from '../../src/cli/instance/home/payload-keys.ts';
 
 /** A client that reads and writes payloads as the roles of this home do. */
 export const clientOf = ({ home }: { home: string }, connection: Connection): Client =>

@@ -1,4 +1,4 @@
-import { createThread, type NewThread } from '../../src/store/chats/threads.ts';
+import { createThread, type NewThread } from '../../src/store/chats/threads/threads.ts';
 import type { Db } from '../../src/store/postgres/database.ts';
 
 /** The id of the workflow that owns the chat of a thread. */

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { parseSync } from '@swc/core';
 import { check } from 'recheck';
 import { describe, expect, it } from 'vitest';
-import { chooseOption, isStrayNumber, parseApproval, parseAutonomy, parseCommand, parseTaskOrder } from '../../src/domain/chat/commands.ts';
+import { chooseOption, isStrayNumber, parseApproval, parseAutonomy, parseCommand, parseTaskOrder } from '../../src/domain/chat/words/commands.ts';
 
 /** Every text that others write goes through some expression of ours: one that backtracks lets a message hold a process for minutes. */
 
@@ -15,9 +15,9 @@ const BUILT = [
   'bin/source-lines.js', // an escaped folder
   'kennel/runner/agent/permissions.ts', // names of tools
   'src/adapters/kennel/gate/model/routes.ts', // paths of model endpoints
-  'src/domain/chat/reactions.ts', // yes or no
+  'src/domain/consent/reactions.ts', // yes or no
   'src/domain/whatsapp/trigger.ts', // FETCH_TRIGGER, escaped
-  'src/page/shared/inline.ts', // a row of backticks
+  'src/page/shared/text/inline.ts', // a row of backticks
 ];
 
 /** Each literal takes a tenth of a second on an idle machine; there are hundreds, and on a busy one some take ten seconds. */

@@ -1,6 +1,6 @@
 import { type FoundFile, readCustomTools, readSkills } from '../../adapters/extension-files.ts';
 import { type Declaration, type ExtensionKind, KIND_WORDS, nameOf } from '../../domain/extensions/extension.ts';
-import { tellScreens } from '../../store/chats/notices.ts';
+import { tellScreens } from '../../store/chats/messages/notices.ts';
 import { forgetOthers, hashOf, noteFound, noteProblem } from '../../store/extensions/extensions.ts';
 import type { FindDeps } from './find-servers.ts';
 

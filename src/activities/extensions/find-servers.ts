@@ -7,7 +7,7 @@ import type { Config } from '../../config.ts';
 import { KIND_WORDS } from '../../domain/extensions/extension.ts';
 import type { ConfiguredServer } from '../../domain/extensions/mcp-config.ts';
 import { declarationOf } from '../../domain/extensions/mcp-declaration.ts';
-import { tellScreens } from '../../store/chats/notices.ts';
+import { tellScreens } from '../../store/chats/messages/notices.ts';
 import { findExtension, forgetOthers, noteFound, noteProblem } from '../../store/extensions/extensions.ts';
 import type { Db } from '../../store/postgres/database.ts';
 

@@ -2,8 +2,8 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Kennel } from '../../adapters/kennel/kennel.ts';
 import type { Config } from '../../config.ts';
-import { waitsForHosts } from '../../store/kennel/egress-questions.ts';
-import { findTask, isOver } from '../../store/kennel/tasks.ts';
+import { waitsForHosts } from '../../store/kennel/questions/egress-questions.ts';
+import { findTask, isOver } from '../../store/kennel/tasks/tasks.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 
 /**

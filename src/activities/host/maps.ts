@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { KennelFull, KennelUnavailable } from '../../adapters/kennel/kennel.ts';
 import type { RepositoryMap } from '../../contracts/workspace-ops.ts';
-import { dueMap, keyOfMap, saveMap } from '../../store/kennel/repository-maps.ts';
+import { dueMap, keyOfMap, saveMap } from '../../store/kennel/workspaces/repository-maps.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 
 type MapDeps = Pick<KennelDeps, 'db' | 'host' | 'kennel'> & { log: Logger };

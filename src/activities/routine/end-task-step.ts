@@ -1,5 +1,5 @@
 import { PROMPT_STEP } from '../../contracts/routine.ts';
-import { isOver, taskOfCall } from '../../store/kennel/tasks.ts';
+import { isOver, taskOfCall } from '../../store/kennel/tasks/tasks.ts';
 import { findRun, replaceStep } from '../../store/routines/runs.ts';
 import type { RoutineDeps } from '../activity-deps.ts';
 import { fail } from '../failure.ts';

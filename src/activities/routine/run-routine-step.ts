@@ -5,7 +5,7 @@ import { whyAsked } from '../../domain/consent/taint.ts';
 import { closedTo } from '../../domain/consent/tool-access.ts';
 import { unknownOutcome } from '../../domain/failures.ts';
 import { type Inputs, missingInputs } from '../../domain/routine-inputs.ts';
-import { chatAccess, chatAutonomy } from '../../store/chats/threads.ts';
+import { chatAccess, chatAutonomy } from '../../store/chats/threads/threads.ts';
 import { findRoutine } from '../../store/routines/routines.ts';
 import { beginOnce, findRun, type RoutineRun, storeStep } from '../../store/routines/runs.ts';
 import { tools } from '../../tools/registry.ts';
@@ -14,7 +14,7 @@ import { dangerOf, type Tool, type ToolOutcome } from '../../tools/tool.ts';
 import type { RoutineDeps } from '../activity-deps.ts';
 import { fail } from '../failure.ts';
 import { clearUp, runTool, taskMadeBy } from '../run-tool.ts';
-import { taintUnattended } from '../turn/provenance.ts';
+import { taintUnattended } from '../turn/context/provenance.ts';
 import { givenByCall } from './given.ts';
 import { startPrompt } from './prompt-step.ts';
 

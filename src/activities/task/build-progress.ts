@@ -1,4 +1,4 @@
-import { setTaskNews, type Task } from '../../store/kennel/tasks.ts';
+import { setTaskNews, type Task } from '../../store/kennel/tasks/tasks.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 import { createProgress, taskProgress } from '../progress.ts';
 

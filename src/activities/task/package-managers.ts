@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { cacheSettings } from '../../domain/tasks/cached-registries.ts';
-import { mirrorEnvironment, mirrorsOf } from '../../domain/tasks/mirrors.ts';
-import { registriesOf } from '../../store/kennel/egress-questions.ts';
-import type { Task } from '../../store/kennel/tasks.ts';
+import { cacheSettings } from '../../domain/tasks/registries/cached-registries.ts';
+import { mirrorEnvironment, mirrorsOf } from '../../domain/tasks/registries/mirrors.ts';
+import { registriesOf } from '../../store/kennel/questions/egress-questions.ts';
+import type { Task } from '../../store/kennel/tasks/tasks.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 import { gateFolder } from './run/folder.ts';
 

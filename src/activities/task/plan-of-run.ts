@@ -1,7 +1,7 @@
 import type { BeginInput } from '../../contracts/task.ts';
 import { AGREED, agreedPlan, changePlan, PLAN_FIRST, planInWords, STILL_PLANNING } from '../../domain/tasks/plan.ts';
-import type { WordsToPlan } from '../../store/kennel/task-plans.ts';
-import type { Task } from '../../store/kennel/tasks.ts';
+import type { WordsToPlan } from '../../store/kennel/questions/task-plans.ts';
+import type { Task } from '../../store/kennel/tasks/tasks.ts';
 
 /** What decides what a run is told of its plan. */
 interface Known {

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { TaskActivities } from '../../contracts/task.ts';
-import { findTask, isOver, type Task } from '../../store/kennel/tasks.ts';
+import { findTask, isOver, type Task } from '../../store/kennel/tasks/tasks.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 import { fail } from '../failure.ts';
 import { beating } from '../heartbeat.ts';

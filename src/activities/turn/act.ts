@@ -8,7 +8,7 @@ import { fail } from '../failure.ts';
 import { beating, recording } from '../heartbeat.ts';
 import { createProgress } from '../progress.ts';
 import { clearUp, countCall, runTool, taskMadeBy } from '../run-tool.ts';
-import { sourcesOfOutcome } from './provenance.ts';
+import { sourcesOfOutcome } from './context/provenance.ts';
 
 const notAllowed = (name: string): string => `${name} was not run: it needs an approval, and no approval of it is on record.`;
 

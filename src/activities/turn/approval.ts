@@ -1,6 +1,6 @@
 import { argumentsEvidence, commandEvidence, quotedEvidence, visibleLine } from '../../domain/text/evidence.ts';
-import { chatOfThread } from '../../store/chats/threads.ts';
-import { activeWorkspace, listWorkspaces } from '../../store/kennel/workspaces.ts';
+import { chatOfThread } from '../../store/chats/threads/threads.ts';
+import { activeWorkspace, listWorkspaces } from '../../store/kennel/workspaces/workspaces.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import { findRoutine } from '../../store/routines/routines.ts';
 import type { Call } from '../../store/steps/calls.ts';

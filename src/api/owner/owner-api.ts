@@ -1,5 +1,5 @@
 import type { Endpoint } from '../http/endpoint.ts';
-import type { RuntimeDeps } from '../runtime/endpoint.ts';
+import type { RuntimeDeps } from '../runtime/shared/endpoint.ts';
 import { checkModel } from './instance/model.ts';
 import { deletePerson, getChats, getPeople, patchChat, postAskAgain, postPerson } from './instance/people.ts';
 import { getSettings, patchSettings } from './instance/settings.ts';

@@ -3,18 +3,16 @@ import type { ApiDeps } from '../api-deps.ts';
 import { EdgeError } from '../errors/errors.ts';
 import { failureOf, refusalOf } from '../errors/runtime-errors.ts';
 import { TOKEN_REQUIRED } from '../errors/texts.ts';
-import { asksForToken, authoriser } from '../http/auth.ts';
-import { originList, setCors } from '../http/cors.ts';
-import { forbidEmbedding } from '../http/embedding.ts';
-import { requireKnownHost } from '../http/host.ts';
-import { mobileGate } from '../http/mobile-gate.ts';
+import { asksForToken, authoriser } from '../http/access/auth.ts';
+import { originList, setCors } from '../http/access/cors.ts';
+import { forbidEmbedding } from '../http/access/embedding.ts';
+import { requireKnownHost } from '../http/access/host.ts';
+import { mobileGate } from '../http/access/mobile-gate.ts';
 import { withDocument } from '../http/openapi.ts';
 import { sendEmpty, sendError, sendText } from '../http/reply.ts';
 import { routerOf, routesAt } from '../http/router.ts';
 import { ownerEndpoints } from '../owner/owner-api.ts';
 import { ownersPage } from '../web-page/page.ts';
-import { postApproval, postUserInput } from './answers.ts';
-import { getAttachment } from './attachments.ts';
 import {
   deleteAutomation,
   getAutomation,
@@ -26,25 +24,27 @@ import {
   postAutomationResume,
   postAutomationRun,
 } from './automations/automations.ts';
-import type { RuntimeDeps } from './endpoint.ts';
-import { getEvents } from './events.ts';
-import { getHealth, getRuntimeInfo } from './info.ts';
+import { getEvents } from './events/events.ts';
+import { postStream } from './events/stream.ts';
+import { getHealth, getRuntimeInfo } from './instance/info.ts';
+import { getMcpServers, getMcpTools } from './instance/mcp-servers.ts';
+import { getSkills, postSkill } from './instance/skills.ts';
+import { getUsage } from './instance/usage.ts';
 import { deleteMcp, getMcp, postMcp } from './mcp/mcp.ts';
-import { getMcpServers, getMcpTools } from './mcp-servers.ts';
 import { runtimePort } from './port.ts';
-import { getSkills, postSkill } from './skills.ts';
+import type { RuntimeDeps } from './shared/endpoint.ts';
+import { Wakeups } from './shared/wakeups.ts';
 import { getSnapshots, postSnapshotRestore } from './snapshots.ts';
 import { getTask, getTasks, postTask, postTaskCancel } from './tasks/tasks.ts';
 import { postCompact } from './threads/compact.ts';
 import { postFork, postResume } from './threads/copies.ts';
 import { deleteSession, getSession, getSessions, postResumeThread, postSession } from './threads/sessions.ts';
-import { postStream } from './threads/stream.ts';
 import { getThreadsSummary } from './threads/summary.ts';
-import { getConsole, getThreadDetail, getThreads, patchThread, postThread } from './threads.ts';
-import { postInterrupt, postMessage, postSteer, postTurn } from './turns.ts';
-import { postAttachment } from './uploads.ts';
-import { getUsage } from './usage.ts';
-import { Wakeups } from './wakeups.ts';
+import { getConsole, getThreadDetail, getThreads, patchThread, postThread } from './threads/threads.ts';
+import { postApproval, postUserInput } from './turns/answers.ts';
+import { getAttachment } from './turns/attachments.ts';
+import { postInterrupt, postMessage, postSteer, postTurn } from './turns/turns.ts';
+import { postAttachment } from './turns/uploads.ts';
 import { getWorkspaceStatus } from './workspace-status.ts';
 
 export const runtimeEndpoints = withDocument<RuntimeDeps>(runtimePort, [

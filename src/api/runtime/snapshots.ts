@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { undoWords } from '../../domain/chat/tool-words.ts';
+import { undoWords } from '../../domain/chat/words/tool-words.ts';
 import { cut } from '../../domain/text/storable.ts';
-import { findSnapshot, listSnapshots, type Snapshot } from '../../store/kennel/snapshots.ts';
+import { findSnapshot, listSnapshots, type Snapshot } from '../../store/kennel/workspaces/snapshots.ts';
 import { snapshotLimit, snapshotNotFound } from '../errors/texts.ts';
 import { isId } from '../http/path.ts';
 import { whole } from '../http/query.ts';
 import { requestKey } from '../http/request-key.ts';
-import { endpoint } from './endpoint.ts';
+import { endpoint } from './shared/endpoint.ts';
 
 const LABEL_CHARS = 80;
 const LIMITS = { least: 1, usual: 20, most: 100 };

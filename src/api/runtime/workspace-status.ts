@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { workspaceAt, workspaceOfAddress } from '../../store/kennel/workspaces.ts';
-import { endpoint } from './endpoint.ts';
+import { workspaceAt, workspaceOfAddress } from '../../store/kennel/workspaces/workspaces.ts';
+import { endpoint } from './shared/endpoint.ts';
 
 const count = z.int().nonnegative();
 

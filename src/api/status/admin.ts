@@ -1,6 +1,6 @@
 import type { Context } from 'koa';
-import { queryToken } from '../http/auth.ts';
-import { sameSecret } from '../http/secrets.ts';
+import { queryToken } from '../http/access/auth.ts';
+import { sameSecret } from '../http/access/secrets.ts';
 
 /** Why a request may not act as the admin: 401 without a token, 403 with another one. The token is a header, or `?token=` for an `<img>`. */
 export function adminProblem(ctx: Context, token: string): 401 | 403 | null {

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { CHANNELS } from '../../contracts/channels.ts';
 import { userIdOf } from '../../domain/whatsapp/identity.ts';
-import { listSessions, readSession } from '../../store/chats/sessions.ts';
-import { listWorkspaces } from '../../store/kennel/workspaces.ts';
+import { listSessions, readSession } from '../../store/chats/sessions/sessions.ts';
+import { listWorkspaces } from '../../store/kennel/workspaces/workspaces.ts';
 import { ApiError, EdgeError } from '../errors/errors.ts';
 import { ID } from '../http/path.ts';
 import { done, taken } from './answers.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import Koa, { type Context, type Next } from 'koa';
 import { EdgeError } from '../errors/errors.ts';
 import { failureOf, refusalOf } from '../errors/runtime-errors.ts';
-import { requireKnownHost } from '../http/host.ts';
+import { requireKnownHost } from '../http/access/host.ts';
 import { withDocument } from '../http/openapi.ts';
 import { sendJson } from '../http/reply.ts';
 import { routerOf, routesAt } from '../http/router.ts';

@@ -1,7 +1,7 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
-import { messagesSince } from '../../store/chats/inbox.ts';
-import { type NotificationCounts, notificationsSince } from '../../store/chats/outbox.ts';
+import { messagesSince } from '../../store/chats/messages/inbox.ts';
+import { type NotificationCounts, notificationsSince } from '../../store/chats/messages/outbox.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import { ping } from '../../store/postgres/health.ts';
 import { readAccount } from '../../store/whatsapp/account.ts';

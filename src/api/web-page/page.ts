@@ -1,8 +1,8 @@
 import type { Context, Middleware, Next } from 'koa';
 import type { Config } from '../../config.ts';
-import { authoriser } from '../http/auth.ts';
-import { takesLoginLink } from '../http/login-link.ts';
-import { cookieTokens, hasSession } from '../http/session-cookie.ts';
+import { authoriser } from '../http/access/auth.ts';
+import { takesLoginLink } from '../http/access/login-link.ts';
+import { cookieTokens, hasSession } from '../http/access/session-cookie.ts';
 import { type PageFile, type PageFiles, readPageFiles } from './files.ts';
 import { setPageHeaders } from './headers.ts';
 import { NOT_BUILT, notLoggedIn } from './notices.ts';

@@ -5,7 +5,7 @@ import { HOW_TO_LISTEN, transcribe, transcribers } from '../../adapters/speech/s
 import { SpeechError, type Transcriber } from '../../adapters/speech/transcriber.ts';
 import type { Config } from '../../config.ts';
 import type { FileKind } from '../../domain/chat/file-limits.ts';
-import { type AttachmentRecord, findAttachment, saveAttachment } from '../../store/chats/attachments.ts';
+import { type AttachmentRecord, findAttachment, saveAttachment } from '../../store/chats/messages/attachments.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import { documentText } from './file-reading.ts';
 import { sanitiseText } from './sanitise.ts';

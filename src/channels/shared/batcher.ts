@@ -1,7 +1,7 @@
 import { capabilitiesOf } from '../../contracts/channels.ts';
 import type { Channel } from '../../contracts/ids.ts';
 import { afterAbsence, firstPart, joinTexts, partLimits, ready } from '../../domain/chat/burst.ts';
-import { parseCommand } from '../../domain/chat/commands.ts';
+import { parseCommand } from '../../domain/chat/words/commands.ts';
 import { isCommand } from '../../intake/commands/table.ts';
 import type { Also, Intake } from '../../intake/intake.ts';
 import type { Db, Tx } from '../../store/postgres/database.ts';

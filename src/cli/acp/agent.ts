@@ -1,7 +1,7 @@
 import * as acp from '@agentclientprotocol/sdk';
 import { ApiError } from '../../domain/api-error.ts';
 import { VERSION } from '../../installation.ts';
-import { reasonOf } from '../chat/api-request.ts';
+import { reasonOf } from '../chat/client/api-request.ts';
 import { promptOf, sessionIdOf } from './prompt.ts';
 import { Sessions, type SessionsDeps } from './sessions.ts';
 

@@ -1,6 +1,6 @@
 import type { AgentContext, ClientCapabilities, PermissionOption, PlanEntry, SendRequestOptions, ToolCallUpdate } from '@agentclientprotocol/sdk';
 import { quotedIn } from '../../domain/text/evidence.ts';
-import type { PendingApproval, PendingUserInput } from '../chat/api-client.ts';
+import type { PendingApproval, PendingUserInput } from '../chat/client/api-client.ts';
 import { diffsIn } from './diffs.ts';
 import type { ThreadApi } from './thread-api.ts';
 import { absolute, words } from './tool-calls.ts';

@@ -3,7 +3,7 @@ import { type AgentContext, type ClientCapabilities, RequestError, type SessionM
 import type { EventEnvelope, TurnRecord } from '../../contracts/records.ts';
 import { prefix, storableText } from '../../domain/text/storable.ts';
 import type { Displayed } from '../../intake/intake.ts';
-import type { PendingApproval, PendingUserInput, ThreadDetail } from '../chat/api-client.ts';
+import type { PendingApproval, PendingUserInput, ThreadDetail } from '../chat/client/api-client.ts';
 import type { Prompt } from './prompt.ts';
 import { type Asked, ask, idOf, planIn } from './questions.ts';
 import type { ThreadApi } from './thread-api.ts';

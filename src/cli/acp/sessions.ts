@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type * as acp from '@agentclientprotocol/sdk';
 import { RequestError } from '@agentclientprotocol/sdk';
-import type { ThreadDetail } from '../chat/api-client.ts';
-import { reasonOf } from '../chat/api-request.ts';
+import type { ThreadDetail } from '../chat/client/api-client.ts';
+import { reasonOf } from '../chat/client/api-request.ts';
 import { invalid, readPrompt } from './prompt.ts';
 import { Session } from './session.ts';
 import type { ThreadApi } from './thread-api.ts';

@@ -3,8 +3,8 @@ import type { EventEnvelope, ThreadRecord } from '../../contracts/records.ts';
 import { ApiError } from '../../domain/api-error.ts';
 import type { Displayed } from '../../intake/intake.ts';
 import type { FoundServer } from '../background/server.ts';
-import { ApiClient, type ThreadDetail } from '../chat/api-client.ts';
-import { request } from '../chat/api-request.ts';
+import { ApiClient, type ThreadDetail } from '../chat/client/api-client.ts';
+import { request } from '../chat/client/api-request.ts';
 import type { Prompt } from './prompt.ts';
 
 /** What a message became. `turn_id`: the turn that it began or belongs to. */

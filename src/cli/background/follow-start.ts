@@ -1,10 +1,10 @@
 import { statSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { tailOf } from '../instance/log-tail.ts';
+import { homeHolder } from '../instance/home/start-lock.ts';
+import { liveRunState, type RoleName, type RoleStatus, type RunState } from '../instance/home/state-file.ts';
+import { tailOf } from '../instance/logs/log-tail.ts';
+import { logFile } from '../instance/logs/role-log.ts';
 import type { Reporter } from '../instance/progress.ts';
-import { logFile } from '../instance/role-log.ts';
-import { homeHolder } from '../instance/start-lock.ts';
-import { liveRunState, type RoleName, type RoleStatus, type RunState } from '../instance/state-file.ts';
 
 /** The instance did not come up; `message` says why. */
 export class StartError extends Error {

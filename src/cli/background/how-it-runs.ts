@@ -1,5 +1,5 @@
-import { isAlive } from '../instance/process-identity.ts';
-import { readRunState } from '../instance/state-file.ts';
+import { isAlive } from '../instance/home/process-identity.ts';
+import { readRunState } from '../instance/home/state-file.ts';
 import { installedService } from './find-service.ts';
 
 /** Who runs the instance of a home, and whether it starts again by itself. */

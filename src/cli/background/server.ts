@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { ApiError } from '../../domain/api-error.ts';
-import type { Server } from '../chat/api-request.ts';
+import type { Server } from '../chat/client/api-request.ts';
+import { ensureToken } from '../instance/home/tokens.ts';
 import { logReporter } from '../instance/progress.ts';
-import { ensureToken } from '../instance/tokens.ts';
 import { type Call, ensureUp } from './background.ts';
 
 const say = (mark: string) => (text: string) => void process.stderr.write(`${mark}${text}\n`);

@@ -1,9 +1,9 @@
 import { confirm } from '@clack/prompts';
 import { keepSettings } from '../../adapters/env-file.ts';
 import type { Config } from '../../config.ts';
+import { liveRunState } from '../instance/home/state-file.ts';
+import { ensureToken } from '../instance/home/tokens.ts';
 import { terminalReporter } from '../instance/progress.ts';
-import { liveRunState } from '../instance/state-file.ts';
-import { ensureToken } from '../instance/tokens.ts';
 import { isCancel } from '../program/questions.ts';
 import { type Call, ensureUp, type Up } from './background.ts';
 

@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Logger } from 'pino';
 import { type Config, childEnvironment } from '../../config.ts';
-import { ownCommand } from '../instance/programs.ts';
+import { ownCommand } from '../instance/supervisor/programs.ts';
 import { backupName, keptBackups } from './kept.ts';
 
 const LOOK_MS = 60_000;
@@ -58,7 +58,7 @@ async function tellOfFailure(config: Config, folder: string, why: string): Promi
   const last = newest ? `The newest one is of ${newest.at.toISOString().slice(0, 16).replace('T', ' ')} UTC.` : 'There is none yet.';
   const text = `The backup of this night could not be made: ${why.slice(0, 300)}\n\n${last} I try again each hour; \`fetch doctor\` says how it stands.`;
   // loaded now: a supervisor that lives for weeks needs no database else
-  const [{ withStore }, { tellOwner }] = await Promise.all([import('../instance/with-store.ts'), import('../../store/whatsapp/tell-owner.ts')]);
+  const [{ withStore }, { tellOwner }] = await Promise.all([import('../instance/servers/with-store.ts'), import('../../store/whatsapp/tell-owner.ts')]);
   await withStore(config, 'fetch-backup', ({ db }) => tellOwner(db, key, text, config.OWNER_PHONE_NUMBER ?? null));
 }
 

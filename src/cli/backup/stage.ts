@@ -5,7 +5,7 @@ import { databaseVersion } from '../../../temporal/dev-server.ts';
 import type { Config } from '../../config.ts';
 import { VERSION } from '../../installation.ts';
 import { baseBackup } from '../../store/postgres/base-backup.ts';
-import { clusterFolder, databaseUrl } from '../instance/postgres.ts';
+import { clusterFolder, databaseUrl } from '../instance/servers/postgres.ts';
 import { copyFolder } from './copy.ts';
 
 /** What a backup says of itself. */

@@ -1,17 +1,17 @@
 import { fetchHome } from '../../config.ts';
 import type { ItemRecord } from '../../contracts/records.ts';
 import { ApiError } from '../../domain/api-error.ts';
-import { ApiClient, type ThreadDetail } from './api-client.ts';
-import { greeting } from './greeting.ts';
-import type { ChatOptions } from './options.ts';
-import { savePictures } from './pictures.ts';
+import { ApiClient, type ThreadDetail } from './client/api-client.ts';
+import { greeting } from './input/greeting.ts';
+import type { ChatOptions } from './input/options.ts';
+import { ScriptedChat } from './input/script.ts';
+import { typed } from './input/typed.ts';
 import { loadHistory } from './screen/history.ts';
 import { createScreen } from './screen/screen.ts';
 import type { Screen } from './screen/types.ts';
-import { ScriptedChat } from './script.ts';
-import { type Seen, seenOf } from './seen.ts';
-import { typed } from './typed.ts';
-import { ChatView } from './view.ts';
+import { savePictures } from './view/pictures.ts';
+import { type Seen, seenOf } from './view/seen.ts';
+import { ChatView } from './view/view.ts';
 
 /** Keyboard or other input. Until the thread is ready, lines are kept and Ctrl-C leaves. */
 interface Keyboard {

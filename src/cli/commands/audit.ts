@@ -1,7 +1,7 @@
 import type { Config } from '../../config.ts';
 import { type AuditBody, type AuditEntry, newestAudit, verifyAudit } from '../../store/audit/audit-log.ts';
-import { notedHead, noteHead } from '../instance/audit-head.ts';
-import { withStore } from '../instance/with-store.ts';
+import { notedHead, noteHead } from '../instance/home/audit-head.ts';
+import { withStore } from '../instance/servers/with-store.ts';
 
 /** `fetch audit …`: what people allowed, changed and deleted. */
 

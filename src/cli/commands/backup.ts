@@ -5,7 +5,7 @@ import { appendAudit } from '../../store/audit/audit-log.ts';
 import { pack } from '../backup/archive.ts';
 import { backupName } from '../backup/kept.ts';
 import { STAGED, stage } from '../backup/stage.ts';
-import { withStore } from '../instance/with-store.ts';
+import { withStore } from '../instance/servers/with-store.ts';
 
 /** `fetch backup`: one encrypted file with all that a running instance has stored. */
 export async function run(config: Config, named: string | undefined, { workspaces = false }: { workspaces?: boolean }): Promise<void> {

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import type { Config } from '../../config.ts';
 import { ApiError } from '../../domain/api-error.ts';
-import { ApiClient } from '../chat/api-client.ts';
-import { reasonOf } from '../chat/api-request.ts';
 import { chat } from '../chat/chat.ts';
-import type { ChatOptions } from '../chat/options.ts';
+import { ApiClient } from '../chat/client/api-client.ts';
+import { reasonOf } from '../chat/client/api-request.ts';
+import type { ChatOptions } from '../chat/input/options.ts';
 import { runningInstance } from '../instance/running-instance.ts';
 
 /** `fetch chat`: connects this terminal to a running instance. Throws an Error whose message is for a person. */

@@ -2,8 +2,8 @@ import { keepSettings } from '../../adapters/env-file.ts';
 import { effectiveSettings, SettingError, type SettingName, type ShownSetting, settingNamed, settingProblem } from '../../adapters/settings-file.ts';
 import { type Config, fetchHome, loadConfig, settings, sourcesOf } from '../../config.ts';
 import { isLive } from '../../domain/settings/shapes.ts';
-import { readStatus } from '../findings/status-report.ts';
-import { ensureHome } from '../instance/home.ts';
+import { readStatus } from '../findings/status/status-report.ts';
+import { ensureHome } from '../instance/home/home.ts';
 
 type Flags = Record<string, string>;
 

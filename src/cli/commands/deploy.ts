@@ -5,7 +5,7 @@ import type { Config } from '../../config.ts';
 import { AGENT_QUEUE, BACKGROUND_QUEUE } from '../../contracts/ids.ts';
 import { CONVERSATION, wakeSignal } from '../../contracts/signals.ts';
 import { startAllOver, startPatchedOver } from '../../intake/reconcile/start-over.ts';
-import { readPayloadKeys } from '../instance/payload-keys.ts';
+import { readPayloadKeys } from '../instance/home/payload-keys.ts';
 import { connectTemporal } from '../roles/connect.ts';
 
 /** `fetch deploy`: which build of the worker does the work. Each command reports the resulting state. */

@@ -12,14 +12,14 @@ import { temporalEndpoint } from '../connections/temporal-endpoint.ts';
 import { backupFinding } from '../findings/backup.ts';
 import { exitCodeOf, type Finding, printFindings } from '../findings/finding.ts';
 import { kennelFinding } from '../findings/kennel.ts';
-import { answersHere } from '../findings/server-roles.ts';
+import { answersHere } from '../findings/server/server-roles.ts';
 import { shownAddress } from '../findings/shown-address.ts';
-import { readStatus } from '../findings/status-report.ts';
+import { readStatus } from '../findings/status/status-report.ts';
 import { whatsappFinding } from '../findings/whatsapp.ts';
-import { diskWarning, requireDiskSpace, requireOwner } from '../instance/home.ts';
+import { diskWarning, requireDiskSpace, requireOwner } from '../instance/home/home.ts';
 import { portNeeds, temporalCache } from '../instance/instance.ts';
-import { answersOn, isPortFree, portHolder } from '../instance/ports.ts';
-import { postgresVersion, SERVER_PACKAGE } from '../instance/postgres.ts';
+import { answersOn, isPortFree, portHolder } from '../instance/servers/ports.ts';
+import { postgresVersion, SERVER_PACKAGE } from '../instance/servers/postgres.ts';
 
 /** A check does not wait longer than this for a model. */
 const MODEL_PATIENCE_MS = 20_000;
@@ -54,7 +54,7 @@ const checks: Check[] = [
   async (config) => backupFinding(config),
   portFindings,
   async (config) => {
-    const { serverFindings } = await import('../findings/server.ts');
+    const { serverFindings } = await import('../findings/server/server.ts');
     return await serverFindings(config).catch((error) => missing('servers', `could not be looked at: ${messageOf(error)}`, 'see the findings above'));
   },
 ];
@@ -159,11 +159,11 @@ async function postgresAt(config: Config, url: string): Promise<Finding> {
 
 /** One real completion, because an endpoint may list its models to everybody and still refuse the key. */
 async function modelFinding(config: Config): Promise<Finding> {
-  const { endpointOf, PRACTICE } = await import('../../adapters/model/endpoint.ts');
+  const { endpointOf, PRACTICE } = await import('../../adapters/model/endpoint/endpoint.ts');
   const endpoint = endpointOf(config);
   const mend = 'fetch setup';
   if (!endpoint) return { name: 'model', state: 'warning', version: null, detail: 'none is configured: the practice model answers', mend };
-  const { verifyModel } = await import('../../adapters/model/discover.ts');
+  const { verifyModel } = await import('../../adapters/model/endpoint/discover.ts');
   const model = config.AGENT_MODEL === PRACTICE ? undefined : config.AGENT_MODEL;
   const result = await verifyModel({ ...config, AGENT_MODEL: model } as never, MODEL_PATIENCE_MS);
   if (!result.ok) return missing('model', `${shownAddress(endpoint.baseUrl)}: ${result.error}`, mend);

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Config } from '../../config.ts';
+import { markMoved, requireNotMoved } from '../instance/home/moved.ts';
 import { claimOrExplain } from '../instance/instance.ts';
-import { markMoved, requireNotMoved } from '../instance/moved.ts';
 import { MoveError } from '../move/move-error.ts';
 import { isPackage, writePackage } from '../move/package.ts';
 

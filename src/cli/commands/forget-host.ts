@@ -1,8 +1,8 @@
 import type { Config } from '../../config.ts';
 import { startOver } from '../../intake/reconcile/start-over.ts';
-import { findGoneHost, forgetHost, loseTask } from '../../store/kennel/gone-host.ts';
-import { listHosts } from '../../store/kennel/hosts.ts';
-import { withStore } from '../instance/with-store.ts';
+import { findGoneHost, forgetHost, loseTask } from '../../store/kennel/hosts/gone-host.ts';
+import { listHosts } from '../../store/kennel/hosts/hosts.ts';
+import { withStore } from '../instance/servers/with-store.ts';
 import { connectTemporal } from '../roles/connect.ts';
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);

@@ -8,7 +8,7 @@ import { trustedBySetting } from '../../intake/commands/trusted.ts';
 import { forgetRows } from '../../store/forget/forget.ts';
 import { atWork, findSubject, type Subject } from '../../store/forget/subject.ts';
 import type { Db } from '../../store/postgres/database.ts';
-import { withStore } from '../instance/with-store.ts';
+import { withStore } from '../instance/servers/with-store.ts';
 import { connectTemporal } from '../roles/connect.ts';
 
 /** `fetch forget`: deletes what is stored of a chat or a person. Without `--yes` it only says what it would do. */

@@ -13,9 +13,9 @@ import { readOthers } from '../import/others.ts';
 import { type Chats, counted, readSessions } from '../import/sessions.ts';
 import { readTrusted } from '../import/trusted.ts';
 import { readWorkflows } from '../import/workflows.ts';
-import { ensureHome } from '../instance/home.ts';
-import { clusterFolder, databaseUrl } from '../instance/postgres.ts';
-import { ensureSecret } from '../instance/tokens.ts';
+import { ensureHome } from '../instance/home/home.ts';
+import { ensureSecret } from '../instance/home/tokens.ts';
+import { clusterFolder, databaseUrl } from '../instance/servers/postgres.ts';
 
 /** The import cannot begin; `message` is for the person. */
 export class ImportError extends Error {

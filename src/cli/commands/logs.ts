@@ -1,8 +1,8 @@
 import pc from 'picocolors';
 import type { Config } from '../../config.ts';
-import { jsonLine, type LogLine, readableLine } from '../instance/log-line.ts';
-import { isNoise, LOG_NAMES, tailOf } from '../instance/log-tail.ts';
-import { type LogName, logsOf } from '../instance/role-log.ts';
+import { jsonLine, type LogLine, readableLine } from '../instance/logs/log-line.ts';
+import { isNoise, LOG_NAMES, tailOf } from '../instance/logs/log-tail.ts';
+import { type LogName, logsOf } from '../instance/logs/role-log.ts';
 
 const POLL_MS = 250;
 

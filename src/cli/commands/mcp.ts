@@ -10,8 +10,8 @@ import { extensionLine } from '../../intake/commands/extensions.ts';
 import { createLog } from '../../log.ts';
 import { findExtension } from '../../store/extensions/extensions.ts';
 import { findLogin, type LoginRow, listLogins, removeLogin, storeLogin } from '../../store/extensions/mcp-logins.ts';
-import { ensureSecret } from '../instance/tokens.ts';
-import { withStore } from '../instance/with-store.ts';
+import { ensureSecret } from '../instance/home/tokens.ts';
+import { withStore } from '../instance/servers/with-store.ts';
 import { askForLogin } from '../setup/mcp-login.ts';
 
 /** `fetch mcp …`: the logins at MCP servers. */

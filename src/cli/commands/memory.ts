@@ -1,7 +1,7 @@
 import type { Config } from '../../config.ts';
-import { memoryLine } from '../../domain/chat/memory.ts';
+import { memoryLine } from '../../domain/chat/context/memory.ts';
 import { allMemories, removeAnyMemories } from '../../store/memories/memories.ts';
-import { withStore } from '../instance/with-store.ts';
+import { withStore } from '../instance/servers/with-store.ts';
 
 /** `fetch memory …`: what was remembered, for its owner, without a model. */
 

@@ -1,5 +1,5 @@
 import type { Config } from '../../config.ts';
-import { reasonOf } from '../chat/api-request.ts';
+import { reasonOf } from '../chat/client/api-request.ts';
 import { runningInstance } from '../instance/running-instance.ts';
 import { openBrowser } from '../setup/browser.ts';
 

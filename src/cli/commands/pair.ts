@@ -1,7 +1,7 @@
 import { styleText } from 'node:util';
 import type { Config } from '../../config.ts';
 import type { WhatsAppView } from '../../contracts/whatsapp.ts';
-import type { ChatOffer } from '../chat/options.ts';
+import type { ChatOffer } from '../chat/input/options.ts';
 import { phoneToPair } from '../setup/pair-phone.ts';
 import { qrText } from '../setup/pair-qr.ts';
 import { follow, type WhatsAppClient, WhatsAppClientError, whatsappClientOf } from '../setup/whatsapp-client.ts';

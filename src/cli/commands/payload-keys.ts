@@ -1,7 +1,7 @@
 import type { Config } from '../../config.ts';
 import { forgetPayloadKeys, usedPayloadKeys } from '../../store/payloads/payload-keys.ts';
-import { readPayloadKeys, rotatePayloadKey } from '../instance/payload-keys.ts';
-import { withStore } from '../instance/with-store.ts';
+import { readPayloadKeys, rotatePayloadKey } from '../instance/home/payload-keys.ts';
+import { withStore } from '../instance/servers/with-store.ts';
 
 /** `fetch payload-keys`: the keys that encrypt what Temporal stores. No command shows a key itself. */
 

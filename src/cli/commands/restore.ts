@@ -5,9 +5,9 @@ import type { Config } from '../../config.ts';
 import { VERSION } from '../../installation.ts';
 import { entryOf, syncFolder, unpack } from '../backup/archive.ts';
 import { type Manifest, PLATFORM } from '../backup/stage.ts';
-import { ensureHome } from '../instance/home.ts';
+import { ensureHome } from '../instance/home/home.ts';
 import { claimOrExplain } from '../instance/instance.ts';
-import { clusterFolder, placeCluster, postgresVersion, removeCluster } from '../instance/postgres.ts';
+import { clusterFolder, placeCluster, postgresVersion, removeCluster } from '../instance/servers/postgres.ts';
 import { requireKey } from './backup.ts';
 
 /** `fetch restore`: unpacks a backup into an empty home. The whole file is checked before anything is put in place. */

@@ -1,6 +1,6 @@
 import type { Config } from '../../config.ts';
 import { inForeground } from '../instance/foreground.ts';
-import { ensureHome } from '../instance/home.ts';
+import { ensureHome } from '../instance/home/home.ts';
 import { claimOrExplain } from '../instance/instance.ts';
 
 /** `fetch start`: on a terminal, a chat with an instance in the background; elsewhere, a service that logs JSON lines. */

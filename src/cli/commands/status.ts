@@ -1,11 +1,11 @@
 import { styleText } from 'node:util';
 import type { Config } from '../../config.ts';
 import { howItRuns, howText } from '../background/how-it-runs.ts';
-import { statusLinks } from '../findings/status-links.ts';
-import { readStatus } from '../findings/status-report.ts';
-import { whatsappLines, whatsappStatus } from '../findings/whatsapp-status.ts';
-import { diskWarning } from '../instance/home.ts';
-import { clusterFolder } from '../instance/postgres.ts';
+import { statusLinks } from '../findings/status/status-links.ts';
+import { readStatus } from '../findings/status/status-report.ts';
+import { whatsappLines, whatsappStatus } from '../findings/status/whatsapp-status.ts';
+import { diskWarning } from '../instance/home/home.ts';
+import { clusterFolder } from '../instance/servers/postgres.ts';
 
 /** `fetch status`; the exit code is 0 while an instance runs, 3 when none does. */
 export async function run(config: Config, options: { json?: boolean }): Promise<void> {

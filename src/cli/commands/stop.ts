@@ -2,9 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '../../config.ts';
 import { installedService } from '../background/find-service.ts';
 import type { Service } from '../background/service.ts';
-import { endProcess, isAlive, type ProcessIdentity, waitUntilGone } from '../instance/process-identity.ts';
-import { claimHome, HeldError, homeHolder } from '../instance/start-lock.ts';
-import { endLeftovers, readRunState, removeRunState } from '../instance/state-file.ts';
+import { endProcess, isAlive, type ProcessIdentity, waitUntilGone } from '../instance/home/process-identity.ts';
+import { claimHome, HeldError, homeHolder } from '../instance/home/start-lock.ts';
+import { endLeftovers, readRunState, removeRunState } from '../instance/home/state-file.ts';
 
 /** For the supervisor's own end, and for one that has no roles yet. */
 const OWN_MS = 5_000;

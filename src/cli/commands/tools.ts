@@ -2,7 +2,7 @@ import type { Config } from '../../config.ts';
 import { listText } from '../../intake/commands/extensions.ts';
 import { listExtensions } from '../../store/extensions/extensions.ts';
 import { openStore } from '../../store/postgres/database.ts';
-import { databaseUrl } from '../instance/postgres.ts';
+import { databaseUrl } from '../instance/servers/postgres.ts';
 
 /** `fetch tools`: what the owner brought along, as a running instance has found it. The chat is where it is shown whole and agreed to. */
 export async function run({ DATABASE_DIRECT_URL, DATABASE_URL, FETCH_HOME, FETCH_POSTGRES_PORT }: Config): Promise<void> {

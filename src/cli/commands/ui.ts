@@ -1,6 +1,6 @@
 import type { Config } from '../../config.ts';
-import { readStatus } from '../findings/status-report.ts';
-import { ensureToken } from '../instance/tokens.ts';
+import { readStatus } from '../findings/status/status-report.ts';
+import { ensureToken } from '../instance/home/tokens.ts';
 
 /** `fetch ui`: the link that lets a browser into the Web UI of the embedded Temporal server. */
 export async function run(config: Config): Promise<void> {

@@ -37,7 +37,7 @@ export async function run(call: Call, options: UpOptions): Promise<void> {
 
 async function install(service: Service, call: Call): Promise<void> {
   await offerToKeep(call);
-  const { ensureHome } = await import('../instance/home.ts');
+  const { ensureHome } = await import('../instance/home/home.ts');
   ensureHome(call.config.FETCH_HOME);
   await service.install(launchOf(call.config));
   say(`Installed ${service.file}`);

@@ -2,7 +2,7 @@ import { readMcpConfig } from '../../adapters/mcp/config-file.ts';
 import type { Config } from '../../config.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
 import { type Extension, listExtensions } from '../../store/extensions/extensions.ts';
-import { withStore } from '../instance/with-store.ts';
+import { withStore } from '../instance/servers/with-store.ts';
 
 export interface ServerHealth {
   name: string;

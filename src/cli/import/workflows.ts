@@ -6,7 +6,7 @@ import type { RoutineStep } from '../../contracts/routine.ts';
 import { parseSchedule, scheduleSlug } from '../../domain/cron.ts';
 import { phoneOf } from '../../domain/whatsapp/identity.ts';
 import { channelThread } from '../../intake/threads.ts';
-import { chatOfThread } from '../../store/chats/threads.ts';
+import { chatOfThread } from '../../store/chats/threads/threads.ts';
 import { claimImport } from '../../store/imports/imports.ts';
 import { insertCron } from '../../store/routines/crons.ts';
 import { findRoutine, insertRoutine } from '../../store/routines/routines.ts';

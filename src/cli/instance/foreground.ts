@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
 import type { Config } from '../../config.ts';
 import { keepNightly } from '../backup/nightly.ts';
+import type { RoleStatus, Urls } from './home/state-file.ts';
 import { type Instance, startInstance } from './instance.ts';
+import { ownLog, rotateOwnLog } from './logs/role-log.ts';
 import { logReporter } from './progress.ts';
-import { ownLog, rotateOwnLog } from './role-log.ts';
-import type { RoleStatus, Urls } from './state-file.ts';
 
 /** Runs an instance in this process until a signal; the caller has claimed the home. `fd`: where its log goes, as JSON lines. `ready`: called once it serves. */
 export async function inForeground(config: Config, fd: 1 | 2, ready: (serving: { log: Logger; urls: Urls }) => void): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Config } from '../../config.ts';
-import type { Urls } from './state-file.ts';
+import type { Urls } from './home/state-file.ts';
 
 /** An address to listen on may not be one to connect to. */
 const shown = (host: string): string => (host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host);

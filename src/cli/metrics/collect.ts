@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import type { Config } from '../../config.ts';
 import { AGENT_QUEUE, BACKGROUND_QUEUE, gatewayQueue, kennelQueue } from '../../contracts/ids.ts';
-import { listHosts } from '../../store/kennel/hosts.ts';
+import { listHosts } from '../../store/kennel/hosts/hosts.ts';
 import { readFigures } from '../../store/operations/figures.ts';
 import type { Store } from '../../store/postgres/database.ts';
 import { readAccount } from '../../store/whatsapp/account.ts';
@@ -9,8 +9,8 @@ import { databaseConnections, databaseWaiting, kennelSlots, kennelSlotsUsed, rol
 import { onScrape } from '../../telemetry/registry.ts';
 import * as shown from '../../telemetry/store-metrics.ts';
 import { keptBackups } from '../backup/kept.ts';
-import type { OwnRole } from '../instance/state-file.ts';
-import type { RoleState } from '../roles/health.ts';
+import type { OwnRole } from '../instance/home/state-file.ts';
+import type { RoleState } from '../roles/process/health.ts';
 import { queueStats } from './queue-stats.ts';
 
 /** What every process says of itself. */

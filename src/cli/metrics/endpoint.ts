@@ -4,8 +4,8 @@ import { VERSION } from '../../installation.ts';
 import { createLog } from '../../log.ts';
 import { buildInfo } from '../../telemetry/metrics.ts';
 import { scrape, startCounting } from '../../telemetry/registry.ts';
-import { freePort } from '../instance/ports.ts';
-import type { OwnRole } from '../instance/state-file.ts';
+import type { OwnRole } from '../instance/home/state-file.ts';
+import { freePort } from '../instance/servers/ports.ts';
 
 /** Shorter than the ten seconds that Prometheus waits by default. */
 const PART_MS = 4_000;

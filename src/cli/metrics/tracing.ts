@@ -3,7 +3,7 @@ import { keyValuesOf } from '../../domain/settings/key-values.ts';
 import { VERSION } from '../../installation.ts';
 import { createLog } from '../../log.ts';
 import { startTracing } from '../../telemetry/tracing.ts';
-import type { OwnRole } from '../instance/state-file.ts';
+import type { OwnRole } from '../instance/home/state-file.ts';
 
 /** Sends the traces of this process to the endpoint of the settings; returns what sends the last ones. Null, and nothing is loaded, where none is set. */
 export async function openTracing(config: Config, roles: readonly OwnRole[]): Promise<(() => Promise<void>) | null> {

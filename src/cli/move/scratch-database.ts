@@ -4,8 +4,16 @@ import { copyFileSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { copyFolder } from '../backup/copy.ts';
-import { freePort } from '../instance/ports.ts';
-import { acceptsConnections, clearStalePostmaster, clusterFolder, databaseUrl, placeCluster, preparePostgres, removeCluster } from '../instance/postgres.ts';
+import { freePort } from '../instance/servers/ports.ts';
+import {
+  acceptsConnections,
+  clearStalePostmaster,
+  clusterFolder,
+  databaseUrl,
+  placeCluster,
+  preparePostgres,
+  removeCluster,
+} from '../instance/servers/postgres.ts';
 import { MoveError } from './move-error.ts';
 
 const STARTS_MS = 60_000;

@@ -1,9 +1,9 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { loadConfig } from '../../config.ts';
+import { movedMark } from '../instance/home/moved.ts';
+import { homeHolder } from '../instance/home/start-lock.ts';
 import { claimOrExplain } from '../instance/instance.ts';
-import { movedMark } from '../instance/moved.ts';
-import { homeHolder } from '../instance/start-lock.ts';
 import { MoveError } from './move-error.ts';
 import { isPackage, type Manifest, readPackage, writePackage } from './package.ts';
 import { requireStoppedCluster } from './scratch-database.ts';

@@ -1,6 +1,6 @@
 import { Argument, Option } from 'commander';
 import { type Config, ConfigError } from '../../config.ts';
-import type { OwnRole } from '../instance/state-file.ts';
+import type { OwnRole } from '../instance/home/state-file.ts';
 import type { Supervision } from '../roles/own-roles.ts';
 import { command } from './program.ts';
 

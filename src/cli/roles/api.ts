@@ -6,11 +6,11 @@ import { reloadConfig } from '../../config.ts';
 import { VERSION } from '../../installation.ts';
 import { createIntake } from '../../intake/intake.ts';
 import { createLog } from '../../log.ts';
-import { keepAuditHead } from '../instance/audit-head.ts';
-import { readPayloadKeys } from '../instance/payload-keys.ts';
-import { ensureSecret, ensureToken } from '../instance/tokens.ts';
+import { keepAuditHead } from '../instance/home/audit-head.ts';
+import { readPayloadKeys } from '../instance/home/payload-keys.ts';
+import { ensureSecret, ensureToken } from '../instance/home/tokens.ts';
 import { ownerInstance } from './owner-instance.ts';
-import type { RoleContext } from './role-context.ts';
+import type { RoleContext } from './process/role-context.ts';
 
 /** The role that serves HTTP: the runtime API and the status API. */
 export async function run({ config, role, store, temporal }: RoleContext): Promise<void> {

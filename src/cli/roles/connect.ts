@@ -6,8 +6,8 @@ import { notePayloadKey, usedPayloadKeys } from '../../store/payloads/payload-ke
 import { type Db, openStore } from '../../store/postgres/database.ts';
 import { databaseProblem, temporalProblem } from '../connections/problems.ts';
 import { temporalEndpoint } from '../connections/temporal-endpoint.ts';
-import { readPayloadKeys } from '../instance/payload-keys.ts';
-import type { Connections } from './role-context.ts';
+import { readPayloadKeys } from '../instance/home/payload-keys.ts';
+import type { Connections } from './process/role-context.ts';
 
 interface TemporalClient extends Pick<Connections, 'temporal' | 'converter'> {
   close(): Promise<void>;

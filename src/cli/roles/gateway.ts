@@ -6,11 +6,11 @@ import { gatewayQueue } from '../../contracts/ids.ts';
 import { createIntake } from '../../intake/intake.ts';
 import { sweep } from '../../intake/reconcile/sweeper.ts';
 import { createLog } from '../../log.ts';
-import { ensureSecret } from '../instance/tokens.ts';
-import { activityTraces } from './activity-traces.ts';
-import { leaseHolder } from './lease-holder.ts';
-import type { RoleContext } from './role-context.ts';
-import { drained, runToEnd, workerTimings } from './temporal-runtime.ts';
+import { ensureSecret } from '../instance/home/tokens.ts';
+import { leaseHolder } from './process/lease-holder.ts';
+import type { RoleContext } from './process/role-context.ts';
+import { activityTraces } from './temporal/activity-traces.ts';
+import { drained, runToEnd, workerTimings } from './temporal/temporal-runtime.ts';
 
 /** The role that holds the channels: sends what conversations produced, takes in what people write, and signals again what a crash left unsignalled. */
 export async function run({ config, role, store, temporal, native, converter }: RoleContext): Promise<void> {

@@ -21,18 +21,18 @@ import type { LeaseHolder } from '../../channels/channel.ts';
 import type { Config } from '../../config.ts';
 import { kennelQueue } from '../../contracts/ids.ts';
 import { membersOf } from '../../domain/setting-lists.ts';
-import { loginWarning } from '../../domain/tasks/agents.ts';
-import { loginsOf } from '../../domain/tasks/logins.ts';
-import { mirrorsOf } from '../../domain/tasks/mirrors.ts';
+import { loginWarning } from '../../domain/tasks/agents/agents.ts';
+import { loginsOf } from '../../domain/tasks/agents/logins.ts';
+import { mirrorsOf } from '../../domain/tasks/registries/mirrors.ts';
 import { createLog } from '../../log.ts';
-import type { HostClaim } from '../../store/kennel/leases.ts';
+import type { HostClaim } from '../../store/kennel/hosts/leases.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import { collectKennel } from '../metrics/collect.ts';
-import { activityTraces } from './activity-traces.ts';
-import { hostIdentity } from './host-identity.ts';
-import { leaseHolder } from './lease-holder.ts';
-import type { RoleContext } from './role-context.ts';
-import { drained, graceMs, runToEnd, workerTimings } from './temporal-runtime.ts';
+import { hostIdentity } from './process/host-identity.ts';
+import { leaseHolder } from './process/lease-holder.ts';
+import type { RoleContext } from './process/role-context.ts';
+import { activityTraces } from './temporal/activity-traces.ts';
+import { drained, graceMs, runToEnd, workerTimings } from './temporal/temporal-runtime.ts';
 
 /**
  * The role of a host that has workspaces and runs containers: follows coding tasks, runs tools of the kennel, holds the gate, and

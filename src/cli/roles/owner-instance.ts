@@ -6,10 +6,10 @@ import type { OwnerBackups, OwnerDoctor, OwnerLogs, OwnerTemporal } from '../../
 import { isSecret } from '../../domain/settings/shapes.ts';
 import { keptBackups } from '../backup/kept.ts';
 import { backupFinding } from '../findings/backup.ts';
-import { readStatus } from '../findings/status-report.ts';
-import { isNoise, LOG_NAMES, type LogPlace, readLog } from '../instance/log-tail.ts';
-import { type LogName, logsOf } from '../instance/role-log.ts';
-import { ensureToken } from '../instance/tokens.ts';
+import { readStatus } from '../findings/status/status-report.ts';
+import { ensureToken } from '../instance/home/tokens.ts';
+import { isNoise, LOG_NAMES, type LogPlace, readLog } from '../instance/logs/log-tail.ts';
+import { type LogName, logsOf } from '../instance/logs/role-log.ts';
 
 /** Bytes of one log that one answer has of what is new. */
 const MOST_NEW = 64 * 1024;

@@ -4,7 +4,7 @@ import { forgetPayloadKeys } from '../../store/payloads/payload-keys.ts';
 import { openStore } from '../../store/postgres/database.ts';
 import { directProblem, temporalProblem } from '../connections/problems.ts';
 import { temporalEndpoint } from '../connections/temporal-endpoint.ts';
-import { roleProcess } from './role-process.ts';
+import { roleProcess } from './process/role-process.ts';
 
 /** `fetch prepare`: one step before the roles, for servers that run elsewhere. */
 export async function run(config: Config): Promise<void> {

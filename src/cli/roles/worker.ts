@@ -7,19 +7,19 @@ import { createReminderActivities } from '../../activities/routine/reminder.ts';
 import { createRoutineActivities } from '../../activities/routine/routine.ts';
 import { createTaskRecords } from '../../activities/task/task-records.ts';
 import { createAct, createActOnStore } from '../../activities/turn/act.ts';
-import { createThink } from '../../activities/turn/think.ts';
+import { createThink } from '../../activities/turn/step/think.ts';
 import { createRecordActivities } from '../../activities/turn/turn-records.ts';
+import { openModel } from '../../adapters/model/endpoint/open-model.ts';
 import { measured } from '../../adapters/model/measured.ts';
-import { openModel } from '../../adapters/model/open-model.ts';
 import type { Config } from '../../config.ts';
 import { AGENT_QUEUE } from '../../contracts/ids.ts';
 import { createLog } from '../../log.ts';
-import { activityTraces } from './activity-traces.ts';
-import { backgroundWorker } from './background-worker.ts';
-import type { RoleContext } from './role-context.ts';
-import { drained, runToEnd, workerTimings } from './temporal-runtime.ts';
-import { idleReason, workerDeployment } from './worker-versioning.ts';
-import { cachedWorkflowBundle } from './workflow-bundle.ts';
+import type { RoleContext } from './process/role-context.ts';
+import { activityTraces } from './temporal/activity-traces.ts';
+import { backgroundWorker } from './temporal/background-worker.ts';
+import { drained, runToEnd, workerTimings } from './temporal/temporal-runtime.ts';
+import { idleReason, workerDeployment } from './temporal/worker-versioning.ts';
+import { cachedWorkflowBundle } from './temporal/workflow-bundle.ts';
 
 /** The role that runs workflows, model steps and worker-side tools. Any number of them may run, on any machines. */
 export async function run({ config, role, store, temporal, native, converter }: RoleContext): Promise<void> {

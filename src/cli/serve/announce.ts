@@ -1,5 +1,5 @@
 import { networkInterfaces } from 'node:os';
-import { asksForToken } from '../../api/http/auth.ts';
+import { asksForToken } from '../../api/http/access/auth.ts';
 import type { Config } from '../../config.ts';
 import { isLoopback } from '../../domain/settings/loopback.ts';
 import { hostIsWild } from './settings.ts';

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { MOBILE_IS_OFF } from '../../api/errors/texts.ts';
 import type { Config } from '../../config.ts';
-import { reasonOf } from '../chat/api-request.ts';
-import { liveRunState, type RunState } from '../instance/state-file.ts';
+import { reasonOf } from '../chat/client/api-request.ts';
+import { liveRunState, type RunState } from '../instance/home/state-file.ts';
 import { ServeError, type ServeOptions, startOptions } from './settings.ts';
 
 const PATIENCE_MS = 10_000;

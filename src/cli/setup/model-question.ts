@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 import { autocomplete, log, password, select, spinner, text } from '@clack/prompts';
-import { PROVIDERS, type Provider, providerSettings } from '../../adapters/model/providers.ts';
+import { PROVIDERS, type Provider, providerSettings } from '../../adapters/model/endpoint/providers.ts';
 import { isCancel } from '../program/questions.ts';
 
 /** Other streams than this process's own. */

@@ -73,7 +73,7 @@ async function askText(
 
 /** Loaded when asked for: the model client is heavy, and most commands never need it. */
 async function realParts(): Promise<SetupParts> {
-  const { discoverModels, modelsOf, verifyModel } = await import('../../adapters/model/discover.ts');
+  const { discoverModels, modelsOf, verifyModel } = await import('../../adapters/model/endpoint/discover.ts');
   return { discover: discoverModels, models: modelsOf, verify: verifyModel };
 }
 

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '../../config.ts';
 import type { PairRequest, WhatsAppReport, WhatsAppView } from '../../contracts/whatsapp.ts';
-import { readStatus } from '../findings/status-report.ts';
-import { ensureToken } from '../instance/tokens.ts';
+import { readStatus } from '../findings/status/status-report.ts';
+import { ensureToken } from '../instance/home/tokens.ts';
 
 /** The status API of a running instance refused or did not answer; `message` is for the person. */
 export class WhatsAppClientError extends Error {

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { AGENT_NAMES } from '../../../kennel/agents/registry.ts';
 import { egressHost, membersOf } from '../setting-lists.ts';
-import { agentSettings } from '../tasks/agent-settings.ts';
-import { loginsProblem } from '../tasks/logins.ts';
-import { mirrorsProblem } from '../tasks/mirrors.ts';
+import { agentSettings } from '../tasks/agents/agent-settings.ts';
+import { loginsProblem } from '../tasks/agents/logins.ts';
+import { mirrorsProblem } from '../tasks/registries/mirrors.ts';
 import { live, meantBy, positive, secret, whole } from './shapes.ts';
 
 /** Workspaces, containers and coding tasks. */

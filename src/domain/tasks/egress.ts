@@ -1,4 +1,4 @@
-import { reactionAnswer } from '../chat/reactions.ts';
+import { reactionAnswer } from '../consent/reactions.ts';
 
 /** Hosts that coding tasks ask for: what the person is asked, what an answer means, and what the agent is told. */
 

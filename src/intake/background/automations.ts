@@ -7,7 +7,7 @@ import { isTimeZone, nextFirings } from '../../domain/cron.ts';
 import { readRrule } from '../../domain/rrule.ts';
 import { zoneOf } from '../../store/chats/preferences.ts';
 import type { RequestKey } from '../../store/chats/request-keys.ts';
-import { chatOfThread, getThread } from '../../store/chats/threads.ts';
+import { chatOfThread, getThread } from '../../store/chats/threads/threads.ts';
 import {
   type Automation,
   type AutomationRun,

@@ -1,6 +1,6 @@
 import type { TaskRow } from '../../store/background/background-tasks.ts';
 import type { RequestKey } from '../../store/chats/request-keys.ts';
-import { findTask, isOver, liveTaskOfThread, markOrdered } from '../../store/kennel/tasks.ts';
+import { findTask, isOver, liveTaskOfThread, markOrdered } from '../../store/kennel/tasks/tasks.ts';
 import type { Tx } from '../../store/postgres/database.ts';
 import { activeTurn } from '../../store/turns/turns.ts';
 import { IntakeError } from '../intake-error.ts';

@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import type { Config } from '../../config.ts';
 import type { Identity } from '../../contracts/decision.ts';
-import { plainWords } from '../../domain/chat/commands.ts';
+import { plainWords } from '../../domain/chat/words/commands.ts';
 import type { ThreadTransaction } from '../../store/chats/thread-transaction.ts';
 import type { Meant } from '../once.ts';
 

@@ -1,4 +1,4 @@
-import { parseCommand } from '../../domain/chat/commands.ts';
+import { parseCommand } from '../../domain/chat/words/commands.ts';
 import { beginAnew } from '../../store/turns/replies.ts';
 import { statusText } from '../../store/turns/status-text.ts';
 import { addStop } from '../stop-and-steer.ts';

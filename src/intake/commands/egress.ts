@@ -1,8 +1,8 @@
-import { parseEgress } from '../../domain/chat/commands.ts';
+import { parseEgress } from '../../domain/chat/words/commands.ts';
 import { shownHost } from '../../domain/tasks/egress.ts';
-import { revokeRules } from '../../store/kennel/egress-rules.ts';
-import { egressText } from '../../store/kennel/egress-text.ts';
-import { workspacesOfChat } from '../../store/kennel/workspaces.ts';
+import { revokeRules } from '../../store/kennel/egress/egress-rules.ts';
+import { egressText } from '../../store/kennel/egress/egress-text.ts';
+import { workspacesOfChat } from '../../store/kennel/workspaces/workspaces.ts';
 import type { Tx } from '../../store/postgres/database.ts';
 import { command } from './command.ts';
 

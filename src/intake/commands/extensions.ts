@@ -1,4 +1,4 @@
-import { isTooLong, plainWords } from '../../domain/chat/commands.ts';
+import { isTooLong, plainWords } from '../../domain/chat/words/commands.ts';
 import { codeOf, KIND_WORDS, textOf } from '../../domain/extensions/extension.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
 import { decideVersion, type Extension, findExtension, listExtensions } from '../../store/extensions/extensions.ts';

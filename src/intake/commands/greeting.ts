@@ -1,4 +1,4 @@
-import { greetingText } from '../../domain/chat/help.ts';
+import { greetingText } from '../../domain/chat/words/help.ts';
 import { isBlank } from '../../store/steps/transcript.ts';
 import { command, saying } from './command.ts';
 import { setUpOf } from './help.ts';

@@ -1,7 +1,7 @@
-import { endpointOf } from '../../adapters/model/endpoint.ts';
+import { endpointOf } from '../../adapters/model/endpoint/endpoint.ts';
 import type { Config } from '../../config.ts';
-import { helpText, type SetUp } from '../../domain/chat/help.ts';
-import { listHosts } from '../../store/kennel/hosts.ts';
+import { helpText, type SetUp } from '../../domain/chat/words/help.ts';
+import { listHosts } from '../../store/kennel/hosts/hosts.ts';
 import type { Db, Tx } from '../../store/postgres/database.ts';
 import type { Command, CommandContext } from './command.ts';
 

@@ -1,5 +1,5 @@
-import { isTooLong, plainWords } from '../../domain/chat/commands.ts';
-import { memoryLine } from '../../domain/chat/memory.ts';
+import { memoryLine } from '../../domain/chat/context/memory.ts';
+import { isTooLong, plainWords } from '../../domain/chat/words/commands.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
 import { listMemories, removeMemories } from '../../store/memories/memories.ts';
 import { memoryOwner } from '../../store/memories/memory-owner.ts';

@@ -1,7 +1,7 @@
-import { endpointOf } from '../../adapters/model/endpoint.ts';
-import { type Offer, offersOf } from '../../adapters/model/offers.ts';
+import { endpointOf } from '../../adapters/model/endpoint/endpoint.ts';
+import { type Offer, offersOf } from '../../adapters/model/endpoint/offers.ts';
 import type { Config } from '../../config.ts';
-import { isTooLong } from '../../domain/chat/commands.ts';
+import { isTooLong } from '../../domain/chat/words/commands.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
 import { nearest } from '../../domain/text/nearest.ts';
 import { choose, chosenIn } from '../../store/chats/preferences.ts';

@@ -2,8 +2,8 @@ import type { Identity } from '../../contracts/decision.ts';
 import { mayTrust } from '../../domain/consent/policy.ts';
 import { findName } from '../../domain/tasks/workspace-names.ts';
 import { suggestion } from '../../domain/text/nearest.ts';
-import { listShares } from '../../store/kennel/shares.ts';
-import { activeWorkspace, listWorkspaces, selectWorkspace, type WorkspaceRow } from '../../store/kennel/workspaces.ts';
+import { listShares } from '../../store/kennel/workspaces/shares.ts';
+import { activeWorkspace, listWorkspaces, selectWorkspace, type WorkspaceRow } from '../../store/kennel/workspaces/workspaces.ts';
 import type { Tx } from '../../store/postgres/database.ts';
 import { command, saying } from './command.ts';
 

@@ -1,5 +1,5 @@
 import { startReminder } from '../../adapters/reminders.ts';
-import { parseRemind, type Reminder, readRemind } from '../../domain/chat/reminder.ts';
+import { parseRemind, type Reminder, readRemind } from '../../domain/chat/words/reminder.ts';
 import { describeTime } from '../../domain/cron.ts';
 import { chosenIn } from '../../store/chats/preferences.ts';
 import { insertReminder, remindersOf } from '../../store/routines/reminders.ts';

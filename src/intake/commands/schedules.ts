@@ -1,4 +1,4 @@
-import { parseScheduleRemoval } from '../../domain/chat/tool-words.ts';
+import { parseScheduleRemoval } from '../../domain/chat/words/tool-words.ts';
 import { describeTime, nextFirings } from '../../domain/cron.ts';
 import { inputsText } from '../../domain/routine-inputs.ts';
 import { inline } from '../../domain/text/foreign-text.ts';

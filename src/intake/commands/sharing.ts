@@ -1,8 +1,8 @@
 import type { Config } from '../../config.ts';
-import { parseShare, type ShareOrder } from '../../domain/chat/commands.ts';
+import { parseShare, type ShareOrder } from '../../domain/chat/words/commands.ts';
 import { findName } from '../../domain/tasks/workspace-names.ts';
-import { listShares, shareWorkspace, unshareWorkspace } from '../../store/kennel/shares.ts';
-import { listWorkspaces } from '../../store/kennel/workspaces.ts';
+import { listShares, shareWorkspace, unshareWorkspace } from '../../store/kennel/workspaces/shares.ts';
+import { listWorkspaces } from '../../store/kennel/workspaces/workspaces.ts';
 import type { Tx } from '../../store/postgres/database.ts';
 import { trustedPhones } from '../../store/whatsapp/trusted.ts';
 import { command } from './command.ts';

@@ -1,5 +1,5 @@
-import { parseSignOff, SIGN_FORM, type SignOrder, signature, signText } from '../../domain/chat/sign-off.ts';
-import { gitIdentity, setSignature, signatureOf } from '../../store/kennel/signatures.ts';
+import { parseSignOff, SIGN_FORM, type SignOrder, signature, signText } from '../../domain/chat/words/sign-off.ts';
+import { gitIdentity, setSignature, signatureOf } from '../../store/kennel/workspaces/signatures.ts';
 import type { Tx } from '../../store/postgres/database.ts';
 import { command } from './command.ts';
 

@@ -1,10 +1,10 @@
 import { factsOf } from '../../../kennel/agents/registry.ts';
 import type { Arrival } from '../../contracts/conversation.ts';
-import { parseTaskOrder, type TaskOrder } from '../../domain/chat/commands.ts';
+import { parseTaskOrder, type TaskOrder } from '../../domain/chat/words/commands.ts';
 import { cut } from '../../store/chats/ids.ts';
-import { listHosts } from '../../store/kennel/hosts.ts';
+import { listHosts } from '../../store/kennel/hosts/hosts.ts';
 import { openLimits } from '../../store/kennel/limits.ts';
-import { isLimited, markOrdered, setAgent, type Task, tasksOfChat } from '../../store/kennel/tasks.ts';
+import { isLimited, markOrdered, setAgent, type Task, tasksOfChat } from '../../store/kennel/tasks/tasks.ts';
 import type { Tx } from '../../store/postgres/database.ts';
 import { command } from './command.ts';
 

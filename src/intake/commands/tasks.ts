@@ -1,6 +1,6 @@
 import { inline } from '../../domain/text/foreign-text.ts';
 import { ago, span } from '../../domain/text/when.ts';
-import { type Task, tasksOfChat } from '../../store/kennel/tasks.ts';
+import { type Task, tasksOfChat } from '../../store/kennel/tasks/tasks.ts';
 import { command, saying } from './command.ts';
 
 /** The coding tasks of a chat, with what to say next. */

@@ -1,5 +1,5 @@
-import { parseBringIn } from '../../domain/chat/bring-in.ts';
-import { parseApp, parseUndo } from '../../domain/chat/tool-words.ts';
+import { parseBringIn } from '../../domain/chat/words/bring-in.ts';
+import { parseApp, parseUndo } from '../../domain/chat/words/tool-words.ts';
 import { type CommandContext, command } from './command.ts';
 
 /** Commands that are tools: each begins a turn whose words say which tool is meant, so consent, hosts and retries are those of every call. */

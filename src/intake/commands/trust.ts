@@ -1,6 +1,6 @@
-import { askAgainText, parseAskAgain, parseAutonomy } from '../../domain/chat/commands.ts';
-import { parsePlanPreference, planPreferenceText } from '../../domain/chat/plan-words.ts';
-import { planFirst, setPlanFirst } from '../../store/chats/threads.ts';
+import { askAgainText, parseAskAgain, parseAutonomy } from '../../domain/chat/words/commands.ts';
+import { parsePlanPreference, planPreferenceText } from '../../domain/chat/words/plan-words.ts';
+import { planFirst, setPlanFirst } from '../../store/chats/threads/threads.ts';
 import { takeGrantsBack } from '../../store/steps/taint.ts';
 import { trust } from '../../store/turns/replies.ts';
 import { command, saying } from './command.ts';

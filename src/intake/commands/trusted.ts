@@ -1,5 +1,5 @@
 import type { Config } from '../../config.ts';
-import { isTooLong, phoneIn, plainWords } from '../../domain/chat/commands.ts';
+import { isTooLong, phoneIn, plainWords } from '../../domain/chat/words/commands.ts';
 import { membersOf } from '../../domain/setting-lists.ts';
 import { distrustPhone, trustedPhones, trustPhone } from '../../store/whatsapp/trusted.ts';
 import { command } from './command.ts';

@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import { startReminder } from '../../adapters/reminders.ts';
 import type { Config } from '../../config.ts';
 import { chatsWithSends, openRuns, openTurns } from '../../store/chats/reconcile.ts';
-import { settledTasks } from '../../store/kennel/tasks.ts';
+import { settledTasks } from '../../store/kennel/tasks/tasks.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import { settledCrons } from '../../store/routines/crons.ts';
 import { waitingReminders } from '../../store/routines/reminders.ts';

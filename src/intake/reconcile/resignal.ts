@@ -1,5 +1,5 @@
 import type { Arrival } from '../../contracts/conversation.ts';
-import { arrivalOf, type Unsignalled, unsignalled } from '../../store/chats/inbox.ts';
+import { arrivalOf, type Unsignalled, unsignalled } from '../../store/chats/messages/inbox.ts';
 import { type IntakeDeps, isServerAway, signalArrival } from '../signal.ts';
 
 /** Where the last round stopped, so that failing rows do not block the rows behind them. */

@@ -4,7 +4,7 @@ import { CODING_TASK, decidedSignal, orderedSignal } from '../../contracts/signa
 import type { TaskInput } from '../../contracts/task.ts';
 import { taskPage } from '../../domain/tasks/page.ts';
 import { cut } from '../../store/chats/ids.ts';
-import { isLimited, isOver, orderedOf, type TaskWithQuestion } from '../../store/kennel/tasks.ts';
+import { isLimited, isOver, orderedOf, type TaskWithQuestion } from '../../store/kennel/tasks/tasks.ts';
 import { type IntakeDeps, signalTask } from '../signal.ts';
 import { taskInput } from '../workflow-inputs.ts';
 import type { Holdings } from './holdings.ts';

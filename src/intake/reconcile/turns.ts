@@ -1,4 +1,4 @@
-import { unmarkSignalled } from '../../store/chats/inbox.ts';
+import { unmarkSignalled } from '../../store/chats/messages/inbox.ts';
 import type { OpenTurn } from '../../store/chats/reconcile.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import { finishTurn } from '../../store/turns/finish.ts';

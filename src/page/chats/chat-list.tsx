@@ -1,12 +1,12 @@
 import { useMemo, useState } from 'preact/hooks';
 import type { ThreadRecord } from '../../contracts/records.ts';
+import { Icon } from '../shared/elements/icons.tsx';
+import { Ago, Dot, Empty, ListTitle, Shown, type Tone, WorkButton } from '../shared/elements/parts.tsx';
 import { money } from '../shared/figures.ts';
-import { send } from '../shared/http.ts';
-import { Icon } from '../shared/icons.tsx';
 import { memo } from '../shared/memo.ts';
-import { Ago, Dot, Empty, ListTitle, Shown, type Tone, WorkButton } from '../shared/parts.tsx';
-import { useResource } from '../shared/resource.ts';
 import { goTo, linkTo } from '../shared/route.ts';
+import { send } from '../shared/server/http.ts';
+import { useResource } from '../shared/server/resource.ts';
 import { texts } from '../texts.ts';
 import { found, stateOf, summaries, type ThreadSummary } from './summaries.ts';
 

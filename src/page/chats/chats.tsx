@@ -1,4 +1,4 @@
-import { Empty } from '../shared/parts.tsx';
+import { Empty } from '../shared/elements/parts.tsx';
 import { texts } from '../texts.ts';
 import { ChatList } from './chat-list.tsx';
 import { ThreadPane } from './thread-pane.tsx';

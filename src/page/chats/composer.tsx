@@ -1,11 +1,11 @@
 import { useRef, useState } from 'preact/hooks';
 import type { Uploaded } from '../../contracts/owner.ts';
 import { FILE_LIMITS, kindOfType } from '../../domain/chat/file-limits.ts';
+import { Icon } from '../shared/elements/icons.tsx';
+import { tell } from '../shared/elements/notices.tsx';
 import { bytes } from '../shared/figures.ts';
-import { call, reasonOf, send } from '../shared/http.ts';
-import { Icon } from '../shared/icons.tsx';
-import { tell } from '../shared/notices.tsx';
 import { displayed } from '../shared/seen.ts';
+import { call, reasonOf, send } from '../shared/server/http.ts';
 import { texts } from '../texts.ts';
 import { draftOf, keepDraft } from './drafts.ts';
 

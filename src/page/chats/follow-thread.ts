@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { EventEnvelope } from '../../contracts/records.ts';
-import { call, reasonOf } from '../shared/http.ts';
-import { follow } from '../shared/sse.ts';
+import { call, reasonOf } from '../shared/server/http.ts';
+import { follow } from '../shared/server/sse.ts';
 import { Store } from '../shared/store.ts';
 import { fold, type ThreadDetail, type ThreadView, viewOf, withOlder } from './thread-state.ts';
 

@@ -1,8 +1,8 @@
 import type { ItemRecord } from '../../contracts/records.ts';
-import { AttachmentLink, AttachmentPicture } from '../shared/attachment.tsx';
+import { AttachmentLink, AttachmentPicture } from '../shared/elements/attachment.tsx';
 import { bytes } from '../shared/figures.ts';
-import { Markdown } from '../shared/markdown-view.tsx';
 import { memo } from '../shared/memo.ts';
+import { Markdown } from '../shared/text/markdown-view.tsx';
 import { texts } from '../texts.ts';
 
 interface Attached {

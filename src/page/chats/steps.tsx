@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks';
 import type { ItemRecord } from '../../contracts/records.ts';
-import { looksLikeDiff } from '../shared/diff.ts';
-import { Diff } from '../shared/diff-view.tsx';
+import { Icon } from '../shared/elements/icons.tsx';
 import { bytes, duration } from '../shared/figures.ts';
-import { Icon } from '../shared/icons.tsx';
 import { memo } from '../shared/memo.ts';
+import { looksLikeDiff } from '../shared/text/diff.ts';
+import { Diff } from '../shared/text/diff-view.tsx';
 import { texts } from '../texts.ts';
 import { shownSteps } from './groups.ts';
 

@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { reasonOf } from '../shared/http.ts';
-import { Icon } from '../shared/icons.tsx';
-import { tell } from '../shared/notices.tsx';
+import { Icon } from '../shared/elements/icons.tsx';
+import { tell } from '../shared/elements/notices.tsx';
+import { reasonOf } from '../shared/server/http.ts';
 import { texts } from '../texts.ts';
 import type { ThreadView } from './thread-state.ts';
 import { Turn } from './turn.tsx';

@@ -1,5 +1,5 @@
 import type { OwnerFailed } from '../../contracts/owner.ts';
-import { Actions, Ago, ChatLink, Dot } from '../shared/parts.tsx';
+import { Actions, Ago, ChatLink, Dot } from '../shared/elements/parts.tsx';
 import { linkTo } from '../shared/route.ts';
 import { texts } from '../texts.ts';
 

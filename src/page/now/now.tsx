@@ -1,7 +1,7 @@
 import type { OwnerNow } from '../../contracts/owner.ts';
-import { now } from '../shared/data.ts';
-import { Empty, Head, Shown } from '../shared/parts.tsx';
-import { useResource } from '../shared/resource.ts';
+import { Empty, Head, Shown } from '../shared/elements/parts.tsx';
+import { now } from '../shared/server/data.ts';
+import { useResource } from '../shared/server/resource.ts';
 import { texts } from '../texts.ts';
 import { FailedRow } from './failed-row.tsx';
 import { QuestionCard } from './question-card.tsx';

@@ -1,16 +1,16 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { OwnerQuestion } from '../../contracts/owner.ts';
 import { ApiError } from '../../domain/api-error.ts';
-import { now } from '../shared/data.ts';
-import { looksLikeDiff } from '../shared/diff.ts';
-import { Diff } from '../shared/diff-view.tsx';
-import { call, reasonOf, send } from '../shared/http.ts';
-import { Icon } from '../shared/icons.tsx';
+import { Icon } from '../shared/elements/icons.tsx';
+import { tell } from '../shared/elements/notices.tsx';
+import { Ago, ChatLink, Tag } from '../shared/elements/parts.tsx';
 import { memo } from '../shared/memo.ts';
-import { tell } from '../shared/notices.tsx';
-import { Ago, ChatLink, Tag } from '../shared/parts.tsx';
 import { linkTo } from '../shared/route.ts';
 import { useSeen } from '../shared/seen.ts';
+import { now } from '../shared/server/data.ts';
+import { call, reasonOf, send } from '../shared/server/http.ts';
+import { looksLikeDiff } from '../shared/text/diff.ts';
+import { Diff } from '../shared/text/diff-view.tsx';
 import { texts } from '../texts.ts';
 
 /** An open question with everything that its answer counts for. A yes can be given only after the end of that was in view. */

@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks';
 import type { OwnerRunning } from '../../contracts/owner.ts';
+import { tell } from '../shared/elements/notices.tsx';
+import { Actions, Ago, ChatLink, Dot, type Tone } from '../shared/elements/parts.tsx';
 import { clock, money } from '../shared/figures.ts';
-import { reasonOf, send } from '../shared/http.ts';
-import { tell } from '../shared/notices.tsx';
-import { Actions, Ago, ChatLink, Dot, type Tone } from '../shared/parts.tsx';
 import { linkTo } from '../shared/route.ts';
+import { reasonOf, send } from '../shared/server/http.ts';
 import { texts } from '../texts.ts';
 
 const TONES: Record<OwnerRunning['state'], Tone> = { queued: 'plain', running: 'busy', waiting: 'wait', limited: 'wait', paused: 'plain' };

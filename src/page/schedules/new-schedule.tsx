@@ -1,8 +1,8 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { ScheduleAsked, SchedulePreview } from '../../contracts/owner.ts';
-import { call, reasonOf, send } from '../shared/http.ts';
-import { tell } from '../shared/notices.tsx';
+import { tell } from '../shared/elements/notices.tsx';
 import { goTo } from '../shared/route.ts';
+import { call, reasonOf, send } from '../shared/server/http.ts';
 import { texts } from '../texts.ts';
 import { schedules } from './schedules.tsx';
 

@@ -1,8 +1,8 @@
 import type { OwnerSchedule, OwnerSchedules } from '../../contracts/owner.ts';
+import { Icon } from '../shared/elements/icons.tsx';
+import { Actions, Ago, ChatLink, Empty, Shown, Tag } from '../shared/elements/parts.tsx';
 import { moment } from '../shared/figures.ts';
-import { Icon } from '../shared/icons.tsx';
-import { Actions, Ago, ChatLink, Empty, Shown, Tag } from '../shared/parts.tsx';
-import { Resource, useResource } from '../shared/resource.ts';
+import { Resource, useResource } from '../shared/server/resource.ts';
 import { texts } from '../texts.ts';
 import { NewSchedule } from './new-schedule.tsx';
 

@@ -1,6 +1,6 @@
 import type { OwnerAgents } from '../../contracts/owner.ts';
-import { Empty, Shown, Tag } from '../shared/parts.tsx';
-import { Resource, useResource } from '../shared/resource.ts';
+import { Empty, Shown, Tag } from '../shared/elements/parts.tsx';
+import { Resource, useResource } from '../shared/server/resource.ts';
 import { texts } from '../texts.ts';
 
 const words = texts.settings.agents;

@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
 import type { SettingView } from '../../contracts/owner.ts';
-import { reasonOf } from '../shared/http.ts';
-import { tell } from '../shared/notices.tsx';
-import { Shown } from '../shared/parts.tsx';
-import { useResource } from '../shared/resource.ts';
+import { tell } from '../shared/elements/notices.tsx';
+import { Shown } from '../shared/elements/parts.tsx';
+import { reasonOf } from '../shared/server/http.ts';
+import { useResource } from '../shared/server/resource.ts';
 import { texts } from '../texts.ts';
 import { change, settings } from './data.tsx';
 

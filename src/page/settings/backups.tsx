@@ -1,7 +1,7 @@
 import type { OwnerBackups } from '../../contracts/owner.ts';
+import { Problem, Shown, Tag } from '../shared/elements/parts.tsx';
 import { bytes, moment } from '../shared/figures.ts';
-import { Problem, Shown, Tag } from '../shared/parts.tsx';
-import { Resource, useResource } from '../shared/resource.ts';
+import { Resource, useResource } from '../shared/server/resource.ts';
 import { texts } from '../texts.ts';
 
 const words = texts.settings.backups;

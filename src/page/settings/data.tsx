@@ -1,8 +1,8 @@
 import type { OwnerSettings, SettingsChanged } from '../../contracts/owner.ts';
-import { send } from '../shared/http.ts';
-import { Icon } from '../shared/icons.tsx';
-import { Problem } from '../shared/parts.tsx';
-import { Resource, useResource } from '../shared/resource.ts';
+import { Icon } from '../shared/elements/icons.tsx';
+import { Problem } from '../shared/elements/parts.tsx';
+import { send } from '../shared/server/http.ts';
+import { Resource, useResource } from '../shared/server/resource.ts';
 import { texts } from '../texts.ts';
 
 export const settings = new Resource<OwnerSettings>('/v1/owner/settings', ({ about }) => about === 'settings', 1_000);

@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
 import type { OwnerDoctor, OwnerTemporal } from '../../contracts/owner.ts';
-import { call, reasonOf } from '../shared/http.ts';
-import { tell } from '../shared/notices.tsx';
-import { Tag, WorkButton } from '../shared/parts.tsx';
+import { tell } from '../shared/elements/notices.tsx';
+import { Tag, WorkButton } from '../shared/elements/parts.tsx';
+import { call, reasonOf } from '../shared/server/http.ts';
 import { texts } from '../texts.ts';
 
 const words = texts.settings.health;

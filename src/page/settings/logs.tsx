@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { OwnerLogs } from '../../contracts/owner.ts';
+import { Problem } from '../shared/elements/parts.tsx';
 import { clock } from '../shared/figures.ts';
-import { call, reasonOf } from '../shared/http.ts';
-import { Problem } from '../shared/parts.tsx';
+import { call, reasonOf } from '../shared/server/http.ts';
 import { texts } from '../texts.ts';
 
 const words = texts.settings.logs;

@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
 import type { ModelCheck, OwnerSettings } from '../../contracts/owner.ts';
-import { call, reasonOf } from '../shared/http.ts';
-import { tell } from '../shared/notices.tsx';
-import { Problem, Shown } from '../shared/parts.tsx';
-import { useResource } from '../shared/resource.ts';
+import { tell } from '../shared/elements/notices.tsx';
+import { Problem, Shown } from '../shared/elements/parts.tsx';
+import { call, reasonOf } from '../shared/server/http.ts';
+import { useResource } from '../shared/server/resource.ts';
 import { texts } from '../texts.ts';
 import { change, settings } from './data.tsx';
 

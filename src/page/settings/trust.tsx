@@ -1,8 +1,8 @@
 import type { ChatTrust, OwnerChats, OwnerPeople } from '../../contracts/owner.ts';
-import { reasonOf, send } from '../shared/http.ts';
-import { tell } from '../shared/notices.tsx';
-import { ChatLink, Shown, Tag, WorkButton } from '../shared/parts.tsx';
-import { Resource, useResource } from '../shared/resource.ts';
+import { tell } from '../shared/elements/notices.tsx';
+import { ChatLink, Shown, Tag, WorkButton } from '../shared/elements/parts.tsx';
+import { reasonOf, send } from '../shared/server/http.ts';
+import { Resource, useResource } from '../shared/server/resource.ts';
 import { texts } from '../texts.ts';
 
 const words = texts.settings.trust;

@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
 import type { OwnerWhatsApp } from '../../contracts/owner.ts';
-import { send } from '../shared/http.ts';
-import { Ago, Shown, Tag, WorkButton } from '../shared/parts.tsx';
-import { Resource, useResource } from '../shared/resource.ts';
+import { Ago, Shown, Tag, WorkButton } from '../shared/elements/parts.tsx';
+import { send } from '../shared/server/http.ts';
+import { Resource, useResource } from '../shared/server/resource.ts';
 import { texts } from '../texts.ts';
 
 const words = texts.settings.whatsapp;

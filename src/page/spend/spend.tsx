@@ -1,9 +1,9 @@
 import type { ComponentChildren } from 'preact';
 import type { BudgetUse, OwnerSpend, SpendFigures } from '../../contracts/owner.ts';
+import { ChatLink, Shown } from '../shared/elements/parts.tsx';
 import { clock, money, tokens } from '../shared/figures.ts';
-import { ChatLink, Shown } from '../shared/parts.tsx';
-import { moreThanText, Resource, useResource } from '../shared/resource.ts';
 import { linkTo } from '../shared/route.ts';
+import { moreThanText, Resource, useResource } from '../shared/server/resource.ts';
 import { Store, useStore } from '../shared/store.ts';
 import { texts } from '../texts.ts';
 import { SpendPlot } from './plot-view.tsx';

@@ -1,5 +1,5 @@
 import type { OwnerTasks, OwnerWorkspaces } from '../../contracts/owner.ts';
-import { Resource } from '../shared/resource.ts';
+import { Resource } from '../shared/server/resource.ts';
 import { Store } from '../shared/store.ts';
 
 export type Filter = 'all' | 'live' | 'over';

@@ -1,10 +1,10 @@
 import { useMemo, useState } from 'preact/hooks';
 import type { DiffFile, TaskDetail, TaskDiff } from '../../contracts/owner.ts';
-import { Diff } from '../shared/diff-view.tsx';
-import { Icon } from '../shared/icons.tsx';
+import { Icon } from '../shared/elements/icons.tsx';
+import { Empty, Shown } from '../shared/elements/parts.tsx';
 import { memo } from '../shared/memo.ts';
-import { Empty, Shown } from '../shared/parts.tsx';
-import { Resource, useResource } from '../shared/resource.ts';
+import { Resource, useResource } from '../shared/server/resource.ts';
+import { Diff } from '../shared/text/diff-view.tsx';
 import { texts } from '../texts.ts';
 
 /** So many files are open at first. */

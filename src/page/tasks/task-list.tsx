@@ -1,9 +1,9 @@
 import type { TaskSummary } from '../../contracts/owner.ts';
+import { Ago, Dot, Empty, ListTitle, Shown } from '../shared/elements/parts.tsx';
 import { money } from '../shared/figures.ts';
 import { memo } from '../shared/memo.ts';
-import { Ago, Dot, Empty, ListTitle, Shown } from '../shared/parts.tsx';
-import { useResource } from '../shared/resource.ts';
 import { linkTo } from '../shared/route.ts';
+import { useResource } from '../shared/server/resource.ts';
 import { useStore } from '../shared/store.ts';
 import { texts } from '../texts.ts';
 import { type Filter, filter, MOST, more, tasks } from './data.ts';

@@ -1,12 +1,12 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { TaskLog } from '../../contracts/owner.ts';
-import { looksLikeDiff } from '../shared/diff.ts';
-import { Diff } from '../shared/diff-view.tsx';
-import { call, reasonOf } from '../shared/http.ts';
-import { Icon } from '../shared/icons.tsx';
-import { Markdown } from '../shared/markdown-view.tsx';
+import { Icon } from '../shared/elements/icons.tsx';
+import { Problem, useAlive } from '../shared/elements/parts.tsx';
 import { memo } from '../shared/memo.ts';
-import { Problem, useAlive } from '../shared/parts.tsx';
+import { call, reasonOf } from '../shared/server/http.ts';
+import { looksLikeDiff } from '../shared/text/diff.ts';
+import { Diff } from '../shared/text/diff-view.tsx';
+import { Markdown } from '../shared/text/markdown-view.tsx';
 import { texts } from '../texts.ts';
 import { type LogEntry, type LogView, NO_LOG, withLines } from './log-entries.ts';
 

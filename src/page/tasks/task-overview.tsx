@@ -1,10 +1,10 @@
 import type { ComponentChildren } from 'preact';
 import type { TaskDetail } from '../../contracts/owner.ts';
+import { Icon } from '../shared/elements/icons.tsx';
+import { Tag, useNow } from '../shared/elements/parts.tsx';
 import { duration, money, tokens } from '../shared/figures.ts';
-import { Icon } from '../shared/icons.tsx';
-import { Markdown } from '../shared/markdown-view.tsx';
-import { Tag, useNow } from '../shared/parts.tsx';
 import { linkTo } from '../shared/route.ts';
+import { Markdown } from '../shared/text/markdown-view.tsx';
 import { texts } from '../texts.ts';
 
 const Fact = ({ name, children }: { name: string; children: ComponentChildren }) => (

@@ -1,11 +1,11 @@
 import { useMemo } from 'preact/hooks';
 import type { TaskDetail } from '../../contracts/owner.ts';
 import { QuestionCard } from '../now/question-card.tsx';
-import { now } from '../shared/data.ts';
-import { Icon } from '../shared/icons.tsx';
-import { Actions, ChatLink, Shown, Tag } from '../shared/parts.tsx';
-import { Resource, useResource } from '../shared/resource.ts';
+import { Icon } from '../shared/elements/icons.tsx';
+import { Actions, ChatLink, Shown, Tag } from '../shared/elements/parts.tsx';
 import { linkTo } from '../shared/route.ts';
+import { now } from '../shared/server/data.ts';
+import { Resource, useResource } from '../shared/server/resource.ts';
 import { texts } from '../texts.ts';
 import { TaskChangesView } from './task-changes.tsx';
 import { TaskLogView } from './task-log.tsx';

@@ -1,4 +1,4 @@
-import { Empty } from '../shared/parts.tsx';
+import { Empty } from '../shared/elements/parts.tsx';
 import { linkTo } from '../shared/route.ts';
 import { texts } from '../texts.ts';
 import { TaskList } from './task-list.tsx';

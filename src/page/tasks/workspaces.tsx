@@ -1,9 +1,9 @@
 import type { EgressRuleView, OwnerWorkspace } from '../../contracts/owner.ts';
-import { send } from '../shared/http.ts';
-import { Icon } from '../shared/icons.tsx';
-import { Ago, Dot, Empty, Shown, Tag, WorkButton } from '../shared/parts.tsx';
-import { useResource } from '../shared/resource.ts';
+import { Icon } from '../shared/elements/icons.tsx';
+import { Ago, Dot, Empty, Shown, Tag, WorkButton } from '../shared/elements/parts.tsx';
 import { linkTo } from '../shared/route.ts';
+import { send } from '../shared/server/http.ts';
+import { useResource } from '../shared/server/resource.ts';
 import { texts } from '../texts.ts';
 import { workspaces } from './data.ts';
 import { TaskTabs } from './tasks.tsx';

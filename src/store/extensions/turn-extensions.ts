@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import type { Declaration } from '../../domain/extensions/extension.ts';
 import type { Skill } from '../../domain/extensions/skill.ts';
-import { ofOthers } from '../kennel/shares.ts';
+import { ofOthers } from '../kennel/workspaces/shares.ts';
 import { type Db, json } from '../postgres/database.ts';
 import { perDatabase } from '../postgres/per-database.ts';
 

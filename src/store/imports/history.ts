@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import type { Source } from '../../contracts/taint.ts';
 import { cut, derivedId, roughTokens } from '../chats/ids.ts';
-import { insertItems, itemRow } from '../chats/items.ts';
 import { onThread, type ThreadTransaction } from '../chats/thread-transaction.ts';
+import { insertItems, itemRow } from '../chats/threads/items.ts';
 import { type Db, json } from '../postgres/database.ts';
 import { claimImport } from './imports.ts';
 

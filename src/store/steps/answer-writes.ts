@@ -1,7 +1,7 @@
 import { ASK_USER, type StepUsage, type ThinkInput, type ThinkResult } from '../../contracts/conversation.ts';
 import { outboxId, stepKey } from '../../contracts/ids.ts';
 import { cut, derivedId } from '../chats/ids.ts';
-import { deltaEvent, type ItemRow, insertItems, itemEvent, itemRow } from '../chats/items.ts';
+import { deltaEvent, type ItemRow, insertItems, itemEvent, itemRow } from '../chats/threads/items.ts';
 import { json } from '../postgres/database.ts';
 import type { WriteBatch } from '../postgres/write-batch.ts';
 import { endedCallItem } from './calls.ts';

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { Called, DialogueMessage } from '../../domain/chat/context.ts';
+import type { Called, DialogueMessage } from '../../domain/chat/context/context.ts';
 import { perDatabase } from '../postgres/per-database.ts';
 
 /** The part of a thread's dialogue that can no longer change: messages of finished turns, since the last summary. Never changed, except that `calls` grows. */

@@ -1,9 +1,9 @@
 import type { Arrival, ThinkInput } from '../../contracts/conversation.ts';
 import type { Channel } from '../../contracts/ids.ts';
 import { derivedId } from '../chats/ids.ts';
-import { receive } from '../chats/inbox.ts';
-import { addItem } from '../chats/items.ts';
+import { receive } from '../chats/messages/inbox.ts';
 import { onThread } from '../chats/thread-transaction.ts';
+import { addItem } from '../chats/threads/items.ts';
 import type { Db, Tx } from '../postgres/database.ts';
 import { notify } from '../turns/replies.ts';
 

@@ -5,7 +5,7 @@ import type { CallTaint } from '../../contracts/taint.ts';
 import type { CallItemKind } from '../../domain/chat/item-kinds.ts';
 import { policyOf } from '../../domain/consent/policy.ts';
 import { derivedId } from '../chats/ids.ts';
-import { type ItemRow, itemRow } from '../chats/items.ts';
+import { type ItemRow, itemRow } from '../chats/threads/items.ts';
 import type { CallTable } from '../turns/tables.ts';
 
 /** A checked call of the model. `refused` calls have their error as the result. */

@@ -1,11 +1,11 @@
 import { sql } from 'kysely';
 import { stepKey } from '../../contracts/ids.ts';
 import type { Source } from '../../contracts/taint.ts';
-import { type Called, type CallsById, type DialogueMessage, SHOWN_OUTPUT_CHARS } from '../../domain/chat/context.ts';
+import { type Called, type CallsById, type DialogueMessage, SHOWN_OUTPUT_CHARS } from '../../domain/chat/context/context.ts';
 import type { FileShown } from '../../domain/text/files.ts';
-import { shownFiles } from '../chats/attachments.ts';
-import { isOrWas } from '../chats/copied-ids.ts';
 import { derivedId, roughTokens } from '../chats/ids.ts';
+import { shownFiles } from '../chats/messages/attachments.ts';
+import { isOrWas } from '../chats/threads/copied-ids.ts';
 import { compiled } from '../postgres/compiled-query.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
 import type { WriteBatch } from '../postgres/write-batch.ts';

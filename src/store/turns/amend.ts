@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import type { Arrival } from '../../contracts/conversation.ts';
 import { cut, derivedId, roughTokens, steerItemId } from '../chats/ids.ts';
-import { toItemRecord } from '../chats/items.ts';
 import { onThread } from '../chats/thread-transaction.ts';
+import { toItemRecord } from '../chats/threads/items.ts';
 import type { Db, Tx } from '../postgres/database.ts';
 import { type Heard, remember } from '../steps/transcript.ts';
 

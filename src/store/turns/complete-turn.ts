@@ -1,9 +1,9 @@
 import type { Source } from '../../contracts/taint.ts';
 import type { Unasked } from '../../domain/chat/preferences.ts';
 import { cut, derivedId } from '../chats/ids.ts';
-import { addItem } from '../chats/items.ts';
 import { onThread, type ThreadTransaction } from '../chats/thread-transaction.ts';
-import { latestThread } from '../chats/threads.ts';
+import { addItem } from '../chats/threads/items.ts';
+import { latestThread } from '../chats/threads/threads.ts';
 import type { Db, Tx } from '../postgres/database.ts';
 import { remember } from '../steps/transcript.ts';
 import { toTurnRecord, turnRecord } from './turns.ts';

@@ -1,5 +1,5 @@
 import { derivedId } from '../chats/ids.ts';
-import { insertItems, itemRow, toItemRecord } from '../chats/items.ts';
+import { insertItems, itemRow, toItemRecord } from '../chats/threads/items.ts';
 import type { NewEvent, WriteBatch } from '../postgres/write-batch.ts';
 import { type Heard, remember } from '../steps/transcript.ts';
 

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { tellScreens } from '../chats/notices.ts';
+import { tellScreens } from '../chats/messages/notices.ts';
 import type { Db } from '../postgres/database.ts';
 import { recordNotice } from '../turns/complete-turn.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { pictureFor } from '../../adapters/pictures.ts';
-import { attachmentId, saveAttachment } from '../../store/chats/attachments.ts';
-import { latestThread } from '../../store/chats/threads.ts';
+import { attachmentId, saveAttachment } from '../../store/chats/messages/attachments.ts';
+import { latestThread } from '../../store/chats/threads/threads.ts';
 import { defineTool, type ToolContext } from '../tool.ts';
 import { common, inBrowser, type Opened } from './in-browser.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { fullName, type RepositoryName } from '../../adapters/github/remote.ts';
 import { accountOf, createRepository, findRepository, isEmpty, type Repository } from '../../adapters/github/repositories.ts';
-import { intentOf, noteIntent } from '../../store/kennel/intents.ts';
+import { intentOf, noteIntent } from '../../store/kennel/workspaces/intents.ts';
 import { named } from '../approval-words.ts';
 import { defineTool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { changeWorkspace, inWorkspace, type Opened, text, WITH_IMAGE_MS, workspaceArgument } from '../workspace/in-workspace.ts';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { fullName, webHost } from '../../adapters/github/remote.ts';
 import { findRepository, type Repository } from '../../adapters/github/repositories.ts';
-import { signedOff } from '../../domain/chat/sign-off.ts';
-import { signatureOf } from '../../store/kennel/signatures.ts';
+import { signedOff } from '../../domain/chat/words/sign-off.ts';
+import { signatureOf } from '../../store/kennel/workspaces/signatures.ts';
 import { named } from '../approval-words.ts';
 import { defineTool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { AUTHOR, changeWorkspace, inWorkspace, type Opened, operate, text, WITH_IMAGE_MS, workspaceArgument } from '../workspace/in-workspace.ts';

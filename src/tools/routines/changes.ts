@@ -3,7 +3,7 @@ import { changeSchedule, scheduleOfCron } from '../../adapters/schedules.ts';
 import { unionOf } from '../../domain/consent/taint.ts';
 import { describeTime, nextFirings, parseSchedule } from '../../domain/cron.ts';
 import { type Given, type Inputs, inputsOf } from '../../domain/routine-inputs.ts';
-import { chatAutonomy } from '../../store/chats/threads.ts';
+import { chatAutonomy } from '../../store/chats/threads/threads.ts';
 import { type Cron, changeCron, cronsOf, findCron, markSent } from '../../store/routines/crons.ts';
 import { changeRoutine, findRoutine } from '../../store/routines/routines.ts';
 import { runningRun } from '../../store/routines/runs.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { deleteSchedule } from '../../adapters/schedules.ts';
 import { prefix } from '../../domain/text/storable.ts';
-import { chatAutonomy } from '../../store/chats/threads.ts';
+import { chatAutonomy } from '../../store/chats/threads/threads.ts';
 import { cronsOf } from '../../store/routines/crons.ts';
 import { deleteRoutine, findRoutine, insertRoutine, listRoutines } from '../../store/routines/routines.ts';
 import { listRuns, runningRun } from '../../store/routines/runs.ts';

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { AGENT_NAMES } from '../../../kennel/agents/registry.ts';
 import { taskWorkflowId } from '../../contracts/ids.ts';
-import { parsePlanFirst } from '../../domain/chat/plan-words.ts';
+import { parsePlanFirst } from '../../domain/chat/words/plan-words.ts';
 import { breachText, taskBreach, taskBudget } from '../../domain/model/budgets.ts';
-import { chooseAgent } from '../../domain/tasks/agents.ts';
-import { planWishes } from '../../store/kennel/task-plans.ts';
-import { insertTask, lastNamedAgent } from '../../store/kennel/tasks.ts';
-import { taskSpendingToday } from '../../store/kennel/usage.ts';
+import { chooseAgent } from '../../domain/tasks/agents/agents.ts';
+import { planWishes } from '../../store/kennel/questions/task-plans.ts';
+import { insertTask, lastNamedAgent } from '../../store/kennel/tasks/tasks.ts';
+import { taskSpendingToday } from '../../store/kennel/tasks/usage.ts';
 import { shown } from '../approval-words.ts';
 import { idFromCall } from '../call-ids.ts';
 import { toldInPrompt } from '../declarations.ts';

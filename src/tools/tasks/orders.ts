@@ -2,7 +2,7 @@ import { WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/cl
 import { z } from 'zod';
 import { cancelUpdate, pauseUpdate, resumeUpdate } from '../../contracts/signals.ts';
 import { duration } from '../../domain/tasks/report.ts';
-import { findTask, isOver, markOrdered, type Task } from '../../store/kennel/tasks.ts';
+import { findTask, isOver, markOrdered, type Task } from '../../store/kennel/tasks/tasks.ts';
 import { namedTask } from '../approval-words.ts';
 import { defineTool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { onLiveTask, optionalTaskId, taskId, taskTool } from './task-of-chat.ts';

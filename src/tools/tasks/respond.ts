@@ -1,12 +1,12 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { z } from 'zod';
 import { decidedSignal } from '../../contracts/signals.ts';
-import { chooseOption, parseApproval } from '../../domain/chat/commands.ts';
+import { chooseOption, parseApproval } from '../../domain/chat/words/commands.ts';
 import { onThread } from '../../store/chats/thread-transaction.ts';
-import { isAboutHosts } from '../../store/kennel/egress-questions.ts';
-import { reachOf } from '../../store/kennel/shares.ts';
-import { latestQuestionOfTask } from '../../store/kennel/task-questions.ts';
-import { isLimited, type Task, tasksOfChat } from '../../store/kennel/tasks.ts';
+import { isAboutHosts } from '../../store/kennel/questions/egress-questions.ts';
+import { latestQuestionOfTask } from '../../store/kennel/questions/task-questions.ts';
+import { isLimited, type Task, tasksOfChat } from '../../store/kennel/tasks/tasks.ts';
+import { reachOf } from '../../store/kennel/workspaces/shares.ts';
 import { answerQuestion } from '../../store/questions/decide.ts';
 import { openQuestion } from '../../store/questions/questions.ts';
 import { defineTool, type ToolContext, type ToolOutcome } from '../tool.ts';

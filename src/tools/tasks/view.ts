@@ -1,7 +1,7 @@
 import type { TaskState } from '../../contracts/task.ts';
 import { cut } from '../../domain/text/storable.ts';
-import type { Task } from '../../store/kennel/tasks.ts';
-import { usageOf } from '../../store/kennel/usage.ts';
+import type { Task } from '../../store/kennel/tasks/tasks.ts';
+import { usageOf } from '../../store/kennel/tasks/usage.ts';
 import type { ToolContext } from '../tool.ts';
 
 /** The contract's names of the states. */

@@ -1,4 +1,4 @@
-import { tasksIn } from '../../store/kennel/workspaces.ts';
+import { tasksIn } from '../../store/kennel/workspaces/workspaces.ts';
 import type { ToolContext, ToolOutcome } from '../tool.ts';
 
 /** Why files and branches cannot change while a task works with them. */

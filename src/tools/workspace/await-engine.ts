@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { streamOutput } from '../../store/kennel/call-output.ts';
+import { streamOutput } from '../../store/kennel/workspaces/call-output.ts';
 import type { ToolContext } from '../tool.ts';
 
 /** How soon a container engine, or its worker, is back after a restart; shorter than a tool's time limit. */

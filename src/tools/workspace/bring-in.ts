@@ -1,11 +1,11 @@
 import { homedir } from 'node:os';
 import { z } from 'zod';
 import { cloneInto, fetchableAddress, isFolder } from '../../adapters/github/clone.ts';
-import { nameFrom, pastedPath } from '../../domain/chat/bring-in.ts';
+import { nameFrom, pastedPath } from '../../domain/chat/words/bring-in.ts';
 import { nameProblem } from '../../domain/tasks/workspace-names.ts';
 import { visibleLine } from '../../domain/text/evidence.ts';
-import { reachOf } from '../../store/kennel/shares.ts';
-import { selectWorkspace } from '../../store/kennel/workspaces.ts';
+import { reachOf } from '../../store/kennel/workspaces/shares.ts';
+import { selectWorkspace } from '../../store/kennel/workspaces/workspaces.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { placeOnce } from './changes.ts';
 import { printed } from './command-text.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { egressText } from '../../store/kennel/egress-text.ts';
+import { egressText } from '../../store/kennel/egress/egress-text.ts';
 import { defineTool } from '../tool.ts';
 
 /** Says what is allowed. A rule comes from a yes of a person, and is taken back by their words, so no tool changes one. */

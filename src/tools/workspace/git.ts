@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { KEY } from '../../contracts/workspace-ops.ts';
-import { signedOff } from '../../domain/chat/sign-off.ts';
+import { signedOff } from '../../domain/chat/words/sign-off.ts';
 import { branchProblem } from '../../domain/tasks/workspace-names.ts';
-import { intentOf, noteIntent } from '../../store/kennel/intents.ts';
-import { signatureOf } from '../../store/kennel/signatures.ts';
+import { intentOf, noteIntent } from '../../store/kennel/workspaces/intents.ts';
+import { signatureOf } from '../../store/kennel/workspaces/signatures.ts';
 import { named } from '../approval-words.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { atWork } from './at-work.ts';

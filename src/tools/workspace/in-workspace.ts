@@ -6,10 +6,10 @@ import { type FoundWorkspace, findWorkspaces } from '../../adapters/workspaces.t
 import type { Author, Profile, WorkspaceAnswer, WorkspaceOp } from '../../contracts/workspace-ops.ts';
 import { checkPath, findName, quoted } from '../../domain/tasks/workspace-names.ts';
 import { suggestion } from '../../domain/text/nearest.ts';
-import { streamOutput } from '../../store/kennel/call-output.ts';
-import { listHosts } from '../../store/kennel/hosts.ts';
-import { reachOf } from '../../store/kennel/shares.ts';
-import { activeWorkspace, listWorkspaces } from '../../store/kennel/workspaces.ts';
+import { listHosts } from '../../store/kennel/hosts/hosts.ts';
+import { streamOutput } from '../../store/kennel/workspaces/call-output.ts';
+import { reachOf } from '../../store/kennel/workspaces/shares.ts';
+import { activeWorkspace, listWorkspaces } from '../../store/kennel/workspaces/workspaces.ts';
 import { toldInPrompt } from '../declarations.ts';
 import type { ToolContext, ToolOutcome } from '../tool.ts';
 import { awaitEngine, isAbsence } from './await-engine.ts';

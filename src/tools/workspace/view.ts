@@ -1,5 +1,5 @@
 import type { Profile } from '../../contracts/workspace-ops.ts';
-import { saveWorkspace, tasksIn } from '../../store/kennel/workspaces.ts';
+import { saveWorkspace, tasksIn } from '../../store/kennel/workspaces/workspaces.ts';
 import type { ToolContext, ToolOutcome } from '../tool.ts';
 import { kindOf, type Opened, profileOf } from './in-workspace.ts';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { databaseUrl, removeCluster } from '../../../src/cli/instance/postgres.ts';
+import { databaseUrl, removeCluster } from '../../../src/cli/instance/servers/postgres.ts';
 import { childEnvironment } from '../../../src/config.ts';
 import { freePorts, startTestApp, type TestApp } from '../../support/app.ts';
 import { until } from '../../support/until.ts';

@@ -9,7 +9,7 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { databaseProblem, temporalProblem } from '../../../src/cli/connections/problems.ts';
 import { temporalEndpoint } from '../../../src/cli/connections/temporal-endpoint.ts';
-import { shownCertificateFindings } from '../../../src/cli/findings/certificates.ts';
+import { shownCertificateFindings } from '../../../src/cli/findings/server/certificates.ts';
 import { childEnvironment, loadConfig } from '../../../src/config.ts';
 import { openStore } from '../../../src/store/postgres/database.ts';
 import { prepareNamespace } from '../../../temporal/namespace.ts';

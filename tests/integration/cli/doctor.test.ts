@@ -7,7 +7,7 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { diagnose } from '../../../src/cli/commands/doctor.ts';
 import type { Finding } from '../../../src/cli/findings/finding.ts';
-import { serverFindings } from '../../../src/cli/findings/server.ts';
+import { serverFindings } from '../../../src/cli/findings/server/server.ts';
 import { prepareServers } from '../../../src/cli/roles/prepare.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { freePorts, startTestApp, type TestApp } from '../../support/app.ts';

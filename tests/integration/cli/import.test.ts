@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { childEnvironment } from '../../../src/config.ts';
-import { readSession } from '../../../src/store/chats/sessions.ts';
+import { readSession } from '../../../src/store/chats/sessions/sessions.ts';
 import { FETCH_SETTING } from '../../support/app.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { makeOriginal, sessionOf, talk } from '../../support/original-installation.ts';

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { liveRunState } from '../../../src/cli/instance/state-file.ts';
+import { liveRunState } from '../../../src/cli/instance/home/state-file.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 import { clientOf } from '../../support/temporal-client.ts';
 import { until } from '../../support/until.ts';

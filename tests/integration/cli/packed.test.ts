@@ -119,8 +119,8 @@ describe('the installed package', () => {
 
   it('goes on with runs that the sources began: recorded histories replay on its workflow code', async () => {
     const { cachedWorkflowBundle } = (await import(
-      join(installed.root, 'dist/src/cli/roles/workflow-bundle.js')
-    )) as typeof import('../../../src/cli/roles/workflow-bundle.ts');
+      join(installed.root, 'dist/src/cli/roles/temporal/workflow-bundle.js')
+    )) as typeof import('../../../src/cli/roles/temporal/workflow-bundle.ts');
     Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { forward: {}, filter: { core: 'ERROR', other: 'ERROR' } } } });
     const workflowBundle = await cachedWorkflowBundle('/nowhere');
     const histories = ['conversation-continued', 'conversation-question-answered', 'routine-completed', 'task-parked'].map((name) => {

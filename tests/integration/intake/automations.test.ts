@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scheduleId } from '../../../src/contracts/ids.ts';
 import { nextFirings } from '../../../src/domain/cron.ts';
-import { chatOfThread } from '../../../src/store/chats/threads.ts';
+import { chatOfThread } from '../../../src/store/chats/threads/threads.ts';
 import { insertAutomation } from '../../../src/store/routines/automations.ts';
 import { script, startTestApp, type TestApp } from '../../support/app.ts';
 import { clientOf } from '../../support/temporal-client.ts';

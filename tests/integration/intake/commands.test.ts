@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { insertTask, setTaskState } from '../../../src/store/kennel/tasks.ts';
-import { activeWorkspace, recordWorkspaces } from '../../../src/store/kennel/workspaces.ts';
+import { insertTask, setTaskState } from '../../../src/store/kennel/tasks/tasks.ts';
+import { activeWorkspace, recordWorkspaces } from '../../../src/store/kennel/workspaces/workspaces.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 import { until } from '../../support/until.ts';
 

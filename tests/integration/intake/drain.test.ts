@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RoleName } from '../../../src/cli/instance/state-file.ts';
+import type { RoleName } from '../../../src/cli/instance/home/state-file.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 import { requireDocker } from '../../support/docker.ts';
 import { inState, kennelReady, linesOf, startTask, workspace } from '../../support/kennel-app.ts';

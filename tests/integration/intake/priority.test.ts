@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { bringUpToDate, createSchedule, describeSchedule, listScheduled, type NewSchedule } from '../../../src/adapters/schedules.ts';
 import { startOver } from '../../../src/cli/commands/deploy.ts';
-import { buildWorkflowBundle, entryOf } from '../../../src/cli/roles/workflow-bundle.ts';
+import { buildWorkflowBundle, entryOf } from '../../../src/cli/roles/temporal/workflow-bundle.ts';
 import { AGENT_QUEUE, BACKGROUND_QUEUE, scheduleId } from '../../../src/contracts/ids.ts';
 import { BACKGROUND_PRIORITY } from '../../../src/contracts/priority.ts';
 import { endedRuns, startRuns } from '../../support/background-runs.ts';

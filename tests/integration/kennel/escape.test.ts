@@ -13,7 +13,7 @@ import { createGate, type Gate } from '../../../src/adapters/kennel/gate/gate.ts
 import type { CommandResult, KennelCommand } from '../../../src/adapters/kennel/kennel.ts';
 import { type OpenKennel, openKennel } from '../../../src/adapters/kennel/open-kennel.ts';
 import { loadConfig } from '../../../src/config.ts';
-import { usageOf } from '../../../src/store/kennel/usage.ts';
+import { usageOf } from '../../../src/store/kennel/tasks/usage.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 import type { Attempts, Found } from '../../support/escape-probe.ts';
 import { type Providers, startProviders } from '../../support/providers/server.ts';

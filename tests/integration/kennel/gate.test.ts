@@ -13,9 +13,9 @@ import { createGate, type Gate, type GateDeps } from '../../../src/adapters/kenn
 import type { UpstreamSettings } from '../../../src/adapters/kennel/gate/model/upstreams.ts';
 import { loadConfig } from '../../../src/config.ts';
 import type { AgentName } from '../../../src/contracts/kennel.ts';
-import { refusalsOf } from '../../../src/store/kennel/egress.ts';
-import { findTask } from '../../../src/store/kennel/tasks.ts';
-import { taskSpendingToday, usageOf } from '../../../src/store/kennel/usage.ts';
+import { refusalsOf } from '../../../src/store/kennel/egress/egress.ts';
+import { findTask } from '../../../src/store/kennel/tasks/tasks.ts';
+import { taskSpendingToday, usageOf } from '../../../src/store/kennel/tasks/usage.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { type LimitedEndpoint, startLimitedEndpoint } from '../../support/limited-endpoint.ts';
 import { script } from '../../support/providers/script.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { keepAuditHead, notedHead } from '../../../src/cli/instance/audit-head.ts';
+import { keepAuditHead, notedHead } from '../../../src/cli/instance/home/audit-head.ts';
 import { type AuditBody, appendAudit, auditHead, newestAudit, verifyAudit } from '../../../src/store/audit/audit-log.ts';
 import { addMemory, removeAnyMemories } from '../../../src/store/memories/memories.ts';
 import type { Db } from '../../../src/store/postgres/database.ts';

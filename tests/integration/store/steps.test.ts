@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { toModelMessages } from '../../../src/domain/chat/context.ts';
-import { readEvents } from '../../../src/store/chats/events.ts';
+import { toModelMessages } from '../../../src/domain/chat/context/context.ts';
 import { freshId, steerItemId } from '../../../src/store/chats/ids.ts';
-import { receive } from '../../../src/store/chats/inbox.ts';
+import { receive } from '../../../src/store/chats/messages/inbox.ts';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';
+import { readEvents } from '../../../src/store/chats/threads/events.ts';
 import { openStore } from '../../../src/store/postgres/database.ts';
 import type { Answer } from '../../../src/store/steps/answer-writes.ts';
 import { beginCall, settle, settleBegun } from '../../../src/store/steps/calls.ts';

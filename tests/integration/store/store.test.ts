@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readEvents } from '../../../src/store/chats/events.ts';
 import { chatKey } from '../../../src/store/chats/ids.ts';
-import { insertItems, itemRow } from '../../../src/store/chats/items.ts';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';
+import { readEvents } from '../../../src/store/chats/threads/events.ts';
+import { insertItems, itemRow } from '../../../src/store/chats/threads/items.ts';
 import { openStore } from '../../../src/store/postgres/database.ts';
 import { addSpending, spentToday } from '../../../src/store/steps/spending.ts';
 import { closeTurn, openTurn, turnState } from '../../../src/store/turns/turns.ts';

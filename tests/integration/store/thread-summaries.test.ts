@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type ThreadFilter, type ThreadSummaryRow, threadSummaries } from '../../../src/store/chats/thread-summaries.ts';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';
-import { updateThread } from '../../../src/store/chats/update-thread.ts';
-import { saveWorkspace } from '../../../src/store/kennel/workspaces.ts';
+import { type ThreadFilter, type ThreadSummaryRow, threadSummaries } from '../../../src/store/chats/threads/thread-summaries.ts';
+import { updateThread } from '../../../src/store/chats/threads/update-thread.ts';
+import { saveWorkspace } from '../../../src/store/kennel/workspaces/workspaces.ts';
 import { openTurn } from '../../../src/store/turns/turns.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { saidTurn } from '../../support/said.ts';

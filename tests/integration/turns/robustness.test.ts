@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { databaseUrl } from '../../../src/cli/instance/postgres.ts';
+import { databaseUrl } from '../../../src/cli/instance/servers/postgres.ts';
 import { childEnvironment } from '../../../src/config.ts';
 import { scheduleId } from '../../../src/contracts/ids.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { fittingHistory } from '../../../src/activities/turn/compact.ts';
+import { fittingHistory } from '../../../src/activities/turn/context/compact.ts';
 import type { Model } from '../../../src/adapters/model/model.ts';
 import type { Autonomy } from '../../../src/contracts/conversation.ts';
 import type { Sink, SourceKind } from '../../../src/contracts/taint.ts';
 import { decide } from '../../../src/domain/consent/policy.ts';
 import { priceBook } from '../../../src/domain/model/price-book.ts';
-import { attach, attachmentId, saveAttachment } from '../../../src/store/chats/attachments.ts';
 import { derivedId } from '../../../src/store/chats/ids.ts';
+import { attach, attachmentId, saveAttachment } from '../../../src/store/chats/messages/attachments.ts';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';
 import { type Db, openStore } from '../../../src/store/postgres/database.ts';
 import { grantsOf, takeGrantsBack } from '../../../src/store/steps/taint.ts';
@@ -369,7 +369,7 @@ describe('text of others', () => {
       await bring(chat, injection(['web_fetch', {}]));
       for (const wait of Object.values(afterwards)) await wait(chat);
       const { summary, messages, calls, files } = await loadHistory(db, chat.threadId);
-      const { toModelMessages } = await import('../../../src/domain/chat/context.ts');
+      const { toModelMessages } = await import('../../../src/domain/chat/context/context.ts');
       for (const { role, content } of toModelMessages('You are Fetch.', summary, messages, calls, files))
         if (role === 'system' || role === 'assistant') expect(content, way).not.toContain('DO-NOW');
     }

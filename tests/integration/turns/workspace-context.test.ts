@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { saveMap } from '../../../src/store/kennel/repository-maps.ts';
-import { saveWorkspace, selectWorkspace } from '../../../src/store/kennel/workspaces.ts';
+import { saveMap } from '../../../src/store/kennel/workspaces/repository-maps.ts';
+import { saveWorkspace, selectWorkspace } from '../../../src/store/kennel/workspaces/workspaces.ts';
 import { recordNotice } from '../../../src/store/turns/complete-turn.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openKennel } from '../../../src/adapters/kennel/open-kennel.ts';
 import { loadConfig } from '../../../src/config.ts';
-import { markEnded, runningAppsOf } from '../../../src/store/kennel/apps.ts';
+import { markEnded, runningAppsOf } from '../../../src/store/kennel/workspaces/apps.ts';
 import { appTools } from '../../../src/tools/workspace/apps.ts';
 import { fileTools } from '../../../src/tools/workspace/files.ts';
 import { gitTools } from '../../../src/tools/workspace/git.ts';

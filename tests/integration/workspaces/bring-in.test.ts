@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openKennel } from '../../../src/adapters/kennel/open-kennel.ts';
 import { type Config, loadConfig } from '../../../src/config.ts';
-import { activeWorkspace } from '../../../src/store/kennel/workspaces.ts';
+import { activeWorkspace } from '../../../src/store/kennel/workspaces/workspaces.ts';
 import { bringInTools } from '../../../src/tools/workspace/bring-in.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { startGitHub, type TestGitHub } from '../../support/github.ts';

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { openKennel } from '../../../src/adapters/kennel/open-kennel.ts';
 import { type Config, loadConfig } from '../../../src/config.ts';
 import type { Identity } from '../../../src/contracts/decision.ts';
-import { receive } from '../../../src/store/chats/inbox.ts';
+import { receive } from '../../../src/store/chats/messages/inbox.ts';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';
 import { json } from '../../../src/store/postgres/database.ts';
 import { githubTools, syncTools } from '../../../src/tools/github/github.ts';

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Task } from '../../../src/store/kennel/tasks.ts';
+import type { Task } from '../../../src/store/kennel/tasks/tasks.ts';
 import type { TestApp } from '../app.ts';
 import { inState, linesOf, startTask, workspace } from '../kennel-app.ts';
 import type { Repository } from './repositories.ts';

@@ -12,7 +12,7 @@ import { upstreamsOf } from '../../../src/adapters/kennel/gate/model/upstreams.t
 import { createSlots } from '../../../src/adapters/kennel/gate/slots.ts';
 import { openSocketFolder } from '../../../src/adapters/kennel/gate/socket.ts';
 import { isPublicAddress, systemResolver } from '../../../src/adapters/web/address-guard.ts';
-import type { ModelUsage } from '../../../src/store/kennel/usage.ts';
+import type { ModelUsage } from '../../../src/store/kennel/tasks/usage.ts';
 
 /** Stands for the key of every provider; only the gate has it. */
 export const PROVIDER_KEY = 'sk-provider-0f3c9d-never-inside';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RoleName } from '../../../src/cli/instance/state-file.ts';
+import type { RoleName } from '../../../src/cli/instance/home/state-file.ts';
 import { NO_DOCKER } from '../docker.ts';
 import { containersOf, findTask, linesOf } from '../kennel-app.ts';
 import { until } from '../until.ts';

@@ -9,7 +9,7 @@ import { getMessage, trackReceipts } from '../../../src/channels/whatsapp/outbou
 import { whatsappSender } from '../../../src/channels/whatsapp/outbound/send.ts';
 import type { SenderDeps } from '../../../src/channels/whatsapp/outbound/sending.ts';
 import { loadConfig } from '../../../src/config.ts';
-import { findOutgoing, markSent } from '../../../src/store/chats/outbox.ts';
+import { findOutgoing, markSent } from '../../../src/store/chats/messages/outbox.ts';
 import type { OutboxTable } from '../../../src/store/chats/tables.ts';
 import { sendsOf } from '../../../src/store/whatsapp/sends.ts';
 import { startTestDatabase, type TestDatabase } from '../database.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { systemPrompt } from '../../../src/activities/turn/prompt.ts';
+import { systemPrompt } from '../../../src/activities/turn/context/prompt.ts';
 import type { Config } from '../../../src/config.ts';
 import type { StepSubject } from '../../../src/store/steps/step-subject.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { sourcesOfOutcome } from '../../../src/activities/turn/provenance.ts';
-import { answerWithoutModel } from '../../../src/activities/turn/words.ts';
+import { sourcesOfOutcome } from '../../../src/activities/turn/context/provenance.ts';
+import { answerWithoutModel } from '../../../src/activities/turn/step/words.ts';
 import type { ModelMessage } from '../../../src/contracts/model.ts';
 import { tools } from '../../../src/tools/registry.ts';
 

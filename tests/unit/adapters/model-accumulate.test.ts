@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Accumulator, type WireChunk } from '../../../src/adapters/model/accumulate.ts';
+import { Accumulator, type WireChunk } from '../../../src/adapters/model/request/accumulate.ts';
 
 const put = (chunks: WireChunk[]) => {
   const deltas: string[] = [];

@@ -1,6 +1,6 @@
 import { APIConnectionError, APIError } from 'openai';
 import { describe, expect, test } from 'vitest';
-import { classify, isContextOverflow, redact } from '../../../src/adapters/model/classify.ts';
+import { classify, isContextOverflow, redact } from '../../../src/adapters/model/request/classify.ts';
 
 /** As the SDK makes it of an answer with this status and body. */
 const answered = (status: number, body: object, headers: Record<string, string> = {}) =>

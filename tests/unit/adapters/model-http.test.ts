@@ -5,10 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { discoverModels, verifyModel } from '../../../src/adapters/model/discover.ts';
+import { discoverModels, verifyModel } from '../../../src/adapters/model/endpoint/discover.ts';
+import { openModel } from '../../../src/adapters/model/endpoint/open-model.ts';
+import { openaiModel } from '../../../src/adapters/model/endpoint/openai.ts';
 import type { ModelMessage, ModelRequest, ModelTool } from '../../../src/adapters/model/model.ts';
-import { openModel } from '../../../src/adapters/model/open-model.ts';
-import { openaiModel } from '../../../src/adapters/model/openai.ts';
 import { startScriptedModel } from '../../support/scripted-model.ts';
 
 const open: Array<{ close(): unknown }> = [];

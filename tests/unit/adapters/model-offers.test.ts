@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
+import { offersOf } from '../../../src/adapters/model/endpoint/offers.ts';
+import { openaiModel } from '../../../src/adapters/model/endpoint/openai.ts';
 import type { ModelMessage, ModelRequest } from '../../../src/adapters/model/model.ts';
-import { offersOf } from '../../../src/adapters/model/offers.ts';
-import { openaiModel } from '../../../src/adapters/model/openai.ts';
-import { wireBody } from '../../../src/adapters/model/wire.ts';
+import { wireBody } from '../../../src/adapters/model/request/wire.ts';
 
 let server: Server | undefined;
 afterEach(() => {

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { openaiModel } from '../../../src/adapters/model/openai.ts';
+import { openaiModel } from '../../../src/adapters/model/endpoint/openai.ts';
 import type { ModelMessage } from '../../../src/contracts/model.ts';
-import { type DialogueMessage, toModelMessages } from '../../../src/domain/chat/context.ts';
+import { type DialogueMessage, toModelMessages } from '../../../src/domain/chat/context/context.ts';
 import { type FileShown, SHOWN_FILE_CHARS } from '../../../src/domain/text/files.ts';
 
 const said = (attachment_ids: string[]): DialogueMessage => ({ ord: 1, role: 'user', content: 'look at this', call_ids: [], attachment_ids, tokens: 1 });

@@ -4,7 +4,7 @@ import { linksOf } from '../../../src/adapters/kennel/gate/cache/links.ts';
 import type { Marks } from '../../../src/adapters/kennel/gate/cache/marks.ts';
 import type { IndexAnswer } from '../../../src/adapters/kennel/gate/cache/rewrite/rewriter.ts';
 import { rewriterFor } from '../../../src/adapters/kennel/gate/cache/rewrite/rewriters.ts';
-import { originOf } from '../../../src/domain/tasks/registry-cache.ts';
+import { originOf } from '../../../src/domain/tasks/registries/registry-cache.ts';
 import { holds } from '../../support/property.ts';
 
 const mark = 'a'.repeat(32);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Refusal, waitOf } from '../../../src/adapters/model/reset-time.ts';
+import { type Refusal, waitOf } from '../../../src/adapters/model/request/reset-time.ts';
 import { holds } from '../../support/property.ts';
 
 /** 2026-11-22 08:00:00 UTC, a second past midnight in no zone of interest. */

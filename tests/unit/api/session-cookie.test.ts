@@ -1,9 +1,9 @@
 import Koa, { type Context } from 'koa';
 import { expect, it } from 'vitest';
-import { isAuthorised } from '../../../src/api/http/auth.ts';
+import { isAuthorised } from '../../../src/api/http/access/auth.ts';
+import { takesLoginLink } from '../../../src/api/http/access/login-link.ts';
+import { clearSessionCookie, cookieTokens, hasSession, isSession, setSessionCookie } from '../../../src/api/http/access/session-cookie.ts';
 import { listen } from '../../../src/api/http/listen.ts';
-import { takesLoginLink } from '../../../src/api/http/login-link.ts';
-import { clearSessionCookie, cookieTokens, hasSession, isSession, setSessionCookie } from '../../../src/api/http/session-cookie.ts';
 import { send } from '../../conformance/golden.ts';
 
 const TOKEN = 'fetch_abc ABC+/?:=&%';

@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { asksForWhatsApp } from '../../../src/cli/chat/greeting.ts';
-import { clock, collapsed, type PastMessage, whenTold } from '../../../src/cli/chat/past.ts';
-import { seenOf } from '../../../src/cli/chat/seen.ts';
-import { looksLikeAnswer } from '../../../src/domain/chat/commands.ts';
-import { helpText, thingsToTry } from '../../../src/domain/chat/help.ts';
+import { asksForWhatsApp } from '../../../src/cli/chat/input/greeting.ts';
+import { clock, collapsed, type PastMessage, whenTold } from '../../../src/cli/chat/view/past.ts';
+import { seenOf } from '../../../src/cli/chat/view/seen.ts';
+import { looksLikeAnswer } from '../../../src/domain/chat/words/commands.ts';
+import { helpText, thingsToTry } from '../../../src/domain/chat/words/help.ts';
 
 const at = (day: number, hour: number, minute = 0): number => new Date(2026, 10, day, hour, minute).getTime();
 const NOW = at(22, 9, 30);

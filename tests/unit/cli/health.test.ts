@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type RoleState, tellHealth, wrongRoles } from '../../../src/cli/roles/health.ts';
+import { type RoleState, tellHealth, wrongRoles } from '../../../src/cli/roles/process/health.ts';
 import { until } from '../../support/until.ts';
 
 let folder: string;

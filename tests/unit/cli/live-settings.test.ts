@@ -2,8 +2,8 @@ import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { roleEnvironment } from '../../../src/cli/instance/programs.ts';
-import { watchSettings } from '../../../src/cli/roles/live-settings.ts';
+import { roleEnvironment } from '../../../src/cli/instance/supervisor/programs.ts';
+import { watchSettings } from '../../../src/cli/roles/process/live-settings.ts';
 import { loadConfig, reloadConfig } from '../../../src/config.ts';
 import { until } from '../../support/until.ts';
 

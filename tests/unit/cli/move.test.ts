@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { HomeMoved, markMoved, markMovingIn, movedIn, movedMark, requireNotMoved } from '../../../src/cli/instance/moved.ts';
+import { HomeMoved, markMoved, markMovingIn, movedIn, movedMark, requireNotMoved } from '../../../src/cli/instance/home/moved.ts';
 import { placeFiles } from '../../../src/cli/move/files.ts';
 import { requireStoppedCluster } from '../../../src/cli/move/scratch-database.ts';
 import { heldSettings } from '../../../src/cli/move/settings.ts';

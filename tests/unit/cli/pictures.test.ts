@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { savePictures } from '../../../src/cli/chat/pictures.ts';
+import { savePictures } from '../../../src/cli/chat/view/pictures.ts';
 
 it('saves each picture that an answer names once, tells where, and leaves out what cannot be had', async () => {
   const home = mkdtempSync(join(tmpdir(), 'fetch-pictures-'));

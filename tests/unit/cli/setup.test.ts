@@ -5,7 +5,7 @@ import { PassThrough } from 'node:stream';
 import { parse } from 'dotenv';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { mergeEnv } from '../../../src/adapters/env-file.ts';
-import { endpointOf } from '../../../src/adapters/model/endpoint.ts';
+import { endpointOf } from '../../../src/adapters/model/endpoint/endpoint.ts';
 import { type SetupParts, setup } from '../../../src/cli/setup/setup.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { until } from './chat-server.ts';

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { claimHome, HeldError, homeHolder } from '../../../src/cli/instance/start-lock.ts';
+import { claimHome, HeldError, homeHolder } from '../../../src/cli/instance/home/start-lock.ts';
 import { until } from '../../support/until.ts';
 
 let home: string;
@@ -19,7 +19,7 @@ afterEach(() => {
 
 /** A process that claims the home at a given moment and then lives on; what it said: `claimed`, or the pid of the holder. */
 function claimant(at: number): { child: ChildProcess; said: () => string } {
-  const module = new URL('../../../src/cli/instance/start-lock.ts', import.meta.url).href;
+  const module = new URL('../../../src/cli/instance/home/start-lock.ts', import.meta.url).href;
   const program = `const { claimHome } = await import(${JSON.stringify(module)});
     while (Date.now() < ${at});
     console.log(await claimHome(${JSON.stringify(home)}).then(() => 'claimed', (error) => String(error.holder?.pid ?? error)));

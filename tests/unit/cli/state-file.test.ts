@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { isAlive, startTimeOf } from '../../../src/cli/instance/process-identity.ts';
-import { endLeftovers, liveRunState, type RunState, readRunState, writeRunState } from '../../../src/cli/instance/state-file.ts';
+import { isAlive, startTimeOf } from '../../../src/cli/instance/home/process-identity.ts';
+import { endLeftovers, liveRunState, type RunState, readRunState, writeRunState } from '../../../src/cli/instance/home/state-file.ts';
 
 let home: string;
 beforeEach(() => {

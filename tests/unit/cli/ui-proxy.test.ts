@@ -3,7 +3,7 @@ import { defaultPayloadConverter } from '@temporalio/common';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createPayloadCodec } from '../../../src/adapters/payloads/codec.ts';
 import { payloadKeys } from '../../../src/adapters/payloads/keys.ts';
-import { hiddenAddress, serveUi, type UiAddress, type UiProxy } from '../../../src/cli/instance/ui-proxy.ts';
+import { hiddenAddress, serveUi, type UiAddress, type UiProxy } from '../../../src/cli/instance/servers/ui-proxy.ts';
 import { freePorts } from '../../support/app.ts';
 
 const TOKEN = 'fetch_right';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { bundledFiles } from '../../../src/cli/roles/workflow-bundle.ts';
+import { bundledFiles } from '../../../src/cli/roles/temporal/workflow-bundle.ts';
 
 describe('the cached workflow bundle', () => {
   it('is made again when a file of an inner folder has changed', () => {

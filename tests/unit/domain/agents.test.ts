@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AgentName } from '../../../kennel/agents/registry.ts';
-import { chooseAgent, type ModelSettings, missingFor, modelOf, type Readiness } from '../../../src/domain/tasks/agents.ts';
+import { chooseAgent, type ModelSettings, missingFor, modelOf, type Readiness } from '../../../src/domain/tasks/agents/agents.ts';
 
 describe('what a coding agent lacks', () => {
   const official = { ANTHROPIC_BASE_URL: 'https://api.anthropic.com', GOOGLE_GEMINI_BASE_URL: 'https://generativelanguage.googleapis.com/' };

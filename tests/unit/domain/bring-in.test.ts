@@ -1,7 +1,7 @@
 import { describe, expect, it, test } from 'vitest';
 import { fetchableAddress } from '../../../src/adapters/github/clone.ts';
-import { asOpened } from '../../../src/cli/chat/dragged.ts';
-import { nameFrom, parseBringIn, pastedPath } from '../../../src/domain/chat/bring-in.ts';
+import { asOpened } from '../../../src/cli/chat/input/dragged.ts';
+import { nameFrom, parseBringIn, pastedPath } from '../../../src/domain/chat/words/bring-in.ts';
 
 describe('the words that bring in a project', () => {
   test.each([

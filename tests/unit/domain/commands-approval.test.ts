@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { parseApproval, parseCommand } from '../../../src/domain/chat/commands.ts';
+import { parseApproval, parseCommand } from '../../../src/domain/chat/words/commands.ts';
 import { holds } from '../../support/property.ts';
 
 const allow = { decision: 'allow', remember: false, skip: false };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseAutonomy, parseTaskOrder } from '../../../src/domain/chat/commands.ts';
+import { parseAutonomy, parseTaskOrder } from '../../../src/domain/chat/words/commands.ts';
 
 describe('an order to a coding task', () => {
   it.each([

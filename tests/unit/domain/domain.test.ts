@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Autonomy, Danger, TurnLimits } from '../../../src/contracts/conversation.ts';
-import { chooseOption, isStrayNumber, parseCommand } from '../../../src/domain/chat/commands.ts';
-import { type Called, compactionPoint, type DialogueMessage, SHOWN_OUTPUT_CHARS, toModelMessages } from '../../../src/domain/chat/context.ts';
+import { type Called, compactionPoint, type DialogueMessage, SHOWN_OUTPUT_CHARS, toModelMessages } from '../../../src/domain/chat/context/context.ts';
+import { chooseOption, isStrayNumber, parseCommand } from '../../../src/domain/chat/words/commands.ts';
 import { decide, decideUnattended, mayApprove } from '../../../src/domain/consent/policy.ts';
 import { breachText, dayBreach, turnBreach } from '../../../src/domain/model/budgets.ts';
 

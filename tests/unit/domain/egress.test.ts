@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseEgress } from '../../../src/domain/chat/commands.ts';
+import { parseEgress } from '../../../src/domain/chat/words/commands.ts';
 import { askedTool, EGRESS_OPTIONS, egressAnswer, egressQuestion, egressVerdict, shownHost, toolName } from '../../../src/domain/tasks/egress.ts';
-import { mirrorEnvironment, mirrorsOf, mirrorsProblem } from '../../../src/domain/tasks/mirrors.ts';
+import { mirrorEnvironment, mirrorsOf, mirrorsProblem } from '../../../src/domain/tasks/registries/mirrors.ts';
 import { holds } from '../../support/property.ts';
 
 const about = { taskId: 'tsk_12', workspace: 'demo', more: 0, tools: ['npm'], warnings: [] };

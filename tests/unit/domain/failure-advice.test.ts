@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import { type AgentName, MODEL_AGENT_NAMES } from '../../../kennel/agents/registry.ts';
-import { withoutInside } from '../../../src/domain/tasks/container-words.ts';
-import { failureForPeople } from '../../../src/domain/tasks/failure-advice.ts';
+import { withoutInside } from '../../../src/domain/tasks/agents/container-words.ts';
+import { failureForPeople } from '../../../src/domain/tasks/agents/failure-advice.ts';
 import { holds } from '../../support/property.ts';
 
 const SETTINGS = {

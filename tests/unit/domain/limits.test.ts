@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { limitWaitMs } from '../../../src/domain/model/limits.ts';
-import { limitNotice, limitStatus, otherAgents } from '../../../src/domain/tasks/limit-notice.ts';
+import { limitNotice, limitStatus, otherAgents } from '../../../src/domain/tasks/agents/limit-notice.ts';
 import { holds } from '../../support/property.ts';
 
 it('a limit without a named end is asked about later and later, at most an hour apart; an overload every minute', () => {

@@ -5,8 +5,8 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { AGENT_NAMES } from '../../../kennel/agents/registry.ts';
 import { loginProblem } from '../../../src/adapters/kennel/login.ts';
 import { ConfigError, loadConfig } from '../../../src/config.ts';
-import { missingFor, modelOf } from '../../../src/domain/tasks/agents.ts';
-import { loginsOf } from '../../../src/domain/tasks/logins.ts';
+import { missingFor, modelOf } from '../../../src/domain/tasks/agents/agents.ts';
+import { loginsOf } from '../../../src/domain/tasks/agents/logins.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'fetch-logins-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { memoryLines } from '../../../src/domain/chat/memory.ts';
+import { memoryLines } from '../../../src/domain/chat/context/memory.ts';
 
 it('a prompt shows the newest memories that fit, oldest first, each on one line', () => {
   const many = Array.from({ length: 50 }, (_, index) => `fact ${index} ${'x'.repeat(90)}`);

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { changedBy, planOf } from '../../../kennel/agents/practice/plan.ts';
 import { aboutPlan } from '../../../src/activities/task/plan-of-run.ts';
-import { parsePlanFirst, parsePlanPreference } from '../../../src/domain/chat/plan-words.ts';
-import { type Asked, meaningOf } from '../../../src/domain/chat/replies.ts';
+import { parsePlanFirst, parsePlanPreference } from '../../../src/domain/chat/words/plan-words.ts';
+import { type Asked, meaningOf } from '../../../src/domain/chat/words/replies.ts';
 import { AGREED, agreedPlan, changePlan, filesOfPlan, PLAN_FIRST, quotedPlan, readPlan, STILL_PLANNING } from '../../../src/domain/tasks/plan.ts';
 
 describe('a plan as an agent writes it', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createMeter } from '../../../src/adapters/kennel/gate/model/meter.ts';
 import { upstreamsOf } from '../../../src/adapters/kennel/gate/model/upstreams.ts';
-import { isLocalEndpoint } from '../../../src/adapters/model/local-endpoint.ts';
+import { isLocalEndpoint } from '../../../src/adapters/model/endpoint/local-endpoint.ts';
 import { breachText, taskBreach, turnBreach } from '../../../src/domain/model/budgets.ts';
 import { costOf, moneyText, priceBook, priceText, readPrices } from '../../../src/domain/model/price-book.ts';
 import { DEAREST, listPrice } from '../../../src/domain/model/prices.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { REGISTRIES_SCRIPT, registriesIn, registryQuestion } from '../../../src/domain/tasks/registries.ts';
+import { REGISTRIES_SCRIPT, registriesIn, registryQuestion } from '../../../src/domain/tasks/registries/registries.ts';
 import { holds } from '../../support/property.ts';
 
 const never = () => false;

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { cacheSettings } from '../../../src/domain/tasks/cached-registries.ts';
-import { mirrorEnvironment } from '../../../src/domain/tasks/mirrors.ts';
-import { cachedAddress, cachedHost, originNamed, originOf } from '../../../src/domain/tasks/registry-cache.ts';
+import { cacheSettings } from '../../../src/domain/tasks/registries/cached-registries.ts';
+import { mirrorEnvironment } from '../../../src/domain/tasks/registries/mirrors.ts';
+import { cachedAddress, cachedHost, originNamed, originOf } from '../../../src/domain/tasks/registries/registry-cache.ts';
 import { holds } from '../../support/property.ts';
 
 const mark = 'a'.repeat(32);

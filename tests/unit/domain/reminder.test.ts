@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseRemind, readRemind } from '../../../src/domain/chat/reminder.ts';
+import { parseRemind, readRemind } from '../../../src/domain/chat/words/reminder.ts';
 import { holds } from '../../support/property.ts';
 
 const BERLIN = 'Europe/Berlin';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
-import { type Asked, meaningOf, type Written } from '../../../src/domain/chat/replies.ts';
+import { type Asked, meaningOf, type Written } from '../../../src/domain/chat/words/replies.ts';
 import { holds } from '../../support/property.ts';
 
 const NOW = Date.UTC(2026, 10, 22, 12);

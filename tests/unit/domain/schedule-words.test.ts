@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readSchedule } from '../../../src/domain/chat/schedule-words.ts';
+import { readSchedule } from '../../../src/domain/chat/words/schedule-words.ts';
 import { parseSchedule } from '../../../src/domain/cron.ts';
 
 const fields = (text: string) => readSchedule(text)?.schedule ?? null;

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
-import { parseSignOff, signedOff } from '../../../src/domain/chat/sign-off.ts';
+import { parseSignOff, signedOff } from '../../../src/domain/chat/words/sign-off.ts';
 import { holds } from '../../support/property.ts';
 
 const ADA = { name: 'Ada Lovelace', email: 'ada@example.com' };

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { partsOf } from '../../../src/activities/turn/compact.ts';
+import { partsOf } from '../../../src/activities/turn/context/compact.ts';
 import { sanitiseText } from '../../../src/channels/shared/sanitise.ts';
-import { type DialogueMessage, toModelMessages } from '../../../src/domain/chat/context.ts';
+import { type DialogueMessage, toModelMessages } from '../../../src/domain/chat/context/context.ts';
 import { betweenPairs, cut, prefix, storableJson, storableText, suffix, wholePairs } from '../../../src/domain/text/storable.ts';
 import { excerpt } from '../../../src/tools/excerpt.ts';
 import { anyText } from '../../support/any-text.ts';

@@ -1,5 +1,5 @@
 import { expect, it, test } from 'vitest';
-import { parseTaskStart, parseUndo, taskStartWords, toolInWords, undoWords } from '../../../src/domain/chat/tool-words.ts';
+import { parseTaskStart, parseUndo, taskStartWords, toolInWords, undoWords } from '../../../src/domain/chat/words/tool-words.ts';
 
 test.each([
   [{ goal: 'fix the tests' }, '/task: fix the tests'],

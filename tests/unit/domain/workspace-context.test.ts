@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { toModelMessages } from '../../../src/domain/chat/context.ts';
-import { repositoryMapText } from '../../../src/domain/chat/repository-map.ts';
-import { type ChatWork, workspaceContext } from '../../../src/domain/chat/workspace-context.ts';
+import { toModelMessages } from '../../../src/domain/chat/context/context.ts';
+import { repositoryMapText } from '../../../src/domain/chat/context/repository-map.ts';
+import { type ChatWork, workspaceContext } from '../../../src/domain/chat/context/workspace-context.ts';
 
 const git = { branch: 'feature/login-page', head: '0123456789abcdef', modified: 2, untracked: 0, ahead: 1, behind: 0, remote: null };
 const work: ChatWork = {

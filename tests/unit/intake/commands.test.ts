@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { helpText } from '../../../src/domain/chat/help.ts';
+import { helpText } from '../../../src/domain/chat/words/help.ts';
 import { COMMANDS, isCommand } from '../../../src/intake/commands/table.ts';
 import { holds } from '../../support/property.ts';
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Inline } from '../../../src/page/shared/inline.ts';
-import { inlineOf } from '../../../src/page/shared/inline.ts';
-import { attachmentIn, type Block, markdownOf, safeAddress } from '../../../src/page/shared/markdown.ts';
+import type { Inline } from '../../../src/page/shared/text/inline.ts';
+import { inlineOf } from '../../../src/page/shared/text/inline.ts';
+import { attachmentIn, type Block, markdownOf, safeAddress } from '../../../src/page/shared/text/markdown.ts';
 
 const textOf = (inline: Inline[]): string =>
   inline.map((each) => (typeof each === 'string' ? each : 'children' in each ? textOf(each.children) : 'text' in each ? each.text : '\n')).join('');

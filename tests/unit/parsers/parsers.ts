@@ -10,21 +10,22 @@ import { limitIn } from '../../../src/adapters/kennel/gate/model/limits.ts';
 import { refusalIn } from '../../../src/adapters/kennel/gate/model/stream-refusal.ts';
 import { parseRequest } from '../../../src/adapters/model/practice/request.ts';
 import { firstJson } from '../../../src/adapters/model/practice/script.ts';
-import { waitOf } from '../../../src/adapters/model/reset-time.ts';
+import { waitOf } from '../../../src/adapters/model/request/reset-time.ts';
 import { readAnswer, SearchError } from '../../../src/adapters/web/searxng.ts';
 import { EdgeError } from '../../../src/api/errors/errors.ts';
 import { JsonSyntaxError } from '../../../src/api/errors/json-position.ts';
 import { readJson } from '../../../src/api/errors/json-text.ts';
-import { queryToken } from '../../../src/api/http/auth.ts';
-import { originList } from '../../../src/api/http/cors.ts';
+import { queryToken } from '../../../src/api/http/access/auth.ts';
+import { originList } from '../../../src/api/http/access/cors.ts';
+import { cookieTokens } from '../../../src/api/http/access/session-cookie.ts';
 import { decodeSegment } from '../../../src/api/http/path.ts';
 import { flag, readQuery, whole } from '../../../src/api/http/query.ts';
-import { cookieTokens } from '../../../src/api/http/session-cookie.ts';
 import { arrowsOf } from '../../../src/api/status/docs/flowchart.ts';
 import { sanitiseName, sanitiseText } from '../../../src/channels/shared/sanitise.ts';
-import { messageOf } from '../../../src/cli/chat/message.ts';
-import { parseLogLine } from '../../../src/cli/instance/log-line.ts';
-import { nameFrom, parseBringIn, pastedPath } from '../../../src/domain/chat/bring-in.ts';
+import { messageOf } from '../../../src/cli/chat/screen/message.ts';
+import { parseLogLine } from '../../../src/cli/instance/logs/log-line.ts';
+import { languageTag, quietSpan } from '../../../src/domain/chat/preferences.ts';
+import { nameFrom, parseBringIn, pastedPath } from '../../../src/domain/chat/words/bring-in.ts';
 import {
   parseApproval,
   parseAskAgain,
@@ -34,13 +35,12 @@ import {
   parseShare,
   parseTaskOrder,
   phoneIn,
-} from '../../../src/domain/chat/commands.ts';
-import { parsePlanFirst, parsePlanPreference } from '../../../src/domain/chat/plan-words.ts';
-import { languageTag, quietSpan } from '../../../src/domain/chat/preferences.ts';
-import { parseRemind, readRemind } from '../../../src/domain/chat/reminder.ts';
-import { meaningOf } from '../../../src/domain/chat/replies.ts';
-import { parseSignOff } from '../../../src/domain/chat/sign-off.ts';
-import { parseApp, parseScheduleRemoval, parseTaskStart, parseUndo, toolInWords } from '../../../src/domain/chat/tool-words.ts';
+} from '../../../src/domain/chat/words/commands.ts';
+import { parsePlanFirst, parsePlanPreference } from '../../../src/domain/chat/words/plan-words.ts';
+import { parseRemind, readRemind } from '../../../src/domain/chat/words/reminder.ts';
+import { meaningOf } from '../../../src/domain/chat/words/replies.ts';
+import { parseSignOff } from '../../../src/domain/chat/words/sign-off.ts';
+import { parseApp, parseScheduleRemoval, parseTaskStart, parseUndo, toolInWords } from '../../../src/domain/chat/words/tool-words.ts';
 import { urlsIn } from '../../../src/domain/consent/taint.ts';
 import { parseSchedule } from '../../../src/domain/cron.ts';
 import { parseCustomTool } from '../../../src/domain/extensions/custom-tool.ts';
@@ -51,9 +51,9 @@ import { limitInFailure, readFailure } from '../../../src/domain/model/agent-lim
 import { inputsOf } from '../../../src/domain/routine-inputs.ts';
 import { egressHost, membersOf } from '../../../src/domain/setting-lists.ts';
 import { egressVerdict, toolName } from '../../../src/domain/tasks/egress.ts';
-import { mirrorsProblem } from '../../../src/domain/tasks/mirrors.ts';
 import { readPlan } from '../../../src/domain/tasks/plan.ts';
-import { registriesIn } from '../../../src/domain/tasks/registries.ts';
+import { mirrorsProblem } from '../../../src/domain/tasks/registries/mirrors.ts';
+import { registriesIn } from '../../../src/domain/tasks/registries/registries.ts';
 import { isTooDeep } from '../../../src/domain/text/depth.ts';
 import { secretIn } from '../../../src/domain/text/secrets.ts';
 import { phoneOf } from '../../../src/domain/whatsapp/identity.ts';

@@ -2,7 +2,7 @@ import type { Kennel } from '../../../adapters/kennel/kennel.ts';
 import type { Config } from '../../../config.ts';
 import type { Followed, FollowInput } from '../../../contracts/task.ts';
 import { breachText, taskBreach, taskBudget } from '../../../domain/model/budgets.ts';
-import { budgetUse } from '../../../store/kennel/usage.ts';
+import { budgetUse } from '../../../store/kennel/tasks/usage.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 import { lastWritten, type Read, readLog } from './folder.ts';
 import { dayLimit } from './model-limit.ts';

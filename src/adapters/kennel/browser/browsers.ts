@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type Docker from 'dockerode';
 import type { Config } from '../../../config.ts';
-import type { EgressRule } from '../../../store/kennel/egress-rules.ts';
+import type { EgressRule } from '../../../store/kennel/egress/egress-rules.ts';
 import { KeyedMutex } from '../../keyed-mutex.ts';
 import { destroy, homeLabel, inspectOrNull, LABEL, statusOf } from '../docker/containers.ts';
 import { explained } from '../docker/engine.ts';

@@ -1,6 +1,6 @@
 import type { Server } from 'node:http';
 import { askedTool, egressWords } from '../../../domain/tasks/egress.ts';
-import { addTraffic } from '../../../store/kennel/egress.ts';
+import { addTraffic } from '../../../store/kennel/egress/egress.ts';
 import { type AgentServersDeps, serveAgents } from '../../mcp/agent-servers.ts';
 
 import type { Admission } from './egress/admission.ts';

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { modelsOf, verifyModel } from '../../../adapters/model/discover.ts';
-import { endpointOf, type ModelSettings, PRACTICE } from '../../../adapters/model/endpoint.ts';
+import { modelsOf, verifyModel } from '../../../adapters/model/endpoint/discover.ts';
+import { endpointOf, type ModelSettings, PRACTICE } from '../../../adapters/model/endpoint/endpoint.ts';
 import { shownValue } from '../../../adapters/settings-file.ts';
 import type { Config } from '../../../config.ts';
 import type { ModelCheck } from '../../../contracts/owner.ts';
 import { count, type Fields } from '../../http/fields.ts';
-import { endpoint } from '../../runtime/endpoint.ts';
+import { endpoint } from '../../runtime/shared/endpoint.ts';
 
 const PATIENCE_MS = 30_000;
 const MODELS_LISTED = 200;

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { ChatTrust, OwnerChats, OwnerPeople } from '../../../contracts/owner.ts';
-import { phoneIn } from '../../../domain/chat/commands.ts';
+import { phoneIn } from '../../../domain/chat/words/commands.ts';
 import { trustedBySetting } from '../../../intake/commands/trusted.ts';
-import { listShares } from '../../../store/kennel/shares.ts';
+import { listShares } from '../../../store/kennel/workspaces/shares.ts';
 import { chatsOfThreads } from '../../../store/owner/chat-names.ts';
 import { listGroups, listTrust } from '../../../store/owner/trust.ts';
 import { replyTo } from '../../../store/turns/replies.ts';
@@ -10,8 +10,8 @@ import { distrustPhone, trustedPhones, trustPhone } from '../../../store/whatsap
 import { ApiError } from '../../errors/errors.ts';
 import { count, type Fields, time } from '../../http/fields.ts';
 import { requestKey } from '../../http/request-key.ts';
-import { endpoint } from '../../runtime/endpoint.ts';
-import { existingThread } from '../../runtime/threads.ts';
+import { endpoint } from '../../runtime/shared/endpoint.ts';
+import { existingThread } from '../../runtime/threads/threads.ts';
 import { ACCOUNT } from '../../status/whatsapp-account.ts';
 import { chatFields, doing, lostChat } from '../shared.ts';
 

@@ -6,7 +6,7 @@ import { isSecret } from '../../../domain/settings/shapes.ts';
 import { appendAudit } from '../../../store/audit/audit-log.ts';
 import { ApiError } from '../../errors/errors.ts';
 import type { Fields } from '../../http/fields.ts';
-import { endpoint, type RuntimeDeps } from '../../runtime/endpoint.ts';
+import { endpoint, type RuntimeDeps } from '../../runtime/shared/endpoint.ts';
 
 const setting = z
   .object({

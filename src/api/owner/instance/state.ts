@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { factsOf, isAgent } from '../../../../kennel/agents/registry.ts';
 import type { OwnerAgents, OwnerBackups, OwnerDoctor, OwnerLogs, OwnerTemporal } from '../../../contracts/owner.ts';
-import { listHosts } from '../../../store/kennel/hosts.ts';
+import { listHosts } from '../../../store/kennel/hosts/hosts.ts';
 import { ApiError } from '../../errors/errors.ts';
 import { count, type Fields, time } from '../../http/fields.ts';
 import { whole } from '../../http/query.ts';
-import { endpoint } from '../../runtime/endpoint.ts';
+import { endpoint } from '../../runtime/shared/endpoint.ts';
 
 /** How the instance is. */
 

@@ -5,7 +5,7 @@ import type { Config } from '../../../config.ts';
 import type { OwnerEvent } from '../../../contracts/owner.ts';
 import { changesOf, type Digests, digests, settledSeq } from '../../../store/owner/changes.ts';
 import type { Db } from '../../../store/postgres/database.ts';
-import type { Wakeups } from '../../runtime/wakeups.ts';
+import type { Wakeups } from '../../runtime/shared/wakeups.ts';
 import { Mailbox } from './mailbox.ts';
 
 /** News are collected this long, so that a turn that streams costs four reads a second however many follow. */

@@ -4,8 +4,8 @@ import type { OwnerEvent } from '../../../contracts/owner.ts';
 import { changesSince } from '../../../store/owner/changes.ts';
 import { count, type Fields } from '../../http/fields.ts';
 import { whole } from '../../http/query.ts';
-import { endpoint, type RuntimeDeps } from '../../runtime/endpoint.ts';
-import { lastEventId } from '../../runtime/events.ts';
+import { lastEventId } from '../../runtime/events/events.ts';
+import { endpoint, type RuntimeDeps } from '../../runtime/shared/endpoint.ts';
 import { Changes } from './changes.ts';
 
 const KEEPALIVE_MS = 15_000;

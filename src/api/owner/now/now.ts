@@ -7,7 +7,7 @@ import { askingNow, countWaiting, waitingQuestion, waitingQuestions } from '../.
 import { ApiError } from '../../errors/errors.ts';
 import { count, type Fields, time, usd } from '../../http/fields.ts';
 import { isQuestionId } from '../../http/path.ts';
-import { endpoint } from '../../runtime/endpoint.ts';
+import { endpoint } from '../../runtime/shared/endpoint.ts';
 import { actionFields, chatFields, lostChat } from '../shared.ts';
 import { failedView } from './failed-view.ts';
 import { questionFields, questionView } from './question-view.ts';

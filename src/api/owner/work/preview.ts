@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import type { SchedulePreview } from '../../../contracts/owner.ts';
-import { parseRemind, readRemind } from '../../../domain/chat/reminder.ts';
-import { readSchedule } from '../../../domain/chat/schedule-words.ts';
+import { parseRemind, readRemind } from '../../../domain/chat/words/reminder.ts';
+import { readSchedule } from '../../../domain/chat/words/schedule-words.ts';
 import { describeTime, isTimeZone, nextFirings, parseSchedule } from '../../../domain/cron.ts';
 import { zoneOf } from '../../../store/chats/preferences.ts';
-import { chatOfThread } from '../../../store/chats/threads.ts';
+import { chatOfThread } from '../../../store/chats/threads/threads.ts';
 import { ApiError } from '../../errors/errors.ts';
 import { textRequired } from '../../errors/texts.ts';
 import { type Fields, time } from '../../http/fields.ts';
-import { endpoint } from '../../runtime/endpoint.ts';
-import { existingThread } from '../../runtime/threads.ts';
+import { endpoint } from '../../runtime/shared/endpoint.ts';
+import { existingThread } from '../../runtime/threads/threads.ts';
 
 const NEXT = 5;
 const EXAMPLES =

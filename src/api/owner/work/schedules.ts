@@ -9,8 +9,8 @@ import { textRequired } from '../../errors/texts.ts';
 import { type Fields, time } from '../../http/fields.ts';
 import { isId } from '../../http/path.ts';
 import { requestKey } from '../../http/request-key.ts';
-import { endpoint, type RuntimeDeps } from '../../runtime/endpoint.ts';
-import { existingThread } from '../../runtime/threads.ts';
+import { endpoint, type RuntimeDeps } from '../../runtime/shared/endpoint.ts';
+import { existingThread } from '../../runtime/threads/threads.ts';
 import { actionFields, chatFields, doing } from '../shared.ts';
 import { reminderView, scheduleView } from './schedule-view.ts';
 

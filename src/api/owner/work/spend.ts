@@ -15,7 +15,7 @@ import {
 } from '../../../store/owner/spend.ts';
 import { count, type Fields, time, usd } from '../../http/fields.ts';
 import { whole } from '../../http/query.ts';
-import { endpoint } from '../../runtime/endpoint.ts';
+import { endpoint } from '../../runtime/shared/endpoint.ts';
 import { chatFields, lostChat, usdOf } from '../shared.ts';
 import { budgetsOf } from './budgets.ts';
 

@@ -1,5 +1,5 @@
 import type { OwnerAction } from '../../../contracts/owner.ts';
-import { isLimited, isOver, type Task } from '../../../store/kennel/tasks.ts';
+import { isLimited, isOver, type Task } from '../../../store/kennel/tasks/tasks.ts';
 import { post } from '../shared.ts';
 
 export const ORDERS = ['stop', 'pause', 'resume', 'undo', 'redo'] as const;

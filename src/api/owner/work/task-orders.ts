@@ -1,8 +1,8 @@
-import { isOver } from '../../../store/kennel/tasks.ts';
+import { isOver } from '../../../store/kennel/tasks/tasks.ts';
 import { replyTo } from '../../../store/turns/replies.ts';
 import { ApiError } from '../../errors/errors.ts';
 import { requestKey } from '../../http/request-key.ts';
-import { endpoint } from '../../runtime/endpoint.ts';
+import { endpoint } from '../../runtime/shared/endpoint.ts';
 import { ORDERS, type Order } from './task-actions.ts';
 import { orderedFields } from './task-schemas.ts';
 import { existingTask } from './tasks.ts';

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { usageOf } from '../../../store/kennel/usage.ts';
+import { usageOf } from '../../../store/kennel/tasks/usage.ts';
 import { chatsOfThreads } from '../../../store/owner/chat-names.ts';
 import { editsInLog, egressOfTask, listTasks, readLog, type TaskDetailRow, taskDetail } from '../../../store/owner/tasks.ts';
 import { ApiError } from '../../errors/errors.ts';
 import { isId } from '../../http/path.ts';
 import { whole } from '../../http/query.ts';
-import { endpoint, type RuntimeDeps } from '../../runtime/endpoint.ts';
+import { endpoint, type RuntimeDeps } from '../../runtime/shared/endpoint.ts';
 import { lostChat, usdOf } from '../shared.ts';
 import { diffFields, logFields, taskFields, taskList, taskStates } from './task-schemas.ts';
 import { changesView, diffView, summaryView } from './task-view.ts';

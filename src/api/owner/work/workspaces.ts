@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import type { EgressRuleView, OwnerWorkspace, OwnerWorkspaces } from '../../../contracts/owner.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
-import { revokeRules } from '../../../store/kennel/egress-rules.ts';
+import { revokeRules } from '../../../store/kennel/egress/egress-rules.ts';
 import { listWorkspaceDetails, type WorkspaceDetail } from '../../../store/owner/workspaces.ts';
 import { ApiError } from '../../errors/errors.ts';
 import { count, type Fields, time } from '../../http/fields.ts';
-import { endpoint } from '../../runtime/endpoint.ts';
+import { endpoint } from '../../runtime/shared/endpoint.ts';
 import { doing } from '../shared.ts';
 
 const MOST_LISTED = 500;

@@ -6,8 +6,8 @@ import { automationNotFound, automationTextEmpty, automationTextRequired } from 
 import { isId } from '../../http/path.ts';
 import { whole } from '../../http/query.ts';
 import { requestKey } from '../../http/request-key.ts';
-import { given } from '../bodies.ts';
-import { endpoint } from '../endpoint.ts';
+import { given } from '../shared/bodies.ts';
+import { endpoint } from '../shared/endpoint.ts';
 import { recordOf, runRecordOf } from './record.ts';
 import { automationRecord, automationRunRecord, newAutomationRequest, updateAutomationRequest } from './schemas.ts';
 

@@ -5,8 +5,8 @@ import type { Source } from '../../../contracts/taint.ts';
 import { isTooDeep } from '../../../domain/text/depth.ts';
 import { cut, storableText } from '../../../domain/text/storable.ts';
 import { IntakeError } from '../../../intake/intake.ts';
-import { latestSeq } from '../../../store/chats/events.ts';
 import { chatKey } from '../../../store/chats/ids.ts';
+import type { RequestKey } from '../../../store/chats/request-keys.ts';
 import {
   bindRequest,
   isProgramThread,
@@ -16,10 +16,10 @@ import {
   threadOfRequest,
   turnOfRequest,
   waitingIn,
-} from '../../../store/chats/program-sessions.ts';
-import type { RequestKey } from '../../../store/chats/request-keys.ts';
-import { createThread } from '../../../store/chats/threads.ts';
-import type { RuntimeDeps } from '../endpoint.ts';
+} from '../../../store/chats/sessions/program-sessions.ts';
+import { latestSeq } from '../../../store/chats/threads/events.ts';
+import { createThread } from '../../../store/chats/threads/threads.ts';
+import type { RuntimeDeps } from '../shared/endpoint.ts';
 import { accessOf, admitted, CALL_RESULT, CHAT, CHAT_REPLY } from './offered.ts';
 import { stillWaits } from './results.ts';
 import type { ProgramSession } from './session-id.ts';

@@ -1,9 +1,9 @@
 import { PRIMED_SINCE } from '../../../adapters/mcp/serving/protocol.ts';
 import type { EventEnvelope } from '../../../contracts/records.ts';
-import { latestSeq, readEvents } from '../../../store/chats/events.ts';
+import { latestSeq, readEvents } from '../../../store/chats/threads/events.ts';
 import { decisionOf } from '../../../store/questions/questions.ts';
-import type { RuntimeDeps } from '../endpoint.ts';
-import { type Batch, follow } from '../follow.ts';
+import { type Batch, follow } from '../events/follow.ts';
+import type { RuntimeDeps } from '../shared/endpoint.ts';
 import { type AskedPayload, formOf, textOf } from './forms.ts';
 import { resultOf, stillWaits } from './results.ts';
 import { cursorId, type ProgramSession, type StreamCursor } from './session-id.ts';

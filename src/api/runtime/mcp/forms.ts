@@ -1,7 +1,7 @@
 import { IntakeError } from '../../../intake/intake.ts';
-import { isProgramThread } from '../../../store/chats/program-sessions.ts';
+import { isProgramThread } from '../../../store/chats/sessions/program-sessions.ts';
 import { threadOf, threadOfApproval } from '../../../store/questions/questions.ts';
-import type { RuntimeDeps } from '../endpoint.ts';
+import type { RuntimeDeps } from '../shared/endpoint.ts';
 
 /**
  * Questions to the person of a program, as elicitation. The id of the request is the id of the question, so any process that gets the answer knows what it

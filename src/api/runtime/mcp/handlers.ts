@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
 import { answerRequest, clientOf, McpError, type Offer, toolRequest } from '../../../adapters/mcp/serving/protocol.ts';
-import { isProgramThread, outcomeOfTurn, sessionThreads } from '../../../store/chats/program-sessions.ts';
-import { updateThread } from '../../../store/chats/update-thread.ts';
+import { isProgramThread, outcomeOfTurn, sessionThreads } from '../../../store/chats/sessions/program-sessions.ts';
+import { updateThread } from '../../../store/chats/threads/update-thread.ts';
 import { activeTurn } from '../../../store/turns/turns.ts';
 import { ApiError } from '../../errors/errors.ts';
 import { sendEmpty, sendJson } from '../../http/reply.ts';
-import type { RuntimeDeps } from '../endpoint.ts';
+import type { RuntimeDeps } from '../shared/endpoint.ts';
 import { begin, cancelRequest, stop } from './begin.ts';
 import { callStream } from './call-stream.ts';
 import { takeForm } from './forms.ts';

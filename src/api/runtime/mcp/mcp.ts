@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { endpoint } from '../endpoint.ts';
+import { endpoint } from '../shared/endpoint.ts';
 
 /** MCP over streamable HTTP. Every message is one JSON object; batches, which newer versions of the protocol have dropped, are refused. */
 

@@ -1,6 +1,6 @@
 import { type CallToolResult, said } from '../../../adapters/mcp/serving/protocol.ts';
-import { bytesOfAttachment } from '../../../store/chats/attachments.ts';
-import { outcomeOfTurn, type TurnOutcome } from '../../../store/chats/program-sessions.ts';
+import { bytesOfAttachment } from '../../../store/chats/messages/attachments.ts';
+import { outcomeOfTurn, type TurnOutcome } from '../../../store/chats/sessions/program-sessions.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 import { CALL_RESULT } from './offered.ts';
 

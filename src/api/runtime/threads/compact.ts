@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { requestKey } from '../../http/request-key.ts';
-import { compactThreadRequest, given } from '../bodies.ts';
-import { endpoint } from '../endpoint.ts';
-import { threadRecord, turnRecord } from '../record-schemas.ts';
-import { existingThread } from '../threads.ts';
+import { compactThreadRequest, given } from '../shared/bodies.ts';
+import { endpoint } from '../shared/endpoint.ts';
+import { threadRecord, turnRecord } from '../shared/record-schemas.ts';
+import { existingThread } from './threads.ts';
 
 export const postCompact = endpoint({
   method: 'POST',

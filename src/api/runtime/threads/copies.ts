@@ -1,13 +1,13 @@
 import type { ThreadRecord } from '../../../contracts/records.ts';
-import { copyThread, GroupThread, type ThreadCopy } from '../../../store/chats/copy-thread.ts';
 import { chatKey } from '../../../store/chats/ids.ts';
+import { copyThread, GroupThread, type ThreadCopy } from '../../../store/chats/threads/copy-thread.ts';
 import { ApiError } from '../../errors/errors.ts';
 import { threadNotFound } from '../../errors/texts.ts';
 import { isId } from '../../http/path.ts';
 import { requestKey } from '../../http/request-key.ts';
-import { endpoint, type RuntimeDeps } from '../endpoint.ts';
-import { threadRecord } from '../record-schemas.ts';
-import { existingThread } from '../threads.ts';
+import { endpoint, type RuntimeDeps } from '../shared/endpoint.ts';
+import { threadRecord } from '../shared/record-schemas.ts';
+import { existingThread } from './threads.ts';
 
 const missing = { 404: 'There is no such thread.' };
 

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { cut } from '../../../domain/text/storable.ts';
-import type { SessionDetail, SessionFigures, SessionMessage, SessionRow } from '../../../store/chats/sessions.ts';
+import type { SessionDetail, SessionFigures, SessionMessage, SessionRow } from '../../../store/chats/sessions/sessions.ts';
 import type { BlockMessage, sessionMetadata } from './session-schemas.ts';
 import { UNTITLED } from './summary.ts';
 

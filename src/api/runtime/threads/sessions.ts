@@ -1,20 +1,20 @@
 import { z } from 'zod';
 import { IntakeError } from '../../../intake/intake.ts';
-import { countMessages } from '../../../store/chats/session-messages.ts';
-import { listSessions, readSession, sessionFigures, sessionWithoutMessages } from '../../../store/chats/sessions.ts';
-import { updateThread } from '../../../store/chats/update-thread.ts';
+import { countMessages } from '../../../store/chats/sessions/session-messages.ts';
+import { listSessions, readSession, sessionFigures, sessionWithoutMessages } from '../../../store/chats/sessions/sessions.ts';
+import { updateThread } from '../../../store/chats/threads/update-thread.ts';
 import { activeTurn } from '../../../store/turns/turns.ts';
 import { badSessionId, nothingToSave, sessionInUse, sessionNotFound, textRequired } from '../../errors/texts.ts';
 import { isId } from '../../http/path.ts';
 import { whole } from '../../http/query.ts';
 import { sendEmpty } from '../../http/reply.ts';
 import { requestKey } from '../../http/request-key.ts';
-import { createSessionRequest, given, resumeSessionRequest } from '../bodies.ts';
-import { endpoint } from '../endpoint.ts';
-import { existingThread, threadWorkspace } from '../threads.ts';
+import { createSessionRequest, given, resumeSessionRequest } from '../shared/bodies.ts';
+import { endpoint } from '../shared/endpoint.ts';
 import { copyOf } from './copies.ts';
 import { savedSession, sessionMetadata } from './session-schemas.ts';
 import { blocksOf, metadataOf, titleOf } from './session-view.ts';
+import { existingThread, threadWorkspace } from './threads.ts';
 
 /** Sessions: the same records as threads, as clients of the older session manager know them. */
 

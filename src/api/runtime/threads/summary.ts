@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { CHANNELS, capabilitiesOf } from '../../../contracts/channels.ts';
 import { cut } from '../../../domain/text/storable.ts';
 import { userIdOf } from '../../../domain/whatsapp/identity.ts';
-import { type ThreadSummaryRow, threadSummaries } from '../../../store/chats/thread-summaries.ts';
+import { type ThreadSummaryRow, threadSummaries } from '../../../store/chats/threads/thread-summaries.ts';
 import { flag, whole } from '../../http/query.ts';
-import { endpoint } from '../endpoint.ts';
+import { endpoint } from '../shared/endpoint.ts';
 
 const TITLE_CHARS = 72;
 const PREVIEW_CHARS = 140;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { optionOf, reactionAnswer } from '../../../domain/chat/reactions.ts';
+import { optionOf, reactionAnswer } from '../../../domain/consent/reactions.ts';
 import { type OurMessage, ourMessage } from '../../../store/whatsapp/inbox.ts';
 import type { WhatsAppDeps } from '../live.ts';
 import type { Content, Incoming } from './decode.ts';

@@ -1,5 +1,5 @@
-import { parseCommand } from '../../../domain/chat/commands.ts';
-import { attachmentId } from '../../../store/chats/attachments.ts';
+import { parseCommand } from '../../../domain/chat/words/commands.ts';
+import { attachmentId } from '../../../store/chats/messages/attachments.ts';
 import { countAttempt, type OurMessage, type Waiting } from '../../../store/whatsapp/inbox.ts';
 import { AttachmentReader, type Prepared } from '../../shared/attachments.ts';
 import type { PendingMessage } from '../../shared/pending.ts';

@@ -1,5 +1,5 @@
-import { parseCommand } from '../../../domain/chat/commands.ts';
-import { shownOfMessage } from '../../../domain/chat/context.ts';
+import { shownOfMessage } from '../../../domain/chat/context/context.ts';
+import { parseCommand } from '../../../domain/chat/words/commands.ts';
 import { type Intake, IntakeError } from '../../../intake/intake.ts';
 import type { Tx } from '../../../store/postgres/database.ts';
 import { markHandled, putOff, type Waiting } from '../../../store/whatsapp/inbox.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { dropOutgoing } from '../../../store/chats/outbox.ts';
+import { dropOutgoing } from '../../../store/chats/messages/outbox.ts';
 import { answered, type OutgoingRow, progressState, type Quotable, replyJid, sendableAttachment } from '../../../store/whatsapp/outgoing.ts';
 import { addSends, type NewSend, type Send, sendsOf } from '../../../store/whatsapp/sends.ts';
 import { keepUpload, uploadsOf } from '../../../store/whatsapp/uploads.ts';

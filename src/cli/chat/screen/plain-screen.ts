@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline';
 import type { Colors } from 'picocolors/types.js';
-import { goesOn, messageOf, nextLine } from '../message.ts';
+import { goesOn, messageOf, nextLine } from './message.ts';
 import type { Screen, ScreenOptions } from './types.ts';
 
 /** A line that cannot be taken back is only for what lasts. */

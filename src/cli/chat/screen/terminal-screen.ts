@@ -1,8 +1,8 @@
 import type { Colors } from 'picocolors/types.js';
-import { goesOn, messageOf, nextLine } from '../message.ts';
 import { Editor } from './editor.ts';
 import { type Key, readKeys } from './keys.ts';
 import { LiveArea } from './live-area.ts';
+import { goesOn, messageOf, nextLine } from './message.ts';
 import { PROMPT, sentText } from './typed-rows.ts';
 import type { Screen, ScreenOptions } from './types.ts';
 

@@ -6,7 +6,7 @@ import { createSealer } from '../../../../src/adapters/encryption.ts';
 import type { LeaseHolder } from '../../../../src/channels/channel.ts';
 import { acquireLease } from '../../../../src/channels/whatsapp/link/lease.ts';
 import { INBOX, openAuthState } from '../../../../src/channels/whatsapp/ratchet/auth-state.ts';
-import { createThread } from '../../../../src/store/chats/threads.ts';
+import { createThread } from '../../../../src/store/chats/threads/threads.ts';
 import { openStore } from '../../../../src/store/postgres/database.ts';
 import { dropLease, holdLease, readAccount, tellElsewhere, wish } from '../../../../src/store/whatsapp/account.ts';
 import { archiveAuth, LeaseLost, readCreds, readKeys, writeAuth } from '../../../../src/store/whatsapp/auth.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { messageIdOf } from '../../../../src/channels/whatsapp/outbound/parts.ts';
-import { findOutgoing } from '../../../../src/store/chats/outbox.ts';
+import { findOutgoing } from '../../../../src/store/chats/messages/outbox.ts';
 import { until } from '../../../support/until.ts';
 import type { Contact } from '../../../support/whatsapp/contact.ts';
 import { type Chat, outgoing, signal } from '../../../support/whatsapp/outgoing.ts';

@@ -1,7 +1,7 @@
 import { proto } from '@whiskeysockets/baileys';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { getMessage } from '../../../../src/channels/whatsapp/outbound/receipts.ts';
-import { saveAttachment } from '../../../../src/store/chats/attachments.ts';
+import { saveAttachment } from '../../../../src/store/chats/messages/attachments.ts';
 import { received, storeReceived } from '../../../../src/store/whatsapp/inbox.ts';
 import { pruneContent } from '../../../../src/store/whatsapp/prune.ts';
 import { prepareCall } from '../../../../src/tools/registry.ts';

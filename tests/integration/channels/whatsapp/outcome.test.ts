@@ -1,7 +1,7 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { messageIdOf } from '../../../../src/channels/whatsapp/outbound/parts.ts';
 import { getMessage } from '../../../../src/channels/whatsapp/outbound/receipts.ts';
-import { findOutgoing } from '../../../../src/store/chats/outbox.ts';
+import { findOutgoing } from '../../../../src/store/chats/messages/outbox.ts';
 import { wish } from '../../../../src/store/whatsapp/account.ts';
 import { sendPause } from '../../../../src/store/whatsapp/pause.ts';
 import { deliveryFigures, sendsOf } from '../../../../src/store/whatsapp/sends.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ChannelAway } from '../../../../src/channels/channel.ts';
 import { messageIdOf } from '../../../../src/channels/whatsapp/outbound/parts.ts';
-import { findOutgoing } from '../../../../src/store/chats/outbox.ts';
+import { findOutgoing } from '../../../../src/store/chats/messages/outbox.ts';
 import { json } from '../../../../src/store/postgres/database.ts';
 import { sendsOf } from '../../../../src/store/whatsapp/sends.ts';
 import { until } from '../../../support/until.ts';

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { admitInWindow } from '../../../../src/channels/shared/rate-limit.ts';
 import { ageNote } from '../../../../src/channels/whatsapp/outbound/compose.ts';
 import { afterAbsence, firstPart, joinTexts, partLimits, ready } from '../../../../src/domain/chat/burst.ts';
-import { reactionAnswer } from '../../../../src/domain/chat/reactions.ts';
+import { reactionAnswer } from '../../../../src/domain/consent/reactions.ts';
 import { backoffMs, type Close, reactionTo } from '../../../../src/domain/whatsapp/disconnect.ts';
 import { canonicalUser, isBroadcast, isGroup, isNewsletter, isStatus, phoneOf, roleOf, samePerson } from '../../../../src/domain/whatsapp/identity.ts';
 import { type Addressing, addressed } from '../../../../src/domain/whatsapp/trigger.ts';

@@ -1,4 +1,4 @@
-import { cachedHost, labelsOf, type Origin, originOf } from '../../../../domain/tasks/registry-cache.ts';
+import { cachedHost, labelsOf, type Origin, originOf } from '../../../../domain/tasks/registries/registry-cache.ts';
 import type { Marks } from './marks.ts';
 import type { Links } from './rewrite/rewriter.ts';
 

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { labelsOf, type NamedBy, type Origin } from '../../../../domain/tasks/registry-cache.ts';
+import { labelsOf, type NamedBy, type Origin } from '../../../../domain/tasks/registries/registry-cache.ts';
 
 /** Marks that only this gate can make: "this registry named that origin as the place of its files". */
 export interface Marks {

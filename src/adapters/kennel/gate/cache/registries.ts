@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { egressWords } from '../../../../domain/tasks/egress.ts';
-import { labelsOf, type Origin, originOf } from '../../../../domain/tasks/registry-cache.ts';
+import { labelsOf, type Origin, originOf } from '../../../../domain/tasks/registries/registry-cache.ts';
 import type { Target } from '../egress/allow-list.ts';
 import type { TunnelDeps } from '../egress/tunnel.ts';
 import { linksOf } from './links.ts';

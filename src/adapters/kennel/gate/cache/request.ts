@@ -1,4 +1,4 @@
-import { type Origin, originNamed, originOf } from '../../../../domain/tasks/registry-cache.ts';
+import { type Origin, originNamed, originOf } from '../../../../domain/tasks/registries/registry-cache.ts';
 import type { Target } from '../egress/allow-list.ts';
 import type { Marks } from './marks.ts';
 

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { isIP, type Socket } from 'node:net';
 import { egressWords, toolName } from '../../../../domain/tasks/egress.ts';
-import { isCachedHost } from '../../../../domain/tasks/registry-cache.ts';
+import { isCachedHost } from '../../../../domain/tasks/registries/registry-cache.ts';
 import { Registries } from '../cache/registries.ts';
 import type { RegistryCache } from '../cache/registry-cache.ts';
 import { plainRequest, type RegistryRequest, registryRequest, targetOf } from '../cache/request.ts';

@@ -1,4 +1,4 @@
-import type { Refused } from '../../../../store/kennel/egress.ts';
+import type { Refused } from '../../../../store/kennel/egress/egress.ts';
 import type { Target } from './allow-list.ts';
 
 /** Counts the refusals of one task. A container can make thousands of refused requests a second; the store is told once in `everyMs`. */

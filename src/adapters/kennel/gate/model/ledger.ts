@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { breachFigures, type TaskBudget, type TaskUsed, taskBreach } from '../../../../domain/model/budgets.ts';
-import type { ModelUsage } from '../../../../store/kennel/usage.ts';
+import type { ModelUsage } from '../../../../store/kennel/tasks/usage.ts';
 import type { Refusal } from './errors.ts';
 
 export interface LedgerStore {

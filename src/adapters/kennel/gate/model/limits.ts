@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { KnownLimit, Limited, Refused } from '../../../../store/kennel/limits.ts';
-import { classify } from '../../../model/classify.ts';
+import { classify } from '../../../model/request/classify.ts';
 import type { Refusal } from './errors.ts';
 
 /** What the tasks of all hosts know of limits, for one task. */

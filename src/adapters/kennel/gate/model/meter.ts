@@ -1,7 +1,7 @@
 import { createParser } from 'eventsource-parser';
 import { type Cost, costOf, type PriceBook } from '../../../../domain/model/price-book.ts';
 import { prefix, storableText } from '../../../../domain/text/storable.ts';
-import type { ModelUsage } from '../../../../store/kennel/usage.ts';
+import type { ModelUsage } from '../../../../store/kennel/tasks/usage.ts';
 import type { Wire } from './routes.ts';
 import { refusalIn, type StreamRefusal } from './stream-refusal.ts';
 import { READERS, type Seen } from './usage-readers.ts';

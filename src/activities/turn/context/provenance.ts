@@ -1,0 +1,116 @@
+import { ASK_USER } from '../../../contracts/conversation.ts';
+import type { CallTaint, Sink, Source } from '../../../contracts/taint.ts';
+import type { Called, DialogueMessage } from '../../../domain/chat/context/context.ts';
+import { type Effect, type Provenance, taintOf, unionOf, urlsIn } from '../../../domain/consent/taint.ts';
+import type { Db } from '../../../store/postgres/database.ts';
+import type { CheckedCall } from '../../../store/steps/new-calls.ts';
+import { grantsOf, pagesRead } from '../../../store/steps/taint.ts';
+import type { History } from '../../../store/steps/transcript.ts';
+import type { AddedTools } from '../../../tools/extensions/added-tools.ts';
+import { tools } from '../../../tools/registry.ts';
+import type { Tool, ToolOutcome } from '../../../tools/tool.ts';
+
+/** Where the text that a model reads comes from, and what that means for the calls that it makes. */
+
+/** Sources of foreign text in this part of a dialogue. `group`: several people write in the chat. */
+export function sourcesOf({ sources, messages, calls, files }: Pick<History, 'sources' | 'messages' | 'calls' | 'files'>, group: boolean): Source[] {
+  const read: Source[] = [];
+  for (const message of messages) {
+    if (message.sources) read.push(...message.sources);
+    for (const id of message.attachment_ids ?? []) {
+      const file = files.get(id);
+      // the words of a recording are part of the message; a document or picture is rarely written by its sender
+      if (file && file.kind !== 'audio') read.push({ kind: 'attachment', label: file.name ?? file.id });
+    }
+    for (const id of message.call_ids) {
+      const call = calls.get(id);
+      if (call) read.push(...sourcesOfCall(call, group));
+    }
+  }
+  return unionOf(sources, read);
+}
+
+function sourcesOfCall(call: Called, group: boolean): readonly Source[] {
+  if (call.output === null) return [];
+  // anybody who writes in a group may answer a question
+  if (call.name === ASK_USER) return group ? [{ kind: 'member', label: 'an answer in the group' }] : [];
+  return call.sources ?? declaredSources(tools.get(call.name), call.args);
+}
+
+/** The sources that a tool declares for its output. */
+export function declaredSources(tool: Tool | undefined, args: Record<string, unknown>): Source[] {
+  if (!tool) return [];
+  const label = tool.readFrom?.(args as never) ?? tool.name;
+  return tool.reads.map((kind) => ({ kind, label: label.slice(0, 80).toWellFormed() }));
+}
+
+/** Whose text a result contains. */
+export const sourcesOfOutcome = (tool: Tool, args: Record<string, unknown>, { ours, sources = [] }: ToolOutcome): readonly Source[] =>
+  unionOf(ours ? [] : declaredSources(tool, args), sources);
+
+/** What the person wrote: their part of messages, and answers in their own words. */
+function ownWords(messages: readonly DialogueMessage[], calls: History['calls'], group: boolean): string[] {
+  return messages.flatMap((message) => {
+    if (message.role === 'user') return message.words ?? (message.sources?.length ? [] : message.content);
+    return message.call_ids.flatMap((id) => {
+      const call = calls.get(id);
+      if (call?.name !== ASK_USER || call.output === null || group) return [];
+      const options = Array.isArray(call.args.options) ? call.args.options : [];
+      return options.includes(call.output) ? [] : call.output;
+    });
+  });
+}
+
+/** A call as the policy of taint sees it. */
+const effectOf = (tool: Tool, args: Record<string, unknown>): Effect => ({
+  sends: tool.sends,
+  sent: tool.sent ? tool.sent(args as never) : null,
+  always: tool.asksAlways?.(args as never) === true,
+});
+
+function effectOfCall({ verdict, args, refusal }: CheckedCall, added?: AddedTools): Effect | null {
+  const tool = tools.get(verdict.name) ?? added?.get(verdict.name)?.tool;
+  return tool && refusal === undefined ? effectOf(tool, args) : null;
+}
+
+const NOTHING_SAID = { words: [], wordsNow: [], links: new Set<string>() };
+
+/** The same for a routine step. Its arguments were written by the turn that made the routine, and `sources` is what that turn had read. */
+export async function taintUnattended(
+  db: Db,
+  chatId: string,
+  sources: readonly Source[],
+  tool: Tool,
+  args: Record<string, unknown>,
+): Promise<CallTaint | null> {
+  const grants = sources.length > 0 ? await grantsOf(db, chatId) : new Set<Sink>();
+  return taintOf(effectOf(tool, args), { ...NOTHING_SAID, sources, grants });
+}
+
+/** Stores with each call of an answer what a person must allow because of what the model had read. Calls without a sink cost nothing. */
+export async function withTaint(
+  db: Db,
+  at: { threadId: string; chatId: string; group: boolean },
+  history: History,
+  calls: readonly CheckedCall[],
+  added?: AddedTools,
+): Promise<CheckedCall[]> {
+  const effects = calls.map((call) => effectOfCall(call, added));
+  if (!effects.some((effect) => effect && effect.sends.length > 0)) return [...calls];
+  const sources = sourcesOf(history, at.group);
+  const now = history.messages.filter((message) => history.openFrom !== null && message.ord >= history.openFrom);
+  const known: Provenance = {
+    sources,
+    words: ownWords(history.messages, history.calls, at.group),
+    wordsNow: ownWords(now, history.calls, at.group),
+    links: new Set(),
+    grants: sources.length > 0 ? await grantsOf(db, at.chatId) : new Set(),
+  };
+  let taints = effects.map((effect) => effect && taintOf(effect, known));
+  // pages are searched only for an address that nothing else explains
+  if (effects.some((effect, index) => effect?.sent?.urls?.length && taints[index]?.asks.length)) {
+    const links = urlsIn((await pagesRead(db, at.threadId)).join('\n'));
+    taints = effects.map((effect) => effect && taintOf(effect, { ...known, links }));
+  }
+  return calls.map((call, index) => ({ ...call, taint: taints[index] ?? null }));
+}

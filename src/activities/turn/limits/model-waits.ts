@@ -1,0 +1,121 @@
+import type { Model, ModelError } from '../../../adapters/model/model.ts';
+import type { ThinkInput } from '../../../contracts/conversation.ts';
+import type { Patience, PatienceLimits, Verdict } from '../../../domain/model/patience.ts';
+import { cut } from '../../../domain/text/storable.ts';
+import { clockTime } from '../../../domain/text/when.ts';
+import { signalArrival } from '../../../intake/signal.ts';
+import { endWaits, type ModelWait, noteWait } from '../../../store/steps/model-waits.ts';
+import type { ActivityDeps } from '../../activity-deps.ts';
+import { DayBudgetSpent } from './day-budget.ts';
+import { AtLimit, LOOK_MS } from './shared-limits.ts';
+
+export const patienceLimits = ({ config }: Pick<ActivityDeps, 'config'>): PatienceLimits => ({
+  silenceMs: config.FETCH_MODEL_SILENCE_SECONDS * 1_000,
+  waitMs: config.FETCH_MODEL_WAIT_HOURS * 3_600_000,
+});
+
+const REASON_CHARS = 160;
+
+/** What one attempt of a model step tells people about its wait for the model: on screens, in the chat and in `status`. */
+export class ModelWaits {
+  /** the person's, when they chose one */
+  timeZone: string | undefined;
+  readonly #deps: ActivityDeps;
+  readonly #input: ThinkInput;
+  readonly #givenUpAt: Date;
+  readonly #tellMs: number;
+  #silent = false;
+  #noting: Promise<void> = Promise.resolve();
+
+  /** @param before what earlier attempts of the step used up */
+  constructor(deps: ActivityDeps, input: ThinkInput, before: Patience) {
+    this.#deps = deps;
+    this.#input = input;
+    this.#tellMs = deps.config.FETCH_MODEL_TELL_SECONDS * 1_000;
+    this.#givenUpAt = new Date(Date.now() + Math.max(0, patienceLimits(deps).silenceMs - before.triedMs));
+  }
+
+  /** The model, wrapped so that people are told when a request gets no answer for a while. */
+  watched(): Model {
+    const { model } = this.#deps;
+    return {
+      ...model,
+      complete: async (request) => {
+        const timer = setTimeout(() => this.#tellSilence(), this.#tellMs);
+        try {
+          return await model.complete({ ...request, onPart: () => void timer.refresh() });
+        } finally {
+          clearTimeout(timer);
+        }
+      },
+    };
+  }
+
+  /** Tells about the wait after a failed attempt, if it is long enough. */
+  async failed(verdict: Exclude<Verdict, { what: 'give up' }>, error: ModelError): Promise<void> {
+    await this.#noting;
+    const { waitMs, next, what } = verdict;
+    if ((what === 'limit' ? next.waitedMs : next.triedMs) < this.#tellMs) return;
+    // another one is asking at this moment
+    if (error instanceof AtLimit && error.held && waitMs <= 2 * LOOK_MS) return;
+    const opens = new Date(Date.now() + waitMs);
+    if (error instanceof DayBudgetSpent) {
+      const { opensAt, breach } = error;
+      const tell = `${error.message} I go on at ${this.#time(opensAt)}, when the day is over; raise ${breach.raise} and restart to go on sooner, \`stop\` ends it.`;
+      return await this.#note({ kind: 'limit', what: `the next day of its budget, at ${this.#time(opensAt)}`, until: opensAt, tell });
+    }
+    if (what === 'silence') {
+      const why = cut(error.message.replace(/\s+/g, ' '), REASON_CHARS);
+      const tell = `The model at ${this.#host} gives no answer; I try again until ${this.#time(this.#givenUpAt)}. \`stop\` ends it. (It said: ${why})`;
+      return await this.#note({ kind: 'silence', what: `the model at ${this.#host}, which gives no answer`, until: this.#givenUpAt, tell });
+    }
+    const time = this.#time(opens);
+    const named = error instanceof AtLimit ? error.named : error.retryAfterMs !== undefined;
+    const tell = named
+      ? `The model at ${this.#host} is at its limit until ${time}. I go on then by myself; \`stop\` ends it.`
+      : `The model at ${this.#host} asks to slow down and does not say until when. I ask again at ${time}, and go on by myself; \`stop\` ends it.`;
+    await this.#note({ kind: 'limit', what: `the model's rate limit until ${time}`, until: opens, tell });
+  }
+
+  /** An answer arrived. `waited`: earlier attempts told people about a wait. */
+  async answered(waited: boolean): Promise<void> {
+    await this.#noting;
+    if (waited || this.#silent) await endWaits(this.#deps.db, this.#input.turnId).catch(() => {});
+  }
+
+  /** When the limit opens, if the endpoint said so and the step does not wait for it. */
+  opening(error: ModelError): string {
+    return error.retryAfterMs === undefined ? '' : `at its limit until ${this.#time(new Date(Date.now() + error.retryAfterMs))}. `;
+  }
+
+  #tellSilence(): void {
+    if (this.#silent) return;
+    this.#silent = true;
+    const seconds = this.#deps.config.FETCH_MODEL_TELL_SECONDS;
+    const time = this.#time(this.#givenUpAt);
+    this.#noting = this.#note({
+      kind: 'silence',
+      what: `the model at ${this.#host}, which says nothing, until ${time}`,
+      until: this.#givenUpAt,
+      tell: `The model at ${this.#host} has not answered for ${seconds} seconds; still waiting until ${time}. \`stop\` ends it.`,
+    });
+  }
+
+  /** A failure to tell does not fail the step; if the store is away, the step finds that out itself. */
+  async #note(wait: ModelWait): Promise<void> {
+    const { db } = this.#deps;
+    try {
+      const told = await noteWait(db, this.#input, wait);
+      // if the signal fails, the sweeper finds the row
+      if (told) await signalArrival(this.#deps, told);
+    } catch {}
+  }
+
+  get #host(): string {
+    return new URL(this.#deps.model.baseUrl).host;
+  }
+
+  #time(at: Date): string {
+    return clockTime(at, this.timeZone ?? this.#deps.config.FETCH_TIME_ZONE);
+  }
+}

@@ -1,0 +1,52 @@
+import { derivedId } from '../../../store/chats/ids.ts';
+import type { Db } from '../../../store/postgres/database.ts';
+import { StreamedItem } from './streamed-item.ts';
+
+type Kind = 'agent_message' | 'agent_reasoning';
+
+/** What a model says and thinks in one attempt of a step, as screens see it: each thought is its own item, then the answer. */
+export class StepStream {
+  readonly #db: Db;
+  readonly #at: { turnId: string; threadId: string };
+  readonly #key: readonly (string | number)[];
+  readonly #text: StreamedItem;
+  #thoughts = 0;
+  #reasoning: StreamedItem;
+
+  /** @param key identifies this attempt: each attempt streams under its own items */
+  constructor(db: Db, at: { turnId: string; threadId: string }, key: readonly (string | number)[]) {
+    this.#db = db;
+    this.#at = at;
+    this.#key = key;
+    this.#text = this.#item('agent_message', 'say');
+    this.#reasoning = this.#item('agent_reasoning', 'reason', this.#thoughts);
+  }
+
+  add(kind: Kind, delta: string): void {
+    // a thought is over when the model speaks; a later one is another item
+    if (kind === 'agent_message' && !this.#reasoning.isEmpty) {
+      this.#text.after(this.#reasoning.end('completed'));
+      this.#thoughts += 1;
+      this.#reasoning = this.#item('agent_reasoning', 'reason', this.#thoughts);
+    }
+    (kind === 'agent_message' ? this.#text : this.#reasoning).add(delta);
+  }
+
+  async endReasoning(): Promise<void> {
+    await this.#reasoning.end('completed');
+  }
+
+  /** The item of the answer, with the text that is not written yet. */
+  async settle(): ReturnType<StreamedItem['settle']> {
+    return await this.#text.settle();
+  }
+
+  /** Keeps what was streamed so far, as interrupted. */
+  async interrupt(): Promise<void> {
+    await Promise.all([this.#text.end('interrupted'), this.#reasoning.end('interrupted')]);
+  }
+
+  #item(kind: Kind, ...part: (string | number)[]): StreamedItem {
+    return new StreamedItem(this.#db, { ...this.#at, id: derivedId('item_', ...this.#key, ...part), kind });
+  }
+}

@@ -1,0 +1,42 @@
+import OpenAI from 'openai';
+import type { Endpoint } from '../model.ts';
+import { classify } from '../request/classify.ts';
+import { leanFetch } from '../request/transport.ts';
+
+type Address = Pick<Endpoint, 'baseUrl' | 'apiKey'>;
+
+export function openaiClient(endpoint: Address): OpenAI {
+  return new OpenAI({
+    baseURL: endpoint.baseUrl,
+    apiKey: endpoint.apiKey ?? 'none',
+    // sets everything that the SDK would read from the environment, so that config.ts stays its only reader
+    organization: null,
+    project: null,
+    adminAPIKey: null,
+    webhookSecret: null,
+    logLevel: 'off',
+    fetch: leanFetch,
+    maxRetries: 0,
+    timeout: 30 * 60_000,
+    defaultHeaders: endpoint.apiKey ? {} : { Authorization: null },
+  });
+}
+
+/** The model name when none was configured: the first model that the endpoint lists, or `default`. */
+export async function customModelName(endpoint: Endpoint, timeoutMs = 3_000): Promise<string> {
+  return (await listModels(endpoint, timeoutMs).catch(() => []))[0] ?? 'default';
+}
+
+/** Names of the models that an endpoint lists. Throws `ModelError`. */
+export const listModels = async (endpoint: Address, timeoutMs: number): Promise<string[]> => (await listedModels(endpoint, timeoutMs)).map(({ id }) => id);
+
+/** The models that an endpoint lists, as it describes them. Throws `ModelError`. */
+export async function listedModels(endpoint: Address, timeoutMs: number): Promise<Array<{ id: string }>> {
+  try {
+    const page = await openaiClient(endpoint).models.list({ signal: AbortSignal.timeout(timeoutMs) });
+    // embedding models cannot chat, and Ollama lists them among the others
+    return (page.data ?? []).filter(({ id }) => typeof id === 'string' && !/embed|rerank|whisper|\btts\b/i.test(id));
+  } catch (error) {
+    throw classify(error, { secrets: endpoint.apiKey ? [endpoint.apiKey] : [] });
+  }
+}

@@ -1,0 +1,80 @@
+import { priceBook } from '../../../domain/model/price-book.ts';
+import { ModelError } from '../error.ts';
+import type { Model, ModelAnswer, ModelKind, ModelRequest } from '../model.ts';
+import { hasPictures, refusesPictures, withoutPictures } from '../request/pictures.ts';
+import { type RequestOptions, requestOnce } from '../request/request.ts';
+import { ANSWER_TIMES, type AnswerTimes } from '../request/silence.ts';
+import { accountOf } from './account.ts';
+import { openaiClient } from './client.ts';
+import { isLocalEndpoint } from './local-endpoint.ts';
+
+export interface OpenAIOptions {
+  kind: ModelKind;
+  baseUrl: string;
+  apiKey?: string;
+  name: string;
+  fallback?: string;
+  times?: Partial<AnswerTimes>;
+  /** FETCH_MODEL_PRICE */
+  price?: string | undefined;
+}
+
+/** Any endpoint that speaks OpenAI's chat completions, through the `openai` client without its retries, because Temporal retries. */
+export function openaiModel(options: OpenAIOptions): Model {
+  const endpoint = new LearnedEndpoint(options);
+  const { name, fallback, baseUrl, kind } = options;
+  const prices = priceBook(options.price, { ours: true, local: isLocalEndpoint(baseUrl) });
+  const account = accountOf(baseUrl, options.apiKey);
+  return { name, fallback, baseUrl, account, kind, prices, complete: (request) => endpoint.complete(request), close: async () => {} };
+}
+
+/** An endpoint, and what its refusals have shown: it is not asked again for what it does not support. */
+class LearnedEndpoint {
+  private readonly options: RequestOptions;
+  /** models that take no pictures */
+  private readonly blind = new Set<string>();
+  /** models whose thinking cannot be chosen */
+  private readonly fixed = new Set<string>();
+
+  constructor(options: OpenAIOptions) {
+    this.options = {
+      client: openaiClient(options),
+      times: { ...ANSWER_TIMES, ...options.times },
+      secrets: options.apiKey ? [options.apiKey] : [],
+      askUsage: true,
+      marksCache: options.kind === 'openrouter',
+      limitName: options.kind === 'openai' ? 'max_completion_tokens' : 'max_tokens',
+    };
+  }
+
+  async complete(request: ModelRequest): Promise<ModelAnswer> {
+    if (request.effort !== undefined && this.fixed.has(request.model)) return await this.complete({ ...request, effort: undefined });
+    const pictures = hasPictures(request.messages);
+    const unseen = { ...request, messages: pictures ? withoutPictures(request.messages) : request.messages };
+    if (pictures && this.blind.has(request.model)) return await this.complete(unseen);
+    try {
+      return await requestOnce(this.options, request);
+    } catch (error) {
+      if (this.options.askUsage && refusesUsage(error)) {
+        this.options.askUsage = false;
+        return await this.complete(request);
+      }
+      if (request.effort !== undefined && refusesEffort(error)) {
+        this.fixed.add(request.model);
+        return await this.complete(request);
+      }
+      if (!refusesPictures(error, request.messages)) throw error;
+      const answer = await this.complete(unseen);
+      // the pictures were the reason: the same request without them is accepted
+      this.blind.add(request.model);
+      return answer;
+    }
+  }
+}
+
+/** Some servers do not know stream_options. */
+const refusesUsage = (error: unknown): boolean =>
+  error instanceof ModelError && error.type === 'ModelRejected' && /stream_options|include_usage/.test(error.message);
+
+/** Some servers and models do not know reasoning_effort, or not this one. */
+const refusesEffort = (error: unknown): boolean => error instanceof ModelError && error.type === 'ModelRejected' && /reasoning/.test(error.message);

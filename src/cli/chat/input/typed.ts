@@ -1,0 +1,79 @@
+import { ApiError } from '../../../domain/api-error.ts';
+import { reasonOf } from '../client/api-request.ts';
+import { rememberMessage } from '../screen/history.ts';
+import { asOpened } from './dragged.ts';
+import { asksForWhatsApp } from './greeting.ts';
+import type { ChatOffer, ChatOptions } from './options.ts';
+import { type ChatSession, send } from './sending.ts';
+
+/** A first Ctrl-C interrupts; a second one within this time leaves. */
+const AGAIN_MS = 2_000;
+
+/** What a person types at a terminal: messages, the words for the chat itself, and Ctrl-C. */
+export function typed(session: ChatSession, { home, offer: begin }: { home: string; offer: ChatOptions['offer'] }) {
+  const { screen, view, signal, leave } = session;
+  let queue: Promise<unknown> = Promise.resolve();
+  let offer: ChatOffer | undefined;
+
+  const linkWhatsApp = (start: NonNullable<ChatOptions['offer']>): void => {
+    if (offer?.pending()) {
+      view.note('WhatsApp is being linked already: scan the code above. /skip leaves it.');
+      return;
+    }
+    start(
+      (line) => screen.print(line),
+      signal,
+      () => screen.size,
+    )
+      .then((begun) => {
+        offer = begun;
+      })
+      .catch((error) => view.problem(reasonOf(error)));
+  };
+
+  /** false when the text is a message */
+  const isForTheChat = (text: string): boolean => {
+    if (text === '/quit' || text === '/exit') leave();
+    else if (text === '/skip' && offer?.pending()) offer.skip().catch((error) => view.problem(`Could not skip it: ${reasonOf(error)}`));
+    else if (begin && asksForWhatsApp(text, view.running.isAsked)) linkWhatsApp(begin);
+    else return text === '';
+    return true;
+  };
+
+  const take = (written: string): void => {
+    // a path may be the answer to a question
+    const text = view.running.isAsked ? written.trim() : asOpened(written.trim());
+    rememberMessage(home, text);
+    if (isForTheChat(text)) return;
+    offer?.hush();
+    // what is on the screen now, because sending may have to wait
+    const displayed = view.displayed();
+    // one at a time, so that messages arrive in order, even if the first must be repeated
+    queue = queue.then(() => send(session, text, displayed));
+  };
+  return { take, interrupt: interruptOrLeave(session) };
+}
+
+function interruptOrLeave({ api, threadId, screen, view, signal, leave }: ChatSession): () => void {
+  let last = Number.NEGATIVE_INFINITY;
+  return () => {
+    const now = performance.now();
+    const isAgain = now - last < AGAIN_MS;
+    last = now;
+    if (isAgain) {
+      leave();
+      return;
+    }
+    const turnId = [...view.running.turns.keys()].at(-1);
+    if (turnId === undefined) {
+      screen.clearInput();
+      view.note('(Ctrl-C again or /quit leaves)');
+      return;
+    }
+    view.note('interrupting… (Ctrl-C again leaves)');
+    api.interrupt(threadId, turnId, signal).catch((error) => {
+      // 409: it has ended meanwhile, as wanted
+      if (!signal.aborted && !(error instanceof ApiError && error.status === 409)) view.problem(`Could not interrupt: ${reasonOf(error)}`);
+    });
+  };
+}

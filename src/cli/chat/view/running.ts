@@ -1,0 +1,59 @@
+import { elapsed } from '../screen/text.ts';
+
+/** What a thread is doing, kept from its events, for one status line. Times are ms since the epoch. */
+export class Running {
+  readonly turns = new Map<string, number>();
+  readonly #tools = new Map<string, { label: string; turnId: string; since: number }>();
+  readonly #questions = new Map<string, string>();
+  #step = 0;
+
+  startTurn(turnId: string, at: number): void {
+    this.turns.set(turnId, at);
+    this.#step = at;
+  }
+  endTurn(turnId: string): void {
+    this.turns.delete(turnId);
+    for (const [id, tool] of this.#tools) if (tool.turnId === turnId) this.#tools.delete(id);
+    for (const [id, turn] of this.#questions) if (turn === turnId) this.#questions.delete(id);
+  }
+  startTool(itemId: string, tool: { label: string; turnId: string; since: number }): void {
+    this.#tools.set(itemId, tool);
+  }
+  /** Ends a tool; returns when it started. */
+  endTool(itemId: string, at: number): number | undefined {
+    const since = this.#tools.get(itemId)?.since;
+    this.#tools.delete(itemId);
+    this.#step = at;
+    return since;
+  }
+  ask(questionId: string, turnId: string): void {
+    this.#questions.set(questionId, turnId);
+  }
+  decide(questionId: string, at: number): void {
+    this.#questions.delete(questionId);
+    this.#step = at;
+  }
+  get isAsked(): boolean {
+    return this.#questions.size > 0;
+  }
+  isOpen(questionId: string): boolean {
+    return this.#questions.has(questionId);
+  }
+
+  /** What is running, and the part of it that changes every second. */
+  status(now: number): { what: string; detail?: string } {
+    // a coding task asks without a running turn
+    if (this.#questions.size > 0) return { what: 'waiting for your answer' };
+    if (this.turns.size === 0) return { what: '' };
+    const tools = [...this.#tools.values()];
+    const since = tools.length > 0 ? Math.min(...tools.map((tool) => tool.since)) : this.#step;
+    return { what: toolsText(tools) || 'thinking', detail: `, ${elapsed(now - since)} · Ctrl-C interrupts` };
+  }
+}
+
+function toolsText(tools: Array<{ label: string }>): string {
+  if (tools.length === 0) return '';
+  const more = tools.length > 2 ? ` and ${tools.length - 2} more` : '';
+  const named = tools.slice(0, 2).map(({ label }) => label);
+  return `running ${named.join(', ')}${more}`;
+}

@@ -1,0 +1,129 @@
+import { createHash, randomInt, timingSafeEqual } from 'node:crypto';
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import type { PayloadCodec } from '@temporalio/common';
+import { answerCodec } from '../../../adapters/payloads/codec-server.ts';
+import { type CodecAction, codecAction } from '../../../adapters/payloads/remote-codec.ts';
+import { freePort } from './ports.ts';
+
+/**
+ * Stands before the Web UI of the embedded Temporal server, which asks nobody who they are: anybody who reaches it can signal a workflow.
+ * Here a browser needs the token, which `fetch ui` gives it, and must mean this address: a page of elsewhere whose name resolves to
+ * this machine sends its own name as the host.
+ */
+
+export interface UiAddress {
+  ip: string;
+  port: number;
+}
+
+/** Where the UI itself listens: on Linux one of sixteen million loopback addresses, elsewhere a port that nobody is told. */
+export async function hiddenAddress(platform = process.platform): Promise<UiAddress> {
+  const ip = platform === 'linux' ? `127.${randomInt(1, 255)}.${randomInt(0, 255)}.${randomInt(1, 255)}` : '127.0.0.1';
+  return { ip, port: await freePort(ip) };
+}
+
+const COOKIE = 'fetch_ui';
+/** A browser that was closed meanwhile still knows its pass: `fetch ui` says so. */
+const REMEMBERED_S = 30 * 24 * 3600;
+
+/** Of the token, and never the token: a browser sends cookies to every port of an address. */
+const passOf = (token: string): string => createHash('sha256').update(`ui ${token}`).digest('hex');
+
+export interface UiProxy {
+  close(): Promise<void>;
+}
+
+interface Ui {
+  target: UiAddress;
+  /** lets the UI show payloads: its pages ask for them here, at their own address, with the same cookie */
+  codec: PayloadCodec;
+  /** what this address is called */
+  hosts: ReadonlySet<string>;
+  /** the cookie of a browser that knew the token */
+  pass: string;
+}
+
+export async function serveUi({ port, target, token, codec }: Pick<Ui, 'target' | 'codec'> & { port: number; token: string }): Promise<UiProxy> {
+  const ui: Ui = { target, codec, hosts: new Set([`127.0.0.1:${port}`, `localhost:${port}`]), pass: passOf(token) };
+  const server = createServer((incoming, response) => handle(ui, incoming, response));
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, '127.0.0.1', resolve);
+  });
+  return {
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function handle(ui: Ui, incoming: IncomingMessage, response: ServerResponse): void {
+  const stranger = foreign(ui, incoming);
+  const url = URL.parse(incoming.url ?? '/', 'http://127.0.0.1');
+  const given = url?.searchParams.get('token');
+  if (stranger) refuse(response, ...stranger);
+  else if (!url) refuse(response, 400, 'This is no address.');
+  else if (typeof given === 'string') enter(ui, given, url, response);
+  else if (!hasPass(ui, incoming.headers.cookie)) refuse(response, 401, 'This page needs a token. Run: fetch ui');
+  else {
+    const action = codecAction(url.pathname);
+    if (action) void decode(ui, action, incoming, response);
+    else forward(ui, incoming, response);
+  }
+}
+
+/** A page of elsewhere that got here by a name of its own, or that writes to us. */
+function foreign({ hosts }: Ui, { headers: { host = '', origin }, rawHeaders }: IncomingMessage): [number, string] | null {
+  const named = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host').length;
+  if (named !== 1 || !hosts.has(host)) return [421, 'This is the Web UI of a Temporal server on this machine, and it goes by another name.'];
+  return origin === undefined || hosts.has(origin.replace('http://', '')) ? null : [403, 'Another page may not use this.'];
+}
+
+/** The token is in the address once, and in no page that is looked at afterwards. */
+function enter({ pass }: Ui, given: string, url: URL, response: ServerResponse): void {
+  if (!equal(passOf(given), pass)) {
+    refuse(response, 403, 'This token is not the one of this instance. Run: fetch ui');
+    return;
+  }
+  url.searchParams.delete('token');
+  const cookie = `${COOKIE}=${pass}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${REMEMBERED_S}`;
+  // one slash: two would be the address of another host
+  const location = `/${url.pathname.replaceAll('//', '/').slice(1)}${url.search}`;
+  response.writeHead(303, { location, 'set-cookie': cookie, 'referrer-policy': 'no-referrer' }).end();
+}
+
+function hasPass({ pass }: Ui, cookie = ''): boolean {
+  const sent = cookie.split(';').find((each) => each.trim().startsWith(`${COOKIE}=`));
+  return sent !== undefined && equal(sent.trim().slice(COOKIE.length + 1), pass);
+}
+
+async function decode({ codec }: Ui, action: CodecAction, incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+  try {
+    const { status, type, body } = await answerCodec(codec, action, incoming);
+    response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(body);
+  } catch {
+    // the browser has gone away in the middle of its question
+    response.destroy();
+  }
+}
+
+function forward({ target }: Ui, incoming: IncomingMessage, response: ServerResponse): void {
+  const headers = { ...incoming.headers, host: `${target.ip}:${target.port}` };
+  // the UI compares it with its own host
+  delete headers.origin;
+  const outgoing = request({ host: target.ip, port: target.port, method: incoming.method, path: incoming.url, headers }, (answer) => {
+    response.writeHead(answer.statusCode ?? 502, { ...answer.headers, 'x-frame-options': 'DENY' });
+    answer.pipe(response);
+  });
+  outgoing.on('error', () => (response.headersSent ? response.destroy() : refuse(response, 502, 'The Temporal server does not answer. Look at: fetch status')));
+  response.on('close', () => outgoing.destroy());
+  incoming.pipe(outgoing);
+}
+
+const equal = (one: string, other: string): boolean => one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other));
+
+function refuse(response: ServerResponse, status: number, text: string): void {
+  response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(`${text}\n`);
+}

@@ -1,0 +1,54 @@
+import { DefaultLogger, GracefulShutdownPeriodExpiredError, Runtime, type Worker, type WorkerOptions } from '@temporalio/worker';
+import type { Config } from '../../../config.ts';
+import { createLog } from '../../../log.ts';
+
+let installed = false;
+
+/** The Temporal runtime of this process, with its logs among ours. It may exist only once. `metricsAddress`: where it shows its own metrics, if anywhere. */
+export function installRuntime(config: Config, metricsAddress?: string): void {
+  if (installed) return;
+  installed = true;
+  const log = createLog('temporal', config.LOG_LEVEL);
+  const level = { TRACE: 'trace', DEBUG: 'debug', INFO: 'info', WARN: 'warn', ERROR: 'error' } as const;
+  Runtime.install({
+    logger: new DefaultLogger('WARN', (entry) => log[level[entry.level]]({ ...entry.meta }, entry.message)),
+    telemetryOptions: {
+      logging: { forward: {}, filter: { core: 'WARN', other: 'WARN' } },
+      ...(metricsAddress && {
+        metrics: { prometheus: { bindAddress: metricsAddress, countersTotalSuffix: true, unitSuffix: true, useSecondsForDurations: true } },
+      }),
+    },
+    // signals are the role's own business: it stops its parts in order
+    shutdownSignals: [],
+  });
+}
+
+/** Activities get this much longer than the grace time to say how they ended; then the worker gives up waiting for them. */
+const FORCE_MS = 4_000;
+
+/** Bounds of recovery and of a stop, shared by all workers. */
+export const workerTimings = (config: Config) =>
+  ({
+    // the throttle is also how late a cancellation arrives: far below the heartbeat time-out of the activities
+    maxHeartbeatThrottleInterval: 1000,
+    defaultHeartbeatThrottleInterval: 1000,
+    // how long a dead worker's cached conversations stay unreachable
+    stickyQueueScheduleToStartTimeout: 2000,
+    // steps that are under way are finished on a stop; what takes longer is cancelled, and the next worker goes on
+    shutdownGraceTime: graceMs(config),
+    shutdownForceTime: graceMs(config) + FORCE_MS,
+  }) satisfies Partial<WorkerOptions>;
+
+export const graceMs = (config: Config): number => config.FETCH_STOP_SECONDS * 1000;
+
+/** Runs a worker to its end. What outlives the grace time and its own cancellation is left to the next worker: that is an end like any other. */
+export const runToEnd = (worker: Worker): Promise<void> =>
+  worker.run().catch((error: unknown) => {
+    if (!(error instanceof GracefulShutdownPeriodExpiredError)) throw error;
+  });
+
+/** Stops workers and waits until nothing of theirs is under way. */
+export async function drained(workers: readonly Worker[], running: ReadonlyArray<Promise<void>>): Promise<void> {
+  for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
+  await Promise.all(running);
+}

@@ -1,0 +1,167 @@
+import type { ModelMessage } from '../../../contracts/model.ts';
+import type { Source } from '../../../contracts/taint.ts';
+import { note, quotation } from '../../text/fences.ts';
+import { type FileShown, withDocuments } from '../../text/files.ts';
+import { prefix } from '../../text/storable.ts';
+
+/** Tool outputs longer than this are shown cut, with how to read on. */
+export const SHOWN_OUTPUT_CHARS = 8000;
+
+/** Characters of one message that a request shows: half of its token budget, so that there is room for what belongs to the message. */
+export const shownOfMessage = (budgetTokens: number): number => Math.max(budgetTokens * 2, SHOWN_OUTPUT_CHARS);
+
+export interface DialogueMessage {
+  /** id by which the model reads on in a message that is shown cut */
+  id?: string;
+  ord: number;
+  role: 'user' | 'assistant';
+  content: string;
+  call_ids: string[];
+  /** what came with a message of the person */
+  attachment_ids?: string[];
+  /** people other than the owner whose text is in the content */
+  sources?: readonly Source[];
+  /** the part of the content that the person wrote, when it is not all of it */
+  words?: string | null;
+  tokens: number;
+}
+export interface Called {
+  id: string;
+  name: string;
+  args: Record<string, unknown>;
+  state: string;
+  /** may hold only the part that is shown */
+  output: string | null;
+  /** length of the whole output in characters; the length of `output` when unset */
+  size?: number | null;
+  /** id of the picture that it made */
+  picture?: string | null;
+  /** whose text is in the output; unset when that was not recorded */
+  sources?: readonly Source[] | null;
+}
+export type CallsById = Pick<ReadonlyMap<string, Called>, 'get'>;
+
+export function shownOutput(call: Pick<Called, 'id' | 'output' | 'state' | 'size'>): string {
+  if (call.state !== 'done' || call.output === null) return 'No result: this call was interrupted before it ended, so its outcome is unknown.';
+  if (call.output.length <= SHOWN_OUTPUT_CHARS) return call.output;
+  const shown = prefix(call.output, SHOWN_OUTPUT_CHARS);
+  const size = Math.max(call.output.length, call.size ?? 0);
+  return `${shown}\n[cut at ${shown.length} of ${size} characters; read on with read_output {"callId":"${call.id}","offset":${shown.length}}]`;
+}
+
+/** The messages of a model request. A call and its result are built together from the call's row: providers refuse a request that has one without the other. */
+export function toModelMessages(
+  system: string,
+  summary: string | null,
+  messages: readonly DialogueMessage[],
+  calls: CallsById,
+  files: ReadonlyMap<string, FileShown> = new Map(),
+  mostChars = Number.POSITIVE_INFINITY,
+  now: { before: number | null; text: string | null; map?: string | null } = { before: null, text: null },
+): ModelMessage[] {
+  const out: ModelMessage[] = [{ role: 'system', content: system }];
+  // anybody may have written parts of it, so it must not be in the system message
+  if (summary) out.push({ role: 'user', content: note('what was said before, summed up by a program', summary) });
+  for (const said of messages) {
+    // before the words of this turn: what stands before it is the same as in earlier requests, so caches of providers keep it
+    if (now.text !== null && said.ord === now.before) out.push({ role: 'user', content: note('the state of the work, from the records', now.text) });
+    if (now.map != null && said.ord === now.before)
+      out.push({ role: 'user', content: note('a map of the repository of the active workspace, from names in its files', now.map) });
+    const message = said.role === 'user' && said.content.length > mostChars ? begun(said, mostChars) : said;
+    if (message.role === 'user' && message.attachment_ids?.length) {
+      const shown = message.attachment_ids.flatMap((id) => files.get(id) ?? []);
+      const pictures = shown.flatMap((file) => file.picture ?? []);
+      out.push({ role: 'user', content: withDocuments(message.content, shown), ...(pictures.length > 0 && { pictures }) });
+    } else {
+      out.push(...saidAs(message, calls), ...picturesOf(message, calls, files));
+    }
+  }
+  return out;
+}
+
+/** The pictures that tools made. A result of a tool holds text alone, so they come after it as a message of a program. */
+function picturesOf({ call_ids }: DialogueMessage, calls: CallsById, files: ReadonlyMap<string, FileShown>): ModelMessage[] {
+  const made = call_ids.flatMap((id) => {
+    const call = calls.get(id);
+    const file = call?.picture ? files.get(call.picture) : undefined;
+    return call && file?.picture ? { line: `${file.id}, made by ${call.name}`, picture: file.picture } : [];
+  });
+  if (made.length === 0) return [];
+  const content = note('pictures that tools made', made.map(({ line }) => line).join('\n'));
+  return [{ role: 'user', content, pictures: made.map(({ picture }) => picture) }];
+}
+
+/** The beginning of a message that is too long to show, with how to read on. */
+function begun(message: DialogueMessage, mostChars: number): DialogueMessage {
+  const shown = prefix(message.content, mostChars);
+  const read = `read on with read_output {"callId":"${message.id}","offset":${shown.length}}`;
+  return { ...message, content: `${shown}\n[cut at ${shown.length} of ${message.content.length} characters of this message; ${read}]` };
+}
+
+/** Kept with its message, so that the same history object gives the same request objects. */
+const made = new WeakMap<DialogueMessage, ModelMessage[]>();
+
+function saidAs(message: DialogueMessage, calls: CallsById): ModelMessage[] {
+  const known = made.get(message);
+  if (known) return known;
+  const out = modelMessages(message, calls);
+  made.set(message, out);
+  return out;
+}
+
+function modelMessages(message: DialogueMessage, calls: CallsById): ModelMessage[] {
+  if (message.role === 'user') return [{ role: 'user', content: message.content }];
+  // a program told the person this: the words are of an agent or a tool, not of the assistant
+  if (message.sources?.length) return [{ role: 'user', content: note('a report that the person was sent', message.content) }];
+  const made = message.call_ids.flatMap((id) => calls.get(id) ?? []);
+  return [
+    {
+      role: 'assistant',
+      content: message.content,
+      ...(made.length > 0 && { calls: made.map((call) => ({ id: call.id, name: call.name, arguments: JSON.stringify(call.args) })) }),
+    },
+    ...made.map((call): ModelMessage => ({ role: 'tool', callId: call.id, content: shownOutput(call) })),
+  ];
+}
+
+/** A part of the dialogue as text to be summed up. What each person said is quoted, so that it cannot pass for the words of another. */
+export const dialogueText = (messages: readonly DialogueMessage[], calls: CallsById, files: ReadonlyMap<string, FileShown>): string =>
+  messages.map((message) => [speaker(message), quotation(withFiles(message, files)), ...callTexts(message.call_ids, calls)].join('\n')).join('\n\n');
+
+const speaker = ({ role, sources }: DialogueMessage): string =>
+  role === 'user' ? 'The person, or those who write in this chat:' : sources?.length ? 'A report that the person was sent:' : 'You:';
+
+const withFiles = ({ content, attachment_ids = [] }: DialogueMessage, files: ReadonlyMap<string, FileShown>): string =>
+  withDocuments(
+    content,
+    attachment_ids.flatMap((id) => files.get(id) ?? []),
+  );
+
+const callTexts = (ids: readonly string[], calls: CallsById): string[] =>
+  ids
+    .flatMap((id) => calls.get(id) ?? [])
+    .map((call) => `The tool ${call.name} ${JSON.stringify(call.args)} answered:\n${quotation(prefix(shownOutput(call), 2000))}`);
+
+const weight = (message: DialogueMessage, calls: CallsById, mostChars: number): number =>
+  message.tokens -
+  Math.ceil(Math.max(0, message.content.length - mostChars) / 4) +
+  message.call_ids.reduce((sum, id) => sum + Math.ceil(Math.min(calls.get(id)?.output?.length ?? 0, SHOWN_OUTPUT_CHARS) / 4) + 20, 0);
+
+/**
+ * Where to cut the history so that the rest fits half the budget: the `ord` of the last message to sum up, or null when everything fits. The cut is before a
+ * user message, so that the steps of a turn stay together. The newest message always stays.
+ */
+export function compactionPoint(messages: readonly DialogueMessage[], calls: CallsById, budgetTokens: number): number | null {
+  const mostChars = shownOfMessage(budgetTokens);
+  const total = messages.reduce((sum, message) => sum + weight(message, calls, mostChars), 0);
+  if (total <= budgetTokens) return null;
+  let kept = 0;
+  let point: number | null = null;
+  for (let index = messages.length - 1; index > 0; index--) {
+    const message = messages[index]!;
+    kept += weight(message, calls, mostChars);
+    if (kept > budgetTokens / 2 && point !== null) break;
+    if (message.role === 'user') point = messages[index - 1]!.ord;
+  }
+  return point;
+}

@@ -1,0 +1,106 @@
+import { type AgentName, factsOf, hasModel } from '../../../../kennel/agents/registry.ts';
+import { readFailure } from '../../model/agent-limit.ts';
+import { OWN_BUDGET } from '../../model/limit-phrases.ts';
+import { cut } from '../../text/storable.ts';
+import { modelSetting } from './agent-settings.ts';
+import { type ModelSettings, modelOf } from './agents.ts';
+import { withoutInside } from './container-words.ts';
+import { loginsOf } from './logins.ts';
+
+/** What stands between an agent and its model, and a person can put right. */
+type Trouble = 'key' | 'money' | 'model' | 'address';
+
+/** How much of the agent's own words follows ours, in characters. */
+const THEIR_WORDS = 200;
+
+/**
+ * Why a task has failed, for the person who reads it: which setting is wrong and what to do, then the agent's words. `reason` is the sentence of the run. What it
+ * tells of the inside of the container is left out.
+ */
+export function failureForPeople(reason: string, agent: AgentName, settings: ModelSettings): string {
+  const outside = withoutInside(reason);
+  if (!hasModel(agent) || OWN_BUDGET.test(reason)) return outside;
+  const missing = MISSING.exec(reason)?.[0];
+  if (missing) return `${factsOf(agent).label} has no model to work with. ${missing}`;
+  const trouble = troubleIn(reason);
+  if (!trouble) return outside;
+  const words = withoutInside(readFailure(reason).texts.at(-1)!);
+  return SAYS_NOTHING.test(words) ? advice(trouble, agent, settings) : `${advice(trouble, agent, settings)} (It said: ${cut(words, THEIR_WORDS)})`;
+}
+
+const SAYS_NOTHING = /^(?:.{0,60}Authentication required(?: \(-?\d{1,6}\))?\.?|\s*)$/;
+
+/** The gate says it where a setting is missing (`upstreams.ts`). */
+const MISSING = /No (?:key for this model provider|model) is configured[^:]{0,40}: set [A-Z_, a-z]{1,120}, and restart\./;
+
+/** Only what stands at the beginning counts, because the rest may be text of others. */
+const PHRASES: ReadonlyArray<readonly [Trouble, RegExp]> = [
+  // our own gate (`model-failure.ts`)
+  ['address', /^The model endpoint (?:cannot be reached|redirects elsewhere)/],
+  ['address', /^(?:Unable to connect to API|Cannot connect to API|Could not connect to (?:local )?model provider|Connection error|fetch failed)\b/i],
+  ['money', /^(?:Your |This request )?(?:credit balance is too low|insufficient[_ ](?:quota|balance|credits)|requires more credits|billing_error)\b/i],
+  ['money', /^(?:You're out of (?:usage )?credits|Your workspace is out of credits|(?:402 )?You have no quota)\b/i],
+  // every agent, by the protocol (-32000)
+  ['key', /^(?:The (?:agent did not start|session could not be resumed): )?Authentication required\b/i],
+  ['key', /^(?:Invalid API key|Incorrect API key|API key not valid|invalid x-api-key|Authentication failed with provider|authentication_failed)\b/i],
+  // Claude Code with a log-in
+  ['key', /^(?:Not logged in|Login expired|Session expired|OAuth token|Please run \/login)\b/i],
+  // OpenCode passes on the provider's message without its status: OpenRouter, DeepSeek, vLLM
+  ['key', /^(?:Unauthorized|Forbidden|No auth credentials found|User not found|Invalid (?:authentication|token|credentials)|Authentication Fails)\b/i],
+  ['model', /^(?:model_not_found|no such model|unknown model|invalid model name|There's an issue with the selected model)\b/i],
+  ['model', /^(?:The )?(?:requested )?models?\b.{0,120}\b(?:does not exist|not found)\b/i],
+];
+
+function troubleIn(reason: string): Trouble | null {
+  const { texts, status } = readFailure(reason);
+  const said = PHRASES.find(([, phrase]) => texts.some((text) => phrase.test(text)))?.[0];
+  if (said) return said;
+  if (status === 401 || status === 403) return 'key';
+  if (status === 402) return 'money';
+  return status === 404 ? 'model' : null;
+}
+
+function advice(trouble: Trouble, agent: AgentName, settings: ModelSettings): string {
+  const { label } = factsOf(agent);
+  const login = loginsOf(settings.FETCH_KENNEL_LOGINS).get(agent);
+  const { key, address, model } = namesFor(agent, settings);
+  switch (trouble) {
+    case 'key':
+      if (login)
+        return `The log-in of ${label} is not valid any more (FETCH_KENNEL_LOGINS: ${login}). Log in again with its own program, then start the task again.`;
+      if (!settings[key]) return `The model endpoint of ${label} wants a key: set ${key}, and restart.`;
+      return `${key} is wrong, has expired or may not use this model: the model provider of ${label} refuses it. Set another one, and restart.`;
+    case 'money':
+      if (login) return `The account that ${label} is logged in with (FETCH_KENNEL_LOGINS) has no credit left, or its plan does not include this.`;
+      return `The account of ${key} has no credit left. Add some at the provider, or set the key of another account, and restart.`;
+    case 'model': {
+      const named = modelOf(agent, settings);
+      const wrong = named
+        ? `${label} was to use the model ${named}, which its provider does not have`
+        : `The provider of ${label} does not have its default model`;
+      return `${wrong}. Set ${model} to one that it has${address && !login ? `, or correct ${address}` : ''}, and restart.`;
+    }
+    case 'address': {
+      const settled = address && !login ? `${address} and ` : '';
+      return `The model endpoint of ${label} cannot be reached: check ${settled}the network of this machine, then start the task again.`;
+    }
+  }
+}
+
+type KeySetting = 'ANTHROPIC_API_KEY' | 'GEMINI_API_KEY' | 'OPENAI_API_KEY' | 'OPENROUTER_API_KEY';
+
+/** The settings that lead an agent to its model; no address where it follows from the key. */
+function namesFor(agent: AgentName, settings: ModelSettings): { key: KeySetting; address: string | null; model: string } {
+  const own = hasModel(agent) ? modelSetting(agent) : 'AGENT_MODEL';
+  const protocol = factsOf(agent).model?.protocol;
+  if (protocol === 'anthropic') return { key: 'ANTHROPIC_API_KEY', address: 'ANTHROPIC_BASE_URL', model: own };
+  if (protocol === 'gemini') return { key: 'GEMINI_API_KEY', address: 'GOOGLE_GEMINI_BASE_URL', model: own };
+  // it works with the endpoint of the chats, and shares its model unless it has one of its own
+  const model = settings.AGENT_MODEL && !settings[own as keyof ModelSettings] ? `${own} or AGENT_MODEL` : own;
+  const key = settings.OPENAI_API_KEY || !mayUseOpenRouter(settings) ? 'OPENAI_API_KEY' : 'OPENROUTER_API_KEY';
+  return { key, address: settings.OPENAI_BASE_URL ? 'OPENAI_BASE_URL' : null, model };
+}
+
+/** Its key is sent to no other host. By its text: `URL` is no part of the language. */
+const mayUseOpenRouter = ({ OPENAI_BASE_URL, OPENROUTER_API_KEY }: ModelSettings): boolean =>
+  OPENAI_BASE_URL ? /^https:\/\/openrouter\.ai(?:[:/]|$)/i.test(OPENAI_BASE_URL) : Boolean(OPENROUTER_API_KEY);

@@ -1,0 +1,50 @@
+import { type AgentName, factsOf, hasModel } from '../../../../kennel/agents/registry.ts';
+import type { ModelLimit } from '../../../contracts/task.ts';
+import { clockTime } from '../../text/when.ts';
+import type { Readiness } from './agents.ts';
+import { loginsOf } from './logins.ts';
+
+/** What people read of a task that waits for its model. */
+
+interface Limited {
+  id: string;
+  harness: AgentName;
+  workspace: string;
+}
+
+const opens = ({ opensAt }: ModelLimit, zone: string): string => clockTime(new Date(opensAt), zone);
+
+/** For `status` and the Web UI. */
+export function limitStatus({ harness }: Pick<Limited, 'harness'>, limit: ModelLimit, zone: string): string {
+  const { label } = factsOf(harness);
+  if (limit.kind === 'budget') return `waits for the new day of its budget, ${opens(limit, zone)}`;
+  if (limit.kind === 'overload') return `waits for the model of ${label}, which is overloaded; asks again at ${opens(limit, zone)}`;
+  return limit.named
+    ? `waits for the limit of ${label}, which ends at ${opens(limit, zone)}`
+    : `waits for the limit of ${label}; asks again at ${opens(limit, zone)}`;
+}
+
+/** The one message about a wait. `others`: agents that could go on instead. */
+export function limitNotice({ id, harness, workspace }: Limited, limit: ModelLimit, { zone, others }: { zone: string; others: AgentName[] }): string {
+  const { label } = factsOf(harness);
+  const time = opens(limit, zone);
+  const [other] = others;
+  const ways = `${other ? `\`now ${other}\` goes on with ${factsOf(other).label}, ` : ''}\`now\` tries at once, \`stop\` ends it.`;
+  const which = `Task ${id} in ${workspace}: `;
+  if (limit.kind === 'budget')
+    return `${which}the budget of this chat's coding tasks for today is used up (FETCH_TASK_MAX_DAY_USD, FETCH_TASK_MAX_DAY_TOKENS). I go on at ${time}, when the day is over; \`stop\` ends it.`;
+  if (limit.kind === 'overload') return `${which}the model of ${label} is overloaded. I try again by myself until it answers, next at ${time}; ${ways}`;
+  if (!limit.named) return `${which}${label} is at its limit and does not say until when. I try again at ${time}, and go on by myself; ${ways}`;
+  return `${which}${label} is at its limit until ${time}. I go on then; ${ways}`;
+}
+
+/** Ready agents that use another account than this one, the preferred one first. */
+export function otherAgents(
+  { harness }: Pick<Limited, 'harness'>,
+  ready: readonly Readiness[],
+  { FETCH_KENNEL_LOGINS }: { FETCH_KENNEL_LOGINS: string },
+): AgentName[] {
+  const logins = loginsOf(FETCH_KENNEL_LOGINS);
+  const accountOf = (name: AgentName): string => (logins.has(name) ? `login ${name}` : (factsOf(name).model?.protocol ?? ''));
+  return ready.filter(({ name, ready: isReady }) => isReady && hasModel(name) && accountOf(name) !== accountOf(harness)).map(({ name }) => name);
+}

@@ -1,0 +1,88 @@
+import { type AskedHost, shownHost } from '../egress.ts';
+
+/** Which registries the package managers of a project use, as they say themselves. No list of registries is in our source. */
+
+/** Files that say that a package manager has something to load. */
+export const MANIFESTS: Readonly<Record<string, string>> = {
+  'package.json': 'npm',
+  'requirements.txt': 'pip',
+  'pyproject.toml': 'pip',
+  'go.mod': 'go',
+  'Cargo.toml': 'cargo',
+  'pom.xml': 'maven',
+};
+
+const PROJECTS: Record<string, string> = {
+  npm: 'a Node project',
+  pip: 'a Python project',
+  go: 'a Go project',
+  cargo: 'a Rust project',
+  maven: 'a Java project',
+};
+
+/**
+ * Prints `<package manager> <address>` for each registry that the project in the current folder uses, of the package managers in FETCH_MANAGERS. The name has
+ * a `+` for those besides the usual one. It runs in a container without a network: settings and files of a project are a stranger's.
+ */
+export const REGISTRIES_SCRIPT = `
+wanted() { case " $FETCH_MANAGERS " in *" $1 "*) command -v "\${2:-$1}" >/dev/null ;; *) false ;; esac; }
+if wanted npm && [ -f package.json ] && [ ! -e node_modules ]; then
+  node -e 'const { dependencies, devDependencies } = JSON.parse(require("fs").readFileSync("package.json", "utf8")); process.exit(Object.keys({ ...dependencies, ...devDependencies }).length > 0 ? 0 : 1)' &&
+  npm config list --json 2>/dev/null | node -e 'for (const [key, value] of Object.entries(JSON.parse(require("fs").readFileSync(0, "utf8")))) if (/(^|:)registry$/.test(key)) console.log(key === "registry" ? "npm" : "npm+", value)'
+fi
+if wanted pip python3 && { [ -s requirements.txt ] || grep -qs '^dependencies' pyproject.toml; } && python3 -m pip --version >/dev/null 2>&1; then
+  echo "pip \${PIP_INDEX_URL:-$(python3 -m pip config get global.index-url 2>/dev/null || python3 -c 'from pip._internal.models.index import PyPI; print(PyPI.simple_url)')}"
+  sed -nE 's/^(-i|--index-url|--extra-index-url)[ =]+/pip+ /p' requirements.txt 2>/dev/null
+fi
+if wanted go && grep -qs '^require' go.mod; then
+  go env GOPROXY | tr ',|' '\\n\\n' | sed '1s/^/go /; 2,$s/^/go+ /'
+fi
+# these two name theirs only where they cannot reach it
+if wanted cargo; then
+  if [ -n "\${FETCH_MIRROR_CARGO:-}" ]; then echo "cargo $FETCH_MIRROR_CARGO"
+  else CARGO_NET_RETRY=0 timeout 10 cargo fetch 2>&1 | sed -nE 's/.*Could not resolve host: ([a-z0-9.-]+).*/cargo https:\\/\\/\\1\\//p' | head -n 1
+  fi
+fi
+if wanted maven mvn; then
+  timeout 20 mvn -B test-compile 2>&1 | sed -nE 's/.*from\\/to ([^ ]+) \\((https?:[^ )]+)\\).*/\\1 \\2/p' | head -n 1 | sed -E 's/^central /maven /; t; s/^[^ ]+ /maven+ /'
+fi
+exit 0
+`;
+
+export interface Registry extends AskedHost {
+  manager: string;
+  /** of the registry that its package manager uses where nothing else is said; null for another one */
+  address: string | null;
+}
+
+const MOST = 12;
+
+/** The registries in the output of the script, each once; what cannot be reached by TLS only where `isPlain` says so. */
+export function registriesIn(output: string, isPlain: (at: AskedHost) => boolean): Registry[] {
+  const found = new Map<string, Registry>();
+  for (const line of output.slice(0, 20_000).split('\n')) {
+    const [, manager, further, address] = /^(npm|pip|go|cargo|maven)(\+?) (https?:\/\/\S{1,500})$/.exec(line) ?? [];
+    const url = address === undefined ? null : URL.parse(address);
+    if (!manager || !url || !/^[a-z0-9_.-]+$/.test(url.hostname)) continue;
+    const at = { host: url.hostname.replace(/\.$/, ''), port: Number(url.port) || (url.protocol === 'https:' ? 443 : 80) };
+    if (url.protocol === 'http:' && !isPlain(at)) continue;
+    const known = found.get(`${at.host}:${at.port}`);
+    const usual = further || url.username || url.password ? null : url.href;
+    if (!known) found.set(`${at.host}:${at.port}`, { manager, ...at, address: usual });
+    else if (known.manager === manager) known.address ??= usual;
+  }
+  return [...found.values()].slice(0, MOST);
+}
+
+export const REGISTRY_OPTIONS = ['yes', 'no'];
+
+/** The question before the first task of a project. `tools`: the package managers. */
+export function registryQuestion({ workspace, tools, hosts }: { workspace: string; tools: readonly string[]; hosts: readonly AskedHost[] }): string {
+  const [tool] = tools;
+  const what = tools.length === 1 && tool ? (PROJECTS[tool] ?? `a project for ${tool}`) : `a project for ${tools.join(' and ')}`;
+  const [only] = hosts;
+  if (hosts.length === 1 && only) return `${workspace} is ${what}: may tasks here use its package registry (${shownHost(only)})?`;
+  return `${workspace} is ${what}: may tasks here use its package registries?\n${hosts.map((host) => `- ${shownHost(host)}`).join('\n')}`;
+}
+
+export const HOW_TO_ANSWER_REGISTRIES = 'Answer yes or no. It holds for every task of this project; "egress" shows it and takes it back.';

@@ -1,0 +1,21 @@
+import { memo } from '../memo.ts';
+import { diffLines } from './diff.ts';
+
+/** More lines than this make a browser slow; the text says that there are more. */
+const MOST_LINES = 3_000;
+const MARKS = { added: '+', removed: '−', same: '', hunk: '', file: '' } as const;
+
+/** A unified diff in colours. The signs stay, for people who do not see colours. */
+export const Diff = memo(({ text }: { text: string }) => {
+  const lines = diffLines(text);
+  return (
+    <div class="diff">
+      {lines.slice(0, MOST_LINES).map(({ kind, text: line }, at) => (
+        <div key={at} class={kind} data-mark={MARKS[kind]}>
+          {line || ' '}
+        </div>
+      ))}
+      {lines.length > MOST_LINES && <div class="hunk">… {lines.length - MOST_LINES}</div>}
+    </div>
+  );
+});

@@ -1,0 +1,65 @@
+import { sql } from 'kysely';
+import type { Db, Tx } from '../../postgres/database.ts';
+
+export const findOutgoing = (db: Db, id: string) =>
+  db
+    .selectFrom('outbox')
+    .innerJoin('chats', 'chats.id', 'outbox.chat_id')
+    .select(['outbox.id', 'outbox.state', 'outbox.kind', 'outbox.body', 'chats.address', 'chats.channel'])
+    .select(['outbox.unasked', 'chats.preferences'])
+    .where('outbox.id', '=', id)
+    .executeTakeFirst();
+
+/** Marks a row as sent, once. `attempts` counts how often that took effect, and stays 1. */
+export async function markSent(db: Db, id: string): Promise<void> {
+  await db
+    .updateTable('outbox')
+    .set((e) => ({ state: 'sent' as const, sent_at: new Date(), attempts: e('attempts', '+', 1) }))
+    .where('id', '=', id)
+    .where('state', '=', 'queued')
+    .execute();
+}
+
+/** It is sent when this time has come: the comparison with the Temporal server finds it then. */
+export async function holdBack(db: Db, id: string, until: Date): Promise<void> {
+  await db.updateTable('outbox').set({ not_before: until }).where('id', '=', id).where('state', '=', 'queued').execute();
+}
+
+/** Ends an outbox row that need not be sent any more. */
+export async function dropOutgoing(db: Db, id: string, why: string): Promise<void> {
+  await db.updateTable('outbox').set({ state: 'dropped', error: why }).where('id', '=', id).where('state', '=', 'queued').execute();
+}
+
+/** A question that was decided before it was sent is not sent: nobody should be asked what is settled. */
+export async function dropUnsent(tx: Tx, outboxIds: string[]): Promise<void> {
+  if (outboxIds.length === 0) return;
+  await tx
+    .updateTable('outbox')
+    .set({ state: 'dropped', error: 'decided before it was sent' })
+    .where('id', 'in', outboxIds)
+    .where('state', '=', 'queued')
+    .execute();
+}
+
+/** Messages that are no answer: what was said in between, and how tasks and routines ended. */
+export interface NotificationCounts {
+  /** progress and notices */
+  own: number;
+  reports: number;
+  /** progress that was not sent, because a newer one or the end of its turn came first */
+  superseded: number;
+}
+
+/** Since a moment. The index on `outbox` has exactly these kinds. */
+export async function notificationsSince(db: Db, since: Date): Promise<NotificationCounts> {
+  return await db
+    .selectFrom('outbox')
+    .select([
+      sql<number>`count(*) filter (where kind <> 'result')`.as('own'),
+      sql<number>`count(*) filter (where kind = 'result')`.as('reports'),
+      sql<number>`count(*) filter (where kind = 'progress' and state = 'dropped')`.as('superseded'),
+    ])
+    .where('kind', 'in', ['notice', 'progress', 'result'])
+    .where('created_at', '>=', since)
+    .executeTakeFirstOrThrow();
+}

@@ -1,0 +1,171 @@
+import type { Selectable } from 'kysely';
+import type { Autonomy } from '../../../contracts/conversation.ts';
+import { type Channel, conversationId } from '../../../contracts/ids.ts';
+import type { ThreadRecord } from '../../../contracts/records.ts';
+import type { ToolAccess } from '../../../domain/consent/tool-access.ts';
+import type { Db, Tx } from '../../postgres/database.ts';
+import { freshId } from '../ids.ts';
+import { type RequestKey, takeForThread } from '../request-keys.ts';
+import type { ThreadTable } from '../tables.ts';
+import { lockThread, type ThreadTransaction } from '../thread-transaction.ts';
+
+export const chatAutonomy = async (db: Db, chatId: string) =>
+  (await db.selectFrom('chats').select(['autonomy', 'channel']).where('id', '=', chatId).executeTakeFirst()) ?? null;
+
+/** What the thread of a chat permits to tools; a routine run has no turn of its own. */
+export const chatAccess = async (db: Db, chatId: string): Promise<ToolAccess | null> =>
+  (await db
+    .selectFrom('threads')
+    .select(['mode', 'allow_shell as allowShell'])
+    .where('chat_id', '=', chatId)
+    .orderBy('created_at', 'desc')
+    .limit(1)
+    .executeTakeFirst()) ?? null;
+
+/** The thread of a chat that was used last; a routine run belongs to none. */
+export const latestThread = (db: Db, chatId: string): Promise<{ id: string } | undefined> =>
+  db.selectFrom('threads').select('id').where('chat_id', '=', chatId).orderBy('updated_at', 'desc').limit(1).executeTakeFirst();
+
+/** Whether coding tasks of a thread begin with a plan; null leaves it to the model and to the size of the goal. */
+export async function setPlanFirst(tx: Tx, threadId: string, first: boolean | null): Promise<void> {
+  await tx.updateTable('threads').set({ plan_first: first }).where('id', '=', threadId).execute();
+}
+
+/** As it was set; null when it was not. */
+export const planFirst = async (db: Db | Tx, threadId: string): Promise<boolean | null> =>
+  (await db.selectFrom('threads').select('plan_first').where('id', '=', threadId).executeTakeFirst())?.plan_first ?? null;
+
+export interface NewThread {
+  channel: Channel;
+  /** the chat's address on its channel; an API thread is its own chat */
+  address?: string;
+  model: string;
+  workspace: string;
+  mode: string;
+  allow_shell: boolean;
+  trust_mode: boolean;
+  auto_approve: boolean;
+  archived: boolean;
+  system_prompt?: string | null;
+  task_id?: string | null;
+  title?: string | null;
+  /** the thread that it is a copy of */
+  forked_from?: string;
+  autonomy: Autonomy;
+  chatKey: (address: string) => string;
+  /** the same key gives the same thread */
+  key?: RequestKey;
+  /** what else is made in its transaction; not with a repeated key */
+  also?: (tx: ThreadTransaction, thread: ThreadRecord) => void;
+}
+
+export const toThreadRecord = (row: Selectable<ThreadTable>): ThreadRecord => ({
+  schema_version: 2,
+  id: row.id,
+  created_at: row.created_at.toISOString(),
+  updated_at: row.updated_at.toISOString(),
+  model: row.model,
+  workspace: row.workspace,
+  mode: row.mode,
+  allow_shell: row.allow_shell,
+  trust_mode: row.trust_mode,
+  auto_approve: row.auto_approve,
+  ...(row.latest_turn_id !== null && { latest_turn_id: row.latest_turn_id }),
+  archived: row.archived || row.deleted_at !== null,
+  ...(row.system_prompt !== null && { system_prompt: row.system_prompt }),
+  ...(row.task_id !== null && { task_id: row.task_id }),
+  ...(row.title !== null && { title: row.title }),
+  coherence_state: 'healthy',
+});
+
+/** Creates a thread, and its chat if needed; announces `thread.started`. @throws KeyReused */
+export async function createThread(db: Db, input: NewThread): Promise<ThreadRecord> {
+  const id = freshId('thr_');
+  return await db.transaction().execute(async (now) => {
+    const before = await threadOfKey(now, input.key, id);
+    if (before) return before;
+    const record = await insertThread(now, id, input);
+    const tx = await lockThread(now, id);
+    tx.append({ event: 'thread.started', payload: { thread: record } });
+    input.also?.(tx, record);
+    await tx.sendPending();
+    return record;
+  });
+}
+
+/** The thread that was made under this key before; null for the first request, which makes `id`. @throws KeyReused */
+export async function threadOfKey(now: Tx, key: RequestKey | undefined, id: string): Promise<ThreadRecord | null> {
+  const before = key && (await takeForThread(now, key, id));
+  return before ? toThreadRecord(await now.selectFrom('threads').selectAll().where('id', '=', before).executeTakeFirstOrThrow()) : null;
+}
+
+/** Adds a thread, and its chat if needed; the caller announces it. */
+export async function insertThread(now: Tx, id: string, input: NewThread): Promise<ThreadRecord> {
+  const address = input.address ?? id;
+  const key = input.chatKey(address);
+  const made = await now
+    .insertInto('chats')
+    .values({ id: `${input.channel}/${key}`, channel: input.channel, address, workflow_id: conversationId(input.channel, key), autonomy: input.autonomy })
+    .onConflict((c) => c.doNothing())
+    .returning('id')
+    .executeTakeFirst();
+  // found by address, because a machine with another key for ids would compute another id
+  const there = () => now.selectFrom('chats').select('id').where('channel', '=', input.channel).where('address', '=', address);
+  const { id: chatId } = made ?? (await there().executeTakeFirstOrThrow());
+  const row = await now
+    .insertInto('threads')
+    .values({
+      id,
+      chat_id: chatId,
+      model: input.model,
+      workspace: input.workspace,
+      mode: input.mode,
+      allow_shell: input.allow_shell,
+      trust_mode: input.trust_mode,
+      auto_approve: input.auto_approve,
+      archived: input.archived,
+      system_prompt: input.system_prompt || null,
+      task_id: input.task_id ?? null,
+      title: input.title ?? null,
+      latest_turn_id: null,
+      forked_from: input.forked_from ?? null,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return toThreadRecord(row);
+}
+
+export async function getThread(db: Db, id: string): Promise<ThreadRecord | null> {
+  const row = await db.selectFrom('threads').selectAll().where('id', '=', id).executeTakeFirst();
+  return row ? toThreadRecord(row) : null;
+}
+
+/** The chat that a thread belongs to. */
+export const chatOfThread = async (db: Db, id: string): Promise<string> =>
+  (await db.selectFrom('threads').select('chat_id').where('id', '=', id).executeTakeFirstOrThrow()).chat_id;
+
+export const channelOfChat = async (db: Db, id: string): Promise<Channel> =>
+  (await db.selectFrom('chats').select('channel').where('id', '=', id).executeTakeFirstOrThrow()).channel;
+
+/** The one thread of a chat that is not driven over HTTP. */
+export async function threadOfChat(db: Db, channel: Channel, address: string): Promise<ThreadRecord | null> {
+  const row = await db
+    .selectFrom('threads')
+    .innerJoin('chats', 'chats.id', 'threads.chat_id')
+    .selectAll('threads')
+    .where('chats.channel', '=', channel)
+    .where('chats.address', '=', address)
+    .orderBy('threads.created_at', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return row ? toThreadRecord(row) : null;
+}
+
+/** Newest first. `archived_only` wins over `include_archived`. A thread that was deleted as a session counts as archived. */
+export async function listThreads(db: Db, options: { limit?: number; include_archived: boolean; archived_only: boolean }): Promise<ThreadRecord[]> {
+  let query = db.selectFrom('threads').selectAll().orderBy('updated_at', 'desc').orderBy('id');
+  if (options.archived_only) query = query.where((e) => e.or([e('archived', '=', true), e('deleted_at', 'is not', null)]));
+  else if (!options.include_archived) query = query.where('archived', '=', false).where('deleted_at', 'is', null);
+  if (options.limit !== undefined) query = query.limit(options.limit);
+  return (await query.execute()).map(toThreadRecord);
+}
