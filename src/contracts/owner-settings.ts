@@ -1,4 +1,4 @@
-import type { OwnerChat } from './owner.ts';
+import type { OwnerChat } from './owner-parts.ts';
 import type { WhatsAppReport } from './whatsapp.ts';
 
 /** Settings, people, WhatsApp and the state of the instance, as the owner's page shows them. */

@@ -1,5 +1,5 @@
 import type { LogLine } from './kennel.ts';
-import type { OwnerAction, OwnerChat } from './owner.ts';
+import type { OwnerAction, OwnerChat } from './owner-parts.ts';
 import type { TaskState } from './task.ts';
 
 /** Coding tasks as the owner's page shows them. */

@@ -1,3 +1,6 @@
+import type { OwnerAction, OwnerChat } from './owner-parts.ts';
+
+export type * from './owner-parts.ts';
 export type * from './owner-settings.ts';
 export type * from './owner-tasks.ts';
 
@@ -5,26 +8,6 @@ export type * from './owner-tasks.ts';
  * Answers of `/v1/owner/...`, for the owner's page. Types only, so a browser may import them. Times are RFC 3339, money is in US dollars. Every text can hold words
  * of others (models, pages, file names, people): show it as text, never as HTML.
  */
-
-/** A request that a button makes. */
-export interface OwnerAction {
-  /** `again`: try again */
-  name: 'stop' | 'pause' | 'resume' | 'undo' | 'redo' | 'again' | 'run' | 'remove';
-  method: 'POST' | 'DELETE';
-  path: string;
-  /** null: no body */
-  body: Record<string, unknown> | null;
-}
-
-/** Where something belongs. */
-export interface OwnerChat {
-  thread_id: string;
-  channel: string;
-  /** title of the thread, else the name of the person or group, else what the channel is called */
-  name: string;
-  /** several people write in it */
-  group: boolean;
-}
 
 /** `GET /v1/owner/now` */
 export interface OwnerNow {

@@ -5,11 +5,7 @@ import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
 import { createDeliver } from '../../src/activities/deliver.ts';
-import { createRoutineActivities } from '../../src/activities/routine/routine.ts';
-import { createTaskRecords } from '../../src/activities/task/task-records.ts';
-import { createAct, createActOnStore } from '../../src/activities/turn/act.ts';
-import { createThink } from '../../src/activities/turn/step/think.ts';
-import { createRecordActivities } from '../../src/activities/turn/turn-records.ts';
+import { createWorkerActivities } from '../../src/activities/worker-activities.ts';
 import { openModel } from '../../src/adapters/model/endpoint/open-model.ts';
 import { screenSender } from '../../src/channels/screens.ts';
 import { temporalCache } from '../../src/cli/instance/instance.ts';
@@ -150,14 +146,7 @@ export async function startReleases(settings: Record<string, string> = {}): Prom
           started({
             taskQueue,
             workflowBundle,
-            activities: {
-              think: createThink(deps),
-              act: createAct(deps),
-              actOnStore: createActOnStore(deps),
-              ...createRecordActivities(deps),
-              ...createRoutineActivities(deps),
-              ...createTaskRecords(deps),
-            },
+            activities: createWorkerActivities(deps),
             maxConcurrentActivityTaskExecutions: 100,
             maxCachedWorkflows: 400,
             ...limits,

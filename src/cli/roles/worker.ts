@@ -3,12 +3,7 @@ import type { Client } from '@temporalio/client';
 import { Worker, type WorkerOptions } from '@temporalio/worker';
 import { WorkerDeployment } from '../../../temporal/deployment.ts';
 import { watchServers } from '../../activities/extensions/watch.ts';
-import { createReminderActivities } from '../../activities/routine/reminder.ts';
-import { createRoutineActivities } from '../../activities/routine/routine.ts';
-import { createTaskRecords } from '../../activities/task/task-records.ts';
-import { createAct, createActOnStore } from '../../activities/turn/act.ts';
-import { createThink } from '../../activities/turn/step/think.ts';
-import { createRecordActivities } from '../../activities/turn/turn-records.ts';
+import { createWorkerActivities } from '../../activities/worker-activities.ts';
 import { openModel } from '../../adapters/model/endpoint/open-model.ts';
 import { measured } from '../../adapters/model/measured.ts';
 import type { Config } from '../../config.ts';
@@ -33,15 +28,7 @@ export async function run({ config, role, store, temporal, native, converter }: 
     namespace: config.TEMPORAL_NAMESPACE,
     dataConverter: converter,
     workflowBundle,
-    activities: {
-      think: createThink(deps),
-      act: createAct(deps),
-      actOnStore: createActOnStore(deps),
-      ...createRecordActivities(deps),
-      ...createRoutineActivities(deps),
-      ...createReminderActivities(deps),
-      ...createTaskRecords(deps),
-    },
+    activities: createWorkerActivities(deps),
     ...workerTimings(config),
     ...activityTraces(store.db),
     ...(config.FETCH_BUILD_ID !== undefined && (await versioned(temporal, config.FETCH_BUILD_ID))),

@@ -4,7 +4,7 @@ import { tell } from '../shared/elements/notices.tsx';
 import { goTo } from '../shared/route.ts';
 import { call, reasonOf, send } from '../shared/server/http.ts';
 import { texts } from '../texts.ts';
-import { schedules } from './schedules.tsx';
+import { schedules } from './data.ts';
 
 /** After the last key; ms. */
 const REST_MS = 350;

@@ -1,12 +1,11 @@
-import type { OwnerSchedule, OwnerSchedules } from '../../contracts/owner.ts';
+import type { OwnerSchedule } from '../../contracts/owner.ts';
 import { Icon } from '../shared/elements/icons.tsx';
 import { Actions, Ago, ChatLink, Empty, Shown, Tag } from '../shared/elements/parts.tsx';
 import { moment } from '../shared/figures.ts';
-import { Resource, useResource } from '../shared/server/resource.ts';
+import { useResource } from '../shared/server/resource.ts';
 import { texts } from '../texts.ts';
+import { schedules } from './data.ts';
 import { NewSchedule } from './new-schedule.tsx';
-
-export const schedules = new Resource<OwnerSchedules>('/v1/owner/schedules', ({ about }) => about === 'schedules', 1_000);
 
 /** What fires by itself, and a place to make one more. */
 export const SchedulesPart = () => (

@@ -8,7 +8,7 @@ import { useStore } from '../shared/store.ts';
 import { texts } from '../texts.ts';
 import { type Filter, filter, MOST, more, tasks } from './data.ts';
 import { stateOfTask } from './task-state.ts';
-import { TaskTabs } from './tasks.tsx';
+import { TaskTabs } from './task-tabs.tsx';
 
 export function TaskList({ chosen }: { chosen: string | undefined }) {
   const current = useStore(filter);

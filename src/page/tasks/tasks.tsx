@@ -1,5 +1,4 @@
 import { Empty } from '../shared/elements/parts.tsx';
-import { linkTo } from '../shared/route.ts';
 import { texts } from '../texts.ts';
 import { TaskList } from './task-list.tsx';
 import { TaskPane } from './task-pane.tsx';
@@ -24,14 +23,3 @@ export function TasksPart({ rest: [first, section] }: { rest: string[] }) {
     </div>
   );
 }
-
-export const TaskTabs = ({ current }: { current: 'tasks' | 'workspaces' }) => (
-  <nav class="tabs" aria-label={texts.parts.tasks}>
-    <a class="tab" href={linkTo('tasks')} aria-current={current === 'tasks' ? 'page' : undefined}>
-      {texts.tasks.tabs.tasks}
-    </a>
-    <a class="tab" href={linkTo('tasks', 'workspaces')} aria-current={current === 'workspaces' ? 'page' : undefined}>
-      {texts.tasks.tabs.workspaces}
-    </a>
-  </nav>
-);

@@ -6,7 +6,7 @@ import { send } from '../shared/server/http.ts';
 import { useResource } from '../shared/server/resource.ts';
 import { texts } from '../texts.ts';
 import { workspaces } from './data.ts';
-import { TaskTabs } from './tasks.tsx';
+import { TaskTabs } from './task-tabs.tsx';
 
 export const Workspaces = () => (
   <div class="page-column scrolls">

@@ -10,7 +10,7 @@ import type { RuntimeDeps } from '../shared/endpoint.ts';
 import { begin, cancelRequest, stop } from './begin.ts';
 import { callStream } from './call-stream.ts';
 import { takeForm } from './forms.ts';
-import type { Message } from './mcp.ts';
+import type { Message } from './message.ts';
 import { offeredTools } from './offered.ts';
 import { readResource, resources } from './resources.ts';
 import { cursorOf, newSessionId, type ProgramSession, type StreamCursor, sessionOf } from './session-id.ts';

@@ -1,17 +1,7 @@
-import { z } from 'zod';
 import { endpoint } from '../shared/endpoint.ts';
+import { message } from './message.ts';
 
 /** MCP over streamable HTTP. Every message is one JSON object; batches, which newer versions of the protocol have dropped, are refused. */
-
-const message = z
-  .looseObject({
-    jsonrpc: z.literal('2.0'),
-    id: z.union([z.string().max(200), z.number()]).optional(),
-    method: z.string().optional(),
-    params: z.looseObject({}).optional(),
-  })
-  .meta({ id: 'McpMessage', examples: [{ jsonrpc: '2.0', id: 1, method: 'tools/list' }] });
-export type Message = z.output<typeof message>;
 
 const refusals = { 400: 'The session or the event is not named, or not ours.', 404: 'The session is over, or was never begun: begin a new one.' };
 
