@@ -66,6 +66,8 @@ export async function startInstance(
   const home = config.FETCH_HOME;
   if (config.FETCH_BUILD_ID !== undefined)
     throw new ConfigError(['FETCH_BUILD_ID: is for `fetch worker` alone. `fetch start` runs one worker, which would get no work with it: unset it.']);
+  if (config.FETCH_TEMPORAL_UI_URL !== undefined && !config.TEMPORAL_ADDRESS)
+    throw new ConfigError(['FETCH_TEMPORAL_UI_URL: is for a Temporal server of your own (TEMPORAL_ADDRESS). The embedded one brings its Web UI: unset it.']);
   ensureHome(home);
   requireNotMoved(home);
   const running = await liveRunState(home);
@@ -105,7 +107,7 @@ export async function startInstance(
 const uiOf = (config: Config, target: UiAddress): Promise<UiProxy> =>
   serveUi({
     port: config.FETCH_TEMPORAL_UI_PORT,
-    target,
+    target: new URL(`http://${target.ip}:${target.port}`),
     token: ensureToken(config.FETCH_HOME, 'ui-token'),
     codec: createPayloadCodec(() => readPayloadKeys(config)),
   });
@@ -181,14 +183,17 @@ export function embeddedServer(home: string, report: Reporter): Promise<Temporal
 /** The ports that this process will open; a server that runs elsewhere needs none. */
 export function portNeeds(config: Config): PortNeed[] {
   const local = '127.0.0.1';
+  const ui = { port: config.FETCH_TEMPORAL_UI_PORT, purpose: 'the Temporal Web UI', setting: 'FETCH_TEMPORAL_UI_PORT', flag: '--temporal-ui-port' } as const;
   return [
     { port: config.FETCH_RUNTIME_PORT, host: config.runtimeHost, purpose: 'the runtime API', setting: 'FETCH_RUNTIME_PORT', flag: '--runtime-port' },
     { port: config.FETCH_STATUS_PORT, host: config.FETCH_HOST, purpose: 'the status API', setting: 'FETCH_STATUS_PORT', flag: '--status-port' },
     ...(config.TEMPORAL_ADDRESS
-      ? []
+      ? config.FETCH_TEMPORAL_UI_URL === undefined
+        ? []
+        : [{ ...ui, host: config.FETCH_HOST }]
       : [
           { port: config.FETCH_TEMPORAL_PORT, host: local, purpose: 'the Temporal server', setting: 'FETCH_TEMPORAL_PORT', flag: '--temporal-port' },
-          { port: config.FETCH_TEMPORAL_UI_PORT, host: local, purpose: 'the Temporal Web UI', setting: 'FETCH_TEMPORAL_UI_PORT', flag: '--temporal-ui-port' },
+          { ...ui, host: local },
         ]),
     ...(config.DATABASE_URL
       ? []

@@ -7,5 +7,5 @@ const shown = (host: string): string => (host === '0.0.0.0' || host === '::' ? '
 export const urlsOf = (config: Config): Urls => ({
   runtime: `http://${shown(config.runtimeHost)}:${config.FETCH_RUNTIME_PORT}`,
   status: `http://${shown(config.FETCH_HOST)}:${config.FETCH_STATUS_PORT}`,
-  temporalUi: config.TEMPORAL_ADDRESS ? null : `http://127.0.0.1:${config.FETCH_TEMPORAL_UI_PORT}`,
+  temporalUi: config.TEMPORAL_ADDRESS && !config.FETCH_TEMPORAL_UI_URL ? null : `http://127.0.0.1:${config.FETCH_TEMPORAL_UI_PORT}`,
 });

@@ -1,14 +1,16 @@
+import type { PayloadCodec } from '@temporalio/common';
 import { createPayloadCodec } from '../../adapters/payloads/codec.ts';
 import { listen } from '../../api/http/listen.ts';
 import { createRuntimeApi } from '../../api/runtime/runtime-api.ts';
 import { createStatusApi } from '../../api/status/status-api.ts';
-import { reloadConfig } from '../../config.ts';
+import { type Config, reloadConfig } from '../../config.ts';
 import { VERSION } from '../../installation.ts';
 import { createIntake } from '../../intake/intake.ts';
 import { createLog } from '../../log.ts';
 import { keepAuditHead } from '../instance/home/audit-head.ts';
 import { readPayloadKeys } from '../instance/home/payload-keys.ts';
 import { ensureSecret, ensureToken } from '../instance/home/tokens.ts';
+import { serveUi, type UiProxy } from '../instance/servers/ui-proxy.ts';
 import { ownerInstance } from './owner-instance.ts';
 import type { RoleContext } from './process/role-context.ts';
 
@@ -34,11 +36,19 @@ export async function run({ config, role, store, temporal }: RoleContext): Promi
   };
   const runtime = await listen(createRuntimeApi(deps), config.runtimeHost, config.FETCH_RUNTIME_PORT);
   const status = await listen(createStatusApi(deps), config.FETCH_HOST, config.FETCH_STATUS_PORT);
+  const ui = await serveOwnUi(deps);
   const stopKeeping = keepAuditHead(store.db, config.FETCH_HOME, deps.log);
   role.onStop(async () => {
     stopKeeping();
     stopping.abort();
-    await Promise.all([runtime.close(), status.close()]);
+    await Promise.all([runtime.close(), status.close(), ui?.close()]);
   });
   role.ready(`http://${config.runtimeHost}:${config.FETCH_RUNTIME_PORT}`);
+}
+
+/** The Web UI of a Temporal server of one's own. It has no log-in and cannot decrypt: both are done here. */
+async function serveOwnUi({ config, codec }: { config: Config; codec: PayloadCodec }): Promise<UiProxy | undefined> {
+  if (config.FETCH_TEMPORAL_UI_URL === undefined) return undefined;
+  const token = ensureToken(config.FETCH_HOME, 'ui-token');
+  return await serveUi({ host: config.FETCH_HOST, port: config.FETCH_TEMPORAL_UI_PORT, target: new URL(config.FETCH_TEMPORAL_UI_URL), token, codec });
 }

@@ -2,12 +2,11 @@ import { statSync } from 'node:fs';
 import { basename } from 'node:path';
 import type { Instance } from '../../api/api-deps.ts';
 import { type Config, settings } from '../../config.ts';
-import type { OwnerBackups, OwnerDoctor, OwnerLogs, OwnerTemporal } from '../../contracts/owner.ts';
+import type { OwnerBackups, OwnerDoctor, OwnerLogs } from '../../contracts/owner.ts';
 import { isSecret } from '../../domain/settings/shapes.ts';
 import { keptBackups } from '../backup/kept.ts';
 import { backupFinding } from '../findings/backup.ts';
-import { readStatus } from '../findings/status/status-report.ts';
-import { ensureToken } from '../instance/home/tokens.ts';
+import { webUiLink } from '../findings/status/web-ui.ts';
 import { isNoise, LOG_NAMES, type LogPlace, readLog } from '../instance/logs/log-tail.ts';
 import { type LogName, logsOf } from '../instance/logs/role-log.ts';
 
@@ -27,7 +26,8 @@ export function ownerInstance(config: Config): Instance {
     },
     logs: (wanted) => logs(config, wanted),
     backups: () => backups(config),
-    temporalUi: (workflow) => temporalUi(config, workflow),
+    temporalUi: (workflow) =>
+      webUiLink(config, `/namespaces/${config.TEMPORAL_NAMESPACE}/workflows${workflow === null ? '' : `/${encodeURIComponent(workflow)}`}`),
   };
 }
 
@@ -85,12 +85,4 @@ function backups(config: Config): OwnerBackups {
     backups: found.map(({ file, at }) => ({ name: basename(file), at: at.toISOString(), bytes: statSync(file, { throwIfNoEntry: false })?.size ?? 0 })),
     problem: finding && finding.state !== 'ok' ? [finding.detail, finding.mend].filter(Boolean).join('. ') : null,
   };
-}
-
-async function temporalUi(config: Config, workflow: string | null): Promise<OwnerTemporal> {
-  const { running, urls } = await readStatus(config);
-  if (!running) return { url: null, why: 'The Temporal server runs elsewhere, and so does its Web UI.' };
-  if (!urls.temporalUi) return { url: null, why: 'The Temporal server is one of your own, and so is its Web UI.' };
-  const path = `/namespaces/${config.TEMPORAL_NAMESPACE}/workflows${workflow === null ? '' : `/${encodeURIComponent(workflow)}`}`;
-  return { url: `${urls.temporalUi}${path}?token=${ensureToken(config.FETCH_HOME, 'ui-token')}`, why: null };
 }

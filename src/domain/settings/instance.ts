@@ -7,7 +7,7 @@ export const instanceSettings = {
   FETCH_RUNTIME_PORT: port(7878).describe('Runtime API: /v1, events'),
   FETCH_STATUS_PORT: port(8765).describe('Status API: /api/status, /api/health'),
   FETCH_TEMPORAL_PORT: port(7233).describe('Embedded Temporal server'),
-  FETCH_TEMPORAL_UI_PORT: port(8233).describe('Temporal Web UI of the embedded server'),
+  FETCH_TEMPORAL_UI_PORT: port(8233).describe('Temporal Web UI: that of the embedded server, or that of FETCH_TEMPORAL_UI_URL'),
   FETCH_POSTGRES_PORT: port(7432).describe('Embedded PostgreSQL'),
   FETCH_HOST: z.string().default('127.0.0.1').describe('Address that the HTTP APIs bind to; loopback by default'),
   FETCH_RUNTIME_HOST: z

@@ -15,6 +15,13 @@ export const serversSettings = {
   TEMPORAL_TLS_CLIENT_CERT_PATH: z.string().min(1).optional().describe('File with our client certificate for the Temporal server'),
   TEMPORAL_TLS_CLIENT_KEY_PATH: z.string().min(1).optional().describe('File with its key'),
   TEMPORAL_TLS_SERVER_NAME: z.string().min(1).optional().describe('Name in the certificate of the Temporal server, when it differs from the address'),
+  FETCH_TEMPORAL_UI_URL: z
+    .url({ protocol: /^http$/, error: 'must be an http address such as http://127.0.0.1:8080' })
+    .refine((url) => URL.parse(url)?.pathname === '/', 'must have no path')
+    .optional()
+    .describe(
+      'Web UI of the Temporal server at TEMPORAL_ADDRESS. The api role serves it at FETCH_TEMPORAL_UI_PORT to browsers that the link of `fetch ui` let in, with payloads decrypted: docs/operations.md',
+    ),
   FETCH_PAYLOAD_KEYS: z
     .string()
     .trim()

@@ -22,7 +22,7 @@ beforeAll(async () => {
   });
   await new Promise<void>((resolve) => behind.listen(hidden.port, hidden.ip, resolve));
   [port] = (await freePorts(1)) as [number];
-  proxy = await serveUi({ port, target: hidden, token: TOKEN, codec });
+  proxy = await serveUi({ port, target: new URL(`http://${hidden.ip}:${hidden.port}`), token: TOKEN, codec });
 });
 afterAll(async () => {
   await proxy?.close();

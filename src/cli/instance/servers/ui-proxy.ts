@@ -6,7 +6,8 @@ import { type CodecAction, codecAction } from '../../../adapters/payloads/remote
 import { freePort } from './ports.ts';
 
 /**
- * Stands before the Web UI of the embedded Temporal server, which asks nobody who they are: anybody who reaches it can signal a workflow.
+ * Stands before a Temporal Web UI that asks nobody who they are: anybody who reaches it can signal a workflow. The embedded server has one (`fetch start`), and a
+ * server of one's own has one where `FETCH_TEMPORAL_UI_URL` names it (the api role).
  * Here a browser needs the token, which `fetch ui` gives it, and must mean this address: a page of elsewhere whose name resolves to
  * this machine sends its own name as the host.
  */
@@ -16,7 +17,7 @@ export interface UiAddress {
   port: number;
 }
 
-/** Where the UI itself listens: on Linux one of sixteen million loopback addresses, elsewhere a port that nobody is told. */
+/** Where the UI of the embedded server itself listens: on Linux one of sixteen million loopback addresses, elsewhere a port that nobody is told. */
 export async function hiddenAddress(platform = process.platform): Promise<UiAddress> {
   const ip = platform === 'linux' ? `127.${randomInt(1, 255)}.${randomInt(0, 255)}.${randomInt(1, 255)}` : '127.0.0.1';
   return { ip, port: await freePort(ip) };
@@ -34,7 +35,8 @@ export interface UiProxy {
 }
 
 interface Ui {
-  target: UiAddress;
+  /** origin of the UI itself */
+  target: URL;
   /** lets the UI show payloads: its pages ask for them here, at their own address, with the same cookie */
   codec: PayloadCodec;
   /** what this address is called */
@@ -43,12 +45,19 @@ interface Ui {
   pass: string;
 }
 
-export async function serveUi({ port, target, token, codec }: Pick<Ui, 'target' | 'codec'> & { port: number; token: string }): Promise<UiProxy> {
+/** @param host address to listen on */
+export async function serveUi({
+  host = '127.0.0.1',
+  port,
+  target,
+  token,
+  codec,
+}: Pick<Ui, 'target' | 'codec'> & { host?: string; port: number; token: string }): Promise<UiProxy> {
   const ui: Ui = { target, codec, hosts: new Set([`127.0.0.1:${port}`, `localhost:${port}`]), pass: passOf(token) };
   const server = createServer((incoming, response) => handle(ui, incoming, response));
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, '127.0.0.1', resolve);
+    server.listen(port, host, resolve);
   });
   return {
     close: () =>
@@ -77,7 +86,7 @@ function handle(ui: Ui, incoming: IncomingMessage, response: ServerResponse): vo
 /** A page of elsewhere that got here by a name of its own, or that writes to us. */
 function foreign({ hosts }: Ui, { headers: { host = '', origin }, rawHeaders }: IncomingMessage): [number, string] | null {
   const named = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host').length;
-  if (named !== 1 || !hosts.has(host)) return [421, 'This is the Web UI of a Temporal server on this machine, and it goes by another name.'];
+  if (named !== 1 || !hosts.has(host)) return [421, 'This is the Web UI of a Temporal server, and it goes by another name.'];
   return origin === undefined || hosts.has(origin.replace('http://', '')) ? null : [403, 'Another page may not use this.'];
 }
 
@@ -110,14 +119,18 @@ async function decode({ codec }: Ui, action: CodecAction, incoming: IncomingMess
 }
 
 function forward({ target }: Ui, incoming: IncomingMessage, response: ServerResponse): void {
-  const headers = { ...incoming.headers, host: `${target.ip}:${target.port}` };
+  const headers = { ...incoming.headers, host: target.host };
   // the UI compares it with its own host
   delete headers.origin;
-  const outgoing = request({ host: target.ip, port: target.port, method: incoming.method, path: incoming.url, headers }, (answer) => {
+  const outgoing = request({ host: target.hostname, port: target.port || 80, method: incoming.method, path: incoming.url, headers }, (answer) => {
     response.writeHead(answer.statusCode ?? 502, { ...answer.headers, 'x-frame-options': 'DENY' });
     answer.pipe(response);
   });
-  outgoing.on('error', () => (response.headersSent ? response.destroy() : refuse(response, 502, 'The Temporal server does not answer. Look at: fetch status')));
+  outgoing.on('error', () =>
+    response.headersSent
+      ? response.destroy()
+      : refuse(response, 502, `No Temporal Web UI answers at ${target.host}. Look at: fetch status, or docker compose ps temporal-ui`),
+  );
   response.on('close', () => outgoing.destroy());
   incoming.pipe(outgoing);
 }
