@@ -2,9 +2,9 @@ import { readFileSync, rmSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freePorts } from '../support/app.ts';
 import { until } from '../support/until.ts';
-import { ComposedServer, docker, ROLES, SERVICES, type Service } from './server.ts';
+import { profileTests } from './profiles/profiles.ts';
+import { ComposedServer, docker, ROLES, SERVICES, type Service, serverPorts } from './server.ts';
 import { IMAGE, nextImage, provideImages } from './stand-ins.ts';
 
 /** A server as its owner has it: docker-compose.yml, with the practice model. */
@@ -12,8 +12,7 @@ let server: ComposedServer;
 
 beforeAll(async () => {
   const program = await provideImages();
-  const [runtime, status] = await freePorts(2);
-  server = new ComposedServer(program, IMAGE, { runtime: runtime!, status: status! });
+  server = new ComposedServer(program, IMAGE, await serverPorts());
 });
 afterAll(() => server?.remove());
 
@@ -83,6 +82,8 @@ test('every role shows its metrics inside of the network, where Prometheus looks
       .filter((length) => length > 1_000),
   ).toHaveLength(ROLES.length);
 });
+
+describe('the services that profiles add', () => profileTests(() => server));
 
 test('the kennel works in containers beside its own, on workspaces of the host', async () => {
   const thread = await patiently('a thread', () => server.api.thread());

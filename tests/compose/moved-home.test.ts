@@ -6,9 +6,9 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { childEnvironment } from '../../src/config.ts';
-import { freePorts, startTestApp, type TestApp } from '../support/app.ts';
+import { startTestApp, type TestApp } from '../support/app.ts';
 import { until } from '../support/until.ts';
-import { ComposedServer, ROLES } from './server.ts';
+import { ComposedServer, ROLES, serverPorts } from './server.ts';
 import { IMAGE, provideImages } from './stand-ins.ts';
 
 const ENTRY = fileURLToPath(new URL('../../bin/fetch.js', import.meta.url));
@@ -18,9 +18,8 @@ let server: ComposedServer;
 
 beforeAll(async () => {
   const program = await provideImages();
-  const [runtime, status] = await freePorts(2);
   laptop = await startTestApp();
-  server = new ComposedServer(program, IMAGE, { runtime: runtime!, status: status! });
+  server = new ComposedServer(program, IMAGE, await serverPorts());
 });
 afterAll(async () => {
   await laptop?.close();

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { childEnvironment } from '../../src/config.ts';
 import { type ApiCalls, apiCalls, requestAt } from '../support/api-calls.ts';
+import { freePorts } from '../support/app.ts';
 import { until } from '../support/until.ts';
 
 const run = promisify(execFile);
@@ -20,20 +21,37 @@ export async function docker(...args: string[]): Promise<string> {
 export const SERVICES = ['postgres', 'temporal', 'worker', 'gateway', 'api', 'kennel'] as const;
 /** Those that run our image. */
 export const ROLES = ['worker', 'gateway', 'api', 'kennel'] as const;
-export type Service = (typeof SERVICES)[number];
+/** What profiles add, apart from Grafana. */
+export const ADDED = ['temporal-ui', 'searxng', 'prometheus'] as const;
+export type Service = (typeof SERVICES)[number] | (typeof ADDED)[number];
+
+/** Of this machine, on loopback. */
+interface Ports {
+  runtime: number;
+  status: number;
+  ui: number;
+  prometheus: number;
+}
+
+export async function serverPorts(): Promise<Ports> {
+  const [runtime, status, ui, prometheus] = await freePorts(4);
+  return { runtime: runtime!, status: status!, ui: ui!, prometheus: prometheus! };
+}
 
 /** The server as its owner has it: the shipped files in a folder, with an .env. Only images are others (images.yml). */
 export class ComposedServer {
   readonly folder = mkdtempSync(join(tmpdir(), 'fetch-compose-'));
   readonly home = mkdtempSync(join(tmpdir(), 'fetch-compose-home-'));
   readonly api: ApiCalls;
+  readonly ports: Ports;
   private readonly project = `fetch-test-${process.pid}`;
   private readonly program: string;
   /** the next `up` makes a container of every role again where this is another one */
   image: string;
 
-  constructor(program: string, image: string, ports: { runtime: number; status: number }) {
+  constructor(program: string, image: string, ports: Ports) {
     this.program = program;
+    this.ports = ports;
     this.image = image;
     this.api = apiCalls((...request) => requestAt(`http://127.0.0.1:${ports.runtime}`, ...request));
     const root = fileURLToPath(new URL('../../', import.meta.url));
@@ -46,6 +64,8 @@ export class ComposedServer {
       DOCKER_GID: statSync('/var/run/docker.sock').gid,
       FETCH_RUNTIME_PORT: ports.runtime,
       FETCH_STATUS_PORT: ports.status,
+      FETCH_TEMPORAL_UI_PORT: ports.ui,
+      PROMETHEUS_PORT: ports.prometheus,
       FETCH_RUNTIME_TOKEN_FILE: join(this.home, 'token'),
       // answers come at once here
       FETCH_READ_SECONDS: 0,

@@ -2,7 +2,7 @@ import { cpSync, linkSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { providePrograms, TEMPORAL_VERSION } from './programs.ts';
+import { providePrograms, TEMPORAL_UI_VERSION, TEMPORAL_VERSION } from './programs.ts';
 import { docker } from './server.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -19,6 +19,13 @@ export async function provideImages(): Promise<string> {
     'temporal-server': programs.temporalServer,
     'temporal-sql-tool': programs.temporalSqlTool,
   });
+  await build('temporal-ui', `fetch-test-temporal-ui:${TEMPORAL_UI_VERSION}`, {
+    'ui-server': programs.temporalUi.server,
+    'start-ui-server.sh': programs.temporalUi.start,
+    'docker.yaml': programs.temporalUi.settings,
+  });
+  await build('prometheus', 'fetch-test-prometheus:2', {});
+  await build('searxng', 'fetch-test-searx:1', {});
   await docker('build', '--quiet', '--build-arg', `BASE=${BASE}`, '--tag', IMAGE, ROOT);
   return programs.compose;
 }

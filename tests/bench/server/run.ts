@@ -1,8 +1,7 @@
 import { parseArgs } from 'node:util';
 import { Client, Connection } from '@temporalio/client';
-import { ComposedServer } from '../../compose/server.ts';
+import { ComposedServer, serverPorts } from '../../compose/server.ts';
 import { IMAGE, provideImages } from '../../compose/stand-ins.ts';
-import { freePorts } from '../../support/app.ts';
 import { startScriptedModel } from '../../support/scripted-model.ts';
 import { startBare } from '../bare.ts';
 import { printTable } from '../figures.ts';
@@ -27,8 +26,7 @@ if (values.help || !(asleep > 0) || !(awake > 0)) {
 }
 
 const program = await provideImages();
-const [runtime, status] = await freePorts(2);
-const server = new ComposedServer(program, IMAGE, { runtime: runtime!, status: status! });
+const server = new ComposedServer(program, IMAGE, await serverPorts());
 const model = await startScriptedModel({ skim: true });
 try {
   await server.up();
