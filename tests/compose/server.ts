@@ -122,7 +122,8 @@ export class ComposedServer {
     this.compose('exec', '--no-TTY', 'postgres', 'psql', '--username=postgres', '--no-align', '--tuples-only', `--command=${sql}`, database);
 
   async remove(): Promise<void> {
-    await this.compose('down', '--volumes', '--timeout', '10');
+    // a volume of a profile that is off stays otherwise
+    await this.compose('--profile', '*', 'down', '--volumes', '--timeout', '10');
     rmSync(this.folder, { recursive: true, force: true });
     rmSync(this.home, { recursive: true, force: true });
   }
