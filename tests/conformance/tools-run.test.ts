@@ -286,11 +286,11 @@ describe.skipIf(NO_DOCKER)('every tool of the contract', () => {
   );
   returns('workflow_run', async () => {
     expect(await call('workflow_run', { workflow: 'nightly' }, { in: shared })).toEqual(expected(/nightly/, { runId: expect.stringMatching(/^wfr_/) }));
-    await runsEnded();
+    await runsEnded(1);
   });
   returns('cron_run', async () => {
     expect(await call('cron_run', { cron: 'nightly' }, { in: shared })).toEqual(expected(/nightly/, { runId: expect.stringMatching(/^wfr_/) }));
-    await runsEnded();
+    await runsEnded(2);
   });
   returns('workflow_list', async () =>
     expect(await call('workflow_list', { includeRuns: true }, { in: shared })).toEqual(
@@ -309,8 +309,11 @@ describe.skipIf(NO_DOCKER)('every tool of the contract', () => {
     expect(await call('workflow_delete', { workflow: 'nightly' }, { in: shared })).toEqual(expected(/nightly/, { id: expect.stringMatching(/^wf_/) })),
   );
 
-  const runsEnded = () =>
-    until('the runs have ended', async () => !(await app.store.db.selectFrom('routine_runs').select('id').where('status', '=', 'running').executeTakeFirst()));
+  const runsEnded = (count: number) =>
+    until(
+      'the runs have ended',
+      async () => (await app.store.db.selectFrom('routine_runs').select('id').where('status', '!=', 'running').execute()).length === count,
+    );
 
   it('answers garbage of a model with an error that it can correct, and the turn goes on', async () => {
     const texts = [

@@ -229,7 +229,7 @@ describe('the instance', () => {
     writeFileSync(join(folder, 'fetch-2026-01-02T030405.backup'), 'x'.repeat(10));
     Object.assign(owner.api.config, { FETCH_BACKUP_FOLDER: folder });
     expect((await owner.get<OwnerBackups>('/v1/owner/backups')).backups).toMatchObject([{ name: 'fetch-2026-01-02T030405.backup', bytes: 10 }]);
-    expect(await owner.get<OwnerTemporal>('/v1/owner/temporal?workflow=chat/api/x')).toEqual({ url: null, why: expect.stringContaining('elsewhere') });
+    expect(await owner.get<OwnerTemporal>('/v1/owner/temporal?workflow=chat/api/x')).toEqual({ url: null, why: expect.stringContaining('Nothing runs') });
   });
 });
 
