@@ -11,7 +11,7 @@ import { screenSender } from '../../src/channels/screens.ts';
 import { temporalCache } from '../../src/cli/instance/instance.ts';
 import { workerDeployment } from '../../src/cli/roles/temporal/worker-versioning.ts';
 import { type Config, childEnvironment, loadConfig } from '../../src/config.ts';
-import { AGENT_QUEUE, BACKGROUND_QUEUE, gatewayQueue, kennelQueue } from '../../src/contracts/ids.ts';
+import { AGENT_QUEUE, gatewayQueue, kennelQueue } from '../../src/contracts/ids.ts';
 import { createIntake, type Intake } from '../../src/intake/intake.ts';
 import { reportHost } from '../../src/store/kennel/hosts/hosts.ts';
 import type { Store } from '../../src/store/postgres/database.ts';
@@ -37,7 +37,7 @@ export interface Releases {
   intake: Intake;
   /** lets a task whose goal is `hold NAME` end */
   release(name: string): void;
-  /** starts a worker with this workflow code, in a build where one is named, with these limits. `queues`: which it asks, both by default */
+  /** starts a worker with this workflow code, in a build where one is named, with these limits. `queues`: which it asks, that of conversations by default */
   worker(workflowBundle: { code: string }, buildId?: string, limits?: Partial<WorkerOptions>, queues?: readonly string[]): Promise<RunningWorker>;
   /** ends the workers that a test left running */
   stopWorkers(): Promise<void>;
@@ -138,7 +138,7 @@ export async function startReleases(settings: Record<string, string> = {}): Prom
       return createIntake({ db: store.db, temporal: temporal(), config, secret: 'secret' });
     },
     release: kennel.release,
-    async worker(workflowBundle, buildId, limits, queues = [AGENT_QUEUE, BACKGROUND_QUEUE]) {
+    async worker(workflowBundle, buildId, limits, queues = [AGENT_QUEUE]) {
       const opened = await openModel(config);
       const deps = { db: store.db, temporal: temporal(), config, model: opened };
       const parts = await Promise.all(

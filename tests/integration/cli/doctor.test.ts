@@ -47,7 +47,7 @@ it('finds nothing wrong with roles and servers that work, and takes the ports of
   expect(findings.map(({ name }) => name)).toEqual([
     ...['database', 'schema', 'namespace', 'search attributes'],
     ...['role worker', 'role gateway', 'role api', 'role kennel'],
-    ...['queue agent', 'queue agent', expect.stringMatching(/^queue kennel-/)],
+    ...['queue agent', 'queue agent', 'queue background', 'queue background', expect.stringMatching(/^queue kennel-/)],
   ]);
   const all = await diagnose(config);
   expect(named(all, 'postgres').version).toMatch(/^\d+/);

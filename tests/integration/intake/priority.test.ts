@@ -9,6 +9,7 @@ import { begin } from '../../support/deployment-scenes.ts';
 import { type Releases, startReleases } from '../../support/releases.ts';
 import { until } from '../../support/until.ts';
 
+const BOTH = [AGENT_QUEUE, BACKGROUND_QUEUE];
 const FEW_SLOTS = { maxConcurrentWorkflowTaskExecutions: 2, maxConcurrentActivityTaskExecutions: 2 };
 const RUNS = 80;
 const CALLS = 40;
@@ -38,11 +39,11 @@ describe('a worker that comes to a long queue', () => {
     const [{ chatId }, person] = [await chatOf('runs'), await chatOf('person')];
     await startRuns({ db, temporal: releases.temporal }, chatId, RUNS);
     const turn = await begin(releases, person.threadId, [{ say: 'here' }]);
-    const few = await releases.worker(bundle, undefined, FEW_SLOTS);
+    const few = await releases.worker(bundle, undefined, FEW_SLOTS, BOTH);
     await ended(turn);
     expect(await endedRuns(db, chatId)).toBeLessThan(RUNS / 2);
     await few.stop();
-    await releases.worker(bundle);
+    await releases.worker(bundle, undefined, {}, BOTH);
     await until('every run has ended', async () => (await endedRuns(db, chatId)) === RUNS);
   });
 
@@ -97,7 +98,7 @@ describe('a schedule', () => {
     await startOver({ ...releases.config, TEMPORAL_ADDRESS: releases.temporalAddress }, {});
     expect(await describeSchedule(temporal, 'cron_new')).toMatchObject({ taskQueue: AGENT_QUEUE, priority: BACKGROUND_PRIORITY.priorityKey });
     await temporal.schedule.getHandle(scheduleId('cron_new')).trigger();
-    await releases.worker(bundle, undefined, {}, [AGENT_QUEUE]);
+    await releases.worker(bundle);
     await until('a firing is taken up by a worker of one queue', async () => {
       const runs = await Array.fromAsync(temporal.workflow.list({ query: `WorkflowId STARTS_WITH 'cron/cron_new/run' AND TaskQueue = '${AGENT_QUEUE}'` }));
       return runs.some(({ status }) => status.name !== 'RUNNING');
