@@ -49,7 +49,7 @@ function kennelDetail(hosts: readonly KennelHost[]): string {
 
 /** A runtime API on this machine. */
 export const answersHere = (config: Config): Promise<boolean> =>
-  fetch(`http://127.0.0.1:${config.FETCH_RUNTIME_PORT}/health`, { signal: AbortSignal.timeout(2_000) })
+  fetch(`http://127.0.0.1:${config.FETCH_RUNTIME_PORT}/health`, { signal: AbortSignal.timeout(5_000) })
     .then(
       async (response) => ((await response.json()) as { service?: string }).service === 'deepseek-runtime-api',
       () => false,
