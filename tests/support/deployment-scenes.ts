@@ -252,8 +252,11 @@ export async function reconcileNow({ store, temporal, config }: Releases): Promi
 export function reconcileOften(releases: Releases): () => Promise<void> {
   const { store, temporal, config } = releases;
   const deps = { db: store.db, temporal, config };
-  const reconcile = createReconcile(deps);
+  let reconcile = createReconcile(deps);
+  let rounds = 0;
   const round = async () => {
+    // its first ten rounds look at every run for older code: five minutes of a gateway, and here five seconds
+    if (rounds++ % 10 === 9) reconcile = createReconcile(deps);
     await reconcile(0);
     await resignal(deps, { after: null }, 0, 10_000);
   };
