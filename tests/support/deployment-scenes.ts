@@ -253,10 +253,10 @@ export function reconcileOften(releases: Releases): () => Promise<void> {
   const { store, temporal, config } = releases;
   const deps = { db: store.db, temporal, config };
   let reconcile = createReconcile(deps);
-  let rounds = 0;
+  let count = 0;
   const round = async () => {
     // its first ten rounds look at every run for older code: five minutes of a gateway, and here five seconds
-    if (rounds++ % 10 === 9) reconcile = createReconcile(deps);
+    if (count++ % 10 === 9) reconcile = createReconcile(deps);
     await reconcile(0);
     await resignal(deps, { after: null }, 0, 10_000);
   };
