@@ -15,7 +15,8 @@ export function searchTests(server: () => ComposedServer): void {
 
   test('the search service answers in JSON, names engines that do not answer, and limits nobody', async () => {
     const outcomes = await Promise.all(Array.from({ length: 20 }, (_, n) => search(`durable ${n}`)));
-    for (const outcome of outcomes)
-      expect(outcome).toMatchObject({ ok: true, output: expect.stringMatching(/^Nothing was found.*These engines did not answer: \w/) });
+    for (const outcome of outcomes) expect(outcome).toMatchObject({ ok: true, output: expect.stringMatching(/^Nothing was found/) });
+    // those that were asked a moment ago and did not answer may be left out, and are not named then
+    expect(outcomes.filter(({ output }) => /These engines did not answer: \w/.test(output))).not.toEqual([]);
   });
 }
