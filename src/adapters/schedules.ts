@@ -2,6 +2,7 @@ import {
   type Backfill,
   type Client,
   ScheduleAlreadyRunning,
+  type ScheduleDescription,
   ScheduleNotFoundError,
   ScheduleOverlapPolicy,
   type ScheduleSpec,
@@ -161,20 +162,17 @@ export async function bringUpToDate(temporal: Client, wanted: NewSchedule): Prom
       view.taskQueue === BACKGROUND_QUEUE)
   )
     return;
-  await temporal.schedule.getHandle(scheduleId(wanted.cronId)).update((before) => {
-    const policies = { ...before.policies, overlap: OVERLAP, catchupWindow: wanted.catchupMs };
-    return { ...before, policies, action: { ...before.action, priority: BACKGROUND_PRIORITY, taskQueue: BACKGROUND_QUEUE } } as ScheduleUpdateOptions;
-  });
+  await updateSchedule(temporal, wanted.cronId, ({ policies, action }) => ({
+    policies: { ...policies, overlap: OVERLAP, catchupWindow: wanted.catchupMs },
+    action: { ...action, priority: BACKGROUND_PRIORITY, taskQueue: BACKGROUND_QUEUE },
+  }));
 }
 
 /** Lets the schedules start their runs where workers of an older release look for them. */
 export async function useOneQueue(temporal: Client): Promise<void> {
   for (const cronId of (await listScheduled(temporal)).keys()) {
     const view = await describeSchedule(temporal, cronId);
-    if (view?.taskQueue !== BACKGROUND_QUEUE) continue;
-    await temporal.schedule
-      .getHandle(scheduleId(cronId))
-      .update((before) => ({ ...before, action: { ...before.action, taskQueue: AGENT_QUEUE } }) as ScheduleUpdateOptions);
+    if (view?.taskQueue === BACKGROUND_QUEUE) await updateSchedule(temporal, cronId, ({ action }) => ({ action: { ...action, taskQueue: AGENT_QUEUE } }));
   }
 }
 
@@ -198,15 +196,15 @@ export async function describeSchedule(temporal: Client, cronId: string): Promis
 }
 
 /** Gives a schedule other times, and its runs what describes them; false when there is none. It stays paused or not. */
-export const changeSchedule = (temporal: Client, wanted: NewSchedule): Promise<boolean> => updateSchedule(temporal, wanted.cronId, firingsOf(wanted));
+export const changeSchedule = (temporal: Client, wanted: NewSchedule): Promise<boolean> => updateSchedule(temporal, wanted.cronId, () => firingsOf(wanted));
 
 /** The same, and pauses or unpauses it. */
 export const replaceSchedule = (temporal: Client, wanted: NewSchedule): Promise<boolean> =>
-  updateSchedule(temporal, wanted.cronId, { ...firingsOf(wanted), state: { paused: !wanted.enabled } });
+  updateSchedule(temporal, wanted.cronId, () => ({ ...firingsOf(wanted), state: { paused: !wanted.enabled } }));
 
-async function updateSchedule(temporal: Client, cronId: string, change: Partial<ScheduleUpdateOptions>): Promise<boolean> {
+async function updateSchedule(temporal: Client, cronId: string, change: (before: ScheduleDescription) => object): Promise<boolean> {
   try {
-    await temporal.schedule.getHandle(scheduleId(cronId)).update((before) => ({ ...before, ...change }) as ScheduleUpdateOptions);
+    await temporal.schedule.getHandle(scheduleId(cronId)).update((before) => ({ ...before, ...change(before) }) as ScheduleUpdateOptions);
     return true;
   } catch (error) {
     if (error instanceof ScheduleNotFoundError) return false;

@@ -46,7 +46,7 @@ describe('a coding task as a step', () => {
     );
     const { workflow_id } = await app.store.db.selectFrom('tasks').select('workflow_id').where('workspace', '=', 'waits').executeTakeFirstOrThrow();
     const connection = await Connection.connect({ address: app.temporalAddress });
-    // whoever is asked by it is a person
+    // the task may ask a person
     expect((await clientOf(app, connection).workflow.getHandle(workflow_id).describe()).taskQueue).toBe(AGENT_QUEUE);
     await connection.close();
     app.kill('worker');
