@@ -1,4 +1,4 @@
-import type { ModelMessage } from '../../contracts/model.ts';
+import type { AnswerEnd, ModelMessage, StepState } from '../../contracts/model.ts';
 import type { PriceBook } from '../../domain/model/price-book.ts';
 
 export { ModelError } from './error.ts';
@@ -11,7 +11,7 @@ export interface ModelCall {
   arguments: string;
 }
 
-export type { ModelMessage };
+export type { AnswerEnd, ModelMessage, StepState };
 
 export interface ModelTool {
   name: string;
@@ -58,6 +58,10 @@ export interface ModelAnswer {
   /** the endpoint reported no usage, so tokens are estimated from characters */
   usageEstimated: boolean;
   finishReason: string;
+  /** unset: complete */
+  end?: AnswerEnd;
+  /** what must be sent back with this step */
+  state?: StepState;
   /** as the endpoint names it */
   model: string;
 }
