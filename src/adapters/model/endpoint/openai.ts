@@ -1,7 +1,8 @@
+import type { WireName } from '../../../contracts/model.ts';
 import { priceBook } from '../../../domain/model/price-book.ts';
 import { ModelError } from '../error.ts';
-import type { Model, ModelAnswer, ModelKind, ModelRequest } from '../model.ts';
-import { hasPictures, refusesPictures, withoutPictures } from '../request/pictures.ts';
+import type { Model, ModelAnswer, ModelFacts, ModelKind, ModelRequest } from '../model.ts';
+import { lessonOf } from '../request/lessons.ts';
 import { type RequestOptions, requestOnce } from '../request/request.ts';
 import { ANSWER_TIMES, type AnswerTimes } from '../request/silence.ts';
 import { accountOf } from './account.ts';
@@ -22,69 +23,66 @@ export interface OpenAIOptions {
   facts?: FactsStore | undefined;
 }
 
-/** Any endpoint that speaks OpenAI's chat completions, through the `openai` client without its retries, because Temporal retries. */
+/** One request of a wire. Throws `ModelError`, or the reason of the aborted signal. */
+type Ask = (request: ModelRequest, facts: ModelFacts) => Promise<ModelAnswer>;
+
+/** Any endpoint that speaks OpenAI's protocols, through the `openai` client without its retries, because Temporal retries. */
 export function openaiModel(options: OpenAIOptions): Model {
-  const endpoint = new LearnedEndpoint(options);
   const { name, fallback, baseUrl, kind } = options;
   const prices = priceBook(options.price, { ours: true, local: isLocalEndpoint(baseUrl) });
   const account = accountOf(baseUrl, options.apiKey);
   const known = new KnownFacts(baseUrl, options.facts);
+  const asked: RequestOptions = {
+    client: openaiClient(options),
+    baseUrl,
+    times: { ...ANSWER_TIMES, ...options.times },
+    secrets: options.apiKey ? [options.apiKey] : [],
+  };
+  const wires: Wires = { chat: (request, facts) => requestOnce(asked, request, facts) };
   return {
     ...{ name, fallback, baseUrl, account, kind, prices },
-    complete: (request) => endpoint.complete(request),
+    complete: (request) => learning(known, wires, request),
     facts: (model) => known.of(model),
     learn: (model, facts) => known.add(model, facts),
     close: async () => {},
   };
 }
 
-/** An endpoint, and what its refusals have shown: it is not asked again for what it does not support. */
-class LearnedEndpoint {
-  private readonly options: RequestOptions;
-  /** models that take no pictures */
-  private readonly blind = new Set<string>();
-  /** models whose thinking cannot be chosen */
-  private readonly fixed = new Set<string>();
+/** The ways in which an endpoint can be asked. */
+type Wires = { chat: Ask } & Partial<Record<WireName, Ask>>;
 
-  constructor(options: OpenAIOptions) {
-    this.options = {
-      client: openaiClient(options),
-      times: { ...ANSWER_TIMES, ...options.times },
-      secrets: options.apiKey ? [options.apiKey] : [],
-      askUsage: true,
-      marksCache: options.kind === 'openrouter',
-      limitName: options.kind === 'openai' ? 'max_completion_tokens' : 'max_tokens',
-    };
-  }
-
-  async complete(request: ModelRequest): Promise<ModelAnswer> {
-    if (request.effort !== undefined && this.fixed.has(request.model)) return await this.complete({ ...request, effort: undefined });
-    const pictures = hasPictures(request.messages);
-    const unseen = { ...request, messages: pictures ? withoutPictures(request.messages) : request.messages };
-    if (pictures && this.blind.has(request.model)) return await this.complete(unseen);
+/** Asks until the endpoint accepts the request or refuses it for a reason that teaches nothing new. Nothing is asked again once a part of an answer was there. */
+async function learning(known: KnownFacts, wires: Wires, request: ModelRequest): Promise<ModelAnswer> {
+  const { model } = request;
+  let facts = await known.of(model);
+  let guess: ModelFacts = {};
+  let first: unknown;
+  let begun = false;
+  const taken = new Set<string>();
+  const watched: ModelRequest = {
+    ...request,
+    onPart: () => {
+      begun = true;
+      request.onPart?.();
+    },
+  };
+  for (;;) {
+    const now = { ...facts, ...guess };
     try {
-      return await requestOnce(this.options, request);
-    } catch (error) {
-      if (this.options.askUsage && refusesUsage(error)) {
-        this.options.askUsage = false;
-        return await this.complete(request);
-      }
-      if (request.effort !== undefined && refusesEffort(error)) {
-        this.fixed.add(request.model);
-        return await this.complete(request);
-      }
-      if (!refusesPictures(error, request.messages)) throw error;
-      const answer = await this.complete(unseen);
-      // the pictures were the reason: the same request without them is accepted
-      this.blind.add(request.model);
+      const answer = await (wires[now.wire ?? 'chat'] ?? wires.chat)(watched, now);
+      const proven = { ...guess, ...(facts.noTools && request.tools.length > 0 && { noTools: false }) };
+      if (Object.keys(proven).length > 0) await known.add(model, proven);
       return answer;
+    } catch (error) {
+      const lesson = begun ? null : lessonOf(error, { request, facts: now, responses: wires.responses !== undefined }, taken);
+      // a change that did not help is not the matter
+      if (!lesson) throw Object.keys(guess).length > 0 && error instanceof ModelError && error.type === 'ModelRejected' ? first : error;
+      first ??= error;
+      taken.add(lesson.id);
+      if (lesson.guess) guess = lesson.facts;
+      else await known.add(model, lesson.facts);
+      if (lesson.tell !== undefined) throw lesson.tell === null ? error : new ModelError('ModelRejected', lesson.tell, { cause: error });
+      facts = await known.of(model);
     }
   }
 }
-
-/** Some servers do not know stream_options. */
-const refusesUsage = (error: unknown): boolean =>
-  error instanceof ModelError && error.type === 'ModelRejected' && /stream_options|include_usage/.test(error.message);
-
-/** Some servers and models do not know reasoning_effort, or not this one. */
-const refusesEffort = (error: unknown): boolean => error instanceof ModelError && error.type === 'ModelRejected' && /reasoning/.test(error.message);
