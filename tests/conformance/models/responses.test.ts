@@ -203,12 +203,12 @@ describe('the second step', () => {
   });
 
   test.each([
-    ['another model', { wire: 'responses', model: 'other' }],
-    ['another endpoint', { wire: 'responses', endpoint: 'http://elsewhere/v1' }],
-    ['another protocol', { wire: 'chat' }],
-  ] as const)('is built from text and calls where %s made the first', async (_, made) => {
+    ['another model', { model: 'other' }],
+    ['another endpoint', { endpoint: 'http://elsewhere/v1' }],
+    ['another protocol', { wire: 'chat' as const }],
+  ])('is built from text and calls where %s made the first', async (_, made) => {
     const { endpoint, ask } = await asked(streamed(created, ...saying(0, 'Done'), last([])));
-    const state = { wire: 'responses', endpoint: endpoint.baseUrl, model: 'm', data: { items: [thought, call('a', 'a.txt')] }, ...made } as const;
+    const state = { wire: 'responses' as const, endpoint: endpoint.baseUrl, model: 'm', data: { items: [thought, call('a', 'a.txt')] }, ...made };
     const calls = [{ id: 'ours_1', name: 'file_read', arguments: '{"path":"a.txt"}' }];
     await ask([...hello, { role: 'assistant', content: 'Reading.', calls, state }, { role: 'tool', callId: 'ours_1', content: 'A' }]);
     expect(endpoint.requests()[0]!.body.input.slice(1)).toEqual([

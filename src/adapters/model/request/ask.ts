@@ -105,9 +105,10 @@ export class AnswerDraft {
   }
 }
 
+export type AssistantMessage = Extract<ModelMessage, { role: 'assistant' }>;
+
 /** What the asked endpoint and model gave with a step; undefined for a step of another one. */
-export function ownState(message: Extract<ModelMessage, { role: 'assistant' }>, asked: { wire: WireName; endpoint: string; model: string }): unknown {
-  const { state } = message;
+export function ownState({ state }: AssistantMessage, asked: { wire: WireName; endpoint: string; model: string }): unknown {
   return state?.wire === asked.wire && state.endpoint === asked.endpoint && state.model === asked.model ? state.data : undefined;
 }
 

@@ -1,6 +1,6 @@
 import { storableJson } from '../../../domain/text/storable.ts';
 import type { ModelMessage, ModelRequest } from '../model.ts';
-import { ownState } from '../request/ask.ts';
+import { type AssistantMessage, ownState } from '../request/ask.ts';
 
 /** An item of a response or of a request. Items of a response are sent back unchanged, so unknown fields and kinds stay. */
 export interface ResponseItem {
@@ -47,9 +47,8 @@ function inputItems(messages: readonly ModelMessage[], asked: { endpoint: string
   /** ids of calls as the endpoint knows them, by ours */
   const callIds = new Map<string, string>();
   return messages.flatMap((message): object[] => {
-    if (message.role === 'system') return [];
-    if (message.role === 'user') return [{ type: 'message', role: 'user', content: userParts(message) }];
     if (message.role === 'tool') return [{ type: 'function_call_output', call_id: callIds.get(message.callId) ?? message.callId, output: message.content }];
+    if (message.role !== 'assistant') return message.role === 'system' ? [] : [{ type: 'message', role: 'user', content: userParts(message) }];
     const own = ownItems(message, asked);
     if (!own) return foreignItems(message);
     const called = own.filter(isCall);
@@ -66,7 +65,7 @@ const userParts = ({ content, pictures = [] }: Extract<ModelMessage, { role: 'sy
 ];
 
 /** The items of a step as the endpoint gave them; null when it gave none that it would take back. */
-function ownItems(message: Extract<ModelMessage, { role: 'assistant' }>, asked: { endpoint: string; model: string }): ResponseItem[] | null {
+function ownItems(message: AssistantMessage, asked: { endpoint: string; model: string }): ResponseItem[] | null {
   const data = ownState(message, { wire: 'responses', ...asked }) as { items?: unknown } | undefined;
   if (!Array.isArray(data?.items)) return null;
   const items = data.items as ResponseItem[];
@@ -80,7 +79,7 @@ export const isWhole = ({ type, encrypted_content, content }: ResponseItem): boo
   type !== 'reasoning' || typeof encrypted_content === 'string' || (Array.isArray(content) && content.length > 0);
 
 /** A step of another model or endpoint. */
-const foreignItems = ({ content, calls = [] }: Extract<ModelMessage, { role: 'assistant' }>): object[] => [
+const foreignItems = ({ content, calls = [] }: AssistantMessage): object[] => [
   ...(content === '' ? [] : [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: content, annotations: [] }] }]),
   ...calls.map((call) => ({ type: 'function_call', call_id: call.id, name: call.name, arguments: call.arguments })),
 ];
