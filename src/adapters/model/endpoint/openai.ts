@@ -5,6 +5,8 @@ import type { Model, ModelAnswer, ModelFacts, ModelKind, ModelRequest } from '..
 import { lessonOf } from '../request/lessons.ts';
 import { type RequestOptions, requestOnce } from '../request/request.ts';
 import { ANSWER_TIMES, type AnswerTimes } from '../request/silence.ts';
+import { strictRequest } from '../request/strict.ts';
+import { askResponses } from '../responses/responses.ts';
 import { accountOf } from './account.ts';
 import { openaiClient } from './client.ts';
 import { type FactsStore, KnownFacts } from './facts.ts';
@@ -38,7 +40,10 @@ export function openaiModel(options: OpenAIOptions): Model {
     times: { ...ANSWER_TIMES, ...options.times },
     secrets: options.apiKey ? [options.apiKey] : [],
   };
-  const wires: Wires = { chat: (request, facts) => requestOnce(asked, request, facts) };
+  const wires: Wires = {
+    chat: (request, facts) => requestOnce(asked, request, facts),
+    responses: (request, { omit }) => askResponses({ ...asked, omit }, request),
+  };
   return {
     ...{ name, fallback, baseUrl, account, kind, prices },
     complete: (request) => learning(known, wires, request),
@@ -51,7 +56,7 @@ export function openaiModel(options: OpenAIOptions): Model {
 /** The ways in which an endpoint can be asked. */
 type Wires = { chat: Ask } & Partial<Record<WireName, Ask>>;
 
-/** Asks until the endpoint accepts the request or refuses it for a reason that teaches nothing new. Nothing is asked again once a part of an answer was there. */
+/** Asks until the endpoint accepts the request or refuses it for a reason that teaches nothing new. Nothing is asked again once a part of an answer was shown. */
 async function learning(known: KnownFacts, wires: Wires, request: ModelRequest): Promise<ModelAnswer> {
   const { model } = request;
   let facts = await known.of(model);
@@ -61,20 +66,21 @@ async function learning(known: KnownFacts, wires: Wires, request: ModelRequest):
   const taken = new Set<string>();
   const watched: ModelRequest = {
     ...request,
-    onPart: () => {
+    onDelta: (kind, text) => {
       begun = true;
-      request.onPart?.();
+      request.onDelta(kind, text);
     },
   };
   for (;;) {
     const now = { ...facts, ...guess };
     try {
-      const answer = await (wires[now.wire ?? 'chat'] ?? wires.chat)(watched, now);
+      const strict = strictRequest(watched, now);
+      const answer = await (wires[now.wire ?? 'chat'] ?? wires.chat)(strict.request, now);
       const proven = { ...guess, ...(facts.noTools && request.tools.length > 0 && { noTools: false }) };
       if (Object.keys(proven).length > 0) await known.add(model, proven);
-      return answer;
+      return { ...answer, calls: answer.calls.map((call) => ({ ...call, name: strict.names.get(call.name) ?? call.name })) };
     } catch (error) {
-      const lesson = begun ? null : lessonOf(error, { request, facts: now, responses: wires.responses !== undefined }, taken);
+      const lesson = begun ? null : lessonOf(error, { request, facts: now, guess, responses: wires.responses !== undefined }, taken);
       // a change that did not help is not the matter
       if (!lesson) throw Object.keys(guess).length > 0 && error instanceof ModelError && error.type === 'ModelRejected' ? first : error;
       first ??= error;

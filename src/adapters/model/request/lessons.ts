@@ -1,8 +1,9 @@
 import { ModelError } from '../error.ts';
 import type { ModelFacts, ModelRequest, StepState } from '../model.ts';
 import { hasPictures } from './pictures.ts';
+import { effortFor } from './strict.ts';
 import { strictThread } from './thread.ts';
-import { effortFor, limitName } from './wire.ts';
+import { limitName } from './wire.ts';
 
 /** What a refusal teaches of a model. */
 export interface Lesson {
@@ -20,6 +21,8 @@ export interface Refused {
   request: ModelRequest;
   /** by which it was written */
   facts: ModelFacts;
+  /** those that are not proven yet */
+  guess: ModelFacts;
   /** whether the endpoint can be asked over `/v1/responses` */
   responses: boolean;
 }
@@ -31,15 +34,26 @@ interface Row {
 }
 
 const facts = (taught: ModelFacts) => (): Omit<Lesson, 'id'> => ({ facts: taught });
+const overResponses = ({ facts: known }: Refused): boolean => known.wire === 'responses';
+const leftOut = (field: string, { facts: known }: Refused): Omit<Lesson, 'id'> => ({ facts: { omit: [...(known.omit ?? []), field] } });
+const OVER_RESPONSES = { facts: { wire: 'responses' }, guess: true } as const;
+const OVER_CHAT = { facts: { wire: 'chat', effort: 'none' }, guess: true } as const;
 const NO_TOOLS = 'This model takes no tools, and Fetch works with tools. Choose a model with tools: `fetch setup` shows them.';
 
 /** Refusals that name their reason. The first row that fits decides. */
 const ROWS: readonly Row[] = [
-  // OpenAI gpt-5.4 and later, Azure (openai/openai-openapi#541): also where no effort was sent. gpt-5-codex, o3-pro: "only supported in v1/responses"
+  // OpenAI gpt-5.4 and later, Azure (openai/openai-openapi#541): also where no effort was sent. gpt-5-codex, o3-pro: "only supported in v1/responses".
+  // A proxy may not have the Responses API, so only its answer proves it
   {
     says: /function tools with reasoning_effort|reasoning_effort to '?none|(only|use|in) (the )?`?\/?v1\/responses/i,
-    teaches: ({ request, responses }) => (responses ? { facts: { wire: 'responses' } } : request.tools.length > 0 ? { facts: { effort: 'none' } } : null),
+    teaches: ({ request, facts: known, responses }) => {
+      if (known.wire === 'responses') return OVER_CHAT;
+      return responses && known.wire === undefined ? OVER_RESPONSES : request.tools.length > 0 ? { facts: { effort: 'none' } } : null;
+    },
   },
+  // OpenAI's Responses API: models that do not think, and organisations that are not verified
+  { says: /encrypted content is not supported/i, teaches: (refused) => (overResponses(refused) ? leftOut('include', refused) : null) },
+  { says: /reasoning summar|reasoning\.summary/i, teaches: (refused) => (overResponses(refused) ? leftOut('summary', refused) : null) },
   // DeepSeek (earendil-works/pi#3636): "must be passed back"; Kimi (QuantumNous/new-api#3121): "reasoning_content is missing"
   {
     says: /reasoning_content\b.*(passed back|missing|required|must be (set|present|provided|included))|missing.{0,40}reasoning_content/i,
@@ -95,15 +109,23 @@ const EFFORT = /reasoning|effort\b|thinking/i;
 
 /** What a refusal teaches of the model; null when it teaches nothing new, or is no refusal. */
 export function lessonOf(error: unknown, refused: Refused, taken: ReadonlySet<string>): Lesson | null {
-  if (!(error instanceof ModelError) || !isRefusal(error)) return null;
+  if (!(error instanceof ModelError)) return null;
+  const lacking = lacksResponses(error, refused);
+  if (!isRefusal(error) && !lacking) return null;
   const rows = ROWS.flatMap(({ says, teaches }, at) => {
     const words = says.exec(error.message);
     const lesson = words && teaches(refused, words);
-    return lesson ? [{ ...lesson, id: String(at) }] : [];
+    return lesson ? [{ ...lesson, id: `${at} ${refused.facts.wire ?? ''}` }] : [];
   });
-  const lesson = rows[0] ?? fieldLesson(error, refused) ?? guesses(error, refused).find(({ id }) => !taken.has(id));
+  const lesson =
+    rows[0] ?? (lacking ? { id: 'chat', ...OVER_CHAT } : null) ?? fieldLesson(error, refused) ?? guesses(error, refused).find(({ id }) => !taken.has(id));
   return lesson && !taken.has(lesson.id) ? lesson : null;
 }
+
+/** A proxy that has no Responses API says so in any words. */
+const lacksResponses = (error: ModelError, { facts: known, guess }: Refused): boolean =>
+  known.wire === 'responses' &&
+  ([404, 405].includes(error.status ?? 0) || (guess.wire !== undefined && (error.type === 'ModelRejected' || error.type === 'ModelStreamBroken')));
 
 /** Servers put refusals under several states: Jinja's exceptions come as 500, missing abilities as 404. */
 const isRefusal = ({ type, status }: ModelError): boolean =>
@@ -141,7 +163,7 @@ function sentFields({ messages, tools, effort, maxTokens }: ModelRequest, known:
   const kept = messages.flatMap((message) => (message.role === 'assistant' && message.state?.wire === 'chat' ? fieldsOf(message.state) : []));
   const limit = maxTokens === undefined ? undefined : limitName(known);
   const fields = [
-    'stream_options',
+    ...(known.wire === 'responses' ? [] : ['stream_options']),
     ...(effortFor({ tools, effort }, known) === undefined ? [] : ['reasoning_effort']),
     ...(limit === undefined ? [] : [limit]),
     ...(known.reasoningBack ? ['reasoning_content'] : []),

@@ -26,7 +26,7 @@ export async function requestOnce(options: RequestOptions, request: ModelRequest
   let phase: 'request' | 'stream' = 'request';
   const silence = new SilenceWatch(options.times, (error) => controller.abort(error));
   try {
-    const { body, promptChars, tools } = wireBody(request, options.baseUrl, facts);
+    const { body, promptChars } = wireBody(request, options.baseUrl, facts);
     const response = await post(options.client, body, request.requestId, controller.signal);
     phase = 'stream';
     const answer = new Accumulator(request.model, promptChars, request.onDelta);
@@ -38,8 +38,7 @@ export async function requestOnce(options: RequestOptions, request: ModelRequest
     }
     // when the request was aborted, the SDK ends the loop without an error
     if (controller.signal.aborted) throw controller.signal.reason;
-    const whole = answer.finish();
-    return { ...whole, calls: whole.calls.map((call) => ({ ...call, name: tools.get(call.name)?.name ?? call.name })) };
+    return answer.finish();
   } catch (error) {
     // leaving the loop early makes the SDK abort its own controller, so only our own reasons count
     if (request.signal.aborted) throw request.signal.reason;

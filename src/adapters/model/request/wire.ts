@@ -1,9 +1,7 @@
 import { storableJson } from '../../../domain/text/storable.ts';
 import type { ModelFacts, ModelMessage, ModelRequest, ModelTool } from '../model.ts';
-import { wireId, wireName } from './identifiers.ts';
-import { hasPictures, userContent, withoutPictures } from './pictures.ts';
-import { strictSchema } from './schema.ts';
-import { strictThread } from './thread.ts';
+import { wireId } from './identifiers.ts';
+import { userContent } from './pictures.ts';
 
 /** A part of a request on the wire, and how many of its characters count as tokens; base64 does not. */
 interface Piece {
@@ -13,45 +11,24 @@ interface Piece {
 
 type Assistant = Extract<ModelMessage, { role: 'assistant' }>;
 
-export interface WireBody {
-  body: string;
-  /** for the estimate when the endpoint reports no usage */
-  promptChars: number;
-  /** the tools under their names on the wire */
-  tools: ReadonlyMap<string, ModelTool>;
-}
-
-/** The body of a chat completion that no server refuses for its form, as the facts want it. `endpoint`: the base URL that is asked. */
-export function wireBody(request: ModelRequest, endpoint: string, facts: ModelFacts): WireBody {
-  const { model, maxTokens } = request;
-  const sent = (field: string) => !facts.omit?.includes(field);
-  const messages = strictThread(facts.noPictures && hasPictures(request.messages) ? withoutPictures(request.messages) : request.messages, facts);
+/**
+ * The body of a chat completion, written of a strict request as the facts want it. `endpoint`: the base URL that is asked. `promptChars` is for the estimate when
+ * the endpoint reports no usage.
+ */
+export function wireBody(request: ModelRequest, endpoint: string, facts: ModelFacts): { body: string; promptChars: number } {
+  const { model, messages, tools, effort, maxTokens } = request;
   const said = messagePieces(messages, styleOf(endpoint, model, facts));
   if (facts.marksCache) for (const at of cachePoints(messages)) said[at] = cachedPiece(messages[at]!, said[at]!);
-  const tools = new Map(request.tools.map((tool) => [wireName(tool.name), tool]).reverse() as Array<[string, ModelTool]>);
-  const offered = tools.size > 0 ? toolsPiece([...tools.values()].reverse(), facts.omit ?? []) : null;
-  const effort = effortFor(request, facts);
+  const offered = tools.length > 0 ? toolsPiece(tools) : null;
   const limit = limitName(facts);
   const body = [
     `{"model":${JSON.stringify(model)},"messages":[${said.map((piece) => piece.json).join(',')}],"stream":true`,
-    ...(sent('stream_options') ? ['"stream_options":{"include_usage":true}'] : []),
+    ...(facts.omit?.includes('stream_options') ? [] : ['"stream_options":{"include_usage":true}']),
     ...(offered ? [`"tools":${offered.json}`] : []),
     ...(effort === undefined ? [] : [`"reasoning_effort":${JSON.stringify(effort)}`]),
     ...(maxTokens === undefined || limit === undefined ? [] : [`"${limit}":${maxTokens}`]),
   ].join(',');
-  return { body: `${body}}`, promptChars: said.reduce((sum, piece) => sum + piece.counted + 1, 1) + (offered?.counted ?? 0), tools };
-}
-
-const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
-
-/** The effort that is sent: the one that was chosen or that the model wants beside tools, or of those that it takes the nearest one. */
-export function effortFor({ tools, effort }: Pick<ModelRequest, 'tools' | 'effort'>, facts: ModelFacts): string | undefined {
-  if (facts.omit?.includes('reasoning_effort')) return undefined;
-  const wanted = facts.effort && tools.length > 0 ? facts.effort : effort;
-  const known = facts.efforts?.filter((each) => EFFORTS.includes(each)) ?? [];
-  if (wanted === undefined || known.length === 0) return wanted;
-  const distance = (each: string) => Math.abs(EFFORTS.indexOf(each) - EFFORTS.indexOf(wanted));
-  return known.reduce((best, each) => (distance(each) < distance(best) ? each : best));
+  return { body: `${body}}`, promptChars: said.reduce((sum, piece) => sum + piece.counted + 1, 1) + (offered?.counted ?? 0) };
 }
 
 /** The name under which a limit of tokens is sent; undefined: under none. */
@@ -76,7 +53,7 @@ const styleOf = (endpoint: string, model: string, facts: ModelFacts): Style => (
 
 /** The history is cached, so the messages of a thread are the same objects in every request. Each is serialised once for a style. */
 const pieces = new WeakMap<ModelMessage, Piece & { key: string }>();
-const toolJsons = new WeakMap<ModelTool, { json: string; key: string }>();
+const toolJsons = new WeakMap<ModelTool, string>();
 
 function messagePieces(messages: readonly ModelMessage[], style: Style): Piece[] {
   const used = new Set<string>();
@@ -139,7 +116,7 @@ function wireStep(message: Assistant, ids: readonly string[], style: Style): obj
     ...(skips && at === 0 ? SKIPS_SIGNATURE : kept(own?.calls?.[at])),
     id: ids[at],
     type: 'function',
-    function: { name: wireName(call.name), arguments: objectJson(call.arguments) },
+    function: { name: call.name, arguments: objectJson(call.arguments) },
   }));
   // for some providers an empty text block is an error, null is not
   return { role: 'assistant', content, ...thoughts, tool_calls: calls };
@@ -183,17 +160,13 @@ function cachedPiece(message: ModelMessage, piece: Piece): Piece {
 }
 
 /** Declarations are the same objects in every request, lists of them are not: a chat has those that its settings allow. */
-function toolsPiece(tools: readonly ModelTool[], omit: readonly string[]): Piece {
-  const json = `[${tools.map((tool) => toolJson(tool, omit)).join(',')}]`;
+function toolsPiece(tools: readonly ModelTool[]): Piece {
+  const json = `[${tools.map(toolJson).join(',')}]`;
   return { json, counted: json.length };
 }
 
-function toolJson(tool: ModelTool, omit: readonly string[]): string {
-  const key = omit.join();
-  const known = toolJsons.get(tool);
-  if (known?.key === key) return known.json;
-  const { name, description, parameters } = tool;
-  const json = storableJson({ type: 'function', function: { name: wireName(name), description, parameters: strictSchema(parameters, omit) } });
-  toolJsons.set(tool, { json, key });
+function toolJson(tool: ModelTool): string {
+  const json = toolJsons.get(tool) ?? storableJson({ type: 'function', function: tool });
+  toolJsons.set(tool, json);
   return json;
 }
