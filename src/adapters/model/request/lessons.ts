@@ -115,7 +115,7 @@ export function lessonOf(error: unknown, refused: Refused, taken: ReadonlySet<st
   const rows = ROWS.flatMap(({ says, teaches }, at) => {
     const words = says.exec(error.message);
     const lesson = words && teaches(refused, words);
-    return lesson ? [{ ...lesson, id: `${at} ${refused.facts.wire ?? ''}` }] : [];
+    return lesson && isNew(lesson.facts, refused.facts) ? [{ ...lesson, id: `${at} ${refused.facts.wire ?? ''}` }] : [];
   });
   const lesson =
     rows[0] ?? (lacking ? { id: 'chat', ...OVER_CHAT } : null) ?? fieldLesson(error, refused) ?? guesses(error, refused).find(({ id }) => !taken.has(id));
@@ -126,6 +126,8 @@ export function lessonOf(error: unknown, refused: Refused, taken: ReadonlySet<st
 const lacksResponses = (error: ModelError, { facts: known, guess }: Refused): boolean =>
   known.wire === 'responses' &&
   ([404, 405].includes(error.status ?? 0) || (guess.wire !== undefined && (error.type === 'ModelRejected' || error.type === 'ModelStreamBroken')));
+
+const isNew = (taught: ModelFacts, known: ModelFacts): boolean => JSON.stringify({ ...known, ...taught }) !== JSON.stringify(known);
 
 /** Servers put refusals under several states: Jinja's exceptions come as 500, missing abilities as 404. */
 const isRefusal = ({ type, status }: ModelError): boolean =>

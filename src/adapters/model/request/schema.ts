@@ -86,10 +86,28 @@ function flattened(given: Schema, place: Place): Flat {
 function withAlternatives({ schema, place }: Flat): Flat {
   const options = optionsOf(schema).map((option) => flattened(option, place));
   if (options.length === 0) return { schema, place };
-  const properties = Object.assign({}, ...options.map((option) => option.schema.properties), schema.properties);
+  const properties = [...options.map((option) => option.schema.properties), schema.properties].reduce<Schema>(membersOfBoth, {});
   const required = names(options[0]!.schema.required).filter((name) => options.every((option) => names(option.schema.required).includes(name)));
   const open = [...new Set(options.flatMap((option) => option.place.open))];
   return { schema: { ...schema, properties, required: [...names(schema.required), ...required] }, place: { ...place, open } };
+}
+
+/** A member that differs from one alternative to the next may be any of them; words, as of a discriminator, are one list. */
+function membersOfBoth(sum: Schema, more: unknown): Schema {
+  const out = { ...sum };
+  for (const [name, part] of Object.entries(isSchema(more) ? more : {})) {
+    const before = out[name];
+    const [words, others] = [wordsOf(before), wordsOf(part)];
+    if (before === undefined || JSON.stringify(before) === JSON.stringify(part)) out[name] = part;
+    else if (words && others) out[name] = { ...(before as Schema), const: undefined, enum: [...new Set([...words, ...others])] };
+    else out[name] = { anyOf: [before, part] };
+  }
+  return out;
+}
+
+function wordsOf(part: unknown): string[] | null {
+  const values = isSchema(part) ? (Array.isArray(part.enum) ? part.enum : [part.const]) : [];
+  return values.length > 0 && values.every((value) => typeof value === 'string') ? values : null;
 }
 
 const names = (value: unknown): string[] => (Array.isArray(value) ? value.filter((name) => typeof name === 'string') : []);
