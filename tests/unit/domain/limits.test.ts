@@ -22,7 +22,7 @@ it('a named end is waited for, and never longer than a minute more', () =>
   ));
 
 const task = { id: 'tsk_1', harness: 'claude' as const, workspace: 'demo' };
-// a day that is gone is never today, whose name would be left out
+// a day that is gone: the name of today would be left out
 const limit = { kind: 'limit' as const, named: true, opensAt: Date.UTC(2020, 10, 26, 14) };
 
 it('the message says until when, and each way on', () => {
