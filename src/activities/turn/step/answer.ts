@@ -100,6 +100,7 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
     return await storeAnswer(db, input, subject, {
       text: answer.text,
       calls: await routeToKennel(db, config, subject.chatId, calls, added),
+      state: answer.state,
       model: answer.model,
       // the summary that made room was paid for as well
       usage: {
