@@ -6,12 +6,12 @@ import { stepKey } from '../../../contracts/ids.ts';
 import { shownOfMessage, toModelMessages } from '../../../domain/chat/context/context.ts';
 import { accessOf, type ToolAccess } from '../../../domain/consent/tool-access.ts';
 import { costOf } from '../../../domain/model/price-book.ts';
-import { keepForTurn, skillsAmong } from '../../../store/extensions/turn-extensions.ts';
 import type { Db } from '../../../store/postgres/database.ts';
-import type { CheckedCall } from '../../../store/steps/new-calls.ts';
-import type { StepSubject } from '../../../store/steps/step-subject.ts';
-import { storeAnswer } from '../../../store/steps/steps.ts';
-import { type History, loadHistory } from '../../../store/steps/transcript.ts';
+import type { CheckedCall } from '../../../store/turns/steps/new-calls.ts';
+import type { StepSubject } from '../../../store/turns/steps/step-subject.ts';
+import { storeAnswer } from '../../../store/turns/steps/steps.ts';
+import { type History, loadHistory } from '../../../store/turns/steps/transcript.ts';
+import { keepForTurn, skillsAmong } from '../../../store/turns/turn-extensions.ts';
 import { type AddedTools, addedTools } from '../../../tools/extensions/added-tools.ts';
 import { modelTools } from '../../../tools/registry.ts';
 import type { ActivityDeps } from '../../activity-deps.ts';
@@ -58,6 +58,8 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
     return await storeAnswer(deps.db, asking.input, asking.subject, {
       text: answer.text,
       calls,
+      // it has fields of calls by their position, so it goes with all of them or with none
+      ...(calls.length === answer.calls.length && { state: answer.state }),
       model: answer.model,
       usage: costsOf(usage, costOf([answer.model, asked], usage, deps.model.prices), fitting.spent),
       cachedTokens: usage.cachedTokens,
