@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import type { ModelMessage } from '../../../src/adapters/model/model.ts';
 import { jsonAnswer, refusal, streamed } from './endpoint.ts';
 import { askedOver, HELLO, stepped, TOOL } from './wires.ts';
 

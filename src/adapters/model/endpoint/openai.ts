@@ -2,7 +2,7 @@ import { priceBook } from '../../../domain/model/price-book.ts';
 import { ModelError } from '../error.ts';
 import type { Model, ModelAnswer, ModelKind, ModelRequest } from '../model.ts';
 import { askNative } from '../native/native.ts';
-import { ANTHROPIC, GEMINI } from '../native/vendors.ts';
+import { vendorAt, vendors } from '../native/vendors.ts';
 import { hasPictures, refusesPictures, withoutPictures } from '../request/pictures.ts';
 import { type RequestOptions, requestOnce } from '../request/request.ts';
 import { ANSWER_TIMES, type AnswerTimes } from '../request/silence.ts';
@@ -97,10 +97,8 @@ class LearnedEndpoint {
   private async ask(request: ModelRequest): Promise<ModelAnswer> {
     const facts = await this.known.of(request.model);
     if (facts.wire === 'responses') return await askResponses({ ...this.options, omit: facts.omit }, request);
-    if (facts.wire === 'anthropic' || facts.wire === 'gemini') {
-      return await askNative(facts.wire === 'gemini' ? GEMINI : ANTHROPIC, this.options, request, facts);
-    }
-    return await requestOnce(this.options, request);
+    const vendor = facts.wire === undefined ? vendorAt(this.options.baseUrl) : vendors.find(({ wire }) => wire === facts.wire);
+    return vendor ? await askNative(vendor, this.options, request, facts) : await requestOnce(this.options, request);
   }
 }
 
