@@ -1,9 +1,10 @@
-import type { WireName } from '../../../contracts/model.ts';
 import { priceBook } from '../../../domain/model/price-book.ts';
 import { ModelError } from '../error.ts';
 import type { Model, ModelAnswer, ModelFacts, ModelKind, ModelRequest } from '../model.ts';
+import { askNative } from '../native/native.ts';
+import { vendorAt, vendors } from '../native/vendors.ts';
 import { lessonOf } from '../request/lessons.ts';
-import { type RequestOptions, requestOnce } from '../request/request.ts';
+import { requestOnce } from '../request/request.ts';
 import { ANSWER_TIMES, type AnswerTimes } from '../request/silence.ts';
 import { strictRequest } from '../request/strict.ts';
 import { askResponses } from '../responses/responses.ts';
@@ -25,7 +26,7 @@ export interface OpenAIOptions {
   facts?: FactsStore | undefined;
 }
 
-/** One request of a wire. Throws `ModelError`, or the reason of the aborted signal. */
+/** One request in the protocol that the facts name. Throws `ModelError`, or the reason of the aborted signal. */
 type Ask = (request: ModelRequest, facts: ModelFacts) => Promise<ModelAnswer>;
 
 /** Any endpoint that speaks OpenAI's protocols, through the `openai` client without its retries, because Temporal retries. */
@@ -34,30 +35,28 @@ export function openaiModel(options: OpenAIOptions): Model {
   const prices = priceBook(options.price, { ours: true, local: isLocalEndpoint(baseUrl) });
   const account = accountOf(baseUrl, options.apiKey);
   const known = new KnownFacts(baseUrl, options.facts);
-  const asked: RequestOptions = {
+  const asked = {
     client: openaiClient(options),
-    baseUrl,
+    ...{ baseUrl, apiKey: options.apiKey },
     times: { ...ANSWER_TIMES, ...options.times },
     secrets: options.apiKey ? [options.apiKey] : [],
   };
-  const wires: Wires = {
-    chat: (request, facts) => requestOnce(asked, request, facts),
-    responses: (request, { omit }) => askResponses({ ...asked, omit }, request),
+  const ask: Ask = (request, facts) => {
+    if (facts.wire === 'responses') return askResponses({ ...asked, omit: facts.omit }, request);
+    const vendor = facts.wire === undefined ? vendorAt(baseUrl) : vendors.find(({ wire }) => wire === facts.wire);
+    return vendor ? askNative(vendor, asked, request, facts) : requestOnce(asked, request, facts);
   };
   return {
     ...{ name, fallback, baseUrl, account, kind, prices },
-    complete: (request) => learning(known, wires, request),
+    complete: (request) => learning(known, ask, request),
     facts: (model) => known.of(model),
     learn: (model, facts) => known.add(model, facts),
     close: async () => {},
   };
 }
 
-/** The ways in which an endpoint can be asked. */
-type Wires = { chat: Ask } & Partial<Record<WireName, Ask>>;
-
 /** Asks until the endpoint accepts the request or refuses it for a reason that teaches nothing new. Nothing is asked again once a part of an answer was shown. */
-async function learning(known: KnownFacts, wires: Wires, request: ModelRequest): Promise<ModelAnswer> {
+async function learning(known: KnownFacts, ask: Ask, request: ModelRequest): Promise<ModelAnswer> {
   const { model } = request;
   let facts = await known.of(model);
   let guess: ModelFacts = {};
@@ -75,12 +74,12 @@ async function learning(known: KnownFacts, wires: Wires, request: ModelRequest):
     const now = { ...facts, ...guess };
     try {
       const strict = strictRequest(watched, now);
-      const answer = await (wires[now.wire ?? 'chat'] ?? wires.chat)(strict.request, now);
+      const answer = await ask(strict.request, now);
       const proven = { ...guess, ...(facts.noTools && request.tools.length > 0 && { noTools: false }) };
       if (Object.keys(proven).length > 0) await known.add(model, proven);
       return { ...answer, calls: answer.calls.map((call) => ({ ...call, name: strict.names.get(call.name) ?? call.name })) };
     } catch (error) {
-      const lesson = begun ? null : lessonOf(error, { request, facts: now, guess, responses: wires.responses !== undefined }, taken);
+      const lesson = begun ? null : lessonOf(error, { request, facts: now, guess }, taken);
       // a change that did not help is not the matter
       if (!lesson) throw Object.keys(guess).length > 0 && error instanceof ModelError && error.type === 'ModelRejected' ? first : error;
       first ??= error;

@@ -23,8 +23,6 @@ export interface Refused {
   facts: ModelFacts;
   /** those that are not proven yet */
   guess: ModelFacts;
-  /** whether the endpoint can be asked over `/v1/responses` */
-  responses: boolean;
 }
 
 interface Row {
@@ -34,6 +32,7 @@ interface Row {
 }
 
 const facts = (taught: ModelFacts) => (): Omit<Lesson, 'id'> => ({ facts: taught });
+const hasSteps = ({ messages }: ModelRequest): boolean => messages.some(({ role }) => role === 'assistant');
 const overResponses = ({ facts: known }: Refused): boolean => known.wire === 'responses';
 const leftOut = (field: string, { facts: known }: Refused): Omit<Lesson, 'id'> => ({ facts: { omit: [...(known.omit ?? []), field] } });
 const OVER_RESPONSES = { facts: { wire: 'responses' }, guess: true } as const;
@@ -46,9 +45,9 @@ const ROWS: readonly Row[] = [
   // A proxy may not have the Responses API, so only its answer proves it
   {
     says: /function tools with reasoning_effort|reasoning_effort to '?none|(only|use|in) (the )?`?\/?v1\/responses/i,
-    teaches: ({ request, facts: known, responses }) => {
+    teaches: ({ request, facts: known }) => {
       if (known.wire === 'responses') return OVER_CHAT;
-      return responses && known.wire === undefined ? OVER_RESPONSES : request.tools.length > 0 ? { facts: { effort: 'none' } } : null;
+      return known.wire === undefined ? OVER_RESPONSES : request.tools.length > 0 ? { facts: { effort: 'none' } } : null;
     },
   },
   // OpenAI's Responses API: models that do not think, and organisations that are not verified
@@ -57,12 +56,12 @@ const ROWS: readonly Row[] = [
   // DeepSeek (earendil-works/pi#3636): "must be passed back"; Kimi (QuantumNous/new-api#3121): "reasoning_content is missing"
   {
     says: /reasoning_content\b.*(passed back|missing|required|must be (set|present|provided|included))|missing.{0,40}reasoning_content/i,
-    teaches: facts({ reasoningBack: true }),
+    teaches: ({ request }) => (hasSteps(request) ? { facts: { reasoningBack: true } } : null),
   },
   // Gemini (continuedev/continue#8865)
   {
     says: /(missing|lacks?|without|requires?|must|no) .{0,40}thought_?signature|thought_?signature.{0,40}(missing|required|must)/i,
-    teaches: facts({ skipSignature: true }),
+    teaches: ({ request }) => (hasSteps(request) ? { facts: { skipSignature: true } } : null),
   },
   // chat templates of Mistral, Gemma, Llama 2 (llama.cpp, vLLM, LM Studio); Perplexity: "should alternate with assistant"
   { says: /roles? must alternate|should alternate|alternate between|multiturn requests alternate/i, teaches: facts({ alternates: true }) },
