@@ -14,6 +14,8 @@ import { remember } from './transcript.ts';
 
 export interface Answer {
   text: string;
+  /** what the person is told beside the text, in our words: that it was cut, refused or empty */
+  note?: string;
   calls: CheckedCall[];
   model: string;
   usage: StepUsage;
@@ -45,8 +47,11 @@ export function stepResult(
   };
 }
 
-export const rememberAnswer = (batch: WriteBatch, { turnId, step }: ThinkInput, { text }: Answer, calls: readonly NewCall[]): void =>
-  remember(batch, { id: derivedId('msg_', stepKey(turnId, step)), turnId, role: 'assistant', content: text, callIds: calls.map(({ row }) => row.id) });
+/** Nothing empty is remembered, because providers refuse it: in place of an answer without a word stands what the person was told. */
+export function rememberAnswer(batch: WriteBatch, { turnId, step }: ThinkInput, { text, note }: Answer, calls: readonly NewCall[]): void {
+  const content = text.trim() === '' && calls.length === 0 && note ? `[${note}]` : text;
+  remember(batch, { id: derivedId('msg_', stepKey(turnId, step)), turnId, role: 'assistant', content, callIds: calls.map(({ row }) => row.id) });
+}
 
 /** Stores the step, its cost, and that it has read all earlier rows except the inbox rows `unread`. */
 export function writeStep(

@@ -11,6 +11,8 @@ export class StepStream {
   readonly #key: readonly (string | number)[];
   readonly #text: StreamedItem;
   #thoughts = 0;
+  /** white space before the first word; an answer of nothing else is shown to nobody */
+  #blank = '';
   #reasoning: StreamedItem;
 
   /** @param key identifies this attempt: each attempt streams under its own items */
@@ -22,7 +24,10 @@ export class StepStream {
     this.#reasoning = this.#item('agent_reasoning', 'reason', this.#thoughts);
   }
 
-  add(kind: Kind, delta: string): void {
+  add(kind: Kind, part: string): void {
+    const delta = kind === 'agent_message' ? this.#blank + part : part;
+    if (kind === 'agent_message') this.#blank = this.#text.isEmpty && delta.trim() === '' ? delta : '';
+    if (this.#blank !== '' && kind === 'agent_message') return;
     // a thought is over when the model speaks; a later one is another item
     if (kind === 'agent_message' && !this.#reasoning.isEmpty) {
       this.#text.after(this.#reasoning.end('completed'));
@@ -30,6 +35,11 @@ export class StepStream {
       this.#reasoning = this.#item('agent_reasoning', 'reason', this.#thoughts);
     }
     (kind === 'agent_message' ? this.#text : this.#reasoning).add(delta);
+  }
+
+  /** The model is asked once more, after an answer without a word. */
+  again(): void {
+    this.#blank = '';
   }
 
   async endReasoning(): Promise<void> {
