@@ -1,5 +1,6 @@
 import { ASK_USER, type StepUsage, type ThinkInput, type ThinkResult } from '../../contracts/conversation.ts';
 import { outboxId, stepKey } from '../../contracts/ids.ts';
+import type { StepState } from '../../contracts/model.ts';
 import { cut, derivedId } from '../chats/ids.ts';
 import { deltaEvent, type ItemRow, insertItems, itemEvent, itemRow } from '../chats/threads/items.ts';
 import { json } from '../postgres/database.ts';
@@ -17,6 +18,8 @@ export interface Answer {
   /** what the person is told beside the text, in our words: that it was cut, refused or empty */
   note?: string;
   calls: CheckedCall[];
+  /** what the provider wants back with the step; its fields of calls stand at the positions of `calls` */
+  state?: StepState | undefined;
   model: string;
   usage: StepUsage;
   /** the part of the input that came from the cache of the endpoint */
@@ -48,9 +51,10 @@ export function stepResult(
 }
 
 /** Nothing empty is remembered, because providers refuse it: in place of an answer without a word stands what the person was told. */
-export function rememberAnswer(batch: WriteBatch, { turnId, step }: ThinkInput, { text, note }: Answer, calls: readonly NewCall[]): void {
-  const content = text.trim() === '' && calls.length === 0 && note ? `[${note}]` : text;
-  remember(batch, { id: derivedId('msg_', stepKey(turnId, step)), turnId, role: 'assistant', content, callIds: calls.map(({ row }) => row.id) });
+export function rememberAnswer(batch: WriteBatch, { turnId, step }: ThinkInput, { text, note, state }: Answer, calls: readonly NewCall[]): void {
+  const said = { id: derivedId('msg_', stepKey(turnId, step)), turnId, role: 'assistant' as const, callIds: calls.map(({ row }) => row.id) };
+  const isSilent = text.trim() === '' && calls.length === 0 && note !== undefined;
+  remember(batch, isSilent ? { ...said, content: `[${note}]` } : { ...said, content: text, state });
 }
 
 /** Stores the step, its cost, and that it has read all earlier rows except the inbox rows `unread`. */

@@ -1,6 +1,7 @@
 import type { ColumnType, Generated } from 'kysely';
 import type { Danger, Effect, NamedCall, ThinkResult } from '../../contracts/conversation.ts';
 import type { DecidedBy, Decision } from '../../contracts/decision.ts';
+import type { ModelFacts, StepState } from '../../contracts/model.ts';
 import type { TurnStatus, TurnUsage } from '../../contracts/records.ts';
 import type { CallTaint, Sink, Source } from '../../contracts/taint.ts';
 import type { Verdict } from '../../domain/consent/policy.ts';
@@ -97,6 +98,8 @@ export interface TranscriptTable {
   /** the part of the content that the person wrote; null: all of it, when it has no sources */
   words: string | null;
   tokens: number;
+  /** what the provider wants back with this message, exactly as it came; null for a message that the model did not write */
+  step_state: NullableJson<StepState>;
   /** in a copied thread: the id of the first one, which texts still name */
   copied_from: ColumnType<string | null, string | null | undefined, never>;
   created_at: Created;
@@ -175,6 +178,15 @@ export interface ModelWaitTable {
   told_until: Date | null;
 }
 
+/** What was learned of a model of an endpoint. */
+export interface ModelFactsTable {
+  /** without credentials */
+  base_url: string;
+  model: string;
+  facts: Json<ModelFacts>;
+  learned_at: ColumnType<Date, Date | undefined, Date>;
+}
+
 export interface TurnDatabase {
   turns: TurnTable;
   steps: StepTable;
@@ -185,4 +197,5 @@ export interface TurnDatabase {
   spending: SpendingTable;
   sink_grants: SinkGrantTable;
   model_waits: ModelWaitTable;
+  model_facts: ModelFactsTable;
 }

@@ -63,6 +63,8 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
       text: answer.text,
       ...(told && { note: told }),
       calls,
+      // it has fields of calls by their position, so it goes with all of them or with none
+      ...(calls.length === answer.calls.length && { state: answer.state }),
       model: answer.model,
       // the summary that made room was paid for as well
       usage: sumOf(asked.usage, fitting.spent),
