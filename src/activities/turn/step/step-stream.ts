@@ -25,21 +25,29 @@ export class StepStream {
   }
 
   add(kind: Kind, part: string): void {
-    const delta = kind === 'agent_message' ? this.#blank + part : part;
-    if (kind === 'agent_message') this.#blank = this.#text.isEmpty && delta.trim() === '' ? delta : '';
-    if (this.#blank !== '' && kind === 'agent_message') return;
-    // a thought is over when the model speaks; a later one is another item
-    if (kind === 'agent_message' && !this.#reasoning.isEmpty) {
-      this.#text.after(this.#reasoning.end('completed'));
-      this.#thoughts += 1;
-      this.#reasoning = this.#item('agent_reasoning', 'reason', this.#thoughts);
+    if (kind === 'agent_reasoning') {
+      this.#reasoning.add(part);
+      return;
     }
-    (kind === 'agent_message' ? this.#text : this.#reasoning).add(delta);
+    const text = this.#blank + part;
+    this.#blank = this.#text.isEmpty && text.trim() === '' ? text : '';
+    if (this.#blank) return;
+    // a thought is over when the model speaks; a later one is another item
+    this.#endThought();
+    this.#text.add(text);
   }
 
   /** The model is asked once more, after an answer without a word. */
   again(): void {
     this.#blank = '';
+    this.#endThought();
+  }
+
+  #endThought(): void {
+    if (this.#reasoning.isEmpty) return;
+    this.#text.after(this.#reasoning.end('completed'));
+    this.#thoughts += 1;
+    this.#reasoning = this.#item('agent_reasoning', 'reason', this.#thoughts);
   }
 
   async endReasoning(): Promise<void> {
