@@ -6,14 +6,14 @@ import { lenientJson, NotJson } from '../domain/text/lenient-json.ts';
 /** A list in place of an object is refused by the schema, in its own words. */
 export type ReadArguments = { ok: true; value: unknown } | { ok: false; why: string };
 
-const FENCE = /^```[\w-]*[ \t]*\r?\n?([\s\S]*?)\r?\n?```$/;
+const FENCE = '```';
 /** JSON inside of a JSON text, in another one. */
 const MOST_WRAPPINGS = 3;
 
 /** The JSON value of arguments; nothing at all is an empty object. `why` completes "The arguments …". */
 export function readArguments(raw: string): ReadArguments {
   let text = raw.replace(/^\uFEFF/, '').trim();
-  text = FENCE.exec(text)?.[1]?.trim() ?? text;
+  if (text.startsWith(FENCE) && text.endsWith(FENCE)) text = text.slice(FENCE.length, -FENCE.length).replace(/^\w+/, '').trim();
   if (text === '') return { ok: true, value: {} };
   try {
     let value = firstValue(text);
