@@ -6,7 +6,7 @@ const UNITS_ALONE = [
   'tests/unit/adapters/backup/sealed-stream.test.ts',
   'tests/unit/adapters/skill-folders.test.ts',
   'tests/unit/adapters/speech.test.ts',
-  'tests/unit/channels/whatsapp/fixture-*.test.ts',
+  'tests/unit/gateway/channels/whatsapp/fixture-*.test.ts',
   'tests/unit/cli/chat-typing.test.ts',
   'tests/unit/cli/logs.test.ts',
   'tests/unit/kennel/runner-*.test.ts',
