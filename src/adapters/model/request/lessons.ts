@@ -28,6 +28,8 @@ export interface Refused {
 interface Row {
   /** the refusal, in the words of the named servers */
   says: RegExp;
+  /** said in the same refusal */
+  and?: RegExp;
   teaches(refused: Refused, words: RegExpExecArray): Omit<Lesson, 'id'> | null;
 }
 
@@ -55,19 +57,21 @@ const ROWS: readonly Row[] = [
   { says: /reasoning summar|reasoning\.summary/i, teaches: (refused) => (overResponses(refused) ? leftOut('summary', refused) : null) },
   // DeepSeek (earendil-works/pi#3636): "must be passed back"; Kimi (QuantumNous/new-api#3121): "reasoning_content is missing"
   {
-    says: /reasoning_content\b.*(passed back|missing|required|must be (set|present|provided|included))|missing.{0,40}reasoning_content/i,
+    says: /reasoning_content/i,
+    and: /passed back|missing|required|must be (?:set|present|provided|included)/i,
     teaches: ({ request }) => (hasSteps(request) ? { facts: { reasoningBack: true } } : null),
   },
   // Gemini (continuedev/continue#8865)
   {
-    says: /(missing|lacks?|without|requires?|must|no) .{0,40}thought_?signature|thought_?signature.{0,40}(missing|required|must)/i,
+    says: /thought_?signature/i,
+    and: /missing|lacks|without|require|must/i,
     teaches: ({ request }) => (hasSteps(request) ? { facts: { skipSignature: true } } : null),
   },
   // chat templates of Mistral, Gemma, Llama 2 (llama.cpp, vLLM, LM Studio); Perplexity: "should alternate with assistant"
   { says: /roles? must alternate|should alternate|alternate between|multiturn requests alternate/i, teaches: facts({ alternates: true }) },
   // Mistral: "Expected last role User or Tool … but got assistant", "Unexpected role 'user' after role 'tool'"
   {
-    says: /unexpected role|expected last role|(user|human)\b.{0,30}(must not|cannot|can't|not allowed to|may not) (directly )?follow|after role '?"?tool/i,
+    says: /unexpected role|expected last role|follow (?:a )?['"`]?tool|after role ['"`]?tool/i,
     teaches: facts({ alternates: true }),
   },
   // Gemma 2's template; Gemini's endpoint for Gemma: "Developer instruction is not enabled"
@@ -77,9 +81,10 @@ const ROWS: readonly Row[] = [
   },
   // OpenAI: "Invalid 'tools': array too long. Expected an array with maximum length 128"
   {
-    says: /tools\b.{0,60}(maximum length|at most|max(?:imum)?(?: of| is| allowed)?:?) ?(\d{1,4})|(?:maximum|at most|limit) (?:of )?(\d{1,4}) (?:tools|functions?)/i,
+    says: /(?:maximum length|at most|maximum of|maximum is|limit of|limit is) (\d{1,4})(?!\d)/i,
+    and: /\btools\b|functions/i,
     teaches: ({ request }, words) => {
-      const most = Number(words[2] ?? words[3]);
+      const most = Number(words[1]);
       return most > 0 && most < request.tools.length ? { facts: { maxTools: most }, tell: null } : null;
     },
   },
@@ -94,11 +99,12 @@ const ROWS: readonly Row[] = [
   },
   // OpenAI: "Supported values are: 'low', 'medium', and 'high'"; Groq: "must be one of `none` or `default`"
   {
-    says: /(?:supported values are|must be one of|allowed values:?|expected one of)[: ]*((?:(?:,|or|and| )*['"`][a-z]+['"`])+)/i,
+    says: /supported values are|must be one of|allowed values|expected one of/i,
+    and: /reasoning|effort|thinking/i,
     teaches: ({ request, facts: known }, words) => {
-      const efforts = [...words[1]!.matchAll(/[a-z]+(?=['"`])/g)].map(([word]) => word);
-      if (effortFor(request, known) === undefined || !/reasoning|effort|thinking/i.test(words.input)) return null;
-      return { facts: { efforts } };
+      const listed = words.input.slice(words.index).matchAll(/['"`]([a-z]{1,20})['"`]/g);
+      const efforts = [...listed].map(([, word]) => word!);
+      return efforts.length > 0 && effortFor(request, known) !== undefined ? { facts: { efforts } } : null;
     },
   },
 ];
@@ -111,8 +117,8 @@ export function lessonOf(error: unknown, refused: Refused, taken: ReadonlySet<st
   if (!(error instanceof ModelError)) return null;
   const lacking = lacksResponses(error, refused);
   if (!isRefusal(error) && !lacking) return null;
-  const rows = ROWS.flatMap(({ says, teaches }, at) => {
-    const words = says.exec(error.message);
+  const rows = ROWS.flatMap(({ says, and, teaches }, at) => {
+    const words = and && !and.test(error.message) ? null : says.exec(error.message);
     const lesson = words && teaches(refused, words);
     return lesson && isNew(lesson.facts, refused.facts) ? [{ ...lesson, id: `${at} ${refused.facts.wire ?? ''}` }] : [];
   });
@@ -139,9 +145,9 @@ const UNSUPPORTED =
 function fieldLesson(error: ModelError, { request, facts: known }: Refused): Lesson | null {
   const clear = error.type === 'ModelRejected' || UNSUPPORTED.test(error.message);
   if (!clear) return null;
-  const names = (field: string) => new RegExp(`(?<![\\w])${field}(?![\\w])`).test(error.message);
+  const said = new Set(error.message.split(/\W/));
   const sent = sentFields(request, known);
-  const field = sent.find((each) => names(each)) ?? (sent.includes('stream_options') && names('include_usage') ? 'stream_options' : undefined);
+  const field = sent.find((each) => said.has(each)) ?? (sent.includes('stream_options') && said.has('include_usage') ? 'stream_options' : undefined);
   if (field !== undefined) {
     const other = field === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens';
     const renamed: ModelFacts = field.startsWith('max_') ? { limitName: other } : {};
@@ -149,10 +155,9 @@ function fieldLesson(error: ModelError, { request, facts: known }: Refused): Les
   }
   if (sent.includes('reasoning_effort') && EFFORT.test(error.message))
     return { id: 'reasoning_effort', facts: { omit: [...(known.omit ?? []), 'reasoning_effort'] } };
-  const keyword =
-    request.tools.length > 0 && UNSUPPORTED.test(error.message)
-      ? SCHEMA_WORDS.find((word) => new RegExp(`["'\`\\\\]${word}["'\`\\\\]`).test(error.message))
-      : undefined;
+  const plain = error.message.replaceAll('\\', '');
+  const quoted = (word: string) => [`"${word}"`, `'${word}'`, `\`${word}\``].some((each) => plain.includes(each));
+  const keyword = request.tools.length > 0 && UNSUPPORTED.test(plain) ? SCHEMA_WORDS.find(quoted) : undefined;
   return keyword !== undefined && !known.omit?.includes(keyword) ? { id: keyword, facts: { omit: [...(known.omit ?? []), keyword] } } : null;
 }
 
