@@ -4,7 +4,6 @@ import sharp from 'sharp';
 import { listModels } from '../src/adapters/model/endpoint/client.ts';
 import { openModel } from '../src/adapters/model/endpoint/open-model.ts';
 import type { Model, ModelAnswer, ModelMessage, ModelRequest, ModelUsage } from '../src/adapters/model/model.ts';
-import { vendorAt } from '../src/adapters/model/native/vendors.ts';
 import { costOf, priceText } from '../src/domain/model/price-book.ts';
 
 /**
@@ -90,7 +89,7 @@ function stories(model: Model, asked: Asked, { key, long }: { key: string | unde
       },
     ],
     // a refusal of the steps above may have taught another one
-    ['wire', async () => [true, (await model.facts(model.name)).wire ?? vendorAt(model.baseUrl)?.wire ?? 'chat']],
+    ['wire', async () => [true, (await model.facts(model.name)).wire ?? 'chat']],
     [
       'thoughts',
       async () => {

@@ -185,6 +185,20 @@ describe('the second step', () => {
   });
 });
 
+test('A state that the endpoint can no longer read is left out of the request', async () => {
+  const { endpoint, ask } = await asked(
+    streamed(created, ...thinks(0), ...calling(1, call('a', 'a.txt')), last([thought, call('a', 'a.txt')])),
+    refusal(400, { error: { message: 'The encrypted content gAAA...aled could not be verified.', code: 'invalid_encrypted_content' } }),
+    streamed(created, ...saying(0, 'A'), last([])),
+  );
+  expect((await ask([...HELLO, ...stepped(await ask(HELLO))])).text).toBe('A');
+  expect(endpoint.requests().map(({ body }) => body.input.slice(1).map(({ type }: { type: string }) => type))).toEqual([
+    [],
+    ['reasoning', 'function_call', 'function_call_output'],
+    ['function_call', 'function_call_output'],
+  ]);
+});
+
 describe('a failure', () => {
   test.each([
     [400, { error: { message: 'No tool output found for function call call_a.', type: 'invalid_request_error' } }, 'ModelRejected', /No tool output found/],
