@@ -34,6 +34,7 @@ interface Row {
 }
 
 const facts = (taught: ModelFacts) => (): Omit<Lesson, 'id'> => ({ facts: taught });
+const hasSteps = ({ messages }: ModelRequest): boolean => messages.some(({ role }) => role === 'assistant');
 const overResponses = ({ facts: known }: Refused): boolean => known.wire === 'responses';
 const leftOut = (field: string, { facts: known }: Refused): Omit<Lesson, 'id'> => ({ facts: { omit: [...(known.omit ?? []), field] } });
 const OVER_RESPONSES = { facts: { wire: 'responses' }, guess: true } as const;
@@ -62,12 +63,12 @@ const ROWS: readonly Row[] = [
   // DeepSeek (earendil-works/pi#3636): "must be passed back"; Kimi (QuantumNous/new-api#3121): "reasoning_content is missing"
   {
     says: /reasoning_content\b.*(passed back|missing|required|must be (set|present|provided|included))|missing.{0,40}reasoning_content/i,
-    teaches: facts({ reasoningBack: true }),
+    teaches: ({ request }) => (hasSteps(request) ? { facts: { reasoningBack: true } } : null),
   },
   // Gemini (continuedev/continue#8865)
   {
     says: /(missing|lacks?|without|requires?|must|no) .{0,40}thought_?signature|thought_?signature.{0,40}(missing|required|must)/i,
-    teaches: facts({ skipSignature: true }),
+    teaches: ({ request }) => (hasSteps(request) ? { facts: { skipSignature: true } } : null),
   },
   // chat templates of Mistral, Gemma, Llama 2 (llama.cpp, vLLM, LM Studio); Perplexity: "should alternate with assistant"
   { says: /roles? must alternate|should alternate|alternate between|multiturn requests alternate/i, teaches: facts({ alternates: true }) },
