@@ -210,8 +210,8 @@ const NO_PICTURES = /image|vision|multimodal|mmproj|modalit/i;
 function guesses(error: ModelError, { request, facts: known }: Refused): Lesson[] {
   const rejected = error.type === 'ModelRejected';
   const pictures = !known.noPictures && hasPictures(request.messages) && (rejected || NO_PICTURES.test(error.message));
-  const roles =
-    rejected && !known.alternates && strictThread(request.messages, known).length !== strictThread(request.messages, { ...known, alternates: true }).length;
+  const order = (more: ModelFacts) => strictThread(request.messages, { ...known, ...more }).map(({ role }) => role).join();
+  const roles = rejected && !known.alternates && order({}) !== order({ alternates: true });
   return [
     ...(pictures ? [{ id: 'pictures', facts: { noPictures: true } as const, guess: true }] : []),
     ...(roles ? [{ id: 'roles', facts: { alternates: true } as const, guess: true }] : []),
