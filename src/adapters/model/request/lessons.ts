@@ -210,7 +210,10 @@ const NO_PICTURES = /image|vision|multimodal|mmproj|modalit/i;
 function guesses(error: ModelError, { request, facts: known }: Refused): Lesson[] {
   const rejected = error.type === 'ModelRejected';
   const pictures = !known.noPictures && hasPictures(request.messages) && (rejected || NO_PICTURES.test(error.message));
-  const order = (more: ModelFacts) => strictThread(request.messages, { ...known, ...more }).map(({ role }) => role).join();
+  const order = (more: ModelFacts) =>
+    strictThread(request.messages, { ...known, ...more })
+      .map(({ role }) => role)
+      .join();
   const roles = rejected && !known.alternates && order({}) !== order({ alternates: true });
   return [
     ...(pictures ? [{ id: 'pictures', facts: { noPictures: true } as const, guess: true }] : []),
