@@ -9,6 +9,7 @@ const unique = (values: string[]): boolean => new Set(values.map((value) => valu
 
 export const askUser = defineTool({
   name: ASK_USER,
+  family: 'core',
   reads: [],
   sends: [],
   description:
@@ -36,6 +37,7 @@ export const askUser = defineTool({
 
 export const reportProgress = defineTool({
   name: 'report_progress',
+  family: 'core',
   reads: [],
   sends: [],
   description: 'Tell the person in one sentence what you do or have found, during long work. Your turn goes on.',
@@ -61,6 +63,7 @@ export const reportProgress = defineTool({
 
 export const readOutput = defineTool({
   name: 'read_output',
+  family: 'core',
   reads: ['output'],
   readFrom: (args) => args.callId,
   sends: [],

@@ -24,6 +24,7 @@ export const memoryTools: Tool[] = [
   defineTool({
     ...common,
     name: 'remember',
+    family: 'core',
     onStore: 'writes',
     sends: ['memory'],
     sent: ({ text }) => ({ texts: [text] }),
@@ -47,6 +48,7 @@ export const memoryTools: Tool[] = [
   defineTool({
     ...common,
     name: 'recall',
+    family: 'core',
     sends: [],
     description: 'Search what was remembered by words; without a query the newest.',
     schema: z.strictObject({ query: z.string().trim().max(200).optional(), limit: z.int().min(1).max(50).default(10) }),
@@ -65,6 +67,7 @@ export const memoryTools: Tool[] = [
   defineTool({
     ...common,
     name: 'forget',
+    family: 'settings',
     onStore: 'writes',
     sends: ['memory'],
     sent: ({ id }) => ({ texts: [id] }),

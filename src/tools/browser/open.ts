@@ -68,6 +68,7 @@ function reasonOf(error: string): string {
 export const browserOpen = defineTool({
   ...common,
   name: 'browser_open',
+  family: 'browser',
   reads: ['page'],
   readFrom: hostIn,
   sends: ['fetch'],
@@ -86,6 +87,7 @@ export const browserOpen = defineTool({
 export const browserSnapshot = defineTool({
   ...common,
   name: 'browser_snapshot',
+  family: 'browser',
   reads: ['page'],
   readFrom: () => 'in the browser',
   sends: [],

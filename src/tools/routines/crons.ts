@@ -37,6 +37,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
   defineTool({
     ...common,
     name: 'cron_create',
+    family: 'core',
     reads: [],
     sends: ['schedule'],
     description:
@@ -102,6 +103,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
   defineTool({
     ...common,
     name: 'cron_list',
+    family: 'routines',
     reads: [],
     sends: [],
     description: 'List the crons of this chat, when they fire and how they ended last.',
@@ -153,6 +155,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
   defineTool({
     ...common,
     name: 'cron_run',
+    family: 'routines',
     reads: [],
     sends: ['schedule'],
     description: 'Run the workflow of a cron now, besides its schedule.',
@@ -173,6 +176,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
   defineTool({
     ...common,
     name: 'cron_enable',
+    family: 'routines',
     reads: [],
     sends: ['schedule'],
     description: 'Let a disabled cron fire again; enabled false disables it. What it missed is not caught up.',
@@ -200,6 +204,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
   defineTool({
     ...common,
     name: 'cron_delete',
+    family: 'routines',
     reads: [],
     sends: ['schedule'],
     description: 'Delete a cron; its workflow stays.',

@@ -25,6 +25,7 @@ const workflowCreate = (lookup: Lookup, names: () => Iterable<string>): Tool =>
   defineTool({
     ...common,
     name: 'workflow_create',
+    family: 'core',
     onStore: 'writes',
     reads: [],
     sends: ['routine'],
@@ -68,6 +69,7 @@ const others = (lookup: Lookup): Tool[] => [
   defineTool({
     ...common,
     name: 'workflow_list',
+    family: 'routines',
     onStore: 'reads',
     reads: [],
     sends: [],
@@ -112,6 +114,7 @@ const others = (lookup: Lookup): Tool[] => [
   defineTool({
     ...common,
     name: 'workflow_run',
+    family: 'routines',
     reads: [],
     sends: ['routine'],
     description: 'Start a workflow now. It runs by itself, and its result comes to this chat.',
@@ -129,6 +132,7 @@ const others = (lookup: Lookup): Tool[] => [
   defineTool({
     ...common,
     name: 'workflow_delete',
+    family: 'routines',
     reads: [],
     sends: ['routine'],
     description: 'Delete a workflow and its crons. A run that is under way ends after its current step.',

@@ -34,6 +34,7 @@ const schema = z.strictObject({
 export const taskCreate = defineTool({
   ...taskTool,
   name: 'task_create',
+  family: 'core',
   reads: [],
   // the agent acts on this text, and reaches the hosts that the owner lists or a person has allowed
   sends: ['task'],

@@ -33,6 +33,7 @@ export const fileTools: Tool[] = [
   defineTool({
     ...common,
     name: 'file_list',
+    family: 'core',
     reads: ['file'],
     readFrom: (args) => args.path,
     sends: [],
@@ -49,6 +50,7 @@ export const fileTools: Tool[] = [
   defineTool({
     ...common,
     name: 'file_read',
+    family: 'core',
     reads: ['file'],
     readFrom: (args) => args.path,
     sends: [],
@@ -65,6 +67,7 @@ export const fileTools: Tool[] = [
   defineTool({
     ...common,
     name: 'file_search',
+    family: 'core',
     reads: ['file'],
     readFrom: (args) => args.path,
     sends: [],
@@ -83,6 +86,7 @@ export const fileTools: Tool[] = [
   defineTool({
     ...common,
     name: 'file_write',
+    family: 'core',
     reads: ['file'],
     readFrom: (args) => args.path,
     sends: [],
@@ -99,6 +103,7 @@ export const fileTools: Tool[] = [
   defineTool({
     ...common,
     name: 'file_edit',
+    family: 'core',
     reads: ['file'],
     readFrom: (args) => args.path,
     sends: [],
@@ -119,6 +124,7 @@ export const fileTools: Tool[] = [
   defineTool({
     ...common,
     name: 'file_delete',
+    family: 'core',
     reads: [],
     sends: [],
     description: 'Delete one file.',
@@ -136,6 +142,7 @@ export const fileTools: Tool[] = [
   defineTool({
     ...common,
     name: 'folder_delete',
+    family: 'workspaces',
     reads: [],
     sends: [],
     description: 'Delete a folder with everything in it.',

@@ -32,6 +32,7 @@ export const shellTools: Tool[] = [
     ...common,
     needsShell: true,
     name: 'shell_run',
+    family: 'core',
     reads: ['command'],
     readFrom: (args) => args.command.slice(0, 60),
     // its container has no network
@@ -68,6 +69,7 @@ export const shellTools: Tool[] = [
     ...common,
     needsShell: true,
     name: 'app_test',
+    family: 'apps',
     reads: ['command'],
     sends: [],
     description: 'Run the tests of the workspace, by its usual command or the given one, in a container without network.',
