@@ -24,3 +24,29 @@ export interface StepState {
 
 /** How an answer ended. `cut`: the endpoint stopped before the model had finished, so its calls must not run. `refused`: the model or a filter declined. */
 export type AnswerEnd = 'complete' | 'cut' | 'refused';
+
+/** What an endpoint has shown of a model: by refusals, by its list of models, by what it counted. Unset: nothing is known. */
+export interface ModelFacts {
+  /** the protocol in which it is asked; unset: chat completions */
+  wire?: WireName;
+  /** sent when no effort was chosen or the chosen one is refused beside tools */
+  effort?: 'none';
+  /** fields that it refuses. They are left out, on whatever level of the request they stand */
+  omit?: string[];
+  /** the name under which it takes a limit of tokens */
+  limitName?: 'max_tokens' | 'max_completion_tokens';
+  /** it refused tools. Only shown: tools are sent all the same, because a server may learn them */
+  noTools?: true;
+  /** it refused pictures */
+  noPictures?: true;
+  /** a user message must not follow the result of a tool: a short text of the assistant stands between */
+  assistantAfterTools?: true;
+  /** every assistant message must have `reasoning_content`, also where the model that wrote it gave none */
+  reasoningBack?: true;
+  /** calls of other models need the mark that skips the check of signatures */
+  skipSignature?: true;
+  /** tokens of a request together with its answer */
+  contextTokens?: number;
+  /** the most tools that a request may offer */
+  maxTools?: number;
+}

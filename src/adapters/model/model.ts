@@ -1,4 +1,4 @@
-import type { AnswerEnd, ModelMessage, StepState } from '../../contracts/model.ts';
+import type { AnswerEnd, ModelFacts, ModelMessage, StepState } from '../../contracts/model.ts';
 import type { PriceBook } from '../../domain/model/price-book.ts';
 
 export { ModelError } from './error.ts';
@@ -11,7 +11,7 @@ export interface ModelCall {
   arguments: string;
 }
 
-export type { AnswerEnd, ModelMessage, StepState };
+export type { AnswerEnd, ModelFacts, ModelMessage, StepState };
 
 export interface ModelTool {
   name: string;
@@ -81,6 +81,10 @@ export interface Model {
   readonly prices: PriceBook;
   /** one answer, streamed; throws `ModelError`, or the reason of the aborted signal. Never retries. */
   complete(request: ModelRequest): Promise<ModelAnswer>;
+  /** what is known of a model of this endpoint */
+  facts(model: string): Promise<ModelFacts>;
+  /** keeps what was learned of a model, for this and other processes */
+  learn(model: string, facts: ModelFacts): Promise<void>;
   close(): Promise<void>;
 }
 

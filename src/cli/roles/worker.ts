@@ -9,6 +9,7 @@ import { measured } from '../../adapters/model/measured.ts';
 import type { Config } from '../../config.ts';
 import { AGENT_QUEUE } from '../../contracts/ids.ts';
 import { createLog } from '../../log.ts';
+import { factsIn } from '../../store/steps/model-facts.ts';
 import type { RoleContext } from './process/role-context.ts';
 import { activityTraces } from './temporal/activity-traces.ts';
 import { backgroundWorker } from './temporal/background-worker.ts';
@@ -19,7 +20,7 @@ import { cachedWorkflowBundle } from './temporal/workflow-bundle.ts';
 /** The role that runs workflows, model steps and worker-side tools. Any number of them may run, on any machines. */
 export async function run({ config, role, store, temporal, native, converter }: RoleContext): Promise<void> {
   const [model, workflowBundle] = await Promise.all([
-    openModel(config).then(measured),
+    openModel(config, factsIn(store.db)).then(measured),
     cachedWorkflowBundle(join(config.FETCH_HOME, 'cache'), config.FETCH_BUILD_ID === undefined ? 'unversioned' : 'versioned'),
   ]);
   const deps = { db: store.db, temporal, config, model, log: createLog('worker', config.LOG_LEVEL) };

@@ -46,6 +46,7 @@ import * as workspaceEdits from './migrations/0056-workspace-edits.ts';
 import * as owner from './migrations/0058-owner.ts';
 import * as traces from './migrations/0061-traces.ts';
 import * as directCalls from './migrations/0062-direct-calls.ts';
+import * as modelFacts from './migrations/0063-model-facts.ts';
 
 /**
  * Versioned migrations, oldest first. Never edit a published one: add the next. The previous release must work with what a migration leaves (new tables; new
@@ -98,6 +99,7 @@ const migrations: Record<string, Migration> = {
   '0058_owner': owner,
   '0061_traces': traces,
   '0062_direct_calls': directCalls,
+  '0063_model_facts': modelFacts,
 };
 
 /** A newer version has changed the database so that this version cannot use it. It must not be touched. */

@@ -1,6 +1,7 @@
 import type { ColumnType, Generated } from 'kysely';
 import type { Danger, Effect, NamedCall, ThinkResult } from '../../contracts/conversation.ts';
 import type { DecidedBy, Decision } from '../../contracts/decision.ts';
+import type { ModelFacts } from '../../contracts/model.ts';
 import type { TurnStatus, TurnUsage } from '../../contracts/records.ts';
 import type { CallTaint, Sink, Source } from '../../contracts/taint.ts';
 import type { Verdict } from '../../domain/consent/policy.ts';
@@ -175,6 +176,15 @@ export interface ModelWaitTable {
   told_until: Date | null;
 }
 
+/** What was learned of a model of an endpoint. */
+export interface ModelFactsTable {
+  /** without credentials */
+  base_url: string;
+  model: string;
+  facts: Json<ModelFacts>;
+  learned_at: ColumnType<Date, Date | undefined, Date>;
+}
+
 export interface TurnDatabase {
   turns: TurnTable;
   steps: StepTable;
@@ -185,4 +195,5 @@ export interface TurnDatabase {
   spending: SpendingTable;
   sink_grants: SinkGrantTable;
   model_waits: ModelWaitTable;
+  model_facts: ModelFactsTable;
 }

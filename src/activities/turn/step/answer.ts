@@ -1,12 +1,11 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
-import { ModelError, type ModelMessage } from '../../../adapters/model/model.ts';
+import { type ModelAnswer, ModelError, type ModelMessage, type ModelUsage } from '../../../adapters/model/model.ts';
 import { hasPictures } from '../../../adapters/model/request/pictures.ts';
-import type { ThinkInput, ThinkResult } from '../../../contracts/conversation.ts';
+import type { StepUsage, ThinkInput, ThinkResult } from '../../../contracts/conversation.ts';
 import { stepKey } from '../../../contracts/ids.ts';
 import { shownOfMessage, toModelMessages } from '../../../domain/chat/context/context.ts';
 import { accessOf, type ToolAccess } from '../../../domain/consent/tool-access.ts';
 import { costOf } from '../../../domain/model/price-book.ts';
-import { cut } from '../../../domain/text/storable.ts';
 import { keepForTurn, skillsAmong } from '../../../store/extensions/turn-extensions.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 import type { CheckedCall } from '../../../store/steps/new-calls.ts';
@@ -14,13 +13,13 @@ import type { StepSubject } from '../../../store/steps/step-subject.ts';
 import { storeAnswer } from '../../../store/steps/steps.ts';
 import { type History, loadHistory } from '../../../store/steps/transcript.ts';
 import { type AddedTools, addedTools } from '../../../tools/extensions/added-tools.ts';
-import { modelTools, prepareCall, tools } from '../../../tools/registry.ts';
-import { dangerOf } from '../../../tools/tool.ts';
+import { modelTools } from '../../../tools/registry.ts';
 import type { ActivityDeps } from '../../activity-deps.ts';
 import { fittingHistory } from '../context/compact.ts';
 import { systemPrompt } from '../context/prompt.ts';
-import { promptFacts } from '../context/prompt-facts.ts';
+import { type PromptFacts, promptFacts } from '../context/prompt-facts.ts';
 import { sourcesOf, withTaint } from '../context/provenance.ts';
+import { checkCall } from './check-calls.ts';
 import { routeToKennel } from './kennel-routing.ts';
 import { StepStream } from './step-stream.ts';
 import { answerWithoutModel } from './words.ts';
@@ -45,72 +44,25 @@ interface Asking {
 }
 
 async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): Promise<ThinkResult> {
-  const { db, config, model } = deps;
-  const { modelName, budgetTokens, input, subject } = asking;
-  const { threadId, turnId } = input;
-  const key = stepKey(turnId, input.step);
-  const { attempt } = activityInfo();
-  const signal = cancellationSignal();
-  const at = {
-    threadId,
-    turnId,
-    group: subject.group,
-    modelName,
-    summaryModel: model.kind === 'practice' ? undefined : config.SUMMARY_MODEL,
-    budgetTokens,
-    signal,
-    requestId: key,
-  };
-  const tainted = sourcesOf(loaded, subject.group).length > 0;
-  const [{ history, spent }, { memories, work, map }] = await Promise.all([
-    fittingHistory(db, subject.turn.call ? null : model, loaded, at),
-    promptFacts(db, config, { turnId, chatId: subject.chatId, tainted }),
-  ]);
-  const access = accessOf(subject.turn, subject.thread);
-  const extensions = await extensionsFor(db, turnId, subject);
-  const [added, skills] = await Promise.all([addedTools(db, extensions), skillsAmong(db, extensions)]);
-  const stream = new StepStream(db, { threadId, turnId }, [key, attempt, modelName, budgetTokens]);
+  const { threadId, turnId } = asking.input;
+  const key = [stepKey(turnId, asking.input.step), activityInfo().attempt, asking.modelName, asking.budgetTokens] as const;
+  const fitting = await fitHistory(deps, asking, loaded);
+  const offer = await offeredTools(deps.db, asking);
+  const stream = new StepStream(deps.db, { threadId, turnId }, key);
   try {
-    const messages = toModelMessages(
-      systemPrompt(config, subject, memories, skills),
-      history.summary,
-      history.messages,
-      history.calls,
-      history.files,
-      shownOfMessage(budgetTokens),
-      { before: history.openFrom, text: work, map },
-    );
-    const asked = seeing(deps, modelName, messages);
-    const answer =
-      answerWithoutModel(messages, { key, step: input.step, call: subject.turn.call, modelName }) ??
-      (await model.complete({
-        model: asked,
-        effort: config.FETCH_REASONING_EFFORT,
-        messages,
-        tools: modelTools(access, [...added.values()]),
-        signal,
-        onDelta: (kind, delta) => stream.add(kind, delta),
-        requestId: `${key}#${attempt}`,
-      }));
+    const messages = messagesOf(deps, asking, fitting, offer.skills);
+    const { answer, asked } = await ask(deps, asking, messages, offer, stream);
     await stream.endReasoning();
+    const calls = await checkedCalls(deps, asking, fitting.history, answer, offer);
     const { usage } = answer;
-    const cost = costOf([answer.model, asked], usage, model.prices);
-    const checked = answer.calls.map((call) => checkCall(call, access, added));
-    const calls = await withTaint(db, { threadId, chatId: subject.chatId, group: subject.group }, history, checked, added);
-    return await storeAnswer(db, input, subject, {
+    return await storeAnswer(deps.db, asking.input, asking.subject, {
       text: answer.text,
-      calls: await routeToKennel(db, config, subject.chatId, calls, added),
+      calls,
       model: answer.model,
-      // the summary that made room was paid for as well
-      usage: {
-        inputTokens: usage.inputTokens + spent.inputTokens,
-        outputTokens: usage.outputTokens + spent.outputTokens,
-        microUsd: cost.microUsd + spent.microUsd,
-        ...(cost.unpriced + spent.unpriced > 0 && { unpriced: cost.unpriced + spent.unpriced }),
-      },
+      usage: costsOf(usage, costOf([answer.model, asked], usage, deps.model.prices), fitting.spent),
       cachedTokens: usage.cachedTokens,
       reasoningTokens: usage.reasoningTokens,
-      readUpto: history.messages.at(-1)?.ord ?? history.upto,
+      readUpto: fitting.history.messages.at(-1)?.ord ?? fitting.history.upto,
       item: await stream.settle(),
     });
   } catch (error) {
@@ -120,6 +72,109 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
   }
 }
 
+/** What the request says: a history that fits the budget, and facts besides it. */
+interface Fitting {
+  history: History;
+  /** what summing up has cost */
+  spent: Required<StepUsage>;
+  facts: PromptFacts;
+}
+
+async function fitHistory({ db, config, model }: ActivityDeps, { modelName, budgetTokens, input, subject }: Asking, loaded: History): Promise<Fitting> {
+  const { threadId, turnId } = input;
+  const at = {
+    threadId,
+    turnId,
+    group: subject.group,
+    modelName,
+    summaryModel: model.kind === 'practice' ? undefined : config.SUMMARY_MODEL,
+    budgetTokens,
+    signal: cancellationSignal(),
+    requestId: stepKey(turnId, input.step),
+  };
+  const tainted = sourcesOf(loaded, subject.group).length > 0;
+  const [fitted, facts] = await Promise.all([
+    fittingHistory(db, subject.turn.call ? null : model, loaded, at),
+    promptFacts(db, config, { turnId, chatId: subject.chatId, tainted }),
+  ]);
+  return { ...fitted, facts };
+}
+
+/** What the turn may call, and the skills that its prompt names. */
+interface Offer {
+  access: ToolAccess;
+  added: AddedTools;
+  skills: Awaited<ReturnType<typeof skillsAmong>>;
+}
+
+async function offeredTools(db: Db, { input, subject }: Asking): Promise<Offer> {
+  const extensions = await extensionsFor(db, input.turnId, subject);
+  const [added, skills] = await Promise.all([addedTools(db, extensions), skillsAmong(db, extensions)]);
+  return { access: accessOf(subject.turn, subject.thread), added, skills };
+}
+
+const messagesOf = ({ config }: ActivityDeps, { budgetTokens, subject }: Asking, { history, facts }: Fitting, skills: Offer['skills']): ModelMessage[] =>
+  toModelMessages(
+    systemPrompt(config, subject, facts.memories, skills),
+    history.summary,
+    history.messages,
+    history.calls,
+    history.files,
+    shownOfMessage(budgetTokens),
+    { before: history.openFrom, text: facts.work, map: facts.map },
+  );
+
+/** The answer, and the name of the model that was asked. Answers by itself where the call of the step is known. */
+async function ask(
+  deps: ActivityDeps,
+  { modelName, input, subject }: Asking,
+  messages: ModelMessage[],
+  { access, added }: Offer,
+  stream: StepStream,
+): Promise<{ answer: ModelAnswer; asked: string }> {
+  const { config, model } = deps;
+  const key = stepKey(input.turnId, input.step);
+  const asked = seeing(deps, modelName, messages);
+  const known = answerWithoutModel(messages, { key, step: input.step, call: subject.turn.call, modelName });
+  const answer =
+    known ??
+    (await model.complete({
+      model: asked,
+      effort: config.FETCH_REASONING_EFFORT,
+      messages,
+      tools: modelTools(access, [...added.values()]),
+      signal: cancellationSignal(),
+      onDelta: (kind, delta) => stream.add(kind, delta),
+      requestId: `${key}#${activityInfo().attempt}`,
+    }));
+  return { answer, asked };
+}
+
+/** The calls of an answer, each with its verdict, what its turn had read, and the queue of its host. */
+async function checkedCalls(
+  { db, config }: ActivityDeps,
+  { input, subject }: Asking,
+  history: History,
+  answer: ModelAnswer,
+  { access, added }: Offer,
+): Promise<CheckedCall[]> {
+  const { chatId, group } = subject;
+  const checked = answer.calls.map((call) => checkCall(call, access, added));
+  const calls = await withTaint(db, { threadId: input.threadId, chatId, group }, history, checked, added);
+  return await routeToKennel(db, config, chatId, calls, added);
+}
+
+/** The cost of a step. The summary that made room was paid for as well. */
+function costsOf(usage: ModelUsage, cost: { microUsd: number; unpriced: number }, spent: Required<StepUsage>): StepUsage {
+  const unpriced = cost.unpriced + spent.unpriced;
+  return {
+    inputTokens: usage.inputTokens + spent.inputTokens,
+    outputTokens: usage.outputTokens + spent.outputTokens,
+    microUsd: cost.microUsd + spent.microUsd,
+    ...(unpriced > 0 && { unpriced }),
+  };
+}
+
 /** The model that sees pictures, where one is named. The fallback is left alone: it takes over when that one fails, too. */
 const seeing = ({ config, model }: ActivityDeps, modelName: string, messages: ModelMessage[]): string =>
   config.VISION_MODEL && model.kind !== 'practice' && modelName !== model.fallback && hasPictures(messages) ? config.VISION_MODEL : modelName;
@@ -127,39 +182,3 @@ const seeing = ({ config, model }: ActivityDeps, modelName: string, messages: Mo
 /** A turn keeps what its first step was offered. Most turns have nothing to keep. */
 const extensionsFor = async (db: Db, turnId: string, { extensions: { hashes, kept } }: StepSubject): Promise<readonly string[]> =>
   kept || hashes.length === 0 ? hashes : await keepForTurn(db, turnId, hashes);
-
-function checkCall(call: { id: string; name: string; arguments: string }, access: ToolAccess, added: AddedTools): CheckedCall {
-  const prepared = prepareCall(call.name, call.arguments, access, added);
-  if (!prepared.ok) {
-    // the arguments did not parse. An empty object is stored, so that no later request carries the malformed text
-    return {
-      providerId: call.id,
-      args: {},
-      item: tools.get(call.name)?.item,
-      refusal: prepared.error,
-      verdict: {
-        name: safeName(call.name),
-        danger: 'SAFE',
-        effect: 'idempotent',
-        summary: `${safeName(call.name)}: bad arguments`,
-        refused: true,
-        timeoutMs: 1000,
-      },
-    };
-  }
-  const { tool, args } = prepared;
-  const summary = tool.summarise ? cut(`${tool.name} ${tool.summarise(args as never)}`, 100) : tool.name;
-  return {
-    providerId: call.id,
-    args: args as Record<string, unknown>,
-    item: tool.item,
-    verdict: {
-      ...{ name: tool.name, danger: dangerOf(tool, args), effect: tool.effect, summary, timeoutMs: tool.timeoutMs },
-      ...(tool.preview && { preview: true }),
-      ...(tool.onStore && { onStore: true }),
-    },
-  };
-}
-
-/** Providers reject a request whose history has a tool name outside this grammar. */
-const safeName = (name: string): string => name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'unknown';

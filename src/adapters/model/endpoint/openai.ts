@@ -6,6 +6,7 @@ import { type RequestOptions, requestOnce } from '../request/request.ts';
 import { ANSWER_TIMES, type AnswerTimes } from '../request/silence.ts';
 import { accountOf } from './account.ts';
 import { openaiClient } from './client.ts';
+import { type FactsStore, KnownFacts } from './facts.ts';
 import { isLocalEndpoint } from './local-endpoint.ts';
 
 export interface OpenAIOptions {
@@ -17,6 +18,8 @@ export interface OpenAIOptions {
   times?: Partial<AnswerTimes>;
   /** FETCH_MODEL_PRICE */
   price?: string | undefined;
+  /** where it keeps what it learns; unset: in this process */
+  facts?: FactsStore | undefined;
 }
 
 /** Any endpoint that speaks OpenAI's chat completions, through the `openai` client without its retries, because Temporal retries. */
@@ -25,7 +28,14 @@ export function openaiModel(options: OpenAIOptions): Model {
   const { name, fallback, baseUrl, kind } = options;
   const prices = priceBook(options.price, { ours: true, local: isLocalEndpoint(baseUrl) });
   const account = accountOf(baseUrl, options.apiKey);
-  return { name, fallback, baseUrl, account, kind, prices, complete: (request) => endpoint.complete(request), close: async () => {} };
+  const known = new KnownFacts(baseUrl, options.facts);
+  return {
+    ...{ name, fallback, baseUrl, account, kind, prices },
+    complete: (request) => endpoint.complete(request),
+    facts: (model) => known.of(model),
+    learn: (model, facts) => known.add(model, facts),
+    close: async () => {},
+  };
 }
 
 /** An endpoint, and what its refusals have shown: it is not asked again for what it does not support. */
