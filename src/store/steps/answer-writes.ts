@@ -1,5 +1,6 @@
 import { ASK_USER, type StepUsage, type ThinkInput, type ThinkResult } from '../../contracts/conversation.ts';
 import { outboxId, stepKey } from '../../contracts/ids.ts';
+import type { Family } from '../../domain/chat/tool-families.ts';
 import { cut, derivedId } from '../chats/ids.ts';
 import { deltaEvent, type ItemRow, insertItems, itemEvent, itemRow } from '../chats/threads/items.ts';
 import { json } from '../postgres/database.ts';
@@ -23,6 +24,8 @@ export interface Answer {
   reasoningTokens?: number;
   /** later transcript rows arrived while the model was answering */
   readUpto: number;
+  /** all families of tools that the thread has opened, where that has changed */
+  families?: readonly Family[] | undefined;
   /** the item that streamed the text, whether it began, and the text that is not streamed yet */
   item: { id: string; begun: boolean; rest: string };
 }
@@ -51,15 +54,22 @@ export const rememberAnswer = (batch: WriteBatch, { turnId, step }: ThinkInput, 
 /** Stores the step, its cost, and that it has read all earlier rows except the inbox rows `unread`. */
 export function writeStep(
   batch: WriteBatch,
-  { turnId, step }: ThinkInput,
+  { turnId, threadId, step }: ThinkInput,
   { chatId }: StepSubject,
-  { model, usage, cachedTokens = 0, reasoningTokens = 0 }: Answer,
+  { model, usage, cachedTokens = 0, reasoningTokens = 0, families }: Answer,
   result: ThinkResult,
   unread: readonly string[] = [],
 ): void {
   const tokens = { input_tokens: usage.inputTokens, output_tokens: usage.outputTokens, cached_tokens: cachedTokens, reasoning_tokens: reasoningTokens };
   const used = { ...tokens, micro_usd: usage.microUsd };
   batch.later((db) => db.insertInto('steps').values({ key: stepKey(turnId, step), turn_id: turnId, step, model, result: json(result), ...used }));
+  if (families)
+    batch.later((db) =>
+      db
+        .updateTable('threads')
+        .set({ families: JSON.stringify(families) })
+        .where('id', '=', threadId),
+    );
   addSpending(batch, chatId, { tokens: usage.inputTokens + usage.outputTokens, microUsd: usage.microUsd, unpriced: usage.unpriced ?? 0 });
   batch.later((db) => {
     const read = db.updateTable('inbox').set({ consumed_at: new Date() }).where('turn_id', '=', turnId).where('consumed_at', 'is', null);

@@ -4,6 +4,7 @@ import type { WorkspaceOp } from '../../contracts/workspace-ops.ts';
 import { prefix } from '../../domain/text/storable.ts';
 import { intentOf, noteIntent } from '../../store/kennel/workspaces/intents.ts';
 import { shown } from '../approval-words.ts';
+import { untold } from '../declarations.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { commandOf, editOf } from './direct-edit.ts';
 import {
@@ -37,12 +38,12 @@ export const fileTools: Tool[] = [
     reads: ['file'],
     readFrom: (args) => args.path,
     sends: [],
-    description: 'List a folder of the workspace, folders first.',
+    description: 'List a folder.',
     danger: 'SAFE',
     schema: z.strictObject({
       path: pathArgument(false).default('.'),
       depth: z.int().min(1).max(10).default(1),
-      limit: z.int().min(1).max(2000).default(300),
+      limit: z.int().min(1).max(2000).default(300).meta(untold('Most entries')),
       workspace: workspaceArgument,
     }),
     run: ({ workspace, ...args }, context) => run(context, workspace, { op: 'list', ...args }),
@@ -71,14 +72,14 @@ export const fileTools: Tool[] = [
     reads: ['file'],
     readFrom: (args) => args.path,
     sends: [],
-    description: 'Search the text files of the workspace, except those that .gitignore names.',
+    description: 'Search text files, except those in .gitignore.',
     danger: 'SAFE',
     schema: z.strictObject({
       pattern: text(1000).min(1),
       regex: z.boolean().default(false),
-      path: pathArgument(false).default('.').describe('Folder or file to search'),
-      glob: text(200).min(1).optional().describe('For example *.ts'),
-      limit: z.int().min(1).max(1000).default(100),
+      path: pathArgument(false).default('.').describe('Folder or file'),
+      glob: text(200).min(1).optional().describe('Like *.ts'),
+      limit: z.int().min(1).max(1000).default(100).meta(untold('Most lines')),
       workspace: workspaceArgument,
     }),
     run: ({ workspace, ...args }, context) => run(context, workspace, { op: 'search', ...args }),
@@ -90,7 +91,7 @@ export const fileTools: Tool[] = [
     reads: ['file'],
     readFrom: (args) => args.path,
     sends: [],
-    description: 'Write a whole text file; missing folders are made. Change a part with file_edit.',
+    description: 'Write a whole text file; missing folders are made.',
     danger: 'MODERATE',
     schema: z.strictObject({ path: pathArgument(true), content: text(MAX_CONTENT), workspace: workspaceArgument }),
     summarise: (args) => `${args.content.length} characters`,
@@ -107,7 +108,7 @@ export const fileTools: Tool[] = [
     reads: ['file'],
     readFrom: (args) => args.path,
     sends: [],
-    description: 'Replace a text in a file. It must be there exactly as given, white space included, and only once unless all is set: include lines around it.',
+    description: 'Replace a text in a file. It must stand there exactly so, and only once unless all is set: include lines around it.',
     danger: 'MODERATE',
     schema: z.strictObject({
       path: pathArgument(true),

@@ -4,7 +4,8 @@ import { hasPictures } from '../../../adapters/model/request/pictures.ts';
 import type { StepUsage, ThinkInput, ThinkResult } from '../../../contracts/conversation.ts';
 import { stepKey } from '../../../contracts/ids.ts';
 import { shownOfMessage, toModelMessages } from '../../../domain/chat/context/context.ts';
-import { accessOf, type ToolAccess } from '../../../domain/consent/tool-access.ts';
+import { type Family, openedBy, withOpened } from '../../../domain/chat/tool-families.ts';
+import { accessOf } from '../../../domain/consent/tool-access.ts';
 import { costOf } from '../../../domain/model/price-book.ts';
 import { keepForTurn, skillsAmong } from '../../../store/extensions/turn-extensions.ts';
 import type { Db } from '../../../store/postgres/database.ts';
@@ -12,8 +13,8 @@ import type { CheckedCall } from '../../../store/steps/new-calls.ts';
 import type { StepSubject } from '../../../store/steps/step-subject.ts';
 import { storeAnswer } from '../../../store/steps/steps.ts';
 import { type History, loadHistory } from '../../../store/steps/transcript.ts';
-import { type AddedTools, addedTools } from '../../../tools/extensions/added-tools.ts';
-import { modelTools } from '../../../tools/registry.ts';
+import { addedTools } from '../../../tools/extensions/added-tools.ts';
+import { familiesCalled, type Offer, offeredTools, openingWords } from '../../../tools/offer.ts';
 import type { ActivityDeps } from '../../activity-deps.ts';
 import { fittingHistory } from '../context/compact.ts';
 import { systemPrompt } from '../context/prompt.ts';
@@ -47,7 +48,7 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
   const { threadId, turnId } = asking.input;
   const key = [stepKey(turnId, asking.input.step), activityInfo().attempt, asking.modelName, asking.budgetTokens] as const;
   const fitting = await fitHistory(deps, asking, loaded);
-  const offer = await offeredTools(deps.db, asking);
+  const offer = await offerOf(deps.db, asking, fitting);
   const stream = new StepStream(deps.db, { threadId, turnId }, key);
   try {
     const messages = messagesOf(deps, asking, fitting, offer.skills);
@@ -58,6 +59,7 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
     return await storeAnswer(deps.db, asking.input, asking.subject, {
       text: answer.text,
       calls,
+      families: familiesAfter(asking.subject, offer, calls),
       model: answer.model,
       usage: costsOf(usage, costOf([answer.model, asked], usage, deps.model.prices), fitting.spent),
       cachedTokens: usage.cachedTokens,
@@ -101,19 +103,35 @@ async function fitHistory({ db, config, model }: ActivityDeps, { modelName, budg
 }
 
 /** What the turn may call, and the skills that its prompt names. */
-interface Offer {
-  access: ToolAccess;
-  added: AddedTools;
+interface TurnOffer extends Offer {
   skills: Awaited<ReturnType<typeof skillsAmong>>;
 }
 
-async function offeredTools(db: Db, { input, subject }: Asking): Promise<Offer> {
+async function offerOf(db: Db, { input, subject }: Asking, { history, facts }: Fitting): Promise<TurnOffer> {
   const extensions = await extensionsFor(db, input.turnId, subject);
   const [added, skills] = await Promise.all([addedTools(db, extensions), skillsAmong(db, extensions)]);
-  return { access: accessOf(subject.turn, subject.thread), added, skills };
+  const { messages, files, openFrom } = history;
+  const now = messages.filter(({ role, ord }) => role === 'user' && openFrom !== null && ord >= openFrom);
+  const documents = [...files.values()].some(({ kind }) => kind !== 'image');
+  const byItself = openedBy(
+    now.map(({ content }) => content),
+    { ...facts, documents, skills: skills.length > 0 },
+    openingWords(added),
+  );
+  return { access: accessOf(subject.turn, subject.thread), added, skills, opened: withOpened(subject.thread.families ?? [], byItself) };
 }
 
-const messagesOf = ({ config }: ActivityDeps, { budgetTokens, subject }: Asking, { history, facts }: Fitting, skills: Offer['skills']): ModelMessage[] =>
+/** All families that the thread has after an answer; undefined when that is stored already. */
+function familiesAfter({ thread }: StepSubject, offer: Offer, calls: readonly CheckedCall[]): readonly Family[] | undefined {
+  const called = familiesCalled(
+    calls.map(({ verdict, args }) => ({ name: verdict.name, args })),
+    offer,
+  );
+  const all = withOpened(offer.opened, called);
+  return all.length > (thread.families ?? []).length ? all : undefined;
+}
+
+const messagesOf = ({ config }: ActivityDeps, { budgetTokens, subject }: Asking, { history, facts }: Fitting, skills: TurnOffer['skills']): ModelMessage[] =>
   toModelMessages(
     systemPrompt(config, subject, facts.memories, skills),
     history.summary,
@@ -129,7 +147,7 @@ async function ask(
   deps: ActivityDeps,
   { modelName, input, subject }: Asking,
   messages: ModelMessage[],
-  { access, added }: Offer,
+  offer: Offer,
   stream: StepStream,
 ): Promise<{ answer: ModelAnswer; asked: string }> {
   const { config, model } = deps;
@@ -142,7 +160,7 @@ async function ask(
       model: asked,
       effort: config.FETCH_REASONING_EFFORT,
       messages,
-      tools: modelTools(access, [...added.values()]),
+      tools: offeredTools(offer),
       signal: cancellationSignal(),
       onDelta: (kind, delta) => stream.add(kind, delta),
       requestId: `${key}#${activityInfo().attempt}`,
