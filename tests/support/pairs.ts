@@ -11,7 +11,7 @@ import { FETCH_SETTING, freePorts } from './app.ts';
 import { startTestDatabase } from './database.ts';
 import { type ScriptedModel, startScriptedModel } from './scripted-model.ts';
 import { startTestTemporal } from './temporal.ts';
-import { until } from './until.ts';
+import { until, within } from './until.ts';
 
 const ENTRY = fileURLToPath(new URL('../../bin/fetch.js', import.meta.url));
 
@@ -140,7 +140,7 @@ function keepRunning(role: PairedRole, at: number, env: Record<string, string>):
       over = true;
       // one that is frozen must hear it, too
       for (const signal of ['SIGCONT', 'SIGTERM'] as const) child.kill(signal);
-      await until(`${role} ${at} has ended`, () => !running(), 20_000).catch(() => child.kill('SIGKILL'));
+      await within(`${role} ${at} has ended`, () => !running(), 20_000).catch(() => child.kill('SIGKILL'));
     },
   };
 }

@@ -38,7 +38,7 @@ const LOCK = '25s';
  */
 export async function changeLogin(db: Db, server: string, change: (now: LoginRow | null) => Promise<LoginChange | null>): Promise<void> {
   await db.transaction().execute(async (tx) => {
-    await sql`select set_config('lock_timeout', ${LOCK}, true)`.execute(tx);
+    await sql`select set_config('lock_timeout', ${LOCK}, true), set_config('idle_in_transaction_session_timeout', ${LOCK}, true)`.execute(tx);
     const row = await tx.selectFrom('mcp_logins').selectAll().where('server', '=', server).forUpdate().executeTakeFirst();
     const changed = await change(row ?? null);
     if (!changed) return;

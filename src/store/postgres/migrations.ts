@@ -47,6 +47,7 @@ import * as owner from './migrations/0058-owner.ts';
 import * as traces from './migrations/0061-traces.ts';
 import * as directCalls from './migrations/0062-direct-calls.ts';
 import * as modelFacts from './migrations/0063-model-facts.ts';
+import * as stepState from './migrations/0064-step-state.ts';
 import * as toolFamilies from './migrations/0065-tool-families.ts';
 
 /**
@@ -101,6 +102,7 @@ const migrations: Record<string, Migration> = {
   '0061_traces': traces,
   '0062_direct_calls': directCalls,
   '0063_model_facts': modelFacts,
+  '0064_step_state': stepState,
   '0065_tool_families': toolFamilies,
 };
 

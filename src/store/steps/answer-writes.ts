@@ -1,5 +1,6 @@
 import { ASK_USER, type StepUsage, type ThinkInput, type ThinkResult } from '../../contracts/conversation.ts';
 import { outboxId, stepKey } from '../../contracts/ids.ts';
+import type { StepState } from '../../contracts/model.ts';
 import type { Family } from '../../domain/chat/tool-families.ts';
 import { cut, derivedId } from '../chats/ids.ts';
 import { deltaEvent, type ItemRow, insertItems, itemEvent, itemRow } from '../chats/threads/items.ts';
@@ -16,6 +17,8 @@ import { remember } from './transcript.ts';
 export interface Answer {
   text: string;
   calls: CheckedCall[];
+  /** what the provider wants back with the step; its fields of calls stand at the positions of `calls` */
+  state?: StepState | undefined;
   model: string;
   usage: StepUsage;
   /** the part of the input that came from the cache of the endpoint */
@@ -48,8 +51,15 @@ export function stepResult(
   };
 }
 
-export const rememberAnswer = (batch: WriteBatch, { turnId, step }: ThinkInput, { text }: Answer, calls: readonly NewCall[]): void =>
-  remember(batch, { id: derivedId('msg_', stepKey(turnId, step)), turnId, role: 'assistant', content: text, callIds: calls.map(({ row }) => row.id) });
+export const rememberAnswer = (batch: WriteBatch, { turnId, step }: ThinkInput, { text, state }: Answer, calls: readonly NewCall[]): void =>
+  remember(batch, {
+    id: derivedId('msg_', stepKey(turnId, step)),
+    turnId,
+    role: 'assistant',
+    content: text,
+    callIds: calls.map(({ row }) => row.id),
+    state,
+  });
 
 /** Stores the step, its cost, and that it has read all earlier rows except the inbox rows `unread`. */
 export function writeStep(

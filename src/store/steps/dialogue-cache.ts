@@ -24,7 +24,10 @@ const OBJECT = 700;
 
 /** Rough memory of a message and its calls, whose text is kept as it is and as JSON. */
 export const bytesOf = (message: DialogueMessage, calls: readonly Called[]): number =>
-  OBJECT + message.content.length * 2 + calls.reduce((sum, call) => sum + OBJECT + (call.output?.length ?? 0) * 2 + JSON.stringify(call.args).length * 2, 0);
+  OBJECT +
+  message.content.length * 2 +
+  (message.state ? JSON.stringify(message.state).length * 2 : 0) +
+  calls.reduce((sum, call) => sum + OBJECT + (call.output?.length ?? 0) * 2 + JSON.stringify(call.args).length * 2, 0);
 
 /** The most recently used dialogues, up to a number of bytes. */
 export class DialogueCache {

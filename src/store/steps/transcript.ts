@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { stepKey } from '../../contracts/ids.ts';
+import type { StepState } from '../../contracts/model.ts';
 import type { Source } from '../../contracts/taint.ts';
 import { type Called, type CallsById, type DialogueMessage, SHOWN_OUTPUT_CHARS } from '../../domain/chat/context/context.ts';
 import type { FileShown } from '../../domain/text/files.ts';
@@ -52,11 +53,12 @@ const readFrom = compiled(
   (_, threadId: string, last: number, upto: number) => sql<Read>`
     with last as (select upto, body, coalesce(sources, ${UNKNOWN_SOURCES}::jsonb) as sources from summaries where thread_id = ${threadId} order by upto desc limit 1),
       said as (
-        select id, ord, turn_id, role, content, call_ids, attachment_ids, sources, words, tokens from transcript
+        select id, ord, turn_id, role, content, call_ids, attachment_ids, sources, words, tokens, step_state from transcript
         where thread_id = ${threadId} and ord > greatest(coalesce((select upto from last), 0), ${last}::bigint))
     select (select body from last where upto <> ${upto}::bigint) as summary, (select sources from last) as sources, coalesce((select upto from last), 0) as upto,
       (select min(ord) from said where turn_id = (select id from turns where thread_id = ${threadId} and status = 'in_progress')) as open_from,
-      (select coalesce(json_agg(json_build_object('id', id, 'ord', ord, 'role', role, 'content', content, 'call_ids', call_ids, 'sources', sources, 'words', words, 'tokens', tokens) order by ord), '[]')
+      (select coalesce(json_agg(json_build_object('id', id, 'ord', ord, 'role', role, 'content', content, 'call_ids', call_ids, 'sources', sources, 'words', words, 'tokens', tokens,
+          'state', step_state) order by ord), '[]')
         from said) as messages,
       (select coalesce(json_agg(json_build_object('id', id, 'name', name, 'args', args, 'state', state,
           'output', left(output, ${SHOWN_OUTPUT_CHARS + 1}), 'size', length(output), 'sources', sources,
@@ -150,11 +152,21 @@ export interface Heard {
   words?: string;
 }
 
+/** Most bytes of a step's state. A step with more is stored without it, and is later sent as the step of another model. */
+const MOST_STATE_BYTES = 256 * 1024;
+
+/** Not through `json`, which mends texts: a signature covers every character. */
+function storableState(state: StepState): string | null {
+  const text = JSON.stringify(state);
+  return Buffer.byteLength(text) <= MOST_STATE_BYTES ? text : null;
+}
+
 /** Adds a message to what the model reads. A second call with the same id changes nothing. */
 export function remember(
   batch: WriteBatch,
-  said: { id: string; turnId: string; role: 'user' | 'assistant'; content: string; callIds?: string[] } & Heard,
+  said: { id: string; turnId: string; role: 'user' | 'assistant'; content: string; callIds?: string[]; state?: StepState | undefined } & Heard,
 ): void {
+  const state = said.state ? storableState(said.state) : null;
   batch.later((db) =>
     db
       .insertInto('transcript')
@@ -167,7 +179,8 @@ export function remember(
         call_ids: json(said.callIds ?? []),
         sources: json(said.sources ?? []),
         words: said.words ?? null,
-        tokens: roughTokens(said.content),
+        tokens: roughTokens(said.content + (state ?? '')),
+        step_state: state,
       })
       .onConflict((c) => c.column('id').doNothing()),
   );

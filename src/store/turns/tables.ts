@@ -1,7 +1,7 @@
 import type { ColumnType, Generated } from 'kysely';
 import type { Danger, Effect, NamedCall, ThinkResult } from '../../contracts/conversation.ts';
 import type { DecidedBy, Decision } from '../../contracts/decision.ts';
-import type { ModelFacts } from '../../contracts/model.ts';
+import type { ModelFacts, StepState } from '../../contracts/model.ts';
 import type { TurnStatus, TurnUsage } from '../../contracts/records.ts';
 import type { CallTaint, Sink, Source } from '../../contracts/taint.ts';
 import type { Verdict } from '../../domain/consent/policy.ts';
@@ -98,6 +98,8 @@ export interface TranscriptTable {
   /** the part of the content that the person wrote; null: all of it, when it has no sources */
   words: string | null;
   tokens: number;
+  /** what the provider wants back with this message, exactly as it came; null for a message that the model did not write */
+  step_state: NullableJson<StepState>;
   /** in a copied thread: the id of the first one, which texts still name */
   copied_from: ColumnType<string | null, string | null | undefined, never>;
   created_at: Created;

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { StepState } from '../../../src/contracts/model.ts';
 import type { ThreadRecord } from '../../../src/contracts/records.ts';
 import { toModelMessages } from '../../../src/domain/chat/context/context.ts';
 import { derivedId } from '../../../src/store/chats/ids.ts';
@@ -43,7 +44,12 @@ const copy = (source: string, key?: string): Promise<ThreadRecord> =>
   });
 
 /** A call that a turn has made, as the model's step and the tool leave it. */
-async function called(threadId: string, turnId: string, name: string, end: { state: 'done' | 'running'; output?: string; metadata?: object }): Promise<string> {
+async function called(
+  threadId: string,
+  turnId: string,
+  name: string,
+  end: { state: 'done' | 'running'; output?: string; metadata?: object; given?: StepState },
+): Promise<string> {
   const id = derivedId('call_', turnId, name);
   await onThread(db(), threadId, async ({ now }) => {
     const itemId = derivedId('item_', id);
@@ -72,7 +78,7 @@ async function called(threadId: string, turnId: string, name: string, end: { sta
     const message = { id: derivedId('msg_', id), thread_id: threadId, turn_id: turnId, role: 'assistant' as const, content: '', tokens: 1 };
     await now
       .insertInto('transcript')
-      .values({ ...message, call_ids: json([id]) })
+      .values({ ...message, call_ids: json([id]), step_state: end.given ? JSON.stringify(end.given) : null })
       .execute();
   });
   return id;
@@ -155,6 +161,18 @@ describe('a copy of a thread', () => {
     // the source has nothing left, and other chats see none of it
     expect(await bytesOfAttachment(db(), threadId, file)).toBeUndefined();
     expect(await findCallOutput(db(), (await newThread(db())).chatId, call)).toBeUndefined();
+  });
+
+  it('gives providers back what they gave in the source, and keeps it when the source is erased', async () => {
+    const { threadId } = await newThread(db());
+    const turn = await saidTurn(db(), threadId, 'one', 'answer');
+    const given: StepState = { wire: 'chat', endpoint: 'http://model/v1', model: 'm', data: { z: 'CANARY \0', a: [1] } };
+    await called(threadId, turn, 'web_fetch', { state: 'done', output: 'the page', given });
+    const { id } = await copy((await copy(threadId)).id);
+    await onThread(db(), threadId, eraseTexts);
+    const states = async (thread: string) => (await loadHistory(db(), thread)).messages.flatMap(({ state }) => (state ? [JSON.stringify(state)] : []));
+    expect(await states(id)).toEqual([JSON.stringify(given)]);
+    expect(await states(threadId)).toEqual([]);
   });
 
   it('ends a turn that runs in the source as interrupted, with its calls and items, and leaves the source alone', async () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { toModelMessages } from '../../../src/domain/chat/context/context.ts';
+import type { StepState } from '../../../src/contracts/model.ts';
+import { compactionPoint, dialogueText, toModelMessages } from '../../../src/domain/chat/context/context.ts';
 import { freshId, steerItemId } from '../../../src/store/chats/ids.ts';
 import { receive } from '../../../src/store/chats/messages/inbox.ts';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';
@@ -43,11 +44,19 @@ const answer = (text: string, readUpto: number, calls = 0): Answer => ({
   readUpto,
   item: { id: freshId('item_'), begun: false, rest: text },
 });
-const think = async (threadId: string, turnId: string, step: number, text: string, options: { calls?: number; readUpto?: number } = {}) => {
+const think = async (
+  threadId: string,
+  turnId: string,
+  step: number,
+  text: string,
+  options: { calls?: number; readUpto?: number; state?: StepState; refused?: number } = {},
+) => {
   const { db } = database.store;
   const input = { threadId, turnId, step };
   const subject = (await loadSubject(db, input, MODEL))!;
-  return await storeAnswer(db, input, subject, answer(text, options.readUpto ?? (await read(threadId)), options.calls));
+  const given = { ...answer(text, options.readUpto ?? (await read(threadId)), options.calls), state: options.state };
+  if (options.refused !== undefined) given.calls[options.refused] = { ...CALL, args: {}, refusal: 'not JSON', verdict: { ...CALL.verdict, refused: true } };
+  return await storeAnswer(db, input, subject, given);
 };
 const act = async (callId: string, output: string): Promise<void> => {
   const { call } = (await beginCall(database.store.db, callId, ['report_progress']))!;
@@ -114,6 +123,78 @@ describe('a dialogue that is kept in memory', () => {
     await begin(thread, 'two');
     const [before, after] = [await loadHistory(database.store.db, thread), await loadHistory(database.store.db, thread)];
     expect(after.messages.map((message, at) => message === before.messages[at])).toEqual([true, true, false]);
+  });
+});
+
+describe('what a provider wants back with a step', () => {
+  const stateOf = (data: unknown): StepState => ({ wire: 'chat', endpoint: 'http://model/v1', model: 'm', data });
+  /** What a process that has never read this thread would send as the assistant's. */
+  const given = async (threadId: string) => {
+    const other = await openStore(database.url, { max: 2, migrate: false });
+    try {
+      const { summary, messages, calls } = await loadHistory(other.db, threadId);
+      return toModelMessages('s', summary, messages, calls).filter((message) => message.role === 'assistant');
+    } finally {
+      await other.close();
+    }
+  };
+
+  it('comes back as it came, with the steps of calls, of texts and of the end', async () => {
+    const thread = await freshThread();
+    const turn = await begin(thread, 'go');
+    // an order of keys that jsonb changes, and texts that PostgreSQL refuses in jsonb
+    const odd = stateOf({ zeta: 1, a: { reasoning: 'NUL \0, half \ud83d of a pair, "quoted"', n: 1.5 }, list: [null, { z: 'c2lnMQ==', b: '' }] });
+    await think(thread, turn, 1, '', { calls: 1, state: odd });
+    await act(callIdOf(turn, 1, 0), 'one');
+    const readUpto = await read(thread);
+    await steer(thread, turn, 'and this');
+    await think(thread, turn, 2, 'so far', { readUpto, state: stateOf({ message: { reasoning_content: 'two' } }) });
+    await think(thread, turn, 3, 'done', { state: stateOf({ message: { reasoning_content: 'three' } }) });
+    await think(thread, await begin(thread, 'again'), 1, 'nothing to keep');
+    const states = (await given(thread)).map(({ state }) => state);
+    expect(JSON.stringify(states[0])).toBe(JSON.stringify(odd));
+    expect(states.map((state) => (state?.data as { message?: object } | undefined)?.message)).toEqual([
+      undefined,
+      { reasoning_content: 'two' },
+      { reasoning_content: 'three' },
+      undefined,
+    ]);
+  });
+
+  it('stands at the positions of its calls, also when one of them was refused or never ended', async () => {
+    const thread = await freshThread();
+    const turn = await begin(thread, 'go');
+    const state = stateOf({ calls: [{ extra_content: 'first' }, null, { extra_content: 'third' }] });
+    await think(thread, turn, 1, '', { calls: 3, refused: 1, state });
+    await act(callIdOf(turn, 1, 0), 'one');
+    const [message] = await given(thread);
+    expect(message?.calls?.map(({ id }) => id)).toEqual([0, 1, 2].map((position) => callIdOf(turn, 1, position)));
+    expect(message?.state).toEqual(state);
+  });
+
+  it('is left out where it is too large, and the step stays', async () => {
+    const thread = await freshThread();
+    const turn = await begin(thread, 'go');
+    await think(thread, turn, 1, 'small enough', { state: stateOf('€'.repeat(80_000)) });
+    await think(thread, await begin(thread, 'more'), 1, 'too large', { state: stateOf('€'.repeat(100_000)) });
+    expect((await given(thread)).map(({ content, state }) => [content, state !== undefined])).toEqual([
+      ['small enough', true],
+      ['too large', false],
+    ]);
+  });
+
+  it('counts as a part of the dialogue, is never summed up, and goes with what was', async () => {
+    const { db } = database.store;
+    const thread = await freshThread();
+    await think(thread, await begin(thread, 'one'), 1, 'first', { state: stateOf('CANARY'.repeat(2_000)) });
+    await think(thread, await begin(thread, 'two'), 1, 'second', { state: stateOf('small') });
+    const { messages, calls, files } = await loadHistory(db, thread);
+    const upto = compactionPoint(messages, calls, 1_000);
+    expect(upto).toBe(messages[1]!.ord);
+    expect(dialogueText(messages, calls, files)).not.toContain('CANARY');
+    await addSummary(db, thread, upto!, 'what was before', []);
+    expect((await given(thread)).map(({ state }) => state?.data)).toEqual(['small']);
+    expect((await loadHistory(db, thread)).messages.map(({ state }) => state?.data)).toEqual([undefined, 'small']);
   });
 });
 

@@ -59,6 +59,8 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
     return await storeAnswer(deps.db, asking.input, asking.subject, {
       text: answer.text,
       calls,
+      // it has fields of calls by their position, so it goes with all of them or with none
+      ...(calls.length === answer.calls.length && { state: answer.state }),
       families: familiesAfter(asking.subject, offer, calls),
       model: answer.model,
       usage: costsOf(usage, costOf([answer.model, asked], usage, deps.model.prices), fitting.spent),

@@ -4,6 +4,7 @@ import type { Model, ModelAnswer, ModelKind, ModelRequest } from '../model.ts';
 import { hasPictures, refusesPictures, withoutPictures } from '../request/pictures.ts';
 import { type RequestOptions, requestOnce } from '../request/request.ts';
 import { ANSWER_TIMES, type AnswerTimes } from '../request/silence.ts';
+import { askResponses } from '../responses/responses.ts';
 import { accountOf } from './account.ts';
 import { openaiClient } from './client.ts';
 import { type FactsStore, KnownFacts } from './facts.ts';
@@ -24,11 +25,11 @@ export interface OpenAIOptions {
 
 /** Any endpoint that speaks OpenAI's chat completions, through the `openai` client without its retries, because Temporal retries. */
 export function openaiModel(options: OpenAIOptions): Model {
-  const endpoint = new LearnedEndpoint(options);
+  const known = new KnownFacts(options.baseUrl, options.facts);
+  const endpoint = new LearnedEndpoint(options, known);
   const { name, fallback, baseUrl, kind } = options;
   const prices = priceBook(options.price, { ours: true, local: isLocalEndpoint(baseUrl) });
   const account = accountOf(baseUrl, options.apiKey);
-  const known = new KnownFacts(baseUrl, options.facts);
   return {
     ...{ name, fallback, baseUrl, account, kind, prices },
     complete: (request) => endpoint.complete(request),
@@ -40,14 +41,17 @@ export function openaiModel(options: OpenAIOptions): Model {
 
 /** An endpoint, and what its refusals have shown: it is not asked again for what it does not support. */
 class LearnedEndpoint {
-  private readonly options: RequestOptions;
+  private readonly options: RequestOptions & { baseUrl: string };
+  private readonly known: KnownFacts;
   /** models that take no pictures */
   private readonly blind = new Set<string>();
   /** models whose thinking cannot be chosen */
   private readonly fixed = new Set<string>();
 
-  constructor(options: OpenAIOptions) {
+  constructor(options: OpenAIOptions, known: KnownFacts) {
+    this.known = known;
     this.options = {
+      baseUrl: options.baseUrl,
       client: openaiClient(options),
       times: { ...ANSWER_TIMES, ...options.times },
       secrets: options.apiKey ? [options.apiKey] : [],
@@ -63,8 +67,14 @@ class LearnedEndpoint {
     const unseen = { ...request, messages: pictures ? withoutPictures(request.messages) : request.messages };
     if (pictures && this.blind.has(request.model)) return await this.complete(unseen);
     try {
-      return await requestOnce(this.options, request);
+      return await this.ask(request);
     } catch (error) {
+      const wish = refusedWish(error);
+      const { omit = [] } = wish ? await this.known.of(request.model) : {};
+      if (wish && !omit.includes(wish)) {
+        await this.known.add(request.model, { omit: [...omit, wish] });
+        return await this.complete(request);
+      }
       if (this.options.askUsage && refusesUsage(error)) {
         this.options.askUsage = false;
         return await this.complete(request);
@@ -80,6 +90,18 @@ class LearnedEndpoint {
       return answer;
     }
   }
+
+  private async ask(request: ModelRequest): Promise<ModelAnswer> {
+    const { wire, omit } = await this.known.of(request.model);
+    return wire === 'responses' ? await askResponses({ ...this.options, omit }, request) : await requestOnce(this.options, request);
+  }
+}
+
+/** What some models refuse of the Responses API: encrypted thoughts where they do not think, summaries where OpenAI has not verified the organisation. */
+function refusedWish(error: unknown): string | undefined {
+  if (!(error instanceof ModelError) || error.type !== 'ModelRejected') return undefined;
+  if (/encrypted content is not supported/i.test(error.message)) return 'include';
+  return /reasoning summar|reasoning\.summary/i.test(error.message) ? 'summary' : undefined;
 }
 
 /** Some servers do not know stream_options. */

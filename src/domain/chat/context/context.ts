@@ -1,4 +1,4 @@
-import type { ModelMessage } from '../../../contracts/model.ts';
+import type { ModelMessage, StepState } from '../../../contracts/model.ts';
 import type { Source } from '../../../contracts/taint.ts';
 import { note, quotation } from '../../text/fences.ts';
 import { type FileShown, withDocuments } from '../../text/files.ts';
@@ -23,7 +23,10 @@ export interface DialogueMessage {
   sources?: readonly Source[];
   /** the part of the content that the person wrote, when it is not all of it */
   words?: string | null;
+  /** with the state, where there is one */
   tokens: number;
+  /** what the provider wants back with a message that the model wrote */
+  state?: StepState | null;
 }
 export interface Called {
   id: string;
@@ -114,11 +117,14 @@ function modelMessages(message: DialogueMessage, calls: CallsById): ModelMessage
   // a program told the person this: the words are of an agent or a tool, not of the assistant
   if (message.sources?.length) return [{ role: 'user', content: note('a report that the person was sent', message.content) }];
   const made = message.call_ids.flatMap((id) => calls.get(id) ?? []);
+  // the state has fields of calls by their position, so it belongs to all of them or to none
+  const state = made.length === message.call_ids.length ? message.state : null;
   return [
     {
       role: 'assistant',
       content: message.content,
       ...(made.length > 0 && { calls: made.map((call) => ({ id: call.id, name: call.name, arguments: JSON.stringify(call.args) })) }),
+      ...(state && { state }),
     },
     ...made.map((call): ModelMessage => ({ role: 'tool', callId: call.id, content: shownOutput(call) })),
   ];

@@ -54,9 +54,9 @@ const idsInCopy = (prefix: 'call_' | 'att_', to: string, column: string) =>
     from jsonb_array_elements_text(${sql.ref(column)}) with ordinality as each (id, place))`;
 
 const copyTranscript = (tx: Tx, { from, to }: Copying) =>
-  sql`insert into transcript (id, thread_id, turn_id, role, content, call_ids, attachment_ids, sources, words, tokens, created_at, copied_from)
+  sql`insert into transcript (id, thread_id, turn_id, role, content, call_ids, attachment_ids, sources, words, tokens, step_state, created_at, copied_from)
     select ${idInCopy('msg_', to, 'id')}, ${to}, ${idInCopy('turn_', to, 'turn_id')}, role, content, ${idsInCopy('call_', to, 'call_ids')},
-      ${idsInCopy('att_', to, 'attachment_ids')}, sources, words, tokens, created_at, coalesce(copied_from, id)
+      ${idsInCopy('att_', to, 'attachment_ids')}, sources, words, tokens, step_state, created_at, coalesce(copied_from, id)
     from transcript where thread_id = ${from} order by ord`.execute(tx);
 
 /** A summary, or the beginning of a conversation, stands at the copy of the message that it stands at. */

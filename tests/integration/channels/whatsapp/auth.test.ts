@@ -13,7 +13,7 @@ import { archiveAuth, LeaseLost, readCreds, readKeys, writeAuth } from '../../..
 import { waiting } from '../../../../src/store/whatsapp/inbox.ts';
 import { startTestDatabase, type TestDatabase } from '../../../support/database.ts';
 import { startPartition } from '../../../support/partition.ts';
-import { until } from '../../../support/until.ts';
+import { until, within } from '../../../support/until.ts';
 
 const account = 'default';
 const key = randomBytes(32).toString('hex');
@@ -199,7 +199,7 @@ describe('the lease', () => {
   it('is noticed as lost at once when another gateway has it', async () => {
     const lease = (await take('first', { everyMs: 20 }))!;
     await sql`update wa_accounts set lease_holder = 'second'`.execute(database.store.db);
-    await until('it is lost', () => lease.lost.aborted, 2_000);
+    await within('it is lost', () => lease.lost.aborted, 2_000);
     await lease.release();
     expect((await readAccount(database.store.db, account))!.lease_holder).toBe('second');
   });
@@ -208,7 +208,7 @@ describe('the lease', () => {
     const lease = (await take('first', { ttlMs: 300, everyMs: 50 }))!;
     await database.store.db.transaction().execute(async (tx) => {
       await sql`lock table wa_accounts in access exclusive mode`.execute(tx);
-      await until('it is lost', () => lease.lost.aborted, 2_000);
+      await within('it is lost', () => lease.lost.aborted, 2_000);
     });
     await lease.release();
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { readCreds } from '../../../../src/store/whatsapp/auth.ts';
-import { until } from '../../../support/until.ts';
+import { until, within } from '../../../support/until.ts';
 import { ACCOUNT } from '../../../support/whatsapp/connected.ts';
 import { gatewaysOfTest } from '../../../support/whatsapp/gateways.ts';
 
@@ -104,7 +104,7 @@ describe('each way that a connection ends', () => {
       await bob.send(`message ${close}`);
       await until('the message has come', () => gateway.stored() > stored, 10_000);
       world.fixture.disconnect('tcp');
-      await until(`it is connected again after close ${close}`, () => gateway.connection.live() !== null && gateway.connection.live() !== before, 12_000);
+      await within(`it is connected again after close ${close}`, () => gateway.connection.live() !== null && gateway.connection.live() !== before, 12_000);
     }
   });
 

@@ -1,0 +1,120 @@
+import type { AnswerEnd, ModelMessage, StepState, WireName } from '../../../contracts/model.ts';
+import { ModelError } from '../error.ts';
+import type { ModelAnswer, ModelCall, ModelRequest, ModelUsage } from '../model.ts';
+import { classify } from './classify.ts';
+import { type AnswerTimes, SilenceWatch } from './silence.ts';
+
+/** What the wires share: how a request is watched and given up, how an answer grows from parts, and whose state may be sent back. */
+
+export interface Watch {
+  /** aborts with the request, and when the endpoint is silent for too long */
+  controller: AbortController;
+  /** the endpoint has accepted the request */
+  accepted(): void;
+  /** bytes have come, perhaps only a keep-alive */
+  byte(): void;
+  /** a part of the answer has come */
+  part(): void;
+}
+
+/** Runs one request of a wire. Throws `ModelError`, or the reason of the aborted signal. `secrets` are never shown in an error. */
+export async function watched(
+  request: ModelRequest,
+  { times, secrets }: { times: AnswerTimes; secrets: readonly string[] },
+  ask: (watch: Watch) => Promise<ModelAnswer>,
+): Promise<ModelAnswer> {
+  if (request.signal.aborted) throw request.signal.reason;
+  const controller = new AbortController();
+  const onAbort = () => controller.abort(request.signal.reason);
+  request.signal.addEventListener('abort', onAbort, { once: true });
+  let phase: 'request' | 'stream' = 'request';
+  const silence = new SilenceWatch(times, (error) => controller.abort(error));
+  const part = () => {
+    silence.part();
+    request.onPart?.();
+  };
+  try {
+    return await ask({ controller, accepted: () => (phase = 'stream'), byte: () => silence.byte(), part });
+  } catch (error) {
+    // a library that ends its stream early aborts the controller with a reason of its own
+    if (request.signal.aborted) throw request.signal.reason;
+    if (controller.signal.reason instanceof ModelError) throw controller.signal.reason;
+    throw classify(error, { phase, secrets });
+  } finally {
+    silence.stop();
+    request.signal.removeEventListener('abort', onAbort);
+  }
+}
+
+/** An answer while it streams in, for protocols that name and number its parts. */
+export class AnswerDraft {
+  private text = '';
+  private reasoning = '';
+  private readonly calls: ModelCall[] = [];
+  private readonly request: ModelRequest;
+  private readonly promptChars: number;
+
+  /** `promptChars` is for the estimate when the endpoint reports no usage. */
+  constructor(request: ModelRequest, promptChars: number) {
+    this.request = request;
+    this.promptChars = promptChars;
+  }
+
+  say(text: string): void {
+    if (text === '') return;
+    this.text += text;
+    this.request.onDelta('agent_message', text);
+  }
+
+  think(text: string): void {
+    if (text === '') return;
+    this.reasoning += text;
+    this.request.onDelta('agent_reasoning', text);
+  }
+
+  /** A paragraph ends, if one has begun. */
+  breakText(): void {
+    if (this.text !== '' && !this.text.endsWith('\n')) this.say('\n\n');
+  }
+
+  breakThought(): void {
+    if (this.reasoning !== '' && !this.reasoning.endsWith('\n')) this.think('\n\n');
+  }
+
+  call(call: ModelCall): void {
+    this.calls.push({ ...call, arguments: call.arguments.trim() === '' ? '{}' : call.arguments });
+  }
+
+  /** `state` is kept for a complete answer only: half of one is sent back as text. */
+  finish({ usage, state, ...more }: { finishReason: string; end: AnswerEnd; model: string; usage?: ModelUsage | undefined; state?: StepState }): ModelAnswer {
+    const { text, reasoning, calls } = this;
+    return {
+      text,
+      reasoning,
+      calls,
+      usage: usage ?? this.estimate(),
+      usageEstimated: usage === undefined,
+      ...more,
+      ...(state && more.end === 'complete' && { state }),
+    };
+  }
+
+  private estimate(): ModelUsage {
+    const chars = this.text.length + this.reasoning.length + this.calls.reduce((sum, call) => sum + call.name.length + call.arguments.length, 0);
+    return { inputTokens: Math.ceil(this.promptChars / 4), outputTokens: Math.ceil(chars / 4), cachedTokens: 0, reasoningTokens: 0 };
+  }
+}
+
+export type AssistantMessage = Extract<ModelMessage, { role: 'assistant' }>;
+
+/** What the asked endpoint and model gave with a step; undefined for a step of another one. */
+export function ownState({ state }: AssistantMessage, asked: { wire: WireName; endpoint: string; model: string }): unknown {
+  return state?.wire === asked.wire && state.endpoint === asked.endpoint && state.model === asked.model ? state.data : undefined;
+}
+
+/** More tokens than any request has. The sum of two still fits an `int` of PostgreSQL. */
+const MOST_TOKENS = 1_000_000_000;
+
+/** An endpoint's figure as a whole number that can be stored; 0 when it is no number. */
+export const tokens = (value: unknown): number =>
+  typeof value === 'number' && Number.isFinite(value) && value >= 0 ? Math.min(Math.ceil(value), MOST_TOKENS) : 0;
