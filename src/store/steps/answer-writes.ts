@@ -1,3 +1,4 @@
+import type { QueryCreator } from 'kysely';
 import { ASK_USER, type StepUsage, type ThinkInput, type ThinkResult } from '../../contracts/conversation.ts';
 import { outboxId, stepKey } from '../../contracts/ids.ts';
 import type { StepState } from '../../contracts/model.ts';
@@ -5,6 +6,7 @@ import type { Family } from '../../domain/chat/tool-families.ts';
 import { cut, derivedId } from '../chats/ids.ts';
 import { deltaEvent, type ItemRow, insertItems, itemEvent, itemRow } from '../chats/threads/items.ts';
 import { json } from '../postgres/database.ts';
+import type { Database } from '../postgres/schema.ts';
 import type { WriteBatch } from '../postgres/write-batch.ts';
 import { endedCallItem } from './calls.ts';
 import type { CheckedCall, NewCall, Trust } from './new-calls.ts';
@@ -64,28 +66,28 @@ export const rememberAnswer = (batch: WriteBatch, { turnId, step }: ThinkInput, 
 /** Stores the step, its cost, and that it has read all earlier rows except the inbox rows `unread`. */
 export function writeStep(
   batch: WriteBatch,
-  { turnId, threadId, step }: ThinkInput,
+  { turnId, step }: ThinkInput,
   { chatId }: StepSubject,
-  { model, usage, cachedTokens = 0, reasoningTokens = 0, families }: Answer,
+  { model, usage, cachedTokens = 0, reasoningTokens = 0 }: Answer,
   result: ThinkResult,
   unread: readonly string[] = [],
 ): void {
   const tokens = { input_tokens: usage.inputTokens, output_tokens: usage.outputTokens, cached_tokens: cachedTokens, reasoning_tokens: reasoningTokens };
   const used = { ...tokens, micro_usd: usage.microUsd };
   batch.later((db) => db.insertInto('steps').values({ key: stepKey(turnId, step), turn_id: turnId, step, model, result: json(result), ...used }));
-  if (families)
-    batch.later((db) =>
-      db
-        .updateTable('threads')
-        .set({ families: JSON.stringify(families) })
-        .where('id', '=', threadId),
-    );
   addSpending(batch, chatId, { tokens: usage.inputTokens + usage.outputTokens, microUsd: usage.microUsd, unpriced: usage.unpriced ?? 0 });
   batch.later((db) => {
     const read = db.updateTable('inbox').set({ consumed_at: new Date() }).where('turn_id', '=', turnId).where('consumed_at', 'is', null);
     return unread.length === 0 ? read : read.where('id', 'not in', [...unread]);
   });
 }
+
+/** Keeps which families of tools a thread has opened. */
+export const familiesKept = (db: QueryCreator<Database>, { threadId }: ThinkInput, families: readonly Family[]) =>
+  db
+    .updateTable('threads')
+    .set({ families: JSON.stringify(families) })
+    .where('id', '=', threadId);
 
 export const tell = (batch: WriteBatch, { turnId, threadId }: ThinkInput, { chatId }: StepSubject, id: string, body: string): void =>
   batch.later((db) => db.insertInto('outbox').values({ id, chat_id: chatId, thread_id: threadId, turn_id: turnId, kind: 'answer', body }));
