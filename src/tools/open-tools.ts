@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { FAMILIES, type Family } from '../domain/chat/tool-families.ts';
-import { declarationsOf, extensionsOfTurn } from '../store/extensions/turn-extensions.ts';
+import { declarationsOf, extensionsOfTurn } from '../store/turns/turn-extensions.ts';
 import { declarationOf, type ModelTool } from './declarations.ts';
 import { defineTool, type ToolContext } from './tool.ts';
 

@@ -13,7 +13,7 @@ import { freePort } from '../../src/cli/instance/servers/ports.ts';
 import { databaseUrl, preparePostgres, removeCluster } from '../../src/cli/instance/servers/postgres.ts';
 import { ownerInstance } from '../../src/cli/roles/owner-instance.ts';
 import { type Config, loadConfig, reloadConfig } from '../../src/config.ts';
-import { createIntake } from '../../src/intake/intake.ts';
+import { createIntake } from '../../src/gateway/intake/intake.ts';
 import { openStore, type Store } from '../../src/store/postgres/database.ts';
 
 export interface ApiStack {

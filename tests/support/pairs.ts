@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { RoleMessage } from '../../src/cli/roles/process/role-process.ts';
+import type { RoleMessage } from '../../src/cli/instance/supervisor/role-process.ts';
 import { childEnvironment } from '../../src/config.ts';
 import type { Store } from '../../src/store/postgres/database.ts';
 import { type ApiCalls, apiCalls, requestAt } from './api-calls.ts';

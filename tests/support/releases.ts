@@ -7,12 +7,12 @@ import { DefaultLogger, NativeConnection, Runtime, Worker, type WorkerOptions } 
 import { createDeliver } from '../../src/activities/deliver.ts';
 import { createWorkerActivities } from '../../src/activities/worker-activities.ts';
 import { openModel } from '../../src/adapters/model/endpoint/open-model.ts';
-import { screenSender } from '../../src/channels/screens.ts';
 import { temporalCache } from '../../src/cli/instance/instance.ts';
 import { workerDeployment } from '../../src/cli/roles/temporal/worker-versioning.ts';
 import { type Config, childEnvironment, loadConfig } from '../../src/config.ts';
 import { AGENT_QUEUE, gatewayQueue, kennelQueue } from '../../src/contracts/ids.ts';
-import { createIntake, type Intake } from '../../src/intake/intake.ts';
+import { screenSender } from '../../src/gateway/channels/screens.ts';
+import { createIntake, type Intake } from '../../src/gateway/intake/intake.ts';
 import { reportHost } from '../../src/store/kennel/hosts/hosts.ts';
 import type { Store } from '../../src/store/postgres/database.ts';
 import { devServerArguments } from '../../temporal/dev-server.ts';

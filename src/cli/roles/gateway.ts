@@ -1,10 +1,10 @@
 import { Worker } from '@temporalio/worker';
 import { createDeliver } from '../../activities/deliver.ts';
-import type { ChannelDriver, Gateway, Serving } from '../../channels/channel.ts';
-import { CHANNEL_DRIVERS } from '../../channels/registry.ts';
 import { gatewayQueue } from '../../contracts/ids.ts';
-import { createIntake } from '../../intake/intake.ts';
-import { sweep } from '../../intake/reconcile/sweeper.ts';
+import type { ChannelDriver, Gateway, Serving } from '../../gateway/channels/channel.ts';
+import { CHANNEL_DRIVERS } from '../../gateway/channels/registry.ts';
+import { createIntake } from '../../gateway/intake/intake.ts';
+import { sweep } from '../../gateway/intake/reconcile/sweeper.ts';
 import { createLog } from '../../log.ts';
 import { ensureSecret } from '../instance/home/tokens.ts';
 import { leaseHolder } from './process/lease-holder.ts';

@@ -9,7 +9,7 @@ import { measured } from '../../adapters/model/measured.ts';
 import type { Config } from '../../config.ts';
 import { AGENT_QUEUE } from '../../contracts/ids.ts';
 import { createLog } from '../../log.ts';
-import { factsIn } from '../../store/steps/model-facts.ts';
+import { factsIn } from '../../store/turns/steps/model-facts.ts';
 import type { RoleContext } from './process/role-context.ts';
 import { activityTraces } from './temporal/activity-traces.ts';
 import { backgroundWorker } from './temporal/background-worker.ts';

@@ -1,12 +1,12 @@
 import { Kysely, NoResultError, PostgresDialect, sql, type Transaction } from 'kysely';
 import pg from 'pg';
 import { storableJson } from '../../domain/text/storable.ts';
+import { migrate } from '../schema/migrations.ts';
+import type { Database } from '../schema/schema.ts';
 import { PooledDriver, postgresOver } from './driver.ts';
-import { migrate } from './migrations.ts';
 import { keepDriver } from './pipelined-transaction.ts';
 import { checkPooler, ofPooler } from './pooler.ts';
 import { PreparedStatements } from './prepared-statements.ts';
-import type { Database } from './schema.ts';
 
 // int8 arrives as a string by default; sequence numbers and micro-dollars stay far below 2^53
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);

@@ -20,7 +20,7 @@ import type {
 import { addRules } from '../../../src/store/kennel/egress/egress-rules.ts';
 import { reportHost } from '../../../src/store/kennel/hosts/hosts.ts';
 import { saveWorkspace } from '../../../src/store/kennel/workspaces/workspaces.ts';
-import { giveGrant } from '../../../src/store/steps/taint.ts';
+import { giveGrant } from '../../../src/store/turns/steps/taint.ts';
 import { report } from '../../../src/store/whatsapp/account.ts';
 import { saveGroups } from '../../../src/store/whatsapp/groups.ts';
 import { type OwnerApi, startOwnerApi } from '../../support/owner-api.ts';

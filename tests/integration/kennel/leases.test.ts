@@ -12,7 +12,7 @@ import { holdHost } from '../../../src/store/kennel/hosts/leases.ts';
 import { claimWorkspace, insertTask } from '../../../src/store/kennel/tasks/tasks.ts';
 import { recordWorkspaces } from '../../../src/store/kennel/workspaces/workspaces.ts';
 import { openStore } from '../../../src/store/postgres/database.ts';
-import type { CheckedCall } from '../../../src/store/steps/new-calls.ts';
+import type { CheckedCall } from '../../../src/store/turns/steps/new-calls.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { startPartition } from '../../support/partition.ts';
 import { newThread } from '../../support/thread.ts';

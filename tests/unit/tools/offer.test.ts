@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { systemPrompt } from '../../../src/activities/turn/context/prompt.ts';
 import type { Config } from '../../../src/config.ts';
 import { type ChatSituation, FAMILIES, type Family, openedBy, withOpened } from '../../../src/domain/chat/tool-families.ts';
-import type { StepSubject } from '../../../src/store/steps/step-subject.ts';
+import type { StepSubject } from '../../../src/store/turns/steps/step-subject.ts';
 import { familiesCalled, type Offer, offeredTools, openingWords, tokensOf } from '../../../src/tools/offer.ts';
 import { type AddedTool, tools } from '../../../src/tools/registry.ts';
 import type { Tool } from '../../../src/tools/tool.ts';

@@ -7,12 +7,12 @@ import { shownOfMessage, toModelMessages } from '../../../domain/chat/context/co
 import { type Family, openedBy, withOpened } from '../../../domain/chat/tool-families.ts';
 import { accessOf } from '../../../domain/consent/tool-access.ts';
 import { costOf } from '../../../domain/model/price-book.ts';
-import { keepForTurn, skillsAmong } from '../../../store/extensions/turn-extensions.ts';
 import type { Db } from '../../../store/postgres/database.ts';
-import type { CheckedCall } from '../../../store/steps/new-calls.ts';
-import type { StepSubject } from '../../../store/steps/step-subject.ts';
-import { storeAnswer } from '../../../store/steps/steps.ts';
-import { type History, loadHistory } from '../../../store/steps/transcript.ts';
+import type { CheckedCall } from '../../../store/turns/steps/new-calls.ts';
+import type { StepSubject } from '../../../store/turns/steps/step-subject.ts';
+import { storeAnswer } from '../../../store/turns/steps/steps.ts';
+import { type History, loadHistory } from '../../../store/turns/steps/transcript.ts';
+import { keepForTurn, skillsAmong } from '../../../store/turns/turn-extensions.ts';
 import { addedTools } from '../../../tools/extensions/added-tools.ts';
 import { familiesCalled, type Offer, offeredTools, openingWords } from '../../../tools/offer.ts';
 import type { ActivityDeps } from '../../activity-deps.ts';
