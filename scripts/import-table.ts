@@ -30,7 +30,7 @@ export const IMPORT_TABLE: Record<string, FolderRules> = {
   telemetry: { imports: [], packages: [] },
   store: { imports: GROUND, owns: ['kysely', 'pg', 'pg-copy-streams'] },
   adapters: { imports: [...GROUND, ...ROOT_FILES] },
-  'adapters/model': { imports: [...GROUND, ...ROOT_FILES, COUNTS, 'adapters'], owns: ['openai'] },
+  'adapters/model': { imports: [...GROUND, ...ROOT_FILES, COUNTS, 'adapters'], owns: ['openai', '@ai-sdk/anthropic', '@ai-sdk/google'] },
   'adapters/tracing': {
     imports: [...GROUND, ...ROOT_FILES, COUNTS],
     owns: ['api', 'resources', 'sdk-trace-base', 'exporter-trace-otlp-http', 'exporter-trace-otlp-proto'].map((name) => `@opentelemetry/${name}`),
