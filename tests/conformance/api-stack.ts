@@ -6,7 +6,7 @@ import { Client, Connection } from '@temporalio/client';
 import { createPayloadCodec } from '../../src/adapters/payloads/codec.ts';
 import { NO_PAYLOAD_KEYS } from '../../src/adapters/payloads/keys.ts';
 import { listen } from '../../src/api/http/listen.ts';
-import { createRuntimeApi } from '../../src/api/runtime/runtime-api.ts';
+import { createRuntimeApi } from '../../src/api/runtime-api.ts';
 import { createStatusApi } from '../../src/api/status/status-api.ts';
 import { ensureToken } from '../../src/cli/instance/home/tokens.ts';
 import { freePort } from '../../src/cli/instance/servers/ports.ts';

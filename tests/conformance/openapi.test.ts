@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { runtimeEndpoints } from '../../src/api/runtime/runtime-api.ts';
+import { runtimeEndpoints } from '../../src/api/runtime-api.ts';
 import { statusEndpoints } from '../../src/api/status/status-api.ts';
 import type { ThreadRecord, TurnRecord } from '../../src/contracts/records.ts';
 import { noteFound } from '../../src/store/owner/extensions.ts';

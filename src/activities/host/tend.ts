@@ -1,11 +1,12 @@
 import { readdir, rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
-import { AGENT_NAMES, factsOf } from '../../../kennel/agents/registry.ts';
+import { factsOf } from '../../../kennel/agents/registry.ts';
 import { gitIdentityOfUser } from '../../adapters/git-identity.ts';
 import type { Browsers } from '../../adapters/kennel/browser/browsers.ts';
 import { loginProblem } from '../../adapters/kennel/login.ts';
 import { dropSkillFolders } from '../../adapters/kennel/skill-folders.ts';
 import { emptyTrash, findWorkspaces, identified } from '../../adapters/workspaces.ts';
+import { AGENT_NAMES } from '../../contracts/kennel.ts';
 import type { Author } from '../../contracts/workspace-ops.ts';
 import { missingFor } from '../../domain/tasks/agents/agents.ts';
 import { loginsOf } from '../../domain/tasks/agents/logins.ts';

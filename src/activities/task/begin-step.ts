@@ -19,7 +19,7 @@ import type { Db } from '../../store/postgres/database.ts';
 import { agreedSkillsInThread } from '../../store/turns/turn-extensions.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 import { fail } from '../failure.ts';
-import { requireHeld } from '../host/lease.ts';
+import { requireHeld } from '../lease.ts';
 import { tellProgress } from './build-progress.ts';
 import { openGate } from './gate.ts';
 import { packageManagers } from './package-managers.ts';

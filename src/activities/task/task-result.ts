@@ -14,7 +14,7 @@ import { signatureOf } from '../../store/kennel/workspaces/signatures.ts';
 import type { TaskResult } from '../../store/schema/tables/kennel.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 import { isStoreAway } from '../failure.ts';
-import { requireHeld } from '../host/lease.ts';
+import { requireHeld } from '../lease.ts';
 import { runFolder } from './run/folder.ts';
 import { AUTHOR, workspaceOf, worktreeOption } from './task-workspace.ts';
 

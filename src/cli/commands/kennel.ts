@@ -1,5 +1,5 @@
 import { Argument } from 'commander';
-import { AGENT_NAMES } from '../../../kennel/agents/registry.ts';
+import { AGENT_NAMES } from '../../contracts/kennel.ts';
 import { command, program } from './program.ts';
 
 export function addKennelCommands(): void {

@@ -1,5 +1,5 @@
 import { Worker } from '@temporalio/worker';
-import { createDeliver } from '../../activities/deliver.ts';
+import { gatewayActivities } from '../../activities/queues.ts';
 import { gatewayQueue } from '../../contracts/ids.ts';
 import type { ChannelDriver, Gateway, Serving } from '../../gateway/channels/channel.ts';
 import { CHANNEL_DRIVERS } from '../../gateway/channels/registry.ts';
@@ -32,7 +32,7 @@ export async function run({ config, role, store, temporal, native, converter }: 
           namespace: config.TEMPORAL_NAMESPACE,
           dataConverter: converter,
           taskQueue: gatewayQueue(driver.name),
-          activities: { deliver: createDeliver({ db: store.db, sender, config }) },
+          activities: await gatewayActivities({ db: store.db, sender, config }),
           ...workerTimings(config),
           ...activityTraces(store.db),
           maxConcurrentActivityTaskExecutions: 20,

@@ -234,7 +234,7 @@ describe('the instance', () => {
 });
 
 it('nothing of all this is for somebody without the token', async () => {
-  const { runtimeEndpoints } = await import('../../../src/api/runtime/runtime-api.ts');
+  const { runtimeEndpoints } = await import('../../../src/api/runtime-api.ts');
   const { send } = await import('../../conformance/golden.ts');
   const owners = runtimeEndpoints.filter(({ path }) => path.startsWith('/v1/owner/') || path.endsWith('/attachments'));
   expect(owners.length).toBeGreaterThan(40);

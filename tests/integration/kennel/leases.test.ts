@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { HostTaken, keepHost, takeHost } from '../../../src/activities/host/lease.ts';
+import { HostTaken, keepHost, takeHost } from '../../../src/activities/lease.ts';
 import { routeToKennel } from '../../../src/activities/turn/step/kennel-routing.ts';
 import { findWorkspaces, identified } from '../../../src/adapters/workspaces.ts';
 import { loadConfig } from '../../../src/config.ts';

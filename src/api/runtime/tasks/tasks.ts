@@ -1,4 +1,4 @@
-import { AGENT_NAMES } from '../../../../kennel/agents/registry.ts';
+import { AGENT_NAMES } from '../../../contracts/kennel.ts';
 import { taskStartWords } from '../../../domain/chat/words/tool-words.ts';
 import { storableText } from '../../../domain/text/storable.ts';
 import { listWorkspaces } from '../../../store/kennel/workspaces/workspaces.ts';

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { type HostClaim, holdHost, hostHolder, releaseHost } from '../../store/kennel/hosts/leases.ts';
-import type { Db } from '../../store/postgres/database.ts';
-import { fail } from '../failure.ts';
+import { type HostClaim, holdHost, hostHolder, releaseHost } from '../store/kennel/hosts/leases.ts';
+import type { Db } from '../store/postgres/database.ts';
+import { fail } from './failure.ts';
 
 /** How long a host's lease outlives its last renewal. Afterwards another process may take the name. */
 export const LEASE_MS = 30_000;

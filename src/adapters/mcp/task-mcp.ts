@@ -1,16 +1,8 @@
-import type { Server } from 'node:http';
-import { askedTool, egressWords } from '../../../domain/tasks/egress.ts';
-import { addTraffic } from '../../../store/kennel/egress/egress.ts';
-import { type AgentServersDeps, serveAgents } from '../../mcp/agent-servers.ts';
-
-import type { Admission } from './egress/admission.ts';
-
-/** The MCP servers of the owner, for one task. */
-export interface TaskMcp {
-  server: Server;
-  /** ends running calls */
-  cut(): void;
-}
+import { askedTool, egressWords } from '../../domain/tasks/egress.ts';
+import { addTraffic } from '../../store/kennel/egress/egress.ts';
+import type { Admission } from '../kennel/gate/egress/admission.ts';
+import type { TaskMcp } from '../kennel/gate/gate.ts';
+import { type AgentServersDeps, serveAgents } from './agent-servers.ts';
 
 /** What a task has read there counts like what it has read from a host: its report names it, and later questions say so. */
 export function taskMcp({ taskId, admission, ...deps }: Omit<AgentServersDeps, 'read' | 'admit'> & { taskId: string; admission: Admission }): TaskMcp {

@@ -1,18 +1,17 @@
 import Koa, { type Context, type Next } from 'koa';
-import type { ApiDeps } from '../api-deps.ts';
-import { EdgeError } from '../errors/errors.ts';
-import { failureOf, refusalOf } from '../errors/runtime-errors.ts';
-import { TOKEN_REQUIRED } from '../errors/texts.ts';
-import { asksForToken, authoriser } from '../http/access/auth.ts';
-import { originList, setCors } from '../http/access/cors.ts';
-import { forbidEmbedding } from '../http/access/embedding.ts';
-import { requireKnownHost } from '../http/access/host.ts';
-import { mobileGate } from '../http/access/mobile-gate.ts';
-import { withDocument } from '../http/openapi.ts';
-import { sendEmpty, sendError, sendText } from '../http/reply.ts';
-import { routerOf, routesAt } from '../http/router.ts';
-import { ownerEndpoints } from '../owner/owner-api.ts';
-import { ownersPage } from '../web-page/page.ts';
+import type { ApiDeps } from './api-deps.ts';
+import { EdgeError } from './errors/errors.ts';
+import { failureOf, refusalOf } from './errors/runtime-errors.ts';
+import { TOKEN_REQUIRED } from './errors/texts.ts';
+import { asksForToken, authoriser } from './http/access/auth.ts';
+import { originList, setCors } from './http/access/cors.ts';
+import { forbidEmbedding } from './http/access/embedding.ts';
+import { requireKnownHost } from './http/access/host.ts';
+import { mobileGate } from './http/access/mobile-gate.ts';
+import { withDocument } from './http/openapi.ts';
+import { sendEmpty, sendError, sendText } from './http/reply.ts';
+import { routerOf, routesAt } from './http/router.ts';
+import { ownerEndpoints } from './owner/owner-api.ts';
 import {
   deleteAutomation,
   getAutomation,
@@ -23,29 +22,30 @@ import {
   postAutomationPause,
   postAutomationResume,
   postAutomationRun,
-} from './automations/automations.ts';
-import { getEvents } from './events/events.ts';
-import { postStream } from './events/stream.ts';
-import { getHealth, getRuntimeInfo } from './instance/info.ts';
-import { getMcpServers, getMcpTools } from './instance/mcp-servers.ts';
-import { getSkills, postSkill } from './instance/skills.ts';
-import { getUsage } from './instance/usage.ts';
-import { deleteMcp, getMcp, postMcp } from './mcp/mcp.ts';
-import { runtimePort } from './port.ts';
-import type { RuntimeDeps } from './shared/endpoint.ts';
-import { Wakeups } from './shared/wakeups.ts';
-import { getSnapshots, postSnapshotRestore } from './snapshots.ts';
-import { getTask, getTasks, postTask, postTaskCancel } from './tasks/tasks.ts';
-import { postCompact } from './threads/compact.ts';
-import { postFork, postResume } from './threads/copies.ts';
-import { deleteSession, getSession, getSessions, postResumeThread, postSession } from './threads/sessions.ts';
-import { getThreadsSummary } from './threads/summary.ts';
-import { getConsole, getThreadDetail, getThreads, patchThread, postThread } from './threads/threads.ts';
-import { postApproval, postUserInput } from './turns/answers.ts';
-import { getAttachment } from './turns/attachments.ts';
-import { postInterrupt, postMessage, postSteer, postTurn } from './turns/turns.ts';
-import { postAttachment } from './turns/uploads.ts';
-import { getWorkspaceStatus } from './workspace-status.ts';
+} from './runtime/automations/automations.ts';
+import { getEvents } from './runtime/events/events.ts';
+import { postStream } from './runtime/events/stream.ts';
+import { getHealth, getRuntimeInfo } from './runtime/instance/info.ts';
+import { getMcpServers, getMcpTools } from './runtime/instance/mcp-servers.ts';
+import { getSkills, postSkill } from './runtime/instance/skills.ts';
+import { getUsage } from './runtime/instance/usage.ts';
+import { deleteMcp, getMcp, postMcp } from './runtime/mcp/mcp.ts';
+import { runtimePort } from './runtime/port.ts';
+import type { RuntimeDeps } from './runtime/shared/endpoint.ts';
+import { Wakeups } from './runtime/shared/wakeups.ts';
+import { getSnapshots, postSnapshotRestore } from './runtime/snapshots.ts';
+import { getTask, getTasks, postTask, postTaskCancel } from './runtime/tasks/tasks.ts';
+import { postCompact } from './runtime/threads/compact.ts';
+import { postFork, postResume } from './runtime/threads/copies.ts';
+import { deleteSession, getSession, getSessions, postResumeThread, postSession } from './runtime/threads/sessions.ts';
+import { getThreadsSummary } from './runtime/threads/summary.ts';
+import { getConsole, getThreadDetail, getThreads, patchThread, postThread } from './runtime/threads/threads.ts';
+import { postApproval, postUserInput } from './runtime/turns/answers.ts';
+import { getAttachment } from './runtime/turns/attachments.ts';
+import { postInterrupt, postMessage, postSteer, postTurn } from './runtime/turns/turns.ts';
+import { postAttachment } from './runtime/turns/uploads.ts';
+import { getWorkspaceStatus } from './runtime/workspace-status.ts';
+import { ownersPage } from './web-page/page.ts';
 
 export const runtimeEndpoints = withDocument<RuntimeDeps>(runtimePort, [
   getHealth,
