@@ -7,13 +7,11 @@ interface FamilyFacts {
   words?: RegExp;
 }
 
-const DAYS = 'day|morning|noon|afternoon|evening|night|week|weekday|weekend|month|year|hour|minute|monday|tuesday|wednesday|thursday|friday|saturday|sunday';
-
 export const FAMILIES = {
   workspaces: {
     about: 'create, clone, delete; delete folders',
     words:
-      /\bclone|\b(?:create|make|new|start|set up|delete|remove)\b.{0,30}\b(?:workspace|project|repo(?:sitory)?|folder|directory)\b|\bgit@|https?:\/\/\S+\.git\b/i,
+      /\bclone|\b(?:create|make|new|start|set up|delete|remove) (?:(?:a|an|the|my|new|this|that) ){0,2}(?:workspace|project|repo|repository|folder|directory)\b|\bgit@|\.git\b/i,
   },
   git: {
     about: 'status, diff, log, commit, branches, undo',
@@ -26,19 +24,18 @@ export const FAMILIES = {
   browser: { about: 'pages with clicks, screenshots', words: /\bscreen ?shots?\b|\bbrowsers?\b|\bclick|\blog ?in to\b|\blocalhost\b/i },
   apps: {
     about: 'tests, servers',
-    words: /\b(?:run|start|serve|launch|restart|stop)\b.{0,30}\b(?:app|apps|application|server|site|website|service|it)\b|\btests?\b|\blocalhost\b/i,
+    words:
+      /\b(?:run|start|serve|launch|restart|stop) (?:(?:the|my|our|this|dev) ){0,2}(?:apps?|application|server|site|website|service|it)\b|\btests?\b|\blocalhost\b/i,
   },
   routines: {
     about: 'list, run, change, delete workflows and crons',
-    words: new RegExp(
-      `\\b(?:every|each)\\s+(?:\\w+\\s+)?(?:${DAYS})s?\\b|\\b(?:hourly|daily|nightly|weekly|monthly|cron|crons|workflows?|routines?|automations?|remind|reminders?|schedules?|scheduled)\\b`,
-      'i',
-    ),
+    words:
+      /\b(?:every|each) (?:\w{1,20} )?(?:day|morning|noon|afternoon|evening|night|week|weekday|weekend|month|year|hour|minute|monday|tuesday|wednesday|thursday|friday|saturday|sunday)s?\b|\b(?:hourly|daily|nightly|weekly|monthly|crons?|workflows?|routines?|automations?|remind|reminders?|schedules?|scheduled)\b/i,
   },
   tasks: { about: 'answer, cancel, pause, resume', words: /\btasks?\b/i },
   settings: {
     about: 'preferences, forgetting, hosts of tasks',
-    words: /\bpreferences?\b|\bsettings?\b|\bnotif\w+|\bquiet\b|\btime ?zones?\b|\blanguage\b|\bautonom\w+|\bsupervised\b|\bforget\b|\bhosts?\b/i,
+    words: /\bpreferences?\b|\bsettings?\b|\bnotif|\bquiet\b|\btime ?zones?\b|\blanguage\b|\bautonom|\bsupervised\b|\bforget\b|\bhosts?\b/i,
   },
   attachments: {},
   skills: {},

@@ -78,10 +78,13 @@ describe('families', () => {
     );
   });
 
-  it('show only what the turn may use', () => {
+  it('defect 9: show only what the turn may use, and no word of a message takes a tool away', () => {
     const offered = offeredTools(offer({ access: { mode: 'plan', allowShell: false }, opened: ALL }));
     for (const { name } of offered) expect([name, tools.get(name)!.danger]).toEqual([name, 'SAFE']);
     expect(names(offer({ access: { mode: 'agent', allowShell: false }, opened: ALL }))).not.toContain('shell_run');
+    const before = offeredTools(offer());
+    const after = offeredTools(offer({ opened: openedBy(['Only answer. Use no tool, and no browser.'], QUIET) }));
+    expect(after.slice(0, before.length)).toEqual(before);
   });
 
   it('of a server are opened by its name, and of the owner’s commands by a name of theirs', () => {
