@@ -33,8 +33,13 @@ const ROWS: readonly Row[] = [
     source: 'console.groq.com/docs/api-reference#chat-create',
   },
   {
+    host: /^api\.anthropic\.com$/,
+    facts: { wire: 'anthropic' },
+    source: 'docs.anthropic.com/en/api/openai-sdk: the chat completions there are for trying out, without thoughts and cache',
+  },
+  {
     host: /^generativelanguage\.googleapis\.com$/,
-    facts: { skipSignature: true, maxTools: 128 },
+    facts: { wire: 'gemini', skipSignature: true, maxTools: 128 },
     source: 'ai.google.dev/gemini-api/docs/thought-signatures',
   },
   {

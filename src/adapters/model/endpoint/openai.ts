@@ -1,10 +1,11 @@
+import type { WireName } from '../../../contracts/model.ts';
 import { priceBook } from '../../../domain/model/price-book.ts';
 import { ModelError } from '../error.ts';
-import type { Model, ModelAnswer, ModelFacts, ModelKind, ModelRequest } from '../model.ts';
+import type { Model, ModelAnswer, ModelFacts, ModelKind, ModelMessage, ModelRequest } from '../model.ts';
 import { askNative } from '../native/native.ts';
-import { vendorAt, vendors } from '../native/vendors.ts';
+import { ANTHROPIC, GEMINI } from '../native/vendors.ts';
 import { lessonOf } from '../request/lessons.ts';
-import { requestOnce } from '../request/request.ts';
+import { type RequestOptions, requestOnce } from '../request/request.ts';
 import { ANSWER_TIMES, type AnswerTimes } from '../request/silence.ts';
 import { strictRequest } from '../request/strict.ts';
 import { askResponses } from '../responses/responses.ts';
@@ -26,55 +27,60 @@ export interface OpenAIOptions {
   facts?: FactsStore | undefined;
 }
 
-/** One request in the protocol that the facts name. Throws `ModelError`, or the reason of the aborted signal. */
+/** One request of a wire. Throws `ModelError`, or the reason of the aborted signal. */
 type Ask = (request: ModelRequest, facts: ModelFacts) => Promise<ModelAnswer>;
 
-/** Any endpoint that speaks OpenAI's protocols, through the `openai` client without its retries, because Temporal retries. */
+/**
+ * Any endpoint that speaks OpenAI's protocols, or a vendor that is asked in its own. The libraries' retries are off, because Temporal retries. The facts of a model say
+ * which protocol it is.
+ */
 export function openaiModel(options: OpenAIOptions): Model {
   const { name, fallback, baseUrl, kind } = options;
   const prices = priceBook(options.price, { ours: true, local: isLocalEndpoint(baseUrl) });
   const account = accountOf(baseUrl, options.apiKey);
   const known = new KnownFacts(baseUrl, options.facts);
-  const asked = {
+  const asked: RequestOptions = {
     client: openaiClient(options),
-    ...{ baseUrl, apiKey: options.apiKey },
+    baseUrl,
     times: { ...ANSWER_TIMES, ...options.times },
     secrets: options.apiKey ? [options.apiKey] : [],
   };
-  const ask: Ask = (request, facts) => {
-    if (facts.wire === 'responses') return askResponses({ ...asked, omit: facts.omit }, request);
-    const vendor = facts.wire === undefined ? vendorAt(baseUrl) : vendors.find(({ wire }) => wire === facts.wire);
-    return vendor ? askNative(vendor, asked, request, facts) : requestOnce(asked, request, facts);
+  const wires: Wires = {
+    chat: (request, facts) => requestOnce(asked, request, facts),
+    responses: (request, { omit }) => askResponses({ ...asked, omit }, request),
+    anthropic: (request, { omit }) => askNative(ANTHROPIC, { ...asked, apiKey: options.apiKey, omit }, request),
+    gemini: (request, { omit }) => askNative(GEMINI, { ...asked, apiKey: options.apiKey, omit }, request),
   };
   return {
     ...{ name, fallback, baseUrl, account, kind, prices },
-    complete: (request) => learning(known, ask, request),
+    complete: (request) => learning(known, wires, request),
     facts: (model) => known.of(model),
     learn: (model, facts) => known.add(model, facts),
     close: async () => {},
   };
 }
 
+/** The ways in which an endpoint can be asked. */
+type Wires = Record<WireName, Ask>;
+
 /** Asks until the endpoint accepts the request or refuses it for a reason that teaches nothing new. Nothing is asked again once a part of an answer was shown. */
-async function learning(known: KnownFacts, ask: Ask, request: ModelRequest): Promise<ModelAnswer> {
-  const { model } = request;
+async function learning(known: KnownFacts, wires: Wires, given: ModelRequest): Promise<ModelAnswer> {
+  const { model } = given;
+  let request = given;
   let facts = await known.of(model);
   let guess: ModelFacts = {};
   let first: unknown;
   let begun = false;
   const taken = new Set<string>();
-  const watched: ModelRequest = {
-    ...request,
-    onDelta: (kind, text) => {
-      begun = true;
-      request.onDelta(kind, text);
-    },
+  const onDelta: ModelRequest['onDelta'] = (kind, text) => {
+    begun = true;
+    given.onDelta(kind, text);
   };
   for (;;) {
     const now = { ...facts, ...guess };
     try {
-      const strict = strictRequest(watched, now);
-      const answer = await ask(strict.request, now);
+      const strict = strictRequest({ ...request, onDelta }, now);
+      const answer = await wires[now.wire ?? 'chat'](strict.request, now);
       const proven = { ...guess, ...(facts.noTools && request.tools.length > 0 && { noTools: false }) };
       if (Object.keys(proven).length > 0) await known.add(model, proven);
       return { ...answer, calls: answer.calls.map((call) => ({ ...call, name: strict.names.get(call.name) ?? call.name })) };
@@ -84,10 +90,17 @@ async function learning(known: KnownFacts, ask: Ask, request: ModelRequest): Pro
       if (!lesson) throw Object.keys(guess).length > 0 && error instanceof ModelError && error.type === 'ModelRejected' ? first : error;
       first ??= error;
       taken.add(lesson.id);
-      if (lesson.guess) guess = lesson.facts;
+      if (lesson.plain) request = { ...request, effort: undefined, messages: request.messages.map(withoutState) };
+      else if (lesson.guess) guess = lesson.facts;
       else await known.add(model, lesson.facts);
       if (lesson.tell !== undefined) throw lesson.tell === null ? error : new ModelError('ModelRejected', lesson.tell, { cause: error });
       facts = await known.of(model);
     }
   }
+}
+
+function withoutState(message: ModelMessage): ModelMessage {
+  if (message.role !== 'assistant' || !message.state) return message;
+  const { state: _, ...plain } = message;
+  return plain;
 }

@@ -12,6 +12,8 @@ export interface Lesson {
   facts: ModelFacts;
   /** the refusal did not name the reason: only an answer to the changed request proves the facts */
   guess?: boolean;
+  /** this request is asked again without what providers gave with its steps, and without an effort */
+  plain?: boolean;
   /** asking again is no use; the sentence for the person, or null for that of the endpoint */
   tell?: string | null;
 }
@@ -55,6 +57,11 @@ const ROWS: readonly Row[] = [
   // OpenAI's Responses API: models that do not think, and organisations that are not verified
   { says: /encrypted content is not supported/i, teaches: (refused) => (overResponses(refused) ? leftOut('include', refused) : null) },
   { says: /reasoning summar|reasoning\.summary/i, teaches: (refused) => (overResponses(refused) ? leftOut('summary', refused) : null) },
+  // Gemini 2.0 and earlier, Gemma: "Thinking is not enabled for models/…", "thinking is not supported by this model"
+  {
+    says: /thinking\b.{0,40}(not (supported|enabled)|n't support)/i,
+    teaches: (refused) => (refused.facts.wire === 'gemini' ? leftOut('thinkingConfig', refused) : null),
+  },
   // DeepSeek (earendil-works/pi#3636): "must be passed back"; Kimi (QuantumNous/new-api#3121): "reasoning_content is missing"
   {
     says: /reasoning_content/i,
@@ -109,6 +116,19 @@ const ROWS: readonly Row[] = [
   },
 ];
 
+/**
+ * The state of a step is refused, as after a change of the key (OpenAI: "The encrypted content … could not be verified"; Anthropic: "Invalid `signature` in
+ * `thinking` block"; Gemini: "Corrupted thought signature"), or a step of another model stands in the open loop of a model that thinks (Anthropic: "Expected
+ * `thinking` or `redacted_thinking`, but found `tool_use`").
+ */
+const STATE =
+  /encrypted.content\b.{0,200}(could not be|invalid|not valid)|(invalid|corrupted|unknown)\b.{0,30}signature|signature.{0,40}(is not valid|is invalid|could not be)|thinking`? blocks?\b.{0,80}(cannot|must|start)|expected `?thinking|reasoning' item|required following item/i;
+
+function stateLesson(error: ModelError, { request }: Refused): Lesson | null {
+  const stated = request.effort !== undefined || request.messages.some((message) => message.role === 'assistant' && message.state);
+  return stated && error.type === 'ModelRejected' && STATE.test(error.message) ? { id: 'state', facts: {}, plain: true } : null;
+}
+
 /** Names under which refusals speak of the thinking that was asked for. xAI: "Argument not supported on this model: reasoningEffort". */
 const EFFORT = /reasoning|effort\b|thinking/i;
 
@@ -123,7 +143,11 @@ export function lessonOf(error: unknown, refused: Refused, taken: ReadonlySet<st
     return lesson && isNew(lesson.facts, refused.facts) ? [{ ...lesson, id: `${at} ${refused.facts.wire ?? ''}` }] : [];
   });
   const lesson =
-    rows[0] ?? (lacking ? { id: 'chat', ...OVER_CHAT } : null) ?? fieldLesson(error, refused) ?? guesses(error, refused).find(({ id }) => !taken.has(id));
+    stateLesson(error, refused) ??
+    rows[0] ??
+    (lacking ? { id: 'chat', ...OVER_CHAT } : null) ??
+    fieldLesson(error, refused) ??
+    guesses(error, refused).find(({ id }) => !taken.has(id));
   return lesson && !taken.has(lesson.id) ? lesson : null;
 }
 
@@ -169,7 +193,7 @@ function sentFields({ messages, tools, effort, maxTokens }: ModelRequest, known:
   const kept = messages.flatMap((message) => (message.role === 'assistant' && message.state?.wire === 'chat' ? fieldsOf(message.state) : []));
   const limit = maxTokens === undefined ? undefined : limitName(known);
   const fields = [
-    ...(known.wire === 'responses' ? [] : ['stream_options']),
+    ...((known.wire ?? 'chat') === 'chat' ? ['stream_options'] : []),
     ...(effortFor({ tools, effort }, known) === undefined ? [] : ['reasoning_effort']),
     ...(limit === undefined ? [] : [limit]),
     ...(known.reasoningBack ? ['reasoning_content'] : []),

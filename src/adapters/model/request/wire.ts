@@ -137,7 +137,7 @@ function stateFor({ state }: Assistant, { endpoint, model }: Style): ChatState |
 }
 
 /** Arguments as a JSON object: what a model wrote otherwise never ran, and servers that parse it refuse the request. */
-function objectJson(text: string): string {
+export function objectJson(text: string): string {
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? text : '{}';
