@@ -59,7 +59,8 @@ const ROWS: readonly Row[] = [
   { says: /reasoning summar|reasoning\.summary/i, teaches: (refused) => (overResponses(refused) ? leftOut('summary', refused) : null) },
   // Gemini 2.0 and earlier, Gemma: "Thinking is not enabled for models/…", "thinking is not supported by this model"
   {
-    says: /thinking\b.{0,40}(not (supported|enabled)|n't support)/i,
+    says: /\bthinking\b/i,
+    and: /not supported|not enabled|n't support/i,
     teaches: (refused) => (refused.facts.wire === 'gemini' ? leftOut('thinkingConfig', refused) : null),
   },
   // DeepSeek (earendil-works/pi#3636): "must be passed back"; Kimi (QuantumNous/new-api#3121): "reasoning_content is missing"
@@ -121,12 +122,15 @@ const ROWS: readonly Row[] = [
  * `thinking` block"; Gemini: "Corrupted thought signature"), or a step of another model stands in the open loop of a model that thinks (Anthropic: "Expected
  * `thinking` or `redacted_thinking`, but found `tool_use`").
  */
-const STATE =
-  /encrypted.content\b.{0,200}(could not be|invalid|not valid)|(invalid|corrupted|unknown)\b.{0,30}signature|signature.{0,40}(is not valid|is invalid|could not be)|thinking`? blocks?\b.{0,80}(cannot|must|start)|expected `?thinking|reasoning' item|required following item/i;
+const STATE = /encrypted.content|\bsignature|thinking`? blocks?\b/i;
+const NOT_TAKEN = /could not be|(?:is|are) invalid|invalid (?:`|')?(?:signature|encrypted)|not valid|(?:corrupted|unknown) |cannot|must|start/i;
+const OPEN_LOOP = /expected `?thinking|reasoning' item|required following item/i;
 
 function stateLesson(error: ModelError, { request }: Refused): Lesson | null {
   const stated = request.effort !== undefined || request.messages.some((message) => message.role === 'assistant' && message.state);
-  return stated && error.type === 'ModelRejected' && STATE.test(error.message) ? { id: 'state', facts: {}, plain: true } : null;
+  return stated && error.type === 'ModelRejected' && ((STATE.test(error.message) && NOT_TAKEN.test(error.message)) || OPEN_LOOP.test(error.message))
+    ? { id: 'state', facts: {}, plain: true }
+    : null;
 }
 
 /** Names under which refusals speak of the thinking that was asked for. xAI: "Argument not supported on this model: reasoningEffort". */
