@@ -2,6 +2,7 @@ import { appendFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import type { LedgerEntry } from '../../src/adapters/model/practice/ledger.ts';
 import { startPracticeServer } from '../../src/adapters/model/practice/server.ts';
+import { checkRequest } from './request-rules.ts';
 
 export interface ScriptedModel {
   baseUrl: string;
@@ -15,7 +16,7 @@ export interface ScriptedModel {
 }
 
 /**
- * A model that answers `SCRIPT:[...]` messages over real HTTP and keeps a ledger. With `ledgerFile` each entry is appended
+ * A model that answers `SCRIPT:[...]` messages over real HTTP and keeps a ledger. A request that breaks a rule of a strict server gets 400. With `ledgerFile` each entry is appended
  * as a line of JSON at arrival and again when its state changes, so that the ledger outlives a kill; the last line of an `n` counts.
  */
 export async function startScriptedModel(options: { ledgerFile?: string; port?: number; pace?: number; skim?: boolean } = {}): Promise<ScriptedModel> {
@@ -28,6 +29,8 @@ export async function startScriptedModel(options: { ledgerFile?: string; port?: 
     pace: options.pace ?? 0,
     skim: options.skim,
     heard: (body) => {
+      // an error here is the answer: every test shows that the product asks as all servers want it
+      if (!options.skim) checkRequest(body);
       for (const listener of listeners) listener(body);
     },
     ledger: (entry) => {
