@@ -20,6 +20,7 @@ const isPath = (from: string): boolean => pastedPath(from) !== null;
 export const bringInTools: Tool[] = [
   defineTool({
     name: 'workspace_clone',
+    family: 'workspaces',
     effect: 'idempotent',
     runsIn: 'kennel',
     timeoutMs: WITH_IMAGE_MS,
