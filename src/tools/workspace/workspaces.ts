@@ -6,7 +6,7 @@ import { reachOf } from '../../store/chats/shares.ts';
 import { activeWorkspace, listWorkspaces, recordWorkspaces, selectWorkspace, workspacesOf } from '../../store/kennel/workspaces/workspaces.ts';
 import { named } from '../approval-words.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
-import { create, remove, whatIsLost } from './changes.ts';
+import { create, remove, whatIsLost } from '../workspace-changes.ts';
 import {
   confirmArgument,
   findWorkspace,
