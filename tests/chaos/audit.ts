@@ -127,7 +127,7 @@ async function auditCalls(db: Db, findings: Findings): Promise<void> {
     .where('calls.state', '!=', 'done')
     .execute();
   for (const call of open.filter((each) => each.question !== 'open')) findings.stuck.push(`call ${call.id} of ${call.name} is ${call.state}`);
-  const reports = await db.selectFrom('calls').select(['id', 'turn_id', 'ok']).where('name', '=', 'report_progress').execute();
+  const reports = await db.selectFrom('calls').select(['id', 'turn_id', 'ok']).where('name', '=', 'report_progress').where('copied_from', 'is', null).execute();
   const effects = await db.selectFrom('items').select(['metadata']).where('kind', '=', 'status').where('metadata', 'is not', null).execute();
   const counts = new Map<unknown, number>();
   for (const { metadata } of effects) counts.set(metadata?.call_id, (counts.get(metadata?.call_id) ?? 0) + 1);
