@@ -18,7 +18,7 @@ const makerOf = (thoughts: string): string => thoughts.split(' thinks (')[0]!;
 
 /**
  * A provider as DeepSeek's and Gemini's chat completions are at once: each step with calls has thoughts and signatures, and a later request of the same model is
- * refused unless they stand where they stood. What it made is known by names and arguments of the calls, so a step without its state is taken only where
+ * refused unless they stand where they stood. What it made is known by its calls, so a step without its state is taken only where
  * another model made it. A step of another model must not show that model's state. The refusals are those of the providers.
  */
 export function strictProvider(): Provider {
@@ -62,14 +62,8 @@ function whatIsWrong(model: string, { reasoning_content: thoughts }: WireMessage
   return wrong < 0 ? null : `Function call is missing a thought_signature, or has a wrong one: call ${wrong}.`;
 }
 
-/** The arguments as they are read, because a client may write them in another way. */
-const keyOf = (calls: readonly WireCall[]): string =>
-  JSON.stringify(calls.map(({ function: { name, arguments: args } }) => [name, digest(JSON.stringify(parsed(args)))]));
-
-function parsed(args: string): unknown {
-  try {
-    return JSON.parse(args);
-  } catch {
-    return args;
-  }
+/** The names, and the texts in the arguments of the first call, which must be JSON. A client may add defaults and change their order. */
+function keyOf(calls: readonly WireCall[]): string {
+  const args = Object.values(JSON.parse(calls[0]!.function.arguments) as object).filter((value) => typeof value === 'string');
+  return JSON.stringify([calls.map(({ function: { name } }) => name), args.sort()]);
 }
